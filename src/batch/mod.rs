@@ -1,0 +1,1 @@
+//! mbatchd as a pure, event-sourced state machine.

@@ -1,0 +1,1 @@
+//! What every command shares: the option front, the client side of the wire, columns and times.

@@ -1,0 +1,1 @@
+//! Readers of the classic configuration files: one lexer, one parser per file.

@@ -1,0 +1,1 @@
+//! The real runner: drives one machine with sockets, clocks and files.

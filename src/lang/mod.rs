@@ -1,0 +1,1 @@
+//! The small languages: resource requirements, dependencies, job names, windows, limits.

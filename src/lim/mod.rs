@@ -1,0 +1,1 @@
+//! The load information manager as a pure state machine.

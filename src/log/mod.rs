@@ -1,0 +1,1 @@
+//! The event log: classic text records, checksums, spool, accounting.

@@ -1,0 +1,1 @@
+//! The event loop and framed connections.

@@ -1,0 +1,1 @@
+//! Messages, frames and the contract between machines and runners.

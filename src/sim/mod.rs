@@ -1,0 +1,1 @@
+//! The simulated runner: many machines in one process in virtual time.

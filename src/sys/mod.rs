@@ -1,0 +1,1 @@
+//! Operating system calls; raw.rs alone may hold unsafe.

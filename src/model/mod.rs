@@ -1,1 +1,12 @@
-//! The nouns.
+//! The nouns: plain data that every floor above shares. No logic beyond conversions, no I/O.
+
+pub mod bytes;
+pub mod event;
+pub mod ids;
+pub mod job;
+pub mod reason;
+pub mod time;
+
+pub use bytes::ByteStr;
+pub use ids::{JobKey, JobRef};
+pub use time::Now;

@@ -1,1 +1,68 @@
-//! Messages, frames and the contract between machines and runners.
+//! Messages, frames and the contract between machines and runners (design §2, §4).
+//!
+//! Every message of every connection is a variant of [`Msg`]; `client`, `batch`, `launch` and
+//! `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
+
+pub mod client;
+pub mod launch;
+pub mod lim;
+pub mod machine;
+pub mod sbd;
+
+pub use machine::{Daemon, Effect, Endpoint, Input, Machine, Peer};
+
+use serde::{Deserialize, Serialize};
+
+/// Lowest protocol version this build reads and writes.
+pub const PROTO_LOW: u16 = 1;
+/// Highest protocol version this build speaks.
+pub const PROTO_HIGH: u16 = 1;
+
+/// Any message on any authenticated connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Msg {
+    /// A command and mbatchd.
+    Client(client::ClientMsg),
+    /// mbatchd and sbatchd.
+    Sbd(sbd::SbdMsg),
+    /// sbatchd and its launcher (Unix socket).
+    Launch(launch::LaunchMsg),
+    /// A LIM and whoever asks it; LIM datagrams.
+    Lim(lim::LimMsg),
+    /// The request was refused.
+    Refused(Refusal),
+    /// Liveness probe and its answer.
+    Ping { n: u64 },
+    Pong { n: u64 },
+}
+
+/// Why a request was refused: an lsberrno and the words that go with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub code: i32,
+    /// What the text is about (`nosuch` in `nosuch: No such queue`); empty none.
+    pub about: String,
+    /// Words beyond the standard text of the code; empty: the standard text.
+    pub text: String,
+}
+
+impl Refusal {
+    pub fn new(code: i32) -> Self {
+        Refusal { code, about: String::new(), text: String::new() }
+    }
+    pub fn about(code: i32, about: impl Into<String>) -> Self {
+        Refusal { code, about: about.into(), text: String::new() }
+    }
+    pub fn text(code: i32, text: impl Into<String>) -> Self {
+        Refusal { code, about: String::new(), text: text.into() }
+    }
+    /// `about: words`, without a final full stop.
+    pub fn words(&self) -> String {
+        let text = if self.text.is_empty() {
+            crate::model::reason::err_text(self.code)
+        } else {
+            &self.text
+        };
+        if self.about.is_empty() { text.to_string() } else { format!("{}: {text}", self.about) }
+    }
+}

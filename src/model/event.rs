@@ -1,0 +1,136 @@
+//! The events: what changes the state of mbatchd, one for one the records of lsb.events
+//! (semantics §19). `batch::apply` is the only function that acts on them; `log::codec` writes
+//! them as classic text and reads them back.
+
+use super::ids::JobRef;
+use super::job::{JobSpec, SpoolRef, Usage};
+
+/// An event and the second it happened in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Seconds since the epoch.
+    pub time: i64,
+    pub event: Event,
+}
+
+/// JOB_NEW: a submission was accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobNew {
+    pub job: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub user: String,
+    pub submit_time: i64,
+    pub spec: JobSpec,
+    /// Our tail: the client's request id (a retry gets the first answer); empty none.
+    pub request: String,
+    /// Our tail: where the environment lies (NUL-separated `NAME=value`).
+    pub env: SpoolRef,
+    /// Our tail: where the script lies; len 0 when the command is all there is.
+    pub script: SpoolRef,
+    /// Our tail: where the exact bytes of text fields lie, when the log's text lost some; len 0
+    /// when nothing was lost. JSON of a [`JobSpec`].
+    pub exact: SpoolRef,
+}
+
+/// JOB_START: dispatched (durable before the order leaves).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobStart {
+    pub at: JobRef,
+    /// Our tail; counts from 1.
+    pub attempt: u32,
+    /// Execution hosts with their slots, first execution host first.
+    pub hosts: Vec<(String, u32)>,
+    pub host_factor: f64,
+    pub eff_res_req: String,
+}
+
+/// JOB_STATUS: any other change of a job's state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobStatus {
+    pub at: JobRef,
+    /// `job::stat` bits.
+    pub status: u32,
+    /// Pending or suspending reason code; 0 none.
+    pub reason: u32,
+    pub subreason: u32,
+    /// Seconds since the epoch; 0 while unfinished.
+    pub end_time: i64,
+    /// Seconds of CPU time.
+    pub cpu: f64,
+    pub usage: Option<Usage>,
+    /// Raw wait status; 0 while unfinished.
+    pub exit_status: i32,
+    /// TERM_* number.
+    pub exit_info: u32,
+    /// Our tail: the attempt that this concerns; 0 when never started.
+    pub attempt: u32,
+    /// Our tail: the end is unknown (`job::End::Unknown`).
+    pub unknown_end: bool,
+}
+
+/// What QUEUE_CTRL and HOST_CTRL record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ctrl {
+    Open = 1,
+    Close = 2,
+    /// Queues only.
+    Activate = 3,
+    /// Queues only.
+    Inactivate = 4,
+}
+
+/// One event. Variants are named after their record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    JobNew(Box<JobNew>),
+    JobStart(Box<JobStart>),
+    JobStartAccept { at: JobRef, attempt: u32, pid: u32, pgid: u32 },
+    JobExecute { at: JobRef, uid: u32, pid: u32, pgid: u32, cwd: String, home: String, user: String },
+    JobStatus(Box<JobStatus>),
+    /// A signal was asked for. `by_admin`: not the owner (our tail).
+    JobSignal { at: JobRef, uid: u32, user: String, signal: String, run_count: u32, by_admin: bool },
+    /// A rerunnable job goes back to the queue.
+    JobRequeue { at: JobRef },
+    /// A finished job left memory. idx 0 of an array: all of it.
+    JobClean { at: JobRef },
+    QueueCtrl { op: Ctrl, queue: String, uid: u32, user: String, message: String },
+    HostCtrl { op: Ctrl, host: String, uid: u32, user: String, message: String },
+    MbdStart { master: String, cluster: String, hosts: u32, queues: u32 },
+    MbdDie { master: String, removed: u32, code: i32, message: String },
+    LogSwitch { last_job: u32 },
+    LoadIndex { names: Vec<String> },
+    /// `LSF_HOLD` (ours): the history of this job is incomplete; it is not dispatched until an
+    /// administrator releases it.
+    Hold { at: JobRef, why: String },
+    /// `LSF_RELEASE` (ours): an administrator let a held job go.
+    Release { at: JobRef, uid: u32, user: String },
+    /// `LSF_SWITCHED` (ours): head of a switched log: numbers that must not go back.
+    Carried { next_job: u32, epoch: u64 },
+    /// A record of another LSF that is read and kept but not acted on.
+    Foreign { name: String },
+}
+
+/// JOB_FINISH of lsb.acct: derived from the state when a job ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Finish {
+    pub event_time: i64,
+    pub at: JobRef,
+    pub uid: u32,
+    pub user: String,
+    pub submit_time: i64,
+    /// 0 when never started.
+    pub start_time: i64,
+    pub spec: JobSpec,
+    /// `name[list]` for an array, as JOB_NEW has it.
+    pub exec_hosts: Vec<(String, u32)>,
+    /// `job::stat::EXIT` or `DONE`.
+    pub status: u32,
+    pub host_factor: f64,
+    pub usage: Option<Usage>,
+    pub exit_status: i32,
+    pub exit_info: u32,
+    pub eff_res_req: String,
+    pub attempt: u32,
+    pub unknown_end: bool,
+}

@@ -1,0 +1,190 @@
+//! What a job is: the submission as given, and the states it passes through
+//! (semantics §1; option bits and limits as in lsb.events, semantics §19).
+
+use super::bytes::ByteStr;
+use serde::{Deserialize, Serialize};
+
+/// Job status bits, as logged.
+pub mod stat {
+    pub const PEND: u32 = 0x01;
+    pub const PSUSP: u32 = 0x02;
+    pub const RUN: u32 = 0x04;
+    pub const SSUSP: u32 = 0x08;
+    pub const USUSP: u32 = 0x10;
+    pub const EXIT: u32 = 0x20;
+    pub const DONE: u32 = 0x40;
+    pub const UNKWN: u32 = 0x10000;
+}
+
+/// JOB_NEW option bits (lsbatch numbering).
+pub mod opt {
+    pub const JOB_NAME: u32 = 0x01;
+    pub const QUEUE: u32 = 0x02;
+    pub const HOST: u32 = 0x04;
+    pub const IN_FILE: u32 = 0x08;
+    pub const OUT_FILE: u32 = 0x10;
+    pub const ERR_FILE: u32 = 0x20;
+    pub const EXCLUSIVE: u32 = 0x40;
+    pub const NOTIFY_END: u32 = 0x80;
+    pub const NOTIFY_BEGIN: u32 = 0x100;
+    pub const USER_GROUP: u32 = 0x200;
+    pub const RERUNNABLE: u32 = 0x4000;
+    pub const DEPEND_COND: u32 = 0x20000;
+    pub const RES_REQ: u32 = 0x40000;
+    pub const PRE_EXEC: u32 = 0x100000;
+    pub const LOGIN_SHELL: u32 = 0x200000;
+    pub const MAIL_USER: u32 = 0x400000;
+    pub const PROJECT_NAME: u32 = 0x2000000;
+}
+
+/// JOB_NEW options2 bits.
+pub mod opt2 {
+    /// -H: submitted held.
+    pub const HOLD: u32 = 0x01;
+    /// -cwd was given.
+    pub const CWD: u32 = 0x02;
+    /// -oo: overwrite the output file.
+    pub const OVERWRITE_OUT: u32 = 0x04;
+    /// -eo: overwrite the error file.
+    pub const OVERWRITE_ERR: u32 = 0x08;
+    /// The command came from stdin or a script file: the command text is its first line's shape
+    /// and the spooled script is what runs.
+    pub const SCRIPT: u32 = 0x10;
+    /// -K: the submitter waits.
+    pub const WAIT: u32 = 0x20;
+    /// The queue was not named: the default one was taken.
+    pub const DEFAULT_QUEUE: u32 = 0x40;
+}
+
+/// Resource limits of a job; `None` is unlimited. Sizes in KB, times in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    pub cpu: Option<u64>,
+    pub fsize: Option<u64>,
+    pub data: Option<u64>,
+    pub stack: Option<u64>,
+    pub core: Option<u64>,
+    /// -M: resident memory.
+    pub rss: Option<u64>,
+    pub swap: Option<u64>,
+    /// -W: run limit, seconds.
+    pub run: Option<u64>,
+    pub process: Option<u64>,
+    pub thread: Option<u64>,
+}
+
+/// A place in the spool file of a generation: where exact bytes lie (design §3).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct SpoolRef {
+    /// Number of the spool file.
+    pub spool: u32,
+    /// Byte offset of the data in it.
+    pub at: u64,
+    /// Length of the data, bytes.
+    pub len: u32,
+}
+
+/// A submission as accepted: what JOB_NEW records. Names are validated; byte strings are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobSpec {
+    /// As given to -J, with index list and %limit; empty when not given.
+    pub name: String,
+    /// Shell text of the command line as the user typed it.
+    pub command: ByteStr,
+    pub queue: String,
+    pub project: String,
+    pub user_group: String,
+    pub description: String,
+    /// All -R merged; empty when not given.
+    pub res_req: String,
+    /// -n; both at least 1.
+    pub min_slots: u32,
+    pub max_slots: u32,
+    /// Words of -m as given: `h1+2`, `h2!`, `others`.
+    pub hosts: Vec<String>,
+    pub in_file: ByteStr,
+    pub out_file: ByteStr,
+    pub err_file: ByteStr,
+    /// -w as typed (names resolved when evaluated).
+    pub depend: String,
+    /// -b, seconds since the epoch; 0 none.
+    pub begin_time: i64,
+    /// -t, seconds since the epoch; 0 none.
+    pub term_time: i64,
+    pub limits: Limits,
+    /// Host or model after -W or -c; empty none.
+    pub limit_spec: String,
+    /// Submission (or -cwd) directory, absolute.
+    pub cwd: ByteStr,
+    /// Home directory of the submitter at submission; cwd below it is taken relative to the home
+    /// on the execution host.
+    pub home: ByteStr,
+    pub umask: u32,
+    pub from_host: String,
+    pub mail_user: String,
+    pub login_shell: ByteStr,
+    pub pre_exec: ByteStr,
+    pub post_exec: ByteStr,
+    /// [`opt`] bits.
+    pub options: u32,
+    /// [`opt2`] bits.
+    pub options2: u32,
+    /// -sp; 0 when not given.
+    pub priority: u32,
+    /// -s / -wa and the like are kept here as (option letter, value) until acted on.
+    pub extra: Vec<(String, String)>,
+}
+
+/// Resource usage of a finished or running job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    pub utime_us: u64,
+    pub stime_us: u64,
+    /// Resident set of all processes now, KB.
+    pub mem_kb: u64,
+    pub swap_kb: u64,
+    /// Largest resident set seen, KB.
+    pub max_mem_kb: u64,
+    pub avg_mem_kb: u64,
+    pub max_swap_kb: u64,
+    pub nthreads: u32,
+    pub nprocs: u32,
+    pub minflt: u64,
+    pub majflt: u64,
+    pub inblock: u64,
+    pub oublock: u64,
+    pub nvcsw: u64,
+    pub nivcsw: u64,
+}
+
+impl Usage {
+    /// User and system time, seconds.
+    pub fn cpu_secs(&self) -> f64 {
+        (self.utime_us + self.stime_us) as f64 / 1e6
+    }
+}
+
+/// How a started job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// Raw wait status of the job's first process.
+    Status(i32),
+    /// The launcher that knew was lost: the end is unknown and never guessed.
+    Unknown,
+}
+
+impl End {
+    /// Exit code as LSF shows it: the code, or 128 + signal; `None` when unknown.
+    pub fn code(&self) -> Option<i32> {
+        match *self {
+            End::Unknown => None,
+            End::Status(s) if s & 0x7f == 0 => Some((s >> 8) & 0xff),
+            End::Status(s) => Some(128 + (s & 0x7f)),
+        }
+    }
+}

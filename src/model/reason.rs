@@ -1,0 +1,294 @@
+//! Reason numbers and their texts: pending (semantics §15), suspending (§16), termination (§14),
+//! and the error numbers and texts of the batch library (§25).
+
+/// Pending reason codes.
+pub mod pend {
+    pub const NEW: u32 = 1;
+    pub const START_TIME: u32 = 2;
+    pub const DEPEND: u32 = 3;
+    pub const DEPEND_NEVER: u32 = 4;
+    pub const JOB_FILE: u32 = 7;
+    pub const EXEC_INIT: u32 = 11;
+    pub const ARRAY_LIMIT: u32 = 38;
+    pub const QUEUE_INACT: u32 = 301;
+    pub const QUEUE_WINDOW: u32 = 302;
+    pub const QUEUE_JOB_LIMIT: u32 = 303;
+    pub const QUEUE_USER_JOB_LIMIT: u32 = 304;
+    pub const REQUEUED: u32 = 311;
+    pub const SPAN: u32 = 312;
+    pub const QUEUE_PJOB: u32 = 314;
+    pub const USER_JOB_LIMIT: u32 = 601;
+    pub const RESUMED: u32 = 605;
+    pub const USER_STOP: u32 = 607;
+    pub const ADMIN_STOP: u32 = 610;
+    pub const RES_REQ: u32 = 1001;
+    pub const HOST_CLOSED: u32 = 1301;
+    pub const HOST_LOCKED: u32 = 1302;
+    pub const NOT_ENOUGH_SLOTS: u32 = 1303;
+    pub const HOST_WINDOW: u32 = 1304;
+    pub const HOST_FULL: u32 = 1305;
+    pub const QUEUE_PER_CPU: u32 = 1306;
+    pub const QUEUE_PER_HOST: u32 = 1307;
+    pub const HOST_USER: u32 = 1309;
+    pub const NOT_QUEUE_HOST: u32 = 1310;
+    pub const NOT_ASKED_HOST: u32 = 1311;
+    pub const NO_USER: u32 = 1313;
+    pub const JUST_STARTED: u32 = 1314;
+    pub const LOAD_UNAVAIL: u32 = 1315;
+    pub const LIM_UNREACH: u32 = 1316;
+    pub const QUEUE_RES_REQ: u32 = 1318;
+    pub const SBD_UNREACH: u32 = 1601;
+    pub const SBD_REFUSED: u32 = 1608;
+    /// First of the load threshold codes; the index number is added.
+    pub const LOAD: u32 = 2001;
+    /// Ours: held because the log lost part of the job's history.
+    pub const DAMAGED: u32 = 9001;
+    /// Ours: the log cannot be written, nothing is dispatched.
+    pub const LOG_FULL: u32 = 9002;
+}
+
+/// The text of a pending reason.
+pub fn pend_text(code: u32) -> &'static str {
+    match code {
+        1 => "New job is waiting for scheduling",
+        2 => "The job has a specified start time",
+        3 => "Job dependency condition not satisfied",
+        4 => "Dependency condition invalid or never satisfied",
+        6 => "The job's pre-exec command exited with non-zero status",
+        7 => "Unable to access job file",
+        8 => "Unable to set job's environment variables",
+        9 => "Unable to determine job's home/working directories",
+        10 => "Unable to open job's I/O buffers",
+        11 => "Job execution initialization failed",
+        38 => "The job array has reached its running element limit",
+        301 => "The queue is inactivated by the administrator",
+        302 => "The queue is inactivated by its time windows",
+        303 => "The queue has reached its job slot limit",
+        304 => "User has reached the per-user job slot limit of the queue",
+        305 => "Not enough per-user job slots of the queue for the parallel job",
+        311 => "Requeued job is waiting for rescheduling",
+        312 => "Not enough hosts to meet the job's spanning requirement",
+        313 => "Not enough hosts to meet the queue's spanning requirement",
+        314 => "The queue has not enough job slots for the parallel job",
+        601 => "The user has reached his/her job slot limit",
+        605 => "Waiting for scheduling after resumed by administrator or user",
+        607 => "Job was suspended by the user while pending",
+        610 => "The job was suspended by LSF admin or root while pending",
+        1001 => "Job's resource requirements not satisfied",
+        1301 => "Closed by LSF administrator",
+        1302 => "Host is locked by LSF administrator",
+        1303 => "Not enough job slot(s)",
+        1304 => "Dispatch windows closed",
+        1305 => "Job slot limit reached",
+        1306 => "Queue's per-CPU job slot limit reached",
+        1307 => "Queue's per-host job slot limit reached",
+        1309 => "Host's per-user job slot limit reached",
+        1310 => "Not usable to the queue",
+        1311 => "Not specified in job submission",
+        1313 => "There is no such user account",
+        1314 => "Just started a job recently",
+        1315 => "Load information unavailable",
+        1316 => "LIM is unreachable now",
+        1318 => "Queue's resource requirements not satisfied",
+        1601 => "Unable to reach slave batch server",
+        1608 => "Slave batch server failed to accept job",
+        2001 => "The 15s effective CPU queue length (r15s) is beyond threshold",
+        2002 => "The 1 min effective CPU queue length (r1m) is beyond threshold",
+        2003 => "The 15 min effective CPU queue length (r15m) is beyond threshold",
+        2004 => "The CPU utilization (ut) is beyond threshold",
+        2005 => "The paging rate (pg) is beyond threshold",
+        2006 => "The disk IO rate (io) is beyond threshold",
+        2007 => "There are too many login users (ls)",
+        2008 => "The idle time (it) is not long enough",
+        2009 => "The available /tmp space (tmp) is low",
+        2010 => "The available swap space (swp) is low",
+        2011 => "The available memory (mem) is low",
+        9001 => "The event log lost part of this job's history; held for the administrator",
+        9002 => "The event log cannot be written; nothing is dispatched",
+        _ => "Unknown pending reason",
+    }
+}
+
+/// Suspending reason codes (ours; the texts are LSF's).
+pub mod susp {
+    pub const USER: u32 = 1;
+    pub const ADMIN: u32 = 2;
+    pub const RESUMED: u32 = 3;
+}
+
+/// The text of a suspending reason.
+pub fn susp_text(code: u32) -> &'static str {
+    match code {
+        1 => "The job was suspended by user",
+        2 => "The job was suspended by LSF admin or root",
+        3 => "Waiting for re-scheduling after being resumed by user",
+        _ => "Unknown suspending reason",
+    }
+}
+
+/// Termination reasons (exitInfo numbers).
+pub mod term {
+    pub const UNKNOWN: u32 = 0;
+    pub const RUNLIMIT: u32 = 5;
+    pub const DEADLINE: u32 = 6;
+    pub const PROCESSLIMIT: u32 = 7;
+    pub const FORCE_OWNER: u32 = 8;
+    pub const FORCE_ADMIN: u32 = 9;
+    pub const CPULIMIT: u32 = 12;
+    pub const OWNER: u32 = 14;
+    pub const ADMIN: u32 = 15;
+    pub const MEMLIMIT: u32 = 16;
+    pub const EXTERNAL_SIGNAL: u32 = 17;
+    pub const SWAP: u32 = 20;
+    pub const THREADLIMIT: u32 = 21;
+    pub const CWD_NOTEXIST: u32 = 25;
+    /// Ours: the launcher that held the exit status was lost.
+    pub const LOST_STATUS: u32 = 9001;
+    /// Ours: the host was restarted under the job.
+    pub const HOST_RESTART: u32 = 9002;
+}
+
+/// `(NAME, text)` of a termination reason: `TERM_OWNER`, `job killed by owner`.
+pub fn term_text(code: u32) -> (&'static str, &'static str) {
+    match code {
+        1 => ("TERM_PREEMPT", "job killed after preemption"),
+        2 => ("TERM_WINDOW", "job killed after queue run window is closed"),
+        3 => ("TERM_LOAD", "job killed after load exceeds threshold"),
+        5 => ("TERM_RUNLIMIT", "job killed after reaching LSF run time limit"),
+        6 => ("TERM_DEADLINE", "job killed after deadline expires"),
+        7 => ("TERM_PROCESSLIMIT", "job killed after reaching LSF process limit"),
+        8 => ("TERM_FORCE_OWNER", "job killed by owner without time for cleanup"),
+        9 => (
+            "TERM_FORCE_ADMIN",
+            "job killed by root or LSF administrator without time for cleanup",
+        ),
+        10 => ("TERM_REQUEUE_OWNER", "job killed and requeued by owner"),
+        11 => ("TERM_REQUEUE_ADMIN", "job killed and requeued by root or LSF administrator"),
+        12 => ("TERM_CPULIMIT", "job killed after reaching LSF CPU usage limit"),
+        13 => ("TERM_CHKPNT", "job killed after checkpointing"),
+        14 => ("TERM_OWNER", "job killed by owner"),
+        15 => ("TERM_ADMIN", "job killed by root or LSF administrator"),
+        16 => ("TERM_MEMLIMIT", "job killed after reaching LSF memory usage limit"),
+        17 => ("TERM_EXTERNAL_SIGNAL", "job killed by a signal external to LSF"),
+        19 => ("TERM_ZOMBIE", "job exited while LSF is not available"),
+        20 => ("TERM_SWAP", "job killed after reaching LSF swap usage limit"),
+        21 => ("TERM_THREADLIMIT", "job killed after reaching LSF thread limit"),
+        24 => ("TERM_CTRL_PID", "job terminated after control PID died"),
+        25 => (
+            "TERM_CWD_NOTEXIST",
+            "current working directory is not accessible or does not exist on the execution host",
+        ),
+        26 => ("TERM_REMOVE_HUNG_JOB", "job removed from the LSF system after hung"),
+        27 => ("TERM_ORPHAN_SYSTEM", "orphan job was automatically terminated by LSF"),
+        28 => ("TERM_PRE_EXEC_FAIL", "job killed after reaching pre-execution retry limit"),
+        9001 => (
+            "TERM_LOST_STATUS",
+            "exit status unknown, the launcher on the execution host was lost",
+        ),
+        9002 => ("TERM_HOST_RESTART", "execution host was restarted while the job ran"),
+        _ => ("TERM_UNKNOWN", "job exited, reason unknown"),
+    }
+}
+
+/// lsberrno numbers with their texts.
+pub mod err {
+    pub const NO_JOB: i32 = 1;
+    pub const NOT_STARTED: i32 = 2;
+    pub const JOB_STARTED: i32 = 3;
+    pub const JOB_FINISH: i32 = 4;
+    pub const DEPEND_SYNTAX: i32 = 6;
+    pub const EXCLUSIVE: i32 = 7;
+    pub const ROOT: i32 = 8;
+    pub const NO_JOBID: i32 = 12;
+    pub const NO_INTERACTIVE: i32 = 14;
+    pub const UNKNOWN_USER: i32 = 16;
+    pub const PERMISSION: i32 = 17;
+    pub const BAD_QUEUE: i32 = 18;
+    pub const QUEUE_NAME: i32 = 19;
+    pub const QUEUE_CLOSED: i32 = 20;
+    pub const QUEUE_USE: i32 = 22;
+    pub const BAD_HOST: i32 = 23;
+    pub const PROC_NUM: i32 = 24;
+    pub const QUEUE_HOST: i32 = 29;
+    pub const UJOB_LIMIT: i32 = 30;
+    pub const NOLSF_HOST: i32 = 34;
+    pub const BAD_ARG: i32 = 35;
+    pub const BAD_TIME: i32 = 36;
+    pub const START_TIME: i32 = 37;
+    pub const BAD_LIMIT: i32 = 38;
+    pub const OVER_LIMIT: i32 = 39;
+    pub const BAD_CMD: i32 = 40;
+    pub const BAD_SIGNAL: i32 = 41;
+    pub const BAD_JOB: i32 = 42;
+    pub const MBATCHD: i32 = 47;
+    pub const TIMEOUT: i32 = 60;
+    pub const CONN_REFUSED: i32 = 62;
+    pub const IN_PROGRESS: i32 = 66;
+    pub const BAD_RESREQ: i32 = 75;
+    pub const ARRAY_INDEX: i32 = 97;
+    pub const ARRAY_LARGE: i32 = 98;
+    pub const ARRAY_NONE: i32 = 99;
+    pub const BAD_JOBID: i32 = 102;
+    pub const BAD_PRIORITY: i32 = 118;
+    pub const PRIORITY_UNDEF: i32 = 119;
+    pub const PROC_LESS: i32 = 125;
+    pub const DEP_ARRAY_SIZE: i32 = 131;
+    pub const PJOB_LIMIT: i32 = 132;
+    /// Ours: the event log cannot be written.
+    pub const LOG_FULL: i32 = 9001;
+    /// Ours: the daemon is busy and the request went past a named limit.
+    pub const BUSY: i32 = 9002;
+}
+
+/// The text of an lsberrno.
+pub fn err_text(code: i32) -> &'static str {
+    match code {
+        1 => "No matching job found",
+        2 => "Job has not started yet",
+        3 => "Job has already started",
+        4 => "Job has already finished",
+        6 => "Dependency condition syntax error",
+        7 => "Queue does not accept EXCLUSIVE jobs",
+        8 => "Root job submission is disabled",
+        12 => "No job Id can be used now",
+        13 => "Queue only accepts interactive jobs",
+        14 => "Queue does not accept interactive jobs",
+        16 => "Unknown user",
+        17 => "User permission denied",
+        18 => "No such queue",
+        19 => "Queue name must be specified",
+        20 => "Queue has been closed",
+        22 => "User cannot use the queue",
+        23 => "Bad host name, host group name or cluster name",
+        24 => "Too many processors requested",
+        29 => "Host or host group is not used by the queue",
+        30 => "Queue does not have enough per-user job slots",
+        34 => "Request from non-LSF host rejected",
+        35 => "Bad argument",
+        36 => "Bad time specification",
+        37 => "Start time is later than termination time",
+        38 => "Bad CPU limit specification",
+        39 => "Cannot exceed queue's hard limit(s)",
+        40 => "Empty job",
+        41 => "Signal not supported",
+        42 => "Bad job name",
+        47 => "Master batch daemon internal error",
+        57 => "Batch protocol error",
+        60 => "Contacting batch daemon: Communication timeout",
+        62 => "Connection refused by server",
+        66 => "Operation is in progress",
+        75 => "Bad resource requirement syntax",
+        97 => "Job array index error",
+        98 => "Job array index too large",
+        99 => "Job array does not exist",
+        102 => "Bad jobId",
+        118 => "Bad user priority",
+        119 => "Job priority control undefined",
+        125 => "Too few processors requested",
+        131 => "Dependent arrays do not have the same size",
+        132 => "Pending job threshold reached",
+        9001 => "The event log cannot be written; no job is accepted until it can",
+        9002 => "The batch daemon is busy; try again later",
+        _ => "Batch library internal error",
+    }
+}

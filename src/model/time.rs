@@ -1,0 +1,31 @@
+//! Time as the machines see it: handed in, never asked for.
+
+/// One microsecond-resolution reading of both clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Now {
+    /// Microseconds on a clock that never steps; deadlines are given in it.
+    pub mono_us: u64,
+    /// Microseconds since the epoch; what is logged and shown.
+    pub wall_us: i64,
+}
+
+/// Microseconds in a second.
+pub const US: u64 = 1_000_000;
+
+impl Now {
+    /// Whole seconds since the epoch.
+    pub fn secs(&self) -> i64 {
+        self.wall_us.div_euclid(US as i64)
+    }
+
+    /// The monotonic deadline `secs` seconds from now.
+    pub fn after(&self, secs: u64) -> u64 {
+        self.mono_us.saturating_add(secs.saturating_mul(US))
+    }
+
+    /// The monotonic instant at which the wall clock will read `wall_secs`, if it does not step.
+    pub fn mono_of_wall(&self, wall_secs: i64) -> u64 {
+        let ahead = wall_secs.saturating_mul(US as i64).saturating_sub(self.wall_us);
+        if ahead <= 0 { self.mono_us } else { self.mono_us.saturating_add(ahead as u64) }
+    }
+}

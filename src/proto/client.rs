@@ -1,0 +1,336 @@
+//! A command and mbatchd.
+
+use crate::model::{ByteStr, JobRef, job::JobSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ClientMsg {
+    Submit(Box<Submit>),
+    Submitted { job: u32, queue: String, default_queue: bool },
+    Control(Box<Control>),
+    Controlled { outcomes: Vec<Outcome> },
+    Jobs(Box<JobQuery>),
+    /// `array`: one row an array (bjobs -A).
+    Queues { names: Vec<String>, user: String, host: String },
+    QueueRows { rows: Vec<QueueInfo> },
+    Hosts { names: Vec<String>, res_req: String },
+    HostRows { rows: Vec<HostInfo> },
+    /// A slice of the answer to `Jobs`: a JSON array of arrays, one inner array a job, in the
+    /// order of the columns asked for. The last slice has `more` false.
+    Rows { rows: Box<RawValue>, more: bool },
+    /// Answered by `Waited` when `expr` becomes true, can never be, or the time is over.
+    Wait(Wait),
+    Waited(Waited),
+    Admin(AdminOp),
+    /// One line an object; `ok` false where it failed.
+    AdminDone { lines: Vec<AdminLine> },
+    /// Values of lsb.params and of the cluster that commands need (name, value).
+    Params,
+    ParamRows { values: Vec<(String, String)> },
+}
+
+/// bsub.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Submit {
+    /// Made by the client, unique to this submission; a retry repeats it.
+    pub request: String,
+    /// `spec.queue` empty: the default queue. `spec.queue` may hold several names.
+    pub spec: JobSpec,
+    /// `NAME=value` NUL-separated.
+    pub env: ByteStr,
+    /// Script text for stdin or file submissions; empty otherwise.
+    pub script: ByteStr,
+}
+
+/// Which jobs a command means. Empty fields do not restrict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobSelect {
+    /// Job operands; empty with `all` false means the caller's last matching job (bkill) or
+    /// every matching one (bjobs).
+    pub ids: Vec<IdSel>,
+    /// The operand `0`.
+    pub all: bool,
+    /// -u; empty: the caller; `all`: everybody.
+    pub user: String,
+    pub queue: String,
+    pub host: String,
+    /// -J: `name`, `name*`, `name[idx]`.
+    pub name: String,
+    pub project: String,
+}
+
+/// `123`, `123[1-4,6]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdSel {
+    pub job: u32,
+    /// (first, last, step); empty: the job, or every element.
+    pub elems: Vec<(u32, u32, u32)>,
+}
+
+impl IdSel {
+    /// Does this operand name the element?
+    pub fn has(&self, r: JobRef) -> bool {
+        self.job == r.job
+            && (self.elems.is_empty()
+                || self.elems.iter().any(|&(a, b, s)| {
+                    r.idx >= a && r.idx <= b && (r.idx - a) % s.max(1) == 0
+                }))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verb {
+    /// INT, TERM, KILL.
+    Kill,
+    /// -r: out of the system without waiting.
+    Remove,
+    Signal { number: i32, name: String },
+    Stop,
+    Resume,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Control {
+    pub verb: Verb,
+    pub select: JobSelect,
+}
+
+/// What became of one job of a [`Control`]; `code` is an lsberrno, 0 done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// As the message names it: `123` or `123[4]`.
+    pub id: JobRef,
+    pub code: i32,
+}
+
+/// Which states bjobs wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Which {
+    /// -a.
+    pub all: bool,
+    /// -d.
+    pub done: bool,
+    /// -p.
+    pub pend: bool,
+    /// -r.
+    pub run: bool,
+    /// -s.
+    pub susp: bool,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobQuery {
+    pub select: JobSelect,
+    pub which: Which,
+    pub cols: Vec<Col>,
+    /// One row an array with [`Col::Counters`].
+    pub arrays: bool,
+}
+
+/// The columns of a job row, with the JSON type of their values. Times are seconds since the
+/// epoch, 0 none. Byte strings follow `ByteStr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Col {
+    /// int
+    Job,
+    /// int, 0 outside an array
+    Idx,
+    /// `PEND` ...
+    Stat,
+    User,
+    UserGroup,
+    Queue,
+    /// `name`, or `name[idx]` for an element; the command where no name was given
+    Name,
+    /// the -J text as given, list included; empty none
+    GivenName,
+    Project,
+    Description,
+    /// byte string
+    Command,
+    FromHost,
+    /// [[host, slots]...], first execution host first; [] before dispatch
+    ExecHosts,
+    MinSlots,
+    MaxSlots,
+    SubmitTime,
+    StartTime,
+    EndTime,
+    BeginTime,
+    TermTime,
+    /// exit code as shown (128+signal), null while unfinished or unknown
+    ExitCode,
+    /// raw wait status, null while unfinished or unknown
+    WaitStatus,
+    /// TERM_ number; 0 none
+    ExitInfo,
+    /// [[code, number of hosts or 0, [host...]]...]
+    PendReasons,
+    /// code; 0 none
+    SuspReason,
+    Pid,
+    Pgid,
+    /// [int...]
+    Pids,
+    /// float seconds
+    CpuUsed,
+    Utime,
+    Stime,
+    MemKb,
+    MaxMemKb,
+    AvgMemKb,
+    SwapKb,
+    NThreads,
+    /// seconds running so far or altogether, suspended time not counted
+    RunTime,
+    /// seconds pending
+    PendTime,
+    /// as given to -R, merged
+    ResReq,
+    /// job, queue and defaults
+    CombinedResReq,
+    /// as dispatched; empty before
+    EffectiveResReq,
+    /// [word...]
+    AskedHosts,
+    Depend,
+    InFile,
+    OutFile,
+    ErrFile,
+    /// absolute submission directory, byte string
+    Cwd,
+    /// submitter's home, byte string
+    Home,
+    ExecCwd,
+    ExecHome,
+    ExecUser,
+    /// object of `Limits`
+    Limits,
+    LimitSpec,
+    /// `opt` bits
+    Options,
+    /// `opt2` bits
+    Options2,
+    MailUser,
+    LoginShell,
+    PreExec,
+    PostExec,
+    Priority,
+    Attempt,
+    /// [njobs pend done run exit ssusp ususp psusp]
+    Counters,
+    /// array's running limit; 0 none
+    ArrayLimit,
+    /// [[index, sched or null, stop or null] * 11] in the order of the load indices
+    Thresholds,
+    /// seconds; last usage report
+    UsageTime,
+    /// true: -H and not yet released
+    Held,
+}
+
+/// bqueues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueInfo {
+    pub name: String,
+    pub description: String,
+    pub priority: i64,
+    pub nice: i32,
+    pub open: bool,
+    pub active: bool,
+    /// Inactive because of a window.
+    pub window_closed: bool,
+    pub is_default: bool,
+    pub max: Option<u64>,
+    pub jl_u: Option<u64>,
+    pub jl_p: Option<f64>,
+    pub jl_h: Option<u64>,
+    /// Slots: all, pending, running, suspended by the system, by users, reserved.
+    pub njobs: u64,
+    pub pend: u64,
+    pub run: u64,
+    pub ssusp: u64,
+    pub ususp: u64,
+    pub rsv: u64,
+    /// Pending jobs.
+    pub pjobs: u64,
+    pub accept_interval_secs: u64,
+    /// (parameter name, text) pairs of lsb.queues as written, for -l.
+    pub params: Vec<(String, String)>,
+    /// sched/stop by built-in index.
+    pub thresholds: Vec<(Option<f64>, Option<f64>)>,
+    pub admin_comment: String,
+}
+
+/// bhosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostInfo {
+    pub name: String,
+    /// The long form: `ok`, `closed_Adm`, `unavail`, `unreach` ...
+    pub status: String,
+    pub cpu_factor: f64,
+    pub jl_u: Option<u64>,
+    pub max: Option<u64>,
+    pub njobs: u64,
+    pub run: u64,
+    pub ssusp: u64,
+    pub ususp: u64,
+    pub rsv: u64,
+    pub dispatch_window: String,
+    pub load: Option<crate::proto::lim::HostLoad>,
+    /// Reserved by jobs, by built-in index.
+    pub reserved: Vec<f64>,
+    pub thresholds: Vec<(Option<f64>, Option<f64>)>,
+    pub admin_comment: String,
+}
+
+/// bwait, bsub -K.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Wait {
+    pub expr: String,
+    /// Seconds; 0 for ever.
+    pub timeout: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Waited {
+    True,
+    Never,
+    Timeout,
+    /// bsub -K: the job's end (see `Col::ExitCode`); also sent for `ended(ID)` of one job.
+    Ended { exit_code: Option<i32>, status: u32, started: bool },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AdminOp {
+    /// Empty names: the local host for hosts is filled in by the command; `all` means all.
+    HostCtrl { open: bool, hosts: Vec<String>, comment: String },
+    QueueCtrl { op: QueueOp, queues: Vec<String>, comment: String },
+    Reconfig { comment: String },
+    /// `lsf down`, badmin mbdrestart.
+    Shutdown { comment: String },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QueueOp {
+    Open,
+    Close,
+    Activate,
+    Inactivate,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdminLine {
+    pub about: String,
+    /// lsberrno, 0 done.
+    pub code: i32,
+    /// Diagnostics or other words; may be empty.
+    pub text: String,
+}

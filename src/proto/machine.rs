@@ -1,0 +1,140 @@
+//! The contract between a daemon's machine and the two runners (design §2): the machine is
+//! `step(now, input) -> effects` plus the next deadline it wants; it has no clock, socket, file
+//! or environment. A runner carries the effects out in the order given.
+
+use super::Msg;
+use super::launch::{OsEffect, OsInput};
+use super::lim::LoadSample;
+use crate::conf::{ClusterConf, Diag};
+use crate::model::event::{Finish, Record};
+use crate::model::job::SpoolRef;
+use crate::model::{ByteStr, Now};
+use serde::{Deserialize, Serialize};
+
+/// Names a connection within one daemon. The runner numbers the incoming ones from
+/// [`INCOMING`] up; the machine chooses the numbers of those it opens below that.
+pub type ConnId = u64;
+
+/// First number of incoming connections.
+pub const INCOMING: ConnId = 1 << 62;
+
+/// The daemons, by their log and process names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Daemon {
+    Launcher,
+    Authd,
+    Lim,
+    Sbatchd,
+    Mbatchd,
+    Res,
+}
+
+impl Daemon {
+    pub fn name(self) -> &'static str {
+        match self {
+            Daemon::Launcher => "launcher",
+            Daemon::Authd => "authd",
+            Daemon::Lim => "lim",
+            Daemon::Sbatchd => "sbatchd",
+            Daemon::Mbatchd => "mbatchd",
+            Daemon::Res => "res",
+        }
+    }
+}
+
+/// Who is at the other end, as authenticated; never as claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A user's command on a host of the cluster.
+    User { uid: u32, gid: u32, user: String, host: String },
+    /// A daemon that holds the cluster key, on a host of the cluster.
+    Daemon { daemon: Daemon, host: String },
+    /// A process on this host over a Unix socket, known by SO_PEERCRED.
+    Local { uid: u32, pid: u32 },
+}
+
+/// Whom to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    Tcp { host: String, daemon: Daemon },
+    /// This host's launcher.
+    Launcher,
+}
+
+/// What happens to a machine.
+#[derive(Debug)]
+pub enum Input {
+    /// The process is up, the state (if any) is recovered.
+    Start,
+    /// The deadline it asked for has come (early and spurious ticks are harmless).
+    Tick,
+    /// A connection is authenticated and usable.
+    Opened { conn: ConnId, peer: Peer },
+    /// A connection it asked for could not be made.
+    ConnectFailed { conn: ConnId, why: String },
+    Closed { conn: ConnId },
+    /// The output of a connection has room again: the next slice of a listing may be sent.
+    Drained { conn: ConnId },
+    Msg { conn: ConnId, msg: Msg },
+    /// An authenticated datagram (lim).
+    Datagram { from: String, msg: Msg },
+    /// The answer to [`Effect::LoadConfig`]: the new configuration, or `None` where there are
+    /// errors; all diagnostics either way.
+    Config { conf: Option<Box<ClusterConf>>, diags: Vec<Diag> },
+    /// The log could not be written: every record since the last durable one is void, and the
+    /// runner has put the machine's state back to what the log holds (mbatchd).
+    LogFailed { why: String },
+    /// The log can be written again (mbatchd).
+    LogBack,
+    /// The switch asked for is complete (mbatchd).
+    Switched { ok: bool },
+    /// The answer to [`Effect::Sample`] (lim).
+    Sample(Box<LoadSample>),
+    /// What the operating system reports (launcher).
+    Os(OsInput),
+}
+
+/// What a machine wants done.
+#[derive(Debug)]
+pub enum Effect {
+    /// Send at once.
+    Send { conn: ConnId, msg: Msg },
+    /// Send when every record appended before this effect is durable; dropped if that fails.
+    SendDurable { conn: ConnId, msg: Msg },
+    /// Send the spooled bytes at `at` as `SbdMsg::Blob`.
+    SendBlob { conn: ConnId, at: SpoolRef },
+    /// Flush what is queued, then close.
+    Close { conn: ConnId },
+    Connect { conn: ConnId, to: Endpoint },
+    /// Append to lsb.events (mbatchd).
+    Append(Box<Record>),
+    /// Append exact bytes to the spool; `at` is where they will lie (mbatchd). Durable together
+    /// with the records appended in the same turn.
+    Spool { at: SpoolRef, data: ByteStr },
+    /// Append to lsb.acct, after the records before it are durable (mbatchd).
+    Account(Box<Finish>),
+    /// Switch lsb.events: keep the records of these jobs (sorted), begin spool file `spool`,
+    /// remove spool files below `oldest_spool` (mbatchd).
+    Switch { live: Vec<u32>, head: Vec<Record>, spool: u32, oldest_spool: u32 },
+    /// Read the configuration again; answered by [`Input::Config`].
+    LoadConfig,
+    /// Send an unacknowledged datagram (lim).
+    Datagram { to: String, msg: Msg },
+    /// Measure this host; answered by [`Input::Sample`] (lim).
+    Sample,
+    /// Processes and journal (launcher).
+    Os(OsEffect),
+    /// A line for the daemon's log.
+    Say { level: log::Level, text: String },
+    /// End the process with this exit code after flushing.
+    Exit { code: i32 },
+}
+
+/// A daemon's logic.
+pub trait Machine {
+    /// Takes one input, appends what it wants done.
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>);
+    /// The monotonic instant (microseconds) it wants a [`Input::Tick`] at, if any.
+    fn deadline(&self) -> Option<u64>;
+}

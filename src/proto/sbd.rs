@@ -1,0 +1,115 @@
+//! mbatchd and sbatchd. mbatchd connects to each sbatchd and keeps the connection; after every
+//! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
+
+use crate::model::job::{End, JobSpec, SpoolRef, Usage};
+use crate::model::{ByteStr, JobKey};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum SbdMsg {
+    // mbatchd -> sbatchd
+    /// First message of a connection. A lower epoch than one seen before is refused.
+    Hello { epoch: u64, cluster: String, params: SbdParams },
+    Start(Box<StartJob>),
+    /// The bytes asked for by `NeedBlob`.
+    Blob { at: SpoolRef, data: ByteStr },
+    /// Act on a started attempt. `seq` grows; an old one is ignored.
+    Act { key: JobKey, seq: u32, act: Act },
+    /// The end of this attempt is durable: forget it. Also sent for attempts mbatchd does not
+    /// know or no longer wants to hear of.
+    Forget { key: JobKey },
+    /// New parameters after a reconfiguration.
+    Params(SbdParams),
+
+    // sbatchd -> mbatchd
+    /// All attempts known here, after `Hello`.
+    Inventory { boot_id: String, tasks: Vec<TaskState> },
+    /// Also the answer to a repeated `Start`.
+    State(Box<TaskState>),
+    NeedBlob { at: SpoolRef },
+    Usage { key: JobKey, usage: Usage, pids: Vec<u32>, pgids: Vec<u32> },
+}
+
+/// What sbatchd takes from lsb.params and lsf.conf through mbatchd.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SbdParams {
+    /// Seconds between usage reports.
+    pub sbd_sleep_time: u64,
+    /// Seconds between INT, TERM and KILL.
+    pub job_terminate_interval: u64,
+    /// Bench: tasks are not started, they end after the number of seconds in their command if it
+    /// is `sleep N`, else at once. Refused outside a personal cluster.
+    pub simulated: bool,
+}
+
+/// One start order. Everything the host needs but the blobs, which it asks for by place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StartJob {
+    pub key: JobKey,
+    pub uid: u32,
+    pub gid: u32,
+    pub user: String,
+    pub submit_time: i64,
+    pub start_time: i64,
+    pub spec: JobSpec,
+    pub env: SpoolRef,
+    pub script: SpoolRef,
+    /// First execution host first.
+    pub hosts: Vec<(String, u32)>,
+    pub cluster: String,
+    /// Nice value of the queue.
+    pub nice: i32,
+    /// Job limits after queue defaults and maxima; run limit normalised to this host.
+    pub limits: crate::model::job::Limits,
+    pub eff_res_req: String,
+    /// Number of the last element and the step, for LSB_JOBINDEX_END and _STEP; 0 no array.
+    pub index_end: u32,
+    pub index_step: u32,
+    /// The element's display name.
+    pub name: String,
+    /// (name, value) set by the batch system on top of the user's environment.
+    pub rerun: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Act {
+    /// INT, TERM, KILL, JOB_TERMINATE_INTERVAL apart; the end carries `exit_info`.
+    Terminate { exit_info: u32 },
+    Signal { number: i32 },
+    Suspend,
+    Resume,
+}
+
+/// Where an attempt stands on its host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskState {
+    pub key: JobKey,
+    pub phase: Phase,
+    /// Seconds since the epoch at which the phase was entered (for `Ended`: the end time).
+    pub time: i64,
+    pub pid: u32,
+    pub pgid: u32,
+    pub uid: u32,
+    pub exec_user: String,
+    pub exec_cwd: String,
+    pub exec_home: String,
+    /// Words to show: why the cwd is not the one asked for, why output went elsewhere ...
+    pub note: String,
+    pub usage: Usage,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Accepted, waiting for blobs or the launcher.
+    #[default]
+    Starting,
+    Running,
+    Suspended,
+    /// Never ran: pending reason code. It will never run under this attempt.
+    Failed { reason: u32 },
+    /// `exit_info`: TERM_ number where this host ended it, else 0.
+    Ended { end: End, exit_info: u32 },
+}

@@ -85,30 +85,92 @@ pub enum Ctrl {
 pub enum Event {
     JobNew(Box<JobNew>),
     JobStart(Box<JobStart>),
-    JobStartAccept { at: JobRef, attempt: u32, pid: u32, pgid: u32 },
-    JobExecute { at: JobRef, uid: u32, pid: u32, pgid: u32, cwd: String, home: String, user: String },
+    JobStartAccept {
+        at: JobRef,
+        attempt: u32,
+        pid: u32,
+        pgid: u32,
+    },
+    JobExecute {
+        at: JobRef,
+        uid: u32,
+        pid: u32,
+        pgid: u32,
+        cwd: String,
+        home: String,
+        user: String,
+    },
     JobStatus(Box<JobStatus>),
     /// A signal was asked for. `by_admin`: not the owner (our tail).
-    JobSignal { at: JobRef, uid: u32, user: String, signal: String, run_count: u32, by_admin: bool },
+    JobSignal {
+        at: JobRef,
+        uid: u32,
+        user: String,
+        signal: String,
+        run_count: u32,
+        by_admin: bool,
+    },
     /// A rerunnable job goes back to the queue.
-    JobRequeue { at: JobRef },
+    JobRequeue {
+        at: JobRef,
+    },
     /// A finished job left memory. idx 0 of an array: all of it.
-    JobClean { at: JobRef },
-    QueueCtrl { op: Ctrl, queue: String, uid: u32, user: String, message: String },
-    HostCtrl { op: Ctrl, host: String, uid: u32, user: String, message: String },
-    MbdStart { master: String, cluster: String, hosts: u32, queues: u32 },
-    MbdDie { master: String, removed: u32, code: i32, message: String },
-    LogSwitch { last_job: u32 },
-    LoadIndex { names: Vec<String> },
+    JobClean {
+        at: JobRef,
+    },
+    QueueCtrl {
+        op: Ctrl,
+        queue: String,
+        uid: u32,
+        user: String,
+        message: String,
+    },
+    HostCtrl {
+        op: Ctrl,
+        host: String,
+        uid: u32,
+        user: String,
+        message: String,
+    },
+    MbdStart {
+        master: String,
+        cluster: String,
+        hosts: u32,
+        queues: u32,
+    },
+    MbdDie {
+        master: String,
+        removed: u32,
+        code: i32,
+        message: String,
+    },
+    LogSwitch {
+        last_job: u32,
+    },
+    LoadIndex {
+        names: Vec<String>,
+    },
     /// `LSF_HOLD` (ours): the history of this job is incomplete; it is not dispatched until an
     /// administrator releases it.
-    Hold { at: JobRef, why: String },
+    Hold {
+        at: JobRef,
+        why: String,
+    },
     /// `LSF_RELEASE` (ours): an administrator let a held job go.
-    Release { at: JobRef, uid: u32, user: String },
+    Release {
+        at: JobRef,
+        uid: u32,
+        user: String,
+    },
     /// `LSF_SWITCHED` (ours): head of a switched log: numbers that must not go back.
-    Carried { next_job: u32, epoch: u64 },
+    Carried {
+        next_job: u32,
+        epoch: u64,
+    },
     /// A record of another LSF that is read and kept but not acted on.
-    Foreign { name: String },
+    Foreign {
+        name: String,
+    },
 }
 
 /// JOB_FINISH of lsb.acct: derived from the state when a job ends.

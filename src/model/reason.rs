@@ -158,10 +158,9 @@ pub fn term_text(code: u32) -> (&'static str, &'static str) {
         6 => ("TERM_DEADLINE", "job killed after deadline expires"),
         7 => ("TERM_PROCESSLIMIT", "job killed after reaching LSF process limit"),
         8 => ("TERM_FORCE_OWNER", "job killed by owner without time for cleanup"),
-        9 => (
-            "TERM_FORCE_ADMIN",
-            "job killed by root or LSF administrator without time for cleanup",
-        ),
+        9 => {
+            ("TERM_FORCE_ADMIN", "job killed by root or LSF administrator without time for cleanup")
+        }
         10 => ("TERM_REQUEUE_OWNER", "job killed and requeued by owner"),
         11 => ("TERM_REQUEUE_ADMIN", "job killed and requeued by root or LSF administrator"),
         12 => ("TERM_CPULIMIT", "job killed after reaching LSF CPU usage limit"),
@@ -181,10 +180,9 @@ pub fn term_text(code: u32) -> (&'static str, &'static str) {
         26 => ("TERM_REMOVE_HUNG_JOB", "job removed from the LSF system after hung"),
         27 => ("TERM_ORPHAN_SYSTEM", "orphan job was automatically terminated by LSF"),
         28 => ("TERM_PRE_EXEC_FAIL", "job killed after reaching pre-execution retry limit"),
-        9001 => (
-            "TERM_LOST_STATUS",
-            "exit status unknown, the launcher on the execution host was lost",
-        ),
+        9001 => {
+            ("TERM_LOST_STATUS", "exit status unknown, the launcher on the execution host was lost")
+        }
         9002 => ("TERM_HOST_RESTART", "execution host was restarted while the job ran"),
         _ => ("TERM_UNKNOWN", "job exited, reason unknown"),
     }

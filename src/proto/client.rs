@@ -7,27 +7,51 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ClientMsg {
     Submit(Box<Submit>),
-    Submitted { job: u32, queue: String, default_queue: bool },
+    Submitted {
+        job: u32,
+        queue: String,
+        default_queue: bool,
+    },
     Control(Box<Control>),
-    Controlled { outcomes: Vec<Outcome> },
+    Controlled {
+        outcomes: Vec<Outcome>,
+    },
     Jobs(Box<JobQuery>),
     /// `array`: one row an array (bjobs -A).
-    Queues { names: Vec<String>, user: String, host: String },
-    QueueRows { rows: Vec<QueueInfo> },
-    Hosts { names: Vec<String>, res_req: String },
-    HostRows { rows: Vec<HostInfo> },
+    Queues {
+        names: Vec<String>,
+        user: String,
+        host: String,
+    },
+    QueueRows {
+        rows: Vec<QueueInfo>,
+    },
+    Hosts {
+        names: Vec<String>,
+        res_req: String,
+    },
+    HostRows {
+        rows: Vec<HostInfo>,
+    },
     /// A slice of the answer to `Jobs`: a JSON array of arrays, one inner array a job, in the
     /// order of the columns asked for. The last slice has `more` false.
-    Rows { rows: Box<RawValue>, more: bool },
+    Rows {
+        rows: Box<RawValue>,
+        more: bool,
+    },
     /// Answered by `Waited` when `expr` becomes true, can never be, or the time is over.
     Wait(Wait),
     Waited(Waited),
     Admin(AdminOp),
     /// One line an object; `ok` false where it failed.
-    AdminDone { lines: Vec<AdminLine> },
+    AdminDone {
+        lines: Vec<AdminLine>,
+    },
     /// Values of lsb.params and of the cluster that commands need (name, value).
     Params,
-    ParamRows { values: Vec<(String, String)> },
+    ParamRows {
+        values: Vec<(String, String)>,
+    },
 }
 
 /// bsub.
@@ -75,9 +99,10 @@ impl IdSel {
     pub fn has(&self, r: JobRef) -> bool {
         self.job == r.job
             && (self.elems.is_empty()
-                || self.elems.iter().any(|&(a, b, s)| {
-                    r.idx >= a && r.idx <= b && (r.idx - a) % s.max(1) == 0
-                }))
+                || self
+                    .elems
+                    .iter()
+                    .any(|&(a, b, s)| r.idx >= a && r.idx <= b && (r.idx - a) % s.max(1) == 0))
     }
 }
 
@@ -87,7 +112,10 @@ pub enum Verb {
     Kill,
     /// -r: out of the system without waiting.
     Remove,
-    Signal { number: i32, name: String },
+    Signal {
+        number: i32,
+        name: String,
+    },
     Stop,
     Resume,
 }
@@ -305,17 +333,33 @@ pub enum Waited {
     Never,
     Timeout,
     /// bsub -K: the job's end (see `Col::ExitCode`); also sent for `ended(ID)` of one job.
-    Ended { exit_code: Option<i32>, status: u32, started: bool },
+    Ended {
+        exit_code: Option<i32>,
+        status: u32,
+        started: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AdminOp {
     /// Empty names: the local host for hosts is filled in by the command; `all` means all.
-    HostCtrl { open: bool, hosts: Vec<String>, comment: String },
-    QueueCtrl { op: QueueOp, queues: Vec<String>, comment: String },
-    Reconfig { comment: String },
+    HostCtrl {
+        open: bool,
+        hosts: Vec<String>,
+        comment: String,
+    },
+    QueueCtrl {
+        op: QueueOp,
+        queues: Vec<String>,
+        comment: String,
+    },
+    Reconfig {
+        comment: String,
+    },
     /// `lsf down`, badmin mbdrestart.
-    Shutdown { comment: String },
+    Shutdown {
+        comment: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -80,15 +80,26 @@ pub struct LoadSample {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LimMsg {
     /// Datagram: a host's reading, sent to the master LIM.
-    Beat { load: Box<HostLoad> },
+    Beat {
+        load: Box<HostLoad>,
+    },
     /// Ask for the cluster's and the master's name.
     WhoIsMaster,
     /// `master` is empty while unknown.
-    Master { cluster: String, master: String },
+    Master {
+        cluster: String,
+        master: String,
+    },
     /// Keep the connection: [`LimMsg::Master`] now and at each change, and with `loads`
     /// [`LimMsg::Loads`] at each turn (sbatchd, mbatchd).
-    Subscribe { loads: bool },
+    Subscribe {
+        loads: bool,
+    },
     /// Ask for hosts with their loads and facts; empty: all.
-    Hosts { hosts: Vec<String> },
-    Loads { hosts: Vec<HostLoad> },
+    Hosts {
+        hosts: Vec<String>,
+    },
+    Loads {
+        hosts: Vec<HostLoad>,
+    },
 }

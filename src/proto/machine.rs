@@ -57,7 +57,10 @@ pub enum Peer {
 /// Whom to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    Tcp { host: String, daemon: Daemon },
+    Tcp {
+        host: String,
+        daemon: Daemon,
+    },
     /// This host's launcher.
     Launcher,
 }
@@ -70,25 +73,48 @@ pub enum Input {
     /// The deadline it asked for has come (early and spurious ticks are harmless).
     Tick,
     /// A connection is authenticated and usable.
-    Opened { conn: ConnId, peer: Peer },
+    Opened {
+        conn: ConnId,
+        peer: Peer,
+    },
     /// A connection it asked for could not be made.
-    ConnectFailed { conn: ConnId, why: String },
-    Closed { conn: ConnId },
+    ConnectFailed {
+        conn: ConnId,
+        why: String,
+    },
+    Closed {
+        conn: ConnId,
+    },
     /// The output of a connection has room again: the next slice of a listing may be sent.
-    Drained { conn: ConnId },
-    Msg { conn: ConnId, msg: Msg },
+    Drained {
+        conn: ConnId,
+    },
+    Msg {
+        conn: ConnId,
+        msg: Msg,
+    },
     /// An authenticated datagram (lim).
-    Datagram { from: String, msg: Msg },
+    Datagram {
+        from: String,
+        msg: Msg,
+    },
     /// The answer to [`Effect::LoadConfig`]: the new configuration, or `None` where there are
     /// errors; all diagnostics either way.
-    Config { conf: Option<Box<ClusterConf>>, diags: Vec<Diag> },
+    Config {
+        conf: Option<Box<ClusterConf>>,
+        diags: Vec<Diag>,
+    },
     /// The log could not be written: every record since the last durable one is void, and the
     /// runner has put the machine's state back to what the log holds (mbatchd).
-    LogFailed { why: String },
+    LogFailed {
+        why: String,
+    },
     /// The log can be written again (mbatchd).
     LogBack,
     /// The switch asked for is complete (mbatchd).
-    Switched { ok: bool },
+    Switched {
+        ok: bool,
+    },
     /// The answer to [`Effect::Sample`] (lim).
     Sample(Box<LoadSample>),
     /// What the operating system reports (launcher).
@@ -99,36 +125,66 @@ pub enum Input {
 #[derive(Debug)]
 pub enum Effect {
     /// Send at once.
-    Send { conn: ConnId, msg: Msg },
+    Send {
+        conn: ConnId,
+        msg: Msg,
+    },
     /// Send when every record appended before this effect is durable; dropped if that fails.
-    SendDurable { conn: ConnId, msg: Msg },
+    SendDurable {
+        conn: ConnId,
+        msg: Msg,
+    },
     /// Send the spooled bytes at `at` as `SbdMsg::Blob`.
-    SendBlob { conn: ConnId, at: SpoolRef },
+    SendBlob {
+        conn: ConnId,
+        at: SpoolRef,
+    },
     /// Flush what is queued, then close.
-    Close { conn: ConnId },
-    Connect { conn: ConnId, to: Endpoint },
+    Close {
+        conn: ConnId,
+    },
+    Connect {
+        conn: ConnId,
+        to: Endpoint,
+    },
     /// Append to lsb.events (mbatchd).
     Append(Box<Record>),
     /// Append exact bytes to the spool; `at` is where they will lie (mbatchd). Durable together
     /// with the records appended in the same turn.
-    Spool { at: SpoolRef, data: ByteStr },
+    Spool {
+        at: SpoolRef,
+        data: ByteStr,
+    },
     /// Append to lsb.acct, after the records before it are durable (mbatchd).
     Account(Box<Finish>),
     /// Switch lsb.events: keep the records of these jobs (sorted), begin spool file `spool`,
     /// remove spool files below `oldest_spool` (mbatchd).
-    Switch { live: Vec<u32>, head: Vec<Record>, spool: u32, oldest_spool: u32 },
+    Switch {
+        live: Vec<u32>,
+        head: Vec<Record>,
+        spool: u32,
+        oldest_spool: u32,
+    },
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
     /// Send an unacknowledged datagram (lim).
-    Datagram { to: String, msg: Msg },
+    Datagram {
+        to: String,
+        msg: Msg,
+    },
     /// Measure this host; answered by [`Input::Sample`] (lim).
     Sample,
     /// Processes and journal (launcher).
     Os(OsEffect),
     /// A line for the daemon's log.
-    Say { level: log::Level, text: String },
+    Say {
+        level: log::Level,
+        text: String,
+    },
     /// End the process with this exit code after flushing.
-    Exit { code: i32 },
+    Exit {
+        code: i32,
+    },
 }
 
 /// A daemon's logic.

@@ -32,8 +32,12 @@ pub enum Msg {
     /// The request was refused.
     Refused(Refusal),
     /// Liveness probe and its answer.
-    Ping { n: u64 },
-    Pong { n: u64 },
+    Ping {
+        n: u64,
+    },
+    Pong {
+        n: u64,
+    },
 }
 
 /// Why a request was refused: an lsberrno and the words that go with it.

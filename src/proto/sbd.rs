@@ -9,25 +9,48 @@ use serde::{Deserialize, Serialize};
 pub enum SbdMsg {
     // mbatchd -> sbatchd
     /// First message of a connection. A lower epoch than one seen before is refused.
-    Hello { epoch: u64, cluster: String, params: SbdParams },
+    Hello {
+        epoch: u64,
+        cluster: String,
+        params: SbdParams,
+    },
     Start(Box<StartJob>),
     /// The bytes asked for by `NeedBlob`.
-    Blob { at: SpoolRef, data: ByteStr },
+    Blob {
+        at: SpoolRef,
+        data: ByteStr,
+    },
     /// Act on a started attempt. `seq` grows; an old one is ignored.
-    Act { key: JobKey, seq: u32, act: Act },
+    Act {
+        key: JobKey,
+        seq: u32,
+        act: Act,
+    },
     /// The end of this attempt is durable: forget it. Also sent for attempts mbatchd does not
     /// know or no longer wants to hear of.
-    Forget { key: JobKey },
+    Forget {
+        key: JobKey,
+    },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
 
     // sbatchd -> mbatchd
     /// All attempts known here, after `Hello`.
-    Inventory { boot_id: String, tasks: Vec<TaskState> },
+    Inventory {
+        boot_id: String,
+        tasks: Vec<TaskState>,
+    },
     /// Also the answer to a repeated `Start`.
     State(Box<TaskState>),
-    NeedBlob { at: SpoolRef },
-    Usage { key: JobKey, usage: Usage, pids: Vec<u32>, pgids: Vec<u32> },
+    NeedBlob {
+        at: SpoolRef,
+    },
+    Usage {
+        key: JobKey,
+        usage: Usage,
+        pids: Vec<u32>,
+        pgids: Vec<u32>,
+    },
 }
 
 /// What sbatchd takes from lsb.params and lsf.conf through mbatchd.
@@ -76,8 +99,12 @@ pub struct StartJob {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Act {
     /// INT, TERM, KILL, JOB_TERMINATE_INTERVAL apart; the end carries `exit_info`.
-    Terminate { exit_info: u32 },
-    Signal { number: i32 },
+    Terminate {
+        exit_info: u32,
+    },
+    Signal {
+        number: i32,
+    },
     Suspend,
     Resume,
 }
@@ -109,7 +136,12 @@ pub enum Phase {
     Running,
     Suspended,
     /// Never ran: pending reason code. It will never run under this attempt.
-    Failed { reason: u32 },
+    Failed {
+        reason: u32,
+    },
     /// `exit_info`: TERM_ number where this host ended it, else 0.
-    Ended { end: End, exit_info: u32 },
+    Ended {
+        end: End,
+        exit_info: u32,
+    },
 }

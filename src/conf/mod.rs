@@ -1,9 +1,19 @@
 //! Readers of the classic configuration files: one lexer, one parser per file.
+//!
+//! Pure: text in, typed value and diagnostics out. Files come through the trait [`Files`];
+//! the one that reads real ones is `sys::files`. Every diagnostic carries file, line and column
+//! (design.md section 6). A running cluster takes a new value only when there is no error.
 
-/// The configuration of a cluster as read.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClusterConf {}
+pub mod diag;
+pub mod hosts;
+pub mod load;
+pub mod lsfconf;
+pub mod types;
+pub mod units;
 
-/// A diagnostic of a configuration file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Diag {}
+pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
+pub use hosts::{HostEntry, HostTable};
+pub use load::{Files, load, load_base};
+pub use lsfconf::LsfConf;
+pub use types::*;
+pub use units::{SizeUnit, size_kb, time_limit};

@@ -1,0 +1,181 @@
+//! Diagnostics of the configuration readers.
+//!
+//! Every complaint names file, line and column of the offending text, says what is wrong
+//! with it, and where it helps offers the nearest valid word. Readers never stop at the
+//! first one; what a caller does with a list is decided by its worst severity.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Where a piece of text stands: file, line and column, both counted from 1, the column
+/// in characters. Line 0 means the file as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pos {
+    /// Path as it was opened.
+    pub file: Arc<str>,
+    /// Line from 1; 0 for the whole file.
+    pub line: u32,
+    /// Column from 1, in characters; 0 for the whole line.
+    pub col: u32,
+}
+
+impl Pos {
+    /// A position in `file`.
+    pub fn new(file: &Arc<str>, line: u32, col: u32) -> Self {
+        Pos { file: Arc::clone(file), line, col }
+    }
+
+    /// The file as a whole.
+    pub fn whole(file: &str) -> Self {
+        Pos { file: Arc::from(file), line: 0, col: 0 }
+    }
+}
+
+impl fmt::Display for Pos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.col) {
+            (0, _) => write!(f, "{}", self.file),
+            (line, 0) => write!(f, "{}:{line}", self.file),
+            (line, col) => write!(f, "{}:{line}:{col}", self.file),
+        }
+    }
+}
+
+/// How much a diagnostic weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Understood, and nothing is done with it.
+    Notice,
+    /// Doubtful; it is read as the text says.
+    Warning,
+    /// Wrong: a running cluster refuses the new configuration.
+    Error,
+}
+
+impl Severity {
+    /// The word ckconfig prints.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Notice => "notice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One complaint about a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diag {
+    /// How much it weighs.
+    pub severity: Severity,
+    /// Path of the file.
+    pub file: String,
+    /// Line from 1; 0 for the whole file.
+    pub line: u32,
+    /// Column from 1, in characters; 0 for the whole line.
+    pub col: u32,
+    /// What is wrong, holding the offending text.
+    pub text: String,
+    /// The nearest valid word, if one is near.
+    pub near: Option<String>,
+}
+
+impl fmt::Display for Diag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.line, self.col) {
+            (0, _) => write!(f, "{}: {}", self.file, self.text)?,
+            (line, 0) => write!(f, "{}:{line}: {}", self.file, self.text)?,
+            (line, col) => write!(f, "{}:{line}:{col}: {}", self.file, self.text)?,
+        }
+        match &self.near {
+            Some(word) => write!(f, "; did you mean <{word}>?"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The list a reader fills.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diags {
+    list: Vec<Diag>,
+}
+
+/// At most this many diagnostics are kept of one load; a file of garbage says enough by then.
+pub const MAX_DIAGS: usize = 1_000;
+
+impl Diags {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a diagnostic of the given weight.
+    pub fn add(&mut self, severity: Severity, at: &Pos, text: impl Into<String>) {
+        self.add_near(severity, at, text, None);
+    }
+
+    /// Adds a diagnostic with the nearest valid word.
+    pub fn add_near(
+        &mut self,
+        severity: Severity,
+        at: &Pos,
+        text: impl Into<String>,
+        near: Option<&str>,
+    ) {
+        if self.list.len() >= MAX_DIAGS {
+            // An error must survive a flood of notices, or a bad file would look clean.
+            if severity < Severity::Error || self.has_errors() {
+                return;
+            }
+            self.list.pop();
+        }
+        self.list.push(Diag {
+            severity,
+            file: at.file.to_string(),
+            line: at.line,
+            col: at.col,
+            text: text.into(),
+            near: near.map(str::to_owned),
+        });
+    }
+
+    /// Adds an error.
+    pub fn error(&mut self, at: &Pos, text: impl Into<String>) {
+        self.add(Severity::Error, at, text);
+    }
+
+    /// Adds a warning.
+    pub fn warning(&mut self, at: &Pos, text: impl Into<String>) {
+        self.add(Severity::Warning, at, text);
+    }
+
+    /// Adds a notice.
+    pub fn notice(&mut self, at: &Pos, text: impl Into<String>) {
+        self.add(Severity::Notice, at, text);
+    }
+
+    /// Whether an error is among them.
+    pub fn has_errors(&self) -> bool {
+        has_errors(&self.list)
+    }
+
+    /// The diagnostics so far.
+    pub fn list(&self) -> &[Diag] {
+        &self.list
+    }
+
+    /// The finished list.
+    pub fn into_list(self) -> Vec<Diag> {
+        self.list
+    }
+}
+
+/// Whether an error is in the list: then a running cluster keeps what it has.
+pub fn has_errors(list: &[Diag]) -> bool {
+    list.iter().any(|d| d.severity == Severity::Error)
+}
+
+/// Whether a warning is in the list.
+pub fn has_warnings(list: &[Diag]) -> bool {
+    list.iter().any(|d| d.severity == Severity::Warning)
+}

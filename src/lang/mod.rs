@@ -1,1 +1,5 @@
 //! The small languages: resource requirements, dependencies, job names, windows, limits.
+
+pub mod depend;
+pub mod jobname;
+mod scan;

@@ -1,0 +1,260 @@
+//! The truth of a resolved dependency condition, from facts about the jobs it names.
+
+use super::resolve::IdRef;
+use super::{CmpOp, CountOf, DepIndex, Expr, Func, Resolved};
+
+/// Where one job or element stands, as far as dependencies care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepState {
+    /// PEND, and every state before the start that is not held.
+    Pend,
+    /// PSUSP.
+    Held,
+    /// RUN.
+    Run,
+    /// SSUSP or USUSP.
+    Susp,
+    /// DONE.
+    Done,
+    /// EXIT with the code the shell would show (128 + signal); None when the end is unknown.
+    Exit(Option<i32>),
+    /// No longer in memory. It has ended; how is not known.
+    Gone,
+}
+
+/// What is known of the post-execution command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PostState {
+    /// None ran, or it has not ended.
+    #[default]
+    None,
+    /// It succeeded.
+    Done,
+    /// It failed.
+    Err,
+}
+
+/// The facts of one job or element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DepFacts {
+    /// Its state.
+    pub state: DepState,
+    /// Whether it ever ran: tells an EXIT from a kill while pending.
+    pub started: bool,
+    /// Its post-execution command.
+    pub post: PostState,
+}
+
+impl DepFacts {
+    /// The facts of a job that was cleaned from memory.
+    pub const GONE: DepFacts =
+        DepFacts { state: DepState::Gone, started: false, post: PostState::None };
+}
+
+/// How many elements of an array are in which state; a plain job is an array of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DepCounts {
+    /// All elements.
+    pub total: u32,
+    /// PEND.
+    pub pend: u32,
+    /// PSUSP.
+    pub held: u32,
+    /// RUN.
+    pub run: u32,
+    /// SSUSP and USUSP.
+    pub susp: u32,
+    /// DONE.
+    pub done: u32,
+    /// EXIT, known or unknown code, started or not.
+    pub exit: u32,
+    /// Of `exit`: those that ended without ever running.
+    pub exit_unstarted: u32,
+    /// Elements cleaned from memory.
+    pub gone: u32,
+    /// Elements whose post-execution command succeeded.
+    pub post_done: u32,
+    /// Elements whose post-execution command failed.
+    pub post_err: u32,
+}
+
+impl DepCounts {
+    /// The counts of one job alone.
+    pub fn one(facts: &DepFacts) -> DepCounts {
+        let mut c = DepCounts { total: 1, ..DepCounts::default() };
+        match facts.state {
+            DepState::Pend => c.pend = 1,
+            DepState::Held => c.held = 1,
+            DepState::Run => c.run = 1,
+            DepState::Susp => c.susp = 1,
+            DepState::Done => c.done = 1,
+            DepState::Exit(_) => {
+                c.exit = 1;
+                c.exit_unstarted = u32::from(!facts.started);
+            }
+            DepState::Gone => c.gone = 1,
+        }
+        c.post_done = u32::from(facts.post == PostState::Done);
+        c.post_err = u32::from(facts.post == PostState::Err);
+        c
+    }
+
+    /// Elements that have not ended.
+    fn open(&self) -> u32 {
+        self.pend + self.held + self.run + self.susp
+    }
+}
+
+/// Answers about jobs; `index` is None for a job that is no array.
+pub trait JobLookup {
+    /// The facts of one job or element; [`DepFacts::GONE`] for what is no longer known.
+    fn facts(&self, id: u64, index: Option<u32>) -> DepFacts;
+    /// The counts of a job over all its elements, in constant time.
+    fn counts(&self, id: u64) -> DepCounts;
+    /// Calls `f` with the exit code of every element in EXIT (None: unknown end).
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>));
+    /// The external status last set for a job or element.
+    fn external(&self, id: u64, index: Option<u32>) -> Option<String>;
+}
+
+/// What a condition says at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DepValue {
+    /// Satisfied.
+    True,
+    /// Not satisfied so far.
+    False,
+    /// Can never be satisfied any more (`Dependency condition invalid or never satisfied`).
+    Never,
+}
+
+/// A truth, and whether it can still change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Truth {
+    holds: bool,
+    fixed: bool,
+}
+
+impl Resolved {
+    /// Evaluates for the element `own_index` of the depending array (None: a plain job).
+    pub fn eval(&self, jobs: &dyn JobLookup, own_index: Option<u32>) -> DepValue {
+        match truth(&self.expr, jobs, own_index) {
+            Truth { holds: true, .. } => DepValue::True,
+            Truth { fixed: false, .. } => DepValue::False,
+            Truth { fixed: true, .. } => DepValue::Never,
+        }
+    }
+}
+
+fn truth(expr: &Expr<IdRef>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
+    match expr {
+        Expr::And(parts) => join(parts, jobs, own, true),
+        Expr::Or(parts) => join(parts, jobs, own, false),
+        Expr::Not(inner) => {
+            let t = truth(inner, jobs, own);
+            Truth { holds: !t.holds, fixed: t.fixed }
+        }
+        Expr::Cond(func, r) => condition(func, r, jobs, own),
+    }
+}
+
+/// `&&` (`unit` true) and `||` (`unit` false): one fixed part of the other truth decides for ever.
+fn join(parts: &[Expr<IdRef>], jobs: &dyn JobLookup, own: Option<u32>, unit: bool) -> Truth {
+    let mut all = Truth { holds: unit, fixed: true };
+    for part in parts {
+        let t = truth(part, jobs, own);
+        if t.holds == unit {
+            all.fixed &= t.fixed || all.holds != unit;
+        } else if t.fixed {
+            return t;
+        } else {
+            all = Truth { holds: !unit, fixed: false };
+        }
+    }
+    all
+}
+
+fn condition(func: &Func, r: &IdRef, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
+    let index = match r.index {
+        DepIndex::Whole => None,
+        DepIndex::Element(i) => Some(i),
+        DepIndex::Same => own,
+    };
+    let counts = match index {
+        None => jobs.counts(r.id),
+        Some(_) => DepCounts::one(&jobs.facts(r.id, index)),
+    };
+    match func {
+        Func::Exit(Some((op, code))) => {
+            let mut matching = 0u32;
+            let mut test =
+                |c: Option<i32>| matching += u32::from(c.is_some_and(|c| op.holds(c, *code)));
+            match index {
+                None => jobs.exit_codes(r.id, &mut test),
+                Some(_) => match jobs.facts(r.id, index).state {
+                    DepState::Exit(c) => test(c),
+                    _ => {}
+                },
+            }
+            every(matching, &counts)
+        }
+        Func::External(text) => {
+            let holds = jobs.external(r.id, index).as_deref() == Some(text);
+            Truth { holds, fixed: !holds && counts.gone == counts.total }
+        }
+        Func::Count(of, test) => counted(*of, *test, &counts),
+        simple => every_simple(simple, &counts),
+    }
+}
+
+/// True when all elements match; never when some element ended without matching.
+fn every(matching: u32, c: &DepCounts) -> Truth {
+    let holds = matching == c.total && c.total > 0;
+    Truth { holds, fixed: holds || matching + c.open() < c.total || c.total == 0 }
+}
+
+fn every_simple(func: &Func, c: &DepCounts) -> Truth {
+    match func {
+        Func::Ended => every(c.done + c.exit + c.gone, c),
+        Func::Exit(_) => every(c.exit, c),
+        Func::Started => every(c.run + c.susp + c.done + c.exit - c.exit_unstarted, c),
+        // A post-execution command still runs after the job has ended: only a known outcome of
+        // the other kind, or a job gone from memory, settles it.
+        Func::PostDone => post(c.post_done, c.post_err, c),
+        Func::PostErr => post(c.post_err, c.post_done, c),
+        _ => every(c.done, c),
+    }
+}
+
+fn post(wanted: u32, other: u32, c: &DepCounts) -> Truth {
+    let holds = wanted == c.total && c.total > 0;
+    Truth { holds, fixed: holds || other > 0 || c.gone > 0 || c.total == 0 }
+}
+
+fn counted(of: CountOf, test: Option<(CmpOp, u32)>, c: &DepCounts) -> Truth {
+    let open = c.open();
+    // What the count is now, and the least and the most it can still become.
+    let (now, low, high) = match of {
+        CountOf::Done => (c.done, c.done, c.done + open),
+        CountOf::Ended => {
+            let ended = c.done + c.exit + c.gone;
+            (ended, ended, ended + open)
+        }
+        CountOf::Exit => (c.exit, c.exit, c.exit + open),
+        CountOf::Hold => (c.held, 0, c.pend + c.held),
+        CountOf::Pend => (c.pend, 0, c.pend + c.held),
+        CountOf::Run => (c.run, 0, open),
+        // A started element that exits leaves this count: DONE alone stays.
+        CountOf::Start => (c.run + c.susp + c.done, c.done, c.done + open),
+    };
+    let (op, n) = test.unwrap_or((CmpOp::Eq, c.total));
+    let holds = op.holds(now, n);
+    let fixed = match op {
+        // An interval test keeps its truth over [low, high] when both ends agree with now.
+        CmpOp::Lt | CmpOp::Le | CmpOp::Gt | CmpOp::Ge => {
+            op.holds(low, n) == holds && op.holds(high, n) == holds
+        }
+        CmpOp::Eq | CmpOp::Ne => low == high || n < low || n > high,
+    };
+    Truth { holds, fixed }
+}

@@ -1,2 +1,156 @@
-//! The one binary: dispatches on the name it was called by.
-fn main() {}
+//! The one binary: dispatches on the name it was called by, or on its first word
+//! (`lsf APPLET ...`).
+//!
+//! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
+//! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
+
+use lsf::cli::ctx::{Ctx, FAIL, Stream};
+use lsf::cli::version;
+use lsf::{errln, outln};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// An applet: what it is called, what it does.
+struct Applet {
+    name: &'static str,
+    run: fn(&mut Ctx) -> i32,
+    /// Started by other applets only: neither listed nor linked.
+    hidden: bool,
+    /// One line for `lsf -h`.
+    line: &'static str,
+}
+
+const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
+    Applet { name, run, hidden: false, line }
+}
+
+/// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
+const APPLETS: &[Applet] = &[];
+
+/// Bytes of stdout gathered before a write.
+const OUT_BUFFER: usize = 64 << 10;
+
+fn main() -> ExitCode {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let called = if words.is_empty() { OsString::from("lsf") } else { words.remove(0) };
+    let called = Path::new(&called).file_name().map_or(called.clone(), OsStr::to_os_string);
+    let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, std::io::stdout()));
+    let mut err = Stream::new(std::io::stderr());
+    let mut code = dispatch(&called, words, &mut out, &mut err);
+    let _ = out.flush();
+    if let Some(why) = out.complaint() {
+        let _ = writeln!(err, "{}: write error: {why}", called.to_string_lossy());
+        code = FAIL;
+    }
+    ExitCode::from((code & 0xff) as u8)
+}
+
+/// Finds the applet by the name called, which is exact, and runs it.
+fn dispatch(called: &OsStr, words: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let mut ctx = Ctx { name: "lsf", args: words, out, err };
+    if called == "lsf" {
+        return multi(&mut ctx);
+    }
+    call(called, &mut ctx)
+}
+
+/// `lsf` itself: options of its own, or the applet named by the first word.
+fn multi(ctx: &mut Ctx) -> i32 {
+    if ctx.args.is_empty() {
+        usage(ctx.err);
+        return FAIL;
+    }
+    let first = ctx.args.remove(0);
+    match first.to_str() {
+        Some("-h" | "--help") => {
+            usage(ctx.out);
+            0
+        }
+        Some("-V" | "--version") => {
+            errln!(ctx, "{}", version::line());
+            0
+        }
+        Some("--list") => {
+            shown().for_each(|a| outln!(ctx, "{}", a.name));
+            0
+        }
+        Some("--install") => match ctx.args.as_slice() {
+            [dir] => install(Path::new(&dir.clone()), ctx),
+            _ => {
+                errln!(ctx, "lsf: --install takes one directory");
+                FAIL
+            }
+        },
+        _ => call(&first, ctx),
+    }
+}
+
+fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
+    if let Some(a) = APPLETS.iter().find(|a| name == a.name) {
+        ctx.name = a.name;
+        return (a.run)(ctx);
+    }
+    let name = name.to_string_lossy();
+    let near = version::nearest(&name, shown().map(|a| a.name));
+    if near.is_empty() {
+        errln!(ctx, "lsf: {name}: no such applet; `lsf --list` names them all");
+    } else {
+        errln!(ctx, "lsf: {name}: no such applet; did you mean {}?", near.join(" or "));
+    }
+    FAIL
+}
+
+fn shown() -> impl Iterator<Item = &'static Applet> {
+    APPLETS.iter().filter(|a| !a.hidden)
+}
+
+fn usage(to: &mut dyn Write) {
+    let _ = writeln!(
+        to,
+        "{}\n\nUsage: lsf APPLET [arguments]\n       APPLET [arguments]   (through a link of \
+         that name)\n       lsf --list\n       lsf --install DIR\n       lsf -h | -V\n\nApplets:",
+        version::line()
+    );
+    for a in shown() {
+        let _ = writeln!(to, "  {:<10} {}", a.name, a.line);
+    }
+}
+
+/// Makes the symbolic links in `dir` that name each applet, replacing links of ours.
+fn install(dir: &Path, ctx: &mut Ctx) -> i32 {
+    match lsf::cli::links::install(dir, shown().map(|a| a.name)) {
+        Ok(n) => {
+            outln!(ctx, "{n} links in {}", dir.display());
+            0
+        }
+        Err(why) => {
+            errln!(ctx, "lsf: --install: {why}");
+            FAIL
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_described() {
+        for pair in APPLETS.windows(2) {
+            assert!(pair[0].name < pair[1].name, "{} after {}", pair[0].name, pair[1].name);
+        }
+        for a in APPLETS {
+            assert!(!a.line.is_empty() && a.line.len() <= 66, "{}", a.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_fails_with_words() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = dispatch(OsStr::new("nosuch"), vec![], &mut out, &mut err);
+        assert_eq!((code, out.len()), (FAIL, 0));
+        assert!(String::from_utf8_lossy(&err).contains("nosuch: no such applet"));
+    }
+}

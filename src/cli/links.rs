@@ -1,0 +1,71 @@
+//! The symbolic links by which the one binary is called (`lsf --install`, `lsf up`).
+
+use crate::cli::ctx::os_words;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file of the running binary, with links resolved.
+pub fn own_binary() -> Result<PathBuf, String> {
+    let exe = std::env::current_exe().map_err(|e| format!("own file: {}", os_words(&e)))?;
+    if exe.to_string_lossy().ends_with(" (deleted)") {
+        return Err(format!(
+            "{}: the running binary was replaced; call the new one",
+            exe.display()
+        ));
+    }
+    Ok(exe)
+}
+
+/// Links every name in `dir` (made if missing) to the running binary: by the plain name `lsf`
+/// where the binary lies in `dir` itself, else by its full path. A link is replaced, anything
+/// else in the way is an error. Returns the number of links.
+pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<usize, String> {
+    let exe = own_binary()?;
+    fs::create_dir_all(dir).map_err(|e| format!("{}: {}", dir.display(), os_words(&e)))?;
+    let same = match (fs::canonicalize(dir), exe.parent()) {
+        (Ok(d), Some(p)) => d == p,
+        _ => false,
+    };
+    let target = match exe.file_name() {
+        Some(name) if same => PathBuf::from(name),
+        _ => exe,
+    };
+    let mut made = 0;
+    for name in names {
+        let at = dir.join(name);
+        link(&target, &at).map_err(|e| format!("{}: {}", at.display(), os_words(&e)))?;
+        made += 1;
+    }
+    Ok(made)
+}
+
+fn link(target: &Path, at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(m) if m.file_type().is_symlink() => fs::remove_file(at)?,
+        Ok(_) => return Err(io::Error::other("exists and is no link")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_replaced_and_files_are_not() {
+        let dir = std::env::temp_dir().join(format!("lsf-links-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 2);
+        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 2);
+        assert_eq!(fs::read_link(dir.join("a")).unwrap(), own_binary().unwrap());
+        fs::remove_file(dir.join("b")).unwrap();
+        fs::write(dir.join("b"), "mine").unwrap();
+        let why = install(&dir, ["a", "b"].into_iter()).unwrap_err();
+        assert!(why.contains("exists and is no link"), "{why}");
+        assert_eq!(fs::read_to_string(dir.join("b")).unwrap(), "mine");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

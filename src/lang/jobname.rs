@@ -37,7 +37,7 @@ impl IndexRange {
 
     /// Whether `index` is one of them.
     pub fn contains(&self, index: u32) -> bool {
-        index >= self.start && index <= self.end && (index - self.start) % self.step == 0
+        index >= self.start && index <= self.end && (index - self.start).is_multiple_of(self.step)
     }
 
     /// The largest index that is really met.

@@ -2,4 +2,5 @@
 
 pub mod depend;
 pub mod jobname;
+pub mod resreq;
 mod scan;

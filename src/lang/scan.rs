@@ -7,17 +7,24 @@
 pub(crate) struct Scan<'a> {
     text: &'a str,
     pos: usize,
+    base: usize,
 }
 
 impl<'a> Scan<'a> {
     /// Starts at the beginning of `text`.
     pub(crate) fn new(text: &'a str) -> Self {
-        Scan { text, pos: 0 }
+        Scan { text, pos: 0, base: 0 }
+    }
+
+    /// Starts at the beginning of `text`, which itself begins at `base` of a longer one:
+    /// positions are those of the longer one.
+    pub(crate) fn within(text: &'a str, base: usize) -> Self {
+        Scan { text, pos: 0, base }
     }
 
     /// The byte offset of the next character.
     pub(crate) fn pos(&self) -> usize {
-        self.pos
+        self.base + self.pos
     }
 
     /// What has not been read yet.

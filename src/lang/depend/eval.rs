@@ -191,10 +191,11 @@ fn condition(func: &Func, r: &IdRef, jobs: &dyn JobLookup, own: Option<u32>) -> 
                 |c: Option<i32>| matching += u32::from(c.is_some_and(|c| op.holds(c, *code)));
             match index {
                 None => jobs.exit_codes(r.id, &mut test),
-                Some(_) => match jobs.facts(r.id, index).state {
-                    DepState::Exit(c) => test(c),
-                    _ => {}
-                },
+                Some(_) => {
+                    if let DepState::Exit(c) = jobs.facts(r.id, index).state {
+                        test(c);
+                    }
+                }
             }
             every(matching, &counts)
         }

@@ -4,6 +4,8 @@
 //! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
+mod bsub;
+
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
 use lsf::cli::version;
 use lsf::{errln, outln};

@@ -71,10 +71,10 @@ mod tests {
     #[test]
     fn a_shell_sees_the_words_again() {
         let hard = ["a b", "", "it's \"so\"", "x\ty", "a\nb", "'", "\"", "a $HOME `id` \\n !x"];
-        let mut words = vec!["printf", "%s|"];
+        let mut words = vec!["printf", "%s,"];
         words.extend(hard);
         let out = Command::new("/bin/sh").arg("-c").arg(shown(&words)).output().unwrap();
-        assert_eq!(String::from_utf8(out.stdout).unwrap(), hard.join("|") + "|");
+        assert_eq!(String::from_utf8(out.stdout).unwrap(), hard.join(",") + ",");
     }
 
     #[test]

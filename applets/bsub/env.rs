@@ -122,8 +122,7 @@ impl EnvAsk {
         let mut out: Vec<Var> = caller
             .iter()
             .filter(|(name, _)| {
-                !is(&self.without, name)
-                    && ((self.all && travels(name)) || is(&self.with, name))
+                !is(&self.without, name) && ((self.all && travels(name)) || is(&self.with, name))
             })
             .cloned()
             .collect();
@@ -164,10 +163,7 @@ fn split(text: &str) -> Vec<String> {
 
 /// The text within one pair of quotes, where it has one.
 fn unquoted(text: &str) -> &str {
-    ['\'', '"']
-        .iter()
-        .find_map(|&q| text.strip_prefix(q)?.strip_suffix(q))
-        .unwrap_or(text)
+    ['\'', '"'].iter().find_map(|&q| text.strip_prefix(q)?.strip_suffix(q)).unwrap_or(text)
 }
 
 /// `NAME=value` records, each ended by a NUL, as the wire and the spool carry them.

@@ -166,9 +166,10 @@ mod tests {
 
     #[test]
     fn quotes_and_escapes() {
-        assert_eq!(words(r#"a\ b "c \" \x" 'd "e"' "" x#y"#).unwrap(), [
-            "a b", r#"c " \x"#, r#"d "e""#, "", "x#y"
-        ]);
+        assert_eq!(
+            words(r#"a\ b "c \" \x" 'd "e"' "" x#y"#).unwrap(),
+            ["a b", r#"c " \x"#, r#"d "e""#, "", "x#y"]
+        );
         assert_eq!(words("a 'b"), None);
         assert_eq!(words("a \"b\\"), None);
         let e = directives(b"echo\n#BSUB -J 'x\n").unwrap_err();

@@ -35,9 +35,8 @@ pub fn parse(text: &str, now: i64, zone: &TimeZone) -> Option<Clock> {
     };
     let now = Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
     // At the minute that is just running, a time means now rather than tomorrow.
-    let floor = now.round(jiff::ZonedRound::new().smallest(Unit::Minute).mode(
-        jiff::RoundMode::Floor,
-    ));
+    let floor =
+        now.round(jiff::ZonedRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Floor));
     let floor = floor.unwrap_or_else(|_| now.clone()).timestamp().as_second();
     let day = |d: &i16| i8::try_from(*d).ok();
     match given {
@@ -83,9 +82,8 @@ fn month_days(now: &Zoned, day: i8, clock: Time, zone: &TimeZone, floor: i64) ->
     if !(1..=31).contains(&day) {
         return None;
     }
-    let months = std::iter::successors(Some(now.date().first_of_month()), |d| {
-        d.checked_add(1.month()).ok()
-    });
+    let months =
+        std::iter::successors(Some(now.date().first_of_month()), |d| d.checked_add(1.month()).ok());
     months
         .take(12)
         .filter_map(|m| Date::new(m.year(), m.month(), day).ok())
@@ -139,8 +137,22 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused() {
         let bad = [
-            "25:00", "99", "", ":", "1:", "1:60", "-1:00", "0:1:00", "32:1:00", "13:1:1:00",
-            "2:30:1:00", "2026:2:29:1:00", "1:2026:2:1:1:0", "a:b", "+1:00", " 1:00",
+            "25:00",
+            "99",
+            "",
+            ":",
+            "1:",
+            "1:60",
+            "-1:00",
+            "0:1:00",
+            "32:1:00",
+            "13:1:1:00",
+            "2:30:1:00",
+            "2026:2:29:1:00",
+            "1:2026:2:1:1:0",
+            "a:b",
+            "+1:00",
+            " 1:00",
         ];
         for bad in bad {
             assert_eq!(at(bad, "2026-11-20T09:30:00", "UTC0"), None, "{bad}");

@@ -22,8 +22,27 @@ pub struct HostFacts {
     pub max_mem: u64,
     pub max_swp: u64,
     pub max_tmp: u64,
-    /// Boolean and `name=value` resources of lsf.cluster.
+    /// Boolean and `name=value` resources of lsf.cluster's Host section.
     pub resources: Vec<(String, Option<String>)>,
+    /// Static instances of lsf.cluster's ResourceMap that this host shares (name, value).
+    pub shared: Vec<(String, String)>,
+    /// Runs jobs and LIM; false: a client.
+    pub server: bool,
+    /// Nice value of remote tasks.
+    pub rexpri: i32,
+    /// RUNWINDOW as written; empty: always open.
+    pub run_window: String,
+    /// Busy thresholds by built-in index; empty: none at all.
+    pub thresholds: Vec<Option<f64>>,
+}
+
+/// One instance of a static shared resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedRow {
+    pub name: String,
+    pub value: String,
+    pub hosts: Vec<String>,
 }
 
 /// LIM host status bits.
@@ -77,11 +96,62 @@ pub struct LoadSample {
     pub boot_id: String,
 }
 
+/// How a run queue length is counted (lsload, lsload -E, lsload -N).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// As measured.
+    #[default]
+    Raw,
+    /// What is left over once every processor has a process, a processor.
+    Effective,
+    /// The effective length by the speed of the host.
+    Normalised,
+}
+
+/// Number of run queue indices; they come first in a load vector.
+pub const QUEUE_INDICES: usize = 3;
+
+impl HostLoad {
+    /// The value of a built-in index; run queue lengths counted as `how` says.
+    pub fn value(&self, index: usize, how: Queue) -> f64 {
+        let raw = f64::from(self.index.get(index).copied().unwrap_or(0.0));
+        if index >= QUEUE_INDICES || how == Queue::Raw {
+            return raw;
+        }
+        let (ncpus, factor) = match &self.facts {
+            Some(f) => (f.ncpus.max(1), f.cpu_factor),
+            None => (1, 1.0),
+        };
+        let effective = effective_queue(raw, ncpus);
+        if how == Queue::Effective || factor <= 0.0 { effective } else { effective / factor }
+    }
+
+    /// Is the host without news?
+    pub fn unavailable(&self) -> bool {
+        self.status & status::UNAVAIL != 0
+    }
+}
+
+/// Run queue length beyond one process a processor, a processor.
+pub fn effective_queue(raw: f64, ncpus: u32) -> f64 {
+    let ncpus = f64::from(ncpus.max(1));
+    (raw - (ncpus - 1.0)).max(0.0) / ncpus
+}
+
+/// Is a larger value of this built-in index a heavier load?
+pub fn increasing(index: usize) -> bool {
+    index < 7
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LimMsg {
     /// Datagram: a host's reading, sent to the master LIM.
     Beat {
         load: Box<HostLoad>,
+    },
+    /// Datagram: the sender serves as master and wants everybody's reading now.
+    Announce {
+        cluster: String,
     },
     /// Ask for the cluster's and the master's name.
     WhoIsMaster,
@@ -91,7 +161,8 @@ pub enum LimMsg {
         master: String,
     },
     /// Keep the connection: [`LimMsg::Master`] now and at each change, and with `loads`
-    /// [`LimMsg::Loads`] at each turn (sbatchd, mbatchd).
+    /// [`LimMsg::Loads`]: all hosts now, then those with news at each turn, and at once those
+    /// whose status changes (sbatchd, mbatchd).
     Subscribe {
         loads: bool,
     },
@@ -101,5 +172,10 @@ pub enum LimMsg {
     },
     Loads {
         hosts: Vec<HostLoad>,
+    },
+    /// Ask for the static shared resources.
+    Shared,
+    SharedRows {
+        rows: Vec<SharedRow>,
     },
 }

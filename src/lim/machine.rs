@@ -1,0 +1,371 @@
+//! The LIM of one host as a state machine.
+//!
+//! Every LIM measures its host each [`SAMPLE_SECS`] (or EXINTERVAL, where that is shorter) and
+//! sends a beat to the master each EXINTERVAL; the master keeps the newest reading of every
+//! host, takes a host without news for HOST_INACTIVITY_LIMIT x EXINTERVAL as unavailable, and
+//! pushes what changed to its subscribers. A LIM that is not master knows its own host only and
+//! points elsewhere for the rest.
+//!
+//! Invariants: a reading is kept under the name of its authenticated sender, never under the
+//! one it claims; facts come from this LIM's own configuration, only what was measured from the
+//! sender. Document implemented: semantics.md section 27.
+
+use super::{Election, facts, meter};
+use crate::conf::BaseConf;
+use crate::model::Now;
+use crate::model::reason::err;
+use crate::model::time::US;
+use crate::proto::lim::{HostFacts, HostLoad, LimMsg, LoadSample, status};
+use crate::proto::machine::ConnId;
+use crate::proto::{Effect, Input, Machine, Msg, Peer, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Seconds between two measurements.
+pub const SAMPLE_SECS: u64 = 5;
+
+/// Beats after the start that are one second apart, so that a young cluster knows itself soon.
+const EAGER_BEATS: u32 = 10;
+
+/// Most connections that may subscribe.
+const MAX_SUBSCRIBERS: usize = 4096;
+
+/// Most external indices taken from one beat.
+const MAX_EXTERNAL: usize = 1024;
+
+/// A host as the master knows it.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    load: HostLoad,
+    /// What its LIM measured of it.
+    found: Option<HostFacts>,
+    /// Last news, microseconds; None: never.
+    heard: Option<u64>,
+}
+
+/// One subscriber.
+#[derive(Clone, Copy, Debug)]
+struct Sub {
+    loads: bool,
+}
+
+/// The machine.
+pub struct Lim {
+    host: String,
+    base: BaseConf,
+    election: Election,
+    meter: meter::Meter,
+    hosts: BTreeMap<String, Known>,
+    /// Hosts with news since the last turn.
+    fresh: BTreeSet<String>,
+    peers: BTreeMap<ConnId, Peer>,
+    subs: BTreeMap<ConnId, Sub>,
+    sample_at: u64,
+    beat_at: u64,
+    beats: u32,
+    sampled: bool,
+}
+
+impl Lim {
+    /// The LIM of `host`, which is spelled as in lsf.cluster.
+    pub fn new(base: BaseConf, host: &str) -> Self {
+        let mut lim = Lim {
+            host: host.to_owned(),
+            election: Election::new(&base),
+            meter: meter::Meter::default(),
+            hosts: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            peers: BTreeMap::new(),
+            subs: BTreeMap::new(),
+            sample_at: 0,
+            beat_at: 0,
+            beats: 0,
+            sampled: false,
+            base: BaseConf::default(),
+        };
+        lim.configure(base);
+        lim
+    }
+
+    /// Takes a configuration: hosts that left are forgotten, new ones are without news.
+    fn configure(&mut self, base: BaseConf) {
+        self.election = Election::new(&base);
+        self.base = base;
+        let mut old = std::mem::take(&mut self.hosts);
+        for def in &self.base.cluster.hosts {
+            let mut known = old.remove(&def.name).unwrap_or_else(|| Known {
+                load: HostLoad {
+                    host: def.name.clone(),
+                    status: status::UNAVAIL,
+                    ..HostLoad::default()
+                },
+                ..Known::default()
+            });
+            let facts = facts::of_host(&self.base, &def.name, known.found.as_ref());
+            known.load.facts = Some(facts);
+            self.hosts.insert(def.name.clone(), known);
+        }
+        self.fresh = self.hosts.keys().cloned().collect();
+    }
+
+    fn is_master(&self) -> bool {
+        self.election.master() == Some(self.host.as_str())
+    }
+
+    fn interval_us(&self) -> u64 {
+        self.base.cluster.params.exinterval.max(1) * US
+    }
+
+    fn start(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.sample_at = now.after(self.sample_secs());
+        self.beat_at = now.after(1);
+        out.push(Effect::Sample);
+        let master = self.election.master().unwrap_or("nobody");
+        say(out, log::Level::Info, format!("started on {}, master is {master}", self.host));
+        if self.is_master() {
+            self.announce(out);
+        }
+    }
+
+    /// Asks every other server for its reading.
+    fn announce(&self, out: &mut Vec<Effect>) {
+        for def in self.base.cluster.hosts.iter().filter(|h| h.server && h.name != self.host) {
+            let cluster = self.base.name.clone();
+            let msg = Msg::Lim(LimMsg::Announce { cluster });
+            out.push(Effect::Datagram { to: def.name.clone(), msg });
+        }
+    }
+
+    fn sample_secs(&self) -> u64 {
+        SAMPLE_SECS.min(self.base.cluster.params.exinterval.max(1))
+    }
+
+    fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if now.mono_us >= self.sample_at {
+            self.sample_at = now.after(self.sample_secs());
+            out.push(Effect::Sample);
+        }
+        if now.mono_us >= self.beat_at {
+            self.turn(now, out);
+        }
+    }
+
+    /// One exchange: tell the master, or as master look for the silent and tell subscribers.
+    fn turn(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let eager = self.beats < EAGER_BEATS;
+        self.beats = self.beats.saturating_add(1);
+        self.beat_at =
+            now.mono_us + if eager { self.interval_us().min(US) } else { self.interval_us() };
+        if !self.is_master() {
+            return self.beat(out);
+        }
+        self.find_silent(now, out);
+        let fresh = std::mem::take(&mut self.fresh);
+        self.push(&fresh, out);
+    }
+
+    /// Sends this host's reading to the master.
+    fn beat(&self, out: &mut Vec<Effect>) {
+        let (Some(master), Some(known)) = (self.election.master(), self.hosts.get(&self.host))
+        else {
+            return;
+        };
+        if !self.sampled || master == self.host {
+            return;
+        }
+        let mut load = Box::new(known.load.clone());
+        load.facts.clone_from(&known.found);
+        out.push(Effect::Datagram { to: master.to_owned(), msg: Msg::Lim(LimMsg::Beat { load }) });
+    }
+
+    fn find_silent(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let limit = self.base.cluster.params.host_inactivity_limit.max(1) * self.interval_us();
+        for (name, known) in &mut self.hosts {
+            let Some(heard) = known.heard else { continue };
+            if known.load.unavailable() || now.mono_us.saturating_sub(heard) < limit {
+                continue;
+            }
+            known.load.status |= status::UNAVAIL;
+            self.fresh.insert(name.clone());
+            let secs = limit / US;
+            say(out, log::Level::Warn, format!("no news of {name} for {secs} s: unavailable"));
+        }
+    }
+
+    fn sample(&mut self, now: Now, sample: &LoadSample, out: &mut Vec<Effect>) {
+        self.meter.take(now.mono_us, sample);
+        let load = HostLoad {
+            host: self.host.clone(),
+            index: self.meter.index(),
+            boot_id: sample.boot_id.clone(),
+            facts: Some(sample.facts.clone()),
+            ..HostLoad::default()
+        };
+        let first = !std::mem::replace(&mut self.sampled, true);
+        let host = self.host.clone();
+        self.record(now, &host, load, out);
+        if first {
+            self.beat(out);
+        }
+    }
+
+    /// Keeps the reading of `host`; a change of its status is told at once.
+    fn record(&mut self, now: Now, host: &str, mut load: HostLoad, out: &mut Vec<Effect>) {
+        let Some(known) = self.hosts.get_mut(host) else { return };
+        if let Some(found) = load.facts.take() {
+            if known.found.as_ref() != Some(&found) {
+                known.load.facts = Some(facts::of_host(&self.base, host, Some(&found)));
+            }
+            known.found = Some(found);
+        }
+        load.facts = known.load.facts.take();
+        load.host = host.to_owned();
+        load.status &= !(status::UNAVAIL | status::BUSY);
+        load.external.truncate(MAX_EXTERNAL);
+        if let Some(facts) = &load.facts {
+            load.over = meter::over(&load.index, facts.ncpus, &facts.thresholds);
+        }
+        if load.over != 0 {
+            load.status |= status::BUSY;
+        }
+        let changed = known.load.status != load.status;
+        known.load = load;
+        known.heard = Some(now.mono_us);
+        self.fresh.insert(host.to_owned());
+        if changed {
+            self.push(&BTreeSet::from([host.to_owned()]), out);
+        }
+    }
+
+    /// Tells the subscribers these hosts.
+    fn push(&self, names: &BTreeSet<String>, out: &mut Vec<Effect>) {
+        if names.is_empty() || !self.subs.values().any(|s| s.loads) {
+            return;
+        }
+        let hosts: Vec<HostLoad> =
+            names.iter().filter_map(|n| self.hosts.get(n)).map(|k| k.load.clone()).collect();
+        for (&conn, _) in self.subs.iter().filter(|(_, s)| s.loads) {
+            let msg = Msg::Lim(LimMsg::Loads { hosts: hosts.clone() });
+            out.push(Effect::Send { conn, msg });
+        }
+    }
+
+    fn datagram(&mut self, now: Now, from: &str, msg: Msg, out: &mut Vec<Effect>) {
+        let Some(from) = self.base.hosts.canonical(from).map(str::to_owned) else { return };
+        self.election.heard(&from, now.mono_us);
+        match msg {
+            Msg::Lim(LimMsg::Beat { load }) if self.is_master() && from != self.host => {
+                self.record(now, &from, *load, out);
+            }
+            Msg::Lim(LimMsg::Announce { cluster }) if cluster == self.base.name => self.beat(out),
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, conn: ConnId, msg: LimMsg, out: &mut Vec<Effect>) {
+        let answer = match msg {
+            LimMsg::WhoIsMaster => self.who(),
+            LimMsg::Subscribe { loads } => return self.subscribe(conn, loads, out),
+            // Only the master knows the others.
+            LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(),
+            LimMsg::Hosts { hosts } => self.listed(&hosts),
+            LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: facts::shared_rows(&self.base) }),
+            _ => Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
+        };
+        out.push(Effect::Send { conn, msg: answer });
+    }
+
+    fn who(&self) -> Msg {
+        let master = self.election.master().unwrap_or_default().to_owned();
+        Msg::Lim(LimMsg::Master { cluster: self.base.name.clone(), master })
+    }
+
+    /// The hosts asked for, in that order; all of lsf.cluster in its order for none.
+    fn listed(&self, asked: &[String]) -> Msg {
+        let mut hosts = Vec::new();
+        if asked.is_empty() {
+            let all = self.base.cluster.hosts.iter().filter_map(|d| self.hosts.get(&d.name));
+            hosts.extend(all.map(|k| k.load.clone()));
+        }
+        let mut seen = BTreeSet::new();
+        for name in asked {
+            let Some(known) = self.base.hosts.canonical(name).and_then(|n| self.hosts.get(n))
+            else {
+                return Msg::Refused(Refusal::about(err::BAD_HOST, name.as_str()));
+            };
+            if seen.insert(&known.load.host) {
+                hosts.push(known.load.clone());
+            }
+        }
+        Msg::Lim(LimMsg::Loads { hosts })
+    }
+
+    fn subscribe(&mut self, conn: ConnId, loads: bool, out: &mut Vec<Effect>) {
+        let daemon = matches!(self.peers.get(&conn), Some(Peer::Daemon { .. }));
+        if !daemon {
+            let msg = Msg::Refused(Refusal::new(err::PERMISSION));
+            return out.push(Effect::Send { conn, msg });
+        }
+        if self.subs.len() >= MAX_SUBSCRIBERS && !self.subs.contains_key(&conn) {
+            let msg = Msg::Refused(Refusal::new(err::BUSY));
+            return out.push(Effect::Send { conn, msg });
+        }
+        self.subs.insert(conn, Sub { loads });
+        out.push(Effect::Send { conn, msg: self.who() });
+        if loads {
+            let hosts = self.hosts.values().map(|k| k.load.clone()).collect();
+            out.push(Effect::Send { conn, msg: Msg::Lim(LimMsg::Loads { hosts }) });
+        }
+    }
+
+    fn reconfigured(&mut self, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
+        let Some(base) = conf else {
+            return say(out, log::Level::Error, "bad configuration: the old one stays".to_owned());
+        };
+        let before = self.election.master().map(str::to_owned);
+        self.configure(base);
+        if before.as_deref() != self.election.master() {
+            for &conn in self.subs.keys() {
+                out.push(Effect::Send { conn, msg: self.who() });
+            }
+        }
+        let fresh = std::mem::take(&mut self.fresh);
+        self.push(&fresh, out);
+    }
+}
+
+fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
+    out.push(Effect::Say { level, text });
+}
+
+impl Machine for Lim {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        match input {
+            Input::Start => self.start(now, out),
+            Input::Tick => self.tick(now, out),
+            Input::Sample(sample) => self.sample(now, &sample, out),
+            Input::Datagram { from, msg } => self.datagram(now, &from, msg, out),
+            Input::Opened { conn, peer } => {
+                self.peers.insert(conn, peer);
+            }
+            Input::Closed { conn } => {
+                self.peers.remove(&conn);
+                self.subs.remove(&conn);
+            }
+            Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(conn, msg, out),
+            Input::Msg { conn, msg: Msg::Ping { n } } => {
+                out.push(Effect::Send { conn, msg: Msg::Pong { n } });
+            }
+            Input::Msg { conn, msg: _ } => out.push(Effect::Close { conn }),
+            Input::Config { conf, .. } => self.reconfigured(conf.map(|c| c.base), out),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        Some(self.sample_at.min(self.beat_at))
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

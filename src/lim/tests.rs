@@ -1,0 +1,223 @@
+//! The LIM machine, driven by hand.
+
+use super::*;
+use crate::conf::{HostDef, HostTable};
+use crate::proto::Daemon;
+use crate::proto::machine::INCOMING;
+
+const SUB: ConnId = INCOMING + 1;
+const USER: ConnId = INCOMING + 2;
+
+fn base() -> BaseConf {
+    let mut base = BaseConf {
+        name: "c1".into(),
+        hosts: HostTable::new(["h1", "h2", "cl"], &[]),
+        ..BaseConf::default()
+    };
+    base.cluster.hosts = [("h1", true), ("h2", true), ("cl", false)]
+        .map(|(name, server)| HostDef { name: name.into(), server, ..HostDef::default() })
+        .to_vec();
+    base.cluster.hosts[1].thresholds = vec![("ut".into(), 0.5)];
+    base.cluster.params.exinterval = 10;
+    base.cluster.params.host_inactivity_limit = 3;
+    base
+}
+
+fn at(secs: u64) -> Now {
+    Now { mono_us: secs * US, wall_us: 1_700_000_000_000_000 + (secs * US) as i64 }
+}
+
+fn step(lim: &mut Lim, secs: u64, input: Input) -> Vec<Effect> {
+    let mut out = Vec::new();
+    lim.step(at(secs), input, &mut out);
+    out
+}
+
+fn sample(cpu_busy: u64, cpu_total: u64) -> Input {
+    let facts =
+        HostFacts { nprocs: 1, ncores: 4, nthreads: 1, max_mem: 8000, ..HostFacts::default() };
+    Input::Sample(Box::new(LoadSample {
+        run_queue: 2.0,
+        cpu_busy,
+        cpu_total,
+        mem: 4000,
+        facts,
+        boot_id: "b".into(),
+        ..LoadSample::default()
+    }))
+}
+
+fn beat_of(host: &str, ut: f32) -> Input {
+    let mut load = Box::new(HostLoad { host: host.into(), ..HostLoad::default() });
+    load.index[3] = ut;
+    load.status = status::UNAVAIL | status::LOCK_U;
+    load.facts = Some(HostFacts { nprocs: 2, ncores: 1, ..HostFacts::default() });
+    Input::Datagram { from: host.into(), msg: Msg::Lim(LimMsg::Beat { load }) }
+}
+
+fn daemon() -> Peer {
+    Peer::Daemon { daemon: Daemon::Mbatchd, host: "h1".into() }
+}
+
+fn pushed(out: &[Effect]) -> Vec<(ConnId, String, u32)> {
+    let mut got = Vec::new();
+    for e in out {
+        if let Effect::Send { conn, msg: Msg::Lim(LimMsg::Loads { hosts }) } = e {
+            got.extend(hosts.iter().map(|h| (*conn, h.host.clone(), h.status)));
+        }
+    }
+    got
+}
+
+fn master() -> Lim {
+    let mut lim = Lim::new(base(), "h1");
+    step(&mut lim, 0, Input::Start);
+    step(&mut lim, 0, sample(0, 0));
+    step(&mut lim, 0, Input::Opened { conn: SUB, peer: daemon() });
+    let user = Peer::User { uid: 1, gid: 1, user: "u".into(), host: "h1".into() };
+    step(&mut lim, 0, Input::Opened { conn: USER, peer: user });
+    lim
+}
+
+fn ask(lim: &mut Lim, conn: ConnId, msg: LimMsg) -> Vec<Effect> {
+    step(lim, 0, Input::Msg { conn, msg: Msg::Lim(msg) })
+}
+
+#[test]
+fn a_slave_tells_the_master_eagerly_then_each_interval() {
+    let mut lim = Lim::new(base(), "h2");
+    let out = step(&mut lim, 0, Input::Start);
+    assert!(matches!(out[0], Effect::Sample));
+    assert!(!out.iter().any(|e| matches!(e, Effect::Datagram { .. })));
+    let mut beats = Vec::new();
+    let mut count = |secs: u64, out: &[Effect]| {
+        for e in out {
+            if let Effect::Datagram { to, msg: Msg::Lim(LimMsg::Beat { load }) } = e {
+                assert_eq!((to.as_str(), load.host.as_str()), ("h1", "h2"));
+                assert_eq!(load.facts.as_ref().map(|f| f.max_mem), Some(8000));
+                beats.push(secs);
+            }
+        }
+    };
+    count(0, &step(&mut lim, 0, sample(0, 0)));
+    for secs in 1..=35 {
+        let out = step(&mut lim, secs, Input::Tick);
+        if out.iter().any(|e| matches!(e, Effect::Sample)) {
+            assert_eq!(secs % SAMPLE_SECS, 0);
+        }
+        count(secs, &out);
+    }
+    assert_eq!(beats, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 21, 31]);
+    // the master came back: it is told at once
+    let msg = Msg::Lim(LimMsg::Announce { cluster: "c1".into() });
+    let out = step(&mut lim, 32, Input::Datagram { from: "h1".into(), msg });
+    assert!(matches!(out[..], [Effect::Datagram { .. }]));
+}
+
+#[test]
+fn hosts_come_turn_busy_and_fall_silent() {
+    let mut lim = master();
+    let out = ask(&mut lim, SUB, LimMsg::Subscribe { loads: true });
+    assert!(matches!(
+        &out[0],
+        Effect::Send { msg: Msg::Lim(LimMsg::Master { cluster, master }), .. }
+            if cluster == "c1" && master == "h1"
+    ));
+    let all = [("cl", status::UNAVAIL), ("h1", 0), ("h2", status::UNAVAIL)];
+    assert_eq!(pushed(&out), all.map(|(h, s)| (SUB, h.to_string(), s)));
+    // its first news is told at once; what it says of its own availability is not believed
+    let out = step(&mut lim, 1, beat_of("h2", 0.2));
+    assert_eq!(pushed(&out), [(SUB, "h2".into(), status::LOCK_U)]);
+    // no change of status: told at the next turn
+    assert!(pushed(&step(&mut lim, 1, beat_of("h2", 0.4))).is_empty());
+    let turn = pushed(&step(&mut lim, 2, Input::Tick));
+    assert!(turn.contains(&(SUB, "h2".into(), status::LOCK_U)), "{turn:?}");
+    // beyond its threshold
+    let out = step(&mut lim, 3, beat_of("h2", 0.6));
+    assert_eq!(pushed(&out), [(SUB, "h2".into(), status::LOCK_U | status::BUSY)]);
+    assert_eq!(lim.hosts["h2"].load.over, 1 << 3);
+    // 30 s without news and not a second less
+    for secs in (10..33).step_by(1) {
+        step(&mut lim, secs, Input::Tick);
+    }
+    assert!(!lim.hosts["h2"].load.unavailable());
+    let mut told = Vec::new();
+    for secs in 33..=43 {
+        told.extend(pushed(&step(&mut lim, secs, Input::Tick)));
+    }
+    let gone = status::UNAVAIL | status::LOCK_U | status::BUSY;
+    assert!(told.contains(&(SUB, "h2".into(), gone)), "{told:?}");
+    // and back
+    let out = step(&mut lim, 50, beat_of("h2", 0.1));
+    assert_eq!(pushed(&out), [(SUB, "h2".into(), status::LOCK_U)]);
+}
+
+#[test]
+fn a_reading_is_kept_under_the_sender_alone() {
+    let mut lim = master();
+    let Input::Datagram { msg, .. } = beat_of("h2", 0.1) else { panic!() };
+    step(&mut lim, 1, Input::Datagram { from: "stranger".into(), msg: msg.clone() });
+    assert!(lim.hosts["h2"].load.unavailable());
+    // h2's words from the client host are the client's
+    step(&mut lim, 1, Input::Datagram { from: "cl".into(), msg: msg.clone() });
+    assert!(lim.hosts["h2"].load.unavailable());
+    assert_eq!(lim.hosts["cl"].load.host, "cl");
+    // nobody tells the master about itself
+    step(&mut lim, 1, Input::Datagram { from: "h1".into(), msg });
+    assert_eq!(lim.hosts["h1"].load.status, 0);
+}
+
+#[test]
+fn questions() {
+    let mut lim = master();
+    let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["H2".into(), "h2".into()] });
+    assert_eq!(pushed(&out), [(USER, "h2".into(), status::UNAVAIL)]);
+    let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec![] });
+    let names: Vec<String> = pushed(&out).into_iter().map(|p| p.1).collect();
+    assert_eq!(names, ["h1", "h2", "cl"]);
+    let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["h1".into(), "h9".into()] });
+    let Effect::Send { msg: Msg::Refused(r), .. } = &out[0] else { panic!("{out:?}") };
+    assert_eq!((r.code, r.about.as_str()), (err::BAD_HOST, "h9"));
+    let out = ask(&mut lim, USER, LimMsg::Subscribe { loads: true });
+    assert!(matches!(&out[..], [Effect::Send { msg: Msg::Refused(_), .. }]), "{out:?}");
+    let out = step(&mut lim, 1, Input::Msg { conn: USER, msg: Msg::Pong { n: 1 } });
+    assert!(matches!(out[..], [Effect::Close { conn: USER }]));
+}
+
+#[test]
+fn a_slave_points_to_the_master() {
+    let mut lim = Lim::new(base(), "h2");
+    for msg in [LimMsg::Hosts { hosts: vec![] }, LimMsg::Shared, LimMsg::WhoIsMaster] {
+        let out = ask(&mut lim, USER, msg);
+        assert!(matches!(
+            &out[..],
+            [Effect::Send { msg: Msg::Lim(LimMsg::Master { master, .. }), .. }] if master == "h1"
+        ));
+    }
+    step(&mut lim, 1, beat_of("h1", 0.1));
+    assert!(lim.hosts["h1"].load.unavailable());
+}
+
+#[test]
+fn a_closed_connection_hears_no_more() {
+    let mut lim = master();
+    ask(&mut lim, SUB, LimMsg::Subscribe { loads: true });
+    step(&mut lim, 1, Input::Closed { conn: SUB });
+    assert!(pushed(&step(&mut lim, 2, beat_of("h2", 0.1))).is_empty());
+}
+
+#[test]
+fn a_new_configuration_keeps_the_readings() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.1));
+    let mut next = base();
+    next.cluster.hosts.remove(2);
+    next.cluster.hosts[1].model = Some("M".into());
+    let conf = crate::conf::ClusterConf { base: next, ..Default::default() };
+    step(&mut lim, 2, Input::Config { conf: Some(Box::new(conf)), diags: vec![] });
+    assert!(!lim.hosts.contains_key("cl"));
+    assert!(!lim.hosts["h2"].load.unavailable());
+    assert_eq!(lim.hosts["h2"].load.facts.as_ref().unwrap().model, "M");
+    step(&mut lim, 3, Input::Config { conf: None, diags: vec![] });
+    assert_eq!(lim.hosts.len(), 2);
+}

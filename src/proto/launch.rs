@@ -1,13 +1,318 @@
-//! sbatchd and its launcher; the launcher machine and the operating system.
-//! Owned by the launcher's implementation.
+//! sbatchd and its launcher; the launcher machine and the operating system (design §1).
+//!
+//! The launcher serves a closed set of typed requests over a Unix socket. A task is named by
+//! its attempt and a step: the job itself, and after its end the helper that appends the report
+//! and removes the job file as the user. A start of a known task changes nothing and is answered
+//! with its state. Ends wait in the launcher until `Forget`.
+//!
+//! What the launcher (and, for `Sample`, sbatchd) wants of the operating system is an
+//! [`OsEffect`]; what comes back is an [`OsInput`]. Both are complete: a simulated host needs
+//! nothing else. Each effect says what answers it; an unanswered effect never blocks the machine.
 
+use super::machine::Daemon;
+use crate::model::job::{End, Limits, Usage};
+use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 
+/// Longest note the launcher keeps with a task, bytes.
+pub const NOTE_MAX: usize = 1 << 20;
+/// Most tasks one launcher keeps, ended but not forgotten ones included.
+pub const TASKS_MAX: usize = 32_768;
+
+/// What of an attempt runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Step {
+    /// The job itself.
+    Job,
+    /// After its end: append the report, remove the job file; as the user.
+    Finish,
+}
+
+/// Names one task of a launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaskId {
+    pub key: JobKey,
+    pub step: Step,
+}
+
+impl std::fmt::Display for TaskId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.step {
+            Step::Job => write!(f, "{}", self.key),
+            Step::Finish => write!(f, "{} finish", self.key),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum LaunchMsg {}
+pub enum LaunchMsg {
+    // sbatchd -> launcher
+    /// First message of a connection; answered by `Tasks`, after which every change of a task
+    /// is told by `Task`.
+    Hello,
+    /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
+    Start {
+        id: TaskId,
+        plan: Box<Plan>,
+        note: String,
+    },
+    /// Signal every process of the task's session. No answer.
+    Signal {
+        id: TaskId,
+        signal: i32,
+    },
+    /// Replace the note of the job step. No answer.
+    Note {
+        key: JobKey,
+        note: String,
+    },
+    /// Forget every step of the attempt that has ended. No answer.
+    Forget {
+        key: JobKey,
+    },
+    /// Start or stop a daemon that not every host runs (mbatchd). No answer.
+    Run {
+        daemon: Daemon,
+        on: bool,
+    },
+    /// Answered by `DaemonList`.
+    Daemons,
+    /// Stop the daemons and leave; with `jobs` kill every task first.
+    Down {
+        jobs: bool,
+    },
 
-#[derive(Debug)]
-pub enum OsInput {}
+    // launcher -> sbatchd
+    /// The tasks known, in as many messages as it takes; the last has `more` false.
+    Tasks {
+        boot_id: String,
+        tasks: Vec<TaskInfo>,
+        more: bool,
+    },
+    /// A task as it stands now; its note is left out.
+    Task(Box<TaskInfo>),
+    /// The start was refused and left no trace.
+    Refused {
+        id: TaskId,
+        why: String,
+    },
+    DaemonList {
+        pids: Vec<(Daemon, u32)>,
+    },
+}
 
-#[derive(Debug)]
-pub enum OsEffect {}
+/// What the launcher knows of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskInfo {
+    pub id: TaskId,
+    pub uid: u32,
+    /// Also its process group and session.
+    pub pid: u32,
+    /// Seconds since the epoch.
+    pub started: i64,
+    /// `None` until the starter has reported (or when it never did).
+    pub setup: Option<Setup>,
+    pub ended: Option<Ended>,
+    /// As given by sbatchd; empty for [`Step::Finish`].
+    pub note: String,
+}
+
+/// The end of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Seconds since the epoch (of the discovery, where the end itself is unknown).
+    pub time: i64,
+    pub end: End,
+    pub usage: Usage,
+    /// The end is unknown because the host was restarted.
+    pub restarted: bool,
+}
+
+/// What the starter reports just before it becomes the job, or when it cannot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Setup {
+    Ready(Box<Ready>),
+    Failed { at: Stage, why: String },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ready {
+    pub user: String,
+    pub cwd: String,
+    pub home: String,
+    /// Absolute path that takes the report; empty where there is none (a device, a FIFO).
+    pub out: ByteStr,
+    /// The job file to remove at the end; empty none.
+    pub script: ByteStr,
+    /// Words to show: why the cwd or an output file is not the one asked for.
+    pub note: String,
+}
+
+/// The part of a setup that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stage {
+    /// The plan could not be read.
+    Plan,
+    /// No such user, another uid than expected, or a set*id call failed.
+    User,
+    Limits,
+    /// The working directory is missing and the job asked to exit then (exit status 2).
+    Cwd,
+    Input,
+    Output,
+    JobFile,
+    Finish,
+}
+
+/// Everything a starter needs; it reads it from a descriptor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub uid: u32,
+    pub gid: u32,
+    /// The name is authoritative: refused where it has another uid here.
+    pub user: String,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    Job(Box<JobPlan>),
+    Finish(FinishPlan),
+}
+
+/// How to become a job. Paths are expanded, but not yet mapped to this host's home.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobPlan {
+    pub job: u32,
+    pub idx: u32,
+    pub submit_time: i64,
+    /// Shell text, run by `/bin/sh -c`, where `script` is empty.
+    pub command: ByteStr,
+    pub script: ByteStr,
+    /// NUL-separated `NAME=value`, whole but for what only the starter knows.
+    pub env: ByteStr,
+    pub cwd: ByteStr,
+    /// Home at submission: a cwd below it is taken relative to the home here.
+    pub home: ByteStr,
+    /// LSB_EXIT_IF_CWD_NOTEXIST=Y.
+    pub need_cwd: bool,
+    pub in_file: ByteStr,
+    pub out_file: ByteStr,
+    pub err_file: ByteStr,
+    /// Overwrite instead of append.
+    pub out_over: bool,
+    pub err_over: bool,
+    pub umask: u32,
+    pub nice: i32,
+    pub limits: Limits,
+}
+
+/// What is left to do after a job's end. Empty paths: nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FinishPlan {
+    pub append_to: ByteStr,
+    pub text: ByteStr,
+    pub remove: ByteStr,
+}
+
+/// One line of the launcher's journal: enough for a successor to adopt what survives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Journal {
+    /// First line: the boot in which the lines after it were written.
+    Boot { boot_id: String },
+    /// A task's process exists (written before it may go on).
+    Task { id: TaskId, uid: u32, pid: u32, ticks: u64, started: i64, note: String },
+    Setup { id: TaskId, setup: Setup },
+    Note { key: JobKey, note: String },
+    End { id: TaskId, ended: Ended },
+    Forget { key: JobKey },
+    /// A supervised daemon's process exists.
+    Daemon { daemon: Daemon, pid: u32, ticks: u64 },
+    /// sbatchd asked for it to run (or not).
+    Want { daemon: Daemon, on: bool },
+}
+
+/// What a machine wants of the operating system.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OsEffect {
+    /// Launcher. Create the task's process: a starter that waits, having done nothing, until
+    /// `Go`; it ends by itself if the launcher dies before. Answered by `Spawned` or
+    /// `SpawnFailed`, later by `Setup` (once, unless it dies first) and `Exited`.
+    Spawn { id: TaskId, plan: Box<Plan> },
+    /// Launcher. Let the waiting starter go on: its journal line is written.
+    Go { id: TaskId },
+    /// Launcher. Answered by `DaemonUp` or `DaemonFailed`, later by `Exited`.
+    SpawnDaemon { daemon: Daemon },
+    /// Launcher. Signal every process of the session that `pid` leads (of just that process,
+    /// where `whole` is false), unless `pid` is by now another process than the one started at
+    /// `ticks`. No answer.
+    Signal { pid: u32, ticks: u64, signal: i32, whole: bool },
+    /// Launcher. Answered by `Gone` for each that is no longer alive. These are not our
+    /// children.
+    Check { procs: Vec<(u32, u64)> },
+    /// Launcher. Append to the journal before the effects that follow. No answer; where the
+    /// journal cannot be written the runner says so and goes on.
+    Journal(Box<Journal>),
+    /// Launcher. Replace the journal by these lines. No answer.
+    Rewrite(Vec<Journal>),
+    /// sbatchd. Answered by one `Sampled`.
+    Sample { sids: Vec<u32> },
+}
+
+/// What the operating system reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OsInput {
+    Spawned {
+        id: TaskId,
+        pid: u32,
+        /// Start time of the process in clock ticks since boot: with the pid, its identity.
+        ticks: u64,
+    },
+    SpawnFailed {
+        id: TaskId,
+        why: String,
+    },
+    Setup {
+        id: TaskId,
+        setup: Setup,
+    },
+    DaemonUp {
+        daemon: Daemon,
+        pid: u32,
+        ticks: u64,
+    },
+    DaemonFailed {
+        daemon: Daemon,
+        why: String,
+    },
+    /// A child has ended and was reaped: raw wait status, and what it and the children it
+    /// waited for used.
+    Exited {
+        pid: u32,
+        status: i32,
+        usage: Usage,
+    },
+    Gone {
+        pid: u32,
+        ticks: u64,
+    },
+    /// SIGTERM (`jobs` false) or SIGINT (`jobs` true).
+    Down {
+        jobs: bool,
+    },
+    /// One entry a session asked for that still has processes.
+    Sampled(Vec<Session>),
+}
+
+/// The processes of one session now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    pub sid: u32,
+    /// Sums; CPU time includes what waited-for children used.
+    pub usage: Usage,
+    pub pids: Vec<u32>,
+    pub pgids: Vec<u32>,
+}

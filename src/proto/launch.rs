@@ -222,17 +222,44 @@ pub struct FinishPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Journal {
     /// First line: the boot in which the lines after it were written.
-    Boot { boot_id: String },
+    Boot {
+        boot_id: String,
+    },
     /// A task's process exists (written before it may go on).
-    Task { id: TaskId, uid: u32, pid: u32, ticks: u64, started: i64, note: String },
-    Setup { id: TaskId, setup: Setup },
-    Note { key: JobKey, note: String },
-    End { id: TaskId, ended: Ended },
-    Forget { key: JobKey },
+    Task {
+        id: TaskId,
+        uid: u32,
+        pid: u32,
+        ticks: u64,
+        started: i64,
+        note: String,
+    },
+    Setup {
+        id: TaskId,
+        setup: Setup,
+    },
+    Note {
+        key: JobKey,
+        note: String,
+    },
+    End {
+        id: TaskId,
+        ended: Ended,
+    },
+    Forget {
+        key: JobKey,
+    },
     /// A supervised daemon's process exists.
-    Daemon { daemon: Daemon, pid: u32, ticks: u64 },
+    Daemon {
+        daemon: Daemon,
+        pid: u32,
+        ticks: u64,
+    },
     /// sbatchd asked for it to run (or not).
-    Want { daemon: Daemon, on: bool },
+    Want {
+        daemon: Daemon,
+        on: bool,
+    },
 }
 
 /// What a machine wants of the operating system.

@@ -1,22 +1,196 @@
-//! Reading a whole configuration: which files, in what order, and the checks across them.
+//! Reading a whole configuration: which files, in what order.
 //!
-//! Pure: files come through [`Files`].
+//! Pure: files come through [`Files`]. The strict readers ([`load`], [`load_base`]) give a value
+//! only when no diagnostic is an error, which is what a running cluster wants: it takes all of
+//! the new configuration or none. The lenient ones give what could be read, for a start after
+//! which there is no old configuration to keep.
+//! Document implemented: config.md section 0 "directories", design.md section 6.
 
-use super::diag::Diag;
-use super::types::{BaseConf, ClusterConf};
+use super::check;
+use super::diag::{Diag, Diags, Pos, Severity, has_errors};
+use super::hosts::HostTable;
+use super::lsfconf::{self, LsfConf};
+use super::names::nearest;
+use super::types::{BaseConf, BatchConf, ClusterConf, Shared};
+use super::{bhosts, bresources, busers, clusterfile, params, queues, shared};
 
 /// Where the readers get their files.
 pub trait Files {
     /// The bytes of a file, or why it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Whether a file can be read; the default tries.
+    fn exists(&self, path: &str) -> bool {
+        self.read(path).is_ok()
+    }
 }
+
+/// The system's own table of hosts.
+pub const ETC_HOSTS: &str = "/etc/hosts";
 
 /// Reads everything. The value is there only when no diagnostic is an error.
-pub fn load(_files: &dyn Files, _envdir: &str) -> (Option<ClusterConf>, Vec<Diag>) {
-    (None, Vec::new())
+pub fn load(files: &dyn Files, envdir: &str) -> (Option<ClusterConf>, Vec<Diag>) {
+    strict(load_lenient(files, envdir, None))
 }
 
-/// Reads the lsf.* files: what lim and the commands need.
-pub fn load_base(_files: &dyn Files, _envdir: &str) -> (Option<BaseConf>, Vec<Diag>) {
-    (None, Vec::new())
+/// Reads the lsf.* files: what lim and the commands need. The value is there only when no
+/// diagnostic is an error.
+pub fn load_base(files: &dyn Files, envdir: &str) -> (Option<BaseConf>, Vec<Diag>) {
+    strict(load_base_lenient(files, envdir, None))
+}
+
+/// Reads lsf.conf alone.
+pub fn load_lsf_conf(files: &dyn Files, envdir: &str) -> (Option<LsfConf>, Vec<Diag>) {
+    let mut diags = Diags::new();
+    let conf = lsfconf::parse(files, envdir, &mut diags);
+    strict((conf, diags.into_list()))
+}
+
+/// Diagnostics of the lsf.* files, for `lsadmin ckconfig`.
+pub fn check_lsf(files: &dyn Files, envdir: &str) -> Vec<Diag> {
+    load_base_lenient(files, envdir, None).1
+}
+
+/// Diagnostics of every file, for `badmin ckconfig`.
+pub fn check_batch(files: &dyn Files, envdir: &str) -> Vec<Diag> {
+    load_lenient(files, envdir, None).1
+}
+
+fn strict<T>((value, diags): (Option<T>, Vec<Diag>)) -> (Option<T>, Vec<Diag>) {
+    let value = if has_errors(&diags) { None } else { value };
+    (value, diags)
+}
+
+/// Reads everything, leaving out what cannot be read. `local_host` decides which cluster is
+/// ours where lsf.shared names several.
+pub fn load_lenient(
+    files: &dyn Files,
+    envdir: &str,
+    local_host: Option<&str>,
+) -> (Option<ClusterConf>, Vec<Diag>) {
+    let mut diags = Diags::new();
+    let conf = base(files, envdir, local_host, &mut diags).and_then(|base| {
+        let batch = batch(files, &base, &mut diags)?;
+        let conf = ClusterConf { base, batch };
+        check::cross(&conf, &mut diags);
+        Some(conf)
+    });
+    (conf, diags.into_list())
+}
+
+/// Reads the lsf.* files, leaving out what cannot be read.
+pub fn load_base_lenient(
+    files: &dyn Files,
+    envdir: &str,
+    local_host: Option<&str>,
+) -> (Option<BaseConf>, Vec<Diag>) {
+    let mut diags = Diags::new();
+    let base = base(files, envdir, local_host, &mut diags);
+    (base, diags.into_list())
+}
+
+fn base(
+    files: &dyn Files,
+    envdir: &str,
+    local_host: Option<&str>,
+    diags: &mut Diags,
+) -> Option<BaseConf> {
+    let lsf = lsfconf::parse(files, envdir, diags)?;
+    let confdir = lsf.confdir().to_owned();
+    let shared = shared::parse(files, &format!("{confdir}/lsf.shared"), diags)?;
+    let local_host = local_host.or(lsf.local_host());
+    let name = cluster_name(files, &confdir, &shared, local_host)?;
+    let path = format!("{confdir}/lsf.cluster.{name}");
+    let cluster = clusterfile::parse(files, &path, &shared, diags)?;
+    let names = cluster.hosts.iter().map(|h| h.name.as_str());
+    let mut hosts = HostTable::new(names, &lsf.strip_domains());
+    for (path, ours) in [(format!("{confdir}/hosts"), true), (ETC_HOSTS.to_owned(), false)] {
+        if let Ok(text) = files.read(&path) {
+            hosts.read(&path, &text, ours, diags);
+        }
+    }
+    let base = BaseConf { name, lsf, shared, cluster, hosts };
+    check_master_list(&base, diags);
+    Some(base)
+}
+
+/// Our cluster: the one of lsf.shared whose file lists the local host, else the first whose
+/// file can be read, else the first.
+fn cluster_name(
+    files: &dyn Files,
+    confdir: &str,
+    shared: &Shared,
+    local_host: Option<&str>,
+) -> Option<String> {
+    let mut readable = None;
+    for cluster in &shared.clusters {
+        let path = format!("{confdir}/lsf.cluster.{}", cluster.name);
+        if shared.clusters.len() == 1 {
+            break;
+        }
+        if !files.exists(&path) {
+            continue;
+        }
+        readable.get_or_insert(&cluster.name);
+        let Some(local_host) = local_host else { break };
+        // Mistakes in the files of other clusters are not ours to tell.
+        let file = clusterfile::parse(files, &path, shared, &mut Diags::new());
+        if file.is_some_and(|f| f.hosts.iter().any(|h| h.name.eq_ignore_ascii_case(local_host))) {
+            return Some(cluster.name.clone());
+        }
+    }
+    readable.or(shared.clusters.first().map(|c| &c.name)).cloned()
+}
+
+/// Candidates for master must be server hosts.
+fn check_master_list(base: &BaseConf, diags: &mut Diags) {
+    for variable in ["LSF_MASTER_LIST", "LSF_LOCAL_HOST"] {
+        let Some(value) = base.lsf.values.get(variable) else { continue };
+        for word in value.text.split_whitespace() {
+            let server = |name: &str| base.cluster.hosts.iter().any(|h| h.name == name && h.server);
+            let at = value.pos_of(word);
+            match base.hosts.canonical(word) {
+                Some(name) if variable != "LSF_MASTER_LIST" || server(name) => {}
+                Some(_) => diags.error(&at, format!("host <{word}> is not a server host")),
+                None => {
+                    let known = base.cluster.hosts.iter().map(|h| h.name.as_str());
+                    let text = format!("host <{word}> of {variable} is not in the cluster");
+                    diags.add_near(Severity::Error, &at, text, nearest(word, known));
+                }
+            }
+        }
+    }
+}
+
+fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchConf> {
+    let dir = base.lsf.batch_confdir(&base.name);
+    let path = |file: &str| format!("{dir}/{file}");
+    let unit = base.lsf.unit();
+    // Every file is tried before giving up, so that one run names all that are amiss.
+    let params = params::parse(files, &path("lsb.params"), diags);
+    let hosts = bhosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
+    let users = optional(files, &path("lsb.users"), diags, busers::parse);
+    let queues = queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
+    let resources = optional(files, &path("lsb.resources"), diags, bresources::parse);
+    Some(BatchConf {
+        params: params?,
+        hosts: hosts?,
+        queues: queues?,
+        users: users.unwrap_or_default(),
+        resources: resources.unwrap_or_default(),
+    })
+}
+
+/// Reads a file a cluster can do without.
+fn optional<T>(
+    files: &dyn Files,
+    path: &str,
+    diags: &mut Diags,
+    parse: fn(&dyn Files, &str, &mut Diags) -> Option<T>,
+) -> Option<T> {
+    if files.exists(path) {
+        return parse(files, path, diags);
+    }
+    diags.notice(&Pos::whole(path), "is not there; nothing is limited by it");
+    None
 }

@@ -6,8 +6,13 @@
 //! of their own here.
 //! Document implemented: config.md section 1.
 
+use super::diag::{Diags, Severity};
+use super::lexer::{self, shown};
+use super::load::Files;
+use super::names::lsfconf::LSF_CONF;
+use super::section::param;
 use super::types::RawParam;
-use super::units::SizeUnit;
+use super::units::{SizeUnit, size_kb};
 use std::collections::BTreeMap;
 
 /// LSF_LIM_PORT where lsf.conf says nothing.
@@ -135,7 +140,7 @@ impl LsfConf {
     /// LSF_LOG_MAXSIZE: bytes of a daemon's log before it is turned over.
     pub fn log_maxsize(&self) -> u64 {
         let unset = DEFAULT_LOG_MAXSIZE;
-        let kb = self.get("LSF_LOG_MAXSIZE").and_then(|v| super::units::size_kb(v, SizeUnit::KB));
+        let kb = self.get("LSF_LOG_MAXSIZE").and_then(|v| size_kb(v, SizeUnit::KB));
         kb.and_then(|kb| kb.checked_mul(1024)).unwrap_or(unset)
     }
 
@@ -208,6 +213,104 @@ impl LsfConf {
     /// LSB_BSUB_PARSE_SCRIPT: `bsub FILE` reads the file's #BSUB lines.
     pub fn bsub_parse_script(&self) -> bool {
         self.yes("LSB_BSUB_PARSE_SCRIPT")
+    }
+}
+
+/// Reads ENVDIR/lsf.conf. None: it cannot be read.
+pub fn parse(files: &dyn Files, envdir: &str, diags: &mut Diags) -> Option<LsfConf> {
+    let envdir = envdir.strip_suffix('/').filter(|d| !d.is_empty()).unwrap_or(envdir);
+    let path = format!("{envdir}/lsf.conf");
+    let mut conf = LsfConf { path, envdir: envdir.to_owned(), values: BTreeMap::new() };
+    for line in lexer::read_flat(files, &conf.path, diags)? {
+        let Some((name, mut value)) = param(&line, diags) else { continue };
+        unquote(&mut value);
+        if value.text.contains('"') {
+            let text =
+                format!("bad value <{}> of {}: quotes are not paired", value.text, name.text);
+            diags.error(&value.pos, text);
+        }
+        // Names are case-sensitive here, as they are in the environment.
+        match LSF_CONF.find(&name.text) {
+            Some(known) if known.name != name.text => {
+                let text = format!("unknown parameter <{}>", shown(&name.text));
+                diags.add_near(Severity::Error, &name.pos, text, Some(known.name));
+            }
+            // An empty value asks for nothing, so there is nothing to tell of it.
+            Some(_) if value.text.is_empty() => {}
+            _ => {
+                LSF_CONF.check(&name.text, &name.pos, diags);
+            }
+        }
+        if conf.values.contains_key(&name.text) {
+            let text = format!("{} is given again; the last one counts", shown(&name.text));
+            diags.warning(&name.pos, text);
+        }
+        conf.values.insert(name.text, value);
+    }
+    check_values(&conf, diags);
+    Some(conf)
+}
+
+/// Takes the quotes off `"a b"` or `'a b'`.
+fn unquote(value: &mut RawParam) {
+    for quote in ['"', '\''] {
+        let inner = value.text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+        if let Some(inner) = inner.filter(|t| !t.contains(quote)) {
+            let inner = inner.trim().to_owned();
+            value.pos = value.pos_at(value.text.find(inner.as_str()).unwrap_or(0));
+            value.text = inner;
+            return;
+        }
+    }
+}
+
+/// Variables that hold a port.
+const PORTS: &[&str] = &["LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT"];
+/// Variables that hold Y or N and are acted on.
+const FLAGS: &[&str] = &[
+    "LSB_BJOBS_CONSISTENT_EXIT_CODE",
+    "LSB_BSUB_PARSE_SCRIPT",
+    "LSB_SIM_EXEC",
+    "LSF_ALLOW_LOCAL_HOST",
+    "LSF_PERSONAL",
+];
+/// Values of LSF_LOG_MASK.
+pub const LOG_MASKS: &[&str] = &[
+    "LOG_EMERG",
+    "LOG_ALERT",
+    "LOG_CRIT",
+    "LOG_ERR",
+    "LOG_WARNING",
+    "LOG_NOTICE",
+    "LOG_INFO",
+    "LOG_DEBUG",
+    "LOG_DEBUG1",
+    "LOG_DEBUG2",
+    "LOG_DEBUG3",
+];
+
+/// Tells the values of acted-on variables that mean nothing.
+fn check_values(conf: &LsfConf, diags: &mut Diags) {
+    let mut check = |name: &str, ok: &dyn Fn(&str) -> bool, want: &str| {
+        if let Some(value) = conf.values.get(name).filter(|v| !v.text.is_empty())
+            && !ok(&value.text)
+        {
+            let text = format!("bad value <{}> of {name}: {want}", shown(&value.text));
+            diags.error(&value.pos, text);
+        }
+    };
+    for name in PORTS {
+        check(name, &|v| v.parse::<u16>().is_ok_and(|p| p > 0), "a port is wanted");
+    }
+    for name in FLAGS {
+        check(name, &|v| yes_no(v).is_some(), "Y or N is wanted");
+    }
+    check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
+    check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");
+    check("LSF_LOG_MAXSIZE", &|v| size_kb(v, SizeUnit::KB).is_some(), "a size is wanted");
+    if conf.yes("LSB_SIM_EXEC") && !conf.personal() {
+        let want = "only a personal cluster (LSF_PERSONAL=Y) may imagine its jobs";
+        check("LSB_SIM_EXEC", &|_| false, want);
     }
 }
 

@@ -4,16 +4,29 @@
 //! the one that reads real ones is `sys::files`. Every diagnostic carries file, line and column
 //! (design.md section 6). A running cluster takes a new value only when there is no error.
 
+pub mod bhosts;
+pub mod bresources;
+pub mod busers;
+pub mod check;
+pub mod clusterfile;
 pub mod diag;
 pub mod hosts;
+pub mod lexer;
 pub mod load;
 pub mod lsfconf;
+pub mod names;
+pub mod params;
+pub mod queues;
+pub mod section;
+pub mod shared;
 pub mod types;
 pub mod units;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
 pub use hosts::{HostEntry, HostTable};
-pub use load::{Files, load, load_base};
+pub use load::{
+    Files, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,
+};
 pub use lsfconf::LsfConf;
 pub use types::*;
 pub use units::{SizeUnit, size_kb, time_limit};

@@ -1,0 +1,131 @@
+//! lsb.hosts: slots and thresholds of hosts, host groups.
+//!
+//! Document implemented: config.md section 10.
+
+use super::diag::{Diags, Pos};
+use super::lexer::{self, Section, shown};
+use super::load::Files;
+use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION};
+use super::queues::index_name;
+use super::section::{Row, Values, known_params, list, table};
+use super::shared::{key, nothing, twice, unknown_section};
+use super::types::{BatchHosts, HostGroup, HostPolicy, Mxj, RawParam, Shared};
+
+/// Sections of lsb.hosts.
+const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
+/// Largest MIG, minutes.
+const MAX_MIG: u64 = 0x7fff_ffff;
+
+/// Reads lsb.hosts. None: it cannot be read.
+pub fn parse(
+    files: &dyn Files,
+    path: &str,
+    shared: &Shared,
+    diags: &mut Diags,
+) -> Option<BatchHosts> {
+    let mut batch = BatchHosts::default();
+    let mut seen = false;
+    for section in lexer::read(files, path, diags)? {
+        match section.name.to_ascii_lowercase().as_str() {
+            "host" => {
+                seen = true;
+                hosts(&section, shared, &mut batch, diags);
+            }
+            "hostgroup" => groups(&section, &mut batch, diags),
+            "hostpartition" => {
+                known_params(&section, &HOST_PARTITION, &nothing, diags);
+            }
+            "computeunit" => {
+                table(&section, &COMPUTE_UNIT, &nothing, diags);
+            }
+            _ => unknown_section(&section, SECTIONS, diags),
+        }
+    }
+    if !seen {
+        let text = "no section Host: every server host takes as many jobs as it has CPUs";
+        diags.warning(&Pos::whole(path), text);
+        batch.hosts.push(HostPolicy {
+            name: "default".to_owned(),
+            mxj: Mxj::Cpus,
+            pos: Pos::whole(path),
+            ..HostPolicy::default()
+        });
+    }
+    Some(batch)
+}
+
+fn hosts(section: &Section, shared: &Shared, batch: &mut BatchHosts, diags: &mut Diags) {
+    let extra = |word: &str| index_name(shared, word);
+    for row in table(section, &BATCH_HOST, &extra, diags) {
+        let Some(name) = row.get("HOST_NAME") else {
+            diags.error(&row.pos, "HOST_NAME is missing");
+            continue;
+        };
+        if batch.hosts.iter().any(|h| h.name.eq_ignore_ascii_case(&name.text)) {
+            twice(&row, "HOST_NAME", diags);
+            continue;
+        }
+        let policy = host(&row, &name.text, diags);
+        batch.hosts.push(policy);
+    }
+}
+
+fn host(row: &Row, name: &str, diags: &mut Diags) -> HostPolicy {
+    let mxj = mxj(row.get("MXJ"), diags);
+    let mut v = Values::new(&row.cells, diags);
+    let mut policy = HostPolicy {
+        name: name.strip_suffix('/').unwrap_or(name).to_owned(),
+        mxj,
+        jl_u: v.number("JL/U", 0..=u32::MAX),
+        dispatch_window: v.text("DISPATCH_WINDOW").unwrap_or_default(),
+        mig: v.number("MIG", 0..=MAX_MIG),
+        exit_rate: v.number("EXIT_RATE", 0..=u32::MAX),
+        pos: row.pos.clone(),
+        ..HostPolicy::default()
+    };
+    for index in row.cells.keys().filter(|c| BATCH_HOST.find(c).is_none()) {
+        policy.thresholds.extend(v.threshold(index));
+    }
+    policy
+}
+
+fn mxj(cell: Option<&RawParam>, diags: &mut Diags) -> Mxj {
+    let Some(cell) = cell else { return Mxj::Unlimited };
+    if cell.text == "!" {
+        return Mxj::Cpus;
+    }
+    match cell.text.parse() {
+        Ok(slots) => Mxj::Slots(slots),
+        Err(_) => {
+            let text = format!("bad value <{}> of MXJ: a number, ! or ()", shown(&cell.text));
+            diags.error(&cell.pos, format!("{text} is wanted"));
+            Mxj::Slots(0)
+        }
+    }
+}
+
+fn groups(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {
+    for row in table(section, &HOST_GROUP, &nothing, diags) {
+        let Some(name) = key(&row, "GROUP_NAME", diags) else { continue };
+        let Some(cell) = row.get("GROUP_MEMBER") else {
+            diags.error(&row.pos, format!("group <{}> has no GROUP_MEMBER", shown(&name)));
+            continue;
+        };
+        let members = list(cell).unwrap_or_default();
+        let mut v = Values::new(&row.cells, diags);
+        let mut condense = false;
+        v.flag(&mut condense, "CONDENSE");
+        let admins = v.list("GROUP_ADMIN");
+        if batch.groups.iter().any(|g| g.name == name) {
+            twice(&row, "GROUP_NAME", diags);
+            continue;
+        }
+        batch.groups.push(HostGroup {
+            name,
+            members: members.into_iter().map(|m| m.text).collect(),
+            condense,
+            admins,
+            pos: row.pos.clone(),
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! lsb.users: user groups and limits of users.
+//!
+//! Document implemented: config.md section 11.
+
+use super::diag::Diags;
+use super::lexer::{self, Section, shown};
+use super::load::Files;
+use super::names::tables::{USER, USER_GROUP, USER_MAP};
+use super::queues::user_terms;
+use super::section::{Values, table};
+use super::shared::{key, nothing, twice, unknown_section};
+use super::types::{BatchUsers, UserGroup, UserPolicy};
+
+/// Sections of lsb.users.
+const SECTIONS: &[&str] = &["UserGroup", "User", "UserMap"];
+/// Largest JL/P.
+const MAX_JLP: f64 = 4_294_967_295.0;
+
+/// Reads lsb.users. None: it cannot be read.
+pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<BatchUsers> {
+    let mut users = BatchUsers::default();
+    for section in lexer::read(files, path, diags)? {
+        match section.name.to_ascii_lowercase().as_str() {
+            "usergroup" => groups(&section, &mut users, diags),
+            "user" => policies(&section, &mut users, diags),
+            "usermap" => {
+                table(&section, &USER_MAP, &nothing, diags);
+            }
+            _ => unknown_section(&section, SECTIONS, diags),
+        }
+    }
+    Some(users)
+}
+
+fn groups(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
+    for row in table(section, &USER_GROUP, &nothing, diags) {
+        let Some(name) = key(&row, "GROUP_NAME", diags) else { continue };
+        let Some(members) = row.get("GROUP_MEMBER") else {
+            diags.error(&row.pos, format!("group <{}> has no GROUP_MEMBER", shown(&name)));
+            continue;
+        };
+        let external = members.text == "!";
+        let mut v = Values::new(&row.cells, diags);
+        let group = UserGroup {
+            name,
+            members: if external { Vec::new() } else { user_terms(&mut v, "GROUP_MEMBER") },
+            external,
+            admins: v.list("GROUP_ADMIN"),
+            shares: v.text("USER_SHARES").unwrap_or_default(),
+            pos: row.pos.clone(),
+        };
+        if users.groups.iter().any(|g| g.name == group.name) {
+            twice(&row, "GROUP_NAME", diags);
+        } else {
+            users.groups.push(group);
+        }
+    }
+}
+
+fn policies(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
+    for row in table(section, &USER, &nothing, diags) {
+        let Some(cell) = row.get("USER_NAME") else {
+            diags.error(&row.pos, "USER_NAME is missing");
+            continue;
+        };
+        let each_member = cell.text.ends_with('@');
+        let name = cell.text.trim_end_matches(['@', '/']).to_owned();
+        if users.users.iter().any(|u| u.name == name && u.each_member == each_member) {
+            twice(&row, "USER_NAME", diags);
+            continue;
+        }
+        let mut v = Values::new(&row.cells, diags);
+        users.users.push(UserPolicy {
+            name,
+            each_member,
+            max_jobs: v.number("MAX_JOBS", 0..=u32::MAX),
+            jl_p: v.number("JL/P", 0.0..=MAX_JLP),
+            max_pend_jobs: v.number("MAX_PEND_JOBS", 0..=u64::MAX),
+            max_pend_slots: v.number("MAX_PEND_SLOTS", 0..=u64::MAX),
+            pos: row.pos.clone(),
+        });
+    }
+}

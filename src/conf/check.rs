@@ -1,0 +1,360 @@
+//! Checks across files, and what follows from several of them: group members, hosts of a queue,
+//! slots of a host, users of a queue.
+//!
+//! Documents implemented: config.md sections 0, 9, 10 and 11; semantics.md section 7.
+
+use super::diag::{Diags, Pos, Severity};
+use super::lexer::shown;
+use super::names::nearest;
+use super::types::{ClusterConf, HostPolicy, HostTerm, Mxj, QueueConf, UserTerm};
+use std::collections::BTreeSet;
+
+/// Deepest nesting of host or user groups that is followed.
+pub const MAX_GROUP_DEPTH: usize = 32;
+
+impl ClusterConf {
+    /// Names of the server hosts, in the order of lsf.cluster.
+    pub fn server_hosts(&self) -> impl Iterator<Item = &str> {
+        self.base.cluster.hosts.iter().filter(|h| h.server).map(|h| h.name.as_str())
+    }
+
+    /// The queue of that name.
+    pub fn queue(&self, name: &str) -> Option<&QueueConf> {
+        self.batch.queues.iter().find(|q| q.name == name)
+    }
+
+    /// Whether `user` is an LSF administrator.
+    pub fn is_admin(&self, user: &str) -> bool {
+        self.base.cluster.admins.iter().any(|a| a == user)
+    }
+
+    /// The members of a host group, nested groups and patterns resolved, in the order of
+    /// lsf.cluster. None: there is no such group.
+    pub fn host_group(&self, name: &str) -> Option<Vec<&str>> {
+        let wanted = self.group_set(name, 0)?;
+        Some(self.server_hosts().filter(|h| wanted.contains(h)).collect())
+    }
+
+    fn group_set(&self, name: &str, depth: usize) -> Option<BTreeSet<&str>> {
+        let group = self.batch.hosts.groups.iter().find(|g| g.name == name)?;
+        let mut set = BTreeSet::new();
+        if depth >= MAX_GROUP_DEPTH {
+            return Some(set);
+        }
+        let mut excluded = BTreeSet::new();
+        for member in &group.members {
+            match member.strip_prefix('~') {
+                Some(member) => excluded.extend(self.host_set(member, depth + 1)),
+                None => set.extend(self.host_set(member, depth + 1)),
+            }
+        }
+        if group.members.iter().all(|m| m.starts_with('~')) {
+            set.extend(self.server_hosts());
+        }
+        set.retain(|h| !excluded.contains(h));
+        Some(set)
+    }
+
+    /// The server hosts a word of a host list stands for.
+    fn host_set(&self, word: &str, depth: usize) -> BTreeSet<&str> {
+        if word == "all" {
+            return self.server_hosts().collect();
+        }
+        if let Some(set) = self.group_set(word.strip_suffix('/').unwrap_or(word), depth) {
+            return set;
+        }
+        if let Some(name) = self.base.hosts.canonical(word) {
+            return self.server_hosts().filter(|h| *h == name).collect();
+        }
+        self.server_hosts().filter(|h| matches_pattern(word, h)).collect()
+    }
+
+    /// Whether a word names a host, a group or a pattern that is known.
+    fn host_known(&self, word: &str) -> bool {
+        let word = word.strip_suffix('/').unwrap_or(word);
+        word == "all"
+            || self.batch.hosts.groups.iter().any(|g| g.name == word)
+            || self.base.hosts.canonical(word).is_some()
+            || is_pattern(word)
+    }
+
+    /// The hosts a queue may use, each with its preference, in the order of lsf.cluster.
+    pub fn queue_hosts(&self, queue: &QueueConf) -> Vec<(&str, u32)> {
+        let mut prefs: Vec<Option<u32>> = Vec::new();
+        let hosts: Vec<&str> = self.server_hosts().collect();
+        prefs.resize(hosts.len(), None);
+        let chosen = |term: &&HostTerm| !term.exclude && term.cluster.is_none();
+        let mut enter = |set: &BTreeSet<&str>, pref: u32, only_new: bool| {
+            for (host, slot) in hosts.iter().zip(&mut prefs) {
+                if set.contains(host) && !(only_new && slot.is_some()) {
+                    *slot = Some(slot.unwrap_or(0).max(pref));
+                }
+            }
+        };
+        let named = |t: &&HostTerm| t.name != "others" && t.name != "none" && t.name != "allremote";
+        for term in queue.hosts.iter().filter(chosen).filter(named) {
+            enter(&self.host_set(&term.name, 0), term.pref, false);
+        }
+        let everyone: BTreeSet<&str> = hosts.iter().copied().collect();
+        for term in queue.hosts.iter().filter(chosen).filter(|t| t.name == "others") {
+            enter(&everyone, term.pref, true);
+        }
+        if queue.hosts.iter().all(|t| t.exclude) {
+            enter(&everyone, 0, true);
+        }
+        let mut excluded = BTreeSet::new();
+        for term in queue.hosts.iter().filter(|t| t.exclude) {
+            excluded.extend(self.host_set(&term.name, 0));
+        }
+        hosts
+            .iter()
+            .zip(prefs)
+            .filter(|(host, _)| !excluded.contains(*host))
+            .filter_map(|(host, pref)| Some((*host, pref?)))
+            .collect()
+    }
+
+    /// The row of lsb.hosts that holds for a host: its own, else its group's, else its type's or
+    /// model's, else `default`. Type and model are what lim found, where known.
+    pub fn host_policy(
+        &self,
+        host: &str,
+        host_type: Option<&str>,
+        model: Option<&str>,
+    ) -> Option<&HostPolicy> {
+        let rows = &self.batch.hosts.hosts;
+        let is_host = |r: &&HostPolicy| self.base.hosts.canonical(&r.name) == Some(host);
+        let is_group =
+            |r: &&HostPolicy| self.group_set(&r.name, 0).is_some_and(|set| set.contains(host));
+        let is_kind =
+            |r: &&HostPolicy| Some(r.name.as_str()) == host_type || Some(r.name.as_str()) == model;
+        rows.iter()
+            .find(is_host)
+            .or_else(|| rows.iter().find(is_group))
+            .or_else(|| rows.iter().find(is_kind))
+            .or_else(|| rows.iter().find(|r| r.name == "default"))
+    }
+
+    /// MXJ of a host that has `ncpus` processors; None is unlimited. A host that no row of
+    /// lsb.hosts speaks of takes no jobs.
+    pub fn host_slots(
+        &self,
+        host: &str,
+        host_type: Option<&str>,
+        model: Option<&str>,
+        ncpus: u32,
+    ) -> Option<u32> {
+        match self.host_policy(host, host_type, model).map(|row| row.mxj) {
+            Some(Mxj::Unlimited) => None,
+            Some(Mxj::Cpus) => Some(ncpus),
+            Some(Mxj::Slots(slots)) => Some(slots),
+            None => Some(0),
+        }
+    }
+
+    /// Whether `user` belongs to a group of lsb.users, nested groups followed. `unix_groups`
+    /// are the names of the user's groups in the operating system.
+    pub fn in_user_group(&self, user: &str, group: &str, unix_groups: &[String]) -> bool {
+        self.in_group(user, group, unix_groups, 0)
+    }
+
+    fn in_group(&self, user: &str, name: &str, unix_groups: &[String], depth: usize) -> bool {
+        let Some(group) = self.batch.users.groups.iter().find(|g| g.name == name) else {
+            return unix_groups.iter().any(|g| g == name);
+        };
+        if depth >= MAX_GROUP_DEPTH {
+            return false;
+        }
+        self.terms_hold(&group.members, user, unix_groups, depth + 1)
+    }
+
+    fn terms_hold(
+        &self,
+        terms: &[UserTerm],
+        user: &str,
+        unix_groups: &[String],
+        depth: usize,
+    ) -> bool {
+        let holds = |t: &UserTerm| {
+            t.name == "all"
+                || t.name == user
+                || (t.name != "none" && self.in_group(user, &t.name, unix_groups, depth))
+        };
+        if terms.iter().any(|t| t.exclude && holds(t)) {
+            return false;
+        }
+        let mut chosen = terms.iter().filter(|t| !t.exclude).peekable();
+        // Nothing but exclusions: everyone else.
+        chosen.peek().is_none() && !terms.is_empty() || chosen.any(holds)
+    }
+
+    /// Whether USERS of a queue admits `user`; LSF administrators are not exempt.
+    pub fn queue_admits(&self, queue: &QueueConf, user: &str, unix_groups: &[String]) -> bool {
+        queue.users.is_empty() || self.terms_hold(&queue.users, user, unix_groups, 0)
+    }
+
+    /// Whether `user` administers a queue: by its ADMINISTRATORS, or as an LSF administrator.
+    pub fn administers(&self, queue: &QueueConf, user: &str, unix_groups: &[String]) -> bool {
+        self.is_admin(user)
+            || queue
+                .admins
+                .iter()
+                .any(|a| a == "all" || a == user || self.in_user_group(user, a, unix_groups))
+    }
+}
+
+/// Whether a word is a host pattern rather than a name.
+pub fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '[', '?'])
+}
+
+/// Whether a host name matches `host*`, `host[1-10]`, `host[01-10,15]`, any case.
+pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    let name = name.to_ascii_lowercase();
+    // Steps bound the work of hostile patterns; real ones need a few.
+    let mut steps = 10_000;
+    matches_at(&pattern, &name, &mut steps)
+}
+
+fn matches_at(pattern: &str, name: &str, steps: &mut usize) -> bool {
+    if *steps == 0 {
+        return false;
+    }
+    *steps -= 1;
+    let Some(first) = pattern.chars().next() else { return name.is_empty() };
+    let rest = &pattern[first.len_utf8()..];
+    match first {
+        '*' => {
+            let mut ends = name.char_indices().map(|(i, _)| i).chain([name.len()]);
+            ends.any(|i| matches_at(rest, &name[i..], steps))
+        }
+        '[' if rest.contains(']') => {
+            let (ranges, after) = rest.split_once(']').unwrap_or((rest, ""));
+            let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+            (1..=digits).any(|n| {
+                ranges.split(',').any(|r| in_range(r.trim(), &name[..n]))
+                    && matches_at(after, &name[n..], steps)
+            })
+        }
+        '?' => name.chars().next().is_some_and(|c| matches_at(rest, &name[c.len_utf8()..], steps)),
+        _ => name.strip_prefix(first).is_some_and(|name| matches_at(rest, name, steps)),
+    }
+}
+
+/// Whether the digits fall in `5` or `1-10`; leading zeros count where the range has them.
+fn in_range(range: &str, digits: &str) -> bool {
+    let (low, high) = range.split_once('-').unwrap_or((range, range));
+    let (low, high) = (low.trim(), high.trim());
+    let padded = low.len() > 1 && low.starts_with('0');
+    let width_fits = if padded {
+        digits.len() == low.len()
+    } else {
+        digits.len() == 1 || !digits.starts_with('0')
+    };
+    match (low.parse::<u64>(), high.parse::<u64>(), digits.parse::<u64>()) {
+        (Ok(low), Ok(high), Ok(n)) => width_fits && (low..=high).contains(&n),
+        _ => false,
+    }
+}
+
+/// The checks that need several files.
+pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
+    default_queue(conf, diags);
+    host_rows(conf, diags);
+    host_groups(conf, diags);
+    queue_hosts(conf, diags);
+    group_cycles(conf, diags);
+}
+
+fn default_queue(conf: &ClusterConf, diags: &mut Diags) {
+    let Some(value) = conf.batch.params.raw.get("DEFAULT_QUEUE") else {
+        return;
+    };
+    for word in super::section::list(value).unwrap_or_default() {
+        if conf.queue(&word.text).is_none() {
+            let known = conf.batch.queues.iter().map(|q| q.name.as_str());
+            let text = format!("DEFAULT_QUEUE <{}> is not in lsb.queues", shown(&word.text));
+            diags.add_near(Severity::Error, &word.pos, text, nearest(&word.text, known));
+        }
+    }
+}
+
+fn unknown_host(conf: &ClusterConf, word: &str, at: &Pos, diags: &mut Diags) {
+    let hosts = conf.base.cluster.hosts.iter().map(|h| h.name.as_str());
+    let groups = conf.batch.hosts.groups.iter().map(|g| g.name.as_str());
+    let text = format!("<{}> is no host and no host group", shown(word));
+    diags.add_near(Severity::Error, at, text, nearest(word, hosts.chain(groups)));
+}
+
+fn host_rows(conf: &ClusterConf, diags: &mut Diags) {
+    let shared = &conf.base.shared;
+    for row in &conf.batch.hosts.hosts {
+        let kind = shared.types.contains(&row.name)
+            || shared.models.iter().any(|m| m.name == row.name)
+            || row.name == "default";
+        if !kind && !conf.host_known(&row.name) {
+            unknown_host(conf, &row.name, &row.pos, diags);
+        }
+    }
+}
+
+fn host_groups(conf: &ClusterConf, diags: &mut Diags) {
+    for group in &conf.batch.hosts.groups {
+        if conf.base.hosts.canonical(&group.name).is_some() {
+            let text = format!("host group <{}> has the name of a host", group.name);
+            diags.error(&group.pos, text);
+        }
+        for member in &group.members {
+            let name = member.strip_prefix('~').unwrap_or(member);
+            if name != "!" && !conf.host_known(name) {
+                unknown_host(conf, name, &group.pos, diags);
+            }
+        }
+    }
+}
+
+fn queue_hosts(conf: &ClusterConf, diags: &mut Diags) {
+    for queue in &conf.batch.queues {
+        let before = diags.list().len();
+        for term in &queue.hosts {
+            let special = ["all", "others", "none", "allremote"].contains(&term.name.as_str());
+            if !special && term.cluster.is_none() && !conf.host_known(&term.name) {
+                unknown_host(conf, &term.name, &term.pos, diags);
+            }
+        }
+        let meant = queue.hosts.iter().any(|t| t.name == "none" || t.cluster.is_some());
+        if diags.list().len() == before && !meant && conf.queue_hosts(queue).is_empty() {
+            let at = queue.raw.get("HOSTS").map_or(&queue.pos, |v| &v.pos);
+            diags.warning(at, format!("queue <{}> has no host", queue.name));
+        }
+    }
+}
+
+/// Groups that contain themselves.
+fn group_cycles(conf: &ClusterConf, diags: &mut Diags) {
+    let hosts = conf.batch.hosts.groups.iter().map(|g| {
+        let members = g.members.iter().map(|m| m.trim_start_matches('~')).collect();
+        (g.name.as_str(), &g.pos, members)
+    });
+    cycles(hosts.collect(), diags);
+    let users = conf.batch.users.groups.iter().map(|g| {
+        let members = g.members.iter().map(|m| m.name.as_str()).collect();
+        (g.name.as_str(), &g.pos, members)
+    });
+    cycles(users.collect(), diags);
+}
+
+fn cycles(groups: Vec<(&str, &Pos, Vec<&str>)>, diags: &mut Diags) {
+    for (name, at, _) in &groups {
+        let mut reached: BTreeSet<&str> = BTreeSet::new();
+        let mut todo = vec![*name];
+        while let Some(next) = todo.pop() {
+            let members = groups.iter().filter(|g| g.0 == next).flat_map(|g| &g.2);
+            todo.extend(members.copied().filter(|m| reached.insert(m)));
+        }
+        if reached.contains(name) {
+            diags.error(at, format!("group <{}> contains itself", shown(name)));
+        }
+    }
+}

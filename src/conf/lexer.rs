@@ -1,0 +1,438 @@
+//! The lexer of the sectioned files (lsf.shared, lsf.cluster.NAME, lsb.*).
+//!
+//! Cuts a file, and what it includes, into sections of logical lines: comments gone,
+//! continuations joined, every character still knowing its file, line and column. What a line
+//! means (`KEYWORD = value` or a row of columns) is [`super::section`]'s business.
+//!
+//! Invariants: no input makes it panic or grow without bound; nothing is dropped without a
+//! diagnostic except comments, blank lines and the branches of `#if`.
+//! Document implemented: config.md section 0.
+
+use super::diag::{Diags, Pos, Severity};
+use super::load::Files;
+use super::names::nearest;
+use super::types::RawParam;
+use std::sync::Arc;
+
+/// Longest logical line, bytes; a host list of ten thousand names fits.
+pub const MAX_LINE: usize = 1 << 20;
+/// Most bytes read for one file, its includes counted.
+pub const MAX_BYTES: usize = 64 << 20;
+/// Deepest nesting of #INCLUDE.
+pub const MAX_INCLUDE_DEPTH: usize = 8;
+/// Most files included into one.
+pub const MAX_INCLUDES: usize = 1_000;
+/// Most characters of offending text shown in a diagnostic.
+const MAX_SHOWN: usize = 60;
+
+/// A logical line with the origin of each of its pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Its text, without comment and line ends.
+    pub text: String,
+    /// Byte offset in `text` from which text stands at a position.
+    origin: Vec<(usize, Pos)>,
+}
+
+impl Line {
+    fn push(&mut self, text: &str, at: Pos) {
+        self.origin.push((self.text.len(), at));
+        self.text.push_str(text);
+    }
+
+    /// The position of the byte at `offset`, which must lie on a character boundary.
+    pub fn pos(&self, offset: usize) -> Pos {
+        let found = self.origin.partition_point(|(start, _)| *start <= offset);
+        let Some((start, at)) = found.checked_sub(1).and_then(|i| self.origin.get(i)) else {
+            return Pos::default();
+        };
+        let within = self.text.get(*start..offset).unwrap_or_default().chars().count();
+        Pos { file: Arc::clone(&at.file), line: at.line, col: at.col + within as u32 }
+    }
+
+    /// The position of a piece of this line's own text.
+    pub fn pos_of(&self, piece: &str) -> Pos {
+        let offset = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        self.pos(offset.min(self.text.len()))
+    }
+
+    /// A piece of this line's own text with its places.
+    pub fn slice(&self, piece: &str) -> RawParam {
+        let start = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let end = start + piece.len();
+        let breaks = self.origin.iter().filter(|(at, _)| *at > start && *at < end);
+        RawParam {
+            text: piece.to_owned(),
+            pos: self.pos(start.min(self.text.len())),
+            breaks: breaks.map(|(at, pos)| (at - start, pos.clone())).collect(),
+        }
+    }
+
+    /// The position of its first character that is not blank.
+    pub fn start(&self) -> Pos {
+        self.pos(self.text.len() - self.text.trim_start().len())
+    }
+}
+
+/// A section: what stands between `Begin Name` and `End Name`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// Its name as written.
+    pub name: String,
+    /// Where the name stands.
+    pub pos: Pos,
+    /// Its lines, none of them blank.
+    pub lines: Vec<Line>,
+}
+
+impl Section {
+    /// Whether it has this name, in any case.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Reads a sectioned file and what it includes. None: it cannot be read, and the list says why.
+pub fn read(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<Vec<Section>> {
+    let mut reader = Reader::new(files, diags);
+    reader.top(path)?;
+    reader.close_missing();
+    Some(reader.sections)
+}
+
+/// Reads a file without sections (lsf.conf) as logical lines.
+pub fn read_flat(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<Vec<Line>> {
+    let mut reader = Reader::new(files, diags);
+    reader.flat = Some(Vec::new());
+    reader.top(path)?;
+    reader.flat
+}
+
+/// Offending text as a diagnostic shows it: cut short, control characters replaced.
+pub fn shown(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    let mut out: String = text.trim().chars().take(MAX_SHOWN).map(clean).collect();
+    if text.trim().chars().nth(MAX_SHOWN).is_some() {
+        out.push_str("...");
+    }
+    out
+}
+
+/// A line that begins with `#` and is no comment.
+#[derive(Debug, PartialEq, Eq)]
+enum Directive<'a> {
+    Include(&'a str),
+    If(&'a str, bool),
+    Elif(&'a str),
+    Else,
+    Endif,
+}
+
+/// An open `#if`.
+struct Branch {
+    pos: Pos,
+    /// This branch is read.
+    taken: bool,
+    /// Some branch has been read.
+    done: bool,
+}
+
+struct Reader<'a> {
+    files: &'a dyn Files,
+    diags: &'a mut Diags,
+    sections: Vec<Section>,
+    open: Option<Section>,
+    /// The lines of a file without sections.
+    flat: Option<Vec<Line>>,
+    depth: usize,
+    bytes: usize,
+    includes: usize,
+    too_much: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(files: &'a dyn Files, diags: &'a mut Diags) -> Self {
+        Reader {
+            files,
+            diags,
+            sections: Vec::new(),
+            open: None,
+            flat: None,
+            depth: 0,
+            bytes: 0,
+            includes: 0,
+            too_much: false,
+        }
+    }
+
+    /// Reads the file asked for.
+    fn top(&mut self, path: &str) -> Option<()> {
+        match self.files.read(path) {
+            Ok(bytes) => {
+                self.file(path, &bytes);
+                Some(())
+            }
+            Err(why) => {
+                self.diags.error(&Pos::whole(path), format!("cannot be read: {why}"));
+                None
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str, bytes: &[u8]) {
+        let file: Arc<str> = Arc::from(path);
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_BYTES {
+            if !self.too_much {
+                let mib = MAX_BYTES >> 20;
+                self.diags.error(&Pos::whole(path), format!("more than {mib} MiB to read"));
+            }
+            self.too_much = true;
+            return;
+        }
+        let mut branches: Vec<Branch> = Vec::new();
+        let mut pending: Option<Line> = None;
+        for (index, raw) in bytes.split(|&b| b == b'\n').enumerate() {
+            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
+            let text = String::from_utf8_lossy(raw);
+            let at = |col: usize| Pos::new(&file, number, u32::try_from(col).unwrap_or(u32::MAX));
+            if pending.is_none()
+                && let Some(directive) = directive(&text, !branches.is_empty())
+            {
+                let col = text.chars().take_while(|c| c.is_whitespace()).count() + 1;
+                self.directive(directive, path, at(col), &mut branches);
+                continue;
+            }
+            if branches.iter().any(|b| !b.taken) {
+                continue;
+            }
+            let (kept, goes_on) = cut(&text, pending.is_some());
+            self.check_utf8(raw, &text, kept, &at);
+            if let Some(line) = self.join(&mut pending, kept, at(1), goes_on) {
+                self.line(line);
+            }
+        }
+        if let Some(line) = pending {
+            self.line(line);
+        }
+        for branch in branches {
+            self.diags.error(&branch.pos, "#if has no #endif");
+        }
+    }
+
+    /// Adds a physical line to the pending one; gives the logical line when it is complete.
+    fn join(
+        &mut self,
+        pending: &mut Option<Line>,
+        kept: &str,
+        at: Pos,
+        goes_on: bool,
+    ) -> Option<Line> {
+        let line = pending.get_or_insert_with(Line::default);
+        if line.text.len() + kept.len() > MAX_LINE {
+            self.diags.error(&at, format!("line longer than {MAX_LINE} bytes"));
+            *line = Line::default();
+        } else {
+            line.push(kept, at);
+            if goes_on {
+                line.text.push(' ');
+            }
+        }
+        if goes_on { None } else { pending.take() }
+    }
+
+    fn check_utf8(&mut self, raw: &[u8], text: &str, kept: &str, at: &dyn Fn(usize) -> Pos) {
+        if text.as_bytes() == raw {
+            return;
+        }
+        let bad = kept.char_indices().zip(1..).find(|((offset, c), _)| {
+            *c == char::REPLACEMENT_CHARACTER
+                && raw.get(*offset..*offset + 3) != Some(b"\xEF\xBF\xBD")
+        });
+        if let Some((_, col)) = bad {
+            self.diags.error(&at(col), format!("<{}> is not UTF-8 text", shown(kept)));
+        }
+    }
+
+    fn directive(
+        &mut self,
+        directive: Directive<'_>,
+        path: &str,
+        at: Pos,
+        branches: &mut Vec<Branch>,
+    ) {
+        match directive {
+            Directive::Include(name) => {
+                if branches.iter().all(|b| b.taken) {
+                    self.include(name, path, &at);
+                }
+            }
+            Directive::If(what, taken) => {
+                if !what.is_empty() {
+                    self.not_acted(what, &at);
+                }
+                branches.push(Branch { pos: at, taken, done: taken });
+            }
+            Directive::Elif(what) => {
+                self.not_acted(what, &at);
+                if let Some(branch) = branches.last_mut() {
+                    branch.taken = false;
+                }
+            }
+            Directive::Else => {
+                if let Some(branch) = branches.last_mut() {
+                    branch.taken = !branch.done;
+                    branch.done = true;
+                }
+            }
+            Directive::Endif => {
+                branches.pop();
+            }
+        }
+    }
+
+    /// The place where a time-based condition will be asked; until then it counts as false.
+    fn not_acted(&mut self, what: &str, at: &Pos) {
+        let text = format!("<{}> is not acted on yet: read as false", shown(what));
+        self.diags.notice(at, text);
+    }
+
+    fn include(&mut self, name: &str, from: &str, at: &Pos) {
+        if self.depth >= MAX_INCLUDE_DEPTH || self.includes >= MAX_INCLUDES {
+            let text = format!("<{}>: files are included too deeply or too often", shown(name));
+            self.diags.error(at, text);
+            return;
+        }
+        let path = match (name.starts_with('/'), from.rsplit_once('/')) {
+            (false, Some((dir, _))) => format!("{dir}/{name}"),
+            _ => name.to_owned(),
+        };
+        match self.files.read(&path) {
+            Ok(bytes) => {
+                self.includes += 1;
+                self.depth += 1;
+                self.file(&path, &bytes);
+                self.depth -= 1;
+            }
+            Err(why) => {
+                let text = format!("included file <{}> cannot be read: {why}", shown(&path));
+                self.diags.error(at, text);
+            }
+        }
+    }
+
+    fn line(&mut self, line: Line) {
+        let mut words = line.text.split_whitespace();
+        let Some(first) = words.next() else { return };
+        if let Some(flat) = &mut self.flat {
+            flat.push(line);
+        } else if first.eq_ignore_ascii_case("Begin") {
+            self.begin(&line, words.next());
+        } else if first.eq_ignore_ascii_case("End") {
+            self.end(&line, words.next());
+        } else if let Some(open) = &mut self.open {
+            open.lines.push(line);
+        } else {
+            let near = if words.next().is_some() { nearest(first, ["Begin", "End"]) } else { None };
+            let severity = if near.is_some() { Severity::Error } else { Severity::Notice };
+            let text = format!("<{}> is outside any section and ignored", shown(&line.text));
+            self.diags.add_near(severity, &line.pos_of(first), text, near);
+        }
+    }
+
+    fn begin(&mut self, line: &Line, name: Option<&str>) {
+        let Some(name) = name else {
+            // `Begin = x` and the like cannot be meant otherwise.
+            self.diags.error(&line.start(), "Begin without the name of a section");
+            return;
+        };
+        self.close_missing();
+        let pos = line.pos_of(name);
+        self.open = Some(Section { name: name.to_owned(), pos, lines: Vec::new() });
+    }
+
+    fn end(&mut self, line: &Line, name: Option<&str>) {
+        let Some(name) = name else {
+            self.diags.error(&line.start(), "End without the name of a section");
+            return;
+        };
+        let pos = line.pos_of(name);
+        match self.open.take() {
+            None => {
+                let text = format!("End of <{}>, which has no Begin", shown(name));
+                self.diags.error(&pos, text);
+            }
+            Some(open) => {
+                if !open.is(name) {
+                    let (shut, was) = (shown(name), shown(&open.name));
+                    let text = format!("End of <{shut}> where section <{was}> is open");
+                    self.diags.add_near(Severity::Error, &pos, text, Some(&was));
+                }
+                self.sections.push(open);
+            }
+        }
+    }
+
+    /// Closes a section whose End is missing.
+    fn close_missing(&mut self) {
+        if let Some(open) = self.open.take() {
+            let text = format!("section <{}> has no End", shown(&open.name));
+            self.diags.error(&open.pos, text);
+            self.sections.push(open);
+        }
+    }
+}
+
+/// Takes comment and continuation off a physical line: what is kept, and whether the next line
+/// belongs to it. A comment ends a continuation unless it ends in `\` itself.
+fn cut(text: &str, within: bool) -> (&str, bool) {
+    let comment = comment_start(text);
+    if let Some(start) = comment {
+        let kept = &text[..start];
+        let only = kept.trim().is_empty();
+        return (kept, within && only && text.trim_end().ends_with('\\'));
+    }
+    match text.trim_end().strip_suffix('\\') {
+        Some(kept) => (kept, true),
+        None => (text, false),
+    }
+}
+
+/// Where a comment starts: a `#` that does not stand in a pair of double quotes.
+fn comment_start(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    for (offset, c) in text.char_indices() {
+        match c {
+            '"' if quoted => quoted = false,
+            '"' => quoted = text[offset + 1..].contains('"'),
+            '#' if !quoted => return Some(offset),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Recognises a directive; `open` says whether an `#if` is open, without which `#else` and its
+/// kin are comments.
+fn directive(text: &str, open: bool) -> Option<Directive<'_>> {
+    let text = text.trim();
+    let body = text.strip_prefix('#')?;
+    let split = body.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(body.len());
+    let (word, rest) = body.split_at(split);
+    let rest = rest.trim();
+    let timed = rest.starts_with("time") || rest.starts_with('!') || rest.starts_with('(');
+    match word.to_ascii_lowercase().as_str() {
+        "include" if word == "INCLUDE" || rest.starts_with('"') => {
+            let name = rest.trim_matches('"').trim();
+            (!name.is_empty()).then_some(Directive::Include(name))
+        }
+        "if" if timed && rest.contains("time") => Some(Directive::If(text, false)),
+        "ifdef" if !rest.is_empty() => Some(Directive::If(text, false)),
+        "ifndef" if !rest.is_empty() => Some(Directive::If("", true)),
+        "elif" if open => Some(Directive::Elif(text)),
+        "else" if open && rest.is_empty() => Some(Directive::Else),
+        "endif" if open => Some(Directive::Endif),
+        _ => None,
+    }
+}

@@ -1,0 +1,232 @@
+//! Every name the configuration files may hold, as data.
+//!
+//! One row a name: file, section, whether the cluster acts on it, one line of what it says.
+//! The readers, the manual pages and the tests use the same rows. A genuine LSF name that is
+//! not acted on earns a notice; a name that is not here is an error, or in lsf.conf, where
+//! sites keep variables of their own, a warning unless it looks like a slip of the pen.
+
+pub mod lsfconf;
+pub mod params;
+pub mod queues;
+pub mod tables;
+
+use super::diag::{Diags, Pos, Severity};
+
+/// One known name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Its documented spelling.
+    pub name: &'static str,
+    /// Whether the cluster acts on it; otherwise it earns a notice.
+    pub acted: bool,
+    /// What it says, in a line.
+    pub doc: &'static str,
+}
+
+/// The known names of a section of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameTable {
+    /// The file, as the manual names it (`lsf.cluster` without the cluster's name).
+    pub file: &'static str,
+    /// The section; empty for lsf.conf.
+    pub section: &'static str,
+    /// Its names, in alphabetical order.
+    pub names: &'static [Name],
+}
+
+/// A name the cluster acts on.
+const fn on(name: &'static str, doc: &'static str) -> Name {
+    Name { name, acted: true, doc }
+}
+
+/// A name that is read and not acted on.
+const fn off(name: &'static str, doc: &'static str) -> Name {
+    Name { name, acted: false, doc }
+}
+
+/// Every table there is.
+pub fn all() -> Vec<&'static NameTable> {
+    let mut list = vec![&lsfconf::LSF_CONF];
+    list.extend(tables::ALL);
+    list.extend([&params::PARAMETERS, &queues::QUEUE]);
+    list
+}
+
+/// Beginnings of families of genuine LSF names that are not listed one by one.
+const FAMILIES: &[(&str, &[&str])] = &[
+    ("lsf.conf", &["EGO_", "LSF_LIC_", "LSF_LICENSE_", "LSB_RC_", "LSB_KUBE_", "LSB_RMS_"]),
+    ("lsb.params", &["ATTR_", "ESTIMATOR_", "POWER_", "RC_", "SSCHED_"]),
+];
+
+/// The eleven built-in load indices and their aliases, which name thresholds.
+pub const LOAD_INDICES: &[&str] = &[
+    "r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem", "cpu", "login",
+    "idle", "swap",
+];
+
+/// The name of a load index in its short spelling: `cpu` is r1m, `login` ls, `idle` it, `swap`
+/// swp. None: not a built-in index.
+pub fn load_index(word: &str) -> Option<&'static str> {
+    let known = LOAD_INDICES.iter().find(|i| i.eq_ignore_ascii_case(word))?;
+    Some(match *known {
+        "cpu" => "r1m",
+        "login" => "ls",
+        "idle" => "it",
+        "swap" => "swp",
+        other => other,
+    })
+}
+
+impl NameTable {
+    /// The row of a name, in any case.
+    pub fn find(&self, name: &str) -> Option<&'static Name> {
+        self.names.iter().find(|n| n.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a name belongs to a family of genuine names.
+    fn in_family(&self, name: &str) -> bool {
+        FAMILIES
+            .iter()
+            .filter(|(file, _)| *file == self.file)
+            .flat_map(|(_, starts)| starts.iter())
+            .any(|start| name.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start)))
+    }
+
+    /// Looks a parameter or column up and tells what is to be told of it. The result is its
+    /// documented spelling, or None when it is unknown.
+    pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
+        if let Some(known) = self.find(name) {
+            if !known.acted {
+                diags.notice(at, format!("{} is known and not acted on", known.name));
+            }
+            return Some(known.name);
+        }
+        if self.in_family(name) {
+            diags.notice(at, format!("{name} is known and not acted on"));
+            return None;
+        }
+        let near = nearest(name, self.names.iter().map(|n| n.name));
+        let severity = if self.section.is_empty() && near.is_none() {
+            Severity::Warning
+        } else {
+            Severity::Error
+        };
+        let what = if self.section.is_empty() {
+            format!("unknown parameter <{name}>")
+        } else {
+            format!("unknown keyword <{name}> in section {}", self.section)
+        };
+        diags.add_near(severity, at, what, near);
+        None
+    }
+}
+
+/// The longest word for which a nearest one is sought, in characters.
+const MAX_NEAR: usize = 64;
+
+/// The candidate nearest to `word`, ignoring case, if one is near enough to be meant: at most
+/// one slip in three letters, and at most three slips.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.chars().take(MAX_NEAR + 1).map(|c| c.to_ascii_lowercase()).collect();
+    if word.is_empty() || word.len() > MAX_NEAR {
+        return None;
+    }
+    let limit = (word.len() / 3).clamp(1, 3);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let other: Vec<char> = candidate.chars().map(|c| c.to_ascii_lowercase()).collect();
+        if other.len().abs_diff(word.len()) > limit || other.len() > MAX_NEAR {
+            continue;
+        }
+        let slips = distance(&word, &other);
+        if slips <= limit && best.is_none_or(|(least, _)| slips < least) {
+            best = Some((slips, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Edit distance with swaps of neighbours counting one.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let change = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j - 1] + change).min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted_unique_and_documented() {
+        for table in all() {
+            for pair in table.names.windows(2) {
+                assert!(pair[0].name < pair[1].name, "{}: {}", table.file, pair[1].name);
+            }
+            for name in table.names {
+                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_word_is_offered_only_when_it_is_near() {
+        let words = ["PRIORITY", "PROCLIMIT", "RUNLIMIT", "MIG"];
+        assert_eq!(nearest("PRIORTIY", words), Some("PRIORITY"));
+        assert_eq!(nearest("runlimt", words), Some("RUNLIMIT"));
+        assert_eq!(nearest("MGI", words), Some("MIG"));
+        assert_eq!(nearest("COLOUR", words), None);
+        assert_eq!(nearest("", words), None);
+        assert_eq!(nearest(&"x".repeat(100_000), words), None);
+    }
+
+    #[test]
+    fn distance_counts_swaps_once() {
+        let d = |a: &str, b: &str| {
+            distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
+        };
+        assert_eq!(d("ab", "ba"), 1);
+        assert_eq!(d("kitten", "sitting"), 3);
+        assert_eq!(d("", "abc"), 3);
+        assert_eq!(d("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn lsf_conf_tolerates_what_is_foreign_and_catches_slips() {
+        let at = Pos::whole("lsf.conf");
+        let mut d = Diags::new();
+        let table = &lsfconf::LSF_CONF;
+        assert_eq!(table.check("LSF_LOGDIR", &at, &mut d), Some("LSF_LOGDIR"));
+        assert!(d.list().is_empty());
+        assert_eq!(table.check("OUR_SITE_SCRATCH", &at, &mut d), None);
+        assert_eq!(table.check("LSF_LOGDIRR", &at, &mut d), None);
+        assert_eq!(table.check("EGO_ANYTHING", &at, &mut d), None);
+        let told: Vec<_> = d.list().iter().map(|d| (d.severity, d.near.as_deref())).collect();
+        assert_eq!(
+            told,
+            [
+                (Severity::Warning, None),
+                (Severity::Error, Some("LSF_LOGDIR")),
+                (Severity::Notice, None)
+            ]
+        );
+    }
+
+    #[test]
+    fn aliases_of_load_indices() {
+        assert_eq!(load_index("CPU"), Some("r1m"));
+        assert_eq!(load_index("R15s"), Some("r15s"));
+        assert_eq!(load_index("gpu"), None);
+    }
+}

@@ -1,0 +1,279 @@
+//! Known names of the files other than lsf.conf, lsb.params and lsb.queues: data, checked
+//! against the manual pages.
+//!
+//! Document implemented: config.md sections 2, 3, 10, 11 and 12.
+
+use super::{Name, NameTable, off, on};
+
+const fn table(file: &'static str, section: &'static str, names: &'static [Name]) -> NameTable {
+    NameTable { file, section, names }
+}
+
+/// Section Cluster of lsf.shared.
+pub static SHARED_CLUSTER: NameTable = table(
+    "lsf.shared",
+    "Cluster",
+    &[
+        on("CLUSTERNAME", "name of a cluster; lsf.cluster.NAME describes it"),
+        off("SERVERS", "candidate masters of a remote cluster"),
+    ],
+);
+
+/// Section HostType of lsf.shared.
+pub static HOST_TYPE: NameTable =
+    table("lsf.shared", "HostType", &[on("TYPENAME", "name of a host type")]);
+
+/// Section HostModel of lsf.shared.
+pub static HOST_MODEL: NameTable = table(
+    "lsf.shared",
+    "HostModel",
+    &[
+        on("ARCHITECTURE", "architectures of the model, as lim -t prints them"),
+        on("CPUFACTOR", "relative speed of the model"),
+        on("MODELNAME", "name of a host model"),
+    ],
+);
+
+/// Section Resource of lsf.shared.
+pub static RESOURCE: NameTable = table(
+    "lsf.shared",
+    "Resource",
+    &[
+        on("CONSUMABLE", "may be used in rusage: Yes/No"),
+        on("DESCRIPTION", "text shown by lsinfo, in parentheses"),
+        on("INCREASING", "a larger value means more load: Y/N; () where neither"),
+        on("INTERVAL", "seconds between reports of an elim; () for a static resource"),
+        on("RELEASE", "released while a job is suspended: Y/N; Y"),
+        on("RESOURCENAME", "name of the resource"),
+        on("TYPE", "Boolean, Numeric or String"),
+    ],
+);
+
+/// Section ClusterAdmins of lsf.cluster.
+pub static CLUSTER_ADMINS: NameTable = table(
+    "lsf.cluster",
+    "ClusterAdmins",
+    &[
+        on("ADMINISTRATORS", "LSF administrators; the first is the primary one"),
+        on("MANAGER", "old name of ADMINISTRATORS"),
+    ],
+);
+
+/// Section Host of lsf.cluster; load indices are columns besides.
+pub static CLUSTER_HOST: NameTable = table(
+    "lsf.cluster",
+    "Host",
+    &[
+        on("HOSTNAME", "name of the host, in its canonical spelling"),
+        on("MODEL", "host model of lsf.shared; ! is found by lim"),
+        on("ND", "number of local disks"),
+        on("RESOURCES", "resources of the host: (name name=value !exclusive ~absent)"),
+        on("REXPRI", "nice value of remote tasks, -20 to 20; 0"),
+        on("RUNWINDOW", "when the host takes jobs; always"),
+        on("SERVER", "1: runs jobs, 0: client only; 1"),
+        on("TYPE", "host type of lsf.shared; ! is found by lim"),
+    ],
+);
+
+/// Section ResourceMap of lsf.cluster.
+pub static RESOURCE_MAP: NameTable = table(
+    "lsf.cluster",
+    "ResourceMap",
+    &[
+        on("LOCATION", "which hosts share an instance: ([h1 h2] [h3]), [all], [default], 3@[all]"),
+        on("RESOURCENAME", "resource of lsf.shared"),
+    ],
+);
+
+/// Section Parameters of lsf.cluster.
+pub static CLUSTER_PARAMETERS: NameTable = table(
+    "lsf.cluster",
+    "Parameters",
+    &[
+        off("ADJUST_DURATION", "EXINTERVALs over which load adjustments decay; 3"),
+        off("ELIMARGS", "arguments of elim"),
+        off("ELIM_ABORT_VALUE", "exit value with which an elim says it is not wanted; 97"),
+        off("ELIM_POLL_INTERVAL", "seconds between look-outs for elim reports; 5"),
+        on("EXINTERVAL", "seconds between exchanges of load; 15"),
+        off("FLOAT_CLIENTS", "number of floating client licences"),
+        off("FLOAT_CLIENTS_ADDR_RANGE", "addresses of floating clients"),
+        on("HOST_INACTIVITY_LIMIT", "EXINTERVALs before a silent host is unavailable; 5"),
+        off("LSF_ELIM_BLOCKTIME", "seconds an elim may take to write"),
+        off("LSF_ELIM_DEBUG", "log what elims report: y/n; n"),
+        off("LSF_ELIM_RESTARTS", "how often an elim is restarted; unlimited"),
+        off("LSF_HOST_ADDR_RANGE", "addresses of dynamic hosts"),
+        on("MASTER_INACTIVITY_LIMIT", "EXINTERVALs before a silent master is replaced; 2"),
+        off("PROBE_TIMEOUT", "seconds for probing the master; 2"),
+        off("PRODUCTS", "licensed products"),
+        off("RETRY_LIMIT", "EXINTERVALs a master tries for a silent host; 2"),
+    ],
+);
+
+/// Section RemoteClusters of lsf.cluster.
+pub static REMOTE_CLUSTERS: NameTable = table(
+    "lsf.cluster",
+    "RemoteClusters",
+    &[
+        off("AUTH", "authentication with the cluster"),
+        off("CACHE_INTERVAL", "seconds its load is kept; 60"),
+        off("CLUSTERNAME", "name of a remote cluster"),
+        off("EQUIV", "the cluster's hosts are shown as ours: Y/N; N"),
+        off("RECV_FROM", "requests of the cluster are taken: Y/N; Y"),
+    ],
+);
+
+/// Section Host of lsb.hosts; load indices are columns besides.
+pub static BATCH_HOST: NameTable = table(
+    "lsb.hosts",
+    "Host",
+    &[
+        off("AFFINITY", "affinity scheduling: Y/N/CPU_LIST=...; N"),
+        off("CHKPNT", "checkpoint copying: C"),
+        off("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
+        off("EXIT_RATE", "job exits a minute that are an exception"),
+        on("HOST_NAME", "host, host group, type, model or default"),
+        off("JL/U", "slots per user; unlimited"),
+        off("MIG", "minutes suspended before a job migrates"),
+        on("MXJ", "job slots; ! is the number of CPUs, () unlimited"),
+    ],
+);
+
+/// Section HostGroup of lsb.hosts.
+pub static HOST_GROUP: NameTable = table(
+    "lsb.hosts",
+    "HostGroup",
+    &[
+        off("CONDENSE", "shown as one line: Y/N; N"),
+        off("GROUP_ADMIN", "administrators of the group"),
+        on("GROUP_MEMBER", "(hosts, groups, patterns, all, ~name)"),
+        on("GROUP_NAME", "name of the group"),
+    ],
+);
+
+/// Section HostPartition of lsb.hosts.
+pub static HOST_PARTITION: NameTable = table(
+    "lsb.hosts",
+    "HostPartition",
+    &[
+        off("HOSTS", "hosts of the partition"),
+        off("HPART_NAME", "name of the partition"),
+        off("USER_SHARES", "[user, shares] ..."),
+    ],
+);
+
+/// Section ComputeUnit of lsb.hosts.
+pub static COMPUTE_UNIT: NameTable = table(
+    "lsb.hosts",
+    "ComputeUnit",
+    &[
+        off("ADMIN", "administrators of the unit"),
+        off("CONDENSE", "shown as one line: Y/N; N"),
+        off("MEMBER", "(hosts, groups, units)"),
+        off("NAME", "name of the unit"),
+        off("TYPE", "a word of COMPUTE_UNIT_TYPES"),
+    ],
+);
+
+/// Section UserGroup of lsb.users.
+pub static USER_GROUP: NameTable = table(
+    "lsb.users",
+    "UserGroup",
+    &[
+        off("GROUP_ADMIN", "administrators of the group"),
+        on("GROUP_MEMBER", "(users, groups, all); ! asks egroup"),
+        on("GROUP_NAME", "name of the group"),
+        off("PRIORITY", "factor of absolute priority"),
+        off("USER_SHARES", "([user, shares] ...)"),
+    ],
+);
+
+/// Section User of lsb.users.
+pub static USER: NameTable = table(
+    "lsb.users",
+    "User",
+    &[
+        off("JL/P", "slots per processor; unlimited"),
+        off("MAX_JOBS", "slots; unlimited"),
+        off("MAX_PEND_JOBS", "pending jobs; unlimited"),
+        off("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),
+        off("PRIORITY", "factor of absolute priority"),
+        on("USER_NAME", "user, group, group@ (each member) or default"),
+    ],
+);
+
+/// Section UserMap of lsb.users.
+pub static USER_MAP: NameTable = table(
+    "lsb.users",
+    "UserMap",
+    &[
+        off("DIRECTION", "import or export"),
+        off("LOCAL", "local users"),
+        off("REMOTE", "user@cluster"),
+    ],
+);
+
+/// Section Limit of lsb.resources.
+pub static LIMIT: NameTable = table(
+    "lsb.resources",
+    "Limit",
+    &[
+        off("APPS", "application profiles that share the limit"),
+        off("CLUSTERS", "clusters that share the limit"),
+        off("ELIGIBLE_PEND_JOBS", "eligible pending jobs"),
+        off("FWD_SLOTS", "slots of forwarded jobs"),
+        off("HOSTS", "hosts that share the limit"),
+        off("INELIGIBLE", "jobs beyond it do not gain pending time: Y/N"),
+        off("JOBS", "started jobs"),
+        off("JOBS_PER_SCHED_CYCLE", "jobs considered in a turn"),
+        off("LIC_PROJECTS", "licence projects that share the limit"),
+        off("MEM", "memory reserved, or a percentage"),
+        off("NAME", "name of the limit"),
+        off("PER_APP", "each application profile has the limit"),
+        off("PER_CLUSTER", "each cluster has the limit"),
+        off("PER_HOST", "each host has the limit"),
+        off("PER_LIC_PROJECT", "each licence project has the limit"),
+        off("PER_PROJECT", "each project has the limit"),
+        off("PER_QUEUE", "each queue has the limit"),
+        off("PER_USER", "each user has the limit"),
+        off("PROJECTS", "projects that share the limit"),
+        off("QUEUES", "queues that share the limit"),
+        off("RESOURCE", "[name, amount] ..."),
+        off("SLOTS", "job slots"),
+        off("SLOTS_PER_PROCESSOR", "job slots per processor, with PER_HOST"),
+        off("SWP", "swap space reserved, or a percentage"),
+        off("TMP", "space in /tmp reserved, or a percentage"),
+        off("USERS", "users that share the limit"),
+    ],
+);
+
+/// Sections of the lsb.* files that are read past, each with its file.
+pub const OTHER_SECTIONS: &[(&str, &str)] = &[
+    ("lsb.resources", "GuaranteedResourcePool"),
+    ("lsb.resources", "HostExport"),
+    ("lsb.resources", "PowerPolicy"),
+    ("lsb.resources", "ReservationUsage"),
+    ("lsb.resources", "ResourceMap"),
+    ("lsb.resources", "ResourceReservation"),
+    ("lsb.resources", "SharedResourceExport"),
+];
+
+/// The tables of this file.
+pub const ALL: [&NameTable; 17] = [
+    &SHARED_CLUSTER,
+    &HOST_TYPE,
+    &HOST_MODEL,
+    &RESOURCE,
+    &CLUSTER_ADMINS,
+    &CLUSTER_HOST,
+    &RESOURCE_MAP,
+    &CLUSTER_PARAMETERS,
+    &REMOTE_CLUSTERS,
+    &BATCH_HOST,
+    &HOST_GROUP,
+    &HOST_PARTITION,
+    &COMPUTE_UNIT,
+    &USER_GROUP,
+    &USER,
+    &USER_MAP,
+    &LIMIT,
+];

@@ -1,0 +1,146 @@
+//! lsb.params.
+//!
+//! Document implemented: config.md section 8.
+
+use super::diag::Diags;
+use super::lexer;
+use super::load::Files;
+use super::names::params::PARAMETERS;
+use super::section::{Values, known_params};
+use super::shared::{nothing, unknown_section};
+use super::types::{BatchParams, RawParams};
+
+/// Largest period that is taken, seconds: 68 years.
+const MAX_SECONDS: u64 = 0x7fff_ffff;
+/// Largest MAX_JOBID.
+pub const LARGEST_JOBID: u64 = 2_147_483_646;
+/// Least MAX_JOBID.
+pub const LEAST_JOBID: u64 = 999_999;
+/// Largest factor of fairshare.
+const MAX_FACTOR: f64 = 1e9;
+
+/// Reads lsb.params. None: it cannot be read.
+pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<BatchParams> {
+    let mut seen = false;
+    let mut params = BatchParams::default();
+    for section in lexer::read(files, path, diags)? {
+        if !section.is("Parameters") {
+            unknown_section(&section, &["Parameters"], diags);
+            continue;
+        }
+        if seen {
+            diags.error(&section.pos, "section Parameters is given twice");
+            continue;
+        }
+        seen = true;
+        params = typed(known_params(&section, &PARAMETERS, &nothing, diags), diags);
+    }
+    Some(params)
+}
+
+fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
+    let mut p = BatchParams::default();
+    let mut v = Values::new(&raw, diags);
+    defaults(&mut p, &mut v);
+    times(&mut p, &mut v);
+    limits(&mut p, &mut v);
+    factors(&mut p, &mut v);
+    scheduling_interval(&mut p, &mut v);
+    priority_over_time(&mut p, &mut v);
+    p.raw = raw;
+    p
+}
+
+fn defaults(p: &mut BatchParams, v: &mut Values<'_>) {
+    p.default_queue = v.list("DEFAULT_QUEUE");
+    if let Some(project) = v.text("DEFAULT_PROJECT") {
+        p.default_project = project;
+    }
+    p.default_host_spec = v.text("DEFAULT_HOST_SPEC");
+    p.default_application = v.text("DEFAULT_APPLICATION");
+    p.default_jobgroup = v.text("DEFAULT_JOBGROUP");
+    p.default_user_group = v.text("DEFAULT_USER_GROUP");
+    p.default_job_cwd = v.text("DEFAULT_JOB_CWD");
+    p.default_job_outdir = v.text("DEFAULT_JOB_OUTDIR");
+    p.job_spool_dir = v.text("JOB_SPOOL_DIR");
+    if let Some(order) = v.text("DEFAULT_RESREQ_ORDER") {
+        p.default_resreq_order = order;
+    }
+}
+
+fn times(p: &mut BatchParams, v: &mut Values<'_>) {
+    v.set(&mut p.mbd_sleep_time, "MBD_SLEEP_TIME", 1..=MAX_SECONDS);
+    v.set(&mut p.sbd_sleep_time, "SBD_SLEEP_TIME", 1..=MAX_SECONDS);
+    v.set(&mut p.job_accept_interval, "JOB_ACCEPT_INTERVAL", 0..=MAX_SECONDS);
+    v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
+    p.clean_period_done = p.clean_period;
+    v.set(&mut p.clean_period_done, "CLEAN_PERIOD_DONE", 0..=MAX_SECONDS);
+    v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
+    v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
+    v.set(&mut p.sub_try_interval, "SUB_TRY_INTERVAL", 0..=MAX_SECONDS);
+    v.set(&mut p.pg_susp_it, "PG_SUSP_IT", 0..=MAX_SECONDS);
+}
+
+fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
+    v.set(&mut p.max_job_num, "MAX_JOB_NUM", 0..=MAX_SECONDS);
+    v.set(&mut p.max_jobid, "MAX_JOBID", LEAST_JOBID..=LARGEST_JOBID);
+    v.set(&mut p.max_job_array_size, "MAX_JOB_ARRAY_SIZE", 1..=LARGEST_JOBID as u32);
+    v.set(&mut p.max_sbd_fail, "MAX_SBD_FAIL", 1..=u32::MAX);
+    v.set(&mut p.max_job_msg_num, "MAX_JOB_MSG_NUM", 0..=u32::MAX);
+    p.max_user_priority = v.number("MAX_USER_PRIORITY", 1..=u32::MAX);
+    p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
+    p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
+    p.max_concurrent_query = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
+    v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
+    v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
+    v.flag(&mut p.use_susp_slots, "USE_SUSP_SLOTS");
+    v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
+    v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
+    v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
+    v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
+}
+
+fn factors(p: &mut BatchParams, v: &mut Values<'_>) {
+    v.set(&mut p.cpu_time_factor, "CPU_TIME_FACTOR", 0.0..=MAX_FACTOR);
+    v.set(&mut p.run_time_factor, "RUN_TIME_FACTOR", 0.0..=MAX_FACTOR);
+    v.set(&mut p.run_job_factor, "RUN_JOB_FACTOR", 0.0..=MAX_FACTOR);
+    v.set(&mut p.hist_hours, "HIST_HOURS", 0.0..=MAX_FACTOR);
+}
+
+/// `min[ms] [max]`: seconds unless the first says ms.
+fn scheduling_interval(p: &mut BatchParams, v: &mut Values<'_>) {
+    let name = "JOB_SCHEDULING_INTERVAL";
+    let Some(value) = v.raw.get(name) else { return };
+    let least = |word: &str| -> Option<u64> {
+        match word.strip_suffix("ms") {
+            Some(ms) => ms.parse().ok(),
+            None => word.parse::<u64>().ok()?.checked_mul(1_000),
+        }
+    };
+    let words: Vec<&str> = value.text.split_whitespace().collect();
+    let read = match words.as_slice() {
+        [min] => least(min).map(|min| (min, p.sched_interval_max)),
+        [min, "ms"] => min.parse().ok().map(|min| (min, p.sched_interval_max)),
+        [min, max] => least(min).zip(max.parse().ok()),
+        [min, "ms", max] => min.parse().ok().zip(max.parse().ok()),
+        _ => None,
+    };
+    match read {
+        Some((min, max)) => (p.sched_interval_min_ms, p.sched_interval_max) = (min, max),
+        None => v.bad(name, value, "min[ms] [max] is wanted"),
+    }
+}
+
+/// `increment/minutes`.
+fn priority_over_time(p: &mut BatchParams, v: &mut Values<'_>) {
+    let name = "JOB_PRIORITY_OVER_TIME";
+    let Some(value) = v.raw.get(name) else { return };
+    let read = value.text.split_once('/').and_then(|(increment, minutes)| {
+        let minutes: u64 = minutes.trim().parse().ok().filter(|&m| m > 0)?;
+        Some((increment.trim().parse().ok()?, minutes))
+    });
+    match read {
+        Some(pair) => p.job_priority_over_time = Some(pair),
+        None => v.bad(name, value, "increment/minutes is wanted"),
+    }
+}

@@ -1,0 +1,213 @@
+//! lsb.queues.
+//!
+//! Document implemented: config.md section 9.
+
+use super::diag::Diags;
+use super::lexer::{self, Section, shown};
+use super::load::Files;
+use super::names::load_index;
+use super::names::queues::QUEUE;
+use super::section::{Values, known_params, name_fault};
+use super::shared::unknown_section;
+use super::types::{HostTerm, Interactive, QueueConf, RawParam, Shared, UserTerm};
+use super::units::SizeUnit;
+
+/// Largest PRIORITY.
+const MAX_PRIORITY: u32 = 2_147_483_647;
+/// Largest period that is taken, seconds or minutes.
+const MAX_TIME: u64 = 0x7fff_ffff;
+
+/// Spelling of a threshold's name: a built-in load index or a resource of lsf.shared.
+pub(super) fn index_name(shared: &Shared, word: &str) -> Option<String> {
+    let own = || shared.resources.iter().find(|r| r.name == word).map(|r| r.name.clone());
+    load_index(word).map(str::to_owned).or_else(own)
+}
+
+/// Reads lsb.queues. None: it cannot be read.
+pub fn parse(
+    files: &dyn Files,
+    path: &str,
+    shared: &Shared,
+    unit: SizeUnit,
+    diags: &mut Diags,
+) -> Option<Vec<QueueConf>> {
+    let mut queues: Vec<QueueConf> = Vec::new();
+    for section in lexer::read(files, path, diags)? {
+        if !section.is("Queue") {
+            unknown_section(&section, &["Queue"], diags);
+            continue;
+        }
+        let Some(queue) = queue(&section, shared, unit, diags) else { continue };
+        if let Some(first) = queues.iter().find(|q| q.name == queue.name) {
+            let at = queue.raw.get("QUEUE_NAME").map_or(&queue.pos, |v| &v.pos);
+            let text =
+                format!("queue <{}> is already defined in line {}", queue.name, first.pos.line);
+            diags.error(at, text);
+            continue;
+        }
+        queues.push(queue);
+    }
+    if queues.is_empty() {
+        diags.error(&super::diag::Pos::whole(path), "no queue is defined");
+    }
+    Some(queues)
+}
+
+fn queue(
+    section: &Section,
+    shared: &Shared,
+    unit: SizeUnit,
+    diags: &mut Diags,
+) -> Option<QueueConf> {
+    let extra = |word: &str| index_name(shared, word);
+    let raw = known_params(section, &QUEUE, &extra, diags);
+    if !raw.contains_key("QUEUE_NAME") {
+        diags.error(&section.pos, "queue without QUEUE_NAME");
+    }
+    let mut q = QueueConf { pos: section.pos.clone(), ..QueueConf::default() };
+    let mut v = Values::new(&raw, diags);
+    let name = v.object_name("QUEUE_NAME");
+    identity(&mut q, &mut v);
+    limits(&mut q, &mut v, unit);
+    slots(&mut q, &mut v);
+    policy(&mut q, &mut v);
+    commands(&mut q, &mut v);
+    for index in raw.keys().filter(|name| QUEUE.find(name).is_none()) {
+        q.thresholds.extend(v.threshold(index));
+    }
+    q.name = name?;
+    q.raw = raw;
+    Some(q)
+}
+
+fn identity(q: &mut QueueConf, v: &mut Values<'_>) {
+    v.set(&mut q.priority, "PRIORITY", 1..=MAX_PRIORITY);
+    v.set(&mut q.nice, "NICE", -20..=20);
+    q.description = v.text("DESCRIPTION").unwrap_or_default();
+    q.users = user_terms(v, "USERS");
+    q.hosts = host_terms(v, "HOSTS");
+    q.admins = v.list("ADMINISTRATORS");
+    q.res_req = v.text("RES_REQ");
+}
+
+fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
+    q.run_limit = v.times("RUNLIMIT");
+    q.cpu_limit = v.times("CPULIMIT");
+    q.mem_limit = v.sizes("MEMLIMIT", unit);
+    q.swap_limit = v.sizes("SWAPLIMIT", unit);
+    q.data_limit = v.sizes("DATALIMIT", unit);
+    q.file_limit = v.size("FILELIMIT", unit);
+    q.stack_limit = v.size("STACKLIMIT", unit);
+    q.core_limit = v.size("CORELIMIT", unit);
+    q.process_limit = v.counts("PROCESSLIMIT");
+    q.thread_limit = v.counts("THREADLIMIT");
+    // PROCLIMIT is the older name of TASKLIMIT.
+    q.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+}
+
+fn slots(q: &mut QueueConf, v: &mut Values<'_>) {
+    q.qjob_limit = v.number("QJOB_LIMIT", 0..=u32::MAX);
+    q.ujob_limit = v.number("UJOB_LIMIT", 0..=u32::MAX);
+    q.hjob_limit = v.number("HJOB_LIMIT", 0..=u32::MAX);
+    q.pjob_limit = v.number("PJOB_LIMIT", 0.0..=f64::from(u32::MAX));
+}
+
+fn policy(q: &mut QueueConf, v: &mut Values<'_>) {
+    q.dispatch_window = v.text("DISPATCH_WINDOW").unwrap_or_default();
+    q.run_window = v.text("RUN_WINDOW").unwrap_or_default();
+    q.stop_cond = v.text("STOP_COND");
+    q.resume_cond = v.text("RESUME_COND");
+    v.flag(&mut q.rerunnable, "RERUNNABLE");
+    v.flag(&mut q.ignore_deadline, "IGNORE_DEADLINE");
+    v.flag(&mut q.backfill, "BACKFILL");
+    let words = [
+        ("YES", Interactive::Yes),
+        ("Y", Interactive::Yes),
+        ("NO", Interactive::No),
+        ("N", Interactive::No),
+        ("ONLY", Interactive::Only),
+    ];
+    v.word_of(&mut q.interactive, "INTERACTIVE", &words);
+    match v.raw.get("EXCLUSIVE") {
+        Some(value) if value.text.to_ascii_uppercase().starts_with("CU[") => q.exclusive = true,
+        _ => v.flag(&mut q.exclusive, "EXCLUSIVE"),
+    }
+    q.job_accept_interval = v.number("JOB_ACCEPT_INTERVAL", 0..=MAX_TIME);
+    v.set(&mut q.new_job_sched_delay, "NEW_JOB_SCHED_DELAY", 0..=MAX_TIME);
+    q.mig = v.number("MIG", 0..=MAX_TIME);
+    q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
+    q.fairshare = v.text("FAIRSHARE");
+    q.preemption = v.text("PREEMPTION");
+}
+
+fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
+    q.pre_exec = v.text("PRE_EXEC");
+    q.post_exec = v.text("POST_EXEC");
+    q.job_starter = v.text("JOB_STARTER");
+    q.requeue_exit_values = v.text("REQUEUE_EXIT_VALUES");
+    q.chkpnt = v.text("CHKPNT");
+    q.job_controls = v.text("JOB_CONTROLS");
+    q.terminate_when = v.text("TERMINATE_WHEN");
+}
+
+/// The terms of HOSTS: `host+pref`, `others`, `all`, `none`, `~host`, `host!`, `host@cluster`.
+pub(super) fn host_terms(v: &mut Values<'_>, name: &str) -> Vec<HostTerm> {
+    let mut terms = Vec::new();
+    for word in v.words(name) {
+        match host_term(&word) {
+            Ok(term) => terms.push(term),
+            Err(want) => v.bad(name, &word, want),
+        }
+    }
+    terms
+}
+
+fn host_term(word: &RawParam) -> Result<HostTerm, &'static str> {
+    let mut term = HostTerm { pos: word.pos.clone(), ..HostTerm::default() };
+    let mut text = word.text.as_str();
+    if let Some(rest) = text.strip_prefix('~') {
+        (term.exclude, text) = (true, rest);
+    }
+    if let Some((rest, pref)) = text.rsplit_once('+') {
+        // `host+` alone is preferred too, by one.
+        let pref = if pref.is_empty() { Some(1) } else { pref.parse().ok() };
+        term.pref = pref.ok_or("host+preference is wanted")?;
+        text = rest;
+    }
+    if let Some(rest) = text.strip_suffix('!') {
+        (term.first, text) = (true, rest);
+    }
+    if let Some((rest, cluster)) = text.split_once('@') {
+        term.cluster = Some(cluster.to_owned());
+        text = rest;
+    }
+    // A trailing slash says that the name is a group's.
+    text = text.strip_suffix('/').unwrap_or(text);
+    if text.is_empty() {
+        return Err("a host or host group is wanted");
+    }
+    term.name = text.to_owned();
+    Ok(term)
+}
+
+/// The terms of USERS or of a member list: `user`, `group`, `group@`, `~user`, `all`.
+pub(super) fn user_terms(v: &mut Values<'_>, name: &str) -> Vec<UserTerm> {
+    let mut terms = Vec::new();
+    for word in v.words(name) {
+        let (exclude, text) = match word.text.strip_prefix('~') {
+            Some(rest) => (true, rest),
+            None => (false, word.text.as_str()),
+        };
+        let (members, text) = match text.strip_suffix('@') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_suffix('/').unwrap_or(text)),
+        };
+        let reserved = text == "all" || text == "none" || text == "others" || text == "default";
+        if !reserved && name_fault(text).is_some() {
+            v.bad(name, &word, &format!("<{}> is no user or user group", shown(text)));
+            continue;
+        }
+        terms.push(UserTerm { name: text.to_owned(), exclude, members, pos: word.pos.clone() });
+    }
+    terms
+}

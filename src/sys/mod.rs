@@ -1,1 +1,3 @@
 //! Operating system calls; raw.rs alone may hold unsafe.
+
+pub mod load;

@@ -1,5 +1,7 @@
 //! What every command shares: the option front, the client side of the wire, columns and times.
 
 pub mod ctx;
+pub mod front;
+pub mod help;
 pub mod links;
 pub mod version;

@@ -1,0 +1,353 @@
+//! The classic option front: LSF's single-dash words over an argh struct.
+//!
+//! argh 0.1.19 knows `--long value` and `-x value` only. This module reads the words as LSF's
+//! commands do and hands argh what it understands; argh keeps the types, and its `ArgsInfo` is
+//! the one table from which options are recognised and help is printed.
+//!
+//! # How an applet names its options
+//! - One letter: `#[argh(option, short = 'J')] job_name: Option<String>` is `-J` (the long name,
+//!   here `--job-name`, is accepted too).
+//! - Several letters, small: `#[argh(switch)] noheader: bool` is `-noheader`.
+//! - With capitals: argh allows small letters, digits and dashes in long names, so a dash means
+//!   that the next letter is a capital: `long = "-u-f"` is `-UF`, `long = "-is"` is `-Is`,
+//!   `long = "-jd"` is `-Jd`, `long = "-w-l"` is `-WL`.
+//! - The value's name in help: `arg_name = "user_name"`. Options are `Option<T>` or `Vec<T>`;
+//!   the last value of a repeated option wins except for `Vec<T>`.
+//! - Operands: declare `#[argh(positional, greedy, arg_name = "job_ID")] operands: Vec<String>`
+//!   for help; the exact words, UTF-8 or not, are in [`Parsed::operands`].
+//!
+//! # How words are read (clients.md rule 4)
+//! A word that is an option's whole name is that option, and its value is the next word whatever
+//! it looks like. Else, a word with a blank whose first part names an option that takes a value
+//! holds name and value (`"-o exit_code"`). Else, letters are read one by one: switches may be
+//! bundled, and what follows a letter that takes a value is its value (`-uUSER`, `-aJ '*x*'`).
+//! The first operand, or `--`, ends the options. `-h` and `-V` are in every command unless the
+//! struct has letters of its own for them.
+
+use super::{help, version};
+use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfoKind, FromArgs, Optionality};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Exit code of a usage error.
+const USAGE: i32 = 255;
+
+/// What a command line came to.
+#[derive(Debug, PartialEq)]
+pub struct Parsed<T> {
+    /// The options.
+    pub options: T,
+    /// The operands exactly as given.
+    pub operands: Vec<OsString>,
+}
+
+/// The command ends here: what to print and the exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code.
+    pub code: i32,
+    /// For stdout.
+    pub out: String,
+    /// For stderr.
+    pub err: String,
+}
+
+impl Exit {
+    /// A failure with one line of words on stderr, exit 255.
+    pub fn fail(words: impl std::fmt::Display) -> Exit {
+        Exit { code: USAGE, out: String::new(), err: format!("{words}\n") }
+    }
+
+    /// Prints it and gives the exit code.
+    pub fn show(&self, ctx: &mut super::ctx::Ctx) -> i32 {
+        let _ = ctx.out.write_all(self.out.as_bytes());
+        let _ = ctx.out.flush();
+        let _ = ctx.err.write_all(self.err.as_bytes());
+        self.code
+    }
+}
+
+/// Reads the words of a command.
+pub fn parse<T: FromArgs + ArgsInfo>(name: &str, args: &[OsString]) -> Result<Parsed<T>, Exit> {
+    parse_over(name, &[], args)
+}
+
+/// Reads the words of a command and, below them, the words of embedded lines (`#BSUB`): an option
+/// on the command line puts aside every embedded one of the same name. Operands in embedded lines
+/// are ignored.
+pub fn parse_over<T: FromArgs + ArgsInfo>(
+    name: &str,
+    embedded: &[Vec<OsString>],
+    args: &[OsString],
+) -> Result<Parsed<T>, Exit> {
+    let info = T::get_args_info();
+    let table = Table::new(&info);
+    let own = table.read(name, &info, args)?;
+    let mut found = Vec::new();
+    for line in embedded {
+        found.extend(table.read(name, &info, line)?.found);
+    }
+    found.retain(|(option, _)| own.found.iter().all(|(o, _)| o != option));
+    found.extend(own.found);
+    if info.positionals.is_empty()
+        && let Some(word) = own.operands.first()
+    {
+        return Err(wrong(name, &info, &format!("unexpected word -- {}", word.to_string_lossy())));
+    }
+    let options = table.build::<T>(name, &info, &found, &own.operands)?;
+    Ok(Parsed { options, operands: own.operands })
+}
+
+/// A usage error found by the applet itself: its words, then the usage lines; exit 255.
+pub fn usage_error<T: ArgsInfo>(name: &str, words: &str) -> Exit {
+    let usage = help::usage(name, &T::get_args_info());
+    Exit { code: USAGE, out: String::new(), err: format!("{words}\n{usage}") }
+}
+
+fn wrong(name: &str, info: &CommandInfoWithArgs, words: &str) -> Exit {
+    let usage = help::usage(name, info);
+    Exit { code: USAGE, out: String::new(), err: format!("{name}: {words}\n{usage}") }
+}
+
+/// The classic word of an option: its letter, or its long name with dashes read as capitals.
+pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
+    if let Some(letter) = short {
+        return letter.to_string();
+    }
+    let mut word = String::new();
+    let mut capital = false;
+    for c in long.strip_prefix("--").unwrap_or(long).chars() {
+        match c {
+            '-' => capital = true,
+            c if std::mem::take(&mut capital) => word.extend(c.to_uppercase()),
+            c => word.push(c),
+        }
+    }
+    word
+}
+
+/// One option.
+struct Entry {
+    word: String,
+    long: &'static str,
+    value: bool,
+    repeats: bool,
+}
+
+/// The options of a command. Options are spoken of by their place in it.
+struct Table {
+    entries: Vec<Entry>,
+}
+
+/// What one list of words holds.
+struct Words {
+    found: Vec<(usize, String)>,
+    operands: Vec<OsString>,
+}
+
+/// What an option word calls for.
+enum Step {
+    /// An option with its value, empty for a switch.
+    Set(usize, String),
+    /// An option whose value is the next word.
+    Wants(usize),
+    Help,
+    Version,
+    /// No option: the letters to complain of.
+    Unknown(String),
+    /// The value of this option is not UTF-8.
+    NotText(usize),
+}
+
+impl Table {
+    fn new(info: &CommandInfoWithArgs) -> Self {
+        let flags = info.flags.iter().filter(|f| f.long != "--help");
+        let entry = |f: &argh::FlagInfo<'static>| Entry {
+            word: classic_word(f.short, f.long),
+            long: f.long,
+            value: matches!(f.kind, FlagInfoKind::Option { .. }),
+            repeats: !matches!(f.optionality, Optionality::Optional | Optionality::Required),
+        };
+        Table { entries: flags.map(entry).collect() }
+    }
+
+    fn find(&self, word: &str) -> Option<usize> {
+        self.entries.iter().position(|e| e.word == word)
+    }
+
+    fn takes_value(&self, option: usize) -> bool {
+        self.entries.get(option).is_some_and(|e| e.value)
+    }
+
+    fn word(&self, option: usize) -> &str {
+        self.entries.get(option).map_or("", |e| &e.word)
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        info: &CommandInfoWithArgs,
+        args: &[OsString],
+    ) -> Result<Words, Exit> {
+        let mut found = Vec::new();
+        let mut left = args.iter();
+        while let Some(arg) = left.next() {
+            let word = match arg.as_bytes() {
+                b"--" => break,
+                [b'-', rest @ ..] if !rest.is_empty() => rest,
+                _ => {
+                    let operands = std::iter::once(arg).chain(left).cloned().collect();
+                    return Ok(Words { found, operands });
+                }
+            };
+            for step in self.steps(word) {
+                match step {
+                    Step::Set(option, value) => found.push((option, value)),
+                    Step::Wants(option) => {
+                        let letters = self.word(option);
+                        let words = format!("option requires an argument -- {letters}");
+                        let value = left.next().ok_or_else(|| wrong(name, info, &words))?;
+                        let value = value.to_str().map(str::to_string);
+                        found.push((option, value.ok_or_else(|| self.not_text(name, option))?));
+                    }
+                    Step::Help => return Err(shown(help::help(name, info))),
+                    Step::Version => return Err(shown(format!("{}\n", version::line()))),
+                    Step::Unknown(letters) => {
+                        return Err(wrong(name, info, &format!("illegal option -- {letters}")));
+                    }
+                    Step::NotText(option) => return Err(self.not_text(name, option)),
+                }
+            }
+        }
+        Ok(Words { found, operands: left.cloned().collect() })
+    }
+
+    fn not_text(&self, name: &str, option: usize) -> Exit {
+        let letters = self.word(option);
+        Exit::fail(format_args!("{name}: the value of option -{letters} is not valid UTF-8"))
+    }
+
+    /// Takes apart one word, given without its first dash.
+    fn steps(&self, bytes: &[u8]) -> Vec<Step> {
+        let text = OsStr::from_bytes(bytes).to_string_lossy();
+        if let Some(long) = text.strip_prefix('-') {
+            return vec![self.long(&text, long)];
+        }
+        if let Some(option) = self.find(&text) {
+            return vec![self.alone(option)];
+        }
+        match text.as_ref() {
+            "help" => return vec![Step::Help],
+            "version" => return vec![Step::Version],
+            _ => {}
+        }
+        if let Some((head, value)) = text.split_once([' ', '\t'])
+            && let Some(option) = self.find(head)
+            && self.takes_value(option)
+        {
+            return vec![match std::str::from_utf8(bytes) {
+                Ok(_) => Step::Set(option, value.trim_start().to_string()),
+                Err(_) => Step::NotText(option),
+            }];
+        }
+        self.letters(&text, std::str::from_utf8(bytes).is_ok())
+    }
+
+    fn alone(&self, option: usize) -> Step {
+        match self.takes_value(option) {
+            true => Step::Wants(option),
+            false => Step::Set(option, String::new()),
+        }
+    }
+
+    /// `--name`, `--name=value`.
+    fn long(&self, text: &str, long: &str) -> Step {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let option = self.entries.iter().position(|e| e.long.strip_prefix('-') == Some(name));
+        match (option, value) {
+            (Some(o), Some(v)) if self.takes_value(o) => Step::Set(o, v.to_string()),
+            (Some(o), None) => self.alone(o),
+            (None, None) if long == "help" => Step::Help,
+            (None, None) if long == "version" => Step::Version,
+            _ => Step::Unknown(text.to_string()),
+        }
+    }
+
+    /// Bundled letters, the last of which may have its value glued to it.
+    fn letters(&self, text: &str, valid: bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (at, letter) in text.char_indices() {
+            let rest = text.get(at + letter.len_utf8()..).unwrap_or("");
+            match self.find(letter.encode_utf8(&mut [0; 4])) {
+                Some(option) if self.takes_value(option) => {
+                    steps.push(match (rest.is_empty(), valid) {
+                        (true, _) => Step::Wants(option),
+                        (false, true) => Step::Set(option, rest.to_string()),
+                        (false, false) => Step::NotText(option),
+                    });
+                    return steps;
+                }
+                Some(option) => steps.push(Step::Set(option, String::new())),
+                None if letter == 'h' => steps.push(Step::Help),
+                None if letter == 'V' => steps.push(Step::Version),
+                None => {
+                    let first = steps.is_empty();
+                    let letters = if first { text.to_string() } else { letter.to_string() };
+                    // Nothing of a word that is wrong acts, a -h in it least of all.
+                    return vec![Step::Unknown(letters)];
+                }
+            }
+        }
+        steps
+    }
+
+    /// Hands argh what was found.
+    fn build<T: FromArgs>(
+        &self,
+        name: &str,
+        info: &CommandInfoWithArgs,
+        found: &[(usize, String)],
+        operands: &[OsString],
+    ) -> Result<T, Exit> {
+        let mut words: Vec<&str> = Vec::new();
+        for (at, (option, value)) in found.iter().enumerate() {
+            let Some(entry) = self.entries.get(*option) else { continue };
+            let later = found.get(at + 1..).unwrap_or_default().iter().any(|(o, _)| o == option);
+            if entry.value && !entry.repeats && later {
+                continue;
+            }
+            words.push(entry.long);
+            if entry.value {
+                words.push(value);
+            }
+        }
+        let lossy: Vec<_> = operands.iter().map(|o| o.to_string_lossy()).collect();
+        words.push("--");
+        words.extend(lossy.iter().map(AsRef::as_ref));
+        T::from_args(&[name], &words).map_err(|early| self.refused(name, info, &early.output))
+    }
+
+    /// argh's complaint in LSF's words.
+    fn refused(&self, name: &str, info: &CommandInfoWithArgs, words: &str) -> Exit {
+        let option = words
+            .strip_prefix("Error parsing option '")
+            .and_then(|rest| rest.split_once('\''))
+            .and_then(|(long, _)| self.entries.iter().find(|e| e.long == long));
+        match option {
+            Some(entry) => {
+                Exit::fail(format_args!("{name}: Bad argument for option -{}.", entry.word))
+            }
+            None => wrong(name, info, &words.split_whitespace().collect::<Vec<_>>().join(" ")),
+        }
+    }
+}
+
+fn shown(err: String) -> Exit {
+    Exit { code: 0, out: String::new(), err }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Help in LSF's layout, from the same `ArgsInfo` that recognises the options: usage lines, then
+//! one line per option.
+
+use super::front::classic_word;
+use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind, Optionality, PositionalInfo};
+
+/// Column where usage lines are broken.
+const WIDTH: usize = 80;
+/// Column where the options' descriptions begin.
+const DESCRIPTION: usize = 22;
+
+/// The usage lines, each ended by a newline.
+pub fn usage(name: &str, info: &CommandInfoWithArgs) -> String {
+    let mut items: Vec<String> = Vec::new();
+    for own in ["h", "V"] {
+        if !flags(info).any(|f| classic_word(f.short, f.long) == own) {
+            items.push(format!("[-{own}]"));
+        }
+    }
+    items.extend(flags(info).map(bracketed));
+    items.extend(info.positionals.iter().filter(|p| !p.hidden).map(operand));
+    let start = format!("Usage: {name}");
+    let indent = start.len() + 1;
+    let (mut text, mut column) = (start.clone(), start.len());
+    for item in items {
+        if column > indent && column + 1 + item.len() >= WIDTH {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent - 1));
+            column = indent - 1;
+        }
+        text.push(' ');
+        text.push_str(&item);
+        column += 1 + item.chars().count();
+    }
+    text.push('\n');
+    text
+}
+
+/// Usage and options.
+pub fn help(name: &str, info: &CommandInfoWithArgs) -> String {
+    let mut text = usage(name, info);
+    text.push('\n');
+    for flag in flags(info) {
+        line(&mut text, &spelled(flag), flag.description);
+    }
+    for p in info.positionals.iter().filter(|p| !p.hidden && !p.description.is_empty()) {
+        line(&mut text, p.name, p.description);
+    }
+    for (word, what) in [("h", "print this help"), ("V", "print the version")] {
+        if !flags(info).any(|f| classic_word(f.short, f.long) == word) {
+            line(&mut text, &format!("-{word}"), what);
+        }
+    }
+    text
+}
+
+fn flags(info: &CommandInfoWithArgs) -> impl Iterator<Item = &FlagInfo<'static>> {
+    info.flags.iter().filter(|f| !f.hidden && f.long != "--help")
+}
+
+/// `-u user_name`
+fn spelled(flag: &FlagInfo<'_>) -> String {
+    let word = classic_word(flag.short, flag.long);
+    match flag.kind {
+        FlagInfoKind::Switch => format!("-{word}"),
+        FlagInfoKind::Option { arg_name } => format!("-{word} {arg_name}"),
+    }
+}
+
+fn bracketed(flag: &FlagInfo<'_>) -> String {
+    let repeats = flag.optionality == Optionality::Repeating
+        && matches!(flag.kind, FlagInfoKind::Option { .. });
+    match (&flag.optionality, flag.kind == FlagInfoKind::Switch) {
+        (Optionality::Required, false) => spelled(flag),
+        _ => format!("[{}]{}", spelled(flag), if repeats { "..." } else { "" }),
+    }
+}
+
+fn operand(p: &PositionalInfo<'_>) -> String {
+    match p.optionality {
+        Optionality::Required => p.name.to_string(),
+        Optionality::Optional => format!("[{}]", p.name),
+        Optionality::Repeating | Optionality::Greedy => format!("[{} ...]", p.name),
+    }
+}
+
+fn line(text: &mut String, left: &str, right: &str) {
+    let gap = DESCRIPTION.saturating_sub(left.chars().count() + 2).max(2);
+    let one_line = right.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.push_str(&format!("  {left}{}{one_line}\n", " ".repeat(gap)));
+}

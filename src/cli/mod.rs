@@ -4,4 +4,5 @@ pub mod ctx;
 pub mod front;
 pub mod help;
 pub mod links;
+pub mod rows;
 pub mod version;

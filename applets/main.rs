@@ -4,6 +4,7 @@
 //! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
+mod bjobs;
 mod bsub;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
@@ -29,6 +30,7 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 }
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
+
 const APPLETS: &[Applet] = &[];
 
 /// Bytes of stdout gathered before a write.

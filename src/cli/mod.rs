@@ -1,8 +1,10 @@
 //! What every command shares: the option front, the client side of the wire, columns and times.
 
+pub mod clock;
 pub mod ctx;
 pub mod front;
 pub mod help;
 pub mod links;
+pub mod long;
 pub mod rows;
 pub mod version;

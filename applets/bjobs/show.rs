@@ -1,0 +1,125 @@
+//! What every form of the listing needs: how wide, in which zone, and the cells of a table.
+
+use lsf::cli::clock::Clock;
+use lsf::cli::long::push_clean;
+use lsf::cli::rows::{Cell, Row};
+use lsf::proto::client::Col;
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// How to show.
+pub struct Show {
+    pub clock: Clock,
+    /// -w: nothing is cut.
+    pub wide: bool,
+    /// LSB_JOBID_DISP_LENGTH: columns of a job ID.
+    pub id_width: usize,
+    /// LSB_SHORT_HOSTLIST=1: `4*hosta` for four slots on one host.
+    pub short_hosts: bool,
+    /// LSB_ENABLE_HPC_ALLOCATION=Y: tasks and allocated slots instead of processors.
+    pub hpc: bool,
+    /// -UF: long lines are not broken.
+    pub unwrapped: bool,
+    /// Seconds since the epoch.
+    pub now: i64,
+}
+
+impl Show {
+    /// Appends a cell of `width` columns, cut to them unless -w, padded, without blank after it.
+    pub fn cell(&self, out: &mut String, text: &str, width: usize) {
+        let from = out.len();
+        push_clean(out, text);
+        let got = columns(&out[from..]);
+        if got > width {
+            if !self.wide {
+                let keep = nth_char(&out[from..], width);
+                out.truncate(from + keep);
+            }
+        } else {
+            pad(out, width - got);
+        }
+    }
+
+    /// Like [`Show::cell`], but keeps the end behind a `*`.
+    pub fn tail_cell(&self, out: &mut String, text: &str, width: usize) {
+        let n = columns(text);
+        if self.wide || n <= width {
+            return self.cell(out, text, width);
+        }
+        out.push('*');
+        push_clean(out, &text[nth_char(text, n - (width - 1))..]);
+    }
+
+    /// The JOBID column: a number too long for it loses its left digits, unless -w.
+    pub fn id_cell(&self, out: &mut String, id: i64) {
+        let from = out.len();
+        let _ = write!(out, "{id}");
+        let got = out.len() - from;
+        if got > self.id_width && !self.wide {
+            out.replace_range(from..from + got - self.id_width, "");
+        } else {
+            pad(out, self.id_width.saturating_sub(got));
+        }
+    }
+}
+
+/// Appends `n` blanks.
+pub fn pad(out: &mut String, n: usize) {
+    out.extend(std::iter::repeat_n(' ', n));
+}
+
+/// Columns that `text` takes: characters.
+fn columns(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
+}
+
+/// Where character `n` of `text` begins.
+fn nth_char(text: &str, n: usize) -> usize {
+    text.char_indices().nth(n).map_or(text.len(), |(i, _)| i)
+}
+
+/// `hosta`, `4*hosta`.
+fn push_host(out: &mut String, host: &str, slots: i64) {
+    if slots > 1 {
+        let _ = write!(out, "{slots}*");
+    }
+    push_clean(out, host);
+}
+
+/// `4*hosta:4*hostb`; nothing before dispatch.
+pub fn push_hosts_joined(out: &mut String, r: &Row, by: char) {
+    for (i, (host, slots)) in r.hosts(Col::ExecHosts).enumerate() {
+        if i > 0 {
+            out.push(by);
+        }
+        push_host(out, &host, slots);
+    }
+}
+
+/// One text an allocated slot (`hosta` `hosta`), or one a host (`2*hosta`) when `short`.
+pub fn host_words<'r>(r: &Row<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
+    let mut words = Vec::new();
+    for (host, slots) in r.hosts(Col::ExecHosts) {
+        if short && slots > 1 {
+            words.push(Cow::Owned(format!("{slots}*{host}")));
+        } else {
+            (0..slots.max(1)).for_each(|_| words.push(host.clone()));
+        }
+    }
+    words
+}
+
+/// Was the job ever dispatched (and not sent back since)?
+pub fn has_hosts(r: &Row) -> bool {
+    matches!(r.cell(Col::ExecHosts), Cell::List(l) if !l.is_empty())
+}
+
+/// Is the job waiting, rather than started or over?
+pub fn is_pending(stat: &str) -> bool {
+    matches!(stat, "PEND" | "PSUSP")
+}
+
+/// Is the job over?
+pub fn is_finished(stat: &str) -> bool {
+    matches!(stat, "DONE" | "EXIT")
+}

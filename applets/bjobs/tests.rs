@@ -1,0 +1,365 @@
+//! Rendering of hand-made rows against the texts of tests/cmd/expected, which were written by
+//! hand from the layouts of commands.md.
+
+use super::fields::FIELDS;
+use super::long;
+use super::show::Show;
+use super::table::{Sum, Table};
+use lsf::cli::clock::Clock;
+use lsf::cli::rows::{Cols, each_row};
+use lsf::proto::client::Col;
+use serde_json::{Value, json};
+
+/// 2026-11-20 09:30:13 UTC.
+const T: i64 = 1_795_167_013;
+
+fn show() -> Show {
+    Show {
+        clock: Clock::utc(),
+        wide: false,
+        id_width: 7,
+        short_hosts: false,
+        hpc: false,
+        unwrapped: false,
+        now: T + 600,
+    }
+}
+
+/// The slice that mbatchd would send: `base` overlaid with each of `jobs`.
+fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
+    let rows: Vec<Vec<Value>> = jobs
+        .iter()
+        .map(|job| {
+            let pick = |c: &Col| {
+                let name = serde_json::to_value(c).unwrap();
+                let name = name.as_str().unwrap();
+                [job, base].iter().find_map(|o| o.get(name)).cloned().unwrap_or(Value::Null)
+            };
+            cols.list().iter().map(pick).collect()
+        })
+        .collect();
+    serde_json::to_string(&rows).unwrap()
+}
+
+fn base() -> Value {
+    json!({
+        "Job": 101, "Idx": 0, "Stat": "PEND", "User": "alice", "Queue": "normal",
+        "Name": "b_sim", "GivenName": "b_sim", "Project": "default", "Command": "./b_sim.sh",
+        "FromHost": "login1", "ExecHosts": [], "MinSlots": 1, "MaxSlots": 1, "SubmitTime": T,
+        "StartTime": 0, "EndTime": 0, "Cwd": "/home/alice/w", "Home": "/home/alice",
+        "PendReasons": [], "SuspReason": 0, "ExitInfo": 0, "Limits": {}, "Options": 0,
+        "Options2": 0, "Priority": 50, "Pids": [], "UsageTime": 0,
+        "CombinedResReq": "select[type == local] order[r15s:pg]", "Thresholds": [],
+    })
+}
+
+/// Jobs of every state and shape that a table can meet.
+fn zoo() -> Vec<Value> {
+    vec![
+        json!({"Job": 101, "Stat": "RUN", "ExecHosts": [["hosta", 1]], "Name": "my_b_sim.sh"}),
+        json!({"Job": 102, "Idx": 1, "Name": "t[1]"}),
+        json!({"Job": 103, "Stat": "PSUSP", "Name": "held", "User": "averylongname"}),
+        json!({"Job": 104, "Stat": "RUN", "ExecHosts": [["hosta", 2], ["hostb", 1]],
+               "Queue": "averylongqueue", "FromHost": "login1.example.com"}),
+        json!({"Job": 105, "Stat": "USUSP", "ExecHosts": [["hostwithlongname", 1]],
+               "Name": "exactly10c"}),
+        json!({"Job": 106, "Stat": "SSUSP", "ExecHosts": [["hosta", 1]], "Name": "exactly_11c"}),
+        json!({"Job": 12345678, "Stat": "DONE", "ExecHosts": [["hosta", 1]], "Name": "é\u{1b}[1m\u{9b}x"}),
+        json!({"Job": 108, "Stat": "EXIT", "ExecHosts": []}),
+        json!({"Job": 109, "Stat": "UNKWN", "ExecHosts": [["hosta", 1]],
+               "Name": {"b64": "/2E="}}),
+        json!({"Job": 110, "Stat": "ZOMBI", "ExecHosts": [["hosta", 1]], "Name": "a\nb\tc"}),
+    ]
+}
+
+fn table(kind: Table, s: &Show, jobs: &[Value]) -> String {
+    let cols = Cols::new(&kind.cols());
+    let mut out = String::new();
+    kind.head(&mut out, s);
+    each_row(&slice(&cols, &base(), jobs), &cols, |r| kind.row(&mut out, &r, s)).unwrap();
+    out
+}
+
+#[test]
+fn the_default_table() {
+    let want = include_str!("../../tests/cmd/expected/bjobs.txt");
+    assert_eq!(table(Table::Plain, &show(), &zoo()), want);
+}
+
+#[test]
+fn the_wide_table() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-w.txt");
+    assert_eq!(table(Table::Plain, &Show { wide: true, ..show() }, &zoo()), want);
+}
+
+#[test]
+fn hosts_condense_where_the_site_says_so() {
+    let s = Show { short_hosts: true, id_width: 10, ..show() };
+    let got = table(Table::Plain, &s, &zoo()[3..4]);
+    let lines: Vec<&str> = got.lines().collect();
+    assert_eq!(lines[0].find("EXEC_HOST"), Some(48));
+    assert_eq!(lines[1].find("2*hosta "), Some(48));
+    assert_eq!(lines[2].find("hostb"), Some(48));
+    assert_eq!(lines.len(), 3);
+    let one = json!({"Stat": "RUN", "ExecHosts": [["hosta", 128]]});
+    assert_eq!(table(Table::Plain, &s, &[one]).lines().count(), 2);
+    assert!(table(Table::Plain, &s, &zoo()[6..7]).contains("\n12345678   alice"));
+}
+
+#[test]
+fn reasons_under_each_job() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-p.txt");
+    let jobs = [
+        json!({"PendReasons": [[1001, 2, []], [1301, 1, []], [3, 0, []]]}),
+        json!({"Job": 102, "Stat": "PSUSP", "PendReasons": [[607, 0, []]],
+               "Name": "a_name_of_nineteen_", "Queue": "q_of_twelve_", "FromHost": "from_fifteen_ch"}),
+        json!({"Job": 103, "Stat": "USUSP", "SuspReason": 1}),
+        json!({"Job": 104, "Stat": "RUN", "ExecHosts": [["hosta", 1]]}),
+    ];
+    assert_eq!(table(Table::Reasons, &show(), &jobs), want);
+}
+
+#[test]
+fn usage_columns_are_never_blank() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-W.txt");
+    let jobs = [
+        json!({"Stat": "RUN", "ExecHosts": [["hosta", 4]], "StartTime": T + 1, "CpuUsed": 3661.25,
+               "MemKb": 122_880, "SwapKb": 0, "Pids": [4242, 4243]}),
+        json!({"Job": 102, "MinSlots": 2}),
+    ];
+    assert_eq!(table(Table::Usage, &show(), &jobs), want);
+}
+
+#[test]
+fn array_summaries() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-A.txt");
+    let jobs = [
+        json!({"GivenName": "t[1-5]", "Counters": [5, 1, 2, 1, 1, 0, 0, 0]}),
+        json!({"Job": 102, "GivenName": "long_name[1-1000]%10",
+               "Counters": [1000, 990, 0, 10, 0, 0, 0, 0]}),
+    ];
+    assert_eq!(table(Table::Arrays, &show(), &jobs), want);
+}
+
+#[test]
+fn slot_sums() {
+    let cols = Cols::new(&Sum::COLS);
+    let mut sum = Sum::default();
+    each_row(&slice(&cols, &base(), &zoo()), &cols, |r| sum.add(&r)).unwrap();
+    let mut out = String::new();
+    sum.lines(&mut out, true);
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bjobs-sum.txt"));
+}
+
+fn long_of(s: &Show, job: Value) -> String {
+    let cols = Cols::new(long::COLS);
+    let mut out = String::new();
+    each_row(&slice(&cols, &base(), &[job]), &cols, |r| long::job(&mut out, &r, s)).unwrap();
+    out
+}
+
+fn running() -> Value {
+    json!({
+        "Stat": "RUN", "ExecHosts": [["hosta", 4]], "MinSlots": 4, "MaxSlots": 4,
+        "StartTime": T + 1, "OutFile": "o.%J", "ResReq": "rusage[mem=1000]",
+        "Limits": {"run": 3600, "rss": 2_097_152}, "LimitSpec": "hosta",
+        "ExecHome": "/home/alice", "ExecCwd": "/tmp",
+        "UsageTime": T + 64, "CpuUsed": 62.4, "MemKb": 122_880, "SwapKb": 0, "NThreads": 6,
+        "Pgid": 4242, "Pids": [4242, 4243, 4250], "MaxMemKb": 122_880, "AvgMemKb": 100_352,
+        "Thresholds": [["r15s", null, null], ["r1m", 20.0, 40.0]],
+        "EffectiveResReq": "select[type == local] order[r15s:pg] rusage[mem=1000.00]",
+        "CombinedResReq":
+            "select[(mem > 1000) && (type == local)] order[r15s:pg] rusage[mem=1000.00] span[hosts=1]",
+    })
+}
+
+#[test]
+fn a_running_job_at_length() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-l-run.txt");
+    assert_eq!(long_of(&show(), running()), want);
+}
+
+#[test]
+fn a_running_job_unwrapped() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-UF.txt");
+    let s = Show { unwrapped: true, short_hosts: true, ..show() };
+    assert_eq!(long_of(&s, running()), want);
+}
+
+#[test]
+fn the_wording_of_tasks() {
+    let s = Show { unwrapped: true, hpc: true, ..show() };
+    let got = long_of(&s, running());
+    assert!(got.contains(", 4 Task(s), Requested"), "{got}");
+    assert!(got.contains(
+        ": Started 4 Task(s) on Host(s) <4*hosta>, Allocated 4 Slot(s) on Host(s) <4*hosta>, Exec"
+    ));
+}
+
+#[test]
+fn a_pending_job_with_every_option() {
+    let want = include_str!("../../tests/cmd/expected/bjobs-l-pend.txt");
+    let job = json!({
+        "Idx": 5, "Name": "b_sim[5]", "GivenName": "b_sim[1-9]", "MailUser": "alice@x",
+        "UserGroup": "chip", "Description": "a \u{1b}[1mbold\u{1b}[0m job",
+        "Command": "line1\nline2", "BeginTime": T + 3600, "TermTime": T + 7200,
+        "InFile": "in", "OutFile": "o", "ErrFile": "e",
+        "Options": 0x40 | 0x80 | 0x100 | 0x4000, "Options2": 0x01 | 0x04,
+        "MinSlots": 2, "MaxSlots": 4, "LoginShell": "/bin/sh", "PreExec": "/bin/true",
+        "PostExec": "/bin/false", "AskedHosts": ["hosta+2", "hostb"], "Depend": "done(23)",
+        "Cwd": "/homes/w", "Home": "/home", "Priority": 0,
+        "PendReasons": [[1001, 2, []], [38, 0, []]],
+    });
+    assert_eq!(long_of(&show(), job), want);
+}
+
+#[test]
+fn every_way_to_end() {
+    let end = |job: Value| {
+        let mut all = json!({"ExecHosts": [["hosta", 1]], "StartTime": T, "EndTime": T + 9,
+            "CpuUsed": 0.26, "Stat": "EXIT", "WaitStatus": null});
+        let over = job.as_object().unwrap().clone();
+        all.as_object_mut().unwrap().extend(over);
+        let got = long_of(&Show { unwrapped: true, ..show() }, all);
+        let from = got.find("Fri Nov 20 09:30:22: ").unwrap();
+        let to = from + got[from..].find("\n\n").unwrap();
+        got[from..to].replace("Fri Nov 20 09:30:22: ", "").replace('\n', "|")
+    };
+    assert_eq!(
+        end(json!({"Stat": "DONE", "WaitStatus": 0})),
+        "Done successfully. The CPU time used is 0.3 seconds."
+    );
+    assert_eq!(
+        end(json!({"WaitStatus": 3 << 8})),
+        "Exited with exit code 3. The CPU time used is 0.3 seconds."
+    );
+    assert_eq!(
+        end(json!({"WaitStatus": 9, "ExitInfo": 14})),
+        "Exited by signal 9. The CPU time used is 0.3 seconds.|\
+         Completed <exit>; TERM_OWNER: job killed by owner."
+    );
+    assert_eq!(
+        end(json!({"WaitStatus": 130 << 8, "ExitInfo": 5})),
+        "Exited with exit code 130. The CPU time used is 0.3 seconds.|\
+         Completed <exit>; TERM_RUNLIMIT: job killed after reaching LSF run time limit."
+    );
+    let lost = end(json!({"ExitInfo": 9001}));
+    assert_eq!(
+        lost,
+        "Exited. The CPU time used is 0.3 seconds.|Completed <exit>; TERM_LOST_STATUS: exit \
+         status unknown, the launcher on the execution host was lost."
+    );
+    assert!(!lost.contains("code"));
+    assert_eq!(
+        end(json!({"ExecHosts": [], "StartTime": 0, "CpuUsed": 0, "ExitInfo": 14})),
+        "Exited. The CPU time used is unknown.|Completed <exit>; TERM_OWNER: job killed by owner."
+    );
+}
+
+#[test]
+fn a_suspended_job_says_why() {
+    let job = json!({"Stat": "USUSP", "SuspReason": 1, "ExecHosts": [["hosta", 1]],
+        "StartTime": T});
+    let got = long_of(&show(), job);
+    assert!(got.contains(
+        ">;\n SUSPENDING REASONS:\n The job was suspended by user;\n\n SCHEDULING PARAMETERS:\n"
+    ));
+    assert!(!long_of(&show(), json!({"Stat": "RUN"})).contains("REASONS"));
+}
+
+#[test]
+fn elements_start_by_index() {
+    let job = json!({"Stat": "RUN", "Idx": 3, "Name": "b_sim[3]", "ExecHosts": [["hosta", 1]],
+        "StartTime": T + 5});
+    let got = long_of(&show(), job);
+    assert!(got.starts_with("\nJob <101[3]>, Job Name <b_sim[3]>, User <alice>"), "{got}");
+    assert!(got.contains("Fri Nov 20 09:30:18: [3] started on <hosta>;\n"), "{got}");
+}
+
+fn field(name: &str, job: Value) -> String {
+    let f = FIELDS.iter().find(|f| f.name == name).unwrap();
+    let cols = Cols::new(f.cols);
+    let mut out = String::new();
+    each_row(&slice(&cols, &base(), &[job]), &cols, |r| (f.value)(&mut out, &r, &show())).unwrap();
+    out
+}
+
+#[test]
+fn values_of_fields() {
+    let done = json!({"Stat": "DONE", "ExitCode": 0, "EndTime": T + 60, "StartTime": T,
+        "RunTime": 60, "CpuUsed": 30.04, "ExecHosts": [["h1", 4], ["h2", 4]]});
+    for (name, want) in [
+        ("jobid", "101"),
+        ("jobindex", "0"),
+        ("exit_code", "0"),
+        ("exit_reason", ""),
+        ("exec_host", "4*h1:4*h2"),
+        ("first_host", "h1"),
+        ("nexec_host", "2"),
+        ("nalloc_slot", "8"),
+        ("slots", "8"),
+        ("finish_time", "Nov 20 09:31"),
+        ("start_time", "Nov 20 09:30"),
+        ("time_left", ""),
+        ("cpu_used", "30.0 second(s)"),
+        ("run_time", "60 second(s)"),
+        ("idle_factor", "0.50"),
+        ("pendstate", "NOTPEND"),
+        ("sub_cwd", "$HOME/w"),
+        ("memlimit", ""),
+        ("rsvid", ""),
+        ("mem", ""),
+        ("exclusive", "N"),
+    ] {
+        assert_eq!(field(name, done.clone()), want, "{name}");
+    }
+    let run = json!({"Stat": "RUN", "StartTime": T, "RunTime": 600, "ExitCode": null,
+        "Limits": {"run": 3600, "rss": 1_048_576}, "ExecHosts": [["h1", 1]], "MemKb": 3072,
+        "LimitSpec": "hosta"});
+    for (name, want) in [
+        ("time_left", "0:50 L"),
+        ("finish_time", "Nov 20 10:30 L"),
+        ("%complete", "16.67% L"),
+        ("runtimelimit", "60.0/hosta"),
+        ("memlimit", "1 G"),
+        ("mem", "3 Mbytes"),
+        ("exit_code", ""),
+        ("exec_host", "h1"),
+    ] {
+        assert_eq!(field(name, run.clone()), want, "{name}");
+    }
+    let pend = json!({"PendReasons": [[3, 0, []], [1001, 2, []]], "AskedHosts": ["a", "b+1"]});
+    for (name, want) in [
+        ("pendstate", "IPEND"),
+        (
+            "pend_reason",
+            "Job dependency condition not satisfied; Job's resource requirements not satisfied: \
+             2 hosts;",
+        ),
+        ("ask_hosts", "a b+1"),
+        ("slots", "1"),
+        ("exec_host", ""),
+        ("cpu_used", ""),
+    ] {
+        assert_eq!(field(name, pend.clone()), want, "{name}");
+    }
+    let killed = json!({"Stat": "EXIT", "ExitInfo": 14});
+    assert_eq!(field("exit_reason", killed), "TERM_OWNER: job killed by owner");
+    let lost = json!({"Stat": "EXIT", "ExitInfo": 9001, "ExitCode": null});
+    assert_eq!(field("exit_code", lost), "");
+}
+
+#[test]
+fn no_field_or_alias_twice() {
+    let mut all: Vec<&str> = Vec::new();
+    for f in FIELDS {
+        all.push(f.name);
+        all.extend(f.alias);
+        assert!(f.width > 0);
+    }
+    let n = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), n);
+    assert!(n > 130, "{n}");
+}

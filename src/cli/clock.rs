@@ -1,0 +1,75 @@
+//! Times as the listings print them: the caller's zone, C locale (design §2).
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use std::fmt::Write;
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// A zone to print times in.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    zone: TimeZone,
+}
+
+impl Clock {
+    /// The caller's zone: TZ, else the machine's.
+    pub fn system() -> Self {
+        Clock { zone: TimeZone::system() }
+    }
+
+    pub fn utc() -> Self {
+        Clock { zone: TimeZone::UTC }
+    }
+
+    fn civil(&self, secs: i64) -> DateTime {
+        let at = Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH);
+        self.zone.to_datetime(at)
+    }
+
+    /// `Nov 20 09:12`.
+    pub fn short(&self, out: &mut String, secs: i64) {
+        let t = self.civil(secs);
+        let month = MONTHS[t.month() as usize - 1];
+        let _ = write!(out, "{month} {:>2} {:02}:{:02}", t.day(), t.hour(), t.minute());
+    }
+
+    /// `Fri Nov 20 09:12:33`.
+    pub fn long(&self, out: &mut String, secs: i64) {
+        let t = self.civil(secs);
+        let day = DAYS[t.weekday().to_monday_zero_offset() as usize];
+        let month = MONTHS[t.month() as usize - 1];
+        let (d, h, m, s) = (t.day(), t.hour(), t.minute(), t.second());
+        let _ = write!(out, "{day} {month} {d:>2} {h:02}:{m:02}:{s:02}");
+    }
+
+    /// `11/20-09:12:33`.
+    pub fn slashed(&self, out: &mut String, secs: i64) {
+        let t = self.civil(secs);
+        let (m, d) = (t.month(), t.day());
+        let _ = write!(out, "{m:02}/{d:02}-{:02}:{:02}:{:02}", t.hour(), t.minute(), t.second());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_forms() {
+        let c = Clock::utc();
+        let (mut a, mut b, mut s) = (String::new(), String::new(), String::new());
+        // 2026-11-20 09:30:13 UTC, and a day below ten.
+        c.short(&mut a, 1_795_167_013);
+        c.long(&mut b, 1_795_167_013);
+        c.slashed(&mut s, 1_795_167_013);
+        assert_eq!((a.as_str(), b.as_str()), ("Nov 20 09:30", "Fri Nov 20 09:30:13"));
+        assert_eq!(s, "11/20-09:30:13");
+        a.clear();
+        c.short(&mut a, 1_796_169_600);
+        assert_eq!(a, "Dec  2 00:00");
+    }
+}

@@ -1,0 +1,333 @@
+//! Pieces of the long listings (-l of bjobs, bhist, bqueues, bhosts): wrapped paragraphs, limit
+//! blocks, threshold tables, sizes. Layout of commands.md; exact widths matter to tools.
+
+use std::fmt::Write;
+
+/// Columns before a long line breaks.
+pub const WRAP: usize = 79;
+/// Blanks that a continuation line begins with: the width of `Fri Nov 20 09:12:33: `.
+pub const INDENT: usize = 21;
+/// What separates two records of a -l listing.
+pub const RULE: &str =
+    "------------------------------------------------------------------------------";
+
+/// Is there anything in `text` that a terminal could take for a command?
+fn has_control(text: &str) -> bool {
+    let b = text.as_bytes();
+    (0..b.len()).any(|i| match b[i] {
+        0..=0x1f | 0x7f => true,
+        // C1 controls are U+0080 to U+009F: 0xc2 0x80..0x9f.
+        0xc2 => b.get(i + 1).is_some_and(|&n| n < 0xa0),
+        _ => false,
+    })
+}
+
+/// Appends user-supplied text without controls: a newline is shown `;`, a tab a blank, any other
+/// control `?`.
+pub fn push_clean(out: &mut String, text: &str) {
+    if !has_control(text) {
+        out.push_str(text);
+        return;
+    }
+    out.extend(text.chars().map(|c| match c {
+        '\n' => ';',
+        '\t' => ' ',
+        c if c.is_control() => '?',
+        c => c,
+    }));
+}
+
+/// Appends a paragraph and its newline: broken at column [`WRAP`] with [`INDENT`] blanks when
+/// `wrap`, as one line otherwise.
+pub fn paragraph(out: &mut String, text: &str, wrap: bool) {
+    if !wrap || text.len() <= WRAP {
+        out.push_str(text);
+        out.push('\n');
+        return;
+    }
+    let mut col = 0;
+    for c in text.chars() {
+        if col == WRAP {
+            let _ = write!(out, "\n{:INDENT$}", "");
+            col = INDENT;
+        }
+        out.push(c);
+        col += 1;
+    }
+    out.push('\n');
+}
+
+/// `120 Mbytes`, `3.9 Gbytes`, `12 Kbytes` of a size in KB.
+pub fn mem_words(out: &mut String, kb: u64) {
+    const M: u64 = 1 << 10;
+    const G: u64 = 1 << 20;
+    const T: u64 = 1 << 30;
+    let _ = match kb {
+        0 => write!(out, "0 Mbytes"),
+        1..M => write!(out, "{kb} Kbytes"),
+        M..G => write!(out, "{} Mbytes", kb / M),
+        G..T => write!(out, "{:.1} Gbytes", kb as f64 / G as f64),
+        _ => write!(out, "{:.1} Tbytes", kb as f64 / T as f64),
+    };
+}
+
+/// `2 G`, `1.5 G`, `100 M`, `512 K` of a limit in KB.
+pub fn size_words(kb: u64) -> String {
+    let (mut unit, mut name) = (1u64, 'K');
+    for n in ['M', 'G', 'T', 'P'] {
+        if kb >= unit << 10 {
+            unit <<= 10;
+            name = n;
+        }
+    }
+    if kb % unit == 0 {
+        format!("{} {name}", kb / unit)
+    } else {
+        format!("{:.1} {name}", kb as f64 / unit as f64)
+    }
+}
+
+/// Limits as a block shows them; sizes in KB, times in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LimitBlock {
+    pub cpu: Option<u64>,
+    pub run: Option<u64>,
+    /// Slots, as text: `4`, `1 2 4`.
+    pub proc: String,
+    pub file: Option<u64>,
+    pub data: Option<u64>,
+    pub stack: Option<u64>,
+    pub core: Option<u64>,
+    pub mem: Option<u64>,
+    pub swap: Option<u64>,
+    pub process: Option<u64>,
+    pub thread: Option<u64>,
+    /// Host or model that the times are of; empty none.
+    pub host: String,
+}
+
+impl LimitBlock {
+    pub fn is_empty(&self) -> bool {
+        *self == LimitBlock { host: self.host.clone(), ..LimitBlock::default() }
+    }
+
+    /// The lines, without a blank line before them.
+    pub fn push(&self, out: &mut String) {
+        let of = if self.host.is_empty() { String::new() } else { format!(" of {}", self.host) };
+        let minutes = |secs: u64| format!("{:.1} min{of}", secs as f64 / 60.0);
+        let mut times = Vec::new();
+        if let Some(s) = self.cpu {
+            times.push(("CPULIMIT", minutes(s)));
+        }
+        if let Some(s) = self.run {
+            times.push(("RUNLIMIT", minutes(s)));
+        }
+        if !self.proc.is_empty() {
+            times.push(("PROCLIMIT", self.proc.clone()));
+        }
+        if !times.is_empty() {
+            times.iter().for_each(|(name, _)| {
+                let _ = write!(out, " {name:<24}");
+            });
+            out.push('\n');
+            let line: String = times.iter().map(|(_, v)| format!(" {v:<24}")).collect();
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        self.push_sizes(out);
+    }
+
+    fn push_sizes(&self, out: &mut String) {
+        let sizes = [
+            ("FILELIMIT", self.file, 6),
+            ("DATALIMIT", self.data, 6),
+            ("STACKLIMIT", self.stack, 8),
+            ("CORELIMIT", self.core, 8),
+            ("MEMLIMIT", self.mem, 6),
+            ("SWAPLIMIT", self.swap, 8),
+        ];
+        let counts = [("PROCESSLIMIT", self.process, 12), ("THREADLIMIT", self.thread, 11)];
+        let (mut head, mut line) = (String::new(), String::new());
+        for (name, kb, width) in sizes {
+            let Some(kb) = kb else { continue };
+            let _ = write!(head, " {name}");
+            let words = size_words(kb);
+            let _ = match words.split_once(' ') {
+                Some((n, unit)) => write!(line, " {n:>width$} {unit} "),
+                None => write!(line, " {words:>width$}"),
+            };
+        }
+        for (name, n, width) in counts {
+            let Some(n) = n else { continue };
+            let _ = write!(head, " {name}");
+            let _ = write!(line, " {n:>width$}");
+        }
+        if !head.is_empty() {
+            let _ = writeln!(out, "{head}\n{line}");
+        }
+    }
+}
+
+/// Where each built-in column of a threshold table ends, and where its `-` stands.
+const THRESHOLD_COLS: [(usize, usize); 11] = [
+    (15, 13),
+    (21, 19),
+    (27, 25),
+    (32, 31),
+    (40, 39),
+    (46, 45),
+    (51, 50),
+    (57, 56),
+    (64, 62),
+    (71, 69),
+    (78, 76),
+];
+/// Columns of a whole threshold line.
+const THRESHOLD_WIDTH: usize = 79;
+
+/// The value of threshold number `i` (order of the load indices).
+fn threshold_text(i: usize, v: f64) -> String {
+    match i {
+        0..=2 | 4 => format!("{v:.1}"),
+        3 => format!("{:.0}%", v * 100.0),
+        8..=10 => format!("{v:.0}M"),
+        _ => format!("{v:.0}"),
+    }
+}
+
+/// The table of loadSched and loadStop by built-in index; missing ones are not set.
+pub fn thresholds(out: &mut String, of: &[(Option<f64>, Option<f64>)]) {
+    out.push_str(
+        "           r15s   r1m  r15m   ut      pg    io   ls    it    tmp    swp    mem\n",
+    );
+    for (word, stop) in [(" loadSched", false), (" loadStop", true)] {
+        let mut line = String::from(word);
+        for (i, &(end, dash)) in THRESHOLD_COLS.iter().enumerate() {
+            let pair = of.get(i).copied().unwrap_or_default();
+            match if stop { pair.1 } else { pair.0 } {
+                Some(v) => {
+                    let width = end.saturating_sub(line.len());
+                    let text = threshold_text(i, v);
+                    // A value too wide for its place still stands apart from the one before.
+                    let width = width.max(text.len() + 1);
+                    let _ = write!(line, "{text:>width$}");
+                }
+                None => {
+                    let width = (dash + 1).saturating_sub(line.len()).max(2);
+                    let _ = write!(line, "{:>width$}", "-");
+                }
+            }
+        }
+        let _ = writeln!(out, "{line:<THRESHOLD_WIDTH$}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_break_at_column_80() {
+        let mut out = String::new();
+        let text = "Fri Nov 20 09:30:13: Running with execution home </home/user1>, \
+                    Execution CWD </home/user1>, Execution Pid <17157>;";
+        paragraph(&mut out, text, true);
+        assert_eq!(
+            out,
+            "Fri Nov 20 09:30:13: Running with execution home </home/user1>, Execution CWD <\n\
+             \x20                    /home/user1>, Execution Pid <17157>;\n"
+        );
+        out.clear();
+        paragraph(&mut out, text, false);
+        assert_eq!(out, format!("{text}\n"));
+        out.clear();
+        let exact = "x".repeat(WRAP + WRAP - INDENT);
+        paragraph(&mut out, &exact, true);
+        assert_eq!(out.lines().map(str::len).collect::<Vec<_>>(), [WRAP, WRAP]);
+        out.clear();
+        paragraph(&mut out, &"é".repeat(WRAP), true);
+        assert_eq!(out.lines().count(), 1);
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal() {
+        let mut out = String::new();
+        push_clean(&mut out, "a\n\tb\x1b[31m\u{9b}1mé\x7f");
+        assert_eq!(out, "a; b?[31m?1mé?");
+        out.clear();
+        push_clean(&mut out, "é\u{c2}x");
+        assert_eq!(out, "éÂx");
+    }
+
+    #[test]
+    fn sizes() {
+        let mem = |kb| {
+            let mut s = String::new();
+            mem_words(&mut s, kb);
+            s
+        };
+        assert_eq!(mem(0), "0 Mbytes");
+        assert_eq!(mem(12), "12 Kbytes");
+        assert_eq!(mem(120 << 10), "120 Mbytes");
+        assert_eq!(mem(4_089_446), "3.9 Gbytes");
+        assert_eq!(size_words(2 << 20), "2 G");
+        assert_eq!(size_words(1000), "1000 K");
+        assert_eq!(size_words(1536), "1.5 M");
+    }
+
+    #[test]
+    fn limit_blocks() {
+        let mut out = String::new();
+        let mut b = LimitBlock { host: "hosta".into(), ..LimitBlock::default() };
+        assert!(b.is_empty());
+        b.run = Some(3600);
+        b.mem = Some(2 << 20);
+        b.push(&mut out);
+        assert_eq!(out, " RUNLIMIT                \n 60.0 min of hosta\n MEMLIMIT\n      2 G \n");
+        out.clear();
+        let b = LimitBlock {
+            cpu: Some(3600),
+            run: Some(7200),
+            proc: "4".into(),
+            file: Some(1000),
+            data: Some(100_000),
+            stack: Some(10_240_001),
+            process: Some(20),
+            ..LimitBlock::default()
+        };
+        b.push(&mut out);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(
+            lines[0],
+            " CPULIMIT                 RUNLIMIT                 PROCLIMIT               "
+        );
+        assert_eq!(lines[1], " 60.0 min                 120.0 min                4");
+        assert_eq!(lines[2], " FILELIMIT DATALIMIT STACKLIMIT PROCESSLIMIT");
+        assert_eq!(lines[3], "   1000 K    97.7 M       9.8 G            20");
+    }
+
+    #[test]
+    fn threshold_tables() {
+        let mut out = String::new();
+        let mut t = vec![(None, None); 11];
+        thresholds(&mut out, &[]);
+        let dashes =
+            "    -     -     -       -     -    -     -     -      -      -  \n".to_string();
+        let head =
+            "           r15s   r1m  r15m   ut      pg    io   ls    it    tmp    swp    mem\n";
+        assert_eq!(out, format!("{head} loadSched   - {dashes} loadStop    - {dashes}"));
+        out.clear();
+        t[1] = (Some(20.0), Some(40.0));
+        t[3] = (Some(0.8), None);
+        t[10] = (Some(500.0), None);
+        thresholds(&mut out, &t);
+        assert_eq!(
+            out,
+            format!(
+                "{head} loadSched   -   20.0    -   80%       -     -    -     -     -      -    \
+                 500M \n loadStop    -   40.0    -     -       -     -    -     -     -      \
+                 -      -  \n"
+            )
+        );
+    }
+}

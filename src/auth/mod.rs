@@ -1,1 +1,28 @@
-//! Credentials: the cluster key, authd's signatures, per-connection session keys (design: one credential, one connection).
+//! Credentials (design §5): the cluster key, authd's signatures, per-connection session keys.
+//! One credential authenticates one connection; no clock, no replay window.
+
+pub mod ring;
+pub mod shake;
+
+pub use ring::{KeyError, KeyRing, new_key};
+pub use shake::{AuthError, Claims, Hello, Target, Who};
+
+use crate::conf::HostTable;
+use std::net::IpAddr;
+
+/// Names and addresses of the cluster's hosts, as authentication needs them.
+pub trait HostLookup {
+    /// The canonical name of the host that has this address.
+    fn host_of_addr(&self, addr: IpAddr) -> Option<&str>;
+    /// The address to connect to.
+    fn addr_of(&self, host: &str) -> Option<IpAddr>;
+}
+
+impl HostLookup for HostTable {
+    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
+        self.by_addr(addr)
+    }
+    fn addr_of(&self, host: &str) -> Option<IpAddr> {
+        self.addrs(host).first().copied()
+    }
+}

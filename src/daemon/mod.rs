@@ -1,1 +1,3 @@
 //! The real runner: drives one machine with sockets, clocks and files.
+
+pub mod shell;

@@ -4,6 +4,7 @@
 //! `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 pub mod client;
+pub mod frame;
 pub mod launch;
 pub mod lim;
 pub mod machine;

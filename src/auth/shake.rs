@@ -1,0 +1,410 @@
+//! The handshake that authenticates a connection (design §5), without any I/O.
+//!
+//! ```text
+//! server -> client   Hello   versions, key ids, nonce, which daemon on which host   unsigned
+//! client             asks authd (a user) or its own key ring (a daemon) for the session key
+//! client -> server   Auth    version, key id, who                                   signed
+//! server -> client   AuthOk                                                         signed
+//! ```
+//!
+//! The session key is HMAC-SHA256 under the cluster key over all of: a label, key id, kind of
+//! caller, uid, gid, user, client host, target daemon, target host, both ends of the server's
+//! range of versions, nonce; each field preceded by its length. The client binds the target
+//! that it *wants*, not the one that answers; so a credential is worth nothing to another
+//! daemon, another host, another connection, and a changed Hello makes both ends disagree.
+//! `AuthOk` proves the server: nothing it says is believed before.
+
+use super::{HostLookup, KeyRing};
+use crate::model::reason::err;
+use crate::proto::frame::{FrameError, Head, Kind, Raw, Session, SessionKey, Side, write_frame};
+use crate::proto::{Daemon, PROTO_HIGH, PROTO_LOW, Peer};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::IpAddr;
+
+/// Bytes of a nonce.
+pub const NONCE: usize = 32;
+/// Longest user or host name in a credential, bytes.
+pub const MAX_NAME: usize = 256;
+
+/// Thirty-two bytes that travel as hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Hex32(pub [u8; 32]);
+
+impl fmt::Debug for Hex32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hex32(..)")
+    }
+}
+impl From<Hex32> for String {
+    fn from(h: Hex32) -> String {
+        super::ring::hex(&h.0)
+    }
+}
+impl TryFrom<String> for Hex32 {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        super::ring::unhex(&text)
+            .and_then(|b| b.try_into().ok())
+            .map(Hex32)
+            .ok_or("not 32 bytes in hexadecimal")
+    }
+}
+
+/// The server's first words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    pub lo: u16,
+    pub hi: u16,
+    pub keys: Vec<String>,
+    pub nonce: Hex32,
+    pub daemon: Daemon,
+    pub host: String,
+}
+
+/// What kind of caller a credential speaks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Who {
+    User,
+    Daemon(Daemon),
+}
+
+/// The caller, as the client tells it and the session key confirms it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    pub key: String,
+    pub who: Who,
+    pub uid: u32,
+    pub gid: u32,
+    pub user: String,
+    /// The client's host.
+    pub host: String,
+}
+
+/// The server and the moment that a credential is good for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    pub daemon: Daemon,
+    pub host: String,
+    pub nonce: Hex32,
+    pub lo: u16,
+    pub hi: u16,
+}
+
+impl Hello {
+    /// What a credential for this server is good for.
+    pub fn target(&self) -> Target {
+        let (daemon, host) = (self.daemon, self.host.clone());
+        Target { daemon, host, nonce: self.nonce, lo: self.lo, hi: self.hi }
+    }
+}
+
+/// The client's first words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auth {
+    pub version: u16,
+    #[serde(flatten)]
+    pub claims: Claims,
+}
+
+/// The server's answer to a good [`Auth`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthOk {}
+
+/// The server's answer to a bad one: an lsberrno.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deny {
+    pub code: i32,
+}
+
+/// What a command asks its authd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    pub target: Target,
+    pub keys: Vec<String>,
+}
+
+/// authd's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Grant {
+    Yes { claims: Claims, session: Hex32 },
+    No { why: String },
+}
+
+/// Why a connection was not authenticated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthError {
+    Frame(FrameError),
+    /// Neither side's range of versions meets the other's.
+    NoVersion { lo: u16, hi: u16 },
+    NoCommonKey,
+    UnknownKey,
+    /// A name that cannot be one.
+    BadName,
+    /// Another daemon or host answered than the one that was called.
+    WrongServer { daemon: Daemon, host: String },
+    /// The peer's address is not one of a host of the cluster.
+    NotOurHost { addr: IpAddr },
+    /// The peer's address belongs to another host than the one named.
+    WrongHost { addr: IpAddr, host: String },
+    /// A personal cluster: not its owner.
+    ForeignUid { uid: u32 },
+    /// The other side refused, with this lsberrno.
+    Denied { code: i32 },
+    /// authd refused, in its words.
+    NoGrant { why: String },
+}
+
+impl AuthError {
+    /// The lsberrno that goes with it.
+    pub fn code(&self) -> i32 {
+        match self {
+            AuthError::NotOurHost { .. } | AuthError::WrongHost { .. } => err::NOLSF_HOST,
+            AuthError::Denied { code } => *code,
+            _ => err::PERMISSION,
+        }
+    }
+}
+
+impl From<FrameError> for AuthError {
+    fn from(e: FrameError) -> Self {
+        AuthError::Frame(e)
+    }
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuthError::Frame(e) => e.fmt(f),
+            AuthError::NoVersion { lo, hi } => write!(
+                f,
+                "peer speaks protocol versions {lo} to {hi}, here are {PROTO_LOW} to {PROTO_HIGH}"
+            ),
+            AuthError::NoCommonKey => f.write_str("no cluster key in common"),
+            AuthError::UnknownKey => f.write_str("signed with an unknown cluster key"),
+            AuthError::BadName => f.write_str("a name that cannot be one"),
+            AuthError::WrongServer { daemon, host } => {
+                write!(f, "{} on {} answered instead", daemon.name(), host.escape_debug())
+            }
+            AuthError::NotOurHost { addr } => write!(f, "{addr} is no host of this cluster"),
+            AuthError::WrongHost { addr, host } => {
+                write!(f, "{addr} is not an address of host {}", host.escape_debug())
+            }
+            AuthError::ForeignUid { uid } => {
+                write!(f, "uid {uid} does not own this personal cluster")
+            }
+            AuthError::Denied { code } => {
+                write!(f, "refused: {}", crate::model::reason::err_text(*code))
+            }
+            AuthError::NoGrant { why } => write!(f, "authd: {why}"),
+        }
+    }
+}
+impl std::error::Error for AuthError {}
+
+/// Names in a credential: printable, no blanks, of a bounded length.
+fn sound(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME
+        && !name.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+/// The session key of one connection.
+pub fn session_key(
+    ring: &KeyRing,
+    claims: &Claims,
+    target: &Target,
+) -> Result<SessionKey, AuthError> {
+    let names = [&claims.user, &claims.host, &target.host];
+    if !names.into_iter().all(|n| sound(n)) {
+        return Err(AuthError::BadName);
+    }
+    let kind = match claims.who {
+        Who::User => "user".to_string(),
+        Who::Daemon(d) => format!("daemon:{}", d.name()),
+    };
+    let key = ring.find(&claims.key).ok_or(AuthError::UnknownKey)?;
+    Ok(SessionKey::new(key.of_fields(&[
+        b"lsf-cred-1",
+        claims.key.as_bytes(),
+        kind.as_bytes(),
+        &claims.uid.to_be_bytes(),
+        &claims.gid.to_be_bytes(),
+        claims.user.as_bytes(),
+        claims.host.as_bytes(),
+        target.daemon.name().as_bytes(),
+        target.host.as_bytes(),
+        &target.lo.to_be_bytes(),
+        &target.hi.to_be_bytes(),
+        &target.nonce.0,
+    ])))
+}
+
+/// The lower of the two highest versions, if the other side can speak it.
+pub fn agree(lo: u16, hi: u16) -> Result<u16, AuthError> {
+    let version = hi.min(PROTO_HIGH);
+    if version < PROTO_LOW || version < lo {
+        return Err(AuthError::NoVersion { lo, hi });
+    }
+    Ok(version)
+}
+
+/// What a server needs to judge a caller.
+pub struct Gate<'a> {
+    pub ring: &'a KeyRing,
+    pub hosts: &'a dyn HostLookup,
+    /// The server's own host.
+    pub host: &'a str,
+    /// A personal cluster: the only uid accepted.
+    pub only_uid: Option<u32>,
+}
+
+impl Gate<'_> {
+    /// The server's first frame, for this connection alone.
+    pub fn hello(&self, daemon: Daemon, nonce: [u8; NONCE], out: &mut Vec<u8>) -> Hello {
+        let hello = Hello {
+            lo: PROTO_LOW,
+            hi: PROTO_HIGH,
+            keys: self.ring.ids(),
+            nonce: Hex32(nonce),
+            daemon,
+            host: self.host.to_string(),
+        };
+        // Ids and names are bounded far below the cap.
+        let _ = write_frame(out, Head::plain(Kind::Hello, PROTO_LOW), None, &hello);
+        hello
+    }
+
+    /// Whether a connection from this address may speak at all.
+    pub fn known_addr(&self, addr: IpAddr) -> Result<(), AuthError> {
+        let known = addr.is_loopback() || self.hosts.host_of_addr(addr).is_some();
+        if known { Ok(()) } else { Err(AuthError::NotOurHost { addr }) }
+    }
+
+    /// Judges the client's first frame; appends the answer that proves this server.
+    pub fn admit(
+        &self,
+        hello: &Hello,
+        addr: IpAddr,
+        raw: &Raw<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(Session, Peer), AuthError> {
+        raw.expect(Kind::Auth)?;
+        let auth: Auth = raw.parse()?;
+        if auth.version < PROTO_LOW || auth.version > PROTO_HIGH {
+            return Err(AuthError::NoVersion { lo: auth.version, hi: auth.version });
+        }
+        let key = session_key(self.ring, &auth.claims, &hello.target())?;
+        let mut session = Session::signed(auth.version, &key, Side::Server);
+        // The body is read again here, this time believed.
+        let Auth { claims, .. } = session.open(Kind::Auth, raw)?;
+        self.judge(&claims, addr)?;
+        session.seal(Kind::AuthOk, &AuthOk {}, out)?;
+        let Claims { uid, gid, user, host, .. } = claims;
+        let peer = match claims.who {
+            Who::User => Peer::User { uid, gid, user, host },
+            Who::Daemon(daemon) => Peer::Daemon { daemon, host },
+        };
+        Ok((session, peer))
+    }
+
+    fn judge(&self, claims: &Claims, addr: IpAddr) -> Result<(), AuthError> {
+        if self.only_uid.is_some_and(|uid| uid != claims.uid) {
+            return Err(AuthError::ForeignUid { uid: claims.uid });
+        }
+        match self.hosts.host_of_addr(addr) {
+            Some(name) if name == claims.host => Ok(()),
+            // Loopback without a host of its own can only be this host.
+            None if addr.is_loopback() && claims.host == self.host => Ok(()),
+            None => Err(AuthError::NotOurHost { addr }),
+            Some(_) => Err(AuthError::WrongHost { addr, host: claims.host.clone() }),
+        }
+    }
+}
+
+/// The words of a refusal, for the client to have a number to show.
+pub fn deny(error: &AuthError, out: &mut Vec<u8>) {
+    let head = Head::plain(Kind::Deny, PROTO_LOW);
+    let _ = write_frame(out, head, None, &Deny { code: error.code() });
+}
+
+/// A client's side: reads the Hello and holds it against the server that was called.
+pub fn read_hello(raw: &Raw<'_>, daemon: Daemon, host: &str) -> Result<(Hello, u16), AuthError> {
+    if raw.kind == Kind::Deny {
+        return Err(denied(raw));
+    }
+    raw.expect(Kind::Hello)?;
+    let hello: Hello = raw.parse()?;
+    if hello.daemon != daemon || hello.host != host {
+        return Err(AuthError::WrongServer { daemon: hello.daemon, host: hello.host });
+    }
+    let version = agree(hello.lo, hello.hi)?;
+    Ok((hello, version))
+}
+
+fn denied(raw: &Raw<'_>) -> AuthError {
+    match raw.parse::<Deny>() {
+        Ok(Deny { code }) => AuthError::Denied { code },
+        Err(e) => AuthError::Frame(e),
+    }
+}
+
+/// A client's side: signs as `claims` with the key that authd (or the ring) gave.
+pub fn write_auth(
+    version: u16,
+    claims: Claims,
+    key: &SessionKey,
+    out: &mut Vec<u8>,
+) -> Result<Session, AuthError> {
+    let mut session = Session::signed(version, key, Side::Client);
+    session.seal(Kind::Auth, &Auth { version, claims }, out)?;
+    Ok(session)
+}
+
+/// A client's side: believes the server, or not.
+pub fn read_ok(session: &mut Session, raw: &Raw<'_>) -> Result<(), AuthError> {
+    if raw.kind == Kind::Deny {
+        return Err(denied(raw));
+    }
+    session.open::<AuthOk>(Kind::AuthOk, raw)?;
+    Ok(())
+}
+
+/// A daemon's own credential for a server: who it is comes from the caller, not from the wire.
+pub fn sign_as_daemon(
+    ring: &KeyRing,
+    hello: &Hello,
+    me: Daemon,
+    my_host: &str,
+    uid: u32,
+) -> Result<(Claims, SessionKey), AuthError> {
+    let key = ring.choose(&hello.keys).ok_or(AuthError::NoCommonKey)?.to_string();
+    let claims = Claims {
+        key,
+        who: Who::Daemon(me),
+        uid,
+        gid: 0,
+        user: me.name().to_string(),
+        host: my_host.to_string(),
+    };
+    let session = session_key(ring, &claims, &hello.target())?;
+    Ok((claims, session))
+}
+
+/// authd's judgement: who asks is told by the kernel and by passwd, never by the question.
+pub fn grant(ring: &KeyRing, ask: &Ask, uid: u32, gid: u32, user: &str, host: &str) -> Grant {
+    let made = || {
+        let key = ring.choose(&ask.keys).ok_or(AuthError::NoCommonKey)?.to_string();
+        let (user, host) = (user.to_string(), host.to_string());
+        let claims = Claims { key, who: Who::User, uid, gid, user, host };
+        let session = session_key(ring, &claims, &ask.target)?;
+        Ok::<_, AuthError>(Grant::Yes { session: Hex32(*session.expose()), claims })
+    };
+    made().unwrap_or_else(|e| Grant::No { why: e.to_string() })
+}
+
+#[cfg(test)]
+#[path = "shake_tests.rs"]
+mod tests;

@@ -1,0 +1,266 @@
+//! The handshake: what passes, and everything that must not.
+
+use super::*;
+use crate::proto::Msg;
+use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
+
+struct Table;
+impl HostLookup for Table {
+    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
+        match addr.to_string().as_str() {
+            "127.0.0.2" => Some("hosta"),
+            "127.0.0.3" => Some("hostb"),
+            _ => None,
+        }
+    }
+    fn addr_of(&self, _: &str) -> Option<IpAddr> {
+        None
+    }
+}
+
+const K1: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const K2: &str = "aa0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+fn ring(text: &str) -> KeyRing {
+    KeyRing::parse(text.as_bytes()).unwrap()
+}
+fn one() -> KeyRing {
+    ring(&format!("k1 {K1}"))
+}
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+fn gate(ring: &KeyRing) -> Gate<'_> {
+    Gate { ring, hosts: &Table, host: "hostb", only_uid: None }
+}
+fn with_raw<T>(bytes: &[u8], f: impl FnOnce(&Raw<'_>) -> T) -> T {
+    f(&Raw::whole(bytes, MAX_FRAME_EARLY).unwrap())
+}
+
+/// A hello of mbatchd on hostb, as a client that wants exactly that reads it.
+fn greet(g: &Gate<'_>, nonce: u8) -> Hello {
+    let mut out = Vec::new();
+    g.hello(Daemon::Mbatchd, [nonce; 32], &mut out);
+    with_raw(&out, |r| read_hello(r, Daemon::Mbatchd, "hostb")).unwrap().0
+}
+
+fn granted(ring: &KeyRing, hello: &Hello) -> (Claims, SessionKey) {
+    let ask = Ask { target: hello.target(), keys: hello.keys.clone() };
+    match grant(ring, &ask, 1000, 100, "ann", "hosta") {
+        Grant::Yes { claims, session } => (claims, SessionKey::new(session.0)),
+        Grant::No { why } => panic!("{why}"),
+    }
+}
+
+fn auth_bytes(claims: Claims, key: &SessionKey) -> (Vec<u8>, Session) {
+    let mut out = Vec::new();
+    let s = write_auth(PROTO_HIGH, claims, key, &mut out).unwrap();
+    (out, s)
+}
+
+fn admit(g: &Gate<'_>, hello: &Hello, addr: &str, bytes: &[u8]) -> Result<Peer, AuthError> {
+    with_raw(bytes, |r| g.admit(hello, ip(addr), r, &mut Vec::new())).map(|(_, p)| p)
+}
+
+#[test]
+fn a_user_and_a_server_prove_themselves_to_each_other() {
+    let r = one();
+    let g = gate(&r);
+    let hello = greet(&g, 1);
+    let (claims, key) = granted(&r, &hello);
+    let (bytes, mut client) = auth_bytes(claims, &key);
+    let mut answer = Vec::new();
+    let (mut server, peer) =
+        with_raw(&bytes, |raw| g.admit(&hello, ip("127.0.0.2"), raw, &mut answer)).unwrap();
+    let (user, host) = ("ann".to_string(), "hosta".to_string());
+    assert_eq!(peer, Peer::User { uid: 1000, gid: 100, user, host });
+    with_raw(&answer, |raw| read_ok(&mut client, raw)).unwrap();
+    let mut out = Vec::new();
+    client.seal_msg(&Msg::Ping { n: 9 }, &mut out).unwrap();
+    let mut dec = Decoder::new(100);
+    dec.push(&out);
+    let raw = dec.take().unwrap().unwrap();
+    assert!(matches!(server.open_msg(&raw), Ok(Msg::Ping { n: 9 })));
+}
+
+#[test]
+fn a_daemon_signs_for_itself() {
+    let r = one();
+    let g = gate(&r);
+    let hello = greet(&g, 1);
+    let (claims, key) = sign_as_daemon(&r, &hello, Daemon::Sbatchd, "hosta", 5).unwrap();
+    let (bytes, _) = auth_bytes(claims, &key);
+    let want = Peer::Daemon { daemon: Daemon::Sbatchd, host: "hosta".into() };
+    assert_eq!(admit(&g, &hello, "127.0.0.2", &bytes), Ok(want));
+}
+
+#[test]
+fn every_forged_claim_is_refused() {
+    let r = one();
+    let g = gate(&r);
+    let hello = greet(&g, 1);
+    let (good, key) = granted(&r, &hello);
+    let bad = Err(AuthError::Frame(FrameError::BadMac));
+    let forge: [(&str, fn(&mut Claims)); 7] = [
+        ("uid", |c| c.uid = 0),
+        ("gid", |c| c.gid = 0),
+        ("user", |c| c.user = "root".into()),
+        ("host", |c| c.host = "hostb".into()),
+        ("kind", |c| c.who = Who::Daemon(Daemon::Mbatchd)),
+        ("shifted", |c| (c.user, c.host) = ("an".into(), "nhosta".into())),
+        ("other", |c| c.user = "Ann".into()),
+    ];
+    for (what, f) in forge {
+        let mut claims = good.clone();
+        f(&mut claims);
+        let (bytes, _) = auth_bytes(claims, &key);
+        assert_eq!(admit(&g, &hello, "127.0.0.2", &bytes), bad, "{what}");
+    }
+    for name in ["", "a\nb", "a b", &"x".repeat(257)] {
+        let mut claims = good.clone();
+        claims.user = name.into();
+        let (bytes, _) = auth_bytes(claims, &key);
+        assert_eq!(admit(&g, &hello, "127.0.0.2", &bytes), Err(AuthError::BadName));
+    }
+}
+
+#[test]
+fn a_credential_is_good_for_one_connection_of_one_server() {
+    let r = one();
+    let g = gate(&r);
+    let hello = greet(&g, 1);
+    let (claims, key) = granted(&r, &hello);
+    let (bytes, _) = auth_bytes(claims, &key);
+    let bad = Err(AuthError::Frame(FrameError::BadMac));
+    assert!(admit(&g, &hello, "127.0.0.2", &bytes).is_ok());
+    let again = greet(&g, 2);
+    assert_eq!(admit(&g, &again, "127.0.0.2", &bytes), bad, "replayed");
+    for change in [
+        |h: &mut Hello| h.daemon = Daemon::Sbatchd,
+        |h: &mut Hello| h.host = "hosta".into(),
+        |h: &mut Hello| h.hi += 1,
+        |h: &mut Hello| h.lo = 0,
+    ] {
+        let mut other = hello.clone();
+        change(&mut other);
+        assert_eq!(admit(&g, &other, "127.0.0.2", &bytes), bad);
+    }
+    for at in 0..bytes.len() {
+        let mut m = bytes.clone();
+        m[at] ^= 4;
+        let got = Raw::whole(&m, MAX_FRAME_EARLY)
+            .map_err(AuthError::from)
+            .and_then(|raw| g.admit(&hello, ip("127.0.0.2"), &raw, &mut Vec::new()));
+        assert!(got.is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn addresses_are_held_against_names() {
+    let r = one();
+    let g = gate(&r);
+    let hello = greet(&g, 1);
+    let (claims, key) = granted(&r, &hello);
+    let (bytes, _) = auth_bytes(claims, &key);
+    let wrong = admit(&g, &hello, "127.0.0.3", &bytes).unwrap_err();
+    assert_eq!(wrong, AuthError::WrongHost { addr: ip("127.0.0.3"), host: "hosta".into() });
+    assert_eq!(wrong.code(), 34);
+    for unknown in ["127.0.0.9", "10.1.1.1"] {
+        let e = admit(&g, &hello, unknown, &bytes).unwrap_err();
+        assert_eq!(e, AuthError::NotOurHost { addr: ip(unknown) });
+    }
+    assert!(g.known_addr(ip("10.1.1.1")).is_err() && g.known_addr(ip("127.0.0.2")).is_ok());
+    // An unnamed loopback address is this very host, and no other.
+    let (claims, key) = sign_as_daemon(&r, &hello, Daemon::Lim, "hostb", 5).unwrap();
+    let (bytes, _) = auth_bytes(claims, &key);
+    assert!(admit(&g, &hello, "127.0.0.1", &bytes).is_ok());
+}
+
+#[test]
+fn keys_rotate_and_foreign_keys_are_refused() {
+    let both = ring(&format!("k2 {K2}\nk1 {K1}"));
+    let old = one();
+    let hello = greet(&gate(&both), 1);
+    let (claims, key) = granted(&old, &hello);
+    assert_eq!(claims.key, "k1");
+    let (bytes, _) = auth_bytes(claims, &key);
+    assert!(admit(&gate(&both), &hello, "127.0.0.2", &bytes).is_ok());
+    let new = ring(&format!("k2 {K2}"));
+    assert_eq!(admit(&gate(&new), &hello, "127.0.0.2", &bytes), Err(AuthError::UnknownKey));
+    assert!(sign_as_daemon(&new, &greet(&gate(&old), 1), Daemon::Lim, "hosta", 1).is_err());
+    // The same id, another key.
+    let foreign = ring(&format!("k1 {K2}"));
+    let hello = greet(&gate(&foreign), 1);
+    let (claims, key) = granted(&old, &hello);
+    let (bytes, _) = auth_bytes(claims, &key);
+    let bad = Err(AuthError::Frame(FrameError::BadMac));
+    assert_eq!(admit(&gate(&foreign), &hello, "127.0.0.2", &bytes), bad);
+}
+
+#[test]
+fn a_personal_cluster_has_one_uid() {
+    let r = one();
+    let g = Gate { only_uid: Some(7), ..gate(&r) };
+    let hello = greet(&g, 1);
+    let (claims, key) = granted(&r, &hello);
+    let (bytes, _) = auth_bytes(claims, &key);
+    let got = admit(&g, &hello, "127.0.0.2", &bytes).unwrap_err();
+    assert_eq!((got.code(), got), (17, AuthError::ForeignUid { uid: 1000 }));
+}
+
+#[test]
+fn the_client_believes_only_the_server_it_called() {
+    let r = one();
+    let g = gate(&r);
+    let mut out = Vec::new();
+    let hello = g.hello(Daemon::Mbatchd, [1; 32], &mut out);
+    for (d, h) in [(Daemon::Sbatchd, "hostb"), (Daemon::Mbatchd, "hosta")] {
+        let got = with_raw(&out, |raw| read_hello(raw, d, h)).unwrap_err();
+        assert!(matches!(got, AuthError::WrongServer { .. }));
+    }
+    // A server without the key cannot answer.
+    let (claims, key) = granted(&r, &hello);
+    let (_, mut client) = auth_bytes(claims, &key);
+    let mut fake = Session::signed(PROTO_HIGH, &SessionKey::new([9; 32]), Side::Server);
+    let mut answer = Vec::new();
+    fake.seal(Kind::AuthOk, &AuthOk {}, &mut answer).unwrap();
+    let got = with_raw(&answer, |raw| read_ok(&mut client, raw));
+    assert_eq!(got, Err(AuthError::Frame(FrameError::BadMac)));
+    let mut no = Vec::new();
+    deny(&AuthError::UnknownKey, &mut no);
+    let got = with_raw(&no, |raw| read_ok(&mut client, raw));
+    assert_eq!(got, Err(AuthError::Denied { code: 17 }));
+}
+
+#[test]
+fn versions_meet_or_part_with_words() {
+    assert_eq!(agree(1, 9), Ok(PROTO_HIGH));
+    assert_eq!(agree(PROTO_LOW, PROTO_HIGH), Ok(PROTO_HIGH));
+    let e = agree(PROTO_HIGH + 1, PROTO_HIGH + 3).unwrap_err();
+    assert!(e.to_string().starts_with("peer speaks protocol versions"));
+    assert!(agree(0, 0).is_err());
+}
+
+#[test]
+fn session_keys_are_pinned() {
+    let claims = Claims {
+        key: "k1".into(),
+        who: Who::User,
+        uid: 1000,
+        gid: 100,
+        user: "ann".into(),
+        host: "hosta".into(),
+    };
+    let target = Target {
+        daemon: Daemon::Mbatchd,
+        host: "hostb".into(),
+        nonce: Hex32([1; 32]),
+        lo: 1,
+        hi: 1,
+    };
+    let key = session_key(&one(), &claims, &target).unwrap();
+    assert_eq!(crate::auth::ring::hex(key.expose()), PINNED);
+}
+
+/// HMAC-SHA256 computed apart from this code.
+const PINNED: &str = "4fb76b6c07da8453753bf9b26794c8f4439867564e6ed32c481229171906b1e4";

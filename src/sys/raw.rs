@@ -1,0 +1,217 @@
+//! The one file with unsafe code: what rustix leaves out.
+//!
+//! Every block says why it is sound. Nothing here keeps state.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// What `wait4` tells of a child.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reaped {
+    pub pid: i32,
+    /// Raw wait status.
+    pub status: i32,
+    pub utime_us: u64,
+    pub stime_us: u64,
+    /// Largest resident set, KB.
+    pub max_rss_kb: u64,
+    pub minflt: u64,
+    pub majflt: u64,
+    pub inblock: u64,
+    pub oublock: u64,
+    pub nvcsw: u64,
+    pub nivcsw: u64,
+}
+
+fn check(r: libc::c_int) -> io::Result<()> {
+    if r < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reaps one child with its resource usage. `pid` as for waitpid(2). `None`: with `hang` false,
+/// none has ended yet.
+pub fn wait4(pid: i32, hang: bool) -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    // SAFETY: rusage is plain numbers; all zeroes is a valid value.
+    let mut ru: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = if hang { 0 } else { libc::WNOHANG };
+    let got = loop {
+        // SAFETY: both pointers are to live locals of the right type for the call's duration.
+        let got = unsafe { libc::wait4(pid, &mut status, flags, &mut ru) };
+        if got >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break got;
+        }
+    };
+    check(got)?;
+    if got == 0 {
+        return Ok(None);
+    }
+    let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+    Ok(Some(Reaped {
+        pid: got,
+        status,
+        utime_us: us(ru.ru_utime),
+        stime_us: us(ru.ru_stime),
+        max_rss_kb: ru.ru_maxrss as u64,
+        minflt: ru.ru_minflt as u64,
+        majflt: ru.ru_majflt as u64,
+        inblock: ru.ru_inblock as u64,
+        oublock: ru.ru_oublock as u64,
+        nvcsw: ru.ru_nvcsw as u64,
+        nivcsw: ru.ru_nivcsw as u64,
+    }))
+}
+
+/// Sets the supplementary groups of the process.
+pub fn setgroups(groups: &[u32]) -> io::Result<()> {
+    // SAFETY: gid_t is u32 on Linux; pointer and length describe the live slice.
+    check(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })
+}
+
+/// Sets real, effective and saved gid.
+pub fn setresgid(gid: u32) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresgid(gid, gid, gid) })
+}
+
+/// Sets real, effective and saved uid.
+pub fn setresuid(uid: u32) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresuid(uid, uid, uid) })
+}
+
+/// Real, effective and saved uid.
+pub fn getresuid() -> io::Result<(u32, u32, u32)> {
+    let (mut r, mut e, mut s) = (0, 0, 0);
+    // SAFETY: three pointers to live locals.
+    check(unsafe { libc::getresuid(&mut r, &mut e, &mut s) })?;
+    Ok((r, e, s))
+}
+
+/// Real, effective and saved gid.
+pub fn getresgid() -> io::Result<(u32, u32, u32)> {
+    let (mut r, mut e, mut s) = (0, 0, 0);
+    // SAFETY: three pointers to live locals.
+    check(unsafe { libc::getresgid(&mut r, &mut e, &mut s) })?;
+    Ok((r, e, s))
+}
+
+/// The supplementary groups of the process.
+pub fn getgroups() -> io::Result<Vec<u32>> {
+    // SAFETY: a zero size asks for the count and writes nothing.
+    let n = unsafe { libc::getgroups(0, std::ptr::null_mut()) };
+    check(n)?;
+    let mut out = vec![0u32; n as usize];
+    // SAFETY: the buffer holds n gid_t.
+    let n = unsafe { libc::getgroups(n, out.as_mut_ptr()) };
+    check(n)?;
+    out.truncate(n as usize);
+    Ok(out)
+}
+
+/// Puts one signal to its default action or to be ignored.
+pub fn set_signal(signal: i32, ignore: bool) -> io::Result<()> {
+    let how = if ignore { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: neither disposition runs code of ours.
+    let got = unsafe { libc::signal(signal, how) };
+    if got == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn sigset(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the zeroed set; sigaddset gets the initialised set.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &s in signals {
+            libc::sigaddset(&mut set, s);
+        }
+        set
+    }
+}
+
+/// Unblocks every signal in this thread.
+pub fn unblock_signals() -> io::Result<()> {
+    let set = sigset(&[]);
+    // SAFETY: the set is initialised, the old mask is not asked for.
+    let e = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
+    if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
+}
+
+/// Signals read as data: blocks them in this thread (and those it starts) and opens a
+/// descriptor that tells of them.
+#[derive(Debug)]
+pub struct SignalFd(OwnedFd);
+
+impl SignalFd {
+    pub fn new(signals: &[i32]) -> io::Result<Self> {
+        let set = sigset(signals);
+        // SAFETY: the set is initialised, the old mask is not asked for.
+        let e = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+        if e != 0 {
+            return Err(io::Error::from_raw_os_error(e));
+        }
+        // SAFETY: -1 makes a new descriptor; the set is initialised.
+        let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        check(fd)?;
+        // SAFETY: signalfd has just returned this descriptor to us alone.
+        Ok(SignalFd(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next signal, if one is due.
+    pub fn take(&self) -> io::Result<Option<i32>> {
+        let mut info = [0u8; std::mem::size_of::<libc::signalfd_siginfo>()];
+        match rustix::io::read(&self.0, &mut info) {
+            Ok(n) if n == info.len() => {
+                // ssi_signo is the first field, a u32.
+                Ok(Some(i32::from_ne_bytes([info[0], info[1], info[2], info[3]])))
+            }
+            Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    pub fn fd(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_reaped_with_its_usage() {
+        let child = std::process::Command::new("/bin/sh")
+            .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 7"])
+            .spawn()
+            .unwrap();
+        let got = wait4(child.id() as i32, true).unwrap().unwrap();
+        assert_eq!((got.pid, got.status), (child.id() as i32, 7 << 8));
+        assert!(got.utime_us + got.stime_us > 0 && got.max_rss_kb > 100);
+        assert!(wait4(child.id() as i32, false).is_err());
+    }
+
+    #[test]
+    fn ids_are_read_back() {
+        let (r, e, s) = getresuid().unwrap();
+        assert_eq!((r, e), (s, s));
+        assert_eq!(e, crate::sys::euid());
+        assert_eq!(getresgid().unwrap().1, rustix::process::getegid().as_raw());
+        assert!(getgroups().is_ok());
+        assert!(e == 0 || setresuid(0).is_err());
+    }
+
+    #[test]
+    fn signals_are_read_as_data() {
+        std::thread::spawn(|| {
+            let s = SignalFd::new(&[libc::SIGUSR2]).unwrap();
+            assert_eq!(s.take().unwrap(), None);
+            // SAFETY: raises a signal that this thread blocks.
+            unsafe { libc::raise(libc::SIGUSR2) };
+            assert_eq!(s.take().unwrap(), Some(libc::SIGUSR2));
+            assert_eq!(s.take().unwrap(), None);
+        })
+        .join()
+        .unwrap();
+    }
+}

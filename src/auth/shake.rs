@@ -138,23 +138,40 @@ pub enum Grant {
 pub enum AuthError {
     Frame(FrameError),
     /// Neither side's range of versions meets the other's.
-    NoVersion { lo: u16, hi: u16 },
+    NoVersion {
+        lo: u16,
+        hi: u16,
+    },
     NoCommonKey,
     UnknownKey,
     /// A name that cannot be one.
     BadName,
     /// Another daemon or host answered than the one that was called.
-    WrongServer { daemon: Daemon, host: String },
+    WrongServer {
+        daemon: Daemon,
+        host: String,
+    },
     /// The peer's address is not one of a host of the cluster.
-    NotOurHost { addr: IpAddr },
+    NotOurHost {
+        addr: IpAddr,
+    },
     /// The peer's address belongs to another host than the one named.
-    WrongHost { addr: IpAddr, host: String },
+    WrongHost {
+        addr: IpAddr,
+        host: String,
+    },
     /// A personal cluster: not its owner.
-    ForeignUid { uid: u32 },
+    ForeignUid {
+        uid: u32,
+    },
     /// The other side refused, with this lsberrno.
-    Denied { code: i32 },
+    Denied {
+        code: i32,
+    },
     /// authd refused, in its words.
-    NoGrant { why: String },
+    NoGrant {
+        why: String,
+    },
 }
 
 impl AuthError {

@@ -179,22 +179,13 @@ fn bodies_that_are_no_message() {
     for open in ["[", "{\"Ping\":"] {
         let deep = format!("{}{}", "{\"Client\":{\"ParamRows\":{\"values\":", open.repeat(100_000));
         let got = signed_body(&deep);
-        assert!(
-            matches!(got, Err(FrameError::TooDeep | FrameError::NotJson(_))),
-            "{got:?}"
-        );
+        assert!(matches!(got, Err(FrameError::TooDeep | FrameError::NotJson(_))), "{got:?}");
     }
     #[derive(serde::Deserialize, Debug)]
     struct Nest(#[allow(dead_code)] Vec<Nest>);
     let deep = "[".repeat(10_000);
-    let raw = Raw {
-        version: 1,
-        kind: Kind::Msg,
-        seq: 0,
-        covered: &[],
-        mac: &[],
-        body: deep.as_bytes(),
-    };
+    let raw =
+        Raw { version: 1, kind: Kind::Msg, seq: 0, covered: &[], mac: &[], body: deep.as_bytes() };
     assert_eq!(raw.parse::<Nest>().map(|_| ()), Err(FrameError::TooDeep));
 }
 

@@ -279,8 +279,7 @@ mod tests {
 
     #[test]
     fn a_child_that_hangs_is_given_up() {
-        let mut child =
-            Command::new("sleep").arg("30").stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("sleep").arg("30").stdout(Stdio::piped()).spawn().unwrap();
         let until = Instant::now() + Duration::from_millis(50);
         let got = read_bounded(&mut child, until).unwrap_err();
         assert_eq!(got.kind(), std::io::ErrorKind::TimedOut);

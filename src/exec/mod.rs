@@ -1,1 +1,3 @@
 //! Launcher, starter and sbatchd.
+
+pub mod launcher;

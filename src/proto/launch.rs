@@ -7,7 +7,8 @@
 //!
 //! What the launcher (and, for `Sample`, sbatchd) wants of the operating system is an
 //! [`OsEffect`]; what comes back is an [`OsInput`]. Both are complete: a simulated host needs
-//! nothing else. Each effect says what answers it; an unanswered effect never blocks the machine.
+//! nothing else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before
+//! any other input. Start ticks are never 0.
 
 use super::machine::Daemon;
 use crate::model::job::{End, Limits, Usage};

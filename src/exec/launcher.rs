@@ -1,0 +1,667 @@
+//! The launcher as a pure machine (design §1): the parent of every task of this host, and the
+//! supervisor of its daemons.
+//!
+//! Invariants: a task's process does nothing before its journal line is written, so a task that
+//! no journal knows never ran; a start of a known task changes nothing; an end waits until
+//! `Forget`; an end that nobody saw is `Unknown`, never guessed; uid 0 is refused but in a
+//! personal cluster of root, and there every other uid.
+
+use crate::model::job::{End, Usage};
+use crate::model::{JobKey, Now, time::US};
+use crate::proto::launch::{
+    Ended, Journal, LaunchMsg, NOTE_MAX, OsEffect, OsInput, Plan, Setup, Step, TASKS_MAX, TaskId,
+    TaskInfo,
+};
+use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// First pause before a daemon that ended is started again, microseconds.
+pub const RESTART_FIRST: u64 = US / 10;
+/// Longest pause; it doubles up to here while the daemon does not stay up, microseconds.
+pub const RESTART_MOST: u64 = 10 * US;
+/// A daemon that stayed up this long starts again after the first pause, microseconds.
+pub const STEADY: u64 = US;
+/// A daemon told to stop that is still there after this is killed, microseconds.
+pub const STOP_GRACE: u64 = 5 * US;
+/// How long `Down` with jobs waits for their ends to be reported and forgotten, microseconds.
+pub const DOWN_GRACE: u64 = 5 * US;
+/// How often processes that are not our children are looked for, microseconds.
+pub const CHECK_EVERY: u64 = US / 2;
+/// The journal is rewritten when it has this many lines more than four times its tasks.
+pub const JOURNAL_SLACK: usize = 1_000;
+/// Notes in one `Tasks` message, bytes (one task more may go over it).
+pub const LIST_BYTES: usize = 1 << 20;
+/// Version of [`Saved`].
+pub const SAVED_VERSION: u32 = 1;
+
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+
+/// What the launcher is told at its start.
+#[derive(Clone, Debug, Default)]
+pub struct Conf {
+    /// Its own uid.
+    pub uid: u32,
+    /// Every task is our own uid.
+    pub personal: bool,
+    pub boot_id: String,
+    /// Daemons to keep running.
+    pub daemons: Vec<Daemon>,
+    /// Who may connect besides root and ourselves.
+    pub peers: Vec<u32>,
+}
+
+/// A task; `info.pid` 0 until its process exists.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Task {
+    info: TaskInfo,
+    ticks: u64,
+    /// Our child: its end will be told. Otherwise it is looked for.
+    child: bool,
+    /// To be forgotten at its end.
+    forget: bool,
+}
+
+impl Task {
+    fn alive(&self) -> bool {
+        self.info.pid != 0 && self.info.ended.is_none()
+    }
+}
+
+/// A supervised daemon.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Sup {
+    daemon: Daemon,
+    want: bool,
+    pid: u32,
+    ticks: u64,
+    child: bool,
+    /// Monotonic microseconds of its last start, of its next one, and of its kill.
+    since: u64,
+    at: Option<u64>,
+    kill_at: Option<u64>,
+    /// The pause before its next start.
+    pause: u64,
+}
+
+impl Sup {
+    fn new(daemon: Daemon, want: bool) -> Self {
+        let pause = RESTART_FIRST;
+        let at = want.then_some(0);
+        Sup { daemon, want, pid: 0, ticks: 0, child: false, since: 0, at, kill_at: None, pause }
+    }
+}
+
+/// All a launcher that replaces itself by exec hands on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Saved {
+    pub version: u32,
+    tasks: Vec<Task>,
+    sups: Vec<Sup>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Down {
+    /// Tasks are killed; daemons go at this monotonic instant at the latest.
+    Jobs(u64),
+    Daemons,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Launcher {
+    conf: Conf,
+    tasks: BTreeMap<TaskId, Task>,
+    sups: Vec<Sup>,
+    /// Children by pid.
+    children: BTreeMap<u32, TaskId>,
+    /// Connections that may ask; those that said `Hello` are told of changes.
+    conns: BTreeMap<ConnId, bool>,
+    check_at: Option<u64>,
+    lines: usize,
+    down: Option<Down>,
+}
+
+impl Launcher {
+    /// A launcher that finds this journal (empty: none). Processes in it are not our children.
+    pub fn new(conf: Conf, journal: Vec<Journal>) -> Self {
+        let sups = conf.daemons.iter().map(|&d| Sup::new(d, true)).collect();
+        let mut me = Launcher {
+            conf,
+            tasks: BTreeMap::new(),
+            sups,
+            children: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            check_at: None,
+            lines: 0,
+            down: None,
+        };
+        let mut boot = String::new();
+        for line in journal {
+            me.replay(&mut boot, line);
+        }
+        me
+    }
+
+    /// The same launcher after it replaced itself; `None` where the state is of a version that
+    /// cannot be read.
+    pub fn resume(conf: Conf, saved: Saved) -> Option<Self> {
+        if saved.version != SAVED_VERSION {
+            return None;
+        }
+        let mut me = Launcher::new(conf, Vec::new());
+        for sup in saved.sups {
+            let daemon = sup.daemon;
+            *me.sup(daemon) = sup;
+        }
+        for task in saved.tasks {
+            if task.child && task.alive() {
+                me.children.insert(task.info.pid, task.info.id);
+            }
+            me.tasks.insert(task.info.id, task);
+        }
+        Some(me)
+    }
+
+    /// What [`Launcher::resume`] takes.
+    pub fn save(&self) -> Saved {
+        let tasks = self.tasks.values().cloned().collect();
+        Saved { version: SAVED_VERSION, tasks, sups: self.sups.clone() }
+    }
+
+    fn replay(&mut self, boot: &mut String, line: Journal) {
+        match line {
+            Journal::Boot { boot_id } => *boot = boot_id,
+            Journal::Task { id, uid, pid, ticks, started, note } => {
+                let info = TaskInfo { id, uid, pid, started, setup: None, ended: None, note };
+                // a mark until `begin` has the time: the process cannot have survived
+                let ticks = if *boot == self.conf.boot_id { ticks } else { 0 };
+                self.tasks.insert(id, Task { info, ticks, child: false, forget: false });
+            }
+            Journal::Setup { id, setup } => {
+                if let Some(t) = self.tasks.get_mut(&id) {
+                    t.info.setup = Some(setup);
+                }
+            }
+            Journal::Note { key, note } => {
+                if let Some(t) = self.tasks.get_mut(&TaskId { key, step: Step::Job }) {
+                    t.info.note = note;
+                }
+            }
+            Journal::End { id, ended } => {
+                if let Some(t) = self.tasks.get_mut(&id) {
+                    t.info.ended = Some(ended);
+                }
+            }
+            Journal::Forget { key } => self.tasks.retain(|id, _| id.key != key),
+            Journal::Daemon { daemon, pid, ticks } => {
+                if *boot == self.conf.boot_id {
+                    let sup = self.sup(daemon);
+                    (sup.pid, sup.ticks, sup.at) = (pid, ticks, None);
+                }
+            }
+            Journal::Want { daemon, on } => {
+                let sup = self.sup(daemon);
+                sup.want = on;
+                sup.at = (on && sup.pid == 0).then_some(0);
+            }
+        }
+    }
+
+    /// The entry of a daemon, made where it is missing.
+    fn sup(&mut self, daemon: Daemon) -> &mut Sup {
+        let at = match self.sups.iter().position(|s| s.daemon == daemon) {
+            Some(at) => at,
+            None => {
+                self.sups.push(Sup::new(daemon, false));
+                self.sups.len() - 1
+            }
+        };
+        &mut self.sups[at]
+    }
+
+    fn begin(&mut self, now: Now, out: &mut Vec<Effect>) {
+        for t in self.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
+            t.info.ended = Some(unknown(now, true));
+        }
+        self.rewrite(out);
+        self.check(now, out);
+    }
+
+    // ---- requests ----
+
+    fn message(&mut self, now: Now, conn: ConnId, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        match msg {
+            LaunchMsg::Hello => self.hello(conn, out),
+            LaunchMsg::Start { id, plan, note } => self.start(now, conn, id, plan, note, out),
+            LaunchMsg::Signal { id, signal } => self.signal(id, signal, out),
+            LaunchMsg::Note { key, note } => self.note(key, note, out),
+            LaunchMsg::Forget { key } => {
+                self.forget(key, out);
+                self.downward(now, out);
+            }
+            LaunchMsg::Run { daemon, on } => self.run(now, daemon, on, out),
+            LaunchMsg::Daemons => {
+                let up = self.sups.iter().filter(|s| s.pid != 0);
+                let pids = up.map(|s| (s.daemon, s.pid)).collect();
+                send(out, conn, LaunchMsg::DaemonList { pids });
+            }
+            LaunchMsg::Down { jobs } => self.go_down(now, jobs, out),
+            LaunchMsg::Tasks { .. }
+            | LaunchMsg::Task(_)
+            | LaunchMsg::Refused { .. }
+            | LaunchMsg::DaemonList { .. } => {
+                say(out, log::Level::Warn, format!("connection {conn}: not a request"));
+                out.push(Effect::Close { conn });
+            }
+        }
+    }
+
+    fn hello(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
+        self.conns.insert(conn, true);
+        let (mut part, mut size) = (Vec::new(), 0);
+        for t in self.tasks.values().filter(|t| !t.forget) {
+            if size > LIST_BYTES {
+                let tasks = std::mem::take(&mut part);
+                let boot_id = self.conf.boot_id.clone();
+                send(out, conn, LaunchMsg::Tasks { boot_id, tasks, more: true });
+                size = 0;
+            }
+            size += t.info.note.len() + 1024;
+            part.push(t.info.clone());
+        }
+        let boot_id = self.conf.boot_id.clone();
+        send(out, conn, LaunchMsg::Tasks { boot_id, tasks: part, more: false });
+    }
+
+    fn start(
+        &mut self,
+        now: Now,
+        conn: ConnId,
+        id: TaskId,
+        plan: Box<Plan>,
+        note: String,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(t) = self.tasks.get(&id) {
+            if t.info.setup.is_some() || t.info.ended.is_some() {
+                send(out, conn, told(&t.info));
+            }
+            return;
+        }
+        if let Some(why) = self.refusal(id, &plan, &note) {
+            say(out, log::Level::Warn, format!("start of {id} refused: {why}"));
+            return send(out, conn, LaunchMsg::Refused { id, why });
+        }
+        let (uid, started) = (plan.uid, now.secs());
+        let info = TaskInfo { id, uid, pid: 0, started, setup: None, ended: None, note };
+        self.tasks.insert(id, Task { info, ticks: 0, child: true, forget: false });
+        out.push(Effect::Os(OsEffect::Spawn { id, plan }));
+    }
+
+    /// Why a task may not be started; `None`: it may.
+    fn refusal(&self, id: TaskId, plan: &Plan, note: &str) -> Option<String> {
+        let own = self.conf.uid;
+        if self.conf.personal || own != 0 {
+            if plan.uid != own {
+                return Some(format!("uid {} in a cluster of uid {own} alone", plan.uid));
+            }
+        } else if plan.uid == 0 || plan.gid == 0 {
+            return Some("nothing is started as root".into());
+        }
+        if note.len() > NOTE_MAX {
+            return Some(format!("note of {} bytes, {NOTE_MAX} allowed", note.len()));
+        }
+        if self.tasks.len() >= TASKS_MAX {
+            return Some(format!("{TASKS_MAX} tasks are known here already"));
+        }
+        if self.down.is_some() && id.step == Step::Job {
+            return Some("this host's launcher is going down".into());
+        }
+        None
+    }
+
+    /// Signals a task, or what it left behind when it ended.
+    fn signal(&mut self, id: TaskId, signal: i32, out: &mut Vec<Effect>) {
+        if let Some(t) = self.tasks.get(&id)
+            && t.info.pid != 0
+            && (1..=64).contains(&signal)
+        {
+            out.push(kill(t.info.pid, t.ticks, signal, true));
+        }
+    }
+
+    fn note(&mut self, key: JobKey, note: String, out: &mut Vec<Effect>) {
+        let id = TaskId { key, step: Step::Job };
+        if let Some(t) = self.tasks.get_mut(&id)
+            && note.len() <= NOTE_MAX
+        {
+            t.info.note.clone_from(&note);
+            self.journal(Journal::Note { key, note }, out);
+        }
+    }
+
+    fn forget(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+        let mut known = false;
+        for step in [Step::Job, Step::Finish] {
+            let id = TaskId { key, step };
+            match self.tasks.get_mut(&id) {
+                Some(t) if t.info.ended.is_none() => t.forget = true,
+                Some(_) => {
+                    self.tasks.remove(&id);
+                    known = true;
+                }
+                None => {}
+            }
+        }
+        if known {
+            self.journal(Journal::Forget { key }, out);
+        }
+    }
+
+    // ---- daemons ----
+
+    fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
+        if daemon != Daemon::Mbatchd || self.sup(daemon).want == on {
+            return;
+        }
+        let sup = self.sup(daemon);
+        sup.want = on;
+        self.journal(Journal::Want { daemon, on }, out);
+        if on {
+            let sup = self.sup(daemon);
+            sup.kill_at = None;
+            sup.at = (sup.pid == 0).then_some(now.mono_us);
+            self.tick(now, out);
+        } else {
+            self.stop(now, daemon, out);
+        }
+    }
+
+    fn stop(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
+        let sup = self.sup(daemon);
+        sup.at = None;
+        if sup.pid != 0 && sup.kill_at.is_none() {
+            sup.kill_at = Some(now.mono_us + STOP_GRACE);
+            out.push(kill(sup.pid, sup.ticks, SIGTERM, false));
+        }
+    }
+
+    fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
+        let sup = self.sup(daemon);
+        (sup.pid, sup.ticks, sup.child) = (id.0, id.1, true);
+        (sup.since, sup.at, sup.kill_at) = (now.mono_us, None, None);
+        let want = sup.want;
+        self.journal(Journal::Daemon { daemon, pid: id.0, ticks: id.1 }, out);
+        if !want || self.down.is_some() {
+            self.stop(now, daemon, out);
+        }
+    }
+
+    /// A daemon is not there (any more): start it again after its pause.
+    fn daemon_gone(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
+        let down = self.down.is_some();
+        let sup = self.sup(daemon);
+        if sup.pid != 0 && now.mono_us.saturating_sub(sup.since) >= STEADY {
+            sup.pause = RESTART_FIRST;
+        }
+        (sup.pid, sup.kill_at) = (0, None);
+        sup.at = (sup.want && !down).then_some(now.mono_us + sup.pause);
+        sup.pause = (sup.pause * 2).min(RESTART_MOST);
+        self.downward(now, out);
+    }
+
+    // ---- what the system tells ----
+
+    fn os(&mut self, now: Now, input: OsInput, out: &mut Vec<Effect>) {
+        match input {
+            OsInput::Spawned { id, pid, ticks } => self.spawned(id, pid, ticks, out),
+            OsInput::SpawnFailed { id, why } => {
+                self.tasks.remove(&id);
+                say(out, log::Level::Error, format!("{id} could not be started: {why}"));
+                self.tell(LaunchMsg::Refused { id, why }, out);
+            }
+            OsInput::Setup { id, setup } => self.setup(id, setup, out),
+            OsInput::DaemonUp { daemon, pid, ticks } => {
+                self.daemon_up(now, daemon, (pid, ticks), out);
+            }
+            OsInput::DaemonFailed { daemon, why } => {
+                say(out, log::Level::Error, format!("{} does not start: {why}", daemon.name()));
+                self.daemon_gone(now, daemon, out);
+            }
+            OsInput::Exited { pid, status, usage } => self.exited(now, pid, status, usage, out),
+            OsInput::Gone { pid, ticks } => self.gone(now, pid, ticks, out),
+            OsInput::Down { jobs } => self.go_down(now, jobs, out),
+            OsInput::Sampled(_) => {}
+        }
+    }
+
+    fn spawned(&mut self, id: TaskId, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.get_mut(&id) else { return };
+        (t.info.pid, t.ticks) = (pid, ticks);
+        self.children.insert(pid, id);
+        let (uid, started, note) = (t.info.uid, t.info.started, t.info.note.clone());
+        self.journal(Journal::Task { id, uid, pid, ticks, started, note }, out);
+        out.push(Effect::Os(OsEffect::Go { id }));
+    }
+
+    fn setup(&mut self, id: TaskId, setup: Setup, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.get_mut(&id) else { return };
+        t.info.setup = Some(setup.clone());
+        let told = told(&t.info);
+        self.journal(Journal::Setup { id, setup }, out);
+        self.tell(told, out);
+    }
+
+    fn exited(&mut self, now: Now, pid: u32, status: i32, usage: Usage, out: &mut Vec<Effect>) {
+        if let Some(id) = self.children.remove(&pid) {
+            let (time, end) = (now.secs(), End::Status(status));
+            self.end(now, id, Ended { time, end, usage, restarted: false }, out);
+        } else if let Some(sup) = self.sups.iter().find(|s| s.pid == pid && s.child) {
+            let daemon = sup.daemon;
+            if sup.kill_at.is_none() {
+                let text = format!("{} ended with wait status {status:#x}", daemon.name());
+                say(out, log::Level::Warn, text);
+            }
+            self.daemon_gone(now, daemon, out);
+        }
+    }
+
+    fn gone(&mut self, now: Now, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
+        let is = |t: &&Task| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
+        if let Some(id) = self.tasks.values().find(is).map(|t| t.info.id) {
+            self.end(now, id, unknown(now, false), out);
+        }
+        let is = |s: &&Sup| !s.child && (s.pid, s.ticks) == (pid, ticks);
+        if let Some(daemon) = self.sups.iter().find(is).map(|s| s.daemon) {
+            self.daemon_gone(now, daemon, out);
+        }
+    }
+
+    fn end(&mut self, now: Now, id: TaskId, ended: Ended, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.get_mut(&id) else { return };
+        t.info.ended = Some(ended);
+        if t.forget {
+            self.tasks.remove(&id);
+            self.journal(Journal::Forget { key: id.key }, out);
+        } else {
+            let told = told(&t.info);
+            self.journal(Journal::End { id, ended }, out);
+            self.tell(told, out);
+        }
+        self.downward(now, out);
+    }
+
+    // ---- going down ----
+
+    fn go_down(&mut self, now: Now, jobs: bool, out: &mut Vec<Effect>) {
+        if jobs && !matches!(self.down, Some(Down::Jobs(_))) {
+            self.down = Some(Down::Jobs(now.mono_us + DOWN_GRACE));
+            for t in self.tasks.values().filter(|t| t.alive()) {
+                out.push(kill(t.info.pid, t.ticks, SIGKILL, true));
+            }
+        } else if self.down.is_none() {
+            self.down = Some(Down::Daemons);
+        }
+        self.downward(now, out);
+    }
+
+    /// The next step down, once what it waits for has come.
+    fn downward(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let ready = match self.down {
+            None => return,
+            Some(Down::Jobs(by)) => self.tasks.is_empty() || now.mono_us >= by,
+            Some(Down::Daemons) => true,
+        };
+        if !ready {
+            return;
+        }
+        self.down = Some(Down::Daemons);
+        for i in 0..self.sups.len() {
+            self.stop(now, self.sups[i].daemon, out);
+        }
+        if self.sups.iter().all(|s| s.pid == 0) {
+            out.push(Effect::Exit { code: 0 });
+        }
+    }
+
+    // ---- time, journal, connections ----
+
+    fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
+        for sup in &mut self.sups {
+            if sup.at.is_some_and(|at| at <= now.mono_us) {
+                // answered by DaemonUp or DaemonFailed, which set the next instant
+                (sup.at, sup.since) = (None, now.mono_us);
+                out.push(Effect::Os(OsEffect::SpawnDaemon { daemon: sup.daemon }));
+            }
+            if sup.kill_at.is_some_and(|at| at <= now.mono_us) {
+                sup.kill_at = Some(now.mono_us + STOP_GRACE);
+                out.push(kill(sup.pid, sup.ticks, SIGKILL, false));
+            }
+        }
+        if self.check_at.is_some_and(|at| at <= now.mono_us) {
+            self.check(now, out);
+        }
+        self.downward(now, out);
+    }
+
+    /// Looks for the processes that are not our children.
+    fn check(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let tasks = self.tasks.values().filter(|t| !t.child && t.alive());
+        let daemons = self.sups.iter().filter(|s| !s.child && s.pid != 0);
+        let mut procs: Vec<_> = tasks.map(|t| (t.info.pid, t.ticks)).collect();
+        procs.extend(daemons.map(|s| (s.pid, s.ticks)));
+        self.check_at = (!procs.is_empty()).then_some(now.mono_us + CHECK_EVERY);
+        if !procs.is_empty() {
+            out.push(Effect::Os(OsEffect::Check { procs }));
+        }
+    }
+
+    fn journal(&mut self, line: Journal, out: &mut Vec<Effect>) {
+        self.lines += 1;
+        if self.lines > JOURNAL_SLACK + 4 * self.tasks.len() {
+            self.rewrite(out);
+        } else {
+            out.push(Effect::Os(OsEffect::Journal(Box::new(line))));
+        }
+    }
+
+    /// Writes the journal anew from what is known.
+    fn rewrite(&mut self, out: &mut Vec<Effect>) {
+        let mut lines = vec![Journal::Boot { boot_id: self.conf.boot_id.clone() }];
+        for s in &self.sups {
+            lines.push(Journal::Want { daemon: s.daemon, on: s.want });
+            if s.pid != 0 {
+                lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
+            }
+        }
+        for Task { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
+            let TaskInfo { id, uid, pid, started, setup, ended, note } = info.clone();
+            lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note });
+            lines.extend(setup.map(|setup| Journal::Setup { id, setup }));
+            lines.extend(ended.map(|ended| Journal::End { id, ended }));
+        }
+        self.lines = lines.len();
+        out.push(Effect::Os(OsEffect::Rewrite(lines)));
+    }
+
+    fn opened(&mut self, conn: ConnId, peer: &Peer, out: &mut Vec<Effect>) {
+        match peer {
+            Peer::Local { uid, .. }
+                if *uid == 0 || *uid == self.conf.uid || self.conf.peers.contains(uid) =>
+            {
+                self.conns.insert(conn, false);
+            }
+            _ => {
+                say(out, log::Level::Warn, format!("{peer:?} may not ask the launcher"));
+                out.push(Effect::Close { conn });
+            }
+        }
+    }
+
+    fn tell(&self, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        for (&conn, _) in self.conns.iter().filter(|c| *c.1) {
+            send(out, conn, msg.clone());
+        }
+    }
+}
+
+impl Machine for Launcher {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        match input {
+            Input::Start => {
+                self.begin(now, out);
+                self.tick(now, out);
+            }
+            Input::Tick => self.tick(now, out),
+            Input::Opened { conn, peer } => self.opened(conn, &peer, out),
+            Input::Closed { conn } => {
+                self.conns.remove(&conn);
+            }
+            Input::Msg { conn, msg } if self.conns.contains_key(&conn) => match msg {
+                Msg::Launch(msg) => self.message(now, conn, msg, out),
+                Msg::Ping { n } => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
+                _ => out.push(Effect::Close { conn }),
+            },
+            Input::Os(input) => self.os(now, input, out),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        let sups = self.sups.iter().flat_map(|s| [s.at, s.kill_at]);
+        let down = match self.down {
+            Some(Down::Jobs(by)) => Some(by),
+            _ => None,
+        };
+        sups.chain([self.check_at, down]).flatten().min()
+    }
+}
+
+fn unknown(now: Now, restarted: bool) -> Ended {
+    Ended { time: now.secs(), end: End::Unknown, usage: Usage::default(), restarted }
+}
+
+/// A task as told to others: without its note.
+fn told(info: &TaskInfo) -> LaunchMsg {
+    let TaskInfo { id, uid, pid, started, ref setup, ended, .. } = *info;
+    let (setup, note) = (setup.clone(), String::new());
+    LaunchMsg::Task(Box::new(TaskInfo { id, uid, pid, started, setup, ended, note }))
+}
+
+fn kill(pid: u32, ticks: u64, signal: i32, whole: bool) -> Effect {
+    Effect::Os(OsEffect::Signal { pid, ticks, signal, whole })
+}
+
+fn send(out: &mut Vec<Effect>, conn: ConnId, msg: LaunchMsg) {
+    out.push(Effect::Send { conn, msg: Msg::Launch(msg) });
+}
+
+fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
+    out.push(Effect::Say { level, text });
+}
+
+#[cfg(test)]
+#[path = "launcher_tests.rs"]
+mod tests;

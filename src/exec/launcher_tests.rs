@@ -1,0 +1,313 @@
+//! The launcher machine, driven by hand.
+
+use super::*;
+use crate::proto::launch::{JobPlan, Ready, What};
+
+const SBD: ConnId = 1 << 62;
+
+fn at(secs: u64) -> Now {
+    Now { mono_us: secs * US, wall_us: (1_000_000 + secs as i64) * US as i64 }
+}
+
+fn conf(uid: u32, personal: bool) -> Conf {
+    let daemons = vec![Daemon::Lim, Daemon::Sbatchd];
+    Conf { uid, personal, boot_id: "b1".into(), daemons, peers: vec![] }
+}
+
+fn job(n: u32) -> TaskId {
+    TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job }
+}
+
+fn plan(uid: u32) -> Box<Plan> {
+    let what = What::Job(Box::new(JobPlan::default()));
+    Box::new(Plan { uid, gid: 5, user: "u".into(), what })
+}
+
+fn ready() -> Setup {
+    Setup::Ready(Box::new(Ready { cwd: "/w".into(), ..Ready::default() }))
+}
+
+/// A machine with its journal, as the runner would keep it.
+struct Rig {
+    m: Launcher,
+    journal: Vec<Journal>,
+    out: Vec<Effect>,
+}
+
+impl Rig {
+    fn new(conf: Conf, journal: Vec<Journal>) -> Rig {
+        Rig { m: Launcher::new(conf, journal), journal: vec![], out: vec![] }
+    }
+
+    fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
+        self.m.step(now, input, &mut self.out);
+        let out = std::mem::take(&mut self.out);
+        for e in &out {
+            match e {
+                Effect::Os(OsEffect::Journal(line)) => self.journal.push((**line).clone()),
+                Effect::Os(OsEffect::Rewrite(lines)) => self.journal.clone_from(lines),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn os(&mut self, now: Now, input: OsInput) -> Vec<Effect> {
+        self.step(now, Input::Os(input))
+    }
+
+    fn ask(&mut self, now: Now, msg: LaunchMsg) -> Vec<Effect> {
+        self.step(now, Input::Msg { conn: SBD, msg: Msg::Launch(msg) })
+    }
+
+    fn connect(&mut self) {
+        let peer = Peer::Local { uid: 1000, pid: 77 };
+        self.step(at(0), Input::Opened { conn: SBD, peer });
+        self.ask(at(0), LaunchMsg::Hello);
+    }
+
+    fn launch(&mut self, n: u32, pid: u32) {
+        let note = format!("note {n}");
+        let out = self.ask(at(1), LaunchMsg::Start { id: job(n), plan: plan(1000), note });
+        assert!(matches!(out[..], [Effect::Os(OsEffect::Spawn { .. })]), "{out:?}");
+        let out = self.os(at(1), OsInput::Spawned { id: job(n), pid, ticks: 9 });
+        let journal = matches!(out[0], Effect::Os(OsEffect::Journal(_)));
+        assert!(journal && matches!(out[1], Effect::Os(OsEffect::Go { .. })), "{out:?}");
+        self.os(at(1), OsInput::Setup { id: job(n), setup: ready() });
+    }
+}
+
+fn told_end(out: &[Effect]) -> Vec<(TaskId, Ended)> {
+    let mut ends = Vec::new();
+    for e in out {
+        if let Effect::Send { msg: Msg::Launch(LaunchMsg::Task(t)), .. } = e {
+            ends.extend(t.ended.map(|e| (t.id, e)));
+        }
+    }
+    ends
+}
+
+fn listed(out: &[Effect]) -> Vec<TaskInfo> {
+    let mut all = Vec::new();
+    for e in out {
+        if let Effect::Send { msg: Msg::Launch(LaunchMsg::Tasks { tasks, .. }), .. } = e {
+            all.extend(tasks.iter().cloned());
+        }
+    }
+    all
+}
+
+#[test]
+fn a_start_is_idempotent_and_its_end_waits() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    r.launch(7, 500);
+    let again = LaunchMsg::Start { id: job(7), plan: plan(1000), note: "other".into() };
+    let out = r.ask(at(2), again.clone());
+    assert!(matches!(&out[..], [Effect::Send { msg: Msg::Launch(LaunchMsg::Task(t)), .. }]
+        if t.pid == 500 && t.ended.is_none()));
+
+    let usage = Usage { utime_us: 5, ..Usage::default() };
+    let out = r.os(at(3), OsInput::Exited { pid: 500, status: 0x300, usage });
+    let ended = Ended { time: 1_000_003, end: End::Status(0x300), usage, restarted: false };
+    assert_eq!(told_end(&out), [(job(7), ended)]);
+    assert_eq!(told_end(&r.ask(at(4), again.clone())), [(job(7), ended)]);
+    let all = listed(&r.ask(at(4), LaunchMsg::Hello));
+    assert_eq!((all.len(), all[0].note.as_str(), all[0].ended), (1, "note 7", Some(ended)));
+
+    r.ask(at(5), LaunchMsg::Forget { key: job(7).key });
+    assert!(listed(&r.ask(at(5), LaunchMsg::Hello)).is_empty());
+    assert!(matches!(r.ask(at(6), again)[..], [Effect::Os(OsEffect::Spawn { .. })]));
+}
+
+#[test]
+fn uids_are_refused() {
+    let refused = |own: u32, personal: bool, uid: u32| {
+        let mut r = Rig::new(conf(own, personal), vec![]);
+        r.step(at(0), Input::Start);
+        r.step(at(0), Input::Opened { conn: SBD, peer: Peer::Local { uid: own, pid: 1 } });
+        let note = String::new();
+        let out = r.ask(at(1), LaunchMsg::Start { id: job(1), plan: plan(uid), note });
+        !out.iter().any(|e| matches!(e, Effect::Os(OsEffect::Spawn { .. })))
+    };
+    assert!(refused(0, false, 0) && !refused(0, false, 1000));
+    assert!(!refused(0, true, 0) && refused(0, true, 1000));
+    assert!(!refused(1000, true, 1000) && refused(1000, true, 0) && refused(1000, false, 1001));
+}
+
+#[test]
+fn strangers_are_turned_away() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    let peer = Peer::Local { uid: 1001, pid: 1 };
+    let out = r.step(at(0), Input::Opened { conn: SBD, peer });
+    assert!(out.iter().any(|e| matches!(e, Effect::Close { .. })));
+    assert!(r.ask(at(0), LaunchMsg::Hello).is_empty());
+}
+
+#[test]
+fn a_successor_adopts_and_never_guesses() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 400, ticks: 3 });
+    r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 401, ticks: 3 });
+    r.connect();
+    for (n, pid) in [(1, 501), (2, 502), (3, 503)] {
+        r.launch(n, pid);
+    }
+    r.ask(at(2), LaunchMsg::Note { key: job(2).key, note: "changed".into() });
+    r.os(at(2), OsInput::Exited { pid: 503, status: 9, usage: Usage::default() });
+
+    let mut s = Rig::new(conf(1000, true), r.journal.clone());
+    let out = s.step(at(10), Input::Start);
+    let asked = out.iter().find_map(|e| match e {
+        Effect::Os(OsEffect::Check { procs }) => Some(procs.clone()),
+        _ => None,
+    });
+    assert_eq!(asked, Some(vec![(501, 9), (502, 9), (400, 3), (401, 3)]));
+    assert!(!out.iter().any(|e| matches!(e, Effect::Os(OsEffect::SpawnDaemon { .. }))));
+    s.connect();
+    assert!(told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 8 })).is_empty());
+    let ends = told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 9 }));
+    assert_eq!((ends.len(), ends[0].1.end, ends[0].1.restarted), (1, End::Unknown, false));
+    let all = listed(&s.ask(at(11), LaunchMsg::Hello));
+    assert_eq!(all[1].note, "changed");
+    assert_eq!(all[2].ended.map(|e| e.end), Some(End::Status(9)));
+    // a daemon that is gone is started again
+    s.os(at(11), OsInput::Gone { pid: 401, ticks: 3 });
+    let out = s.step(at(12), Input::Tick);
+    let again = Effect::Os(OsEffect::SpawnDaemon { daemon: Daemon::Sbatchd });
+    assert!(out.iter().any(|e| format!("{e:?}") == format!("{again:?}")));
+
+    // in another boot nothing survived
+    let boot = Conf { boot_id: "b2".into(), ..conf(1000, true) };
+    let mut t = Rig::new(boot, r.journal.clone());
+    t.step(at(20), Input::Start);
+    t.connect();
+    let all = listed(&t.ask(at(20), LaunchMsg::Hello));
+    let ends: Vec<_> = all.iter().filter_map(|t| t.ended).map(|e| (e.end, e.restarted)).collect();
+    assert_eq!(ends[..2], [(End::Unknown, true), (End::Unknown, true)]);
+    assert_eq!(ends[2], (End::Status(9), false));
+}
+
+#[test]
+fn a_task_the_journal_does_not_know_never_ran() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    let start = LaunchMsg::Start { id: job(1), plan: plan(1000), note: String::new() };
+    let out = r.ask(at(1), start);
+    assert!(!out.iter().any(|e| matches!(e, Effect::Os(OsEffect::Go { .. }))));
+    let mut s = Rig::new(conf(1000, true), r.journal.clone());
+    s.step(at(2), Input::Start);
+    s.connect();
+    assert!(listed(&s.ask(at(2), LaunchMsg::Hello)).is_empty());
+}
+
+#[test]
+fn an_upgrade_loses_nothing() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    for n in 0..20 {
+        r.launch(n, 500 + n);
+    }
+    let text = serde_json::to_string(&r.m.save()).unwrap();
+    let saved: Saved = serde_json::from_str(&text).unwrap();
+    let old = Saved { version: 0, ..saved.clone() };
+    assert!(Launcher::resume(conf(1000, true), old).is_none());
+    let m = Launcher::resume(conf(1000, true), saved).unwrap();
+    let mut s = Rig { m, journal: vec![], out: vec![] };
+    s.step(at(2), Input::Start);
+    s.connect();
+    for n in 0..20 {
+        let status = (n as i32) << 8;
+        let usage = Usage::default();
+        let ends = told_end(&s.os(at(3), OsInput::Exited { pid: 500 + n, status, usage }));
+        assert_eq!(ends[0].1.end, End::Status(status));
+    }
+}
+
+#[test]
+fn daemons_come_back_with_growing_pauses() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    let spawned = |out: &[Effect]| {
+        out.iter().filter(|e| matches!(e, Effect::Os(OsEffect::SpawnDaemon { .. }))).count()
+    };
+    assert_eq!(spawned(&r.step(at(0), Input::Start)), 2);
+    r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 9, ticks: 1 });
+    let mut now = at(0);
+    let mut pauses = vec![];
+    for pid in 10..20 {
+        r.os(now, OsInput::DaemonUp { daemon: Daemon::Lim, pid, ticks: 1 });
+        r.os(now, OsInput::Exited { pid, status: 256, usage: Usage::default() });
+        let next = r.m.deadline().unwrap();
+        pauses.push(next - now.mono_us);
+        assert_eq!(spawned(&r.step(now, Input::Tick)), 0);
+        now = Now { mono_us: next, ..now };
+        assert_eq!(spawned(&r.step(now, Input::Tick)), 1);
+    }
+    assert_eq!(pauses[..3], [RESTART_FIRST, 2 * RESTART_FIRST, 4 * RESTART_FIRST]);
+    assert_eq!(pauses[9], RESTART_MOST);
+    // one that stayed up starts afresh
+    r.os(now, OsInput::DaemonUp { daemon: Daemon::Lim, pid: 30, ticks: 1 });
+    now.mono_us += STEADY;
+    r.os(now, OsInput::Exited { pid: 30, status: 9, usage: Usage::default() });
+    assert_eq!(r.m.deadline().unwrap() - now.mono_us, RESTART_FIRST);
+}
+
+#[test]
+fn mbatchd_runs_on_request_only() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    let out = r.ask(at(1), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
+    let mbd = OsEffect::SpawnDaemon { daemon: Daemon::Mbatchd };
+    assert!(out.iter().any(|e| matches!(e, Effect::Os(o) if *o == mbd)));
+    r.os(at(1), OsInput::DaemonUp { daemon: Daemon::Mbatchd, pid: 60, ticks: 2 });
+    assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true }).is_empty());
+    assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Lim, on: false }).is_empty());
+    let out = r.ask(at(3), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: false });
+    let term = OsEffect::Signal { pid: 60, ticks: 2, signal: SIGTERM, whole: false };
+    assert!(out.iter().any(|e| matches!(e, Effect::Os(o) if *o == term)));
+    r.os(at(3), OsInput::Exited { pid: 60, status: 0, usage: Usage::default() });
+    r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 61, ticks: 2 });
+    r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 62, ticks: 2 });
+    assert_eq!(r.m.deadline(), None);
+}
+
+#[test]
+fn down_with_jobs_waits_for_their_ends_then_stops_the_daemons() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 40, ticks: 2 });
+    r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 41, ticks: 2 });
+    r.connect();
+    r.launch(1, 500);
+    let out = r.os(at(2), OsInput::Down { jobs: true });
+    let want = OsEffect::Signal { pid: 500, ticks: 9, signal: SIGKILL, whole: true };
+    assert!(matches!(&out[..], [Effect::Os(o)] if *o == want), "{out:?}");
+    r.os(at(2), OsInput::Exited { pid: 500, status: 9, usage: Usage::default() });
+    let out = r.ask(at(2), LaunchMsg::Forget { key: job(1).key });
+    let terms = |o: &Effect| matches!(o, Effect::Os(OsEffect::Signal { signal: SIGTERM, .. }));
+    assert_eq!(out.iter().filter(|o| terms(o)).count(), 2, "{out:?}");
+    let start = LaunchMsg::Start { id: job(2), plan: plan(1000), note: String::new() };
+    let out = r.ask(at(3), start);
+    assert!(out.iter().any(|e| matches!(e, Effect::Say { .. })));
+    r.os(at(3), OsInput::Exited { pid: 40, status: 0, usage: Usage::default() });
+    let out = r.os(at(3), OsInput::Exited { pid: 41, status: 0, usage: Usage::default() });
+    assert!(matches!(out[..], [Effect::Exit { code: 0 }]), "{out:?}");
+}
+
+#[test]
+fn the_journal_stays_bounded() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    for n in 1..2_000 {
+        r.launch(n, 500);
+        r.os(at(2), OsInput::Exited { pid: 500, status: 0, usage: Usage::default() });
+        r.ask(at(2), LaunchMsg::Forget { key: job(n).key });
+        assert!(r.journal.len() <= JOURNAL_SLACK + 20);
+    }
+}

@@ -10,6 +10,7 @@ pub mod busers;
 pub mod check;
 pub mod clusterfile;
 pub mod diag;
+pub mod generate;
 pub mod hosts;
 pub mod lexer;
 pub mod load;
@@ -19,10 +20,13 @@ pub mod params;
 pub mod queues;
 pub mod section;
 pub mod shared;
+#[cfg(test)]
+pub mod testing;
 pub mod types;
 pub mod units;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
+pub use generate::{Personal, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{
     Files, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,

@@ -314,6 +314,8 @@ impl<'a> Values<'a> {
     pub fn object_name(&mut self, name: &str) -> Option<String> {
         let value = self.raw.get(name)?;
         match name_fault(&value.text) {
+            // The queue of jobs that name none is called `default` where nothing else is said.
+            Some(_) if name == "QUEUE_NAME" && value.text == "default" => Some(value.text.clone()),
             None => Some(value.text.clone()),
             Some(why) => {
                 self.bad(name, value, why);
@@ -458,7 +460,7 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
         Some("a name without blanks and special characters is wanted")
     } else if name.chars().count() > MAX_NAME {
         Some("names have at most 59 characters")
-    } else if RESERVED.iter().any(|r| r.eq_ignore_ascii_case(name)) {
+    } else if RESERVED.contains(&name) {
         Some("the word is reserved")
     } else {
         None

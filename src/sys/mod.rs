@@ -45,3 +45,5 @@ pub fn words(e: &io::Error) -> String {
 pub fn euid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
+
+pub mod files;

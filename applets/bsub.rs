@@ -7,6 +7,10 @@ mod env;
 #[allow(dead_code)]
 mod opts;
 #[allow(dead_code)]
+mod resreq;
+#[allow(dead_code)]
 mod script;
+#[allow(dead_code)]
+mod spec;
 #[allow(dead_code)]
 mod when;

@@ -17,11 +17,11 @@ macro_rules! option_table {
             $($acted)*
             $(
                 #[argh(option, hidden_help, long = $value_word, description = "not acted on")]
-                $value: Option<String>,
+                pub $value: Option<String>,
             )*
             $(
                 #[argh(switch, hidden_help, long = $switch_word, description = "not acted on")]
-                $switch: bool,
+                pub $switch: bool,
             )*
         }
 

@@ -1,0 +1,199 @@
+//! The resource requirement of a submission: several `-R` joined to one text, malformed ones
+//! refused. The names of resources are the cluster's affair: a name unknown here may be of any
+//! kind, and a requirement that could be right with some kind is left to mbatchd.
+
+use super::spec::Rejection;
+use lsf::conf::units::SizeUnit;
+use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
+use std::cell::RefCell;
+
+/// Most unknown names whose kinds are tried in every combination.
+const MAX_GUESSED: usize = 5;
+
+/// The kinds a name can have.
+const KINDS: [ResKind; 3] =
+    [ResKind::Numeric { increasing: false }, ResKind::String, ResKind::Boolean];
+
+/// Knows the built-in names and takes every other for what the guess says.
+#[derive(Default)]
+struct Guess {
+    /// Unknown names met so far, each with an index into [`KINDS`].
+    kinds: RefCell<Vec<(String, usize)>>,
+}
+
+impl ResNames for Guess {
+    fn kind(&self, name: &str) -> Option<ResKind> {
+        if lsf::lang::resreq::alias(name).is_some() {
+            return None;
+        }
+        Builtins.kind(name).or_else(|| {
+            let mut kinds = self.kinds.borrow_mut();
+            if let Some((_, k)) = kinds.iter().find(|(n, _)| n == name) {
+                return Some(KINDS[*k]);
+            }
+            kinds.push((name.to_string(), 0));
+            Some(KINDS[0])
+        })
+    }
+}
+
+impl Guess {
+    /// Moves on to the next combination; false when all were tried.
+    fn advance(&self) -> bool {
+        for (_, kind) in self.kinds.borrow_mut().iter_mut().take(MAX_GUESSED) {
+            *kind += 1;
+            if *kind < KINDS.len() {
+                return true;
+            }
+            *kind = 0;
+        }
+        false
+    }
+}
+
+/// How a text fared.
+enum Read {
+    Fine(ResReq),
+    /// Wrong with every kind tried, but with unknown names in it.
+    Doubtful,
+    Bad,
+}
+
+fn read(texts: &[String], unit: SizeUnit) -> Read {
+    let names = Guess::default();
+    let mb = (unit.kb() as f64 / 1024.0).max(1.0);
+    let syntax = Syntax { names: &names, size_unit_mb: mb };
+    loop {
+        match ResReq::parse_many(texts, &syntax) {
+            Ok(req) => return Read::Fine(req.unwrap_or_default()),
+            Err(_) if names.advance() => {}
+            Err(_) if names.kinds.borrow().len() > MAX_GUESSED => return Read::Doubtful,
+            Err(_) => return Read::Bad,
+        }
+    }
+}
+
+/// One text of all `-R` values: selects and rusages add up, of the rest the last one counts.
+pub fn join(texts: &[String], unit: SizeUnit) -> Result<String, Rejection> {
+    let bad = || Rejection::new("Bad resource requirement syntax");
+    let whole = match read(texts, unit) {
+        Read::Bad => return Err(bad()),
+        Read::Fine(req) => Some(req),
+        Read::Doubtful => None,
+    };
+    if let [text] = texts {
+        return Ok(text.trim().to_string());
+    }
+    let joined = sections(texts);
+    match whole {
+        // The joined text keeps numbers and units as typed; it must mean the same.
+        Some(req) => match joined.map(|j| (read(std::slice::from_ref(&j), unit), j)) {
+            Some((Read::Fine(again), j)) if same(&again, &req) => Ok(j),
+            _ => Ok(req.to_string()),
+        },
+        None => joined.ok_or_else(bad),
+    }
+}
+
+/// Whether two requirements print alike, parentheses and blanks aside.
+fn same(a: &ResReq, b: &ResReq) -> bool {
+    let plain = |r: &ResReq| {
+        let mut text = r.to_string();
+        text.retain(|c| !matches!(c, '(' | ')' | ' '));
+        text
+    };
+    plain(a) == plain(b)
+}
+
+/// Joins the sections of several texts; `None` where a text is not made of sections.
+fn sections(texts: &[String]) -> Option<String> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for text in texts {
+        let mut rest = text.trim();
+        let mut first = true;
+        while !rest.is_empty() {
+            let (name, body, next) = section(rest, first)?;
+            first = false;
+            rest = next.trim_start();
+            match found.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, bodies)) => bodies.push(body),
+                None => found.push((name, vec![body])),
+            }
+        }
+    }
+    let order = |name: &str| usize::from(name != "select");
+    found.sort_by_key(|(name, _)| order(name));
+    let text = |(name, bodies): &(String, Vec<String>)| match (name.as_str(), bodies.as_slice()) {
+        (_, [one]) => format!("{name}[{one}]"),
+        ("select", many) => {
+            let parts: Vec<String> = many.iter().map(|b| format!("({b})")).collect();
+            format!("select[{}]", parts.join(" && "))
+        }
+        ("rusage", many) => format!("rusage[{}]", many.join(",")),
+        (_, many) => format!("{name}[{}]", many.last().map_or("", String::as_str)),
+    };
+    Some(found.iter().map(text).collect::<Vec<_>>().join(" "))
+}
+
+/// The section at the start of `text`: its name, what is between its brackets, what follows. A
+/// bare expression at the very beginning is a select section.
+fn section(text: &str, first: bool) -> Option<(String, String, &str)> {
+    let letters = text.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(text.len());
+    if letters > 0 && text[letters..].starts_with('[') {
+        let body = &text[letters + 1..];
+        let end = body.find(']')?;
+        return Some((text[..letters].to_string(), body[..end].trim().into(), &body[end + 1..]));
+    }
+    if !first {
+        return None;
+    }
+    // The bare expression ends where the word before a bracket begins.
+    let end = match text.find('[') {
+        Some(bracket) => text[..bracket].rfind(char::is_whitespace)?,
+        None => text.len(),
+    };
+    Some(("select".to_string(), text[..end].trim().to_string(), &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(texts: &[&str]) -> Result<String, String> {
+        let texts: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
+        join(&texts, SizeUnit::GB).map_err(|r| r.to_string())
+    }
+
+    #[test]
+    fn one_text_stays_as_typed() {
+        assert_eq!(joined(&[" mem>10  order[ut] "]).unwrap(), "mem>10  order[ut]");
+    }
+
+    #[test]
+    fn several_texts_add_up() {
+        let j = joined(&["mem>10", "select[tmp>5] rusage[mem=2G]", "rusage[tmp=1] span[hosts=1]"]);
+        let want = "select[(mem>10) && (tmp>5)] rusage[mem=2G,tmp=1] span[hosts=1]";
+        assert_eq!(j.unwrap(), want);
+        let j = joined(&["order[ut] span[ptile=2]", "span[hosts=1]"]).unwrap();
+        assert_eq!(j, "order[ut] span[hosts=1]");
+    }
+
+    #[test]
+    fn names_of_the_cluster_are_left_to_it() {
+        let fine = ["select[linux]", "select[os=='rhel' && lic>2]", "rusage[lic=1]", "badres>1"];
+        for text in fine {
+            assert_eq!(joined(&[text]).unwrap(), text);
+        }
+        let j = joined(&["select[os=='rhel']", "linux"]).unwrap();
+        assert_eq!(j, "select[(os=='rhel') && (linux)]");
+    }
+
+    #[test]
+    fn what_no_cluster_can_read_is_refused() {
+        for bad in ["select[", "span[hosts=2]", "select[mem>1] foo[1]", "select[mem>]", "lic>2)"] {
+            let e = joined(&[bad]).unwrap_err();
+            assert_eq!(e, "Bad resource requirement syntax. Job not submitted.", "{bad}");
+        }
+        assert!(joined(&["mem>1", "span[hosts=x]"]).is_err());
+    }
+}

@@ -1,0 +1,410 @@
+//! From options to a submission: what can be checked without the master is checked here, with
+//! LSF's words, so that a mistake costs no connection. Names only the cluster knows (queues,
+//! hosts, users, resources) are left to mbatchd.
+
+use super::opts::BsubOpts;
+use super::{resreq, when};
+use jiff::tz::TimeZone;
+use lsf::conf::units::{self, SizeUnit};
+use lsf::lang::depend::DepExpr;
+use lsf::lang::jobname::JobName;
+use lsf::model::ByteStr;
+use lsf::model::job::{JobSpec, opt, opt2};
+use lsf::model::reason::{err, err_text};
+use lsf::proto::Refusal;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Longest `-Jd` text, characters.
+const MAX_DESCRIPTION: usize = 4094;
+
+/// What a submission depends on besides its options.
+pub struct Facts {
+    /// Seconds since the epoch.
+    pub now: i64,
+    /// The caller's zone.
+    pub zone: TimeZone,
+    /// LSF_UNIT_FOR_LIMITS.
+    pub unit: SizeUnit,
+    /// LSB_DEFAULTQUEUE; empty none.
+    pub default_queue: String,
+    /// LSB_DEFAULTPROJECT; empty none.
+    pub default_project: String,
+    /// Absolute working directory.
+    pub cwd: Vec<u8>,
+    /// Home directory; empty unknown.
+    pub home: Vec<u8>,
+    pub umask: u32,
+}
+
+/// Why nothing was submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The words without `Job not submitted`.
+    pub words: String,
+}
+
+impl Rejection {
+    pub fn new(words: impl Into<String>) -> Rejection {
+        Rejection { words: words.into() }
+    }
+
+    /// `about: text`.
+    fn about(about: &str, text: impl fmt::Display) -> Rejection {
+        Rejection { words: format!("{about}: {text}") }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. Job not submitted.", self.words.trim_end_matches('.'))
+    }
+}
+
+impl From<Refusal> for Rejection {
+    fn from(r: Refusal) -> Rejection {
+        Rejection::new(r.words())
+    }
+}
+
+/// The submission asked for, without command, script and environment.
+pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
+    if let Some(word) = opts.refused() {
+        return Err(Rejection::new(format!("option {word} is not supported yet")));
+    }
+    let mut spec = JobSpec {
+        umask: facts.umask,
+        home: ByteStr(facts.home.clone()),
+        ..JobSpec::default()
+    };
+    naming(opts, facts, &mut spec)?;
+    (spec.min_slots, spec.max_slots) = slots(opts.slots.as_deref())?;
+    limits(opts, facts.unit, &mut spec)?;
+    times(opts, facts, &mut spec)?;
+    files(opts, facts, &mut spec);
+    if let Some(text) = &opts.depend {
+        let e = DepExpr::parse(text).map_err(|e| Rejection::about(text, e))?;
+        spec.depend = e.text().to_string();
+        spec.options |= opt::DEPEND_COND;
+    }
+    if !opts.res_req.is_empty() {
+        spec.res_req = resreq::join(&opts.res_req, facts.unit)?;
+        spec.options |= opt::RES_REQ;
+    }
+    switches(opts, &mut spec);
+    Ok(spec)
+}
+
+/// Names: job, description, queue, project, hosts, and those kept for later.
+fn naming(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Rejection> {
+    if let Some(text) = &opts.name {
+        JobName::parse(text).map_err(|e| Rejection::about(text, e))?;
+        spec.name = text.trim().to_string();
+        spec.options |= opt::JOB_NAME;
+    }
+    if let Some(text) = &opts.description {
+        if text.chars().count() > MAX_DESCRIPTION {
+            return Err(Rejection::new(format!(
+                "The job description is longer than {MAX_DESCRIPTION} characters"
+            )));
+        }
+        spec.description = text.clone();
+    }
+    let queue = opts.queue.as_ref().unwrap_or(&facts.default_queue);
+    spec.queue = one_blank(queue);
+    if opts.queue.is_some() {
+        if spec.queue.is_empty() {
+            return Err(Rejection::new(err_text(err::QUEUE_NAME)));
+        }
+        spec.options |= opt::QUEUE;
+    }
+    let project = opts.project.as_ref().unwrap_or(&facts.default_project);
+    if !project.is_empty() {
+        spec.project = project.clone();
+        spec.options |= opt::PROJECT_NAME;
+    }
+    if let Some(text) = &opts.hosts {
+        spec.hosts = text.split_whitespace().map(str::to_string).collect();
+        if spec.hosts.is_empty() {
+            return Err(Rejection::new(err_text(err::BAD_HOST)));
+        }
+        spec.options |= opt::HOST;
+    }
+    if let Some(text) = &opts.priority {
+        spec.priority = match text.parse() {
+            Ok(n) if n > 0 => n,
+            _ => return Err(Rejection::about(text, "Illegal job priority")),
+        };
+    }
+    spec.user_group = opts.user_group.clone().unwrap_or_default();
+    spec.mail_user = opts.mail_user.clone().unwrap_or_default();
+    if let Some(shell) = &opts.login_shell {
+        spec.login_shell = ByteStr::from(shell.as_str());
+        spec.options |= opt::LOGIN_SHELL;
+    }
+    Ok(())
+}
+
+fn one_blank(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `-n min[,max]`.
+fn slots(text: Option<&str>) -> Result<(u32, u32), Rejection> {
+    let Some(text) = text else { return Ok((1, 1)) };
+    let number = |t: &str| {
+        let t = t.trim();
+        let digits = !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+        if digits { t.parse::<u32>().ok() } else { None }
+    };
+    let (min, max) = match text.split_once(',') {
+        None => (number(text), number(text)),
+        Some((min, max)) => (number(min), number(max)),
+    };
+    match (min, max) {
+        (Some(0), _) | (_, Some(0)) => {
+            Err(Rejection::new("The number of processors must be a positive integer"))
+        }
+        (Some(min), Some(max)) if min <= max => Ok((min, max)),
+        _ => Err(Rejection::new("Bad argument for option -n")),
+    }
+}
+
+fn limits(opts: &BsubOpts, unit: SizeUnit, spec: &mut JobSpec) -> Result<(), Rejection> {
+    let mut host = None;
+    let mut time = |text: &Option<String>, what: &str| -> Result<Option<u64>, Rejection> {
+        let Some(text) = text else { return Ok(None) };
+        match units::time_limit(text) {
+            Some(limit) if limit.seconds > 0 => {
+                host = limit.spec.or(host.take());
+                Ok(Some(limit.seconds))
+            }
+            _ => Err(Rejection::about(text, format_args!("Bad {what} specification"))),
+        }
+    };
+    let cpu = time(&opts.cpu_limit, "CPULIMIT")?;
+    let run = time(&opts.run_limit, "RUNLIMIT")?;
+    let size = |text: &Option<String>, what: &str, zero: bool| -> Result<Option<u64>, Rejection> {
+        let Some(text) = text else { return Ok(None) };
+        match units::size_kb(text.trim().trim_end_matches('!'), unit) {
+            Some(kb) if kb > 0 || zero => Ok(Some(kb)),
+            _ => Err(positive(text, what)),
+        }
+    };
+    let count = |text: &Option<String>, what: &str| -> Result<Option<u64>, Rejection> {
+        let Some(text) = text else { return Ok(None) };
+        match text.trim().parse::<u64>() {
+            Ok(n) if n > 0 && !text.contains('+') => Ok(Some(n)),
+            _ => Err(positive(text, what)),
+        }
+    };
+    let l = &mut spec.limits;
+    (l.cpu, l.run) = (cpu, run);
+    l.rss = size(&opts.mem_limit, "MEMLIMIT", false)?;
+    l.core = size(&opts.core_limit, "CORELIMIT", true)?;
+    l.data = size(&opts.data_limit, "DATALIMIT", false)?;
+    l.stack = size(&opts.stack_limit, "STACKLIMIT", false)?;
+    l.fsize = size(&opts.file_limit, "FILELIMIT", false)?;
+    l.swap = size(&opts.swap_limit, "SWAPLIMIT", false)?;
+    l.process = count(&opts.process_limit, "PROCESSLIMIT")?;
+    l.thread = count(&opts.thread_limit, "THREADLIMIT")?;
+    spec.limit_spec = host.unwrap_or_default();
+    Ok(())
+}
+
+fn positive(text: &str, what: &str) -> Rejection {
+    Rejection::about(text, format_args!("{what} value should be a positive integer"))
+}
+
+fn times(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Rejection> {
+    let bad = |text: &str| Rejection::about(text, err_text(err::BAD_TIME));
+    if let Some(text) = &opts.begin {
+        let clock = when::parse(text, facts.now, &facts.zone).ok_or_else(|| bad(text))?;
+        spec.begin_time = clock.at;
+    }
+    if let Some(text) = &opts.term {
+        let clock = when::parse(text, facts.now, &facts.zone).ok_or_else(|| bad(text))?;
+        if clock.at <= facts.now {
+            return Err(bad(text));
+        }
+        spec.term_time = clock.at;
+    }
+    if spec.term_time != 0 && spec.begin_time > spec.term_time {
+        return Err(Rejection::new(err_text(err::START_TIME)));
+    }
+    Ok(())
+}
+
+/// The working directory and the three files, whose relative paths follow it on the host.
+fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
+    spec.cwd = ByteStr(facts.cwd.clone());
+    if let Some(dir) = &opts.cwd {
+        let base = Path::new(std::ffi::OsStr::from_bytes(&facts.cwd));
+        spec.cwd = ByteStr(base.join(dir).into_os_string().into_vec());
+        spec.options2 |= opt2::CWD;
+    }
+    if let Some(path) = &opts.input {
+        spec.in_file = ByteStr::from(path.as_str());
+        spec.options |= opt::IN_FILE;
+    }
+    if let Some(path) = opts.out_over.as_ref().or(opts.out.as_ref()) {
+        spec.out_file = ByteStr::from(path.as_str());
+        spec.options |= opt::OUT_FILE;
+    }
+    if let Some(path) = opts.err_over.as_ref().or(opts.err.as_ref()) {
+        spec.err_file = ByteStr::from(path.as_str());
+        spec.options |= opt::ERR_FILE;
+    }
+    if opts.out_over.is_some() {
+        spec.options2 |= opt2::OVERWRITE_OUT;
+    }
+    if opts.err_over.is_some() {
+        spec.options2 |= opt2::OVERWRITE_ERR;
+    }
+}
+
+fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
+    let bits = [
+        (opts.exclusive, opt::EXCLUSIVE),
+        (opts.mail_end || opts.mail_error, opt::NOTIFY_END),
+        (opts.mail_begin, opt::NOTIFY_BEGIN),
+        (opts.mail_user.is_some(), opt::MAIL_USER),
+        (opts.user_group.is_some(), opt::USER_GROUP),
+        (opts.rerun, opt::RERUNNABLE),
+    ];
+    for (_, bit) in bits.into_iter().filter(|b| b.0) {
+        spec.options |= bit;
+    }
+    for (_, bit) in [(opts.hold, opt2::HOLD), (opts.wait, opt2::WAIT)].into_iter().filter(|b| b.0) {
+        spec.options2 |= bit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn facts() -> Facts {
+        Facts {
+            now: 1_795_167_013, // 2026-11-20 09:30:13 UTC
+            zone: TimeZone::UTC,
+            unit: SizeUnit::KB,
+            default_queue: String::new(),
+            default_project: String::new(),
+            cwd: b"/home/u/w".to_vec(),
+            home: b"/home/u".to_vec(),
+            umask: 0o22,
+        }
+    }
+
+    fn with(f: impl FnOnce(&mut BsubOpts)) -> Result<JobSpec, String> {
+        let mut opts = BsubOpts::default();
+        f(&mut opts);
+        build(&opts, &facts()).map_err(|r| r.to_string())
+    }
+
+    fn some(s: &str) -> Option<String> {
+        Some(s.to_string())
+    }
+
+    #[test]
+    fn a_bare_submission() {
+        let spec = with(|_| ()).unwrap();
+        assert_eq!((spec.min_slots, spec.max_slots, spec.options), (1, 1, 0));
+        assert_eq!(spec.cwd, ByteStr::from("/home/u/w"));
+        assert!(spec.queue.is_empty());
+    }
+
+    /// Rows of samples/bsub-rejections.txt that need no master.
+    #[test]
+    fn rejections_have_lsf_words() {
+        type Set = fn(&mut BsubOpts, &str);
+        let rows: [(Set, &str, &str); 22] = [
+            (|o, v| o.slots = some(v), "0", "The number of processors must be a positive integer"),
+            (|o, v| o.slots = some(v), "abc", "Bad argument for option -n"),
+            (|o, v| o.slots = some(v), "5,2", "Bad argument for option -n"),
+            (|o, v| o.slots = some(v), "+5", "Bad argument for option -n"),
+            (|o, v| o.run_limit = some(v), "abc", "abc: Bad RUNLIMIT specification"),
+            (|o, v| o.run_limit = some(v), "0", "0: Bad RUNLIMIT specification"),
+            (|o, v| o.cpu_limit = some(v), "1:x", "1:x: Bad CPULIMIT specification"),
+            (|o, v| o.mem_limit = some(v), "abc", "abc: MEMLIMIT value should be a positive integer"),
+            (|o, v| o.mem_limit = some(v), "-1", "-1: MEMLIMIT value should be a positive integer"),
+            (|o, v| o.process_limit = some(v), "0", "0: PROCESSLIMIT value should be a positive integer"),
+            (|o, v| o.name = some(v), "x[1-", "x[1-: Bad job name"),
+            (|o, v| o.name = some(v), "x[0-3]", "x[0-3]: Job array index error"),
+            (|o, v| o.depend = some(v), "foo(", "foo(: Dependency condition syntax error"),
+            (|o, v| o.begin = some(v), "25:00", "25:00: Bad time specification"),
+            (|o, v| o.term = some(v), "99", "99: Bad time specification"),
+            (|o, v| o.term = some(v), "2020:1:1:0:0", "2020:1:1:0:0: Bad time specification"),
+            (|o, v| o.priority = some(v), "abc", "abc: Illegal job priority"),
+            (|o, v| o.res_req = vec![v.into()], "select[", "Bad resource requirement syntax"),
+            (|o, v| o.res_req = vec![v.into()], "span[hosts=2]", "Bad resource requirement syntax"),
+            (|o, v| o.res_req = vec![v.into()], "select[mem>1] foo[1]", "Bad resource requirement syntax"),
+            (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
+            (|o, v| o.esub = some(v), "x", "option -a is not supported yet"),
+        ];
+        for (set, value, words) in rows {
+            let e = with(|o| set(o, value)).unwrap_err();
+            assert_eq!(e, format!("{words}. Job not submitted."), "{value}");
+        }
+        let e = with(|o| (o.begin, o.term) = (some("12:00"), some("11:00"))).unwrap_err();
+        assert_eq!(e, "Start time is later than termination time. Job not submitted.");
+    }
+
+    #[test]
+    fn limits_take_units_and_hosts() {
+        let spec = with(|o| {
+            o.mem_limit = some("2G!");
+            o.core_limit = some("0");
+            o.run_limit = some("1:30/hosta");
+            o.cpu_limit = some("5/hostb");
+            o.thread_limit = some("8");
+        })
+        .unwrap();
+        assert_eq!(spec.limits.rss, Some(2 << 20));
+        assert_eq!((spec.limits.run, spec.limits.cpu), (Some(5400), Some(300)));
+        assert_eq!((spec.limits.core, spec.limits.thread), (Some(0), Some(8)));
+        assert_eq!(spec.limit_spec, "hosta");
+    }
+
+    #[test]
+    fn everything_given_is_recorded() {
+        let spec = with(|o| {
+            o.queue = some(" a  b ");
+            o.name = some("n[1-3]%2");
+            o.slots = some("2,4");
+            o.hosts = some("h1+2 others");
+            o.out_over = some("out");
+            o.err = some("err");
+            o.input = some("in.%I");
+            o.cwd = some("sub");
+            o.depend = some("done(7)");
+            o.res_req = vec!["mem>10".into()];
+            o.hold = true;
+            o.wait = true;
+            o.rerun = true;
+        })
+        .unwrap();
+        assert_eq!((spec.queue.as_str(), spec.name.as_str()), ("a b", "n[1-3]%2"));
+        assert_eq!((spec.min_slots, spec.max_slots), (2, 4));
+        assert_eq!(spec.hosts, ["h1+2", "others"]);
+        assert_eq!(spec.cwd, ByteStr::from("/home/u/w/sub"));
+        assert_eq!((spec.depend.as_str(), spec.res_req.as_str()), ("done(7)", "mem>10"));
+        let bits = opt2::OVERWRITE_OUT | opt2::CWD | opt2::HOLD | opt2::WAIT;
+        assert_eq!(spec.options2, bits);
+        for bit in [opt::QUEUE, opt::JOB_NAME, opt::HOST, opt::RERUNNABLE, opt::IN_FILE] {
+            assert!(spec.options & bit != 0, "{bit:x}");
+        }
+    }
+
+    #[test]
+    fn defaults_of_the_environment() {
+        let mut facts = facts();
+        (facts.default_queue, facts.default_project) = ("night".into(), "p".into());
+        let spec = build(&BsubOpts::default(), &facts).unwrap();
+        assert_eq!((spec.queue.as_str(), spec.project.as_str()), ("night", "p"));
+        // The answer then still says "default queue".
+        assert_eq!(spec.options & opt::QUEUE, 0);
+    }
+}

@@ -7,4 +7,5 @@ pub mod help;
 pub mod links;
 pub mod long;
 pub mod rows;
+pub mod select;
 pub mod version;

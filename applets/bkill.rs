@@ -1,0 +1,189 @@
+//! bkill: ends or signals jobs (commands.md bkill; clients.md rule 9).
+
+use super::control::{self, Filters};
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::Ctx;
+use lsf::cli::front::{self, Exit};
+use lsf::proto::client::Verb;
+use lsf::outln;
+use std::io::Write;
+
+/// Ends jobs, or sends them a signal.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// list the names of signals
+    #[argh(switch, short = 'l')]
+    list: bool,
+    /// jobs on this host or host group
+    #[argh(option, short = 'm', arg_name = "host_name")]
+    host: Option<String>,
+    /// jobs in this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
+    queue: Option<String>,
+    /// jobs of this user; `all`: of everybody
+    #[argh(option, short = 'u', arg_name = "user_name | all")]
+    user: Option<String>,
+    /// jobs of this name; may end in `*`
+    #[argh(option, short = 'J', arg_name = "job_name")]
+    name: Option<String>,
+    /// remove from the system without waiting for the host
+    #[argh(switch, short = 'r')]
+    remove: bool,
+    /// send this signal instead of ending the job
+    #[argh(option, short = 's', arg_name = "signal")]
+    signal: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'g', hidden_help)]
+    group: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    app: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    sla: Option<String>,
+    /// not acted on
+    #[argh(switch, short = 'b', hidden_help)]
+    bulk: bool,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    stat: Option<String>,
+    /// not acted on
+    #[argh(switch, short = 'd', hidden_help)]
+    done: bool,
+    /// not acted on
+    #[argh(option, short = 'C', hidden_help)]
+    reason: Option<String>,
+    /// the jobs; `0`: all that the options let through
+    #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
+    jobs: Vec<String>,
+}
+
+impl Opts {
+    /// An option that was given and that nothing acts on.
+    fn refused(&self) -> Option<&'static str> {
+        [
+            ("-g", self.group.is_some()),
+            ("-app", self.app.is_some()),
+            ("-sla", self.sla.is_some()),
+            ("-b", self.bulk),
+            ("-stat", self.stat.is_some()),
+            ("-d", self.done),
+            ("-C", self.reason.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(word, given)| given.then_some(word))
+    }
+}
+
+/// Signals by name and number, in the order that `-l` lists them.
+const SIGNALS: [(&str, i32); 33] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ILL", 4),
+    ("TRAP", 5),
+    ("ABRT", 6),
+    ("IOT", 6),
+    ("FPE", 8),
+    ("KILL", 9),
+    ("BUS", 7),
+    ("SEGV", 11),
+    ("SYS", 31),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("STKFLT", 16),
+    ("STOP", 19),
+    ("TSTP", 20),
+    ("CONT", 18),
+    ("CHLD", 17),
+    ("TTIN", 21),
+    ("TTOU", 22),
+    ("URG", 23),
+    ("IO", 29),
+    ("XCPU", 24),
+    ("XFSZ", 25),
+    ("VTALRM", 26),
+    ("PROF", 27),
+    ("WINCH", 28),
+    ("PWR", 30),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("POLL", 29),
+];
+
+/// Highest signal number there is.
+const MAX_SIGNAL: i32 = 64;
+
+/// What `-s` asks for; stopping and continuing are what bstop and bresume do.
+fn verb(word: &str) -> Option<Verb> {
+    let upper = word.trim().to_ascii_uppercase();
+    let upper = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let number = match upper.parse::<i32>() {
+        Ok(n) if (1..=MAX_SIGNAL).contains(&n) && !upper.starts_with('+') => n,
+        Ok(_) => return None,
+        Err(_) => SIGNALS.iter().find(|(name, _)| *name == upper)?.1,
+    };
+    let name = SIGNALS.iter().find(|(_, n)| *n == number).map(|(name, _)| name.to_string());
+    Some(match name.as_deref() {
+        Some("STOP" | "TSTP") => Verb::Stop,
+        Some("CONT") => Verb::Resume,
+        _ => Verb::Signal { number, name: name.unwrap_or_else(|| number.to_string()) },
+    })
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match plan(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let (opts, operands) = (parsed.options, parsed.operands);
+    if opts.list {
+        let names: Vec<&str> = SIGNALS.iter().map(|s| s.0).collect();
+        outln!(ctx, "{}", names.join(" "));
+        return Ok(0);
+    }
+    if let Some(word) = opts.refused() {
+        return Err(Exit::fail(format_args!("{}: option {word} is not supported yet", ctx.name)));
+    }
+    let verb = match &opts.signal {
+        Some(_) if opts.remove => {
+            return Err(front::usage_error::<Opts>(ctx.name, "Options -r and -s exclude each other."));
+        }
+        Some(word) => {
+            verb(word).ok_or_else(|| Exit::fail(format_args!("{word}: Illegal signal value")))?
+        }
+        None if opts.remove => Verb::Remove,
+        None => Verb::Kill,
+    };
+    let Opts { host, queue, user, name, .. } = opts;
+    let select = control::selection(&operands, Filters { name, queue, host, user })?
+        .ok_or_else(|| front::usage_error::<Opts>(ctx.name, control::NOTHING_GIVEN))?;
+    Ok(control::run(ctx, verb, select))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_by_name_and_number() {
+        let usr1 = || Some(Verb::Signal { number: 10, name: "USR1".into() });
+        for word in ["USR1", "SIGUSR1", "usr1", "10"] {
+            assert_eq!(verb(word), usr1(), "{word}");
+        }
+        assert_eq!(verb("ABRT"), Some(Verb::Signal { number: 6, name: "ABRT".into() }));
+        assert_eq!(verb("40"), Some(Verb::Signal { number: 40, name: "40".into() }));
+        for word in ["STOP", "TSTP", "19", "20"] {
+            assert_eq!(verb(word), Some(Verb::Stop), "{word}");
+        }
+        assert_eq!(verb("CONT"), Some(Verb::Resume));
+        for bad in ["", "0", "65", "-9", "+9", "NOSUCH", "SIG", "9x"] {
+            assert_eq!(verb(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What bkill, bstop and bresume share: which jobs are meant, what is said of each outcome.
+//!
+//! Invariants: what happened goes to stdout, what did not to stderr, in the order mbatchd
+//! answers; the exit code is 0 when at least one job was acted on, else 255 (commands.md bkill).
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::select;
+use lsf::model::reason::{err, err_text};
+use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
+use lsf::{errln, outln};
+use std::ffi::OsString;
+use std::io::Write;
+
+/// The filters the three commands have in common.
+#[derive(Default)]
+pub struct Filters {
+    pub name: Option<String>,
+    pub queue: Option<String>,
+    pub host: Option<String>,
+    pub user: Option<String>,
+}
+
+/// The jobs meant. `None`: neither a job nor a filter was given, which is a usage error.
+pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSelect>, Exit> {
+    let ids = select::ids(operands).map_err(Exit::fail)?;
+    let none = ids.ids.is_empty() && !ids.all;
+    let Filters { name, queue, host, user } = filters;
+    if none && name.is_none() && queue.is_none() && host.is_none() && user.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(JobSelect {
+        ids: ids.ids,
+        all: ids.all,
+        user: user.unwrap_or_default(),
+        queue: queue.unwrap_or_default(),
+        host: host.unwrap_or_default(),
+        name: name.unwrap_or_default(),
+        project: String::new(),
+    }))
+}
+
+/// The words for having given neither.
+pub const NOTHING_GIVEN: &str =
+    "Job ID or one of '-m', '-u' '-q' and '-J' must be specified.";
+
+/// What a verb does to a job, as the message says it.
+fn done(verb: &Verb) -> &'static str {
+    match verb {
+        Verb::Kill | Verb::Remove => "terminated",
+        Verb::Signal { name, .. } if name == "KILL" => "terminated",
+        Verb::Signal { .. } => "signaled",
+        Verb::Stop => "stopped",
+        Verb::Resume => "resumed",
+    }
+}
+
+/// Asks mbatchd to act and says what became of each job.
+pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
+    let name = select.name.clone();
+    let word = done(&verb);
+    let answer = client::ask(ctx, ClientMsg::Control(Box::new(Control { verb, select })));
+    match answer {
+        Ok(ClientMsg::Controlled { outcomes }) => report(ctx, word, &name, &outcomes),
+        Ok(_) => unexpected(ctx),
+        Err(e) if e.code() == Some(err::NO_JOB) => report(ctx, word, &name, &[]),
+        Err(e) => {
+            errln!(ctx, "{e}");
+            FAIL
+        }
+    }
+}
+
+/// mbatchd answered with a message of another kind.
+pub fn unexpected(ctx: &mut Ctx) -> i32 {
+    errln!(ctx, "{}", err_text(57));
+    FAIL
+}
+
+fn report(ctx: &mut Ctx, word: &str, name: &str, outcomes: &[Outcome]) -> i32 {
+    if outcomes.is_empty() {
+        match name {
+            "" => errln!(ctx, "No unfinished job found"),
+            name => errln!(ctx, "Job <{name}> is not found"),
+        }
+        return FAIL;
+    }
+    for outcome in outcomes {
+        match outcome.code {
+            0 => outln!(ctx, "Job <{}> is being {word}", outcome.id),
+            code => errln!(ctx, "Job <{}>: {}", outcome.id, err_text(code)),
+        }
+    }
+    if outcomes.iter().any(|o| o.code == 0) { 0 } else { FAIL }
+}
+
+/// The options of bstop and bresume, which differ in their verb alone.
+#[derive(FromArgs, ArgsInfo)]
+struct StopOpts {
+    /// jobs on this host or host group
+    #[argh(option, short = 'm', arg_name = "host_name")]
+    host: Option<String>,
+    /// jobs in this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
+    queue: Option<String>,
+    /// jobs of this user; `all`: of everybody
+    #[argh(option, short = 'u', arg_name = "user_name | all")]
+    user: Option<String>,
+    /// jobs of this name; may end in `*`
+    #[argh(option, short = 'J', arg_name = "job_name")]
+    name: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'g', hidden_help)]
+    group: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    app: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    sla: Option<String>,
+    /// not acted on
+    #[argh(switch, short = 'a', hidden_help)]
+    every: bool,
+    /// not acted on
+    #[argh(switch, short = 'd', hidden_help)]
+    done: bool,
+    /// not acted on
+    #[argh(option, short = 'C', hidden_help)]
+    reason: Option<String>,
+    /// the jobs; `0`: all that the options let through
+    #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
+    jobs: Vec<String>,
+}
+
+impl StopOpts {
+    /// An option that was given and that nothing acts on.
+    fn refused(&self) -> Option<&'static str> {
+        [
+            ("-g", self.group.is_some()),
+            ("-app", self.app.is_some()),
+            ("-sla", self.sla.is_some()),
+            ("-a", self.every),
+            ("-d", self.done),
+            ("-C", self.reason.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(word, given)| given.then_some(word))
+    }
+}
+
+/// All of bstop and bresume.
+pub fn stop_or_resume(ctx: &mut Ctx, verb: Verb) -> i32 {
+    match plan(ctx, verb) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
+    let parsed = front::parse::<StopOpts>(ctx.name, &ctx.args)?;
+    if let Some(word) = parsed.options.refused() {
+        return Err(Exit::fail(format_args!("{}: option {word} is not supported yet", ctx.name)));
+    }
+    let StopOpts { host, queue, user, name, .. } = parsed.options;
+    let select = selection(&parsed.operands, Filters { name, queue, host, user })?
+        .ok_or_else(|| front::usage_error::<StopOpts>(ctx.name, NOTHING_GIVEN))?;
+    Ok(run(ctx, verb, select))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsf::model::JobRef;
+
+    fn said(name: &str, outcomes: &[(u32, u32, i32)]) -> (i32, String, String) {
+        let outcomes: Vec<Outcome> = outcomes
+            .iter()
+            .map(|&(job, idx, code)| Outcome { id: JobRef { job, idx }, code })
+            .collect();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut ctx = Ctx { name: "bkill", args: vec![], out: &mut out, err: &mut err };
+        let code = report(&mut ctx, "terminated", name, &outcomes);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn one_job_acted_on_is_success() {
+        let (code, out, err) = said("", &[(23, 0, 0), (24, 2, 0), (99999, 0, err::NO_JOB)]);
+        assert_eq!(code, 0);
+        assert_eq!(out, "Job <23> is being terminated\nJob <24[2]> is being terminated\n");
+        assert_eq!(err, "Job <99999>: No matching job found\n");
+        let (code, out, err) = said("", &[(23, 0, err::JOB_FINISH)]);
+        assert_eq!((code, out.as_str()), (FAIL, ""));
+        assert_eq!(err, "Job <23>: Job has already finished\n");
+    }
+
+    #[test]
+    fn nothing_matched() {
+        assert_eq!(said("", &[]), (FAIL, "".into(), "No unfinished job found\n".into()));
+        assert_eq!(said("x", &[]), (FAIL, "".into(), "Job <x> is not found\n".into()));
+    }
+
+    #[test]
+    fn a_job_or_a_filter_must_be_given() {
+        assert_eq!(selection(&[], Filters::default()).unwrap(), None);
+        let filters = Filters { queue: Some("night".into()), ..Filters::default() };
+        let select = selection(&[], filters).unwrap().unwrap();
+        assert_eq!((select.queue.as_str(), select.all, select.ids.len()), ("night", false, 0));
+        let e = selection(&["abc".into()], Filters::default()).unwrap_err();
+        assert_eq!((e.code, e.err.as_str()), (255, "abc: Illegal job ID.\n"));
+    }
+}

@@ -1,0 +1,76 @@
+//! Job operands of every command: `123`, `123[1-4,6]`, `0`, as the wire carries them.
+
+use crate::lang::jobname::{BadJobId, JobIdSpec};
+use crate::proto::client::IdSel;
+use std::ffi::OsString;
+
+/// What the operands name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ids {
+    /// The jobs named.
+    pub ids: Vec<IdSel>,
+    /// The operand `0` is among them: every job that the other filters let through.
+    pub all: bool,
+}
+
+/// Reads job operands. One operand may hold several IDs, parted by blanks.
+pub fn ids(operands: &[OsString]) -> Result<Ids, BadJobId> {
+    let mut out = Ids::default();
+    for operand in operands {
+        let text = operand.to_string_lossy();
+        let words: Vec<&str> = match text.contains('[') {
+            true => vec![&text],
+            false => text.split_whitespace().collect(),
+        };
+        if words.is_empty() {
+            return Err(BadJobId { text: text.to_string() });
+        }
+        for word in words {
+            match JobIdSpec::parse(word)? {
+                JobIdSpec::All => out.all = true,
+                JobIdSpec::Job(id) => out.ids.push(sel(id, Vec::new())),
+                JobIdSpec::Elements(id, list) => {
+                    let elems = list.ranges.iter().map(|r| (r.start, r.end, r.step)).collect();
+                    out.ids.push(sel(id, elems));
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// An ID is at most `jobname::MAX_INDEX`, so it always fits.
+fn sel(id: u64, elems: Vec<(u32, u32, u32)>) -> IdSel {
+    IdSel { job: u32::try_from(id).unwrap_or(u32::MAX), elems }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Ids, String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        ids(&words).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_form() {
+        let got = read(&["12", "7[1-4, 9]", "3 4", "0"]).unwrap();
+        assert!(got.all);
+        let want = [
+            IdSel { job: 12, elems: vec![] },
+            IdSel { job: 7, elems: vec![(1, 4, 1), (9, 9, 1)] },
+            IdSel { job: 3, elems: vec![] },
+            IdSel { job: 4, elems: vec![] },
+        ];
+        assert_eq!(got.ids, want);
+        assert_eq!(read(&[]).unwrap(), Ids::default());
+    }
+
+    #[test]
+    fn what_is_no_id_is_named() {
+        assert_eq!(read(&["1", "abc"]).unwrap_err(), "abc: Illegal job ID.");
+        assert_eq!(read(&[""]).unwrap_err(), ": Illegal job ID.");
+        assert_eq!(read(&["5[0]"]).unwrap_err(), "5[0]: Illegal job ID.");
+    }
+}

@@ -1,6 +1,5 @@
 //! The options of bsub: those acted on, and every other that LSF knows, so that its value is
-//! never taken for the command. A script's `#BSUB` lines are read with the same table; an option
-//! of the command line stands above the same option of a line (clients.md rules 4 and 5).
+//! never taken for the command. A script's `#BSUB` lines are read with the same table.
 
 use argh::{ArgsInfo, FromArgs};
 
@@ -9,18 +8,18 @@ use argh::{ArgsInfo, FromArgs};
 macro_rules! option_table {
     (
         $(#[$meta:meta])* struct $name:ident { $($acted:tt)* }
-        values { $($value:ident $value_word:tt $value_shown:literal,)* }
-        switches { $($switch:ident $switch_word:tt $switch_shown:literal,)* }
+        values { $($value:ident($($value_word:tt)*) $value_shown:literal,)* }
+        switches { $($switch:ident($($switch_word:tt)*) $switch_shown:literal,)* }
     ) => {
         $(#[$meta])*
         pub struct $name {
             $($acted)*
             $(
-                #[argh(option, hidden_help, long = $value_word, description = "not acted on")]
+                #[argh(option, hidden_help, $($value_word)*, description = "not acted on")]
                 pub $value: Option<String>,
             )*
             $(
-                #[argh(switch, hidden_help, long = $switch_word, description = "not acted on")]
+                #[argh(switch, hidden_help, $($switch_word)*, description = "not acted on")]
                 pub $switch: bool,
             )*
         }
@@ -33,11 +32,6 @@ macro_rules! option_table {
                 $(if self.$switch { return Some($switch_shown); })*
                 None
             }
-
-            fn take_refused(&mut self, base: &mut $name) {
-                $(self.$value = self.$value.take().or(base.$value.take());)*
-                $(self.$switch |= base.$switch;)*
-            }
         }
     };
 }
@@ -47,76 +41,76 @@ option_table! {
 #[derive(FromArgs, ArgsInfo, Debug, Default)]
 struct BsubOpts {
     /// candidate queues; the first that takes the job wins
-    #[argh(option, long = "q", arg_name = "queue ...")]
+    #[argh(option, short = 'q', arg_name = "queue ...")]
     pub queue: Option<String>,
     /// job name; with an index list a job array, of which at most `limit` elements run at once
-    #[argh(option, long = "-j", arg_name = "name[list]%limit")]
+    #[argh(option, short = 'J', arg_name = "name[list]%limit")]
     pub name: Option<String>,
     /// description of the job
     #[argh(option, long = "-jd", arg_name = "text")]
     pub description: Option<String>,
     /// number of slots (default 1)
-    #[argh(option, long = "n", arg_name = "min[,max]")]
+    #[argh(option, short = 'n', arg_name = "min[,max]")]
     pub slots: Option<String>,
     /// resource requirement; may be repeated
-    #[argh(option, long = "-r", arg_name = "res_req")]
+    #[argh(option, short = 'R', arg_name = "res_req")]
     pub res_req: Vec<String>,
     /// candidate hosts with their preference
-    #[argh(option, long = "m", arg_name = "host[+pref] ...")]
+    #[argh(option, short = 'm', arg_name = "host[+pref] ...")]
     pub hosts: Option<String>,
     /// file for standard output and the job report, appended to; %J job ID, %I index
-    #[argh(option, long = "o", arg_name = "file")]
+    #[argh(option, short = 'o', arg_name = "file")]
     pub out: Option<String>,
     /// as -o, but the file is overwritten
     #[argh(option, long = "oo", arg_name = "file")]
     pub out_over: Option<String>,
     /// file for standard error, appended to
-    #[argh(option, long = "e", arg_name = "file")]
+    #[argh(option, short = 'e', arg_name = "file")]
     pub err: Option<String>,
     /// as -e, but the file is overwritten
     #[argh(option, long = "eo", arg_name = "file")]
     pub err_over: Option<String>,
     /// file for standard input
-    #[argh(option, long = "i", arg_name = "file")]
+    #[argh(option, short = 'i', arg_name = "file")]
     pub input: Option<String>,
     /// run limit
-    #[argh(option, long = "-w", arg_name = "[hour:]minute[/host]")]
+    #[argh(option, short = 'W', arg_name = "[hour:]minute[/host]")]
     pub run_limit: Option<String>,
     /// memory limit of the job
-    #[argh(option, long = "-m", arg_name = "size")]
+    #[argh(option, short = 'M', arg_name = "size")]
     pub mem_limit: Option<String>,
     /// CPU limit
-    #[argh(option, long = "c", arg_name = "[hour:]minute[/host]")]
+    #[argh(option, short = 'c', arg_name = "[hour:]minute[/host]")]
     pub cpu_limit: Option<String>,
     /// core file limit
-    #[argh(option, long = "-c", arg_name = "size")]
+    #[argh(option, short = 'C', arg_name = "size")]
     pub core_limit: Option<String>,
     /// data segment limit
-    #[argh(option, long = "-d", arg_name = "size")]
+    #[argh(option, short = 'D', arg_name = "size")]
     pub data_limit: Option<String>,
     /// stack limit
-    #[argh(option, long = "-s", arg_name = "size")]
+    #[argh(option, short = 'S', arg_name = "size")]
     pub stack_limit: Option<String>,
     /// file size limit
-    #[argh(option, long = "-f", arg_name = "size")]
+    #[argh(option, short = 'F', arg_name = "size")]
     pub file_limit: Option<String>,
     /// virtual memory limit
-    #[argh(option, long = "v", arg_name = "size")]
+    #[argh(option, short = 'v', arg_name = "size")]
     pub swap_limit: Option<String>,
     /// process limit
-    #[argh(option, long = "p", arg_name = "number")]
+    #[argh(option, short = 'p', arg_name = "number")]
     pub process_limit: Option<String>,
     /// thread limit
-    #[argh(option, long = "-t", arg_name = "number")]
+    #[argh(option, short = 'T', arg_name = "number")]
     pub thread_limit: Option<String>,
     /// dependency condition
-    #[argh(option, long = "w", arg_name = "expression")]
+    #[argh(option, short = 'w', arg_name = "expression")]
     pub depend: Option<String>,
     /// dispatch at or after this time
-    #[argh(option, long = "b", arg_name = "[[month:]day:]hour:minute")]
+    #[argh(option, short = 'b', arg_name = "[[month:]day:]hour:minute")]
     pub begin: Option<String>,
     /// end the job at this time
-    #[argh(option, long = "t", arg_name = "[[month:]day:]hour:minute")]
+    #[argh(option, short = 't', arg_name = "[[month:]day:]hour:minute")]
     pub term: Option<String>,
     /// working directory of the job
     #[argh(option, long = "cwd", arg_name = "dir")]
@@ -125,37 +119,37 @@ struct BsubOpts {
     #[argh(option, long = "env", arg_name = "variables")]
     pub env: Vec<String>,
     /// project to account the job to
-    #[argh(option, long = "-p", arg_name = "project")]
+    #[argh(option, short = 'P', arg_name = "project")]
     pub project: Option<String>,
     /// login shell whose environment the job gets
-    #[argh(option, long = "-l", arg_name = "shell")]
+    #[argh(option, short = 'L', arg_name = "shell")]
     pub login_shell: Option<String>,
     /// submit held
-    #[argh(switch, long = "-h")]
+    #[argh(switch, short = 'H')]
     pub hold: bool,
     /// wait until the job has finished and exit with its exit code
-    #[argh(switch, long = "-k")]
+    #[argh(switch, short = 'K')]
     pub wait: bool,
     /// rerunnable: started again when its host fails
-    #[argh(switch, long = "r")]
+    #[argh(switch, short = 'r')]
     pub rerun: bool,
     /// exclusive use of the hosts
-    #[argh(switch, long = "x")]
+    #[argh(switch, short = 'x')]
     pub exclusive: bool,
     /// mail address (accepted with a notice)
-    #[argh(option, long = "u", arg_name = "address")]
+    #[argh(option, short = 'u', arg_name = "address")]
     pub mail_user: Option<String>,
     /// mail the report at the end (accepted with a notice)
-    #[argh(switch, long = "-n")]
+    #[argh(switch, short = 'N')]
     pub mail_end: bool,
     /// mail the report if the job fails (accepted with a notice)
     #[argh(switch, long = "-ne")]
     pub mail_error: bool,
     /// mail when the job starts (accepted with a notice)
-    #[argh(switch, long = "-b")]
+    #[argh(switch, short = 'B')]
     pub mail_begin: bool,
     /// user group (accepted with a notice)
-    #[argh(option, long = "-g", arg_name = "group")]
+    #[argh(option, short = 'G', arg_name = "group")]
     pub user_group: Option<String>,
     /// application profile (accepted with a notice)
     #[argh(option, long = "app", arg_name = "profile")]
@@ -167,7 +161,7 @@ struct BsubOpts {
     #[argh(option, long = "sp", arg_name = "priority")]
     pub priority: Option<String>,
     /// advance reservation (accepted with a notice)
-    #[argh(option, long = "-u", arg_name = "reservation")]
+    #[argh(option, short = 'U', arg_name = "reservation")]
     pub reservation: Option<String>,
     /// license project (accepted with a notice)
     #[argh(option, long = "-lp", arg_name = "project")]
@@ -181,111 +175,85 @@ struct BsubOpts {
     /// allocation flags (accepted with a notice)
     #[argh(option, long = "alloc--flags", arg_name = "flags")]
     pub alloc_flags: Option<String>,
+    /// what the job runs; without it the script on standard input
+    #[argh(positional, greedy, arg_name = "command")]
+    pub command: Vec<String>,
 }
 values {
-    spool_in "is" "-is",
-    estimate "-we" "-We",
-    group "g" "-g",
-    out_dir "outdir" "-outdir",
-    pre_exec "-e" "-E",
-    post_exec "-ep" "-Ep",
-    esub "a" "-a",
-    copy "f" "-f",
-    checkpoint "k" "-k",
-    requeue "-q" "-Q",
-    migrate "mig" "-mig",
-    ext_sched "extsched" "-extsched",
-    ext "ext" "-ext",
-    window_signal "s" "-s",
-    warn_action "wa" "-wa",
-    warn_time "wt" "-wt",
-    pack "pack" "-pack",
-    pend_limit "ptl" "-ptl",
-    eligible_limit "eptl" "-eptl",
-    host_file "hostfile" "-hostfile",
-    job_affinity "jobaff" "-jobaff",
-    resize_command "rnc" "-rnc",
-    freq "freq" "-freq",
-    network "network" "-network",
-    data "data" "-data",
-    data_group "datagrp" "-datagrp",
-    stage "stage" "-stage",
-    clusters "clusters" "-clusters",
-    core_isolation "core--isolation" "-core_isolation",
-    smt "smt" "-smt",
-    cn_cu "cn--cu" "-cn_cu",
-    cn_mem "cn--mem" "-cn_mem",
-    ln_mem "ln--mem" "-ln_mem",
-    ln_slots "ln--slots" "-ln_slots",
-    jsm "jsm" "-jsm",
-    step_cgroup "step--cgroup" "-step_cgroup",
-    jsdl "jsdl" "-jsdl",
-    jsdl_strict "jsdl--strict" "-jsdl_strict",
-    json "json" "-json",
-    yaml "yaml" "-yaml",
-    notify "notify" "-notify",
-    exception "-x" "-X",
+    spool_in(long = "is") "-is",
+    estimate(long = "-we") "-We",
+    group(short = 'g') "-g",
+    out_dir(long = "outdir") "-outdir",
+    pre_exec(short = 'E') "-E",
+    post_exec(long = "-ep") "-Ep",
+    esub(short = 'a') "-a",
+    copy(short = 'f') "-f",
+    checkpoint(short = 'k') "-k",
+    requeue(short = 'Q') "-Q",
+    migrate(long = "mig") "-mig",
+    ext_sched(long = "extsched") "-extsched",
+    ext(long = "ext") "-ext",
+    window_signal(short = 's') "-s",
+    warn_action(long = "wa") "-wa",
+    warn_time(long = "wt") "-wt",
+    pack(long = "pack") "-pack",
+    pend_limit(long = "ptl") "-ptl",
+    eligible_limit(long = "eptl") "-eptl",
+    host_file(long = "hostfile") "-hostfile",
+    job_affinity(long = "jobaff") "-jobaff",
+    resize_command(long = "rnc") "-rnc",
+    freq(long = "freq") "-freq",
+    network(long = "network") "-network",
+    data(long = "data") "-data",
+    data_group(long = "datagrp") "-datagrp",
+    stage(long = "stage") "-stage",
+    clusters(long = "clusters") "-clusters",
+    core_isolation(long = "core--isolation") "-core_isolation",
+    smt(long = "smt") "-smt",
+    cn_cu(long = "cn--cu") "-cn_cu",
+    cn_mem(long = "cn--mem") "-cn_mem",
+    ln_mem(long = "ln--mem") "-ln_mem",
+    ln_slots(long = "ln--slots") "-ln_slots",
+    jsm(long = "jsm") "-jsm",
+    step_cgroup(long = "step--cgroup") "-step_cgroup",
+    jsdl(long = "jsdl") "-jsdl",
+    jsdl_strict(long = "jsdl--strict") "-jsdl_strict",
+    json(long = "json") "-json",
+    yaml(long = "yaml") "-yaml",
+    notify(long = "notify") "-notify",
+    exception(short = 'X') "-X",
 }
 switches {
-    interactive "-i" "-I",
-    interactive_pty "-ip" "-Ip",
-    interactive_shell "-is" "-Is",
-    ssh "-i-s" "-IS",
-    ssh_pty "-i-sp" "-ISp",
-    ssh_shell "-i-ss" "-ISs",
-    x_window "-i-x" "-IX",
-    x_forward "-x-f" "-XF",
-    orphan "ti" "-ti",
-    never_rerun "rn" "-rn",
-    per_host "hl" "-hl",
-    user_limits "ul" "-ul",
-    spool_command "-zs" "-Zs",
-    autoresize "ar" "-ar",
-    data_check "datachk" "-datachk",
-    csm "csm" "-csm",
-    tty "tty" "-tty",
+    interactive(short = 'I') "-I",
+    interactive_pty(long = "-ip") "-Ip",
+    interactive_shell(long = "-is") "-Is",
+    ssh(long = "-i-s") "-IS",
+    ssh_pty(long = "-i-sp") "-ISp",
+    ssh_shell(long = "-i-ss") "-ISs",
+    x_window(long = "-i-x") "-IX",
+    x_forward(long = "-x-f") "-XF",
+    orphan(long = "ti") "-ti",
+    never_rerun(long = "rn") "-rn",
+    per_host(long = "hl") "-hl",
+    user_limits(long = "ul") "-ul",
+    spool_command(long = "-zs") "-Zs",
+    autoresize(long = "ar") "-ar",
+    data_check(long = "datachk") "-datachk",
+    csm(long = "csm") "-csm",
+    tty(long = "tty") "-tty",
 }
-}
-
-/// Fills what `self` lacks from `base`, field by field.
-macro_rules! fill {
-    ($self:ident, $base:ident; $($field:ident)*) => {
-        $($self.$field = $self.$field.take().or($base.$field.take());)*
-    };
 }
 
 impl BsubOpts {
-    /// These options over those of `base` (a script's lines, or earlier ones). `join`: repeated
-    /// -R and -env add up, as within one script; else the later ones replace.
-    pub fn over(mut self, mut base: BsubOpts, join: bool) -> BsubOpts {
-        fill!(self, base;
-            queue name description slots hosts input run_limit mem_limit cpu_limit core_limit
-            data_limit stack_limit file_limit swap_limit process_limit thread_limit depend
-            begin term cwd project login_shell mail_user user_group app sla priority
-            reservation license_project gpu nnodes alloc_flags);
-        if self.out.is_none() && self.out_over.is_none() {
-            (self.out, self.out_over) = (base.out.take(), base.out_over.take());
+    /// Settles -o against -oo and -e against -eo: those of the command line alone (`own`) stand
+    /// above what the script says of the same file.
+    pub fn settle_files(&mut self, own: &BsubOpts) {
+        if own.out.is_some() || own.out_over.is_some() {
+            (self.out, self.out_over) = (own.out.clone(), own.out_over.clone());
         }
-        if self.err.is_none() && self.err_over.is_none() {
-            (self.err, self.err_over) = (base.err.take(), base.err_over.take());
+        if own.err.is_some() || own.err_over.is_some() {
+            (self.err, self.err_over) = (own.err.clone(), own.err_over.clone());
         }
-        for (mine, theirs) in
-            [(&mut self.res_req, &mut base.res_req), (&mut self.env, &mut base.env)]
-        {
-            if join || mine.is_empty() {
-                theirs.append(mine);
-                std::mem::swap(mine, theirs);
-            }
-        }
-        self.hold |= base.hold;
-        self.wait |= base.wait;
-        self.rerun |= base.rerun;
-        self.exclusive |= base.exclusive;
-        self.mail_end |= base.mail_end;
-        self.mail_error |= base.mail_error;
-        self.mail_begin |= base.mail_begin;
-        self.take_refused(&mut base);
-        self
     }
 
     /// The options given that are accepted without being acted on.
@@ -314,46 +282,59 @@ impl BsubOpts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lsf::cli::front;
+    use std::ffi::OsString;
+
+    fn os(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    fn read(words: &[&str]) -> BsubOpts {
+        let parsed = front::parse::<BsubOpts>("bsub", &os(words));
+        parsed.unwrap_or_else(|e| panic!("{words:?}: {}", e.err)).options
+    }
 
     fn some(s: &str) -> Option<String> {
         Some(s.to_string())
     }
 
+    /// Every C and A option of commands.md, with its value where it takes one.
+    const WORDS: &str = "-q:v -J:v -n:v -R:v -W:v -M:v -o:v -oo:v -e:v -eo:v -i:v -is:v -w:v -ti \
+        -P:v -m:v -I -Ip -Is -IS -ISp -ISs -IX -XF -K -x -r -rn -N -Ne -B -u:v -b:v -t:v -G:v \
+        -g:v -app:v -sla:v -sp:v -c:v -We:v -C:v -D:v -S:v -F:v -v:v -p:v -T:v -hl -ul -cwd:v \
+        -outdir:v -env:v -L:v -E:v -Ep:v -H -gpu:- -a:v -f:v -Jd:v -k:v -Q:v -mig:v -U:v -Lp:v \
+        -ext:v -extsched:v -s:v -wa:v -wt:v -Zs -pack:v -ptl:v -eptl:v -hostfile:v -jobaff:v -ar \
+        -rnc:v -freq:v -network:v -data:v -datachk -datagrp:v -stage:v -clusters:v \
+        -core_isolation:v -smt:v -nnodes:v -cn_cu:v -cn_mem:v -ln_mem:v -ln_slots:v \
+        -alloc_flags:v -step_cgroup:v -tty -jsdl:v -jsdl_strict:v -json:v -yaml:v -notify:v -X:v";
+
     #[test]
-    fn the_command_line_stands_above_the_script() {
-        let script = BsubOpts {
-            queue: some("night"),
-            out: some("a"),
-            res_req: vec!["mem>1".into()],
-            hold: true,
-            esub: some("x"),
-            ..BsubOpts::default()
-        };
-        let line = BsubOpts {
-            out_over: some("b"),
-            res_req: vec!["ut<0.5".into()],
-            name: some("x"),
-            ..BsubOpts::default()
-        };
-        let all = line.over(script, false);
-        assert_eq!((all.queue, all.name), (some("night"), some("x")));
-        assert_eq!((all.out, all.out_over), (None, some("b")));
-        assert_eq!(all.res_req, ["ut<0.5"]);
-        assert!(all.hold);
-        assert_eq!(all.esub, some("x"));
+    fn no_known_option_takes_the_command_for_its_value() {
+        for word in WORDS.split_whitespace() {
+            let (word, value) = word.split_once(':').map_or((word, None), |(w, v)| (w, Some(v)));
+            let words: Vec<&str> = [word].into_iter().chain(value).chain(["cmd"]).collect();
+            let parsed = front::parse::<BsubOpts>("bsub", &os(&words));
+            let parsed = parsed.unwrap_or_else(|e| panic!("{word}: {}", e.err));
+            assert_eq!(parsed.operands, os(&["cmd"]), "{word}");
+            let refused = parsed.options.refused();
+            assert!(refused.is_none_or(|r| r == word), "{word} is refused as {refused:?}");
+        }
     }
 
     #[test]
-    fn lines_of_one_script_add_up() {
-        let with = |r: &str| BsubOpts { res_req: vec![r.into()], ..BsubOpts::default() };
-        let all = with("b").over(with("a"), true);
-        assert_eq!(all.res_req, ["a", "b"]);
+    fn the_command_line_settles_the_files() {
+        let own = read(&["-o", "b", "cmd"]);
+        let mut all = read(&["-o", "b", "-oo", "a", "-eo", "e", "cmd"]);
+        all.settle_files(&own);
+        assert_eq!((all.out, all.out_over), (some("b"), None));
+        assert_eq!((all.err, all.err_over), (None, some("e")));
     }
 
     #[test]
     fn what_nothing_acts_on_is_named() {
-        let opts = BsubOpts { interactive: true, gpu: some("-"), ..BsubOpts::default() };
+        let opts = read(&["-I", "-gpu", "-", "-Zs", "cmd"]);
         assert_eq!(opts.refused(), Some("-I"));
         assert_eq!(opts.ignored(), ["-gpu"]);
+        assert_eq!(read(&["-E", "x", "cmd"]).refused(), Some("-E"));
     }
 }

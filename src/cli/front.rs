@@ -10,7 +10,8 @@
 //! - Several letters, small: `#[argh(switch)] noheader: bool` is `-noheader`.
 //! - With capitals: argh allows small letters, digits and dashes in long names, so a dash means
 //!   that the next letter is a capital: `long = "-u-f"` is `-UF`, `long = "-is"` is `-Is`,
-//!   `long = "-jd"` is `-Jd`, `long = "-w-l"` is `-WL`.
+//!   `long = "-jd"` is `-Jd`, `long = "-w-l"` is `-WL`. Two dashes are an underscore:
+//!   `long = "cn--mem"` is `-cn_mem`.
 //! - The value's name in help: `arg_name = "user_name"`. Options are `Option<T>` or `Vec<T>`;
 //!   the last value of a repeated option wins except for `Vec<T>`.
 //! - Operands: declare `#[argh(positional, greedy, arg_name = "job_ID")] operands: Vec<String>`
@@ -118,6 +119,10 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
     let mut capital = false;
     for c in long.strip_prefix("--").unwrap_or(long).chars() {
         match c {
+            '-' if capital => {
+                word.push('_');
+                capital = false;
+            }
             '-' => capital = true,
             c if std::mem::take(&mut capital) => word.extend(c.to_uppercase()),
             c => word.push(c),

@@ -86,6 +86,13 @@ fn whole_words_and_their_values() {
 }
 
 #[test]
+fn long_names_spell_capitals_and_underscores() {
+    for (long, word) in [("---u-f", "UF"), ("--alloc--flags", "alloc_flags"), ("--x", "x")] {
+        assert_eq!(classic_word(None, long), word);
+    }
+}
+
+#[test]
 fn glued_values_and_bundles() {
     assert_eq!(jobs(&["-uUSER"]).0.user.as_deref(), Some("USER"));
     assert_eq!(jobs(&["-Rselect[mem>1] order[mem]"]).0.res_req, ["select[mem>1] order[mem]"]);

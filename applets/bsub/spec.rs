@@ -73,11 +73,8 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
     if let Some(word) = opts.refused() {
         return Err(Rejection::new(format!("option {word} is not supported yet")));
     }
-    let mut spec = JobSpec {
-        umask: facts.umask,
-        home: ByteStr(facts.home.clone()),
-        ..JobSpec::default()
-    };
+    let mut spec =
+        JobSpec { umask: facts.umask, home: ByteStr(facts.home.clone()), ..JobSpec::default() };
     naming(opts, facts, &mut spec)?;
     (spec.min_slots, spec.max_slots) = slots(opts.slots.as_deref())?;
     limits(opts, facts.unit, &mut spec)?;
@@ -328,9 +325,17 @@ mod tests {
             (|o, v| o.run_limit = some(v), "abc", "abc: Bad RUNLIMIT specification"),
             (|o, v| o.run_limit = some(v), "0", "0: Bad RUNLIMIT specification"),
             (|o, v| o.cpu_limit = some(v), "1:x", "1:x: Bad CPULIMIT specification"),
-            (|o, v| o.mem_limit = some(v), "abc", "abc: MEMLIMIT value should be a positive integer"),
+            (
+                |o, v| o.mem_limit = some(v),
+                "abc",
+                "abc: MEMLIMIT value should be a positive integer",
+            ),
             (|o, v| o.mem_limit = some(v), "-1", "-1: MEMLIMIT value should be a positive integer"),
-            (|o, v| o.process_limit = some(v), "0", "0: PROCESSLIMIT value should be a positive integer"),
+            (
+                |o, v| o.process_limit = some(v),
+                "0",
+                "0: PROCESSLIMIT value should be a positive integer",
+            ),
             (|o, v| o.name = some(v), "x[1-", "x[1-: Bad job name"),
             (|o, v| o.name = some(v), "x[0-3]", "x[0-3]: Job array index error"),
             (|o, v| o.depend = some(v), "foo(", "foo(: Dependency condition syntax error"),
@@ -340,7 +345,11 @@ mod tests {
             (|o, v| o.priority = some(v), "abc", "abc: Illegal job priority"),
             (|o, v| o.res_req = vec![v.into()], "select[", "Bad resource requirement syntax"),
             (|o, v| o.res_req = vec![v.into()], "span[hosts=2]", "Bad resource requirement syntax"),
-            (|o, v| o.res_req = vec![v.into()], "select[mem>1] foo[1]", "Bad resource requirement syntax"),
+            (
+                |o, v| o.res_req = vec![v.into()],
+                "select[mem>1] foo[1]",
+                "Bad resource requirement syntax",
+            ),
             (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
             (|o, v| o.esub = some(v), "x", "option -a is not supported yet"),
         ];

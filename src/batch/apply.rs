@@ -1,0 +1,418 @@
+//! `apply(state, record)`: the only function that changes the state (house rule 5). Recovery is
+//! this function over the log. It never fails: a record that does not fit (a job that is gone, a
+//! start of what runs already) is reported and changes nothing, so that a foreign or damaged log
+//! still yields all it holds.
+
+use super::counts::{owner, tally};
+use super::state::*;
+use crate::lang::jobname::JobName;
+use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
+use crate::model::job::stat;
+use crate::model::reason::susp;
+use crate::model::{JobKey, JobRef};
+use std::rc::Rc;
+
+/// What a record did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// Nothing that concerns a job.
+    Nothing,
+    /// Changed this job or element (idx 0 of an array: the whole).
+    Job(JobRef),
+    /// Did not fit the state.
+    Misfit(&'static str),
+}
+
+/// Key of [`crate::model::job::JobSpec::extra`] under which a resolved dependency is logged.
+pub const EXTRA_DEPEND: &str = "dep";
+
+impl State {
+    pub fn apply(&mut self, rec: &Record) -> Did {
+        let t = rec.time;
+        match &rec.event {
+            Event::JobNew(new) => self.job_new(new),
+            Event::JobStart(s) => self.job_start(t, s),
+            Event::JobStartAccept { at, attempt, pid, pgid } => {
+                self.accepted(*at, *attempt, *pid, *pgid)
+            }
+            Event::JobExecute { at, uid, pid, pgid, cwd, home, user } => {
+                let exec = Exec {
+                    uid: *uid,
+                    user: user.clone(),
+                    cwd: cwd.clone(),
+                    home: home.clone(),
+                };
+                self.executes(*at, *pid, *pgid, exec)
+            }
+            Event::JobStatus(s) => self.job_status(t, s),
+            Event::JobSignal { at, signal, by_admin, .. } => {
+                self.signalled(*at, signal, *by_admin)
+            }
+            Event::JobRequeue { at } => self.requeue(t, *at),
+            Event::JobClean { at } => self.clean(*at),
+            Event::QueueCtrl { op, queue, uid, user, message } => {
+                let q = self.queue_ctl.entry(queue.clone()).or_default();
+                match op {
+                    Ctrl::Open => q.closed = false,
+                    Ctrl::Close => q.closed = true,
+                    Ctrl::Activate => q.inactive = false,
+                    Ctrl::Inactivate => q.inactive = true,
+                }
+                q.comment = message.clone();
+                q.by = (*uid, user.clone());
+                q.time = t;
+                Did::Nothing
+            }
+            Event::HostCtrl { op, host, uid, user, message } => {
+                let h = self.host_ctl.entry(host.clone()).or_default();
+                h.closed = *op == Ctrl::Close;
+                h.comment = message.clone();
+                h.by = (*uid, user.clone());
+                h.time = t;
+                Did::Nothing
+            }
+            Event::Hold { at, .. } => self.damage(*at, true),
+            Event::Release { at, .. } => self.damage(*at, false),
+            Event::Carried { next_job, .. } => {
+                self.next_job = self.next_job.max(*next_job);
+                Did::Nothing
+            }
+            Event::LogSwitch { last_job } => {
+                self.next_job = self.next_job.max(last_job.saturating_add(1));
+                self.finished = 0;
+                Did::Nothing
+            }
+            Event::MbdStart { .. }
+            | Event::MbdDie { .. }
+            | Event::LoadIndex { .. }
+            | Event::Foreign { .. } => Did::Nothing,
+        }
+    }
+
+    fn job_new(&mut self, new: &JobNew) -> Did {
+        if self.jobs.contains_key(&new.job) {
+            return Did::Misfit("a job of this ID is known already");
+        }
+        let name = match JobName::parse(&new.spec.name) {
+            Ok(n) => n,
+            // A name we would refuse today, from another LSF's log: kept as a plain name.
+            Err(_) => JobName { name: new.spec.name.clone(), array: None },
+        };
+        let user = self.names.sym(&new.user);
+        let queue = self.names.sym(&new.spec.queue);
+        let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
+            .then_some(crate::model::reason::pend::USER_STOP);
+        let depend = new.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+        let depend = depend.and_then(|(_, v)| v.parse().ok()).map(Rc::new);
+        let mut job = Job {
+            id: new.job,
+            order: self.next_order,
+            uid: new.uid,
+            gid: new.gid,
+            user,
+            queue,
+            submit_time: new.submit_time,
+            spec: Rc::new(new.spec.clone()),
+            name,
+            env: new.env,
+            script: new.script,
+            exact: new.exact,
+            depend,
+            body: Body::Single(Elem {
+                attempts: 0,
+                state: ElemState::Pend(Pend { since: new.submit_time, held, reason: 0 }),
+            }),
+            tally: Tally::default(),
+            damaged: false,
+        };
+        self.next_order += 1;
+        let slots = job.slots();
+        match job.name.array.clone() {
+            Some(spec) => self.new_array(&mut job, spec, held),
+            None => {
+                job.tally.total = 1;
+                *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = 1;
+                self.counts.fresh(queue, user, slots, 1, true);
+            }
+        }
+        self.jobs.insert(new.job, job);
+        self.reserved.remove(&new.job);
+        self.next_job = new.job.saturating_add(1);
+        if !new.request.is_empty() {
+            let id: Rc<str> = new.request.as_str().into();
+            self.requests.insert(id.clone(), new.job);
+            self.request_ages.push_back((new.submit_time, id));
+        }
+        while let Some((t, _)) = self.request_ages.front() {
+            if *t + REQUEST_WINDOW > new.submit_time {
+                break;
+            }
+            if let Some((_, id)) = self.request_ages.pop_front() {
+                self.requests.remove(&id);
+            }
+        }
+        Did::Job(JobRef { job: new.job, idx: 0 })
+    }
+
+    fn new_array(
+        &mut self,
+        job: &mut Job,
+        spec: crate::lang::jobname::ArraySpec,
+        held: Option<u32>,
+    ) {
+        let n = spec.len() as u32;
+        let mut a = Array { fresh: Fresh::new(n), own: Default::default(), spec };
+        job.tally.total = n;
+        if held.is_some() {
+            a.fresh = Fresh::new(0);
+            let pend = Pend { since: job.submit_time, held, reason: 0 };
+            for idx in a.spec.iter() {
+                let state = ElemState::Pend(pend.clone());
+                a.own.insert(idx, Elem { attempts: 0, state });
+            }
+            job.tally.psusp = n;
+        } else {
+            job.tally.pend = n;
+        }
+        self.counts.fresh(job.queue, job.user, job.slots(), n, true);
+        job.body = Body::Array(Box::new(a));
+    }
+
+    /// Puts a new state in an element's place and keeps every counter right.
+    fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Did {
+        let Some(job) = self.jobs.get_mut(&at.job) else {
+            return Did::Misfit("no such job");
+        };
+        let (queue, user, slots) = owner(job);
+        let submit_time = job.submit_time;
+        if let Body::Array(a) = &mut job.body
+            && !a.own.contains_key(&at.idx)
+        {
+            let Some(pos) = a.pos(at.idx) else { return Did::Misfit("no such element") };
+            if !a.fresh.take(pos) {
+                return Did::Misfit("the element has left memory");
+            }
+            let state = ElemState::Pend(Pend { since: submit_time, held: None, reason: 0 });
+            a.own.insert(at.idx, Elem { attempts: 0, state });
+        }
+        let Some(e) = job.elem_mut(at.idx) else { return Did::Misfit("no such element") };
+        // The element is taken out for the change, so that job and counters can be borrowed.
+        let hole = Elem { attempts: 0, state: ElemState::Pend(Pend::default()) };
+        let mut e = std::mem::replace(e, hole);
+        self.counts.elem(queue, user, slots, at, &e, false);
+        tally(&mut job.tally, &e, false);
+        make(&mut e);
+        self.counts.elem(queue, user, slots, at, &e, true);
+        tally(&mut job.tally, &e, true);
+        if let Some(place) = job.elem_mut(at.idx) {
+            *place = e;
+        }
+        Did::Job(at)
+    }
+
+    fn job_start(&mut self, t: i64, s: &JobStart) -> Did {
+        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.sym(h), *n)).collect();
+        match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
+            None => return Did::Misfit("no such job"),
+            Some(v) if v.stat() & (stat::PEND | stat::PSUSP) == 0 => {
+                return Did::Misfit("start of a job that is not pending");
+            }
+            Some(_) => {}
+        }
+        self.set(s.at, |e| {
+            e.attempts = if s.attempt > 0 { s.attempt } else { e.attempts + 1 };
+            let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: e.attempts };
+            e.state = ElemState::Run(Box::new(Run {
+                key,
+                start_time: t,
+                hosts,
+                host_factor: s.host_factor,
+                eff_res_req: s.eff_res_req.as_str().into(),
+                phase: Phase::Starting,
+                pid: 0,
+                pgid: 0,
+                exec: None,
+                killed: None,
+                susp_since: 0,
+                susp_total: 0,
+                soft: Box::default(),
+            }));
+        })
+    }
+
+    fn with_run(&mut self, at: JobRef, f: impl FnOnce(&mut Run)) -> Did {
+        let Some(elem) = self.jobs.get_mut(&at.job).and_then(|j| j.elem_mut(at.idx)) else {
+            return Did::Misfit("no such job");
+        };
+        match &mut elem.state {
+            ElemState::Run(r) => {
+                f(r);
+                Did::Job(at)
+            }
+            _ => Did::Misfit("the job is not started"),
+        }
+    }
+
+    fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Did {
+        self.with_run(at, |r| {
+            if attempt != 0 && attempt != r.key.attempt {
+                return;
+            }
+            if r.phase == Phase::Starting {
+                r.phase = Phase::Running;
+            }
+            r.pid = pid;
+            r.pgid = pgid;
+        })
+    }
+
+    fn executes(&mut self, at: JobRef, pid: u32, pgid: u32, exec: Exec) -> Did {
+        self.with_run(at, |r| {
+            if r.phase == Phase::Starting {
+                r.phase = Phase::Running;
+            }
+            r.pid = pid;
+            r.pgid = pgid;
+            r.exec = Some(Box::new(exec));
+        })
+    }
+
+    fn signalled(&mut self, at: JobRef, signal: &str, by_admin: bool) -> Did {
+        use crate::model::reason::term;
+        if !matches!(signal, "KILL" | "DELETEJOB") {
+            return Did::Job(at);
+        }
+        let force = signal == "DELETEJOB";
+        let why = match (force, by_admin) {
+            (false, false) => term::OWNER,
+            (false, true) => term::ADMIN,
+            (true, false) => term::FORCE_OWNER,
+            (true, true) => term::FORCE_ADMIN,
+        };
+        match self.elem(at) {
+            Some(Elem { state: ElemState::Run(_), .. }) => {
+                self.with_run(at, |r| r.killed = Some(why))
+            }
+            _ => Did::Job(at),
+        }
+    }
+
+    fn job_status(&mut self, t: i64, s: &JobStatus) -> Did {
+        let known = match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
+            Some(v) => v.stat(),
+            None => return Did::Misfit("no such job"),
+        };
+        if known & (stat::DONE | stat::EXIT) != 0 {
+            return Did::Misfit("the job has finished already");
+        }
+        match s.status {
+            stat::PEND => self.set(s.at, |e| {
+                let since = match &e.state {
+                    ElemState::Pend(p) => p.since,
+                    _ => t,
+                };
+                e.state = ElemState::Pend(Pend { since, held: None, reason: s.reason });
+            }),
+            stat::PSUSP => self.set(s.at, |e| {
+                e.state = ElemState::Pend(Pend { since: t, held: Some(s.reason), reason: 0 });
+            }),
+            stat::RUN | stat::SSUSP | stat::USUSP => self.set(s.at, |e| {
+                if let ElemState::Run(r) = &mut e.state {
+                    run_phase(r, t, s);
+                }
+            }),
+            stat::DONE | stat::EXIT => self.finish(t, s),
+            _ => Did::Misfit("a status this build does not know"),
+        }
+    }
+
+    fn finish(&mut self, t: i64, s: &JobStatus) -> Did {
+        let end_time = if s.end_time > 0 { s.end_time } else { t };
+        let did = self.set(s.at, |e| {
+            let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
+            let run = match old {
+                ElemState::Run(mut r) => {
+                    if r.susp_since > 0 {
+                        r.susp_total += (end_time - r.susp_since).max(0);
+                        r.susp_since = 0;
+                    }
+                    Some(r)
+                }
+                _ => None,
+            };
+            let status = (run.is_some() && !s.unknown_end).then_some(s.exit_status);
+            e.state = ElemState::End(Box::new(End {
+                end_time,
+                done: s.status == stat::DONE,
+                status,
+                exit_info: s.exit_info,
+                unknown: s.unknown_end,
+                cpu: s.cpu,
+                usage: s.usage,
+                run,
+            }));
+        });
+        if let Did::Job(at) = did {
+            self.finished += 1;
+            self.ended.push_back((end_time, at));
+        }
+        did
+    }
+
+    fn requeue(&mut self, t: i64, at: JobRef) -> Did {
+        match self.elem(at) {
+            Some(Elem { state: ElemState::Run(_), .. }) => self.set(at, |e| {
+                let reason = crate::model::reason::pend::REQUEUED;
+                e.state = ElemState::Pend(Pend { since: t, held: None, reason });
+            }),
+            _ => Did::Misfit("requeue of a job that is not started"),
+        }
+    }
+
+    fn clean(&mut self, at: JobRef) -> Did {
+        let Some(job) = self.jobs.get_mut(&at.job) else {
+            return Did::Misfit("no such job");
+        };
+        if at.idx != 0
+            && let Body::Array(a) = &mut job.body
+        {
+            if let Some(e) = a.own.remove(&at.idx) {
+                tally(&mut job.tally, &e, false);
+                job.tally.cleaned += 1;
+            }
+            return Did::Job(at);
+        }
+        if job.tally.unfinished() > 0 {
+            return Did::Misfit("clean of a job that has not finished");
+        }
+        self.jobs.remove(&at.job);
+        Did::Job(at)
+    }
+
+    fn damage(&mut self, at: JobRef, on: bool) -> Did {
+        match self.jobs.get_mut(&at.job) {
+            Some(job) => {
+                job.damaged = on;
+                Did::Job(JobRef { job: at.job, idx: 0 })
+            }
+            None => Did::Misfit("no such job"),
+        }
+    }
+}
+
+fn run_phase(r: &mut Run, t: i64, s: &JobStatus) {
+    let was = matches!(r.phase, Phase::Ssusp(_) | Phase::Ususp(_));
+    r.phase = match s.status {
+        stat::RUN => Phase::Running,
+        stat::SSUSP => Phase::Ssusp(if s.reason == 0 { susp::RESUMED } else { s.reason }),
+        _ => Phase::Ususp(if s.reason == 0 { susp::USER } else { s.reason }),
+    };
+    match (was, s.status == stat::RUN) {
+        (false, false) => r.susp_since = t,
+        (true, true) => {
+            r.susp_total += (t - r.susp_since).max(0);
+            r.susp_since = 0;
+        }
+        _ => {}
+    }
+}

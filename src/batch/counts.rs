@@ -1,0 +1,137 @@
+//! Slot and job counters by queue, user and host; kept by `apply` alone, so that a limit is a
+//! look-up and never a walk over jobs.
+
+use super::names::Sym;
+use super::state::{Elem, ElemState, Job, Phase, Tally};
+use crate::model::JobRef;
+use std::collections::{BTreeSet, HashMap};
+
+/// Slots of one consumer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    pub pend_jobs: u64,
+    pub pend: u64,
+    pub run: u64,
+    pub ssusp: u64,
+    pub ususp: u64,
+}
+
+impl Slots {
+    /// Slots in use: suspended ones count (semantics §2).
+    pub fn started(&self) -> u64 {
+        self.run + self.ssusp + self.ususp
+    }
+    pub fn all(&self) -> u64 {
+        self.pend + self.started()
+    }
+}
+
+/// A host's slots and the elements on it.
+#[derive(Clone, Debug, Default)]
+pub struct HostSlots {
+    pub slots: Slots,
+    pub jobs: BTreeSet<JobRef>,
+}
+
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub queue: HashMap<Sym, Slots>,
+    pub user: HashMap<Sym, Slots>,
+    pub host: HashMap<Sym, HostSlots>,
+    /// Started slots of (queue, user), (host, user), (host, queue).
+    pub queue_user: HashMap<(Sym, Sym), u64>,
+    pub host_user: HashMap<(Sym, Sym), u64>,
+    pub host_queue: HashMap<(Sym, Sym), u64>,
+}
+
+fn bump(n: &mut u64, by: u64, up: bool) {
+    if up {
+        *n += by;
+    } else {
+        *n = n.saturating_sub(by);
+    }
+}
+
+fn bump_map<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u64>, key: K, by: u64, up: bool) {
+    bump(map.entry(key).or_default(), by, up);
+}
+
+impl Counts {
+    /// Adds or takes away `n` untouched elements of a job.
+    pub fn fresh(&mut self, queue: Sym, user: Sym, slots: u32, n: u32, up: bool) {
+        for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
+            bump(&mut s.pend_jobs, u64::from(n), up);
+            bump(&mut s.pend, u64::from(n) * u64::from(slots), up);
+        }
+    }
+
+    /// Adds or takes away one element as it stands.
+    pub fn elem(&mut self, queue: Sym, user: Sym, slots: u32, at: JobRef, e: &Elem, up: bool) {
+        match &e.state {
+            ElemState::Pend(_) => self.fresh(queue, user, slots, 1, up),
+            ElemState::End(_) => {}
+            ElemState::Run(run) => {
+                let n = u64::from(run.slots());
+                let phase = run.phase;
+                for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
+                    started(s, phase, n, up);
+                }
+                bump_map(&mut self.queue_user, (queue, user), n, up);
+                for &(host, k) in &run.hosts {
+                    let k = u64::from(k);
+                    let h = self.host.entry(host).or_default();
+                    started(&mut h.slots, phase, k, up);
+                    if up {
+                        h.jobs.insert(at);
+                    } else {
+                        h.jobs.remove(&at);
+                    }
+                    bump_map(&mut self.host_user, (host, user), k, up);
+                    bump_map(&mut self.host_queue, (host, queue), k, up);
+                }
+            }
+        }
+    }
+}
+
+fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {
+    match phase {
+        Phase::Starting | Phase::Running => bump(&mut s.run, n, up),
+        Phase::Ssusp(_) => bump(&mut s.ssusp, n, up),
+        Phase::Ususp(_) => bump(&mut s.ususp, n, up),
+    }
+}
+
+/// Adds or takes away one element in its job's tally.
+pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
+    let n = match &e.state {
+        ElemState::Pend(p) if p.held.is_some() => &mut t.psusp,
+        ElemState::Pend(_) => &mut t.pend,
+        ElemState::Run(r) => match r.phase {
+            Phase::Starting | Phase::Running => &mut t.run,
+            Phase::Ssusp(_) => &mut t.ssusp,
+            Phase::Ususp(_) => &mut t.ususp,
+        },
+        ElemState::End(e) if e.done => &mut t.done,
+        ElemState::End(e) => {
+            if e.run.is_none() {
+                if up {
+                    t.exit_unstarted += 1;
+                } else {
+                    t.exit_unstarted -= 1;
+                }
+            }
+            &mut t.exit
+        }
+    };
+    if up {
+        *n += 1;
+    } else {
+        *n -= 1;
+    }
+}
+
+/// The consumer names of a job.
+pub fn owner(job: &Job) -> (Sym, Sym, u32) {
+    (job.queue, job.user, job.slots())
+}

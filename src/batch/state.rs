@@ -1,0 +1,457 @@
+//! The state of mbatchd: exactly what lsb.events holds. `apply` is the only function that changes
+//! it (house rule 5); nothing in here is known only to the running process.
+//!
+//! An array is one record until an element differs: untouched elements live in a bit set, only
+//! those that have started, ended or been held have an [`Elem`] of their own.
+
+use super::counts::Counts;
+use super::names::{Names, Sym};
+use crate::lang::depend::Resolved;
+use crate::lang::jobname::{ArraySpec, JobName};
+use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::rc::Rc;
+
+/// How long a request id is kept for a retry of its submission, seconds.
+pub const REQUEST_WINDOW: i64 = 3600;
+
+/// Everything that survives a restart.
+#[derive(Debug, Default)]
+pub struct State {
+    pub names: Names,
+    pub jobs: BTreeMap<u32, Job>,
+    /// The ID tried next.
+    pub next_job: u32,
+    /// The place of the next submission in first-come order.
+    pub next_order: u64,
+    /// Request id -> job, for the retry window.
+    pub requests: HashMap<Rc<str>, u32>,
+    pub request_ages: VecDeque<(i64, Rc<str>)>,
+    pub queue_ctl: HashMap<String, QueueCtl>,
+    pub host_ctl: HashMap<String, HostCtl>,
+    pub counts: Counts,
+    /// Jobs finished since the last switch.
+    pub finished: u64,
+    /// IDs that must not be given again although no job of that ID is known.
+    pub reserved: BTreeSet<u32>,
+    /// Jobs in the order in which they finished, for cleaning.
+    pub ended: VecDeque<(i64, JobRef)>,
+}
+
+/// What QUEUE_CTRL last said.
+#[derive(Clone, Debug, Default)]
+pub struct QueueCtl {
+    pub closed: bool,
+    pub inactive: bool,
+    pub comment: String,
+    pub by: (u32, String),
+    pub time: i64,
+}
+
+/// What HOST_CTRL last said.
+#[derive(Clone, Debug, Default)]
+pub struct HostCtl {
+    pub closed: bool,
+    pub comment: String,
+    pub by: (u32, String),
+    pub time: i64,
+}
+
+/// A submission.
+#[derive(Debug)]
+pub struct Job {
+    pub id: u32,
+    /// First come, first served.
+    pub order: u64,
+    pub uid: u32,
+    pub gid: u32,
+    pub user: Sym,
+    pub queue: Sym,
+    pub submit_time: i64,
+    pub spec: Rc<JobSpec>,
+    pub name: JobName,
+    pub env: SpoolRef,
+    pub script: SpoolRef,
+    pub exact: SpoolRef,
+    pub depend: Option<Rc<Resolved>>,
+    pub body: Body,
+    /// How many elements are in which state.
+    pub tally: Tally,
+    /// The log lost part of the history: not dispatched until released.
+    pub damaged: bool,
+}
+
+#[derive(Debug)]
+pub enum Body {
+    Single(Elem),
+    Array(Box<Array>),
+}
+
+/// The elements of an array.
+#[derive(Debug)]
+pub struct Array {
+    pub spec: ArraySpec,
+    /// Elements nothing has happened to yet.
+    pub fresh: Fresh,
+    /// All others that are still in memory.
+    pub own: BTreeMap<u32, Elem>,
+}
+
+/// Untouched elements of an array: a bit per element in the order of its list.
+#[derive(Debug, Default)]
+pub struct Fresh {
+    bits: Vec<u64>,
+    left: u32,
+    /// No set bit below this word.
+    low: usize,
+}
+
+impl Fresh {
+    pub fn new(count: u32) -> Self {
+        let mut bits = vec![u64::MAX; (count as usize).div_ceil(64)];
+        if let Some(last) = bits.last_mut()
+            && count % 64 != 0
+        {
+            *last = (1u64 << (count % 64)) - 1;
+        }
+        Fresh { bits, left: count, low: 0 }
+    }
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+    pub fn has(&self, pos: u32) -> bool {
+        self.bits.get(pos as usize / 64).is_some_and(|w| w >> (pos % 64) & 1 == 1)
+    }
+    /// Clears a bit; true if it was set.
+    pub fn take(&mut self, pos: u32) -> bool {
+        if !self.has(pos) {
+            return false;
+        }
+        self.bits[pos as usize / 64] &= !(1u64 << (pos % 64));
+        self.left -= 1;
+        while self.low < self.bits.len() && self.bits[self.low] == 0 {
+            self.low += 1;
+        }
+        true
+    }
+    /// Lowest set bit.
+    pub fn first(&self) -> Option<u32> {
+        let word = *self.bits.get(self.low)?;
+        (word != 0).then(|| (self.low * 64) as u32 + word.trailing_zeros())
+    }
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.bits.iter().enumerate().skip(self.low);
+        words.flat_map(|(i, &w)| {
+            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| (i * 64) as u32 + b)
+        })
+    }
+}
+
+impl Array {
+    /// Position of an index in the list.
+    pub fn pos(&self, idx: u32) -> Option<u32> {
+        let mut before = 0u64;
+        for r in self.spec.list.ranges() {
+            if r.contains(idx) {
+                return Some((before + u64::from((idx - r.start) / r.step.max(1))) as u32);
+            }
+            before += r.len();
+        }
+        None
+    }
+    /// Index at a position of the list.
+    pub fn index(&self, pos: u32) -> u32 {
+        let mut pos = u64::from(pos);
+        for r in self.spec.list.ranges() {
+            if pos < r.len() {
+                return r.start + pos as u32 * r.step.max(1);
+            }
+            pos -= r.len();
+        }
+        0
+    }
+    pub fn fresh_has(&self, idx: u32) -> bool {
+        self.pos(idx).is_some_and(|p| self.fresh.has(p))
+    }
+    pub fn first_fresh(&self) -> Option<u32> {
+        self.fresh.first().map(|p| self.index(p))
+    }
+    pub fn fresh_indices(&self) -> impl Iterator<Item = u32> + '_ {
+        self.fresh.iter().map(|p| self.index(p))
+    }
+}
+
+/// Elements of a job by state; a plain job has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub total: u32,
+    pub pend: u32,
+    pub psusp: u32,
+    pub run: u32,
+    pub ssusp: u32,
+    pub ususp: u32,
+    pub done: u32,
+    pub exit: u32,
+    pub exit_unstarted: u32,
+    pub cleaned: u32,
+}
+
+impl Tally {
+    pub fn started(&self) -> u32 {
+        self.run + self.ssusp + self.ususp
+    }
+    pub fn unfinished(&self) -> u32 {
+        self.pend + self.psusp + self.started()
+    }
+}
+
+/// A job or one element.
+#[derive(Debug)]
+pub struct Elem {
+    /// Starts so far.
+    pub attempts: u32,
+    pub state: ElemState,
+}
+
+#[derive(Debug)]
+pub enum ElemState {
+    Pend(Pend),
+    Run(Box<Run>),
+    End(Box<End>),
+}
+
+/// Waiting. `held`: PSUSP, with the reason code; `reason`: what last sent it back (0: nothing).
+#[derive(Clone, Debug, Default)]
+pub struct Pend {
+    pub since: i64,
+    pub held: Option<u32>,
+    pub reason: u32,
+}
+
+/// Started: on hosts, whatever else.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub key: JobKey,
+    pub start_time: i64,
+    pub hosts: Vec<(Sym, u32)>,
+    pub host_factor: f64,
+    pub eff_res_req: Rc<str>,
+    pub phase: Phase,
+    pub pid: u32,
+    pub pgid: u32,
+    pub exec: Option<Box<Exec>>,
+    /// Termination asked for: TERM_ number.
+    pub killed: Option<u32>,
+    /// When it was last suspended, and for how long before.
+    pub susp_since: i64,
+    pub susp_total: i64,
+    /// Not event-sourced: refreshed by the host after every connect.
+    pub soft: Box<Soft>,
+}
+
+/// What the host last told; nothing is decided by it.
+#[derive(Debug, Clone, Default)]
+pub struct Soft {
+    pub usage: Usage,
+    pub usage_time: i64,
+    pub pids: Vec<u32>,
+    pub note: String,
+    /// A suspend or resume has been ordered and not yet confirmed.
+    pub asked: Option<bool>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Exec {
+    pub uid: u32,
+    pub user: String,
+    pub cwd: String,
+    pub home: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The order is out, the host has not confirmed.
+    Starting,
+    Running,
+    /// SSUSP: suspended by the system, or resumed and waiting.
+    Ssusp(u32),
+    /// USUSP with the suspending reason.
+    Ususp(u32),
+}
+
+/// Finished.
+#[derive(Debug)]
+pub struct End {
+    pub end_time: i64,
+    pub done: bool,
+    /// Raw wait status; `None` unknown or never started.
+    pub status: Option<i32>,
+    pub exit_info: u32,
+    pub unknown: bool,
+    pub cpu: f64,
+    pub usage: Option<Usage>,
+    /// Where it ran, if it did.
+    pub run: Option<Box<Run>>,
+}
+
+impl Run {
+    pub fn slots(&self) -> u32 {
+        self.hosts.iter().map(|h| h.1).sum()
+    }
+}
+
+impl Elem {
+    /// Status bits.
+    pub fn stat(&self) -> u32 {
+        match &self.state {
+            ElemState::Pend(p) if p.held.is_some() => stat::PSUSP,
+            ElemState::Pend(_) => stat::PEND,
+            ElemState::Run(r) => match r.phase {
+                Phase::Starting | Phase::Running => stat::RUN,
+                Phase::Ssusp(_) => stat::SSUSP,
+                Phase::Ususp(_) => stat::USUSP,
+            },
+            ElemState::End(e) if e.done => stat::DONE,
+            ElemState::End(_) => stat::EXIT,
+        }
+    }
+    pub fn run(&self) -> Option<&Run> {
+        match &self.state {
+            ElemState::Run(r) => Some(r),
+            ElemState::End(e) => e.run.as_deref(),
+            ElemState::Pend(_) => None,
+        }
+    }
+}
+
+/// What can be said of one element without having one: untouched elements share a view.
+pub enum View<'a> {
+    /// Never touched: pending since submission.
+    Fresh,
+    Own(&'a Elem),
+}
+
+impl View<'_> {
+    pub fn stat(&self) -> u32 {
+        match self {
+            View::Fresh => stat::PEND,
+            View::Own(e) => e.stat(),
+        }
+    }
+}
+
+impl Job {
+    pub fn is_array(&self) -> bool {
+        matches!(self.body, Body::Array(_))
+    }
+    /// The element, if it exists and is still in memory.
+    pub fn view(&self, idx: u32) -> Option<View<'_>> {
+        match &self.body {
+            Body::Single(e) => (idx == 0).then_some(View::Own(e)),
+            Body::Array(a) => match a.own.get(&idx) {
+                Some(e) => Some(View::Own(e)),
+                None => a.fresh_has(idx).then_some(View::Fresh),
+            },
+        }
+    }
+    pub fn elem(&self, idx: u32) -> Option<&Elem> {
+        match self.view(idx) {
+            Some(View::Own(e)) => Some(e),
+            _ => None,
+        }
+    }
+    pub fn elem_mut(&mut self, idx: u32) -> Option<&mut Elem> {
+        match &mut self.body {
+            Body::Single(e) => (idx == 0).then_some(e),
+            Body::Array(a) => a.own.get_mut(&idx),
+        }
+    }
+    /// Every element in memory, in index order of the array's list for fresh ones.
+    pub fn indices(&self) -> Vec<u32> {
+        match &self.body {
+            Body::Single(_) => vec![0],
+            Body::Array(a) => {
+                let mut all: Vec<u32> = a.own.keys().copied().collect();
+                all.extend(a.fresh_indices());
+                all.sort_unstable();
+                all
+            }
+        }
+    }
+    /// `name[idx]`, the name, or the command where no name was given.
+    pub fn display_name(&self, idx: u32) -> String {
+        if idx != 0 {
+            return self.name.element(idx);
+        }
+        if self.name.name.is_empty() && !self.is_array() {
+            return self.spec.command.lossy().into_owned();
+        }
+        self.name.to_string()
+    }
+    /// Slots one element takes at least.
+    pub fn slots(&self) -> u32 {
+        self.spec.min_slots.max(1)
+    }
+    /// Is the array at its %limit?
+    pub fn at_limit(&self) -> bool {
+        match &self.body {
+            Body::Array(a) => a.spec.limit.is_some_and(|n| self.tally.started() >= n),
+            Body::Single(_) => false,
+        }
+    }
+}
+
+impl State {
+    pub fn job(&self, id: u32) -> Option<&Job> {
+        self.jobs.get(&id)
+    }
+    pub fn elem(&self, at: JobRef) -> Option<&Elem> {
+        self.jobs.get(&at.job)?.elem(at.idx)
+    }
+    /// The started attempt, if the element runs under just this key.
+    pub fn running(&self, key: JobKey) -> Option<&Run> {
+        match &self.elem(key.job_ref())?.state {
+            ElemState::Run(r) if r.key == key => Some(r),
+            _ => None,
+        }
+    }
+    pub fn running_mut(&mut self, key: JobKey) -> Option<&mut Run> {
+        match &mut self.jobs.get_mut(&key.job)?.elem_mut(key.idx)?.state {
+            ElemState::Run(r) if r.key == key => Some(r),
+            _ => None,
+        }
+    }
+    /// An ID that neither is known nor may still be in a log.
+    pub fn free_id(&self, max: u32) -> Option<u32> {
+        let mut id = self.next_job.clamp(1, max);
+        for _ in 0..=max {
+            if !self.jobs.contains_key(&id) && !self.reserved.contains(&id) {
+                return Some(id);
+            }
+            id = if id >= max { 1 } else { id + 1 };
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_counts_and_walks() {
+        for n in [1u32, 63, 64, 65, 130] {
+            let mut f = Fresh::new(n);
+            assert_eq!(f.left(), n);
+            assert_eq!(f.iter().count() as u32, n);
+            assert!(f.take(0) && !f.take(0) && !f.has(0));
+            assert_eq!(f.first(), (n > 1).then_some(1));
+            for i in 1..n {
+                assert!(f.take(i));
+            }
+            assert_eq!((f.left(), f.first()), (0, None));
+            assert!(!f.has(n));
+        }
+    }
+}

@@ -103,7 +103,7 @@ impl State {
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
             .then_some(crate::model::reason::pend::USER_STOP);
         let depend = new.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
-        let depend = depend.and_then(|(_, v)| v.parse().ok()).map(Rc::new);
+        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new);
         let mut job = Job {
             id: new.job,
             order: self.next_order,
@@ -228,6 +228,7 @@ impl State {
                 hosts,
                 host_factor: s.host_factor,
                 eff_res_req: s.eff_res_req.as_str().into(),
+                boot: s.boot.as_str().into(),
                 phase: Phase::Starting,
                 pid: 0,
                 pgid: 0,

@@ -1,1 +1,399 @@
-//! mbatchd as a pure, event-sourced state machine.
+//! mbatchd as a pure, event-sourced state machine (design §3).
+//!
+//! `Mbd::step` decides; every change goes through [`Mbd::emit`], which applies the event to the
+//! [`state::State`] and asks for it to be appended. What is acknowledged leaves with
+//! `SendDurable`. Beside the event-sourced state there is soft state only: links to hosts, load,
+//! readiness of pending jobs, open listings and waits. It is rebuilt from the state at any time.
+//!
+//! | file | what |
+//! |---|---|
+//! | state, apply, counts, names | the event-sourced state |
+//! | policy, require | the configuration, compiled |
+//! | submit, control, admin, perm | requests that change something |
+//! | hosts, inventory | links to sbatchd and LIM; what hosts report |
+//! | depend, wait | dependency conditions and who waits for them |
+//! | sched | which pending job goes where |
+//! | rows, listing, infos | questions |
+//! | housekeep | cleaning, switching the log |
+
+pub mod admin;
+pub mod apply;
+pub mod control;
+pub mod counts;
+pub mod depend;
+pub mod hosts;
+pub mod housekeep;
+pub mod infos;
+pub mod inventory;
+pub mod listing;
+pub mod names;
+pub mod perm;
+pub mod policy;
+pub mod require;
+pub mod rows;
+pub mod sched;
+pub mod state;
+pub mod submit;
+pub mod wait;
+
+use crate::conf::{ClusterConf, Diag};
+use crate::model::event::{Event, Record};
+use crate::model::job::SpoolRef;
+use crate::model::{ByteStr, JobRef, Now};
+use crate::proto::client::ClientMsg;
+use crate::proto::machine::{ConnId, Daemon, Effect, Input, Machine, Peer};
+use crate::proto::{Msg, Refusal};
+use apply::Did;
+use policy::Policy;
+use state::State;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Records that one pass of cleaning or killing may write before other work gets its turn.
+pub const RECORDS_PER_TURN: usize = 2000;
+
+/// What recovery found in the log.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    pub records: Vec<Record>,
+    /// Jobs whose records were lost, with the words for the log.
+    pub damaged: Vec<(JobRef, String)>,
+    /// IDs seen in any log.
+    pub seen_ids: Vec<u32>,
+    /// This run's number: larger than any before.
+    pub epoch: u64,
+    /// Number and length of the newest spool file.
+    pub spool: u32,
+    pub spool_end: u64,
+}
+
+/// Now and the effects of one step.
+pub struct Cx<'a> {
+    pub now: Now,
+    pub out: &'a mut Vec<Effect>,
+}
+
+impl Cx<'_> {
+    pub fn send(&mut self, conn: ConnId, msg: Msg) {
+        self.out.push(Effect::Send { conn, msg });
+    }
+    pub fn reply(&mut self, conn: ConnId, msg: ClientMsg) {
+        self.out.push(Effect::Send { conn, msg: Msg::Client(msg) });
+    }
+    /// Leaves when all that was appended so far is durable.
+    pub fn reply_durable(&mut self, conn: ConnId, msg: ClientMsg) {
+        self.out.push(Effect::SendDurable { conn, msg: Msg::Client(msg) });
+    }
+    pub fn refuse(&mut self, conn: ConnId, refusal: Refusal) {
+        self.out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+    }
+    pub fn say(&mut self, level: log::Level, text: impl Into<String>) {
+        self.out.push(Effect::Say { level, text: text.into() });
+    }
+}
+
+/// Where the next spooled bytes go.
+#[derive(Clone, Copy, Debug, Default)]
+struct SpoolEnd {
+    spool: u32,
+    at: u64,
+}
+
+/// The machine.
+pub struct Mbd {
+    pub(crate) pol: Rc<Policy>,
+    pub(crate) st: State,
+    /// This host, in the cluster's spelling.
+    pub(crate) me: String,
+    pub(crate) epoch: u64,
+    spool: SpoolEnd,
+    /// Environments spooled in this spool file by uid and content hash.
+    envs: HashMap<(u32, u64), Vec<(SpoolRef, Rc<ByteStr>)>>,
+    envs_bytes: usize,
+    /// Jobs to hold because the log lost part of their history.
+    damaged: Vec<(JobRef, String)>,
+    started: bool,
+    /// The log cannot be written: nothing is accepted or dispatched, with the reason.
+    pub(crate) log_failed: Option<String>,
+    pub(crate) peers: HashMap<ConnId, Peer>,
+    pub(crate) net: hosts::Net,
+    pub(crate) sched: sched::Sched,
+    pub(crate) deps: depend::Deps,
+    pub(crate) waits: wait::Waits,
+    pub(crate) listings: listing::Listings,
+    pub(crate) keep: housekeep::Keep,
+    /// Who asked for the reconfiguration under way.
+    reconfig: Vec<ConnId>,
+}
+
+/// Environments remembered for sharing, bytes; beyond it the table starts anew.
+const MAX_ENV_CACHE: usize = 16 << 20;
+
+impl Mbd {
+    /// A machine for the host `me` with what recovery found.
+    pub fn new(conf: ClusterConf, me: &str, found: Recovered) -> Self {
+        let pol = Rc::new(Policy::new(conf));
+        let mut mbd = Mbd {
+            net: hosts::Net::new(&pol),
+            pol,
+            st: State { next_job: 1, ..State::default() },
+            me: me.to_string(),
+            epoch: 0,
+            spool: SpoolEnd::default(),
+            envs: HashMap::new(),
+            envs_bytes: 0,
+            damaged: Vec::new(),
+            started: false,
+            log_failed: None,
+            peers: HashMap::new(),
+            sched: sched::Sched::default(),
+            deps: depend::Deps::default(),
+            waits: wait::Waits::default(),
+            listings: listing::Listings::default(),
+            keep: housekeep::Keep::default(),
+            reconfig: Vec::new(),
+        };
+        mbd.reload(found);
+        mbd
+    }
+
+    /// Puts the state back to what the log holds: at start, and when records could not be
+    /// written. Soft state is rebuilt.
+    pub fn reload(&mut self, found: Recovered) {
+        self.st = State { next_job: 1, ..State::default() };
+        for rec in &found.records {
+            self.st.apply(rec);
+        }
+        let known = &self.st.jobs;
+        self.st.reserved = found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
+        self.damaged = found.damaged;
+        self.epoch = found.epoch;
+        self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
+        self.envs.clear();
+        self.envs_bytes = 0;
+        self.rebuild();
+    }
+
+    /// Soft state from the state and the policy.
+    fn rebuild(&mut self) {
+        self.sched = sched::Sched::default();
+        self.deps = depend::Deps::default();
+        let ids: Vec<u32> = self.st.jobs.keys().copied().collect();
+        for &id in &ids {
+            self.watch_depend(id);
+        }
+        for &id in &ids {
+            self.refresh(id);
+        }
+        self.sched.needed = true;
+    }
+
+    /// Changes the state by one event and has it logged.
+    pub(crate) fn emit(&mut self, cx: &mut Cx, event: Event) {
+        let rec = Record { time: cx.now.secs(), event };
+        match self.st.apply(&rec) {
+            Did::Job(at) => self.touched(at),
+            Did::Nothing => {}
+            Did::Misfit(why) => {
+                cx.say(log::Level::Error, format!("event does not fit ({why}): {:?}", rec.event));
+                return;
+            }
+        }
+        cx.out.push(Effect::Append(Box::new(rec)));
+    }
+
+    /// A job changed: its readiness, and what depends on it, are looked at again.
+    fn touched(&mut self, at: JobRef) {
+        self.refresh(at.job);
+        self.deps.dirty.insert(at.job);
+        self.sched.needed = true;
+    }
+
+    /// Where exact bytes will lie; asks for them to be spooled.
+    pub(crate) fn spool(&mut self, cx: &mut Cx, data: ByteStr) -> SpoolRef {
+        let len = data.len() as u32;
+        let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };
+        self.spool.at += u64::from(len);
+        cx.out.push(Effect::Spool { at, data });
+        at
+    }
+
+    /// The place of an environment: stored once for a user as long as the spool file lasts.
+    pub(crate) fn spool_env(&mut self, cx: &mut Cx, uid: u32, env: ByteStr) -> SpoolRef {
+        use std::hash::{BuildHasher, Hasher};
+        let mut h = self.envs.hasher().build_hasher();
+        h.write(env.as_bytes());
+        let key = (uid, h.finish());
+        if let Some(list) = self.envs.get(&key)
+            && let Some((at, _)) = list.iter().find(|(_, e)| **e == env)
+        {
+            return *at;
+        }
+        if self.envs_bytes + env.len() > MAX_ENV_CACHE {
+            self.envs.clear();
+            self.envs_bytes = 0;
+        }
+        let at = self.spool(cx, env.clone());
+        self.envs_bytes += env.len();
+        self.envs.entry(key).or_default().push((at, Rc::new(env)));
+        at
+    }
+
+    fn start(&mut self, cx: &mut Cx) {
+        self.started = true;
+        let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
+        let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
+        let cluster = self.pol.conf.base.name.clone();
+        self.emit(cx, Event::LoadIndex { names });
+        self.emit(cx, Event::MbdStart { master: self.me.clone(), cluster, hosts, queues });
+        for (at, why) in std::mem::take(&mut self.damaged) {
+            if self.st.jobs.contains_key(&at.job) {
+                cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
+                self.emit(cx, Event::Hold { at, why });
+            } else {
+                cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
+                self.st.reserved.insert(at.job);
+            }
+        }
+        self.net_start(cx);
+    }
+
+    fn message(&mut self, cx: &mut Cx, conn: ConnId, msg: Msg) {
+        let Some(peer) = self.peers.get(&conn).cloned() else { return };
+        match (msg, &peer) {
+            (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
+                let who = perm::Caller {
+                    uid: *uid,
+                    gid: *gid,
+                    user: user.clone(),
+                    host: host.clone(),
+                };
+                self.client(cx, conn, who, m);
+            }
+            (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => self.from_sbd(cx, conn, m),
+            (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, m),
+            (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
+            (Msg::Pong { .. } | Msg::Refused(_), _) => {}
+            (_, peer) => {
+                cx.say(log::Level::Warn, format!("{peer:?} sent what it may not; closed"));
+                cx.out.push(Effect::Close { conn });
+            }
+        }
+    }
+
+    fn client(&mut self, cx: &mut Cx, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
+        match msg {
+            ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
+            ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
+            ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
+            ClientMsg::Queues { names, user, host } => {
+                self.list_queues(cx, conn, &names, &user, &host)
+            }
+            ClientMsg::Hosts { names, res_req } => self.list_hosts(cx, conn, &names, &res_req),
+            ClientMsg::Wait(w) => self.wait(cx, conn, &who, w),
+            ClientMsg::Admin(op) => self.admin(cx, conn, &who, op),
+            ClientMsg::Params => self.list_params(cx, conn),
+            other => {
+                cx.say(log::Level::Warn, format!("a command sent an answer: {other:?}"));
+                cx.out.push(Effect::Close { conn });
+            }
+        }
+    }
+
+    fn closed(&mut self, cx: &mut Cx, conn: ConnId) {
+        self.peers.remove(&conn);
+        self.listings.close(conn);
+        self.waits.close(conn);
+        self.reconfig.retain(|c| *c != conn);
+        self.net_closed(cx, conn);
+    }
+
+    fn config(&mut self, cx: &mut Cx, conf: Option<ClusterConf>, diags: Vec<Diag>) {
+        if let Some(conf) = conf {
+            self.pol = Rc::new(Policy::new(conf));
+            self.net_reconfigured(cx);
+            self.rebuild();
+            cx.say(log::Level::Info, "reconfigured");
+        } else {
+            cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");
+        }
+        self.answer_reconfig(cx, &diags);
+    }
+
+    fn answer_reconfig(&mut self, cx: &mut Cx, diags: &[Diag]) {
+        use crate::proto::client::AdminLine;
+        let failed = crate::conf::has_errors(diags);
+        let lines: Vec<AdminLine> = diags
+            .iter()
+            .map(|d| AdminLine {
+                about: String::new(),
+                code: i32::from(d.severity == crate::conf::Severity::Error),
+                text: d.to_string(),
+            })
+            .collect();
+        for conn in std::mem::take(&mut self.reconfig) {
+            if failed {
+                let code = crate::model::reason::err::BAD_ARG;
+                let mut lines = lines.clone();
+                let text = "Reconfiguration aborted.".to_string();
+                lines.push(AdminLine { about: String::new(), code, text });
+                cx.reply(conn, ClientMsg::AdminDone { lines });
+            } else {
+                cx.reply_durable(conn, ClientMsg::AdminDone { lines: lines.clone() });
+            }
+        }
+    }
+
+    fn failed(&mut self, cx: &mut Cx, why: String) {
+        cx.say(log::Level::Error, format!("the event log cannot be written: {why}"));
+        self.log_failed = Some(why);
+        // What hosts were told or asked since the last durable record is void: start afresh.
+        self.net_drop_all(cx);
+    }
+}
+
+impl Machine for Mbd {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        let mut cx = Cx { now, out };
+        let cx = &mut cx;
+        match input {
+            Input::Start => self.start(cx),
+            Input::Tick => {}
+            Input::Opened { conn, peer } => {
+                self.peers.insert(conn, peer);
+                self.net_opened(cx, conn);
+            }
+            Input::ConnectFailed { conn, why } => self.net_failed(cx, conn, &why),
+            Input::Closed { conn } => self.closed(cx, conn),
+            Input::Drained { conn } => self.next_slice(cx, conn),
+            Input::Msg { conn, msg } => self.message(cx, conn, msg),
+            Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
+            Input::LogFailed { why } => self.failed(cx, why),
+            Input::LogBack => {
+                self.log_failed = None;
+                cx.say(log::Level::Info, "the event log can be written again");
+                self.sched.needed = true;
+                self.net_start(cx);
+            }
+            Input::Switched { ok } => self.switched(cx, ok),
+            Input::Datagram { .. } | Input::Sample(_) | Input::Os(_) => {}
+        }
+        self.settle(cx);
+        self.net_tick(cx);
+        self.wait_tick(cx);
+        if self.log_failed.is_none() && self.started {
+            self.housekeep(cx);
+            self.schedule_due(cx);
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        let d = [
+            self.net.deadline(),
+            self.waits.deadline(),
+            self.keep.deadline(),
+            self.sched.deadline(),
+        ];
+        d.into_iter().flatten().min()
+    }
+}

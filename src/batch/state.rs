@@ -152,7 +152,7 @@ impl Array {
     /// Position of an index in the list.
     pub fn pos(&self, idx: u32) -> Option<u32> {
         let mut before = 0u64;
-        for r in self.spec.list.ranges() {
+        for r in &self.spec.list.ranges {
             if r.contains(idx) {
                 return Some((before + u64::from((idx - r.start) / r.step.max(1))) as u32);
             }
@@ -163,7 +163,7 @@ impl Array {
     /// Index at a position of the list.
     pub fn index(&self, pos: u32) -> u32 {
         let mut pos = u64::from(pos);
-        for r in self.spec.list.ranges() {
+        for r in &self.spec.list.ranges {
             if pos < r.len() {
                 return r.start + pos as u32 * r.step.max(1);
             }
@@ -237,6 +237,8 @@ pub struct Run {
     pub hosts: Vec<(Sym, u32)>,
     pub host_factor: f64,
     pub eff_res_req: Rc<str>,
+    /// Boot id of the first host the order was made for.
+    pub boot: Rc<str>,
     pub phase: Phase,
     pub pid: u32,
     pub pgid: u32,
@@ -257,8 +259,8 @@ pub struct Soft {
     pub usage_time: i64,
     pub pids: Vec<u32>,
     pub note: String,
-    /// A suspend or resume has been ordered and not yet confirmed.
-    pub asked: Option<bool>,
+    /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed.
+    pub asked: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -43,6 +43,9 @@ pub struct JobStart {
     pub hosts: Vec<(String, u32)>,
     pub host_factor: f64,
     pub eff_res_req: String,
+    /// Our tail: boot id of the first execution host when the order was made. If the host
+    /// answers under another one, whether the job ran is unknown.
+    pub boot: String,
 }
 
 /// JOB_STATUS: any other change of a job's state.

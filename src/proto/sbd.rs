@@ -71,6 +71,8 @@ pub struct SbdParams {
 #[serde(default)]
 pub struct StartJob {
     pub key: JobKey,
+    /// Boot id of the host the order was made for; a host under another one refuses the order.
+    pub boot: String,
     pub uid: u32,
     pub gid: u32,
     pub user: String,

@@ -1,0 +1,104 @@
+//! Who may do what: the one table of verb x role (security.md, control across users).
+
+use super::Mbd;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+
+/// Who asks, as authenticated.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub uid: u32,
+    pub gid: u32,
+    pub user: String,
+    pub host: String,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Submit,
+    /// Kill, stop, resume, signal.
+    ControlJob,
+    /// Let go a job held after damage to the log.
+    ReleaseDamaged,
+    SeeJobs,
+    HostCtrl,
+    QueueCtrl,
+    Reconfig,
+    Shutdown,
+}
+
+/// What the caller is in regard to the object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Roles {
+    pub owner: bool,
+    pub admin: bool,
+    pub root: bool,
+    pub queue_admin: bool,
+}
+
+/// The table.
+pub fn allowed(action: Action, r: Roles) -> bool {
+    let cluster = r.admin || r.root;
+    match action {
+        Action::Submit | Action::SeeJobs => true,
+        Action::ControlJob => r.owner || cluster || r.queue_admin,
+        Action::QueueCtrl => cluster || r.queue_admin,
+        Action::ReleaseDamaged | Action::HostCtrl | Action::Reconfig | Action::Shutdown => cluster,
+    }
+}
+
+impl Mbd {
+    /// The roles of a caller towards a job's owner and queue (empty: none).
+    pub(crate) fn roles(&self, who: &Caller, owner: &str, queue: &str) -> Roles {
+        Roles {
+            owner: !owner.is_empty() && owner == who.user,
+            admin: self.pol.is_admin(&who.user),
+            root: who.uid == 0,
+            queue_admin: !queue.is_empty() && self.pol.is_queue_admin(queue, &who.user),
+        }
+    }
+
+    /// Refuses what the table does not allow.
+    pub(crate) fn check(
+        &self,
+        who: &Caller,
+        action: Action,
+        owner: &str,
+        queue: &str,
+    ) -> Result<(), Refusal> {
+        match allowed(action, self.roles(who, owner, queue)) {
+            true => Ok(()),
+            false => Err(Refusal::new(err::PERMISSION)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_matrix() {
+        use Action::*;
+        let none = Roles::default();
+        let owner = Roles { owner: true, ..none };
+        let admin = Roles { admin: true, ..none };
+        let root = Roles { root: true, ..none };
+        let qadmin = Roles { queue_admin: true, ..none };
+        let rows = [
+            (Submit, [true; 5]),
+            (SeeJobs, [true; 5]),
+            (ControlJob, [false, true, true, true, true]),
+            (ReleaseDamaged, [false, false, true, true, false]),
+            (HostCtrl, [false, false, true, true, false]),
+            (QueueCtrl, [false, false, true, true, true]),
+            (Reconfig, [false, false, true, true, false]),
+            (Shutdown, [false, false, true, true, false]),
+        ];
+        for (action, want) in rows {
+            let got = [none, owner, admin, root, qadmin].map(|r| allowed(action, r));
+            assert_eq!(got, want, "{action:?}");
+        }
+    }
+}

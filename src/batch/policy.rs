@@ -1,0 +1,252 @@
+//! The configuration as the scheduler wants it: queues in dispatch order, hosts and users
+//! expanded, requirements compiled. Rebuilt whole at start and at a reconfiguration; never
+//! changed in between.
+
+use super::require::{Names, Req};
+use crate::conf::types::{BatchParams, HostPolicy, HostTerm, Mxj, QueueConf, Thresholds, UserTerm};
+use crate::conf::{ClusterConf, HostDef};
+use crate::proto::lim::INDEX_NAMES;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Deepest nesting of user or host groups followed.
+const MAX_GROUP_DEPTH: usize = 16;
+
+/// sched and stop of the 11 built-in indices.
+pub type Bounds = [(Option<f64>, Option<f64>); 11];
+
+/// A compiled queue.
+#[derive(Debug)]
+pub struct Queue {
+    pub conf: QueueConf,
+    /// Hosts with preference; `None`: every host.
+    pub hosts: Option<BTreeMap<String, u32>>,
+    pub req: Option<Rc<Req>>,
+    pub bounds: Bounds,
+}
+
+/// A compiled batch server host.
+#[derive(Debug)]
+pub struct HostPol {
+    pub def: HostDef,
+    pub mxj: Mxj,
+    pub jl_u: Option<u32>,
+    pub dispatch_window: String,
+    pub bounds: Bounds,
+}
+
+#[derive(Debug)]
+pub struct Policy {
+    pub conf: ClusterConf,
+    /// By priority, highest first; equal ones in the order of lsb.queues.
+    pub queues: Vec<Queue>,
+    pub queue_ix: HashMap<String, usize>,
+    /// Server hosts in the order of lsf.cluster.
+    pub hosts: Vec<HostPol>,
+    pub host_ix: HashMap<String, usize>,
+    pub names: Rc<Names>,
+}
+
+fn bounds(t: &Thresholds) -> Bounds {
+    let mut b = Bounds::default();
+    for th in t {
+        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == th.index) {
+            b[i] = (th.sched, th.stop);
+        }
+    }
+    b
+}
+
+impl Policy {
+    pub fn new(conf: ClusterConf) -> Policy {
+        let names = Rc::new(Names::new(&conf.base));
+        let mut p = Policy {
+            conf,
+            queues: Vec::new(),
+            queue_ix: HashMap::new(),
+            hosts: Vec::new(),
+            host_ix: HashMap::new(),
+            names,
+        };
+        let defs = p.conf.base.cluster.hosts.clone();
+        for def in defs.into_iter().filter(|d| d.server) {
+            let pol = p.host_policy(&def);
+            p.host_ix.insert(def.name.clone(), p.hosts.len());
+            p.hosts.push(HostPol {
+                mxj: pol.as_ref().map_or(Mxj::Cpus, |h| h.mxj),
+                jl_u: pol.as_ref().and_then(|h| h.jl_u),
+                dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
+                bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
+                def,
+            });
+        }
+        let mut queues: Vec<Queue> = p.conf.batch.queues.iter().map(|q| p.queue(q)).collect();
+        queues.sort_by_key(|q| std::cmp::Reverse(q.conf.priority));
+        p.queue_ix = queues.iter().enumerate().map(|(i, q)| (q.conf.name.clone(), i)).collect();
+        p.queues = queues;
+        p
+    }
+
+    fn queue(&self, q: &QueueConf) -> Queue {
+        let req = q.res_req.as_deref().and_then(|t| Req::parse(t, &self.names).ok());
+        Queue {
+            hosts: self.queue_hosts(&q.hosts),
+            req: req.map(Rc::new),
+            bounds: bounds(&q.thresholds),
+            conf: q.clone(),
+        }
+    }
+
+    /// The row of lsb.hosts that holds for a host: its own, a group's, its type's or model's,
+    /// `default`, in this order.
+    fn host_policy(&self, def: &HostDef) -> Option<HostPolicy> {
+        let rows = &self.conf.batch.hosts.hosts;
+        let own = rows.iter().find(|r| self.canonical(&r.name) == Some(&def.name));
+        let group = || {
+            rows.iter().find(|r| {
+                self.group(&r.name).is_some() && self.expand_host(&r.name).contains(&def.name)
+            })
+        };
+        let kind = || {
+            rows.iter().find(|r| {
+                Some(&r.name) == def.host_type.as_ref() || Some(&r.name) == def.model.as_ref()
+            })
+        };
+        let default = || rows.iter().find(|r| r.name == "default");
+        own.or_else(group).or_else(kind).or_else(default).cloned()
+    }
+
+    fn queue_hosts(&self, terms: &[HostTerm]) -> Option<BTreeMap<String, u32>> {
+        if terms.is_empty() {
+            return None;
+        }
+        let mut set = BTreeMap::new();
+        for t in terms.iter().filter(|t| !t.exclude && t.name != "others" && t.name != "none") {
+            for h in self.expand_host(&t.name) {
+                set.insert(h, t.pref);
+            }
+        }
+        if let Some(t) = terms.iter().find(|t| t.name == "others" && !t.exclude) {
+            for h in &self.hosts {
+                set.entry(h.def.name.clone()).or_insert(t.pref);
+            }
+        }
+        for t in terms.iter().filter(|t| t.exclude) {
+            for h in self.expand_host(&t.name) {
+                set.remove(&h);
+            }
+        }
+        Some(set)
+    }
+
+    /// The cluster's spelling of a host name.
+    pub fn canonical(&self, name: &str) -> Option<&str> {
+        self.conf.base.hosts.canonical(name)
+    }
+
+    fn group(&self, name: &str) -> Option<&crate::conf::types::HostGroup> {
+        self.conf.batch.hosts.groups.iter().find(|g| g.name == name)
+    }
+
+    /// The hosts a word means: `all`, a host, a group; empty where it means none.
+    pub fn expand_host(&self, word: &str) -> BTreeSet<String> {
+        self.expand_host_deep(word, 0)
+    }
+
+    fn expand_host_deep(&self, word: &str, depth: usize) -> BTreeSet<String> {
+        let word = word.trim_end_matches('/');
+        let mut set = BTreeSet::new();
+        if depth > MAX_GROUP_DEPTH {
+            return set;
+        }
+        if word == "all" || word == "default" {
+            set.extend(self.hosts.iter().map(|h| h.def.name.clone()));
+        } else if let Some(g) = self.group(word) {
+            for m in &g.members {
+                match m.strip_prefix('~') {
+                    Some(not) => {
+                        for h in self.expand_host_deep(not, depth + 1) {
+                            set.remove(&h);
+                        }
+                    }
+                    None => set.extend(self.expand_host_deep(m, depth + 1)),
+                }
+            }
+        } else if let Some(h) = self.canonical(word) {
+            set.insert(h.to_string());
+        }
+        set
+    }
+
+    /// Is `user` meant by these words (USERS of a queue, members of a group)?
+    pub fn user_in(&self, terms: &[UserTerm], user: &str) -> bool {
+        self.user_in_deep(terms, user, 0)
+    }
+
+    fn user_in_deep(&self, terms: &[UserTerm], user: &str, depth: usize) -> bool {
+        if depth > MAX_GROUP_DEPTH {
+            return false;
+        }
+        let hit = |t: &UserTerm| {
+            let name = t.name.trim_end_matches('/');
+            t.name == "all"
+                || t.name == user
+                || self.conf.batch.users.groups.iter().any(|g| {
+                    g.name == name && self.user_in_deep(&g.members, user, depth + 1)
+                })
+        };
+        terms.iter().any(|t| !t.exclude && hit(t)) && !terms.iter().any(|t| t.exclude && hit(t))
+    }
+
+    pub fn may_use(&self, queue: &QueueConf, user: &str) -> bool {
+        queue.users.is_empty() || self.user_in(&queue.users, user) || self.is_admin(user)
+    }
+
+    pub fn is_admin(&self, user: &str) -> bool {
+        self.conf.base.cluster.admins.iter().any(|a| a == user)
+    }
+
+    pub fn is_queue_admin(&self, queue: &str, user: &str) -> bool {
+        self.find_queue(queue).is_some_and(|q| q.conf.admins.iter().any(|a| a == user))
+    }
+
+    pub fn find_queue(&self, name: &str) -> Option<&Queue> {
+        self.queue_ix.get(name).map(|&i| &self.queues[i])
+    }
+
+    pub fn params(&self) -> &BatchParams {
+        &self.conf.batch.params
+    }
+
+    pub fn personal(&self) -> bool {
+        self.conf.base.lsf.personal()
+    }
+
+    /// DEFAULT_QUEUE, or the queue named `default`.
+    pub fn default_queues(&self) -> Vec<String> {
+        let named = &self.params().default_queue;
+        if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
+    }
+
+    /// MAX_JOBS of a user: the own row, else `default`.
+    pub fn user_max_jobs(&self, user: &str) -> Option<u64> {
+        let rows = &self.conf.batch.users.users;
+        let own = rows.iter().find(|r| r.name == user && !r.each_member);
+        let member = || {
+            rows.iter().find(|r| {
+                r.each_member
+                    && self.conf.batch.users.groups.iter().any(|g| {
+                        g.name == r.name && self.user_in(&g.members, user)
+                    })
+            })
+        };
+        let row = own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"));
+        row.and_then(|r| r.max_jobs).map(u64::from)
+    }
+
+    /// Seconds a host waits between two dispatches for this queue.
+    pub fn accept_interval(&self, queue: &QueueConf) -> u64 {
+        let n = queue.job_accept_interval.unwrap_or(self.params().job_accept_interval);
+        n * self.params().mbd_sleep_time
+    }
+}

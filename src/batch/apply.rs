@@ -355,7 +355,9 @@ impl State {
         });
         if let Did::Job(at) = did {
             self.finished += 1;
-            self.ended.push_back((end_time, at));
+            if self.jobs.get(&at.job).is_some_and(|j| j.tally.unfinished() == 0) {
+                self.ended.push_back((end_time, at.job));
+            }
         }
         did
     }

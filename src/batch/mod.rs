@@ -25,6 +25,7 @@ pub mod hosts;
 pub mod housekeep;
 pub mod infos;
 pub mod inventory;
+pub mod limits;
 pub mod listing;
 pub mod names;
 pub mod perm;

@@ -35,8 +35,8 @@ pub struct State {
     pub finished: u64,
     /// IDs that must not be given again although no job of that ID is known.
     pub reserved: BTreeSet<u32>,
-    /// Jobs in the order in which they finished, for cleaning.
-    pub ended: VecDeque<(i64, JobRef)>,
+    /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
+    pub ended: VecDeque<(i64, u32)>,
 }
 
 /// What QUEUE_CTRL last said.

@@ -188,3 +188,27 @@ impl End {
         }
     }
 }
+
+impl JobSpec {
+    /// Would the text of the log lose something of it: a control character, or bytes that are
+    /// not UTF-8? Then the exact value is spooled beside (design §3).
+    pub fn text_loses(&self) -> bool {
+        let bytes = [
+            &self.command,
+            &self.in_file,
+            &self.out_file,
+            &self.err_file,
+            &self.cwd,
+            &self.home,
+            &self.login_shell,
+            &self.pre_exec,
+            &self.post_exec,
+        ];
+        let bad = |s: &str| s.chars().any(char::is_control);
+        bytes.iter().any(|b| std::str::from_utf8(b.as_bytes()).map_or(true, bad))
+            || bad(&self.description)
+            || bad(&self.depend)
+            || bad(&self.res_req)
+            || self.extra.iter().any(|(_, v)| bad(v))
+    }
+}

@@ -1,0 +1,137 @@
+//! badmin's requests: hosts, queues, reconfiguration, shutdown.
+
+use super::perm::{Action, Caller};
+use super::{Cx, Mbd};
+use crate::model::event::{Ctrl, Event};
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
+use crate::proto::machine::{ConnId, Effect};
+
+/// Longest comment of -C, bytes (LSF's own limit).
+const MAX_COMMENT: usize = 512;
+
+fn line(about: &str, code: i32) -> AdminLine {
+    AdminLine { about: about.to_string(), code, text: String::new() }
+}
+
+impl Mbd {
+    pub(crate) fn admin(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, op: AdminOp) {
+        if let Some(why) = &self.log_failed
+            && !matches!(op, AdminOp::Reconfig { .. } | AdminOp::Shutdown { .. })
+        {
+            let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
+            return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
+        }
+        let result = match op {
+            AdminOp::HostCtrl { open, hosts, comment } => {
+                self.host_ctrl(cx, who, open, &hosts, &comment)
+            }
+            AdminOp::QueueCtrl { op, queues, comment } => {
+                self.queue_ctrl(cx, who, op, &queues, &comment)
+            }
+            AdminOp::Reconfig { .. } => match self.check(who, Action::Reconfig, "", "") {
+                Ok(()) => {
+                    cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));
+                    self.reconfig.push(conn);
+                    cx.out.push(Effect::LoadConfig);
+                    return;
+                }
+                Err(r) => Err(r),
+            },
+            AdminOp::Shutdown { comment } => match self.check(who, Action::Shutdown, "", "") {
+                Ok(()) => {
+                    self.shutdown(cx, conn, &comment);
+                    return;
+                }
+                Err(r) => Err(r),
+            },
+        };
+        match result {
+            Ok(lines) => cx.reply_durable(conn, ClientMsg::AdminDone { lines }),
+            Err(r) => cx.refuse(conn, r),
+        }
+    }
+
+    fn shutdown(&mut self, cx: &mut Cx, conn: ConnId, comment: &str) {
+        let (master, message) = (self.me.clone(), comment.to_string());
+        self.emit(cx, Event::MbdDie { master, removed: 0, code: 0, message });
+        cx.reply_durable(conn, ClientMsg::AdminDone { lines: Vec::new() });
+        cx.out.push(Effect::Exit { code: 0 });
+    }
+
+    fn host_ctrl(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        open: bool,
+        hosts: &[String],
+        comment: &str,
+    ) -> Result<Vec<AdminLine>, Refusal> {
+        self.check(who, Action::HostCtrl, "", "")?;
+        check_comment(comment)?;
+        let mut lines = Vec::new();
+        for word in hosts {
+            let names = self.pol.expand_host(word);
+            if names.is_empty() {
+                lines.push(line(word, err::BAD_HOST));
+            }
+            for host in names {
+                let op = if open { Ctrl::Open } else { Ctrl::Close };
+                let (uid, user) = (who.uid, who.user.clone());
+                let message = comment.to_string();
+                lines.push(line(&host, 0));
+                self.emit(cx, Event::HostCtrl { op, host, uid, user, message });
+            }
+        }
+        self.sched.needed = true;
+        Ok(lines)
+    }
+
+    fn queue_ctrl(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        op: QueueOp,
+        queues: &[String],
+        comment: &str,
+    ) -> Result<Vec<AdminLine>, Refusal> {
+        check_comment(comment)?;
+        let all = queues.iter().any(|q| q == "all");
+        let names: Vec<String> = match all {
+            true => self.pol.queues.iter().map(|q| q.conf.name.clone()).collect(),
+            false => queues.to_vec(),
+        };
+        let op = match op {
+            QueueOp::Open => Ctrl::Open,
+            QueueOp::Close => Ctrl::Close,
+            QueueOp::Activate => Ctrl::Activate,
+            QueueOp::Inactivate => Ctrl::Inactivate,
+        };
+        let mut lines = Vec::new();
+        for queue in names {
+            if self.pol.find_queue(&queue).is_none() {
+                lines.push(line(&queue, err::BAD_QUEUE));
+            } else if self.check(who, Action::QueueCtrl, "", &queue).is_err() {
+                lines.push(line(&queue, err::PERMISSION));
+            } else {
+                lines.push(line(&queue, 0));
+                let (uid, user) = (who.uid, who.user.clone());
+                let message = comment.to_string();
+                self.emit(cx, Event::QueueCtrl { op, queue, uid, user, message });
+            }
+        }
+        self.sched.needed = true;
+        Ok(lines)
+    }
+}
+
+fn check_comment(comment: &str) -> Result<(), Refusal> {
+    match comment.len() > MAX_COMMENT || comment.chars().any(char::is_control) {
+        true => Err(Refusal::text(
+            err::BAD_ARG,
+            format!("the comment may have {MAX_COMMENT} bytes and no control characters"),
+        )),
+        false => Ok(()),
+    }
+}

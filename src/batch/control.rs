@@ -1,0 +1,337 @@
+//! bkill, bstop, bresume: which jobs are meant, who may, and what happens to each.
+
+use super::perm::{Action, Caller};
+use super::state::{Elem, ElemState, Job, Phase};
+use super::{Cx, Mbd};
+use crate::lang::jobname::{JobIdSpec, JobName};
+use crate::model::event::{Event, JobStatus};
+use crate::model::job::stat;
+use crate::model::reason::{err, pend, susp, term};
+use crate::model::{JobKey, JobRef};
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, Control, IdSel, JobSelect, Outcome, Verb};
+use crate::proto::machine::ConnId;
+use crate::proto::sbd::Act;
+
+/// Elements one request may touch by name; a whole array counts once.
+const MAX_ELEMENTS: usize = 1_000_000;
+
+impl Mbd {
+    pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: &Control) {
+        if let Some(why) = &self.log_failed {
+            let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
+            return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
+        }
+        if let Err(r) = self.check_select(&c.select) {
+            return cx.refuse(conn, r);
+        }
+        let mut outcomes = Vec::new();
+        if !c.select.ids.is_empty() {
+            for sel in &c.select.ids {
+                self.control_id(cx, who, &c.verb, sel, &mut outcomes);
+            }
+        } else {
+            let mut jobs = self.unfinished(who, &c.select);
+            if !c.select.all {
+                // Without 0 or an ID only the last job submitted is meant.
+                jobs = jobs.pop().into_iter().collect();
+            }
+            for sel in jobs {
+                self.control_id(cx, who, &c.verb, &sel, &mut outcomes);
+            }
+        }
+        cx.reply_durable(conn, ClientMsg::Controlled { outcomes });
+    }
+
+    /// Names that do not exist are refused, not taken for "nothing matched".
+    pub(crate) fn check_select(&self, s: &JobSelect) -> Result<(), Refusal> {
+        if !s.queue.is_empty() && self.pol.find_queue(&s.queue).is_none() {
+            return Err(Refusal::about(err::BAD_QUEUE, &s.queue));
+        }
+        if !s.host.is_empty() && self.pol.expand_host(&s.host).is_empty() {
+            return Err(Refusal::about(err::BAD_HOST, &s.host));
+        }
+        Ok(())
+    }
+
+    /// Unfinished jobs that the filters let through, oldest first; elements where the name
+    /// asks for one.
+    fn unfinished(&self, who: &Caller, s: &JobSelect) -> Vec<IdSel> {
+        let mut found: Vec<(u64, IdSel)> = Vec::new();
+        for job in self.st.jobs.values() {
+            if job.tally.unfinished() == 0 || !self.selects(who, s, job) {
+                continue;
+            }
+            let elems = name_elements(&s.name);
+            let at_host = |idx: u32| s.host.is_empty() || self.on_host(job, idx, &s.host);
+            if !job.indices().into_iter().any(at_host) {
+                continue;
+            }
+            found.push((job.order, IdSel { job: job.id, elems }));
+        }
+        found.sort_by_key(|f| f.0);
+        found.into_iter().map(|f| f.1).collect()
+    }
+
+    /// The filters that concern a whole job: user, queue, name, project.
+    pub(crate) fn selects(&self, who: &Caller, s: &JobSelect, job: &Job) -> bool {
+        let user: &str = self.st.names.text(job.user);
+        let user_fits = match s.user.as_str() {
+            "" => user == who.user,
+            "all" => true,
+            u => user == u || self.in_user_group(u, user),
+        };
+        user_fits
+            && (s.queue.is_empty() || **self.st.names.text(job.queue) == *s.queue)
+            && (s.project.is_empty() || job.spec.project == s.project)
+            && (s.name.is_empty() || name_fits(&s.name, job))
+    }
+
+    fn in_user_group(&self, group: &str, user: &str) -> bool {
+        let groups = &self.pol.conf.batch.users.groups;
+        groups.iter().any(|g| g.name == group && self.pol.user_in(&g.members, user))
+    }
+
+    pub(crate) fn on_host(&self, job: &Job, idx: u32, host: &str) -> bool {
+        let names = self.pol.expand_host(host);
+        let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
+        run.hosts.iter().any(|h| names.contains(&**self.st.names.text(h.0)))
+    }
+
+    fn control_id(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        verb: &Verb,
+        sel: &IdSel,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        let whole = JobRef { job: sel.job, idx: 0 };
+        let Some(job) = self.st.job(sel.job) else {
+            return outcomes.push(Outcome { id: whole, code: err::NO_JOB });
+        };
+        let owner = self.st.names.text(job.user).to_string();
+        let queue = self.st.names.text(job.queue).to_string();
+        if self.check(who, Action::ControlJob, &owner, &queue).is_err() {
+            return outcomes.push(Outcome { id: whole, code: err::PERMISSION });
+        }
+        let by_admin = owner != who.user;
+        if job.damaged && *verb == Verb::Resume {
+            let code = self.release(cx, who, whole);
+            return outcomes.push(Outcome { id: whole, code });
+        }
+        if !job.is_array() || sel.elems.is_empty() {
+            let indices = job.indices();
+            let mut best = err::JOB_FINISH;
+            for idx in indices {
+                let at = JobRef { job: sel.job, idx };
+                let code = self.control_one(cx, who, verb, at, by_admin);
+                if code == 0 || best == err::JOB_FINISH {
+                    best = code;
+                }
+            }
+            return outcomes.push(Outcome { id: whole, code: best });
+        }
+        for idx in elements(&sel.elems).take(MAX_ELEMENTS) {
+            let at = JobRef { job: sel.job, idx };
+            let known = self.st.job(sel.job).is_some_and(|j| j.view(idx).is_some());
+            let code = match known {
+                true => self.control_one(cx, who, verb, at, by_admin),
+                false => err::NO_JOB,
+            };
+            outcomes.push(Outcome { id: at, code });
+        }
+    }
+
+    /// An administrator lets a job go whose history is incomplete.
+    fn release(&mut self, cx: &mut Cx, who: &Caller, at: JobRef) -> i32 {
+        if self.check(who, Action::ReleaseDamaged, "", "").is_err() {
+            return err::PERMISSION;
+        }
+        self.emit(cx, Event::Release { at, uid: who.uid, user: who.user.clone() });
+        0
+    }
+
+    fn control_one(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        verb: &Verb,
+        at: JobRef,
+        by_admin: bool,
+    ) -> i32 {
+        let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
+            None => return err::NO_JOB,
+            Some(super::state::View::Fresh) => (stat::PEND, None, None),
+            Some(super::state::View::Own(e)) => match &e.state {
+                ElemState::Pend(p) => (e.stat(), None, p.held),
+                ElemState::Run(r) => (e.stat(), Some(r.key), None),
+                ElemState::End(_) => return err::JOB_FINISH,
+            },
+        };
+        match (verb, key) {
+            (Verb::Kill | Verb::Remove, None) => self.kill_pending(cx, who, at, by_admin),
+            (Verb::Kill, Some(key)) => {
+                self.signal_event(cx, who, at, "KILL", key, by_admin);
+                let info = if by_admin { term::ADMIN } else { term::OWNER };
+                self.act_on(cx, key, Act::Terminate { exit_info: info });
+            }
+            (Verb::Remove, Some(key)) => self.remove(cx, who, at, key, by_admin),
+            (Verb::Signal { name, .. }, None) => {
+                if !matches!(name.as_str(), "KILL" | "INT" | "TERM" | "HUP" | "QUIT" | "ABRT") {
+                    return err::NOT_STARTED;
+                }
+                self.kill_pending(cx, who, at, by_admin);
+            }
+            (Verb::Signal { number, name }, Some(key)) => {
+                self.signal_event(cx, who, at, name, key, by_admin);
+                self.act_on(cx, key, Act::Signal { number: *number });
+            }
+            (Verb::Stop, None) => {
+                if status == stat::PEND {
+                    let why = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
+                    self.pend_event(cx, at, stat::PSUSP, why);
+                }
+            }
+            (Verb::Stop, Some(key)) => self.stop_running(cx, who, at, key, by_admin),
+            (Verb::Resume, None) => {
+                let locked = held == Some(pend::ADMIN_STOP) && !self.pol.params().enable_user_resume;
+                if locked && !by_admin && !self.pol.is_admin(&who.user) {
+                    return err::PERMISSION;
+                }
+                if held.is_some() {
+                    self.pend_event(cx, at, stat::PEND, pend::RESUMED);
+                }
+            }
+            (Verb::Resume, Some(key)) => return self.resume_running(cx, who, at, key, by_admin),
+        }
+        0
+    }
+
+    fn kill_pending(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, by_admin: bool) {
+        let key = JobKey { job: at.job, idx: at.idx, attempt: 0 };
+        self.signal_event(cx, who, at, "KILL", key, by_admin);
+        self.exit_unstarted(cx, at, if by_admin { term::ADMIN } else { term::OWNER });
+    }
+
+    /// -r: out of the system at once, whether its host answers or not.
+    fn remove(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, key: JobKey, by_admin: bool) {
+        self.signal_event(cx, who, at, "DELETEJOB", key, by_admin);
+        let info = if by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER };
+        self.act_on(cx, key, Act::Terminate { exit_info: info });
+        let end = JobStatus {
+            at,
+            status: stat::EXIT,
+            end_time: cx.now.secs(),
+            exit_info: info,
+            attempt: key.attempt,
+            unknown_end: true,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(end)));
+        self.account(cx, at);
+    }
+
+    fn stop_running(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, key: JobKey, by_admin: bool) {
+        let why = if by_admin { susp::ADMIN } else { susp::USER };
+        self.signal_event(cx, who, at, "STOP", key, by_admin);
+        if let Some(run) = self.st.running_mut(key) {
+            run.soft.asked = Some(why);
+        }
+        self.act_on(cx, key, Act::Suspend);
+    }
+
+    fn resume_running(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        at: JobRef,
+        key: JobKey,
+        by_admin: bool,
+    ) -> i32 {
+        let phase = self.st.running(key).map(|r| r.phase);
+        let admin = self.pol.is_admin(&who.user) || by_admin;
+        if phase == Some(Phase::Ususp(susp::ADMIN))
+            && !admin
+            && !self.pol.params().enable_user_resume
+        {
+            return err::PERMISSION;
+        }
+        if let Some(Phase::Ususp(_)) = phase {
+            self.signal_event(cx, who, at, "CONT", key, by_admin);
+            self.phase_event(cx, at, key.attempt, stat::SSUSP, susp::RESUMED);
+        }
+        if let Some(run) = self.st.running_mut(key) {
+            run.soft.asked = Some(0);
+        }
+        self.act_on(cx, key, Act::Resume);
+        0
+    }
+
+    fn signal_event(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        at: JobRef,
+        signal: &str,
+        key: JobKey,
+        by_admin: bool,
+    ) {
+        let (uid, user) = (who.uid, who.user.clone());
+        let signal = signal.to_string();
+        let run_count = key.attempt;
+        self.emit(cx, Event::JobSignal { at, uid, user, signal, run_count, by_admin });
+    }
+
+    fn pend_event(&mut self, cx: &mut Cx, at: JobRef, status: u32, reason: u32) {
+        let s = JobStatus { at, status, reason, ..JobStatus::default() };
+        self.emit(cx, Event::JobStatus(Box::new(s)));
+    }
+
+    fn act_on(&mut self, cx: &mut Cx, key: JobKey, act: Act) {
+        let Some(i) = self.st.running(key).and_then(|r| self.first_host(r)) else { return };
+        self.act(cx, key, i, act);
+    }
+}
+
+/// Every index that ranges name.
+fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
+    ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
+}
+
+/// -J against a job: `name`, `name*`, `name[index]`.
+pub(crate) fn name_fits(pattern: &str, job: &Job) -> bool {
+    let base = pattern.split('[').next().unwrap_or(pattern);
+    let name = &job.name.name;
+    let plain = |text: &str| match base.strip_suffix('*') {
+        Some(prefix) => text.starts_with(prefix),
+        None => text == base,
+    };
+    let elems = name_elements(pattern);
+    if !elems.is_empty() && !job.is_array() {
+        return false;
+    }
+    plain(name) || (name.is_empty() && plain(&job.spec.command.lossy()))
+}
+
+/// The element list in a -J pattern, if it has one.
+pub(crate) fn name_elements(pattern: &str) -> Vec<(u32, u32, u32)> {
+    match JobName::parse(pattern) {
+        Ok(JobName { array: Some(a), .. }) => {
+            a.list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A job operand in the form of the wire.
+pub fn id_sel(spec: &JobIdSpec) -> Option<IdSel> {
+    match spec {
+        JobIdSpec::All => None,
+        JobIdSpec::Job(id) => Some(IdSel { job: *id as u32, elems: Vec::new() }),
+        JobIdSpec::Elements(id, list) => Some(IdSel {
+            job: *id as u32,
+            elems: list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1))).collect(),
+        }),
+    }
+}

@@ -1,0 +1,433 @@
+//! Links to the hosts: a kept connection to each sbatchd, the load from the local LIM, and what
+//! both make of a host's status. mbatchd dials; a lost link is dialled again with back-off.
+
+use super::names::Sym;
+use super::policy::Policy;
+use super::{Cx, Mbd};
+use crate::conf::types::Mxj;
+use crate::model::Now;
+use crate::model::time::US;
+use crate::proto::Msg;
+use crate::proto::lim::{HostLoad, LimMsg, status};
+use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
+use crate::proto::sbd::{SbdMsg, SbdParams};
+use std::collections::HashMap;
+
+/// First and longest pause before a lost link is dialled again, microseconds.
+const REDIAL_FIRST: u64 = US / 5;
+const REDIAL_MOST: u64 = 5 * US;
+/// Seconds between probes of a silent link.
+const PING_SECS: u64 = 20;
+
+/// Where the link to a daemon stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Dialled again at this instant.
+    Down { at: u64, pause: u64 },
+    Dialing { conn: ConnId, pause: u64 },
+    /// Greeted, waiting for the inventory.
+    Greeted { conn: ConnId },
+    Up { conn: ConnId },
+}
+
+impl Link {
+    fn down(now: Now) -> Link {
+        Link::Down { at: now.mono_us, pause: REDIAL_FIRST }
+    }
+    fn conn(&self) -> Option<ConnId> {
+        match *self {
+            Link::Down { .. } => None,
+            Link::Dialing { conn, .. } | Link::Greeted { conn } | Link::Up { conn } => Some(conn),
+        }
+    }
+}
+
+/// What is known of a host at run time.
+#[derive(Debug)]
+pub struct HostRt {
+    pub name: String,
+    pub link: Link,
+    pub load: Option<HostLoad>,
+    /// Boot id of the last inventory; empty before the first.
+    pub boot_id: String,
+    /// When it was last given a job.
+    pub last_dispatch: Option<u64>,
+    last_heard: u64,
+    next_ping: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Host(usize),
+    Lim,
+}
+
+/// All links.
+#[derive(Debug)]
+pub struct Net {
+    pub hosts: Vec<HostRt>,
+    lim: Link,
+    conns: HashMap<ConnId, Whose>,
+    next_conn: ConnId,
+    /// False until the first start, and while the log cannot be written.
+    on: bool,
+    /// Grows with every order to act on a job.
+    acts: u32,
+}
+
+impl Net {
+    pub fn new(pol: &Policy) -> Net {
+        let hosts = pol.hosts.iter().map(|h| HostRt::new(&h.def.name)).collect();
+        Net {
+            hosts,
+            lim: Link::Down { at: 0, pause: REDIAL_FIRST },
+            conns: HashMap::new(),
+            next_conn: 1,
+            on: false,
+            acts: 0,
+        }
+    }
+
+    pub fn deadline(&self) -> Option<u64> {
+        if !self.on {
+            return None;
+        }
+        let link = |l: &Link| match *l {
+            Link::Down { at, .. } => Some(at),
+            _ => None,
+        };
+        let hosts = self.hosts.iter().filter_map(|h| match h.link {
+            Link::Up { .. } | Link::Greeted { .. } => Some(h.next_ping),
+            _ => link(&h.link),
+        });
+        hosts.chain(link(&self.lim)).min()
+    }
+}
+
+impl HostRt {
+    fn new(name: &str) -> HostRt {
+        HostRt {
+            name: name.to_string(),
+            link: Link::Down { at: 0, pause: REDIAL_FIRST },
+            load: None,
+            boot_id: String::new(),
+            last_dispatch: None,
+            last_heard: 0,
+            next_ping: 0,
+        }
+    }
+    pub fn up(&self) -> Option<ConnId> {
+        match self.link {
+            Link::Up { conn } => Some(conn),
+            _ => None,
+        }
+    }
+    pub fn lim_ok(&self) -> bool {
+        self.load.as_ref().is_some_and(|l| l.status & status::UNAVAIL == 0)
+    }
+    pub fn ncpus(&self) -> u32 {
+        self.load.as_ref().and_then(|l| l.facts.as_ref()).map_or(1, |f| f.ncpus.max(1))
+    }
+    pub fn cpu_factor(&self) -> f64 {
+        let f = self.load.as_ref().and_then(|l| l.facts.as_ref()).map_or(1.0, |f| f.cpu_factor);
+        if f > 0.0 { f } else { 1.0 }
+    }
+}
+
+/// A host's batch status, in the order in which it is decided (semantics §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostStatus {
+    Ok,
+    Unavail,
+    Unreach,
+    ClosedAdm,
+    ClosedLock,
+    ClosedFull,
+    ClosedBusy,
+}
+
+impl HostStatus {
+    /// The long form that bhosts -w and -l show.
+    pub fn text(self) -> &'static str {
+        match self {
+            HostStatus::Ok => "ok",
+            HostStatus::Unavail => "unavail",
+            HostStatus::Unreach => "unreach",
+            HostStatus::ClosedAdm => "closed_Adm",
+            HostStatus::ClosedLock => "closed_Lock",
+            HostStatus::ClosedFull => "closed_Full",
+            HostStatus::ClosedBusy => "closed_Busy",
+        }
+    }
+}
+
+/// Is `value` of built-in index `i` beyond a threshold? it, tmp, swp and mem must not fall below
+/// theirs, the others not rise above.
+pub fn beyond(i: usize, value: f64, bound: f64) -> bool {
+    if i >= 7 { value < bound } else { value > bound }
+}
+
+impl Mbd {
+    pub(crate) fn net_start(&mut self, cx: &mut Cx) {
+        self.net.on = true;
+        for h in &mut self.net.hosts {
+            h.link = Link::down(cx.now);
+        }
+        if matches!(self.net.lim, Link::Down { .. }) {
+            self.net.lim = Link::down(cx.now);
+        }
+    }
+
+    /// Closes every link to a sbatchd: nothing that was said over them since the last durable
+    /// record holds.
+    pub(crate) fn net_drop_all(&mut self, cx: &mut Cx) {
+        self.net.on = false;
+        for h in &mut self.net.hosts {
+            if let Some(conn) = h.link.conn() {
+                self.net.conns.remove(&conn);
+                self.peers.remove(&conn);
+                cx.out.push(Effect::Close { conn });
+            }
+            h.link = Link::down(cx.now);
+        }
+    }
+
+    /// Keeps the links of hosts that are still there.
+    pub(crate) fn net_reconfigured(&mut self, cx: &mut Cx) {
+        let mut old: HashMap<String, HostRt> =
+            self.net.hosts.drain(..).map(|h| (h.name.clone(), h)).collect();
+        for pol in &self.pol.hosts {
+            let name = &pol.def.name;
+            let rt = old.remove(name).unwrap_or_else(|| HostRt::new(name));
+            self.net.hosts.push(rt);
+        }
+        for gone in old.into_values() {
+            if let Some(conn) = gone.link.conn() {
+                self.net.conns.remove(&conn);
+                cx.out.push(Effect::Close { conn });
+            }
+        }
+        for (i, h) in self.net.hosts.iter().enumerate() {
+            if let Some(conn) = h.link.conn() {
+                self.net.conns.insert(conn, Whose::Host(i));
+            }
+        }
+        let params = self.sbd_params();
+        for h in &self.net.hosts {
+            if let Link::Up { conn } | Link::Greeted { conn } = h.link {
+                cx.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
+            }
+        }
+    }
+
+    fn sbd_params(&self) -> SbdParams {
+        let p = self.pol.params();
+        SbdParams {
+            sbd_sleep_time: p.sbd_sleep_time,
+            job_terminate_interval: p.job_terminate_interval,
+            simulated: self.pol.personal() && self.pol.conf.base.lsf.sim_exec(),
+        }
+    }
+
+    fn dial(&mut self, cx: &mut Cx, whose: Whose) {
+        let conn = self.net.next_conn;
+        self.net.next_conn += 1;
+        self.net.conns.insert(conn, whose);
+        let (link, to) = match whose {
+            Whose::Host(i) => {
+                let h = &mut self.net.hosts[i];
+                (&mut h.link, Endpoint::Tcp { host: h.name.clone(), daemon: Daemon::Sbatchd })
+            }
+            Whose::Lim => {
+                (&mut self.net.lim, Endpoint::Tcp { host: self.me.clone(), daemon: Daemon::Lim })
+            }
+        };
+        let pause = match *link {
+            Link::Down { pause, .. } => pause,
+            _ => REDIAL_FIRST,
+        };
+        *link = Link::Dialing { conn, pause };
+        cx.out.push(Effect::Connect { conn, to });
+    }
+
+    pub(crate) fn net_opened(&mut self, cx: &mut Cx, conn: ConnId) {
+        let Some(&whose) = self.net.conns.get(&conn) else { return };
+        match whose {
+            Whose::Lim => {
+                self.net.lim = Link::Up { conn };
+                cx.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
+            }
+            Whose::Host(i) => {
+                let right = matches!(self.peers.get(&conn), Some(Peer::Daemon { host, .. })
+                    if *host == self.net.hosts[i].name);
+                if !right {
+                    cx.say(log::Level::Error, "another host answered than the one dialled");
+                    cx.out.push(Effect::Close { conn });
+                    return;
+                }
+                let params = self.sbd_params();
+                let h = &mut self.net.hosts[i];
+                h.link = Link::Greeted { conn };
+                h.last_heard = cx.now.mono_us;
+                h.next_ping = cx.now.after(PING_SECS);
+                let cluster = self.pol.conf.base.name.clone();
+                let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params };
+                cx.send(conn, Msg::Sbd(hello));
+            }
+        }
+    }
+
+    pub(crate) fn net_failed(&mut self, cx: &mut Cx, conn: ConnId, why: &str) {
+        cx.say(log::Level::Debug, format!("connection {conn}: {why}"));
+        self.net_closed(cx, conn);
+    }
+
+    pub(crate) fn net_closed(&mut self, cx: &mut Cx, conn: ConnId) {
+        let Some(whose) = self.net.conns.remove(&conn) else { return };
+        self.peers.remove(&conn);
+        let now = cx.now.mono_us;
+        let (link, name) = match whose {
+            Whose::Host(i) => (&mut self.net.hosts[i].link, "sbatchd"),
+            Whose::Lim => (&mut self.net.lim, "lim"),
+        };
+        let pause = match *link {
+            Link::Dialing { pause, .. } => (pause * 2).min(REDIAL_MOST),
+            _ => REDIAL_FIRST,
+        };
+        if matches!(link, Link::Up { .. }) {
+            cx.say(log::Level::Warn, format!("lost the connection to a {name}"));
+        }
+        *link = Link::Down { at: now + pause, pause };
+        self.sched.needed = true;
+    }
+
+    /// Dials what is due, probes what is silent.
+    pub(crate) fn net_tick(&mut self, cx: &mut Cx) {
+        if !self.net.on {
+            return;
+        }
+        let now = cx.now.mono_us;
+        if self.net.deadline().is_none_or(|d| d > now) {
+            return;
+        }
+        if matches!(self.net.lim, Link::Down { at, .. } if at <= now) {
+            self.dial(cx, Whose::Lim);
+        }
+        let silent = PING_SECS * u64::from(self.pol.params().max_sbd_fail.max(1)) * US;
+        for i in 0..self.net.hosts.len() {
+            match self.net.hosts[i].link {
+                Link::Down { at, .. } if at <= now => self.dial(cx, Whose::Host(i)),
+                Link::Greeted { conn } | Link::Up { conn }
+                    if self.net.hosts[i].next_ping <= now =>
+                {
+                    let h = &mut self.net.hosts[i];
+                    h.next_ping = cx.now.after(PING_SECS);
+                    if now.saturating_sub(h.last_heard) > silent {
+                        cx.say(log::Level::Warn, format!("sbatchd on {} is silent", h.name));
+                        cx.out.push(Effect::Close { conn });
+                        self.net_closed(cx, conn);
+                    } else {
+                        cx.send(conn, Msg::Ping { n: now });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The host behind a connection; notes that it is alive.
+    pub(crate) fn host_of(&mut self, cx: &Cx, conn: ConnId) -> Option<usize> {
+        match self.net.conns.get(&conn) {
+            Some(Whose::Host(i)) => {
+                self.net.hosts[*i].last_heard = cx.now.mono_us;
+                Some(*i)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn heard(&mut self, cx: &Cx, conn: ConnId) {
+        let _ = self.host_of(cx, conn);
+    }
+
+    /// The inventory has been worked through: orders may go out.
+    pub(crate) fn host_ready(&mut self, i: usize) {
+        if let Link::Greeted { conn } = self.net.hosts[i].link {
+            self.net.hosts[i].link = Link::Up { conn };
+            self.sched.needed = true;
+        }
+    }
+
+    pub(crate) fn from_lim(&mut self, cx: &mut Cx, msg: LimMsg) {
+        if let LimMsg::Loads { hosts } = msg {
+            for load in hosts {
+                let Some(&i) = self.pol.host_ix.get(&load.host) else { continue };
+                let h = &mut self.net.hosts[i];
+                let facts = h.load.take().and_then(|l| l.facts);
+                let mut load = load;
+                if load.facts.is_none() {
+                    load.facts = facts;
+                }
+                h.load = Some(load);
+            }
+            self.sched.needed = true;
+            cx.say(log::Level::Trace, "loads taken over");
+        }
+    }
+
+    pub(crate) fn host_sym(&mut self, i: usize) -> Sym {
+        self.st.names.sym(&self.net.hosts[i].name)
+    }
+
+    /// Slots of a host; `None` unlimited.
+    pub(crate) fn host_max(&self, i: usize) -> Option<u64> {
+        match self.pol.hosts[i].mxj {
+            Mxj::Unlimited => None,
+            Mxj::Slots(n) => Some(u64::from(n)),
+            Mxj::Cpus => Some(u64::from(self.net.hosts[i].ncpus())),
+        }
+    }
+
+    pub(crate) fn host_used(&self, i: usize) -> u64 {
+        let sym = self.st.names.find(&self.net.hosts[i].name);
+        sym.and_then(|s| self.st.counts.host.get(&s)).map_or(0, |h| h.slots.started())
+    }
+
+    pub(crate) fn host_closed(&self, i: usize) -> bool {
+        self.st.host_ctl.get(&self.net.hosts[i].name).is_some_and(|c| c.closed)
+    }
+
+    /// The first built-in index beyond a loadSched threshold of the host.
+    pub(crate) fn load_over(&self, i: usize, bounds: &super::policy::Bounds) -> Option<usize> {
+        let load = self.net.hosts[i].load.as_ref()?;
+        (0..bounds.len())
+            .find(|&k| bounds[k].0.is_some_and(|b| beyond(k, f64::from(load.index[k]), b)))
+    }
+
+    pub(crate) fn host_status(&self, i: usize) -> HostStatus {
+        let h = &self.net.hosts[i];
+        let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
+        if lim & status::UNAVAIL != 0 {
+            HostStatus::Unavail
+        } else if h.up().is_none() {
+            HostStatus::Unreach
+        } else if self.host_closed(i) {
+            HostStatus::ClosedAdm
+        } else if lim & (status::LOCK_U | status::LOCK_W | status::LOCK_M) != 0 {
+            HostStatus::ClosedLock
+        } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
+            HostStatus::ClosedFull
+        } else if lim & status::BUSY != 0 || self.load_over(i, &self.pol.hosts[i].bounds).is_some()
+        {
+            HostStatus::ClosedBusy
+        } else {
+            HostStatus::Ok
+        }
+    }
+
+    /// A number for an order to act: larger than any before, across restarts.
+    pub(crate) fn next_act(&mut self) -> u32 {
+        self.net.acts = (self.net.acts + 1) & 0xffff;
+        ((self.epoch as u32 & 0xffff) << 16) | self.net.acts
+    }
+}

@@ -1,0 +1,136 @@
+//! Cleaning finished jobs out of memory after CLEAN_PERIOD, and switching lsb.events after
+//! MAX_JOB_NUM finished jobs.
+
+use super::{Cx, Mbd, RECORDS_PER_TURN};
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+use crate::model::time::US;
+use crate::proto::machine::Effect;
+
+/// Seconds until a failed switch is tried again.
+const SWITCH_RETRY: u64 = 60;
+
+#[derive(Debug, Default)]
+pub struct Keep {
+    timer: Option<u64>,
+    switching: bool,
+    last_switch: Option<u64>,
+    not_before: u64,
+}
+
+impl Keep {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timer
+    }
+}
+
+impl Mbd {
+    pub(crate) fn housekeep(&mut self, cx: &mut Cx) {
+        self.clean_due(cx);
+        self.switch_due(cx);
+    }
+
+    /// Takes finished jobs out of memory. One that a pending job or a wait still names stays.
+    fn clean_due(&mut self, cx: &mut Cx) {
+        let now = cx.now.secs();
+        let period = self.pol.params().clean_period as i64;
+        let mut budget = RECORDS_PER_TURN;
+        while let Some(&(ended, id)) = self.st.ended.front() {
+            if ended + period > now || budget == 0 {
+                break;
+            }
+            self.st.ended.pop_front();
+            budget -= 1;
+            let Some(job) = self.st.job(id) else { continue };
+            // The ID may have been given again since.
+            if job.submit_time > ended || job.tally.unfinished() > 0 {
+                continue;
+            }
+            if self.deps.is_named(id) || self.waits.is_named(id) {
+                self.st.ended.push_back((now, id));
+                continue;
+            }
+            self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
+        }
+        let next = self.st.ended.front().map(|(t, _)| cx.now.mono_of_wall(t + period));
+        self.keep.timer = match (budget, next) {
+            (0, _) => Some(cx.now.mono_us + 1000),
+            (_, Some(t)) => Some(t.max(cx.now.mono_us + 1000)),
+            (_, None) => None,
+        };
+    }
+
+    fn switch_due(&mut self, cx: &mut Cx) {
+        let p = self.pol.params();
+        if self.keep.switching || self.st.finished < p.max_job_num.max(1) {
+            return;
+        }
+        if cx.now.mono_us < self.keep.not_before {
+            return;
+        }
+        let min = p.min_switch_period * US;
+        if self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us) {
+            return;
+        }
+        self.keep.switching = true;
+        let last_job = self.st.next_job.saturating_sub(1);
+        // The old log ends with LOG_SWITCH; what follows it goes to the new one.
+        self.emit(cx, Event::LogSwitch { last_job });
+        let head = self.switch_head(cx);
+        let live: Vec<u32> = self.st.jobs.keys().copied().collect();
+        self.spool.spool += 1;
+        self.spool.at = 0;
+        self.envs.clear();
+        self.envs_bytes = 0;
+        let oldest_spool = self.oldest_spool();
+        let spool = self.spool.spool;
+        cx.out.push(Effect::Switch { live, head, spool, oldest_spool });
+    }
+
+    /// The oldest spool file that a job in memory needs.
+    fn oldest_spool(&self) -> u32 {
+        let used = self.st.jobs.values().flat_map(|j| [j.env, j.script, j.exact]);
+        let used = used.filter(|r| r.len > 0).map(|r| r.spool);
+        used.min().unwrap_or(self.spool.spool).min(self.spool.spool)
+    }
+
+    /// What a new log begins with: numbers and the last word on queues and hosts.
+    fn switch_head(&self, cx: &Cx) -> Vec<Record> {
+        use crate::model::event::Ctrl;
+        let time = cx.now.secs();
+        let next_job = self.st.next_job;
+        let mut head =
+            vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
+        for (queue, c) in &self.st.queue_ctl {
+            let mut put = |op| {
+                let (uid, user) = c.by.clone();
+                let (queue, message) = (queue.clone(), c.comment.clone());
+                let event = Event::QueueCtrl { op, queue, uid, user, message };
+                head.push(Record { time: c.time, event });
+            };
+            if c.closed {
+                put(Ctrl::Close);
+            }
+            if c.inactive {
+                put(Ctrl::Inactivate);
+            }
+        }
+        for (host, c) in self.st.host_ctl.iter().filter(|(_, c)| c.closed) {
+            let (uid, user) = c.by.clone();
+            let (host, message) = (host.clone(), c.comment.clone());
+            let event = Event::HostCtrl { op: Ctrl::Close, host, uid, user, message };
+            head.push(Record { time: c.time, event });
+        }
+        head
+    }
+
+    pub(crate) fn switched(&mut self, cx: &mut Cx, ok: bool) {
+        self.keep.switching = false;
+        if ok {
+            self.keep.last_switch = Some(cx.now.mono_us);
+        } else {
+            self.keep.not_before = cx.now.after(SWITCH_RETRY);
+            cx.say(log::Level::Error, "lsb.events could not be switched; tried again later");
+        }
+    }
+}

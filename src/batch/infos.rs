@@ -1,0 +1,148 @@
+//! bqueues, bhosts and the parameters commands ask for.
+
+use super::counts::Slots;
+use super::hosts::HostStatus;
+use super::{Cx, Mbd};
+use crate::lang::resreq::SelectCx;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
+use crate::proto::machine::ConnId;
+
+impl Mbd {
+    pub(crate) fn list_queues(
+        &mut self,
+        cx: &mut Cx,
+        conn: ConnId,
+        names: &[String],
+        user: &str,
+        host: &str,
+    ) {
+        if let Some(bad) = names.iter().find(|n| self.pol.find_queue(n).is_none()) {
+            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
+        }
+        let hosts = self.pol.expand_host(host);
+        if !host.is_empty() && hosts.is_empty() {
+            return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
+        }
+        let mut rows = Vec::new();
+        for q in &self.pol.queues {
+            let name_fits = names.is_empty() || names.contains(&q.conf.name);
+            let user_fits = user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user);
+            let host_fits = hosts.is_empty()
+                || q.hosts.as_ref().is_none_or(|set| hosts.iter().any(|h| set.contains_key(h)));
+            if name_fits && user_fits && host_fits {
+                rows.push(self.queue_info(q));
+            }
+        }
+        cx.reply(conn, ClientMsg::QueueRows { rows });
+    }
+
+    fn queue_info(&self, q: &super::policy::Queue) -> QueueInfo {
+        let c = &q.conf;
+        let sym = self.st.names.find(&c.name);
+        let s = sym.and_then(|s| self.st.counts.queue.get(&s)).copied().unwrap_or(Slots::default());
+        let ctl = self.st.queue_ctl.get(&c.name).cloned().unwrap_or_default();
+        QueueInfo {
+            name: c.name.clone(),
+            description: c.description.clone(),
+            priority: i64::from(c.priority),
+            nice: c.nice,
+            open: !ctl.closed,
+            active: !ctl.inactive,
+            window_closed: false,
+            is_default: self.pol.default_queues().contains(&c.name),
+            max: c.qjob_limit.map(u64::from),
+            jl_u: c.ujob_limit.map(u64::from),
+            jl_p: c.pjob_limit,
+            jl_h: c.hjob_limit.map(u64::from),
+            njobs: s.all(),
+            pend: s.pend,
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            pjobs: s.pend_jobs,
+            accept_interval_secs: self.pol.accept_interval(c),
+            params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
+            thresholds: q.bounds.to_vec(),
+            admin_comment: ctl.comment,
+        }
+    }
+
+    pub(crate) fn list_hosts(&mut self, cx: &mut Cx, conn: ConnId, names: &[String], req: &str) {
+        let req = match req.is_empty().then_some(Ok(None)) {
+            Some(none) => none,
+            None => self.pol.names.parse(req).map(Some),
+        };
+        let Ok(req) = req else {
+            return cx.refuse(conn, Refusal::new(err::BAD_RESREQ));
+        };
+        let mut wanted = std::collections::BTreeSet::new();
+        for n in names {
+            let hosts = self.pol.expand_host(n);
+            let servers: Vec<_> =
+                hosts.into_iter().filter(|h| self.pol.host_ix.contains_key(h)).collect();
+            if servers.is_empty() {
+                return cx.refuse(conn, Refusal::about(err::BAD_HOST, n));
+            }
+            wanted.extend(servers);
+        }
+        let mut rows = Vec::new();
+        for i in 0..self.net.hosts.len() {
+            if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {
+                continue;
+            }
+            if let Some(simple) = req.as_ref().and_then(|r| r.first())
+                && !simple.selects(&self.sight(i), &SelectCx::default())
+            {
+                continue;
+            }
+            rows.push(self.host_info(i));
+        }
+        cx.reply(conn, ClientMsg::HostRows { rows });
+    }
+
+    fn host_info(&self, i: usize) -> HostInfo {
+        let rt = &self.net.hosts[i];
+        let pol = &self.pol.hosts[i];
+        let sym = self.st.names.find(&rt.name);
+        let s = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(Slots::default(), |h| h.slots);
+        let status = self.host_status(i);
+        let known = status != HostStatus::Unavail;
+        let ctl = self.st.host_ctl.get(&rt.name).filter(|c| c.closed);
+        HostInfo {
+            name: rt.name.clone(),
+            status: status.text().to_string(),
+            cpu_factor: rt.cpu_factor(),
+            jl_u: pol.jl_u.map(u64::from),
+            max: self.host_max(i),
+            njobs: s.started(),
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            dispatch_window: pol.dispatch_window.clone(),
+            load: rt.load.clone().filter(|_| known),
+            reserved: vec![0.0; 11],
+            thresholds: pol.bounds.to_vec(),
+            admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
+        }
+    }
+
+    pub(crate) fn list_params(&mut self, cx: &mut Cx, conn: ConnId) {
+        let p = self.pol.params();
+        let mut values: Vec<(String, String)> = vec![
+            ("CLUSTER".to_string(), self.pol.conf.base.name.clone()),
+            ("MASTER".to_string(), self.me.clone()),
+            ("DEFAULT_QUEUE".to_string(), self.pol.default_queues().join(" ")),
+            ("MBD_SLEEP_TIME".to_string(), p.mbd_sleep_time.to_string()),
+            ("SBD_SLEEP_TIME".to_string(), p.sbd_sleep_time.to_string()),
+            ("JOB_ACCEPT_INTERVAL".to_string(), p.job_accept_interval.to_string()),
+        ];
+        if let Some(why) = &self.log_failed {
+            values.push(("LOG_FAILED".to_string(), why.clone()));
+        }
+        cx.reply(conn, ClientMsg::ParamRows { values });
+    }
+}

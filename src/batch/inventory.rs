@@ -1,0 +1,385 @@
+//! What hosts report about jobs, and what is ordered there.
+//!
+//! After every connect a host tells all it has. An order whose confirmation is missing is sent
+//! again under the same key, which the host answers with the state it knows: so an order is never
+//! lost and never carried out twice. A started job that its host does not know has an unknown
+//! end; it is never guessed and never run again by itself (a rerunnable one is, when the host was
+//! restarted).
+
+use super::hosts::Link;
+use super::state::{ElemState, Phase as RunPhase, Run};
+use super::{Cx, Mbd};
+use crate::model::event::{Event, Finish, JobStatus};
+use crate::model::job::{self, End, Limits, SpoolRef, opt, stat};
+use crate::model::reason::{pend, susp, term};
+use crate::model::{JobKey, JobRef};
+use crate::proto::Msg;
+use crate::proto::machine::{ConnId, Effect};
+use crate::proto::sbd::{Act, Phase, SbdMsg, StartJob, TaskState};
+use std::collections::HashSet;
+
+/// Seconds a host is passed over for a job that it failed to start.
+const EXCLUDE_SECS: u64 = 60;
+
+impl Mbd {
+    pub(crate) fn from_sbd(&mut self, cx: &mut Cx, conn: ConnId, msg: SbdMsg) {
+        let Some(i) = self.host_of(cx, conn) else { return };
+        if self.log_failed.is_some() {
+            return;
+        }
+        match msg {
+            SbdMsg::Inventory { boot_id, tasks } => self.inventory(cx, i, boot_id, tasks),
+            SbdMsg::State(t) => self.task_state(cx, i, &t),
+            SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
+            SbdMsg::Usage { key, usage, pids, .. } => {
+                let now = cx.now.secs();
+                if let Some(run) = self.st.running_mut(key) {
+                    run.soft.usage = usage;
+                    run.soft.usage_time = now;
+                    run.soft.pids = pids;
+                }
+            }
+            _ => cx.say(log::Level::Warn, "a sbatchd sent an order; ignored"),
+        }
+    }
+
+    fn inventory(&mut self, cx: &mut Cx, i: usize, boot_id: String, tasks: Vec<TaskState>) {
+        let seen: HashSet<JobKey> = tasks.iter().map(|t| t.key).collect();
+        self.net.hosts[i].boot_id = boot_id;
+        for t in &tasks {
+            self.task_state(cx, i, t);
+        }
+        let host = self.host_sym(i);
+        let here: Vec<JobRef> =
+            self.st.counts.host.get(&host).map_or(Vec::new(), |h| h.jobs.iter().copied().collect());
+        for at in here {
+            let Some(run) = self.started(at) else { continue };
+            if run.hosts.first().map(|h| h.0) != Some(host) || seen.contains(&run.key) {
+                continue;
+            }
+            let key = run.key;
+            let rebooted = *run.boot != *self.net.hosts[i].boot_id;
+            if !rebooted && run.phase == RunPhase::Starting {
+                self.send_start(cx, key);
+            } else {
+                self.lost(cx, key, rebooted);
+            }
+        }
+        self.host_ready(i);
+    }
+
+    fn started(&self, at: JobRef) -> Option<&Run> {
+        match &self.st.elem(at)?.state {
+            ElemState::Run(r) => Some(r),
+            _ => None,
+        }
+    }
+
+    /// The host does not know a job that was started there.
+    fn lost(&mut self, cx: &mut Cx, key: JobKey, rebooted: bool) {
+        let at = key.job_ref();
+        let rerun = self.st.job(key.job).is_some_and(|j| j.spec.options & opt::RERUNNABLE != 0);
+        if rebooted && rerun {
+            cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
+            self.emit(cx, Event::JobRequeue { at });
+            return;
+        }
+        let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
+        let t = TaskState {
+            key,
+            phase: Phase::Ended { end: End::Unknown, exit_info: info },
+            time: cx.now.secs(),
+            ..TaskState::default()
+        };
+        self.ended(cx, &t, End::Unknown, info);
+    }
+
+    /// One attempt as its host sees it.
+    fn task_state(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
+        let at = t.key.job_ref();
+        let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
+        let Some(run) = self.st.running(t.key) else {
+            match (over, self.st.job(t.key.job).is_some()) {
+                (true, _) => self.order(cx, i, SbdMsg::Forget { key: t.key }),
+                (false, true) => {
+                    // An attempt that was given up: it must not go on.
+                    let act = Act::Terminate { exit_info: term::ADMIN };
+                    self.act(cx, t.key, i, act);
+                }
+                (false, false) => cx.say(
+                    log::Level::Error,
+                    format!("{} runs job <{at}>, which the log does not know", self.net.hosts[i].name),
+                ),
+            }
+            return;
+        };
+        let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
+        let asked = run.soft.asked;
+        match &t.phase {
+            Phase::Starting => {}
+            Phase::Running => {
+                if starting {
+                    self.confirmed(cx, t);
+                } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && asked.is_none_or(|a| a == 0) {
+                    self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
+                } else if let Some(reason) = asked.filter(|a| *a != 0) {
+                    let _ = reason;
+                    self.act(cx, t.key, i, Act::Suspend);
+                }
+                self.note_task(t);
+                if let Some(info) = killed {
+                    self.act(cx, t.key, i, Act::Terminate { exit_info: info });
+                }
+            }
+            Phase::Suspended => {
+                if starting {
+                    self.confirmed(cx, t);
+                }
+                if asked == Some(0) {
+                    self.act(cx, t.key, i, Act::Resume);
+                } else if !matches!(phase, RunPhase::Ususp(_)) {
+                    let why = asked.unwrap_or(susp::USER);
+                    self.phase_event(cx, at, t.key.attempt, stat::USUSP, why);
+                }
+                self.note_task(t);
+                if let Some(info) = killed {
+                    self.act(cx, t.key, i, Act::Terminate { exit_info: info });
+                }
+            }
+            Phase::Failed { reason } => self.start_failed(cx, i, t, *reason),
+            Phase::Ended { end, exit_info } => {
+                if starting && t.pid != 0 {
+                    self.confirmed(cx, t);
+                }
+                self.ended(cx, t, *end, *exit_info);
+                self.order(cx, i, SbdMsg::Forget { key: t.key });
+            }
+        }
+    }
+
+    fn note_task(&mut self, t: &TaskState) {
+        if let Some(run) = self.st.running_mut(t.key) {
+            run.soft.asked = None;
+            run.soft.note = t.note.clone();
+        }
+    }
+
+    /// The host has started it: JOB_START_ACCEPT and JOB_EXECUTE.
+    fn confirmed(&mut self, cx: &mut Cx, t: &TaskState) {
+        let at = t.key.job_ref();
+        let (pid, pgid) = (t.pid, t.pgid);
+        self.emit(cx, Event::JobStartAccept { at, attempt: t.key.attempt, pid, pgid });
+        let (cwd, home) = (t.exec_cwd.clone(), t.exec_home.clone());
+        let user = t.exec_user.clone();
+        self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user });
+        self.note_task(t);
+    }
+
+    pub(crate) fn phase_event(&mut self, cx: &mut Cx, at: JobRef, attempt: u32, st: u32, why: u32) {
+        let status = JobStatus { at, status: st, reason: why, attempt, ..JobStatus::default() };
+        self.emit(cx, Event::JobStatus(Box::new(status)));
+    }
+
+    /// The host could not start it: back to the queue, elsewhere if there is a choice.
+    fn start_failed(&mut self, cx: &mut Cx, i: usize, t: &TaskState, reason: u32) {
+        let at = t.key.job_ref();
+        let killed = self.st.running(t.key).and_then(|r| r.killed);
+        cx.say(
+            log::Level::Warn,
+            format!("{} could not start job <{at}>: {}", self.net.hosts[i].name, t.note),
+        );
+        if let Some(info) = killed {
+            self.exit_unstarted(cx, at, info);
+        } else {
+            let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
+            let attempt = t.key.attempt;
+            let status = JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
+            let until = cx.now.after(EXCLUDE_SECS);
+            self.sched.exclude(at, &self.net.hosts[i].name, until);
+            self.emit(cx, Event::JobStatus(Box::new(status)));
+        }
+        self.order(cx, i, SbdMsg::Forget { key: t.key });
+    }
+
+    /// A job that never ran ends.
+    pub(crate) fn exit_unstarted(&mut self, cx: &mut Cx, at: JobRef, info: u32) {
+        let now = cx.now.secs();
+        let status = JobStatus {
+            at,
+            status: stat::EXIT,
+            end_time: now,
+            exit_info: info,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(status)));
+        self.account(cx, at);
+    }
+
+    /// A started job ends.
+    fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
+        let at = t.key.job_ref();
+        let killed = self.st.running(t.key).and_then(|r| r.killed);
+        let status = match end {
+            End::Status(0) => stat::DONE,
+            _ => stat::EXIT,
+        };
+        let exit_info = match (status, info, killed) {
+            (stat::DONE, _, _) => 0,
+            (_, 0, Some(k)) => k,
+            (_, info, _) => info,
+        };
+        let record = JobStatus {
+            at,
+            status,
+            end_time: t.time,
+            cpu: t.usage.cpu_secs(),
+            usage: Some(t.usage),
+            exit_status: if let End::Status(s) = end { s } else { 0 },
+            exit_info,
+            attempt: t.key.attempt,
+            unknown_end: end == End::Unknown,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(record)));
+        self.account(cx, at);
+    }
+
+    /// lsb.acct: what the state says of an element that has just ended.
+    pub(crate) fn account(&mut self, cx: &mut Cx, at: JobRef) {
+        let Some(f) = self.finish_record(at) else { return };
+        cx.out.push(Effect::Account(Box::new(f)));
+    }
+
+    fn finish_record(&self, at: JobRef) -> Option<Finish> {
+        let job = self.st.job(at.job)?;
+        let ElemState::End(e) = &job.elem(at.idx)?.state else { return None };
+        let run = e.run.as_deref();
+        let name = |s: super::names::Sym| self.st.names.text(s).to_string();
+        Some(Finish {
+            event_time: e.end_time,
+            at,
+            uid: job.uid,
+            user: name(job.user),
+            submit_time: job.submit_time,
+            start_time: run.map_or(0, |r| r.start_time),
+            spec: (*job.spec).clone(),
+            exec_hosts: run.map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
+            status: if e.done { stat::DONE } else { stat::EXIT },
+            host_factor: run.map_or(0.0, |r| r.host_factor),
+            usage: e.usage,
+            exit_status: e.status.unwrap_or(0),
+            exit_info: e.exit_info,
+            eff_res_req: run.map_or(String::new(), |r| r.eff_res_req.to_string()),
+            attempt: run.map_or(0, |r| r.key.attempt),
+            unknown_end: e.unknown,
+        })
+    }
+
+    /// An order to a host, after what it rests on is durable. A host without a link hears of it
+    /// when it is back: the inventory settles everything.
+    pub(crate) fn order(&mut self, cx: &mut Cx, i: usize, msg: SbdMsg) {
+        if let Link::Up { conn } | Link::Greeted { conn } = self.net.hosts[i].link {
+            cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
+        }
+    }
+
+    pub(crate) fn act(&mut self, cx: &mut Cx, key: JobKey, i: usize, act: Act) {
+        let seq = self.next_act();
+        self.order(cx, i, SbdMsg::Act { key, seq, act });
+    }
+
+    /// The index of the host that holds a started attempt.
+    pub(crate) fn first_host(&self, run: &Run) -> Option<usize> {
+        let name = self.st.names.text(run.hosts.first()?.0);
+        self.pol.host_ix.get(&**name).copied()
+    }
+
+    pub(crate) fn send_start(&mut self, cx: &mut Cx, key: JobKey) {
+        let Some(order) = self.start_order(key) else { return };
+        let Some(i) = order.hosts.first().and_then(|h| self.pol.host_ix.get(&h.0)).copied() else {
+            return;
+        };
+        self.order(cx, i, SbdMsg::Start(Box::new(order)));
+    }
+
+    fn start_order(&self, key: JobKey) -> Option<StartJob> {
+        let run = self.st.running(key)?;
+        let job = self.st.job(key.job)?;
+        let name = |s: super::names::Sym| self.st.names.text(s).to_string();
+        let queue = self.pol.find_queue(&name(job.queue));
+        let (end, step) = match &job.name.array {
+            Some(a) => (a.list.max(), a.list.ranges.first().map_or(1, |r| r.step.max(1))),
+            None => (0, 0),
+        };
+        Some(StartJob {
+            key,
+            boot: run.boot.to_string(),
+            uid: job.uid,
+            gid: job.gid,
+            user: name(job.user),
+            submit_time: job.submit_time,
+            start_time: run.start_time,
+            spec: (*job.spec).clone(),
+            env: job.env,
+            script: job.script,
+            hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
+            cluster: self.pol.conf.base.name.clone(),
+            nice: queue.map_or(0, |q| q.conf.nice),
+            limits: self.host_limits(job, run),
+            eff_res_req: run.eff_res_req.to_string(),
+            index_end: end,
+            index_step: step,
+            name: job.display_name(key.idx),
+            rerun: key.attempt > 1 && job.spec.options & opt::RERUNNABLE != 0,
+        })
+    }
+
+    /// The job's limits with run and CPU limit normalised to the speed of its first host.
+    fn host_limits(&self, job: &super::state::Job, run: &Run) -> Limits {
+        let mut l = job.spec.limits.clone();
+        let scale = self.limit_factor(job) / run.host_factor.max(f64::MIN_POSITIVE);
+        let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
+        if !self.pol.params().abs_runlimit {
+            l.run = l.run.map(norm);
+        }
+        l.cpu = l.cpu.map(norm);
+        l
+    }
+
+    /// CPU factor of what a time limit was given for: the host or model named, the default one,
+    /// else the submission host.
+    pub(crate) fn limit_factor(&self, job: &super::state::Job) -> f64 {
+        let queue = self.pol.find_queue(self.st.names.text(job.queue));
+        let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
+        let by_cluster = self.pol.params().default_host_spec.as_deref();
+        let spec = match job.spec.limit_spec.as_str() {
+            "" => by_queue.or(by_cluster).unwrap_or(&job.spec.from_host),
+            s => s,
+        };
+        let host = self.pol.canonical(spec).and_then(|h| self.pol.host_ix.get(h));
+        let model = || {
+            let models = &self.pol.conf.base.shared.models;
+            models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
+        };
+        host.map(|&i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
+    }
+
+    /// Only the bytes of jobs that this host was given.
+    fn need_blob(&mut self, cx: &mut Cx, i: usize, conn: ConnId, at: SpoolRef) {
+        let host = self.host_sym(i);
+        let mine = |r: &JobRef| {
+            self.st.job(r.job).is_some_and(|j| j.env == at || j.script == at)
+        };
+        if self.st.counts.host.get(&host).is_some_and(|h| h.jobs.iter().any(mine)) {
+            cx.out.push(Effect::SendBlob { conn, at });
+        } else {
+            let name = &self.net.hosts[i].name;
+            cx.say(log::Level::Warn, format!("{name} asked for bytes of a job it does not have"));
+        }
+    }
+}
+
+/// Exit code as shown, for a finished element.
+pub fn exit_code(status: Option<i32>) -> Option<i32> {
+    status.and_then(|s| job::End::Status(s).code())
+}

@@ -1,0 +1,70 @@
+//! A job's limits against its queue's: defaults are filled in, maxima are not exceeded.
+
+use super::policy::{Policy, Queue};
+use crate::conf::types::{Limit, TimeLimit};
+use crate::model::job::JobSpec;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+
+/// Fills in the queue's defaults and refuses what exceeds its maxima.
+pub fn check(spec: &mut JobSpec, queue: &Queue, pol: &Policy) -> Result<(), Refusal> {
+    let q = &queue.conf;
+    let own = spec.limit_spec.clone();
+    let l = &mut spec.limits;
+    time(&mut l.run, &q.run_limit, "RUNLIMIT", &own, pol)?;
+    time(&mut l.cpu, &q.cpu_limit, "CPULIMIT", &own, pol)?;
+    pair(&mut l.rss, &q.mem_limit, "MEMLIMIT")?;
+    pair(&mut l.swap, &q.swap_limit, "SWAPLIMIT")?;
+    pair(&mut l.data, &q.data_limit, "DATALIMIT")?;
+    pair(&mut l.process, &q.process_limit, "PROCESSLIMIT")?;
+    pair(&mut l.thread, &q.thread_limit, "THREADLIMIT")?;
+    let hard = |v: Option<u64>| Limit { default: None, maximum: v };
+    pair(&mut l.fsize, &hard(q.file_limit), "FILELIMIT")?;
+    pair(&mut l.stack, &hard(q.stack_limit), "STACKLIMIT")?;
+    pair(&mut l.core, &hard(q.core_limit), "CORELIMIT")
+}
+
+fn over(what: &str) -> Refusal {
+    Refusal::about(err::OVER_LIMIT, what)
+}
+
+fn pair(own: &mut Option<u64>, queue: &Limit<u64>, what: &str) -> Result<(), Refusal> {
+    match (*own, queue.maximum) {
+        (Some(v), Some(max)) if v > max => return Err(over(what)),
+        (None, max) => *own = queue.default.or(max),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn time(
+    own: &mut Option<u64>,
+    queue: &Limit<TimeLimit>,
+    what: &str,
+    spec: &str,
+    pol: &Policy,
+) -> Result<(), Refusal> {
+    let max = queue.maximum.as_ref();
+    match (*own, max) {
+        (Some(v), Some(max)) => {
+            // Both sides in seconds of a host of factor 1.
+            let theirs = max.spec.as_deref().map_or(1.0, |s| factor(pol, s));
+            let ours = if spec.is_empty() { theirs } else { factor(pol, spec) };
+            if v as f64 * ours > max.seconds as f64 * theirs * 1.000_001 {
+                return Err(over(what));
+            }
+        }
+        (None, max) => *own = queue.default.as_ref().or(max).map(|t| t.seconds),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// CPU factor of a model, or of a host whose model is configured; 1 where unknown.
+fn factor(pol: &Policy, spec: &str) -> f64 {
+    let host = pol.canonical(spec).and_then(|h| pol.host_ix.get(h)).map(|&i| &pol.hosts[i]);
+    let model = host.and_then(|h| h.def.model.as_deref()).unwrap_or(spec);
+    let models = &pol.conf.base.shared.models;
+    models.iter().find(|m| m.name == model).map_or(1.0, |m| m.cpu_factor)
+}
+

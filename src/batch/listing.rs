@@ -1,0 +1,182 @@
+//! bjobs: which jobs, in which order, and their rows in bounded slices, so that a storm of
+//! listings delays nobody.
+
+use super::perm::Caller;
+use super::state::{ElemState, Job, View};
+use super::{Cx, Mbd};
+use crate::model::JobRef;
+use crate::model::job::stat;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, Col, JobQuery, Which};
+use crate::proto::machine::ConnId;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+/// Rows' bytes after which a slice ends.
+pub const SLICE_BYTES: usize = 64 << 10;
+/// Listings under way at a time.
+pub const MAX_LISTINGS: usize = 4096;
+
+#[derive(Debug)]
+struct Listing {
+    rows: Vec<JobRef>,
+    next: usize,
+    cols: Vec<Col>,
+    arrays: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Listings {
+    open: HashMap<ConnId, Listing>,
+}
+
+impl Listings {
+    pub fn close(&mut self, conn: ConnId) {
+        self.open.remove(&conn);
+    }
+}
+
+/// Does a state belong to what was asked?
+fn wanted(w: Which, st: u32, by_id: bool) -> bool {
+    let finished = st & (stat::DONE | stat::EXIT) != 0;
+    let none = !(w.all || w.done || w.pend || w.run || w.susp);
+    if w.all || (none && by_id) {
+        return true;
+    }
+    if none {
+        return !finished;
+    }
+    (w.done && finished)
+        || (w.pend && st & (stat::PEND | stat::PSUSP) != 0)
+        || (w.run && st == stat::RUN)
+        || (w.susp && st & (stat::SSUSP | stat::USUSP | stat::PSUSP) != 0)
+}
+
+impl Mbd {
+    pub(crate) fn list_jobs(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, q: JobQuery) {
+        if let Err(r) = self.check_select(&q.select) {
+            return cx.refuse(conn, r);
+        }
+        if self.listings.open.len() >= MAX_LISTINGS {
+            return cx.refuse(conn, Refusal::new(err::BUSY));
+        }
+        let rows = match q.arrays {
+            true => self.find_arrays(who, &q),
+            false => self.find_elements(who, &q),
+        };
+        let listing = Listing { rows, next: 0, cols: q.cols, arrays: q.arrays };
+        self.listings.open.insert(conn, listing);
+        self.next_slice(cx, conn);
+    }
+
+    fn jobs_asked<'a>(&'a self, who: &Caller, q: &JobQuery) -> Vec<&'a Job> {
+        let s = &q.select;
+        if s.ids.is_empty() {
+            return self.st.jobs.values().filter(|j| self.selects(who, s, j)).collect();
+        }
+        // Named jobs are shown whoever owns them.
+        let mut ids: Vec<u32> = s.ids.iter().map(|i| i.job).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut s = s.clone();
+        if s.user.is_empty() {
+            s.user = "all".to_string();
+        }
+        ids.iter().filter_map(|i| self.st.job(*i)).filter(|j| self.selects(who, &s, j)).collect()
+    }
+
+    fn find_arrays(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
+        let mut jobs = self.jobs_asked(who, q);
+        jobs.retain(|j| j.is_array());
+        jobs.sort_by_key(|j| j.order);
+        jobs.iter().map(|j| JobRef { job: j.id, idx: 0 }).collect()
+    }
+
+    /// Started ones by host, pending ones in dispatch order, finished ones as they finished.
+    fn find_elements(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
+        let by_id = !q.select.ids.is_empty();
+        let name_elems = super::control::name_elements(&q.select.name);
+        let mut found: Vec<((u8, i64, u64, u32), JobRef)> = Vec::new();
+        for job in self.jobs_asked(who, q) {
+            if q.select.ids.is_empty()
+                && job.tally.unfinished() == 0
+                && !(q.which.all || q.which.done)
+            {
+                continue;
+            }
+            let queue = self.st.names.text(job.queue);
+            let rank = self.pol.queue_ix.get(&**queue).map_or(i64::MAX, |i| *i as i64);
+            for idx in job.indices() {
+                let at = JobRef { job: job.id, idx };
+                if by_id && !q.select.ids.iter().any(|s| s.has(at)) {
+                    continue;
+                }
+                if !name_elems.is_empty()
+                    && !name_elems.iter().any(|&(a, b, s)| idx >= a && idx <= b && (idx - a) % s == 0)
+                {
+                    continue;
+                }
+                let Some(view) = job.view(idx) else { continue };
+                if !wanted(q.which, view.stat(), by_id) {
+                    continue;
+                }
+                if !q.select.host.is_empty() && !self.on_host(job, idx, &q.select.host) {
+                    continue;
+                }
+                found.push((self.list_order(job, &view, rank, idx), at));
+            }
+        }
+        found.sort_unstable_by_key(|f| f.0);
+        found.into_iter().map(|f| f.1).collect()
+    }
+
+    fn list_order(&self, job: &Job, view: &View, rank: i64, idx: u32) -> (u8, i64, u64, u32) {
+        let priority = u64::from(u32::MAX - job.spec.priority) << 32;
+        let pending = (1, rank, priority.wrapping_add(job.order), idx);
+        match view {
+            View::Fresh => pending,
+            View::Own(e) => match &e.state {
+                ElemState::Pend(_) => pending,
+                ElemState::Run(r) => {
+                    let host = self.first_host(r).map_or(i64::MAX, |i| i as i64);
+                    (0, host, job.order, idx)
+                }
+                ElemState::End(end) => (2, end.end_time, job.order, idx),
+            },
+        }
+    }
+
+    /// The next slice of a listing, once there is room for it.
+    pub(crate) fn next_slice(&mut self, cx: &mut Cx, conn: ConnId) {
+        let Some(mut l) = self.listings.open.remove(&conn) else { return };
+        let now = cx.now.secs();
+        let mut out = Vec::with_capacity(SLICE_BYTES + 4096);
+        out.push(b'[');
+        while l.next < l.rows.len() && out.len() < SLICE_BYTES {
+            let at = l.rows[l.next];
+            l.next += 1;
+            let before = out.len();
+            if before > 1 {
+                out.push(b',');
+            }
+            // A job that left memory since the listing began is left out.
+            if !self.write_row(&mut out, at, &l.cols, l.arrays, now) {
+                out.truncate(before);
+            }
+        }
+        out.push(b']');
+        let more = l.next < l.rows.len();
+        let text = String::from_utf8(out).unwrap_or_else(|_| "[]".to_string());
+        match RawValue::from_string(text) {
+            Ok(rows) => cx.reply(conn, ClientMsg::Rows { rows, more }),
+            Err(_) => {
+                cx.say(log::Level::Error, "a listing's row is not JSON");
+                return cx.refuse(conn, Refusal::new(err::MBATCHD));
+            }
+        }
+        if more {
+            self.listings.open.insert(conn, l);
+        }
+    }
+}

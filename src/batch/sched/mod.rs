@@ -1,0 +1,339 @@
+//! The scheduler: which pending job is ready, in which order, and when to look.
+//!
+//! Pending jobs that ask for the same thing are one class, considered once a pass: when a class
+//! finds no place, none of its jobs does. An array is one entry until its elements are out. A
+//! pass runs at the end of a turn in which something changed, or when a timer says so; its work
+//! is bounded by what it dispatches and by classes, never by the number of pending jobs.
+
+mod place;
+
+pub(crate) use place::split_host_word;
+
+use super::names::Sym;
+use super::require::Req;
+use super::state::{Body, ElemState, Job};
+use super::{Cx, Mbd};
+use crate::lang::depend::DepValue;
+use crate::model::event::{Event, JobStart};
+use crate::model::reason::pend;
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::cmp::Reverse;
+use std::rc::Rc;
+
+/// Dispatches of one pass; what is left over follows in the next turn.
+pub const DISPATCH_PER_PASS: usize = 500;
+
+/// What makes two pending jobs alike to the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    queue: Sym,
+    user: Sym,
+    from_host: String,
+    res_req: String,
+    min: u32,
+    max: u32,
+    hosts: Vec<String>,
+}
+
+/// Dispatch order within a queue: user priority, then first come.
+type Place = (Reverse<u32>, u64);
+
+/// A class of pending jobs.
+#[derive(Debug)]
+pub struct Class {
+    kind: Kind,
+    pub req: Option<Rc<Req>>,
+    ready: BTreeMap<Place, u32>,
+    /// Why no place was found in the last pass: code with the hosts it holds for (none: all).
+    pub reasons: Vec<(u32, Vec<usize>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    class: usize,
+    place: Place,
+    ready: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Sched {
+    pub needed: bool,
+    classes: Vec<Class>,
+    by_kind: HashMap<Kind, usize>,
+    entries: HashMap<u32, Entry>,
+    /// Jobs whose start time has not come: (seconds, job).
+    begins: BTreeMap<(i64, u32), ()>,
+    /// Hosts passed over for an element after a failed start, until an instant.
+    excluded: HashMap<(JobRef, String), u64>,
+    /// The next instant at which a host may take a job again, or an exclusion ends.
+    timer: Option<u64>,
+    begin_timer: Option<u64>,
+}
+
+impl Sched {
+    pub fn deadline(&self) -> Option<u64> {
+        if self.needed {
+            return Some(0);
+        }
+        [self.timer, self.begin_timer].into_iter().flatten().min()
+    }
+
+    pub fn exclude(&mut self, at: JobRef, host: &str, until: u64) {
+        self.excluded.insert((at, host.to_string()), until);
+    }
+
+    /// Why the class of a ready job found no place.
+    pub fn reasons(&self, job: u32) -> &[(u32, Vec<usize>)] {
+        match self.entries.get(&job) {
+            Some(e) => &self.classes[e.class].reasons,
+            None => &[],
+        }
+    }
+
+    pub fn req(&self, job: u32) -> Option<Rc<Req>> {
+        self.classes[self.entries.get(&job)?.class].req.clone()
+    }
+
+    fn drop_entry(&mut self, id: u32) {
+        if let Some(e) = self.entries.remove(&id)
+            && e.ready
+        {
+            self.classes[e.class].ready.remove(&e.place);
+        }
+    }
+}
+
+impl Mbd {
+    /// Looks again whether a job is ready, after anything about it has changed.
+    pub(crate) fn refresh(&mut self, id: u32) {
+        let Some(job) = self.st.jobs.get(&id) else {
+            self.sched.drop_entry(id);
+            return;
+        };
+        if job.tally.pend + job.tally.psusp == 0 {
+            self.sched.drop_entry(id);
+            return;
+        }
+        let ready = self.ready(job);
+        let entry = match self.sched.entries.get(&id) {
+            Some(e) => *e,
+            None => {
+                let place = (Reverse(job.spec.priority), job.order);
+                let e = Entry { class: self.class_of(id), place, ready: false };
+                self.sched.entries.insert(id, e);
+                e
+            }
+        };
+        if ready == entry.ready {
+            return;
+        }
+        let class = &mut self.sched.classes[entry.class];
+        if ready {
+            class.ready.insert(entry.place, id);
+        } else {
+            class.ready.remove(&entry.place);
+        }
+        self.sched.entries.insert(id, Entry { ready, ..entry });
+    }
+
+    fn ready(&self, job: &Job) -> bool {
+        if job.damaged || job.tally.pend == 0 || job.at_limit() {
+            return false;
+        }
+        if self.sched.begins.contains_key(&(job.spec.begin_time, job.id)) {
+            return false;
+        }
+        if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
+            return self.deps.value(job.id) == DepValue::True;
+        }
+        self.deps.ready_elements(job.id).is_some_and(|r| !r.is_empty())
+    }
+
+    /// Puts a job with a start time ahead on the timer. Called once for each job.
+    pub(crate) fn watch_begin(&mut self, cx: &Cx, id: u32) {
+        let Some(job) = self.st.jobs.get(&id) else { return };
+        let begin = job.spec.begin_time;
+        if begin > cx.now.secs() {
+            self.sched.begins.insert((begin, id), ());
+            self.set_begin_timer(cx);
+            self.refresh(id);
+        }
+    }
+
+    fn set_begin_timer(&mut self, cx: &Cx) {
+        let first = self.sched.begins.keys().next();
+        self.sched.begin_timer = first.map(|(t, _)| cx.now.mono_of_wall(*t));
+    }
+
+    fn begin_due(&mut self, cx: &Cx) {
+        while let Some(&(t, id)) = self.sched.begins.keys().next() {
+            if t > cx.now.secs() {
+                break;
+            }
+            self.sched.begins.remove(&(t, id));
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+        self.set_begin_timer(cx);
+    }
+
+    fn class_of(&mut self, id: u32) -> usize {
+        let job = &self.st.jobs[&id];
+        let kind = Kind {
+            queue: job.queue,
+            user: job.user,
+            from_host: job.spec.from_host.clone(),
+            res_req: job.spec.res_req.clone(),
+            min: job.spec.min_slots.max(1),
+            max: job.spec.max_slots.max(job.spec.min_slots).max(1),
+            hosts: job.spec.hosts.clone(),
+        };
+        if let Some(&c) = self.sched.by_kind.get(&kind) {
+            return c;
+        }
+        let req = self.combined_req(job).ok().map(Rc::new);
+        let c = self.sched.classes.len();
+        self.sched.by_kind.insert(kind.clone(), c);
+        let reasons = Vec::new();
+        self.sched.classes.push(Class { kind, req, ready: BTreeMap::new(), reasons });
+        c
+    }
+
+    /// The requirement that acts for a job: its own over its queue's, with defaults.
+    pub(crate) fn combined_req(
+        &self,
+        job: &Job,
+    ) -> Result<Req, crate::lang::resreq::ResReqError> {
+        let queue = self.pol.find_queue(self.st.names.text(job.queue));
+        let asked = !job.spec.hosts.is_empty();
+        Req::combined(
+            &job.spec.res_req,
+            queue.and_then(|q| q.req.as_deref()),
+            asked,
+            &self.pol.names,
+        )
+    }
+
+    /// Runs a pass if one is due.
+    pub(crate) fn schedule_due(&mut self, cx: &mut Cx) {
+        let now = cx.now.mono_us;
+        if self.sched.begin_timer.is_some_and(|t| t <= now) {
+            self.begin_due(cx);
+        }
+        if self.sched.needed || self.sched.timer.is_some_and(|t| t <= now) {
+            self.sched.needed = false;
+            self.sched.timer = None;
+            self.sched.excluded.retain(|_, until| *until > now);
+            self.pass(cx);
+        }
+    }
+
+    fn pass(&mut self, cx: &mut Cx) {
+        let pol = self.pol.clone();
+        let mut by_queue: HashMap<Sym, Vec<usize>> = HashMap::new();
+        for (c, class) in self.sched.classes.iter().enumerate() {
+            if !class.ready.is_empty() {
+                by_queue.entry(class.kind.queue).or_default().push(c);
+            }
+        }
+        let mut budget = DISPATCH_PER_PASS;
+        for queue in &pol.queues {
+            let Some(sym) = self.st.names.find(&queue.conf.name) else { continue };
+            let Some(classes) = by_queue.remove(&sym) else { continue };
+            if self.st.queue_ctl.get(&queue.conf.name).is_some_and(|c| c.inactive) {
+                for c in classes {
+                    self.sched.classes[c].reasons = vec![(pend::QUEUE_INACT, Vec::new())];
+                }
+                continue;
+            }
+            self.pass_queue(cx, queue, classes, &mut budget);
+            if budget == 0 {
+                self.sched.needed = true;
+                return;
+            }
+        }
+    }
+
+    /// Jobs of one queue in order, class by class as their heads come up.
+    fn pass_queue(
+        &mut self,
+        cx: &mut Cx,
+        queue: &super::policy::Queue,
+        classes: Vec<usize>,
+        budget: &mut usize,
+    ) {
+        let head = |s: &Self, c: usize| s.sched.classes[c].ready.iter().next().map(|(p, j)| (*p, *j));
+        let mut heads: BinaryHeap<Reverse<(Place, usize)>> = BinaryHeap::new();
+        for &c in &classes {
+            heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
+        }
+        let mut found: HashMap<usize, place::Candidates> = HashMap::new();
+        while let Some(Reverse((_, c))) = heads.pop() {
+            if *budget == 0 {
+                return;
+            }
+            let Some((place, id)) = head(self, c) else { continue };
+            let Some(at) = self.next_element(id) else {
+                // Nothing of it can go: it should not have been ready.
+                self.refresh(id);
+                if head(self, c).is_some_and(|(p, _)| p != place) {
+                    heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
+                }
+                continue;
+            };
+            if !found.contains_key(&c) {
+                found.insert(c, self.candidates(cx, queue, c));
+            }
+            let Some(cands) = found.get_mut(&c) else { continue };
+            match self.find_place(cx, queue, c, at, cands) {
+                Ok(hosts) => {
+                    self.sched.classes[c].reasons.clear();
+                    self.dispatch(cx, c, at, hosts);
+                    *budget -= 1;
+                    heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
+                }
+                Err(reasons) => self.sched.classes[c].reasons = reasons,
+            }
+        }
+    }
+
+    /// The next element of a ready job that may go: the lowest index.
+    fn next_element(&self, id: u32) -> Option<JobRef> {
+        let job = self.st.jobs.get(&id)?;
+        let Body::Array(a) = &job.body else { return Some(JobRef { job: id, idx: 0 }) };
+        if let Some(ready) = self.deps.ready_elements(id) {
+            return ready.first().map(|&idx| JobRef { job: id, idx });
+        }
+        let fresh = a.first_fresh();
+        let own = if job.tally.pend > a.fresh.left() {
+            let waits = |e: &super::state::Elem| {
+                matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
+            };
+            a.own.iter().find(|(_, e)| waits(e)).map(|(i, _)| *i)
+        } else {
+            None
+        };
+        let idx = [fresh, own].into_iter().flatten().min()?;
+        Some(JobRef { job: id, idx })
+    }
+
+    fn dispatch(&mut self, cx: &mut Cx, class: usize, at: JobRef, hosts: Vec<(usize, u32)>) {
+        let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
+        let first = hosts[0].0;
+        for (i, _) in &hosts {
+            self.net.hosts[*i].last_dispatch = Some(cx.now.mono_us);
+        }
+        let req = self.sched.classes[class].req.as_ref();
+        let event = JobStart {
+            at,
+            attempt,
+            hosts: hosts.iter().map(|(i, n)| (self.net.hosts[*i].name.clone(), *n)).collect(),
+            host_factor: self.net.hosts[first].cpu_factor(),
+            eff_res_req: req.map_or(String::new(), |r| r.0.to_string()),
+            boot: self.net.hosts[first].boot_id.clone(),
+        };
+        self.emit(cx, Event::JobStart(Box::new(event)));
+        self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
+    }
+}

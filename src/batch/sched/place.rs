@@ -1,0 +1,407 @@
+//! Where a job goes: the hosts a class may use, best first, and the slots one job takes on them.
+
+use super::super::hosts::HostStatus;
+use super::super::policy::Queue;
+use super::super::require::Sight;
+use super::super::{Cx, Mbd};
+use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Tile};
+use crate::model::JobRef;
+use crate::model::reason::pend;
+use crate::model::time::US;
+use std::collections::BTreeMap;
+
+/// Why a class found no place.
+pub type Reasons = Vec<(u32, Vec<usize>)>;
+
+/// The hosts of a class in one pass.
+pub struct Candidates {
+    /// Best first.
+    hosts: Vec<usize>,
+    /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
+    next: usize,
+    /// Why the other hosts are out.
+    reasons: BTreeMap<u32, Vec<usize>>,
+}
+
+impl Mbd {
+    /// The hosts a class may use now.
+    pub(super) fn candidates(&mut self, cx: &Cx, queue: &Queue, class: usize) -> Candidates {
+        let asked = self.asked_hosts(&self.sched.classes[class].kind.hosts);
+        let mut ranked: Vec<(u32, Vec<f64>, usize)> = Vec::new();
+        let mut reasons: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let req = self.sched.classes[class].req.clone();
+        let simple = req.as_ref().and_then(|r| r.0.first());
+        let local = self.local_of(&self.sched.classes[class].kind.from_host);
+        for i in 0..self.net.hosts.len() {
+            let name = &self.net.hosts[i].name;
+            let queue_pref = match &queue.hosts {
+                None => Some(0),
+                Some(set) => set.get(name).copied(),
+            };
+            let ask_pref = match &asked {
+                None => Some(0),
+                Some(set) => set.get(name).copied(),
+            };
+            let why = match (queue_pref, ask_pref) {
+                (None, _) => Some(pend::NOT_QUEUE_HOST),
+                (_, None) => Some(pend::NOT_ASKED_HOST),
+                _ => self.host_out(cx, i, queue, simple, &local),
+            };
+            match why {
+                Some(code) => reasons.entry(code).or_default().push(i),
+                None => {
+                    let pref = queue_pref.unwrap_or(0) + ask_pref.unwrap_or(0);
+                    ranked.push((pref, self.rank(i, simple), i));
+                }
+            }
+        }
+        ranked.sort_by(|a, b| {
+            b.0.cmp(&a.0).then_with(|| Order::compare_ranks(&a.1, &b.1)).then(a.2.cmp(&b.2))
+        });
+        if reasons.contains_key(&pend::JUST_STARTED) {
+            self.arm_accept_timer(cx, queue);
+        }
+        Candidates { hosts: ranked.into_iter().map(|r| r.2).collect(), next: 0, reasons }
+    }
+
+    /// -m as host -> preference; `None`: any host.
+    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<String, u32>> {
+        if words.is_empty() {
+            return None;
+        }
+        let mut set = BTreeMap::new();
+        let mut others = None;
+        for word in words {
+            let (name, pref) = split_host_word(word);
+            if name == "others" {
+                others = Some(pref);
+                continue;
+            }
+            for h in self.pol.expand_host(name) {
+                set.entry(h).or_insert(pref);
+            }
+        }
+        if let Some(pref) = others {
+            for h in &self.pol.hosts {
+                set.entry(h.def.name.clone()).or_insert(pref);
+            }
+        }
+        Some(set)
+    }
+
+    /// Type and model of the submission host.
+    fn local_of(&self, from_host: &str) -> (String, String) {
+        match self.pol.host_ix.get(from_host) {
+            Some(&i) => {
+                let s = self.sight(i);
+                (s.host_type().to_string(), s.model().to_string())
+            }
+            None => (String::new(), String::new()),
+        }
+    }
+
+    pub(crate) fn sight(&self, i: usize) -> Sight<'_> {
+        let used = self.host_used(i) as f64;
+        let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
+        let status = match self.host_status(i) {
+            HostStatus::Ok => "ok",
+            HostStatus::Unavail | HostStatus::Unreach => "unavail",
+            HostStatus::ClosedBusy => "busy",
+            HostStatus::ClosedLock => "lockU",
+            _ => "ok",
+        };
+        Sight {
+            def: &self.pol.hosts[i].def,
+            rt: &self.net.hosts[i],
+            slots: (max - used).max(0.0),
+            max_slots: max,
+            status,
+        }
+    }
+
+    fn rank(&self, i: usize, simple: Option<&Simple>) -> Vec<f64> {
+        match simple.and_then(|s| s.order.as_ref()) {
+            Some(order) => order.rank(&self.sight(i) as &dyn HostView),
+            None => Vec::new(),
+        }
+    }
+
+    /// Why a host takes no job of a class at all, if so.
+    fn host_out(
+        &self,
+        cx: &Cx,
+        i: usize,
+        queue: &Queue,
+        simple: Option<&Simple>,
+        local: &(String, String),
+    ) -> Option<u32> {
+        match self.host_status(i) {
+            HostStatus::Unavail => return Some(pend::LOAD_UNAVAIL),
+            HostStatus::Unreach => return Some(pend::SBD_UNREACH),
+            HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
+            HostStatus::ClosedLock => return Some(pend::HOST_LOCKED),
+            HostStatus::ClosedFull => return Some(pend::HOST_FULL),
+            HostStatus::ClosedBusy => {
+                let over = self.load_over(i, &self.pol.hosts[i].bounds).or_else(|| {
+                    let over = self.net.hosts[i].load.as_ref().map_or(0, |l| l.over);
+                    (over != 0).then(|| over.trailing_zeros() as usize)
+                });
+                return Some(pend::LOAD + over.unwrap_or(0) as u32);
+            }
+            HostStatus::Ok => {}
+        }
+        if let Some(k) = self.load_over(i, &queue.bounds) {
+            return Some(pend::LOAD + k as u32);
+        }
+        let cx_local = SelectCx { local_type: &local.0, local_model: &local.1 };
+        let sight = self.sight(i);
+        if !simple.is_none_or(|s| s.selects(&sight, &cx_local)) {
+            let own = queue.req.as_ref().and_then(|r| r.0.first());
+            let queue_fails = own.is_some_and(|s| !s.selects(&sight, &cx_local));
+            return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
+        }
+        let pause = self.pol.accept_interval(&queue.conf) * US;
+        let last = self.net.hosts[i].last_dispatch;
+        (pause > 0 && last.is_some_and(|t| t + pause > cx.now.mono_us)).then_some(pend::JUST_STARTED)
+    }
+
+    /// Looks again when the first host may take a job again.
+    fn arm_accept_timer(&mut self, cx: &Cx, queue: &Queue) {
+        let pause = self.pol.accept_interval(&queue.conf) * US;
+        let free = self.net.hosts.iter().filter_map(|h| h.last_dispatch).map(|t| t + pause);
+        if let Some(t) = free.filter(|t| *t > cx.now.mono_us).min() {
+            self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
+        }
+    }
+
+    /// Slots the queue and the user still have, and the reason when there are none.
+    fn consumer_room(&self, queue: &Queue, class: usize) -> (u64, u32) {
+        let kind = &self.sched.classes[class].kind;
+        let counts = &self.st.counts;
+        let mut room = (u64::MAX, pend::QUEUE_JOB_LIMIT);
+        let mut cap = |limit: Option<u64>, used: u64, code: u32| {
+            if let Some(l) = limit {
+                let left = l.saturating_sub(used);
+                if left < room.0 {
+                    room = (left, code);
+                }
+            }
+        };
+        let q = counts.queue.get(&kind.queue).map_or(0, |s| s.started());
+        cap(queue.conf.qjob_limit.map(u64::from), q, pend::QUEUE_JOB_LIMIT);
+        let qu = counts.queue_user.get(&(kind.queue, kind.user)).copied().unwrap_or(0);
+        cap(queue.conf.ujob_limit.map(u64::from), qu, pend::QUEUE_USER_JOB_LIMIT);
+        let u = counts.user.get(&kind.user).map_or(0, |s| s.started());
+        let name = self.st.names.text(kind.user);
+        cap(self.pol.user_max_jobs(name), u, pend::USER_JOB_LIMIT);
+        room
+    }
+
+    /// Slots one class may take on a host now, and the reason when there are none.
+    fn host_room(&self, i: usize, queue: &Queue, class: usize) -> (u64, u32) {
+        let kind = &self.sched.classes[class].kind;
+        let counts = &self.st.counts;
+        let mut room = (u64::MAX, pend::HOST_FULL);
+        let mut cap = |limit: Option<u64>, used: u64, code: u32| {
+            if let Some(l) = limit {
+                let left = l.saturating_sub(used);
+                if left < room.0 {
+                    room = (left, code);
+                }
+            }
+        };
+        cap(self.host_max(i), self.host_used(i), pend::HOST_FULL);
+        if let Some(h) = self.st.names.find(&self.net.hosts[i].name) {
+            let hu = counts.host_user.get(&(h, kind.user)).copied().unwrap_or(0);
+            cap(self.pol.hosts[i].jl_u.map(u64::from), hu, pend::HOST_USER);
+            let hq = counts.host_queue.get(&(h, kind.queue)).copied().unwrap_or(0);
+            cap(queue.conf.hjob_limit.map(u64::from), hq, pend::QUEUE_PER_HOST);
+            let cpus = f64::from(self.net.hosts[i].ncpus());
+            let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
+            cap(per_cpu, hq, pend::QUEUE_PER_CPU);
+        }
+        room
+    }
+
+    /// Hosts with slots for one job, or why there are none.
+    pub(super) fn find_place(
+        &mut self,
+        cx: &Cx,
+        queue: &Queue,
+        class: usize,
+        at: JobRef,
+        cands: &mut Candidates,
+    ) -> Result<Vec<(usize, u32)>, Reasons> {
+        let (min, max) = {
+            let k = &self.sched.classes[class].kind;
+            (k.min, k.max)
+        };
+        let (room, code) = self.consumer_room(queue, class);
+        if room < u64::from(min) {
+            return Err(vec![(code, Vec::new())]);
+        }
+        let max = u64::from(max).min(room) as u32;
+        let req = self.sched.classes[class].req.clone();
+        let span = req.as_ref().and_then(|r| r.0.first()).and_then(|s| s.span.clone());
+        let accept = self.pol.accept_interval(&queue.conf) * US;
+        let mut full: Reasons = Vec::new();
+        let mut free: Vec<(usize, u32)> = Vec::new();
+        let single = max == 1;
+        let mut moved = cands.next;
+        for k in cands.next..cands.hosts.len() {
+            let i = cands.hosts[k];
+            let (mut room, mut code) = self.host_room(i, queue, class);
+            let last = self.net.hosts[i].last_dispatch;
+            if accept > 0 && last.is_some_and(|t| t + accept > cx.now.mono_us) {
+                (room, code) = (0, pend::JUST_STARTED);
+            }
+            if room == 0 {
+                note(&mut full, code, i);
+                if single && moved == k {
+                    moved = k + 1;
+                }
+                continue;
+            }
+            if self.sched.excluded.contains_key(&(at, self.net.hosts[i].name.clone())) {
+                note(&mut full, pend::SBD_REFUSED, i);
+                continue;
+            }
+            free.push((i, room.min(u64::from(max)) as u32));
+            if single {
+                break;
+            }
+        }
+        // A host skipped for good is told among the reasons of the whole class.
+        for k in cands.next..moved {
+            let i = cands.hosts[k];
+            let code = full.iter().find(|f| f.1.contains(&i)).map_or(pend::HOST_FULL, |f| f.0);
+            cands.reasons.entry(code).or_default().push(i);
+        }
+        cands.next = moved;
+        let hosts = match &span {
+            Some(s) if s.one_host() => one_host(&free, min, max),
+            Some(s) => match s.ptile {
+                Some(Tile::Tasks(n)) => tiled(&free, min, max, n.max(1)),
+                _ => filled(&free, min, max),
+            },
+            None => filled(&free, min, max),
+        };
+        hosts.ok_or_else(|| {
+            self.arm_exclusion_timer(at);
+            if full.iter().any(|f| f.0 == pend::JUST_STARTED) {
+                self.arm_accept_timer(cx, queue);
+            }
+            let mut all = cands.reasons.clone();
+            for (code, hosts) in full {
+                for i in hosts {
+                    let list = all.entry(code).or_default();
+                    if !list.contains(&i) {
+                        list.push(i);
+                    }
+                }
+            }
+            if !free.is_empty() {
+                let code = if span.is_some() { pend::SPAN } else { pend::NOT_ENOUGH_SLOTS };
+                all.entry(code).or_default().extend(free.iter().map(|f| f.0));
+            }
+            all.into_iter().collect()
+        })
+    }
+
+    fn arm_exclusion_timer(&mut self, at: JobRef) {
+        let until = self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, t)| *t).min();
+        if let Some(t) = until {
+            self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
+        }
+    }
+}
+
+fn note(list: &mut Reasons, code: u32, host: usize) {
+    match list.iter_mut().find(|f| f.0 == code) {
+        Some(f) => f.1.push(host),
+        None => list.push((code, vec![host])),
+    }
+}
+
+/// `h+2`, `h!`, `h`: the name and its preference. A first execution host comes before all.
+pub(crate) fn split_host_word(word: &str) -> (&str, u32) {
+    if let Some(name) = word.strip_suffix('!') {
+        return (name, u32::MAX / 4);
+    }
+    match word.split_once('+') {
+        Some((name, "")) => (name, 1),
+        Some((name, n)) => (name, n.parse().unwrap_or(1)),
+        None => (word, 0),
+    }
+}
+
+/// The first host with all of `max`, else the one with most of at least `min`.
+fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>> {
+    if let Some(&(i, _)) = free.iter().find(|f| f.1 >= max) {
+        return Some(vec![(i, max)]);
+    }
+    let best = free.iter().filter(|f| f.1 >= min).max_by_key(|f| f.1)?;
+    Some(vec![*best])
+}
+
+/// Hosts filled one after the other.
+fn filled(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>> {
+    let mut left = max;
+    let mut out = Vec::new();
+    for &(i, n) in free {
+        let take = n.min(left);
+        out.push((i, take));
+        left -= take;
+        if left == 0 {
+            break;
+        }
+    }
+    (max - left >= min).then_some(out)
+}
+
+/// Exactly `tile` on each host, fewer only on the last.
+fn tiled(free: &[(usize, u32)], min: u32, max: u32, tile: u32) -> Option<Vec<(usize, u32)>> {
+    let hosts: Vec<usize> = free.iter().filter(|f| f.1 >= tile).map(|f| f.0).collect();
+    let most = (hosts.len() as u32).saturating_mul(tile).min(max);
+    let mut out: Vec<(usize, u32)> = Vec::new();
+    let mut left = most;
+    for &i in &hosts {
+        if left == 0 {
+            break;
+        }
+        out.push((i, tile.min(left)));
+        left -= tile.min(left);
+    }
+    if most < max && most >= min {
+        return Some(out);
+    }
+    if most >= max {
+        return Some(out);
+    }
+    // The last host may have fewer than a whole tile free.
+    let rest = min - most;
+    let last = free.iter().find(|f| f.1 >= rest && rest < tile && !hosts.contains(&f.0))?;
+    out.push((last.0, rest));
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_fill_in_order() {
+        let free = [(3, 2), (1, 4), (2, 1)];
+        assert_eq!(filled(&free, 1, 3), Some(vec![(3, 2), (1, 1)]));
+        assert_eq!(filled(&free, 5, 9), Some(vec![(3, 2), (1, 4), (2, 1)]));
+        assert_eq!(filled(&free, 8, 9), None);
+        assert_eq!(one_host(&free, 2, 4), Some(vec![(1, 4)]));
+        assert_eq!(one_host(&free, 2, 9), Some(vec![(1, 4)]));
+        assert_eq!(one_host(&free, 5, 9), None);
+        assert_eq!(tiled(&free, 4, 4, 2), Some(vec![(3, 2), (1, 2)]));
+        assert_eq!(tiled(&free, 5, 5, 2), Some(vec![(3, 2), (1, 2), (2, 1)]));
+        assert_eq!(tiled(&free, 8, 8, 2), None);
+        assert_eq!(split_host_word("a+3"), ("a", 3));
+        assert_eq!(split_host_word("a+"), ("a", 1));
+    }
+}

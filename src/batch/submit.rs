@@ -1,0 +1,323 @@
+//! Submissions: every check, in LSF's words, before anything changes; then one JOB_NEW.
+
+use super::apply::EXTRA_DEPEND;
+use super::perm::Caller;
+use super::policy::Queue;
+use super::sched::split_host_word;
+use super::{Cx, Mbd};
+use crate::lang::depend::{DepExpr, ResolveError};
+use crate::lang::jobname::{JobName, JobNameError};
+use crate::model::event::{Event, JobNew};
+use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
+use crate::model::reason::err;
+use crate::model::{ByteStr, JobRef};
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, Submit};
+use crate::proto::machine::ConnId;
+
+/// Longest environment of one job, bytes.
+pub const MAX_ENV: usize = 4 << 20;
+/// Longest script, bytes.
+pub const MAX_SCRIPT: usize = 4 << 20;
+/// Longest command text, path, requirement or description, bytes (LSF's own limit for texts).
+pub const MAX_TEXT: usize = 4094;
+/// Longest name of a job, project, group, queue or host, bytes.
+pub const MAX_NAME: usize = 4094;
+/// Most slots one job may ask for.
+pub const MAX_SLOTS: u32 = 1 << 20;
+
+type Checked<T> = Result<T, Refusal>;
+
+impl Mbd {
+    pub(crate) fn submit(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: Submit) {
+        if let Some(&job) = self.st.requests.get(s.request.as_str())
+            && !s.request.is_empty()
+        {
+            return self.answer_again(cx, conn, who, job);
+        }
+        match self.accept(cx, who, s) {
+            Ok(job) => self.answer(cx, conn, job),
+            Err(r) => cx.refuse(conn, r),
+        }
+    }
+
+    /// A retry gets the first answer, if it is the submitter's own.
+    fn answer_again(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, job: u32) {
+        match self.st.job(job) {
+            Some(j) if j.uid != who.uid => cx.refuse(conn, Refusal::new(err::PERMISSION)),
+            Some(_) => self.answer(cx, conn, job),
+            None => cx.refuse(conn, Refusal::about(err::JOB_FINISH, format!("Job <{job}>"))),
+        }
+    }
+
+    fn answer(&mut self, cx: &mut Cx, conn: ConnId, job: u32) {
+        let Some(j) = self.st.job(job) else { return };
+        let queue = self.st.names.text(j.queue).to_string();
+        let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
+        cx.reply_durable(conn, ClientMsg::Submitted { job, queue, default_queue });
+    }
+
+    fn accept(&mut self, cx: &mut Cx, who: &Caller, s: Submit) -> Checked<u32> {
+        if let Some(why) = &self.log_failed {
+            let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
+            return Err(Refusal::text(err::LOG_FULL, text));
+        }
+        if who.uid == 0 && !self.pol.personal() {
+            return Err(Refusal::new(err::ROOT));
+        }
+        let mut spec = s.spec;
+        spec.from_host = who.host.clone();
+        check_texts(&spec, &s.env, &s.script)?;
+        let name = self.check_name(&spec)?;
+        let pol = self.pol.clone();
+        let queue = self.choose_queue(&mut spec, who)?;
+        let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
+        self.check_slots(&mut spec, queue)?;
+        self.check_hosts(&spec, queue)?;
+        if !spec.res_req.is_empty() && self.pol.names.parse(&spec.res_req).is_err() {
+            return Err(Refusal::new(err::BAD_RESREQ));
+        }
+        super::limits::check(&mut spec, queue, &self.pol)?;
+        check_times(&spec, cx.now.secs())?;
+        if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
+            return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
+        }
+        self.check_pending(&name)?;
+        self.check_priority(&spec)?;
+        self.check_depend(&mut spec, who, &name)?;
+        if spec.project.is_empty() {
+            spec.project = self.pol.params().default_project.clone();
+        }
+        if queue.conf.rerunnable {
+            spec.options |= opt::RERUNNABLE;
+        }
+        let max = self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32;
+        let job = self.st.free_id(max).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
+        let new = self.job_new(cx, who, job, spec, s.request, s.env, s.script);
+        self.emit(cx, Event::JobNew(Box::new(new)));
+        self.watch_depend(job);
+        self.watch_begin(cx, job);
+        self.refresh(job);
+        Ok(job)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn job_new(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        job: u32,
+        spec: JobSpec,
+        request: String,
+        env: ByteStr,
+        script: ByteStr,
+    ) -> JobNew {
+        let env = self.spool_env(cx, who.uid, env);
+        let script =
+            if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
+        let exact = match spec.text_loses().then(|| serde_json::to_vec(&spec)) {
+            Some(Ok(json)) => self.spool(cx, ByteStr(json)),
+            _ => SpoolRef::default(),
+        };
+        let (uid, gid, user) = (who.uid, who.gid, who.user.clone());
+        let submit_time = cx.now.secs();
+        JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
+    }
+
+    fn check_name(&self, spec: &JobSpec) -> Checked<JobName> {
+        if spec.name.is_empty() {
+            return Ok(JobName { name: String::new(), array: None });
+        }
+        let refuse = |e: JobNameError| match e {
+            JobNameError::BadName => Refusal::about(err::BAD_JOB, &spec.name),
+            JobNameError::ArrayIndex => Refusal::about(err::ARRAY_INDEX, &spec.name),
+            JobNameError::ArrayTooLarge => Refusal::new(err::ARRAY_LARGE),
+        };
+        let name = JobName::parse(&spec.name).map_err(refuse)?;
+        if let Some(a) = &name.array {
+            a.check_size(self.pol.params().max_job_array_size).map_err(refuse)?;
+        }
+        Ok(name)
+    }
+
+    /// The first of the queues named (or the default ones) that takes the job.
+    fn choose_queue(&self, spec: &mut JobSpec, who: &Caller) -> Checked<String> {
+        let defaulted = spec.queue.trim().is_empty();
+        let names: Vec<String> = match defaulted {
+            true => self.pol.default_queues(),
+            false => spec.queue.split_whitespace().map(str::to_string).collect(),
+        };
+        let mut first = None;
+        for name in &names {
+            match self.queue_takes(name, who) {
+                Ok(()) => {
+                    spec.queue = name.clone();
+                    spec.options |= opt::QUEUE;
+                    if defaulted {
+                        spec.options2 |= opt2::DEFAULT_QUEUE;
+                    }
+                    return Ok(name.clone());
+                }
+                Err(r) => first = first.or(Some(r)),
+            }
+        }
+        Err(first.unwrap_or_else(|| Refusal::new(err::QUEUE_NAME)))
+    }
+
+    fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
+        let queue =
+            self.pol.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
+        if self.st.queue_ctl.get(name).is_some_and(|c| c.closed) {
+            return Err(Refusal::about(err::QUEUE_CLOSED, name));
+        }
+        if !self.pol.may_use(&queue.conf, &who.user) {
+            return Err(Refusal::about(err::QUEUE_USE, name));
+        }
+        Ok(())
+    }
+
+    fn check_slots(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        if let Some(t) = queue.conf.task_limit {
+            if spec.min_slots == 0 {
+                spec.min_slots = t.default;
+                spec.max_slots = t.default;
+            }
+            if spec.min_slots > t.max {
+                return Err(Refusal::new(err::PROC_NUM));
+            }
+            if spec.max_slots.max(spec.min_slots) < t.min {
+                return Err(Refusal::new(err::PROC_LESS));
+            }
+            spec.max_slots = spec.max_slots.min(t.max);
+        }
+        spec.min_slots = spec.min_slots.max(1);
+        spec.max_slots = spec.max_slots.max(spec.min_slots);
+        if spec.max_slots > MAX_SLOTS {
+            return Err(Refusal::new(err::PROC_NUM));
+        }
+        let over = |limit: Option<u32>| limit.is_some_and(|l| spec.min_slots > l);
+        if over(queue.conf.ujob_limit) {
+            return Err(Refusal::new(err::UJOB_LIMIT));
+        }
+        if over(queue.conf.qjob_limit) {
+            return Err(Refusal::new(err::PROC_NUM));
+        }
+        Ok(())
+    }
+
+    fn check_hosts(&self, spec: &JobSpec, queue: &Queue) -> Checked<()> {
+        let mut usable = spec.hosts.is_empty();
+        for word in &spec.hosts {
+            let (name, _) = split_host_word(word);
+            if name == "others" || name == "all" {
+                usable = true;
+                continue;
+            }
+            let hosts = self.pol.expand_host(name);
+            if hosts.is_empty() {
+                return Err(Refusal::about(err::BAD_HOST, name));
+            }
+            usable |= match &queue.hosts {
+                None => true,
+                Some(set) => hosts.iter().any(|h| set.contains_key(h)),
+            };
+        }
+        if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
+    }
+
+    fn check_pending(&self, name: &JobName) -> Checked<()> {
+        let Some(max) = self.pol.params().max_pend_jobs else { return Ok(()) };
+        let more = name.array.as_ref().map_or(1, |a| a.len());
+        let now: u64 = self.st.counts.queue.values().map(|s| s.pend_jobs).sum();
+        if now + more > max { Err(Refusal::new(err::PJOB_LIMIT)) } else { Ok(()) }
+    }
+
+    fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
+        match (spec.priority, self.pol.params().max_user_priority) {
+            (0, _) => Ok(()),
+            (_, None) => Err(Refusal::new(err::PRIORITY_UNDEF)),
+            (p, Some(max)) if p > max => Err(Refusal::new(err::BAD_PRIORITY)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Parses the dependency and binds its names to jobs, once, now.
+    fn check_depend(&self, spec: &mut JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
+        spec.extra.retain(|(k, _)| k != EXTRA_DEPEND);
+        if spec.depend.trim().is_empty() {
+            return Ok(());
+        }
+        let expr = DepExpr::parse(&spec.depend)
+            .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
+        let finder = super::depend::Finder { mbd: self, user: &who.user };
+        let resolved = expr.resolve(&finder, name.array.as_ref()).map_err(|e| match e {
+            ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
+            ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
+        })?;
+        spec.options |= opt::DEPEND_COND;
+        spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
+        Ok(())
+    }
+
+    /// Is there such a job, for the words of a refusal.
+    pub(crate) fn exists(&self, at: JobRef) -> bool {
+        self.st.job(at.job).is_some_and(|j| j.view(at.idx).is_some() || at.idx == 0)
+    }
+}
+
+/// Names without control characters, texts and blobs within their limits.
+fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Checked<()> {
+    let plain = |what: &str, s: &str| {
+        if s.len() > MAX_NAME || s.chars().any(char::is_control) {
+            return Err(Refusal::about(err::BAD_ARG, format!("{what} <{}>", s.escape_debug())));
+        }
+        Ok(())
+    };
+    if spec.name.chars().any(char::is_control) || spec.name.len() > MAX_NAME {
+        return Err(Refusal::about(err::BAD_JOB, spec.name.escape_debug().to_string()));
+    }
+    plain("project", &spec.project)?;
+    plain("user group", &spec.user_group)?;
+    plain("queue", &spec.queue)?;
+    plain("mail user", &spec.mail_user)?;
+    plain("host specification", &spec.limit_spec)?;
+    for h in &spec.hosts {
+        plain("host", h)?;
+    }
+    let long = |what: &str, len: usize, max: usize| match len > max {
+        true => Err(Refusal::text(
+            err::BAD_ARG,
+            format!("{what} is {len} bytes long, at most {max} are taken"),
+        )),
+        false => Ok(()),
+    };
+    for (what, len) in [
+        ("the command", spec.command.len()),
+        ("the working directory", spec.cwd.len()),
+        ("the input file name", spec.in_file.len()),
+        ("the output file name", spec.out_file.len()),
+        ("the error file name", spec.err_file.len()),
+        ("the job description", spec.description.len()),
+        ("the resource requirement", spec.res_req.len()),
+        ("the dependency condition", spec.depend.len()),
+    ] {
+        long(what, len, MAX_TEXT)?;
+    }
+    long("the environment", env.len(), MAX_ENV)?;
+    long("the job script", script.len(), MAX_SCRIPT)?;
+    if spec.command.is_empty() && script.is_empty() {
+        return Err(Refusal::new(err::BAD_CMD));
+    }
+    Ok(())
+}
+
+fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {
+    if spec.term_time != 0 && spec.term_time <= now {
+        return Err(Refusal::new(err::BAD_TIME));
+    }
+    if spec.term_time != 0 && spec.begin_time > spec.term_time {
+        return Err(Refusal::new(err::START_TIME));
+    }
+    Ok(())
+}
+

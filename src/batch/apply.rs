@@ -5,6 +5,7 @@
 
 use super::counts::{owner, tally};
 use super::state::*;
+use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::stat;

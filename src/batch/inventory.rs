@@ -122,8 +122,7 @@ impl Mbd {
                     self.confirmed(cx, t);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && asked.is_none_or(|a| a == 0) {
                     self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
-                } else if let Some(reason) = asked.filter(|a| *a != 0) {
-                    let _ = reason;
+                } else if asked.is_some_and(|a| a != 0) {
                     self.act(cx, t.key, i, Act::Suspend);
                 }
                 self.note_task(t);

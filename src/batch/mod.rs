@@ -274,7 +274,7 @@ impl Mbd {
             (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => self.from_sbd(cx, conn, m),
             (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, m),
             (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
-            (Msg::Pong { .. } | Msg::Refused(_), _) => {}
+            (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),
             (_, peer) => {
                 cx.say(log::Level::Warn, format!("{peer:?} sent what it may not; closed"));
                 cx.out.push(Effect::Close { conn });
@@ -398,3 +398,6 @@ impl Machine for Mbd {
         d.into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+mod tests;

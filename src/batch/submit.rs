@@ -10,7 +10,7 @@ use crate::lang::jobname::{JobName, JobNameError};
 use crate::model::event::{Event, JobNew};
 use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
-use crate::model::{ByteStr, JobRef};
+use crate::model::ByteStr;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
@@ -257,11 +257,6 @@ impl Mbd {
         spec.options |= opt::DEPEND_COND;
         spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
         Ok(())
-    }
-
-    /// Is there such a job, for the words of a refusal.
-    pub(crate) fn exists(&self, at: JobRef) -> bool {
-        self.st.job(at.job).is_some_and(|j| j.view(at.idx).is_some() || at.idx == 0)
     }
 }
 

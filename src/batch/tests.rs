@@ -1,0 +1,374 @@
+//! The machine driven by hand: a cluster of two hosts, a user, a fake sbatchd and LIM.
+
+use super::*;
+use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
+use crate::model::JobKey;
+use crate::model::job::{End, JobSpec};
+use crate::proto::client::*;
+use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
+use crate::proto::machine::Endpoint;
+use crate::proto::sbd::{Phase, SbdMsg, TaskState};
+
+fn conf() -> ClusterConf {
+    let mut c = ClusterConf::default();
+    c.base.name = "c1".into();
+    c.base.cluster.admins = vec!["admin".into()];
+    for name in ["h1", "h2"] {
+        c.base.cluster.hosts.push(HostDef { name: name.into(), server: true, ..Default::default() });
+        c.base.hosts.add_host(name);
+    }
+    let row = HostPolicy { name: "default".into(), mxj: Mxj::Slots(2), ..Default::default() };
+    c.batch.hosts.hosts.push(row);
+    for (name, priority) in [("normal", 30), ("high", 40)] {
+        let q = QueueConf { name: name.into(), priority, ..Default::default() };
+        c.batch.queues.push(q);
+    }
+    c.batch.params.default_queue = vec!["normal".into()];
+    c.batch.params.job_accept_interval = 0;
+    c
+}
+
+struct Rig {
+    mbd: Mbd,
+    now: Now,
+    /// Messages sent, by connection.
+    sent: Vec<(ConnId, Msg)>,
+    log: Vec<Record>,
+    acct: Vec<crate::model::event::Finish>,
+    dialled: Vec<(ConnId, Endpoint)>,
+}
+
+const USER: ConnId = crate::proto::machine::INCOMING + 1;
+const OTHER: ConnId = crate::proto::machine::INCOMING + 2;
+const ADMIN: ConnId = crate::proto::machine::INCOMING + 3;
+
+impl Rig {
+    fn new() -> Rig {
+        let found = Recovered { epoch: 1, ..Default::default() };
+        let mbd = Mbd::new(conf(), "h1", found);
+        let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
+        let mut rig = Rig {
+            mbd,
+            now,
+            sent: vec![],
+            log: vec![],
+            acct: vec![],
+            dialled: vec![],
+        };
+        rig.step(Input::Start);
+        rig.connect();
+        for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)] {
+            let peer = Peer::User { uid, gid: uid, user: user.into(), host: "h1".into() };
+            rig.step(Input::Opened { conn, peer });
+        }
+        rig
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut out = Vec::new();
+        self.mbd.step(self.now, input, &mut out);
+        if self.mbd.deadline().is_some_and(|d| d <= self.now.mono_us) {
+            self.mbd.step(self.now, Input::Tick, &mut out);
+        }
+        for e in out {
+            match e {
+                Effect::Send { conn, msg } | Effect::SendDurable { conn, msg } => {
+                    self.sent.push((conn, msg))
+                }
+                Effect::Append(r) => self.log.push(*r),
+                Effect::Account(f) => self.acct.push(*f),
+                Effect::Connect { conn, to } => self.dialled.push((conn, to)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers every dial: hosts are up, idle and have 4 CPUs.
+    fn connect(&mut self) {
+        for (conn, to) in std::mem::take(&mut self.dialled) {
+            let Endpoint::Tcp { host, daemon } = to else { continue };
+            self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
+            if daemon == Daemon::Sbatchd {
+                let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![] };
+                self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+            } else {
+                let facts = HostFacts { ncpus: 4, cpu_factor: 1.0, ..Default::default() };
+                let load = |h: &str| HostLoad {
+                    host: h.into(),
+                    facts: Some(facts.clone()),
+                    ..Default::default()
+                };
+                let msg = LimMsg::Loads { hosts: vec![load("h1"), load("h2")] };
+                self.step(Input::Msg { conn, msg: Msg::Lim(msg) });
+            }
+        }
+    }
+
+    fn ask(&mut self, conn: ConnId, m: ClientMsg) -> Option<Msg> {
+        self.sent.retain(|(c, _)| *c != conn);
+        self.step(Input::Msg { conn, msg: Msg::Client(m) });
+        self.sent.iter().find(|(c, _)| *c == conn).map(|(_, m)| m.clone())
+    }
+
+    fn submit(&mut self, spec: JobSpec) -> Result<u32, Refusal> {
+        let s = Submit { spec, ..Default::default() };
+        match self.ask(USER, ClientMsg::Submit(Box::new(s))) {
+            Some(Msg::Client(ClientMsg::Submitted { job, .. })) => Ok(job),
+            Some(Msg::Refused(r)) => Err(r),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn starts(&mut self) -> Vec<(ConnId, JobKey)> {
+        let mut keys = Vec::new();
+        self.sent.retain(|(c, m)| match m {
+            Msg::Sbd(SbdMsg::Start(s)) => {
+                keys.push((*c, s.key));
+                false
+            }
+            _ => true,
+        });
+        keys
+    }
+
+    fn report(&mut self, conn: ConnId, key: JobKey, phase: Phase) {
+        let t = TaskState { key, phase, pid: 7, time: self.now.secs(), ..Default::default() };
+        self.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
+    }
+
+    fn stat(&self, job: u32, idx: u32) -> &'static str {
+        let view = self.mbd.st.job(job).and_then(|j| j.view(idx)).map(|v| v.stat());
+        rows::stat_name(view.unwrap_or(0))
+    }
+
+    fn kill(&mut self, conn: ConnId, job: u32) -> i32 {
+        let select =
+            JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
+        let c = Control { verb: Verb::Kill, select };
+        match self.ask(conn, ClientMsg::Control(Box::new(c))) {
+            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn spec(cmd: &str) -> JobSpec {
+    JobSpec { command: cmd.into(), min_slots: 1, max_slots: 1, ..Default::default() }
+}
+
+fn done() -> Phase {
+    Phase::Ended { end: End::Status(0), exit_info: 0 }
+}
+
+#[test]
+fn a_job_runs_and_its_history_replays() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("true")).unwrap();
+    let (conn, key) = r.starts()[0];
+    assert_eq!(key, JobKey { job: id, idx: 0, attempt: 1 });
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.stat(id, 0), "RUN");
+    r.report(conn, key, done());
+    r.report(conn, key, done());
+    assert_eq!(r.stat(id, 0), "DONE");
+    assert_eq!(r.acct.len(), 1);
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    let again = Mbd::new(conf(), "h1", found);
+    assert_eq!(again.st.job(id).unwrap().tally.done, 1);
+    assert_eq!(again.st.next_job, r.mbd.st.next_job);
+}
+
+#[test]
+fn a_retry_gets_the_first_answer() {
+    let mut r = Rig::new();
+    let s = Submit { request: "abc".into(), spec: spec("true"), ..Default::default() };
+    let first = r.ask(USER, ClientMsg::Submit(Box::new(s.clone())));
+    let second = r.ask(USER, ClientMsg::Submit(Box::new(s.clone())));
+    let id = |m: Option<Msg>| match m {
+        Some(Msg::Client(ClientMsg::Submitted { job, .. })) => job,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(id(first), id(second));
+    assert!(matches!(r.ask(OTHER, ClientMsg::Submit(Box::new(s))), Some(Msg::Refused(_))));
+}
+
+#[test]
+fn slots_and_queue_priority_act() {
+    let mut r = Rig::new();
+    for _ in 0..4 {
+        r.submit(spec("x")).unwrap();
+    }
+    assert_eq!(r.starts().len(), 4);
+    let low = r.submit(spec("low")).unwrap();
+    let high = r.submit(JobSpec { queue: "high".into(), ..spec("high") }).unwrap();
+    assert!(r.starts().is_empty());
+    let (conn, key) = {
+        let run = r.mbd.st.job(1).unwrap().elem(0).unwrap().run().unwrap();
+        let i = r.mbd.first_host(run).unwrap();
+        (r.mbd.net.hosts[i].up().unwrap(), run.key)
+    };
+    r.report(conn, key, done());
+    let next = r.starts();
+    assert_eq!(next.len(), 1);
+    assert_eq!(next[0].1.job, high);
+    assert_eq!(r.stat(low, 0), "PEND");
+}
+
+#[test]
+fn an_array_is_limited_and_its_dependent_waits() {
+    let mut r = Rig::new();
+    let a = r.submit(JobSpec { name: "a[1-3]%2".into(), ..spec("x") }).unwrap();
+    let d = r.submit(JobSpec { depend: "done(a)".into(), ..spec("merge") }).unwrap();
+    let first = r.starts();
+    assert_eq!(first.len(), 2);
+    for (conn, key) in first {
+        r.report(conn, key, done());
+    }
+    assert_eq!(r.stat(d, 0), "PEND");
+    let (conn, key) = r.starts()[0];
+    assert_eq!((key.job, key.idx), (a, 3));
+    r.report(conn, key, done());
+    assert_eq!(r.starts()[0].1.job, d);
+}
+
+#[test]
+fn per_element_dependencies_go_one_by_one() {
+    let mut r = Rig::new();
+    let a = r.submit(JobSpec { name: "a[1-2]".into(), ..spec("x") }).unwrap();
+    let b = r
+        .submit(JobSpec { name: "b[1-2]".into(), depend: "done(a[*])".into(), ..spec("y") })
+        .unwrap();
+    let first = r.starts();
+    let (conn, key) = *first.iter().find(|s| s.1.idx == 2 && s.1.job == a).unwrap();
+    r.report(conn, key, done());
+    let next = r.starts();
+    assert_eq!(next.iter().map(|s| (s.1.job, s.1.idx)).collect::<Vec<_>>(), [(b, 2)]);
+}
+
+#[test]
+fn an_unknown_end_is_never_done_nor_an_exit_code() {
+    let mut r = Rig::new();
+    let a = r.submit(spec("a")).unwrap();
+    let waits: Vec<u32> = [format!("ended({a})"), format!("done({a})"), format!("exit({a},1)")]
+        .into_iter()
+        .map(|depend| r.submit(JobSpec { depend, ..spec("w") }).unwrap())
+        .collect();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Ended { end: End::Unknown, exit_info: 9001 });
+    let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
+    assert_eq!(started, [waits[0]]);
+    assert_eq!(r.stat(a, 0), "EXIT");
+}
+
+#[test]
+fn a_lost_link_resends_what_was_not_confirmed() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.step(Input::Closed { conn });
+    r.now.mono_us += 10_000_000;
+    r.step(Input::Tick);
+    r.connect();
+    let again = r.starts();
+    assert_eq!(again.iter().map(|s| s.1).collect::<Vec<_>>(), [key]);
+    assert_eq!(r.stat(id, 0), "RUN");
+}
+
+#[test]
+fn a_restarted_host_means_an_unknown_end() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    r.step(Input::Closed { conn });
+    r.now.mono_us += 10_000_000;
+    r.step(Input::Tick);
+    let dialled = std::mem::take(&mut r.dialled);
+    let (conn, _) = dialled[0].clone();
+    let Endpoint::Tcp { host, daemon } = dialled[0].1.clone() else { panic!() };
+    r.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
+    let msg = SbdMsg::Inventory { boot_id: "other".into(), tasks: vec![] };
+    r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+    assert_eq!(r.stat(id, 0), "EXIT");
+    assert!(r.starts().is_empty());
+}
+
+#[test]
+fn only_owner_and_administrators_control() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    assert_eq!(r.kill(OTHER, id), crate::model::reason::err::PERMISSION);
+    assert_eq!(r.kill(ADMIN, id), 0);
+    assert_eq!(r.kill(USER, 99), crate::model::reason::err::NO_JOB);
+    let held = r.submit(JobSpec { options2: 1, ..spec("y") }).unwrap();
+    assert_eq!(r.stat(held, 0), "PSUSP");
+    assert_eq!(r.kill(USER, held), 0);
+    assert_eq!(r.kill(USER, held), crate::model::reason::err::JOB_FINISH);
+}
+
+#[test]
+fn bad_submissions_change_nothing() {
+    use crate::model::reason::err;
+    let mut r = Rig::new();
+    let rows: Vec<(JobSpec, i32)> = vec![
+        (JobSpec { queue: "nosuch".into(), ..spec("x") }, err::BAD_QUEUE),
+        (JobSpec { res_req: "select[".into(), ..spec("x") }, err::BAD_RESREQ),
+        (JobSpec { res_req: "badres>1".into(), ..spec("x") }, err::BAD_RESREQ),
+        (JobSpec { hosts: vec!["nosuch".into()], ..spec("x") }, err::BAD_HOST),
+        (JobSpec { depend: "done(99999)".into(), ..spec("x") }, err::NO_JOB),
+        (JobSpec { depend: "foo(".into(), ..spec("x") }, err::DEPEND_SYNTAX),
+        (JobSpec { name: "x[1-2000]".into(), ..spec("x") }, err::ARRAY_LARGE),
+        (JobSpec { name: "x[1-".into(), ..spec("x") }, err::BAD_JOB),
+        (JobSpec { name: "a\nb".into(), ..spec("x") }, err::BAD_JOB),
+        (spec(""), err::BAD_CMD),
+    ];
+    let before = r.log.len();
+    for (s, code) in rows {
+        let got = r.submit(s.clone()).map_err(|e| e.code);
+        assert_eq!(got, Err(code), "{s:?}");
+    }
+    assert_eq!(r.log.len(), before);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_refuses_and_keeps() {
+    use crate::model::reason::err;
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    let found = Recovered { records: r.log.clone(), epoch: 1, ..Default::default() };
+    r.mbd.reload(found);
+    r.step(Input::LogFailed { why: "no space".into() });
+    assert_eq!(r.submit(spec("y")).map_err(|e| e.code), Err(err::LOG_FULL));
+    r.report(conn, key, done());
+    assert_eq!(r.stat(id, 0), "RUN");
+    r.step(Input::LogBack);
+    r.now.mono_us += 1_000_000;
+    r.step(Input::Tick);
+    assert!(!r.dialled.is_empty());
+    assert!(r.submit(spec("y")).is_ok());
+}
+
+#[test]
+fn listings_come_in_slices() {
+    let mut r = Rig::new();
+    let n = 3000;
+    for _ in 0..n {
+        r.submit(JobSpec { options2: 1, ..spec("x") }).unwrap();
+    }
+    let q = JobQuery { cols: vec![Col::Job, Col::Stat, Col::Name], ..Default::default() };
+    r.ask(USER, ClientMsg::Jobs(Box::new(q)));
+    let mut rows = 0;
+    loop {
+        let Some(i) = r.sent.iter().position(|(c, _)| *c == USER) else { break };
+        let (_, Msg::Client(ClientMsg::Rows { rows: part, more })) = r.sent.remove(i) else {
+            panic!()
+        };
+        let part: Vec<Vec<serde_json::Value>> = serde_json::from_str(part.get()).unwrap();
+        rows += part.len();
+        if more {
+            r.step(Input::Drained { conn: USER });
+        }
+    }
+    assert_eq!(rows, n);
+}

@@ -37,18 +37,12 @@ impl State {
                 self.accepted(*at, *attempt, *pid, *pgid)
             }
             Event::JobExecute { at, uid, pid, pgid, cwd, home, user } => {
-                let exec = Exec {
-                    uid: *uid,
-                    user: user.clone(),
-                    cwd: cwd.clone(),
-                    home: home.clone(),
-                };
+                let exec =
+                    Exec { uid: *uid, user: user.clone(), cwd: cwd.clone(), home: home.clone() };
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),
-            Event::JobSignal { at, signal, by_admin, .. } => {
-                self.signalled(*at, signal, *by_admin)
-            }
+            Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
             Event::JobRequeue { at } => self.requeue(t, *at),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {

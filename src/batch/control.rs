@@ -195,7 +195,8 @@ impl Mbd {
             }
             (Verb::Stop, Some(key)) => self.stop_running(cx, who, at, key, by_admin),
             (Verb::Resume, None) => {
-                let locked = held == Some(pend::ADMIN_STOP) && !self.pol.params().enable_user_resume;
+                let locked =
+                    held == Some(pend::ADMIN_STOP) && !self.pol.params().enable_user_resume;
                 if locked && !by_admin && !self.pol.is_admin(&who.user) {
                     return err::PERMISSION;
                 }

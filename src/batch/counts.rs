@@ -73,7 +73,8 @@ impl Counts {
             ElemState::Run(run) => {
                 let n = u64::from(run.slots());
                 let phase = run.phase;
-                for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
+                for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()]
+                {
                     started(s, phase, n, up);
                 }
                 bump_map(&mut self.queue_user, (queue, user), n, up);

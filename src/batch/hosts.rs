@@ -23,11 +23,21 @@ const PING_SECS: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Dialled again at this instant.
-    Down { at: u64, pause: u64 },
-    Dialing { conn: ConnId, pause: u64 },
+    Down {
+        at: u64,
+        pause: u64,
+    },
+    Dialing {
+        conn: ConnId,
+        pause: u64,
+    },
     /// Greeted, waiting for the inventory.
-    Greeted { conn: ConnId },
-    Up { conn: ConnId },
+    Greeted {
+        conn: ConnId,
+    },
+    Up {
+        conn: ConnId,
+    },
 }
 
 impl Link {

@@ -99,8 +99,7 @@ impl Mbd {
         use crate::model::event::Ctrl;
         let time = cx.now.secs();
         let next_job = self.st.next_job;
-        let mut head =
-            vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
+        let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
         for (queue, c) in &self.st.queue_ctl {
             let mut put = |op| {
                 let (uid, user) = c.by.clone();

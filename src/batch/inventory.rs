@@ -108,7 +108,10 @@ impl Mbd {
                 }
                 (false, false) => cx.say(
                     log::Level::Error,
-                    format!("{} runs job <{at}>, which the log does not know", self.net.hosts[i].name),
+                    format!(
+                        "{} runs job <{at}>, which the log does not know",
+                        self.net.hosts[i].name
+                    ),
                 ),
             }
             return;
@@ -120,7 +123,9 @@ impl Mbd {
             Phase::Running => {
                 if starting {
                     self.confirmed(cx, t);
-                } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && asked.is_none_or(|a| a == 0) {
+                } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_))
+                    && asked.is_none_or(|a| a == 0)
+                {
                     self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
                 } else if asked.is_some_and(|a| a != 0) {
                     self.act(cx, t.key, i, Act::Suspend);
@@ -192,7 +197,8 @@ impl Mbd {
         } else {
             let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
             let attempt = t.key.attempt;
-            let status = JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
+            let status =
+                JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
             let until = cx.now.after(EXCLUDE_SECS);
             self.sched.exclude(at, &self.net.hosts[i].name, until);
             self.emit(cx, Event::JobStatus(Box::new(status)));
@@ -262,7 +268,8 @@ impl Mbd {
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
             spec: (*job.spec).clone(),
-            exec_hosts: run.map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
+            exec_hosts: run
+                .map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
             status: if e.done { stat::DONE } else { stat::EXIT },
             host_factor: run.map_or(0.0, |r| r.host_factor),
             usage: e.usage,
@@ -366,9 +373,7 @@ impl Mbd {
     /// Only the bytes of jobs that this host was given.
     fn need_blob(&mut self, cx: &mut Cx, i: usize, conn: ConnId, at: SpoolRef) {
         let host = self.host_sym(i);
-        let mine = |r: &JobRef| {
-            self.st.job(r.job).is_some_and(|j| j.env == at || j.script == at)
-        };
+        let mine = |r: &JobRef| self.st.job(r.job).is_some_and(|j| j.env == at || j.script == at);
         if self.st.counts.host.get(&host).is_some_and(|h| h.jobs.iter().any(mine)) {
             cx.out.push(Effect::SendBlob { conn, at });
         } else {

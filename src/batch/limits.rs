@@ -67,4 +67,3 @@ fn factor(pol: &Policy, spec: &str) -> f64 {
     let models = &pol.conf.base.shared.models;
     models.iter().find(|m| m.name == model).map_or(1.0, |m| m.cpu_factor)
 }
-

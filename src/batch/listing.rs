@@ -113,7 +113,9 @@ impl Mbd {
                     continue;
                 }
                 if !name_elems.is_empty()
-                    && !name_elems.iter().any(|&(a, b, s)| idx >= a && idx <= b && (idx - a) % s == 0)
+                    && !name_elems
+                        .iter()
+                        .any(|&(a, b, s)| idx >= a && idx <= b && (idx - a) % s == 0)
                 {
                     continue;
                 }

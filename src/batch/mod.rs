@@ -166,7 +166,8 @@ impl Mbd {
             self.st.apply(rec);
         }
         let known = &self.st.jobs;
-        self.st.reserved = found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
+        self.st.reserved =
+            found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
         self.damaged = found.damaged;
         self.epoch = found.epoch;
         self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
@@ -263,15 +264,13 @@ impl Mbd {
         let Some(peer) = self.peers.get(&conn).cloned() else { return };
         match (msg, &peer) {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
-                let who = perm::Caller {
-                    uid: *uid,
-                    gid: *gid,
-                    user: user.clone(),
-                    host: host.clone(),
-                };
+                let who =
+                    perm::Caller { uid: *uid, gid: *gid, user: user.clone(), host: host.clone() };
                 self.client(cx, conn, who, m);
             }
-            (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => self.from_sbd(cx, conn, m),
+            (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => {
+                self.from_sbd(cx, conn, m)
+            }
             (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, m),
             (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),

@@ -191,9 +191,13 @@ impl Policy {
             let name = t.name.trim_end_matches('/');
             t.name == "all"
                 || t.name == user
-                || self.conf.batch.users.groups.iter().any(|g| {
-                    g.name == name && self.user_in_deep(&g.members, user, depth + 1)
-                })
+                || self
+                    .conf
+                    .batch
+                    .users
+                    .groups
+                    .iter()
+                    .any(|g| g.name == name && self.user_in_deep(&g.members, user, depth + 1))
         };
         terms.iter().any(|t| !t.exclude && hit(t)) && !terms.iter().any(|t| t.exclude && hit(t))
     }
@@ -235,9 +239,13 @@ impl Policy {
         let member = || {
             rows.iter().find(|r| {
                 r.each_member
-                    && self.conf.batch.users.groups.iter().any(|g| {
-                        g.name == r.name && self.user_in(&g.members, user)
-                    })
+                    && self
+                        .conf
+                        .batch
+                        .users
+                        .groups
+                        .iter()
+                        .any(|g| g.name == r.name && self.user_in(&g.members, user))
             })
         };
         let row = own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"));

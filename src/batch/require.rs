@@ -21,7 +21,8 @@ impl Names {
             ResourceKind::String => ResKind::String,
             ResourceKind::Numeric => ResKind::Numeric { increasing: inc.unwrap_or(false) },
         };
-        let own = base.shared.resources.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
+        let own =
+            base.shared.resources.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
         Names { own: own.collect(), size_unit_mb: base.lsf.unit().kb() as f64 / 1024.0 }
     }
 

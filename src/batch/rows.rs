@@ -3,9 +3,9 @@
 
 use super::Mbd;
 use super::state::{Elem, ElemState, Job, Phase, Run};
+use crate::model::JobRef;
 use crate::model::job::stat;
 use crate::model::reason::pend;
-use crate::model::JobRef;
 use crate::proto::client::Col;
 use std::io::Write;
 
@@ -176,7 +176,8 @@ impl Shown<'_> {
             Col::Pids => json(out, run.map_or(&[][..], |r| &r.soft.pids)),
             Col::RunTime => int(out, self.run_time()),
             Col::PendTime => {
-                let until = run.map_or(self.end().map_or(self.now, |e| e.end_time), |r| r.start_time);
+                let until =
+                    run.map_or(self.end().map_or(self.now, |e| e.end_time), |r| r.start_time);
                 int(out, (until - self.job.submit_time).max(0));
             }
             Col::EffectiveResReq => json(out, run.map_or("", |r| &r.eff_res_req)),
@@ -325,4 +326,3 @@ impl Shown<'_> {
         }
     }
 }
-

@@ -7,10 +7,10 @@ use super::sched::split_host_word;
 use super::{Cx, Mbd};
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
+use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
 use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
-use crate::model::ByteStr;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
@@ -113,8 +113,7 @@ impl Mbd {
         script: ByteStr,
     ) -> JobNew {
         let env = self.spool_env(cx, who.uid, env);
-        let script =
-            if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
+        let script = if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
         let exact = match spec.text_loses().then(|| serde_json::to_vec(&spec)) {
             Some(Ok(json)) => self.spool(cx, ByteStr(json)),
             _ => SpoolRef::default(),
@@ -315,4 +314,3 @@ fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {
     }
     Ok(())
 }
-

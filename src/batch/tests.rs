@@ -14,7 +14,11 @@ fn conf() -> ClusterConf {
     c.base.name = "c1".into();
     c.base.cluster.admins = vec!["admin".into()];
     for name in ["h1", "h2"] {
-        c.base.cluster.hosts.push(HostDef { name: name.into(), server: true, ..Default::default() });
+        c.base.cluster.hosts.push(HostDef {
+            name: name.into(),
+            server: true,
+            ..Default::default()
+        });
         c.base.hosts.add_host(name);
     }
     let row = HostPolicy { name: "default".into(), mxj: Mxj::Slots(2), ..Default::default() };
@@ -47,17 +51,11 @@ impl Rig {
         let found = Recovered { epoch: 1, ..Default::default() };
         let mbd = Mbd::new(conf(), "h1", found);
         let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
-        let mut rig = Rig {
-            mbd,
-            now,
-            sent: vec![],
-            log: vec![],
-            acct: vec![],
-            dialled: vec![],
-        };
+        let mut rig = Rig { mbd, now, sent: vec![], log: vec![], acct: vec![], dialled: vec![] };
         rig.step(Input::Start);
         rig.connect();
-        for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)] {
+        for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)]
+        {
             let peer = Peer::User { uid, gid: uid, user: user.into(), host: "h1".into() };
             rig.step(Input::Opened { conn, peer });
         }
@@ -142,8 +140,7 @@ impl Rig {
     }
 
     fn kill(&mut self, conn: ConnId, job: u32) -> i32 {
-        let select =
-            JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
+        let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
         let c = Control { verb: Verb::Kill, select };
         match self.ask(conn, ClientMsg::Control(Box::new(c))) {
             Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,

@@ -4,7 +4,7 @@
 use super::perm::Caller;
 use super::state::ElemState;
 use super::{Cx, Mbd};
-use crate::lang::depend::{DepExpr, DepValue, Resolved, ResolveError};
+use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;

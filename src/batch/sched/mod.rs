@@ -17,8 +17,8 @@ use crate::lang::depend::DepValue;
 use crate::model::event::{Event, JobStart};
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef};
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::rc::Rc;
 
 /// Dispatches of one pass; what is left over follows in the next turn.
@@ -201,10 +201,7 @@ impl Mbd {
     }
 
     /// The requirement that acts for a job: its own over its queue's, with defaults.
-    pub(crate) fn combined_req(
-        &self,
-        job: &Job,
-    ) -> Result<Req, crate::lang::resreq::ResReqError> {
+    pub(crate) fn combined_req(&self, job: &Job) -> Result<Req, crate::lang::resreq::ResReqError> {
         let queue = self.pol.find_queue(self.st.names.text(job.queue));
         let asked = !job.spec.hosts.is_empty();
         Req::combined(
@@ -263,7 +260,8 @@ impl Mbd {
         classes: Vec<usize>,
         budget: &mut usize,
     ) {
-        let head = |s: &Self, c: usize| s.sched.classes[c].ready.iter().next().map(|(p, j)| (*p, *j));
+        let head =
+            |s: &Self, c: usize| s.sched.classes[c].ready.iter().next().map(|(p, j)| (*p, *j));
         let mut heads: BinaryHeap<Reverse<(Place, usize)>> = BinaryHeap::new();
         for &c in &classes {
             heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
@@ -307,9 +305,8 @@ impl Mbd {
         }
         let fresh = a.first_fresh();
         let own = if job.tally.pend > a.fresh.left() {
-            let waits = |e: &super::state::Elem| {
-                matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
-            };
+            let waits =
+                |e: &super::state::Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_none());
             a.own.iter().find(|(_, e)| waits(e)).map(|(i, _)| *i)
         } else {
             None

@@ -162,7 +162,8 @@ impl Mbd {
         }
         let pause = self.pol.accept_interval(&queue.conf) * US;
         let last = self.net.hosts[i].last_dispatch;
-        (pause > 0 && last.is_some_and(|t| t + pause > cx.now.mono_us)).then_some(pend::JUST_STARTED)
+        (pause > 0 && last.is_some_and(|t| t + pause > cx.now.mono_us))
+            .then_some(pend::JUST_STARTED)
     }
 
     /// Looks again when the first host may take a job again.
@@ -309,7 +310,8 @@ impl Mbd {
     }
 
     fn arm_exclusion_timer(&mut self, at: JobRef) {
-        let until = self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, t)| *t).min();
+        let until =
+            self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, t)| *t).min();
         if let Some(t) = until {
             self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
         }

@@ -12,7 +12,7 @@ pub const RULE: &str =
     "------------------------------------------------------------------------------";
 
 /// Is there anything in `text` that a terminal could take for a command?
-fn has_control(text: &str) -> bool {
+pub fn has_control(text: &str) -> bool {
     let b = text.as_bytes();
     (0..b.len()).any(|i| match b[i] {
         0..=0x1f | 0x7f => true,

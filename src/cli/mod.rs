@@ -1,6 +1,7 @@
 //! What every command shares: the option front, the client side of the wire, columns and times.
 
 pub mod clock;
+pub mod columns;
 pub mod ctx;
 pub mod front;
 pub mod help;

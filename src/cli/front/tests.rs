@@ -136,7 +136,7 @@ fn the_first_operand_ends_the_options() {
 fn operands_need_not_be_text_but_values_must() {
     let odd = OsString::from_vec(vec![b'f', 0xff]);
     let p = parse::<Jobs>("bjobs", &[OsString::from("-a"), odd.clone()]).unwrap();
-    assert_eq!(p.operands, [odd.clone()]);
+    assert_eq!(p.operands, std::slice::from_ref(&odd));
     for words in [vec![OsString::from("-u"), odd], vec![OsString::from_vec(vec![b'-', b'u', 0xff])]]
     {
         let e = parse::<Jobs>("bjobs", &words).unwrap_err();

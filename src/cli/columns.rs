@@ -1,0 +1,479 @@
+//! Customised listings: the `-o "field[:[-]width[:unit]] ... [delimiter='c']"` format, its text
+//! form and its JSON form, for every command that has them.
+//!
+//! Implements commands.md (bjobs -o) and clients.md rules 2 and 3: without widths fields are
+//! parted by one separator, without padding and without a blank at the line's end; an empty value
+//! is `-` in text and `""` in JSON; field names know no case. A command brings its own table of
+//! fields ([`Fields`]) and writes values; this module lays them out. What a terminal could take
+//! for a command is shown `?`.
+
+use super::long::{has_control, push_clean};
+use std::fmt;
+use std::ops::Range;
+
+/// Most fields one format may name.
+pub const MAX_FIELDS: usize = 1000;
+/// Widest a column may be asked for.
+pub const MAX_WIDTH: usize = 32767;
+
+/// The fields that a command can show. Fields are spoken of by their place in the table.
+pub trait Fields {
+    /// How many there are; `all` shows them in this order.
+    fn count(&self) -> usize;
+    /// The name, in small letters; the heading is its upper case.
+    fn name(&self, field: usize) -> &str;
+    /// Other names, in small letters.
+    fn aliases(&self, field: usize) -> &[&str];
+    /// Columns taken by `field:`.
+    fn width(&self, field: usize) -> usize;
+    /// Whether a value too long keeps its end behind a `*` (job names) instead of its beginning.
+    fn keeps_end(&self, field: usize) -> bool {
+        self.name(field) == "job_name"
+    }
+}
+
+/// One column of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The field's place in the table.
+    pub field: usize,
+    /// Columns it takes; None: as many as the value has.
+    pub width: Option<usize>,
+    /// Aligned to the right.
+    pub right: bool,
+    /// `:unit`: K to Z, S, C or W, in upper case.
+    pub unit: Option<char>,
+}
+
+/// A format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// The columns, in order; never empty.
+    pub columns: Vec<Column>,
+    /// What parts them.
+    pub delimiter: String,
+}
+
+/// Why a format is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatError {
+    /// No such field.
+    Field(String),
+    /// Not a width, or not a unit.
+    Width(String),
+    /// No field at all, or too many.
+    Count,
+    /// A quote without its fellow, or a delimiter that is empty.
+    Delimiter,
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let not = |f: &mut fmt::Formatter<'_>, text: &str, what: &str| {
+            let mut clean = String::new();
+            push_clean(&mut clean, text);
+            write!(f, "<{clean}> in the format string is not a valid {what}.")
+        };
+        match self {
+            FormatError::Field(text) => not(f, text, "field name"),
+            FormatError::Width(text) => not(f, text, "output width"),
+            FormatError::Count => f.write_str("The format string names no field, or too many."),
+            FormatError::Delimiter => {
+                f.write_str("The delimiter in the format string is not valid.")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+impl Format {
+    /// Parses the value of -o.
+    pub fn parse(text: &str, fields: &dyn Fields) -> Result<Format, FormatError> {
+        let mut columns = Vec::new();
+        let mut delimiter = " ".to_string();
+        for word in words(text)? {
+            if let Some(value) = strip_delimiter(word) {
+                delimiter = unquoted(value).ok_or(FormatError::Delimiter)?.to_string();
+                continue;
+            }
+            if word.eq_ignore_ascii_case("all") {
+                let plain = |field| Column { field, width: None, right: false, unit: None };
+                columns.extend((0..fields.count()).map(plain));
+            } else {
+                columns.push(column(word, fields)?);
+            }
+        }
+        if columns.is_empty() || columns.len() > MAX_FIELDS {
+            return Err(FormatError::Count);
+        }
+        Ok(Format { columns, delimiter })
+    }
+
+    /// Appends the heading line.
+    pub fn header(&self, out: &mut String, fields: &dyn Fields) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let from = self.begin(out, i);
+            out.push_str(&fields.name(column.field).to_uppercase());
+            column.fit(out, from, false);
+        }
+        out.push('\n');
+    }
+
+    /// Appends one line; `value` appends the plain value of a column, nothing if there is none.
+    pub fn row(
+        &self,
+        out: &mut String,
+        fields: &dyn Fields,
+        mut value: impl FnMut(&mut String, &Column),
+    ) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let from = self.begin(out, i);
+            value(out, column);
+            clean_from(out, from);
+            if out.len() == from {
+                out.push('-');
+            }
+            column.fit(out, from, fields.keeps_end(column.field));
+        }
+        out.push('\n');
+    }
+
+    /// Appends one row as a JSON record.
+    pub fn record(
+        &self,
+        json: &mut Json,
+        fields: &dyn Fields,
+        mut value: impl FnMut(&mut String, &Column),
+    ) {
+        let mut text = String::new();
+        json.open();
+        for column in &self.columns {
+            text.clear();
+            value(&mut text, column);
+            json.entry(&fields.name(column.field).to_uppercase(), &text);
+        }
+        json.close();
+    }
+
+    fn begin(&self, out: &mut String, column: usize) -> usize {
+        if column > 0 {
+            out.push_str(&self.delimiter);
+        }
+        out.len()
+    }
+}
+
+impl Column {
+    /// Cuts or pads what was appended since `from`.
+    fn fit(&self, out: &mut String, from: usize, keep_end: bool) {
+        let Some(width) = self.width else { return };
+        let text = out.get(from..).unwrap_or("");
+        let has = text.chars().count();
+        if has > width {
+            let cut = if keep_end { tail(text, width) } else { text.chars().take(width).collect() };
+            out.truncate(from);
+            out.push_str(&cut);
+        } else if self.right {
+            out.insert_str(from, &" ".repeat(width - has));
+        } else {
+            out.extend(std::iter::repeat_n(' ', width - has));
+        }
+    }
+}
+
+/// `*` and the last `width - 1` characters.
+pub fn tail(text: &str, width: usize) -> String {
+    let skip = (text.chars().count() + 1).saturating_sub(width);
+    std::iter::once('*').chain(text.chars().skip(skip)).take(width).collect()
+}
+
+/// Shows without controls what was appended since `from`.
+fn clean_from(out: &mut String, from: usize) {
+    if has_control(out.get(from..).unwrap_or("")) {
+        let raw = out.split_off(from);
+        push_clean(out, &raw);
+    }
+}
+
+/// The blank-separated words, blanks within quotes kept.
+fn words(text: &str) -> Result<Vec<&str>, FormatError> {
+    let mut found = Vec::new();
+    let mut word: Option<Range<usize>> = None;
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        if quote.is_none() && c.is_whitespace() {
+            found.extend(word.take().and_then(|w| text.get(w)));
+            continue;
+        }
+        match quote {
+            Some(q) if q == c => quote = None,
+            None if c == '\'' || c == '"' => quote = Some(c),
+            _ => {}
+        }
+        let from = word.map_or(at, |w| w.start);
+        word = Some(from..at + c.len_utf8());
+    }
+    found.extend(word.and_then(|w| text.get(w)));
+    if quote.is_some() { Err(FormatError::Delimiter) } else { Ok(found) }
+}
+
+fn strip_delimiter(word: &str) -> Option<&str> {
+    let (name, value) = word.split_once('=')?;
+    name.eq_ignore_ascii_case("delimiter").then_some(value)
+}
+
+/// The text without the quotes around it; None when nothing or a stray quote is left.
+fn unquoted(text: &str) -> Option<&str> {
+    let inner = ['\'', '"'].iter().find_map(|q| text.strip_prefix(*q)?.strip_suffix(*q));
+    let bare = inner.unwrap_or(text);
+    (!bare.is_empty() && !has_control(bare)).then_some(bare)
+}
+
+/// `name`, `name:`, `name:[-][width]`, `name:[-][width]:unit`.
+fn column(word: &str, fields: &dyn Fields) -> Result<Column, FormatError> {
+    let mut parts = word.splitn(3, ':');
+    let name = parts.next().unwrap_or("").to_ascii_lowercase();
+    let is = |f: &usize| fields.name(*f) == name || fields.aliases(*f).contains(&name.as_str());
+    let found = (0..fields.count()).find(is);
+    let field = found.ok_or_else(|| FormatError::Field(name.clone()))?;
+    let bad = || FormatError::Width(word.to_string());
+    let Some(spec) = parts.next() else {
+        return Ok(Column { field, width: None, right: false, unit: None });
+    };
+    let (digits, right) = match spec.strip_prefix('-') {
+        Some(digits) => (digits, true),
+        None => (spec, false),
+    };
+    let unit = match parts.next().unwrap_or("") {
+        "" => None,
+        unit => Some(read_unit(unit).ok_or_else(bad)?),
+    };
+    let width = match digits {
+        "" => fields.width(field),
+        digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            digits.parse().ok().filter(|w| (1..=MAX_WIDTH).contains(w)).ok_or_else(bad)?
+        }
+        _ => return Err(bad()),
+    };
+    Ok(Column { field, width: Some(width), right, unit })
+}
+
+fn read_unit(text: &str) -> Option<char> {
+    let mut letters = text.chars().map(|c| c.to_ascii_uppercase());
+    let unit = letters.next().filter(|c| "KMGTPEZSCW".contains(*c))?;
+    match (letters.next(), letters.next()) {
+        (None, _) | (Some('B'), None) => Some(unit),
+        _ => None,
+    }
+}
+
+/// The JSON form: `{ "COMMAND":..., "JOBS":n, "RECORDS":[ {...} ] }`. All values are strings.
+#[derive(Clone, Debug)]
+pub struct Json {
+    command: &'static str,
+    counted: &'static str,
+    records: usize,
+    entries: usize,
+    body: String,
+}
+
+impl Json {
+    /// `counted` is the key of the number of records: `JOBS`, `HOSTS`, `QUEUES`.
+    pub fn new(command: &'static str, counted: &'static str) -> Json {
+        Json { command, counted, records: 0, entries: 0, body: String::new() }
+    }
+
+    /// A record of known keys, such as a job that is not found.
+    pub fn pairs(&mut self, pairs: &[(&str, &str)]) {
+        self.open();
+        pairs.iter().for_each(|(key, value)| self.entry(key, value));
+        self.close();
+    }
+
+    fn open(&mut self) {
+        self.body.push_str(if self.records == 0 { "\n    {" } else { ",\n    {" });
+        self.entries = 0;
+    }
+
+    fn entry(&mut self, key: &str, value: &str) {
+        self.body.push_str(if self.entries == 0 { "\n      " } else { ",\n      " });
+        quote(&mut self.body, key);
+        self.body.push(':');
+        quote(&mut self.body, value);
+        self.entries += 1;
+    }
+
+    fn close(&mut self) {
+        self.body.push_str("\n    }");
+        self.records += 1;
+    }
+
+    /// The whole text, a newline at its end.
+    pub fn finish(self) -> String {
+        let Json { command, counted, records, body, .. } = self;
+        let mut out = String::with_capacity(body.len() + 80);
+        out.push_str("{\n  \"COMMAND\":");
+        quote(&mut out, command);
+        out.push_str(",\n  ");
+        quote(&mut out, counted);
+        out.push_str(&format!(":{records},\n  \"RECORDS\":[{body}\n  ]\n}}\n"));
+        out
+    }
+}
+
+/// A JSON string; every control, C1 ones too, is escaped so that none reaches a terminal.
+fn quote(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// name, aliases, width
+    struct Table;
+    const ROWS: [(&str, &[&str], usize); 5] = [
+        ("jobid", &["id"], 7),
+        ("stat", &[], 5),
+        ("job_name", &["name"], 10),
+        ("%complete", &[], 11),
+        ("mem", &[], 10),
+    ];
+
+    impl Fields for Table {
+        fn count(&self) -> usize {
+            ROWS.len()
+        }
+        fn name(&self, field: usize) -> &str {
+            ROWS[field].0
+        }
+        fn aliases(&self, field: usize) -> &[&str] {
+            ROWS[field].1
+        }
+        fn width(&self, field: usize) -> usize {
+            ROWS[field].2
+        }
+    }
+
+    const VALUES: [&str; 5] = ["101", "RUN", "a_very_long_name.sh", "", "12 M"];
+
+    fn shown(format: &str) -> String {
+        let f = Format::parse(format, &Table).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let mut out = String::new();
+        f.header(&mut out, &Table);
+        f.row(&mut out, &Table, |o, c| o.push_str(VALUES[c.field]));
+        out
+    }
+
+    fn refused(format: &str) -> String {
+        Format::parse(format, &Table).expect_err(format).to_string()
+    }
+
+    #[test]
+    fn without_widths_one_separator_and_no_padding() {
+        assert_eq!(shown("jobid stat"), "JOBID STAT\n101 RUN\n");
+        assert_eq!(
+            shown("  ID   %Complete Name "),
+            "JOBID %COMPLETE JOB_NAME\n101 - a_very_long_name.sh\n"
+        );
+        assert_eq!(shown("id stat delimiter='^'"), "JOBID^STAT\n101^RUN\n");
+        assert_eq!(shown("id stat DELIMITER=\"|\""), "JOBID|STAT\n101|RUN\n");
+        assert_eq!(shown("delimiter=, id stat"), "JOBID,STAT\n101,RUN\n");
+        assert_eq!(shown("id stat delimiter=' ; '"), "JOBID ; STAT\n101 ; RUN\n");
+        assert_eq!(
+            shown("all"),
+            "JOBID STAT JOB_NAME %COMPLETE MEM\n\
+            101 RUN a_very_long_name.sh - 12 M\n"
+        );
+    }
+
+    #[test]
+    fn widths_cut_pad_and_align() {
+        assert_eq!(shown("id: stat:"), "JOBID   STAT \n101     RUN  \n");
+        assert_eq!(shown("id:- stat:-3 mem"), "  JOBID STA MEM\n    101 RUN 12 M\n");
+        assert_eq!(shown("name:10 id"), "JOB_NAME   JOBID\n*g_name.sh 101\n");
+        assert_eq!(shown("name: delimiter='^' id:4"), "JOB_NAME  ^JOBI\n*g_name.sh^101 \n");
+        assert_eq!(tail("abc", 1), "*");
+        assert_eq!(tail("abcdef", 3), "*ef");
+        let f = Format::parse("mem:10:g mem::KB", &Table).unwrap();
+        assert_eq!(f.columns[0].unit, Some('G'));
+        assert_eq!((f.columns[1].unit, f.columns[1].width), (Some('K'), Some(10)));
+    }
+
+    #[test]
+    fn what_is_no_format() {
+        assert_eq!(refused("jobid foo"), "<foo> in the format string is not a valid field name.");
+        assert_eq!(refused("\x1b[1m"), "<?[1m> in the format string is not a valid field name.");
+        for bad in ["jobid:x", "jobid:0", "jobid:99999", "jobid:1:q", "jobid:--1", "jobid:1:KK"] {
+            let want = format!("<{bad}> in the format string is not a valid output width.");
+            assert_eq!(refused(bad), want);
+        }
+        for bad in ["", " ", "delimiter=x"] {
+            assert!(refused(bad).contains("no field"), "{bad}");
+        }
+        for bad in ["id delimiter=", "id delimiter=''", "id 'x"] {
+            assert!(refused(bad).contains("delimiter"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal() {
+        let f = Format::parse("name:6 id", &Table).unwrap();
+        let mut out = String::new();
+        f.row(&mut out, &Table, |o, _| o.push_str("\x1b[1m\n"));
+        assert_eq!(out, "?[1m;  ?[1m;\n");
+        let mut json = Json::new("bjobs", "JOBS");
+        json.pairs(&[("A", "\x1b\u{9b}\"\\\n\u{e9}")]);
+        let text = json.finish();
+        assert!(text.contains(r#""A":"\u001b\u009b\"\\\n"#), "{text}");
+    }
+
+    #[test]
+    fn json_in_lsf_layout() {
+        let f = Format::parse("id: stat %complete", &Table).unwrap();
+        let mut json = Json::new("bjobs", "JOBS");
+        f.record(&mut json, &Table, |o, c| o.push_str(VALUES[c.field]));
+        json.pairs(&[("JOBID", "9"), ("ERROR", "Job <9> is not found")]);
+        assert_eq!(
+            json.finish(),
+            "{\n  \"COMMAND\":\"bjobs\",\n  \"JOBS\":2,\n  \"RECORDS\":[\n    {\n      \
+             \"JOBID\":\"101\",\n      \"STAT\":\"RUN\",\n      \"%COMPLETE\":\"\"\n    },\n    \
+             {\n      \"JOBID\":\"9\",\n      \"ERROR\":\"Job <9> is not found\"\n    }\n  ]\n}\n"
+        );
+        let empty = Json::new("bjobs", "JOBS").finish();
+        let value: serde_json::Value = serde_json::from_str(&empty).unwrap();
+        assert_eq!(value["RECORDS"], serde_json::json!([]));
+        assert_eq!(value["JOBS"], 0);
+    }
+
+    proptest! {
+        #[test]
+        fn no_format_panics(text in "\\PC{0,30}|(id|stat|name|[:' \"=-]|delimiter|[0-9]){0,9}") {
+            if let Ok(f) = Format::parse(&text, &Table) {
+                let mut out = String::new();
+                f.row(&mut out, &Table, |o, c| o.push_str(VALUES[c.field]));
+            }
+        }
+
+        #[test]
+        fn json_is_json(value in any::<String>()) {
+            let mut json = Json::new("bjobs", "JOBS");
+            json.pairs(&[("K", &value)]);
+            let read: serde_json::Value = serde_json::from_str(&json.finish()).unwrap();
+            prop_assert_eq!(read["RECORDS"][0]["K"].as_str(), Some(value.as_str()));
+        }
+    }
+}

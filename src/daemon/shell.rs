@@ -35,13 +35,29 @@
 //!   begun (in `Host::start`), so that they inherit the blocked mask; `std::process::Command`
 //!   clears it in children.
 
-use crate::auth::{HostLookup, KeyRing};
+use super::logging::LogHandle;
+use crate::auth::KeyRing;
 use crate::model::Now;
+use crate::net::pool::{Listeners, Pool};
+use crate::net::{Hosts, Identity, sock};
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
-use std::net::IpAddr;
+use crate::sys::raw::SignalFd;
+use mio::{Events, Interest, Poll, Token};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// Longest time to flush answers when the daemon ends.
+const LAST_FLUSH: Duration = Duration::from_millis(500);
+/// Events taken from one poll.
+const EVENTS: usize = 1024;
+/// What threads told that is taken in one turn.
+const TOLD_BUDGET: usize = 4096;
+const WAKER: Token = Token(usize::MAX - 4);
+const SIGNALS: Token = Token(usize::MAX - 5);
 
 /// TCP (and for lim UDP) ports by daemon.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,6 +66,24 @@ pub struct Ports {
     pub res: u16,
     pub mbd: u16,
     pub sbd: u16,
+}
+
+impl Ports {
+    pub fn of(lsf: &crate::conf::LsfConf) -> Self {
+        let (lim, res) = (lsf.lim_port(), lsf.res_port());
+        Ports { lim, res, mbd: lsf.mbd_port(), sbd: lsf.sbd_port() }
+    }
+
+    /// 0 for the daemons that have none.
+    pub fn port(&self, daemon: Daemon) -> u16 {
+        match daemon {
+            Daemon::Lim => self.lim,
+            Daemon::Res => self.res,
+            Daemon::Mbatchd => self.mbd,
+            Daemon::Sbatchd => self.sbd,
+            Daemon::Launcher | Daemon::Authd => 0,
+        }
+    }
 }
 
 /// A Unix socket to listen on; its peers are `Peer::Local`, its frames unsigned.
@@ -75,11 +109,13 @@ pub struct ShellConfig {
     pub ports: Ports,
     /// None only where there is neither TCP nor UDP (launcher).
     pub ring: Option<Arc<KeyRing>>,
-    pub hosts: Arc<dyn HostLookup + Send + Sync>,
+    pub hosts: Hosts,
     /// `Endpoint::Launcher`.
     pub launcher_socket: PathBuf,
     /// A personal cluster: every other uid is refused.
     pub only_uid: Option<u32>,
+    /// Reopened at SIGHUP.
+    pub log: Option<LogHandle>,
 }
 
 /// What one daemon does beyond the shell: its log, its processes, its configuration.
@@ -147,7 +183,7 @@ pub struct Ctl {
     pub(super) inputs: std::collections::VecDeque<Input>,
     pub(super) sends: Vec<(ConnId, Msg)>,
     pub(super) exit: Option<i32>,
-    pub(super) hosts: Option<Arc<dyn HostLookup + Send + Sync>>,
+    pub(super) hosts: Option<Hosts>,
     pub(super) tickets: Tickets,
     pub(super) remote: Remote,
 }
@@ -166,7 +202,7 @@ impl Ctl {
         self.exit.get_or_insert(code);
     }
     /// A new table of host names and addresses (after a reconfiguration).
-    pub fn set_hosts(&mut self, hosts: Arc<dyn HostLookup + Send + Sync>) {
+    pub fn set_hosts(&mut self, hosts: Hosts) {
         self.hosts = Some(hosts);
     }
     /// Closes the current ticket and returns its number; `None` where nothing was appended
@@ -199,6 +235,19 @@ impl Default for Tickets {
 }
 
 impl Tickets {
+    /// The ticket that what is sent now must wait for.
+    fn due(&self) -> Option<u64> {
+        let last = if self.dirty { self.current } else { self.current - 1 };
+        (last > self.durable).then_some(last)
+    }
+
+    /// Every open ticket has failed.
+    fn void(&mut self) {
+        self.dirty = false;
+        self.current += 1;
+        self.durable = self.current - 1;
+    }
+
     fn seal(&mut self) -> Option<u64> {
         if !self.dirty {
             return None;
@@ -253,8 +302,258 @@ impl Remote {
 
 /// Runs a daemon until it exits; the code is the process's.
 pub fn run<H: Host>(cfg: ShellConfig, machine: H::M, host: H) -> Result<i32, ShellError> {
-    let _ = (cfg, machine, host);
-    Err(ShellError { what: "shell", why: "not finished".into() })
+    Shell::new(cfg, machine, host)?.run()
+}
+
+struct Shell<H: Host> {
+    machine: H::M,
+    host: H,
+    poll: Poll,
+    pool: Pool,
+    signals: SignalFd,
+    log: Option<LogHandle>,
+    told: Receiver<Told>,
+    ctl: Ctl,
+    effects: Vec<Effect>,
+}
+
+fn fail(what: &'static str) -> impl FnOnce(std::io::Error) -> ShellError {
+    move |e| ShellError { what, why: crate::sys::words(&e) }
+}
+
+/// The signals a daemon answers.
+const HEARD: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+impl<H: Host> Shell<H> {
+    fn new(cfg: ShellConfig, machine: H::M, host: H) -> Result<Self, ShellError> {
+        let signals = SignalFd::new(&HEARD).map_err(fail("signals"))?;
+        let poll = Poll::new().map_err(fail("poll"))?;
+        let registry = poll.registry().try_clone().map_err(fail("poll"))?;
+        let waker = Arc::new(mio::Waker::new(&registry, WAKER).map_err(fail("waker"))?);
+        let mut source = mio::unix::SourceFd(&signals.fd());
+        registry.register(&mut source, SIGNALS, Interest::READABLE).map_err(fail("signals"))?;
+        let listen = listeners(&cfg)?;
+        let ident = Identity {
+            daemon: cfg.daemon,
+            host: cfg.host,
+            addr: cfg.addr,
+            uid: crate::sys::euid(),
+            ring: cfg.ring,
+            hosts: cfg.hosts,
+            only_uid: cfg.only_uid,
+        };
+        let ports = cfg.ports;
+        let port_of = Box::new(move |daemon| ports.port(daemon));
+        let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of)
+            .map_err(fail("poll"))?;
+        let (tx, told) = std::sync::mpsc::channel();
+        let ctl = Ctl {
+            now: crate::sys::now(),
+            inputs: Default::default(),
+            sends: Vec::new(),
+            exit: None,
+            hosts: None,
+            tickets: Tickets::default(),
+            remote: Remote { tx, waker },
+        };
+        let log = cfg.log;
+        Ok(Shell { machine, host, poll, pool, signals, log, told, ctl, effects: Vec::new() })
+    }
+
+    fn run(mut self) -> Result<i32, ShellError> {
+        let mut events = Events::with_capacity(EVENTS);
+        self.host.start(&mut self.machine, &mut self.ctl);
+        self.ctl.inputs.push_back(Input::Start);
+        loop {
+            self.wait(&mut events)?;
+            self.turn(&events);
+            if let Some(code) = self.ctl.exit {
+                self.stop(code);
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Waits for the next thing to do.
+    fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
+        let busy = self.pool.busy() || !self.ctl.inputs.is_empty();
+        let until = [self.machine.deadline(), self.pool.deadline()].into_iter().flatten().min();
+        let timeout = match until {
+            _ if busy => Some(Duration::ZERO),
+            Some(at) => {
+                let now = crate::sys::now().mono_us;
+                Some(Duration::from_micros(at.saturating_sub(now)))
+            }
+            None => None,
+        };
+        match self.poll.poll(events, timeout) {
+            Err(e) if e.kind() != std::io::ErrorKind::Interrupted => Err(fail("poll")(e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn turn(&mut self, events: &Events) {
+        self.ctl.now = crate::sys::now();
+        let now = self.ctl.now;
+        let (mut signalled, mut told) = (false, false);
+        for event in events {
+            match event.token() {
+                SIGNALS => signalled = true,
+                WAKER => told = true,
+                token => self.pool.event(token, event),
+            }
+        }
+        if signalled {
+            self.signals();
+        }
+        if told {
+            self.told();
+        }
+        let Shell { machine, pool, ctl, effects, .. } = self;
+        for input in std::mem::take(&mut ctl.inputs) {
+            machine.step(now, input, effects);
+        }
+        pool.work(now, &mut |input| machine.step(now, input, effects));
+        if machine.deadline().is_some_and(|at| at <= now.mono_us) {
+            machine.step(now, Input::Tick, effects);
+        }
+        self.carry_out();
+        self.host.end_of_turn(&mut self.machine, &mut self.ctl);
+        self.after_host();
+        self.pool.flush(now.mono_us);
+    }
+
+    fn signals(&mut self) {
+        while let Ok(Some(signal)) = self.signals.take() {
+            if signal == libc::SIGHUP {
+                if let Some(log) = &self.log {
+                    log.reopen();
+                }
+                self.host.hangup(&mut self.machine, &mut self.ctl);
+            } else {
+                log::info!("told to end by signal {signal}");
+                self.host.terminate(&mut self.machine, &mut self.ctl);
+            }
+        }
+        self.after_host();
+    }
+
+    /// What threads have told.
+    fn told(&mut self) {
+        for n in 0.. {
+            if n == TOLD_BUDGET {
+                // The rest comes in the next turn.
+                self.ctl.remote.wake();
+                break;
+            }
+            let Ok(told) = self.told.try_recv() else { break };
+            let Shell { host, machine, ctl, pool, .. } = self;
+            match told {
+                Told::Input(input) => ctl.inputs.push_back(*input),
+                Told::Wake => host.woken(machine, ctl),
+                Told::Durable(ticket) => {
+                    ctl.tickets.durable = ctl.tickets.durable.max(ticket);
+                    pool.release(ctl.tickets.durable);
+                    host.durable(machine, ticket, ctl);
+                }
+                Told::Failed(ticket, why) => {
+                    pool.void();
+                    ctl.tickets.void();
+                    host.failed(machine, ticket, why, ctl);
+                }
+            }
+        }
+        self.after_host();
+    }
+
+    fn carry_out(&mut self) {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
+            self.effect(effect);
+        }
+        self.effects = effects;
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        let now = self.ctl.now;
+        match effect {
+            Effect::Send { conn, msg } => self.pool.send(conn, msg),
+            Effect::SendDurable { conn, msg } => match self.ctl.tickets.due() {
+                Some(ticket) => self.pool.hold(conn, ticket, msg),
+                None => self.pool.send(conn, msg),
+            },
+            Effect::Close { conn } => self.pool.close(conn),
+            Effect::Connect { conn, to } => self.pool.connect(conn, to, now.mono_us),
+            Effect::Datagram { to, msg } => self.pool.datagram(&to, &msg, now.wall_us),
+            Effect::Say { level, text } => log::log!(level, "{text}"),
+            Effect::Exit { code } => self.ctl.exit(code),
+            other => {
+                if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {
+                    self.ctl.tickets.dirty = true;
+                }
+                self.host.effect(&mut self.machine, other, &mut self.ctl);
+                self.after_host();
+            }
+        }
+    }
+
+    /// Does what the host asked for.
+    fn after_host(&mut self) {
+        for (conn, msg) in self.ctl.sends.drain(..) {
+            self.pool.send(conn, msg);
+        }
+        if let Some(hosts) = self.ctl.hosts.take() {
+            self.pool.set_hosts(hosts);
+        }
+    }
+
+    /// The last words: what became durable is told, what is queued goes out.
+    fn stop(&mut self, code: i32) {
+        self.host.stopping(&mut self.machine, code);
+        while let Ok(told) = self.told.try_recv() {
+            match told {
+                Told::Durable(ticket) => self.pool.release(ticket),
+                Told::Failed(..) => self.pool.void(),
+                _ => {}
+            }
+        }
+        let until = Instant::now() + LAST_FLUSH;
+        loop {
+            self.pool.flush_all(self.ctl.now.mono_us);
+            if self.pool.unsent() == 0 || Instant::now() >= until {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
+    let mut out = Listeners::default();
+    if cfg.tcp || cfg.udp {
+        let addr = cfg.addr.ok_or(ShellError {
+            what: "listen",
+            why: format!("host {} has no known address", cfg.host),
+        })?;
+        if cfg.ring.is_none() {
+            return Err(ShellError { what: "listen", why: "no cluster key".into() });
+        }
+        let at = SocketAddr::new(addr, cfg.ports.port(cfg.daemon));
+        let fail = |e: std::io::Error| {
+            let why = format!("{at}: {}", crate::sys::words(&e));
+            ShellError { what: "listen", why }
+        };
+        out.tcp = cfg.tcp.then(|| sock::listen_tcp(at).map_err(fail)).transpose()?;
+        out.udp = cfg.udp.then(|| sock::open_udp(at).map_err(fail)).transpose()?;
+    }
+    if let Some(unix) = &cfg.unix {
+        let made = sock::listen_unix(&unix.path, unix.mode).map_err(|e| {
+            let why = format!("{}: {}", unix.path.display(), crate::sys::words(&e));
+            ShellError { what: "listen", why }
+        });
+        out.unix = Some(made?);
+    }
+    Ok(out)
 }
 
 /// Why a daemon could not start its loop.

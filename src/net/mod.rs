@@ -1,1 +1,31 @@
-//! The event loop and framed connections.
+//! Connections: sockets, the framed and authenticated connection, the pool that bounds them.
+
+pub mod conn;
+pub mod dgram;
+pub mod limits;
+pub mod pool;
+pub mod sock;
+
+use crate::auth::{HostLookup, KeyRing};
+use crate::proto::Daemon;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Names and addresses, shared with whoever replaces them after a reconfiguration.
+pub type Hosts = Arc<dyn HostLookup + Send + Sync>;
+
+/// Who this daemon is and whom it believes.
+pub struct Identity {
+    pub daemon: Daemon,
+    /// This host's canonical name.
+    pub host: String,
+    /// This host's own address; what outgoing connections leave from.
+    pub addr: Option<IpAddr>,
+    /// The daemon's own uid.
+    pub uid: u32,
+    /// None only where nothing comes from the network (launcher).
+    pub ring: Option<Arc<KeyRing>>,
+    pub hosts: Hosts,
+    /// A personal cluster: the only uid accepted.
+    pub only_uid: Option<u32>,
+}

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What `wait4` tells of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +115,22 @@ pub fn set_signal(signal: i32, ignore: bool) -> io::Result<()> {
     // SAFETY: neither disposition runs code of ours.
     let got = unsafe { libc::signal(signal, how) };
     if got == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets bind(2) fix a source address and leave the port to connect(2), so that ports are shared
+/// between destinations (Linux 4.2 and later).
+pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: pointer and length describe the live local.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    })
 }
 
 fn sigset(signals: &[i32]) -> libc::sigset_t {

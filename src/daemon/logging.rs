@@ -1,0 +1,227 @@
+//! A daemon's log (design, issue 2): LSF_LOGDIR/DAEMON.log.HOST by LSF_LOG_MASK, capped in size;
+//! syslog where LSF_LOGDIR is undefined. env_logger formats, humantime writes the times.
+//!
+//! Invariant: a line is one line: control characters from outside are shown as escapes.
+
+use crate::conf::LsfConf;
+use crate::proto::Daemon;
+use log::LevelFilter;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Longest line, bytes.
+const MAX_LINE: usize = 8192;
+/// Where syslog listens.
+const DEV_LOG: &str = "/dev/log";
+/// Syslog's facility `daemon`, shifted.
+const FACILITY: u8 = 3 << 3;
+
+/// Asks the log to be opened anew.
+#[derive(Clone, Debug, Default)]
+pub struct LogHandle(Arc<AtomicBool>);
+
+impl LogHandle {
+    /// After SIGHUP.
+    pub fn reopen(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The level of an LSF_LOG_MASK.
+pub fn level(mask: &str) -> LevelFilter {
+    match mask.trim().to_ascii_uppercase().as_str() {
+        "LOG_EMERG" | "LOG_ALERT" | "LOG_CRIT" | "LOG_ERR" => LevelFilter::Error,
+        "LOG_NOTICE" | "LOG_INFO" => LevelFilter::Info,
+        "LOG_DEBUG" => LevelFilter::Debug,
+        "LOG_DEBUG1" | "LOG_DEBUG2" | "LOG_DEBUG3" => LevelFilter::Trace,
+        _ => LevelFilter::Warn,
+    }
+}
+
+/// Starts the log of this process. Without LSF_LOGDIR and without syslog, to stderr.
+pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle> {
+    let handle = LogHandle::default();
+    let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
+        Some(dir) => {
+            let path = PathBuf::from(dir).join(format!("{}.log.{host}", daemon.name()));
+            (Box::new(LogFile::open(path, lsf.log_maxsize(), handle.clone())?), false)
+        }
+        None => match Syslog::open() {
+            Ok(sink) => (Box::new(sink), true),
+            Err(_) => (Box::new(io::stderr()), false),
+        },
+    };
+    let name = daemon.name();
+    env_logger::Builder::new()
+        .filter_level(level(lsf.log_mask()))
+        .target(env_logger::Target::Pipe(sink))
+        .format(move |buf, record| {
+            let text = one_line(&record.args().to_string());
+            if syslog {
+                let pri = FACILITY | severity(record.level());
+                return write!(buf, "<{pri}>{name}[{}]: {text}", std::process::id());
+            }
+            let time = humantime::format_rfc3339_millis(std::time::SystemTime::now());
+            let (pid, level) = (std::process::id(), record.level());
+            writeln!(buf, "{time} {name}[{pid}] {level:5} {text}")
+        })
+        .try_init()
+        .map_err(io::Error::other)?;
+    Ok(handle)
+}
+
+fn severity(level: log::Level) -> u8 {
+    match level {
+        log::Level::Error => 3,
+        log::Level::Warn => 4,
+        log::Level::Info => 6,
+        log::Level::Debug | log::Level::Trace => 7,
+    }
+}
+
+/// The text without control characters, of a bounded length.
+fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if out.len() >= MAX_LINE {
+            out.push_str("...");
+            break;
+        }
+        match c {
+            '\t' => out.push(' '),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A file that turns itself over to `.old`.
+struct LogFile {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    max: u64,
+    handle: LogHandle,
+}
+
+impl LogFile {
+    fn open(path: PathBuf, max: u64, handle: LogHandle) -> io::Result<Self> {
+        let (file, size) = open_log(&path)?;
+        Ok(LogFile { path, file, size, max, handle })
+    }
+
+    fn turn_over(&mut self) -> io::Result<()> {
+        let mut old = self.path.clone().into_os_string();
+        old.push(".old");
+        std::fs::rename(&self.path, old)?;
+        (self.file, self.size) = open_log(&self.path)?;
+        Ok(())
+    }
+}
+
+fn open_log(path: &PathBuf) -> io::Result<(File, u64)> {
+    let mut how = OpenOptions::new();
+    how.append(true).create(true).mode(0o644).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+    let file = how.open(path).map_err(named)?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
+}
+
+impl Write for LogFile {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if self.handle.0.swap(false, Ordering::Relaxed)
+            && let Ok((file, size)) = open_log(&self.path)
+        {
+            (self.file, self.size) = (file, size);
+        }
+        if self.size > 0 && self.size + buf.len() as u64 > self.max {
+            // Where the directory does not allow it, the file goes on growing: better than
+            // losing the words that say what is wrong.
+            let _ = self.turn_over();
+        }
+        self.file.write_all(buf)?;
+        self.size += buf.len() as u64;
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Datagrams to /dev/log; opened again when syslog was restarted.
+struct Syslog(UnixDatagram);
+
+impl Syslog {
+    fn open() -> io::Result<Self> {
+        let sock = UnixDatagram::unbound()?;
+        sock.connect(DEV_LOG)?;
+        sock.set_nonblocking(true)?;
+        Ok(Syslog(sock))
+    }
+}
+
+impl Write for Syslog {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if self.0.send(buf).is_err()
+            && let Ok(again) = Syslog::open()
+        {
+            *self = again;
+            // A line that syslog does not take is lost; the daemon goes on.
+            let _ = self.0.send(buf);
+        }
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_have_levels() {
+        assert_eq!(level("LOG_ERR"), LevelFilter::Error);
+        assert_eq!(level("LOG_WARNING"), LevelFilter::Warn);
+        assert_eq!(level("log_info"), LevelFilter::Info);
+        assert_eq!(level("LOG_DEBUG"), LevelFilter::Debug);
+        assert_eq!(level("LOG_DEBUG2"), LevelFilter::Trace);
+        assert_eq!(level("nonsense"), LevelFilter::Warn);
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(one_line("a\nb\x1b[2J\tc"), "a\\nb\\u{1b}[2J c");
+        assert!(one_line(&"x".repeat(100_000)).len() < MAX_LINE + 8);
+    }
+
+    #[test]
+    fn the_file_is_capped_and_reopened() {
+        let dir = std::env::temp_dir().join(format!("lsf-logging-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("lim.log.h");
+        let handle = LogHandle::default();
+        let mut log = LogFile::open(path.clone(), 100, handle.clone()).unwrap();
+        for n in 0..30 {
+            writeln!(log, "line {n:03}").unwrap();
+        }
+        let size = |p: &PathBuf| std::fs::metadata(p).map(|m| m.len()).unwrap();
+        assert!(size(&path) <= 100 && size(&dir.join("lim.log.h.old")) <= 100);
+        assert!(std::fs::read_to_string(&path).unwrap().ends_with("line 029\n"));
+        std::fs::rename(&path, dir.join("moved")).unwrap();
+        handle.reopen();
+        writeln!(log, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,0 +1,461 @@
+//! One connection: its handshake, its bounded buffers, its deadlines.
+//!
+//! Invariants: the machine hears of a connection only after it is authenticated; a frame that is
+//! wrong in any way ends its own connection and nothing else; what waits for the log keeps its
+//! place among what is sent after it.
+
+use super::Identity;
+use super::limits::*;
+use super::sock::{Sock, peer_cred};
+use crate::auth::shake::{self, AuthError, Gate};
+use crate::auth::Hello;
+use crate::proto::client::ClientMsg;
+use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, Session};
+use crate::proto::machine::ConnId;
+use crate::proto::{Daemon, Msg, Peer};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+
+/// Where a connection stands.
+#[derive(Debug)]
+pub enum Phase {
+    /// Outgoing: TCP is not through yet.
+    Connecting { daemon: Daemon, host: String },
+    /// Outgoing: the server speaks first.
+    AwaitHello { daemon: Daemon, host: String },
+    /// Outgoing: our proof is sent, the server's is due.
+    AwaitOk { peer: Peer },
+    /// Outgoing: to the launcher's Unix socket.
+    Local,
+    /// Incoming: its proof is due.
+    AwaitAuth(Box<Hello>),
+    Open,
+    /// Close was asked for: output and held messages go first.
+    Closing,
+    /// Everything is sent; the peer's end is awaited.
+    Lingering,
+}
+
+/// What a connection brings.
+#[derive(Debug)]
+pub enum Heard {
+    Opened(Peer),
+    Msg(Msg),
+}
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub enum Gone {
+    /// The peer closed it between two frames.
+    Eof,
+    Io(io::Error),
+    Frame(FrameError),
+    Auth(AuthError),
+    /// A named cap or deadline.
+    Limit(&'static str),
+}
+
+impl From<FrameError> for Gone {
+    fn from(e: FrameError) -> Self {
+        Gone::Frame(e)
+    }
+}
+impl From<AuthError> for Gone {
+    fn from(e: AuthError) -> Self {
+        Gone::Auth(e)
+    }
+}
+
+impl std::fmt::Display for Gone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Gone::Eof => f.write_str("closed by peer"),
+            Gone::Io(e) => f.write_str(&crate::sys::words(e)),
+            Gone::Frame(e) => e.fmt(f),
+            Gone::Auth(e) => e.fmt(f),
+            Gone::Limit(what) => f.write_str(what),
+        }
+    }
+}
+
+/// How a read ended.
+#[derive(Debug)]
+pub enum ReadEnd {
+    /// Nothing more for now.
+    Dry,
+    /// The budget of this turn is used up.
+    More,
+    Gone(Gone),
+}
+
+/// A message that waits for its ticket, or behind one that does.
+#[derive(Debug)]
+struct Held {
+    ticket: u64,
+    /// Void when its ticket fails; what only waited behind is sent all the same.
+    durable: bool,
+    msg: Msg,
+}
+
+pub struct Conn {
+    pub id: ConnId,
+    pub sock: Sock,
+    pub phase: Phase,
+    /// The peer's address; None on a Unix socket.
+    pub addr: Option<IpAddr>,
+    /// (uid, host) once authenticated as a user's, for the count of each.
+    pub user: Option<(u32, String)>,
+    /// The machine has heard of it.
+    pub opened: bool,
+    /// The peer has ended its half: read to the end.
+    pub hup: bool,
+    /// In the pool's queue of connections to look at.
+    pub queued: bool,
+    /// The earliest entry of this connection in the pool's timer heap.
+    pub timer: u64,
+    session: Session,
+    dec: Decoder,
+    out: Vec<u8>,
+    sent: usize,
+    held: VecDeque<Held>,
+    want_drained: bool,
+    over: bool,
+    phase_since: u64,
+    half_since: Option<u64>,
+    stall_since: Option<u64>,
+}
+
+impl Conn {
+    pub fn new(id: ConnId, sock: Sock, phase: Phase, addr: Option<IpAddr>, now: u64) -> Self {
+        let local = matches!(sock, Sock::Unix(_));
+        let cap = if local { MAX_FRAME } else { MAX_FRAME_EARLY };
+        Conn {
+            id,
+            sock,
+            phase,
+            addr,
+            user: None,
+            opened: false,
+            hup: false,
+            queued: false,
+            timer: u64::MAX,
+            session: Session::local(),
+            dec: Decoder::new(cap),
+            out: Vec::new(),
+            sent: 0,
+            held: VecDeque::new(),
+            want_drained: false,
+            over: false,
+            phase_since: now,
+            half_since: None,
+            stall_since: None,
+        }
+    }
+
+    /// Begins the server's side: says hello.
+    pub fn greet(&mut self, ident: &Identity, nonce: [u8; shake::NONCE]) -> Result<(), Gone> {
+        let gate = gate(ident)?;
+        let hello = gate.hello(ident.daemon, nonce, &mut self.out);
+        self.phase = Phase::AwaitAuth(Box::new(hello));
+        Ok(())
+    }
+
+    /// The Unix side: the kernel says who it is.
+    pub fn local_peer(&self) -> io::Result<Peer> {
+        let (uid, _, pid) = peer_cred(self.sock.as_fd())?;
+        Ok(Peer::Local { uid, pid })
+    }
+
+    pub fn set_phase(&mut self, phase: Phase, now: u64) {
+        self.phase = phase;
+        self.phase_since = now;
+    }
+
+    /// Not yet authenticated, and not of our own making.
+    pub fn early(&self) -> bool {
+        matches!(self.phase, Phase::AwaitAuth(_))
+    }
+
+    /// Since when it has been in its phase.
+    pub fn since(&self) -> u64 {
+        self.phase_since
+    }
+
+    /// When something must have happened, and what is wrong if not.
+    pub fn deadline(&self) -> Option<(u64, &'static str)> {
+        let since = self.phase_since;
+        match self.phase {
+            Phase::AwaitAuth(_) => return Some((since + EARLY_US, "did not authenticate in time")),
+            Phase::Connecting { .. } => return Some((since + CONNECT_US, "no connection in time")),
+            Phase::AwaitHello { .. } | Phase::AwaitOk { .. } | Phase::Local => {
+                return Some((since + CONNECT_US, "no answer to the handshake in time"));
+            }
+            Phase::Lingering => return Some((since + LINGER_US, "closed")),
+            Phase::Closing if self.held.is_empty() => {
+                return Some((since + FLUSH_US, "did not read the last words in time"));
+            }
+            Phase::Open | Phase::Closing => {}
+        }
+        let half = self.half_since.map(|t| (t + HALF_FRAME_US, "half a frame for too long"));
+        let stall = self.stall_since.map(|t| (t + STALL_US, "did not read its output in time"));
+        [half, stall].into_iter().flatten().min()
+    }
+
+    /// Bytes held for a frame that is not whole.
+    pub fn partial(&self) -> usize {
+        self.dec.reserved()
+    }
+
+    /// Bytes of output not yet taken by the kernel.
+    pub fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    pub fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Its output is so far behind that it is not read.
+    pub fn paused(&self) -> bool {
+        self.over || self.held.len() >= MAX_HELD
+    }
+
+    /// The output has room again after the machine was to be told of it.
+    pub fn drained(&mut self) -> bool {
+        if self.unsent() >= OUT_LOW || self.held.len() >= MAX_HELD {
+            return false;
+        }
+        self.over = false;
+        std::mem::take(&mut self.want_drained)
+    }
+
+    /// Sends, behind whatever waits.
+    pub fn send(&mut self, msg: Msg) -> Result<(), Gone> {
+        match self.held.back() {
+            Some(last) => {
+                let ticket = last.ticket;
+                self.held.push_back(Held { ticket, durable: false, msg });
+                Ok(())
+            }
+            None => self.put(&msg),
+        }
+    }
+
+    /// Sends once `ticket` is durable.
+    pub fn hold(&mut self, ticket: u64, msg: Msg) {
+        self.held.push_back(Held { ticket, durable: true, msg });
+    }
+
+    /// Sends what `durable` lets go. True while some still waits.
+    pub fn release(&mut self, durable: u64) -> Result<bool, Gone> {
+        while self.held.front().is_some_and(|h| h.ticket <= durable) {
+            if let Some(h) = self.held.pop_front() {
+                self.put(&h.msg)?;
+            }
+        }
+        Ok(!self.held.is_empty())
+    }
+
+    /// Drops what waits for a ticket; sends what only waited behind.
+    pub fn void(&mut self) -> Result<(), Gone> {
+        for h in std::mem::take(&mut self.held) {
+            if !h.durable {
+                self.put(&h.msg)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, msg: &Msg) -> Result<(), Gone> {
+        self.session.seal_msg(msg, &mut self.out)?;
+        let waiting = self.unsent();
+        if waiting > OUT_MAX {
+            return Err(Gone::Limit("does not read its output"));
+        }
+        if waiting > OUT_HIGH {
+            self.over = true;
+            self.want_drained = true;
+        }
+        if matches!(msg, Msg::Client(ClientMsg::Rows { more: true, .. })) {
+            self.want_drained = true;
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel what it takes.
+    pub fn flush(&mut self, now: u64) -> Result<(), Gone> {
+        while self.sent < self.out.len() {
+            match self.sock.write(&self.out[self.sent..]) {
+                Ok(0) => return Err(Gone::Io(ErrorKind::WriteZero.into())),
+                Ok(n) => {
+                    self.sent += n;
+                    self.stall_since = Some(now);
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    self.stall_since.get_or_insert(now);
+                    self.compact();
+                    return Ok(());
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(Gone::Io(e)),
+            }
+        }
+        self.stall_since = None;
+        self.sent = 0;
+        if self.out.capacity() > OUT_LOW {
+            self.out = Vec::new();
+        } else {
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// Keeps the sent part of the buffer from outgrowing the rest.
+    fn compact(&mut self) {
+        if self.sent > OUT_LOW && self.sent > self.out.len() / 2 {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    /// The outgoing TCP connection came through, or did not.
+    pub fn connected(&mut self, now: u64) -> Result<(), Gone> {
+        if let Some(e) = self.sock.take_error().map_err(Gone::Io)? {
+            return Err(Gone::Io(e));
+        }
+        if !self.sock.connected() {
+            return Ok(());
+        }
+        if let Phase::Connecting { daemon, host } = &self.phase {
+            self.phase = Phase::AwaitHello { daemon: *daemon, host: host.clone() };
+            self.phase_since = now;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, within the budget, and hands on what it means.
+    pub fn read(
+        &mut self,
+        ident: &Identity,
+        chunk: &mut [u8],
+        now: u64,
+        sink: &mut dyn FnMut(Heard),
+    ) -> ReadEnd {
+        let mut budget = READ_BUDGET;
+        while budget > 0 {
+            if self.paused() {
+                return ReadEnd::Dry;
+            }
+            let n = match self.sock.read(chunk) {
+                Ok(0) => return ReadEnd::Gone(self.ended()),
+                Ok(n) => n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return ReadEnd::Dry,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return ReadEnd::Gone(Gone::Io(e)),
+            };
+            budget = budget.saturating_sub(n);
+            if matches!(self.phase, Phase::Closing | Phase::Lingering) {
+                continue;
+            }
+            self.dec.push(&chunk[..n]);
+            if let Err(gone) = self.frames(ident, now, sink) {
+                return ReadEnd::Gone(gone);
+            }
+            if n < chunk.len() && !self.hup {
+                // The kernel had no more; the edge will tell of what comes next.
+                return ReadEnd::Dry;
+            }
+        }
+        ReadEnd::More
+    }
+
+    fn ended(&self) -> Gone {
+        match self.dec.finish() {
+            Err(e) if !matches!(self.phase, Phase::Closing | Phase::Lingering) => Gone::Frame(e),
+            _ => Gone::Eof,
+        }
+    }
+
+    /// Every whole frame in the buffer.
+    fn frames(
+        &mut self,
+        ident: &Identity,
+        now: u64,
+        sink: &mut dyn FnMut(Heard),
+    ) -> Result<(), Gone> {
+        let before = self.dec.pending();
+        let mut took = false;
+        while !matches!(self.phase, Phase::Closing | Phase::Lingering) {
+            let Some(heard) = self.frame(ident, now)? else { break };
+            took = true;
+            if let Heard::Opened(_) = heard {
+                self.dec.set_cap(MAX_FRAME);
+                self.opened = true;
+            }
+            if !matches!(heard, Heard::Msg(Msg::Ping { .. })) {
+                sink(heard);
+            } else if let Heard::Msg(Msg::Ping { n }) = heard {
+                self.send(Msg::Pong { n })?;
+            }
+        }
+        self.dec.relax();
+        self.half_since = match self.dec.pending() {
+            0 => None,
+            _ if took || before == 0 => Some(now),
+            _ => self.half_since.or(Some(now)),
+        };
+        Ok(())
+    }
+
+    /// The next frame that means something to the machine; the handshake's own are dealt with.
+    fn frame(&mut self, ident: &Identity, now: u64) -> Result<Option<Heard>, Gone> {
+        loop {
+            let Some(raw) = self.dec.take()? else { return Ok(None) };
+            match &mut self.phase {
+                Phase::Open => return Ok(Some(Heard::Msg(self.session.open_msg(&raw)?))),
+                Phase::AwaitAuth(hello) => {
+                    let addr = self.addr.ok_or(Gone::Limit("no address"))?;
+                    let (session, peer) = gate(ident)?.admit(hello, addr, &raw, &mut self.out)?;
+                    self.session = session;
+                    self.phase = Phase::Open;
+                    self.phase_since = now;
+                    return Ok(Some(Heard::Opened(peer)));
+                }
+                Phase::AwaitHello { daemon, host } => {
+                    let (hello, version) = shake::read_hello(&raw, *daemon, host)?;
+                    let ring = ident.ring.as_deref().ok_or(AuthError::NoCommonKey)?;
+                    let (me, at) = (ident.daemon, &ident.host);
+                    let (claims, key) = shake::sign_as_daemon(ring, &hello, me, at, ident.uid)?;
+                    self.session = shake::write_auth(version, claims, &key, &mut self.out)?;
+                    let peer = Peer::Daemon { daemon: *daemon, host: host.clone() };
+                    self.phase = Phase::AwaitOk { peer };
+                    self.phase_since = now;
+                }
+                Phase::AwaitOk { peer } => {
+                    shake::read_ok(&mut self.session, &raw)?;
+                    let peer = peer.clone();
+                    self.phase = Phase::Open;
+                    self.phase_since = now;
+                    return Ok(Some(Heard::Opened(peer)));
+                }
+                Phase::Connecting { .. } | Phase::Local => {
+                    return Err(FrameError::Unexpected(raw.kind).into());
+                }
+                Phase::Closing | Phase::Lingering => return Ok(None),
+            }
+        }
+    }
+
+    /// Queues the number of the refusal, for a client that is not yet authenticated.
+    pub fn refuse(&mut self, error: &AuthError) {
+        shake::deny(error, &mut self.out);
+    }
+}
+
+fn gate(ident: &Identity) -> Result<Gate<'_>, Gone> {
+    let ring = ident.ring.as_deref().ok_or(Gone::Limit("no key"))?;
+    let (hosts, host) = (&*ident.hosts, ident.host.as_str());
+    Ok(Gate { ring, hosts, host, only_uid: ident.only_uid })
+}

@@ -1,0 +1,139 @@
+//! Datagrams: one signed frame each, for LIM's heartbeats (design §4, §5).
+//!
+//! The key is derived from the cluster key for datagrams alone. The sequence number is the
+//! sender's wall clock in microseconds, made to grow; the receiver takes only what is newer than
+//! the last it took from that host, and nothing further than a window from its own clock. The
+//! body names sender and receiver, the source address must be the sender's.
+
+use super::Identity;
+use super::limits::{DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
+use crate::proto::frame::{
+    Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
+};
+use crate::proto::{Msg, PROTO_HIGH, PROTO_LOW};
+use mio::net::UdpSocket;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+
+#[derive(Serialize)]
+struct Out<'a> {
+    key: &'a str,
+    from: &'a str,
+    to: &'a str,
+    msg: &'a Msg,
+}
+
+#[derive(Deserialize)]
+struct In {
+    from: String,
+    to: String,
+    msg: Msg,
+}
+
+/// Only as much as finding the key takes.
+#[derive(Deserialize)]
+struct KeyOnly {
+    key: String,
+}
+
+/// The signing and replay state of a daemon's datagrams.
+#[derive(Default)]
+pub struct Seal {
+    last_sent: u64,
+    last_taken: HashMap<String, u64>,
+    keys: HashMap<String, MacKey>,
+}
+
+impl Seal {
+    fn key(&mut self, ident: &Identity, id: &str) -> Option<MacKey> {
+        if let Some(key) = self.keys.get(id) {
+            return Some(key.clone());
+        }
+        let base = ident.ring.as_deref()?.find(id)?;
+        let key = MacKey::new(&base.of_fields(&[b"lsf-dgram-1", id.as_bytes()]));
+        self.keys.insert(id.to_string(), key.clone());
+        Some(key)
+    }
+
+    /// The datagram that carries `msg` to a host.
+    pub fn write(
+        &mut self,
+        ident: &Identity,
+        to: &str,
+        msg: &Msg,
+        wall_us: i64,
+    ) -> Result<Vec<u8>, FrameError> {
+        let id = ident.ring.as_deref().map_or("", |r| r.first()).to_string();
+        let key = self.key(ident, &id).ok_or(FrameError::Unsigned)?;
+        self.last_sent = (wall_us.max(0) as u64).max(self.last_sent + 1);
+        let kind = Kind::Datagram;
+        let head = Head { version: PROTO_HIGH, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
+        let body = Out { key: &id, from: &ident.host, to, msg };
+        let mut out = Vec::with_capacity(1024);
+        write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body)?;
+        Ok(out)
+    }
+
+    /// Who sent this datagram and what it says, or why it is not believed.
+    pub fn read(
+        &mut self,
+        ident: &Identity,
+        bytes: &[u8],
+        from: IpAddr,
+        wall_us: i64,
+    ) -> Result<(String, Msg), String> {
+        let words = |e: FrameError| e.to_string();
+        let raw = Raw::whole(bytes, MAX_DATAGRAM).map_err(words)?;
+        raw.expect(Kind::Datagram).map_err(words)?;
+        if raw.version < PROTO_LOW || raw.version > PROTO_HIGH {
+            return Err(words(FrameError::Version { got: raw.version, want: PROTO_HIGH }));
+        }
+        let KeyOnly { key } = raw.parse().map_err(words)?;
+        let key = self.key(ident, &key).ok_or("unknown cluster key")?;
+        raw.verify(&key, Direction::Datagram).map_err(words)?;
+        let In { from: host, to, msg, .. } = raw.parse().map_err(words)?;
+        if to != ident.host {
+            return Err(format!("meant for host {}", to.escape_debug()));
+        }
+        let named = ident.hosts.host_of_addr(from);
+        let here = from.is_loopback() && named.is_none() && host == ident.host;
+        if named != Some(host.as_str()) && !here {
+            return Err(format!("{from} is not an address of host {}", host.escape_debug()));
+        }
+        self.fresh(&host, raw.seq, wall_us)?;
+        Ok((host, msg))
+    }
+
+    fn fresh(&mut self, host: &str, seq: u64, wall_us: i64) -> Result<(), String> {
+        let apart = (seq as i64).saturating_sub(wall_us);
+        if apart.saturating_abs() > DATAGRAM_WINDOW_US {
+            let s = apart / 1_000_000;
+            return Err(format!("the clock of host {host} is {s} s from ours"));
+        }
+        let last = self.last_taken.entry(host.to_string()).or_default();
+        if seq <= *last {
+            return Err(format!("an old datagram of host {host} (replayed?)"));
+        }
+        *last = seq;
+        Ok(())
+    }
+}
+
+/// Reads the datagrams that are there. True when the budget ended before they did.
+pub fn drain(
+    sock: &UdpSocket,
+    buf: &mut [u8],
+    mut each: impl FnMut(&[u8], SocketAddr),
+) -> bool {
+    for _ in 0..DATAGRAM_BUDGET {
+        match sock.recv_from(buf) {
+            Ok((n, from)) => each(&buf[..n], from),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return false,
+            // An earlier datagram's ICMP error, or a signal: neither concerns the next one.
+            Err(_) => {}
+        }
+    }
+    true
+}

@@ -1,0 +1,55 @@
+//! Every cap and deadline of a daemon's connections, by name (design, house rule 8).
+
+/// Most connections of a daemon; less where the descriptor limit says so.
+pub const MAX_CONNS: usize = 8192;
+/// Descriptors left for everything that is not a connection.
+pub const SPARE_FDS: u64 = 64;
+/// Of all connections, these are for daemons alone.
+pub const DAEMON_RESERVE: usize = 256;
+/// Most connections that are not yet authenticated; beyond it, new ones wait to be accepted.
+pub const MAX_EARLY: usize = 512;
+/// An unauthenticated connection of this age gives way to a new one when [`MAX_EARLY`] is
+/// reached, microseconds.
+pub const EARLY_GRACE_US: u64 = 50_000;
+/// Longest time to authenticate, microseconds.
+pub const EARLY_US: u64 = 5_000_000;
+/// Longest time to make and authenticate an outgoing connection, microseconds.
+pub const CONNECT_US: u64 = 10_000_000;
+/// Most authenticated connections of one user on one host.
+pub const MAX_PER_USER: usize = 2048;
+/// Longest time between the first and the last byte of a frame, microseconds.
+pub const HALF_FRAME_US: u64 = 30_000_000;
+/// Longest time output may wait for a peer that reads nothing, microseconds.
+pub const STALL_US: u64 = 300_000_000;
+/// Longest time to flush a connection that is being closed, microseconds.
+pub const FLUSH_US: u64 = 5_000_000;
+/// Longest wait for the peer to close after us, microseconds.
+pub const LINGER_US: u64 = 1_000_000;
+/// Bytes read at once.
+pub const CHUNK: usize = 64 << 10;
+/// Bytes read from one connection in one turn.
+pub const READ_BUDGET: usize = 256 << 10;
+/// Connections accepted in one turn.
+pub const ACCEPT_BUDGET: usize = 64;
+/// Pause of accepting after the descriptor limit was met, microseconds.
+pub const ACCEPT_BACKOFF_US: u64 = 100_000;
+/// Above this much waiting output a connection is not read any more, bytes.
+pub const OUT_HIGH: usize = 1 << 20;
+/// Below this much waiting output it is read again and `Drained` is told, bytes.
+pub const OUT_LOW: usize = 128 << 10;
+/// With more waiting output than this the peer is given up, bytes.
+pub const OUT_MAX: usize = 64 << 20;
+/// With more messages than this waiting for the log a connection is not read any more.
+pub const MAX_HELD: usize = 1024;
+/// Largest sum of incomplete frames over all connections, bytes.
+pub const MAX_PARTIAL: usize = 64 << 20;
+/// When [`MAX_PARTIAL`] is reached, connections with more than this of a frame are closed, bytes.
+pub const PARTIAL_FAIR: usize = 256 << 10;
+/// Backlog of the listening sockets.
+pub const BACKLOG: i32 = 4096;
+/// Datagrams read in one turn.
+pub const DATAGRAM_BUDGET: usize = 256;
+/// Largest distance between a datagram's time and ours, microseconds.
+pub const DATAGRAM_WINDOW_US: i64 = 600_000_000;
+/// Lines about refused peers in a second.
+pub const REFUSALS_LOGGED: u32 = 10;

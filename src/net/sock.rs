@@ -1,0 +1,173 @@
+//! Sockets: non-blocking, bound to this host's own address, close-on-exec.
+
+use super::limits::BACKLOG;
+use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt,
+};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// Seconds of silence before the kernel probes a peer.
+const KEEPALIVE_S: u64 = 60;
+
+/// A stream of either kind.
+#[derive(Debug)]
+pub enum Sock {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Sock {
+    /// Ends our half of the stream.
+    pub fn finish(&self) -> io::Result<()> {
+        match self {
+            Sock::Tcp(s) => s.shutdown(Shutdown::Write),
+            Sock::Unix(s) => s.shutdown(Shutdown::Write),
+        }
+    }
+    /// The error of an attempted connection, if it failed.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        match self {
+            Sock::Tcp(s) => s.take_error(),
+            Sock::Unix(s) => s.take_error(),
+        }
+    }
+    /// Whether the connection is made.
+    pub fn connected(&self) -> bool {
+        match self {
+            Sock::Tcp(s) => s.peer_addr().is_ok(),
+            Sock::Unix(s) => s.peer_addr().is_ok(),
+        }
+    }
+    pub fn source(&mut self) -> &mut dyn mio::event::Source {
+        match self {
+            Sock::Tcp(s) => s,
+            Sock::Unix(s) => s,
+        }
+    }
+}
+
+impl AsFd for Sock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Sock::Tcp(s) => s.as_fd(),
+            Sock::Unix(s) => s.as_fd(),
+        }
+    }
+}
+
+impl Read for Sock {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Sock::Tcp(s) => s.read(buf),
+            Sock::Unix(s) => s.read(buf),
+        }
+    }
+}
+
+impl Write for Sock {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match self {
+            Sock::Tcp(s) => s.write(buf),
+            Sock::Unix(s) => s.write(buf),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn family(addr: &SocketAddr) -> AddressFamily {
+    if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+fn new(addr: &SocketAddr, kind: SocketType, nonblocking: bool) -> io::Result<OwnedFd> {
+    let mut flags = SocketFlags::CLOEXEC;
+    if nonblocking {
+        flags |= SocketFlags::NONBLOCK;
+    }
+    Ok(socket_with(family(addr), kind, flags, None)?)
+}
+
+/// Latency and liveness options of a stream.
+pub fn tune(fd: BorrowedFd<'_>) {
+    // A socket without these still works.
+    let _ = sockopt::set_tcp_nodelay(fd, true);
+    let _ = sockopt::set_socket_keepalive(fd, true);
+    let _ = sockopt::set_tcp_keepidle(fd, std::time::Duration::from_secs(KEEPALIVE_S));
+    let _ = sockopt::set_tcp_keepintvl(fd, std::time::Duration::from_secs(KEEPALIVE_S / 4));
+}
+
+/// Listens for TCP on this address.
+pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
+    let fd = new(&addr, SocketType::STREAM, true)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    bind(&fd, &addr)?;
+    listen(&fd, BACKLOG)?;
+    Ok(TcpListener::from_std(std::net::TcpListener::from(fd)))
+}
+
+/// Opens a datagram socket on this address.
+pub fn open_udp(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let fd = new(&addr, SocketType::DGRAM, true)?;
+    bind(&fd, &addr)?;
+    Ok(UdpSocket::from_std(std::net::UdpSocket::from(fd)))
+}
+
+/// A TCP socket that leaves from `from`, if given; the connection is not yet asked for.
+pub fn tcp_from(from: Option<IpAddr>, to: SocketAddr, nonblocking: bool) -> io::Result<OwnedFd> {
+    let fd = new(&to, SocketType::STREAM, nonblocking)?;
+    if let Some(from) = from.filter(|f| f.is_ipv4() == to.is_ipv4()) {
+        // The port is chosen at connect, so that local ports do not run out.
+        let _ = crate::sys::raw::bind_address_no_port(fd.as_fd());
+        bind(&fd, &SocketAddr::new(from, 0))?;
+    }
+    tune(fd.as_fd());
+    Ok(fd)
+}
+
+/// Begins a TCP connection.
+pub fn dial_tcp(from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
+    let fd = tcp_from(from, to, true)?;
+    match connect(&fd, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
+        Err(e) => return Err(e.into()),
+    }
+    Ok(TcpStream::from_std(std::net::TcpStream::from(fd)))
+}
+
+/// Listens on a Unix socket with these permission bits; a socket left behind by a dead daemon is
+/// replaced, one that answers is not.
+pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        let text = format!("{}: another daemon listens there", path.display());
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+    }
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    // The mask is the process's: daemons listen before they start threads.
+    let old = rustix::process::umask(rustix::fs::Mode::from_bits_truncate(0o777 & !mode));
+    let made = UnixListener::bind(path);
+    rustix::process::umask(old);
+    made
+}
+
+/// Who is at the other end of a Unix socket, by the kernel's word: uid, gid, pid.
+pub fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
+    let c = sockopt::socket_peercred(fd)?;
+    Ok((c.uid.as_raw(), c.gid.as_raw(), c.pid.as_raw_nonzero().get() as u32))
+}
+
+/// Whether an accept failed for want of descriptors or memory: wait, do not give up.
+pub fn is_scarcity(e: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        .iter()
+        .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
+}
+

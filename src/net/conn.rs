@@ -7,8 +7,8 @@
 use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
-use crate::auth::shake::{self, AuthError, Gate};
 use crate::auth::Hello;
+use crate::auth::shake::{self, AuthError, Gate};
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, Session};
 use crate::proto::machine::ConnId;
@@ -22,11 +22,19 @@ use std::os::fd::AsFd;
 #[derive(Debug)]
 pub enum Phase {
     /// Outgoing: TCP is not through yet.
-    Connecting { daemon: Daemon, host: String },
+    Connecting {
+        daemon: Daemon,
+        host: String,
+    },
     /// Outgoing: the server speaks first.
-    AwaitHello { daemon: Daemon, host: String },
+    AwaitHello {
+        daemon: Daemon,
+        host: String,
+    },
     /// Outgoing: our proof is sent, the server's is due.
-    AwaitOk { peer: Peer },
+    AwaitOk {
+        peer: Peer,
+    },
     /// Outgoing: to the launcher's Unix socket.
     Local,
     /// Incoming: its proof is due.

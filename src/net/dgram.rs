@@ -122,11 +122,7 @@ impl Seal {
 }
 
 /// Reads the datagrams that are there. True when the budget ended before they did.
-pub fn drain(
-    sock: &UdpSocket,
-    buf: &mut [u8],
-    mut each: impl FnMut(&[u8], SocketAddr),
-) -> bool {
+pub fn drain(sock: &UdpSocket, buf: &mut [u8], mut each: impl FnMut(&[u8], SocketAddr)) -> bool {
     for _ in 0..DATAGRAM_BUDGET {
         match sock.recv_from(buf) {
             Ok((n, from)) => each(&buf[..n], from),

@@ -414,9 +414,9 @@ impl Pool {
             Endpoint::Launcher => UnixStream::connect(&self.launcher)
                 .map(|s| (Sock::Unix(s), Phase::Local))
                 .map_err(|e| format!("{}: {}", self.launcher.display(), crate::sys::words(&e))),
-            Endpoint::Tcp { host, daemon } => self.dial(host, *daemon).map(|s| {
-                (Sock::Tcp(s), Phase::Connecting { daemon: *daemon, host: host.clone() })
-            }),
+            Endpoint::Tcp { host, daemon } => self
+                .dial(host, *daemon)
+                .map(|s| (Sock::Tcp(s), Phase::Connecting { daemon: *daemon, host: host.clone() })),
         };
         let entered = made.and_then(|(sock, phase)| {
             let conn = Conn::new(id, sock, phase, None, us);

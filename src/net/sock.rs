@@ -170,4 +170,3 @@ pub fn is_scarcity(e: &io::Error) -> bool {
         .iter()
         .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
 }
-

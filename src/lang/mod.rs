@@ -1,6 +1,9 @@
 //! The small languages: resource requirements, dependencies, job names, windows, limits.
 
+pub mod civil;
 pub mod depend;
 pub mod jobname;
+pub mod patterns;
 pub mod resreq;
 mod scan;
+pub mod window;

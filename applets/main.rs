@@ -5,6 +5,7 @@
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
 mod bjobs;
+mod bqueues;
 mod bsub;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};

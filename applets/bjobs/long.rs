@@ -243,7 +243,7 @@ pub fn limit_block(r: &Row) -> LimitBlock {
     LimitBlock {
         cpu: get("cpu"),
         run: get("run"),
-        proc: String::new(),
+        slots: None,
         file: get("fsize"),
         data: get("data"),
         stack: get("stack"),

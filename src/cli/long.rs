@@ -92,8 +92,8 @@ pub fn size_words(kb: u64) -> String {
 pub struct LimitBlock {
     pub cpu: Option<u64>,
     pub run: Option<u64>,
-    /// Slots, as text: `4`, `1 2 4`.
-    pub proc: String,
+    /// Slots: PROCLIMIT or TASKLIMIT, and the text: `4`, `1 2 4`.
+    pub slots: Option<(&'static str, String)>,
     pub file: Option<u64>,
     pub data: Option<u64>,
     pub stack: Option<u64>,
@@ -122,8 +122,8 @@ impl LimitBlock {
         if let Some(s) = self.run {
             times.push(("RUNLIMIT", minutes(s)));
         }
-        if !self.proc.is_empty() {
-            times.push(("PROCLIMIT", self.proc.clone()));
+        if let Some((name, text)) = &self.slots {
+            times.push((name, text.clone()));
         }
         if !times.is_empty() {
             times.iter().for_each(|(name, _)| {
@@ -288,7 +288,7 @@ mod tests {
         let b = LimitBlock {
             cpu: Some(3600),
             run: Some(7200),
-            proc: "4".into(),
+            slots: Some(("PROCLIMIT", "4".into())),
             file: Some(1000),
             data: Some(100_000),
             stack: Some(10_240_001),

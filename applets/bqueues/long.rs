@@ -1,0 +1,239 @@
+//! bqueues -l: everything about a queue, in the order and words of commands.md §bqueues.
+
+use super::table::{count, per_processor, status};
+use lsf::cli::long::{LimitBlock, push_clean, thresholds};
+use lsf::conf::units::{SizeUnit, minutes, size_kb};
+use lsf::proto::client::QueueInfo;
+use std::fmt::Write;
+
+/// What separates two queues.
+pub const RULE: &str =
+    "-------------------------------------------------------------------------------";
+
+/// A parameter of the queue as written; empty where it has none.
+fn param<'q>(q: &'q QueueInfo, name: &str) -> &'q str {
+    let found = q.params.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+    found.map_or("", |(_, text)| text.trim())
+}
+
+/// Is the parameter Y or yes?
+fn yes(q: &QueueInfo, name: &str) -> bool {
+    let text = param(q, name);
+    text.eq_ignore_ascii_case("y") || text.eq_ignore_ascii_case("yes")
+}
+
+/// One record, from its leading blank line to its last one.
+pub fn queue(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
+    out.push_str("\nQUEUE: ");
+    push_clean(out, &q.name);
+    out.push_str("\n  -- ");
+    push_clean(
+        out,
+        if q.description.is_empty() { "No description provided." } else { &q.description },
+    );
+    if q.is_default {
+        out.push_str("  This is the default queue.");
+    }
+    out.push_str("\n\n");
+    statistics(out, q);
+    limits(out, q, unit);
+    out.push_str("\nSCHEDULING PARAMETERS\n");
+    thresholds(out, &q.thresholds);
+    policies(out, q);
+    windows(out, q);
+    members(out, q);
+    rest(out, q);
+    out.push('\n');
+}
+
+fn statistics(out: &mut String, q: &QueueInfo) {
+    out.push_str(
+        "PARAMETERS/STATISTICS\n\
+         PRIO NICE STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN SSUSP USUSP  RSV PJOBS\n",
+    );
+    let _ = writeln!(
+        out,
+        "{:>3}  {:>3}  {:<14} {:>4} {:>4} {:>4} {:>4} {:>5} {:>5} {:>5} {:>5} {:>5} {:>4} {:>5}",
+        q.priority,
+        q.nice,
+        status(q),
+        count(q.max),
+        count(q.jl_u),
+        per_processor(q.jl_p, true),
+        count(q.jl_h),
+        q.njobs,
+        q.pend,
+        q.run,
+        q.ssusp,
+        q.ususp,
+        q.rsv,
+        q.pjobs,
+    );
+    for (name, before, after) in [
+        ("MIG", "Migration threshold is ", " minutes"),
+        ("NEW_JOB_SCHED_DELAY", "Schedule delay for a new job is ", " seconds"),
+    ] {
+        if !param(q, name).is_empty() {
+            let _ = writeln!(out, "{before}{}{after}", param(q, name));
+        }
+    }
+    let _ = writeln!(
+        out,
+        "Interval for a host to accept two jobs is {} seconds",
+        q.accept_interval_secs
+    );
+}
+
+/// The parts of `LIMIT = [default] maximum`, as (default, maximum).
+fn pair(text: &str) -> (Option<&str>, Option<&str>) {
+    let mut words = text.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(d), Some(m)) => (Some(d), Some(m)),
+        (m, _) => (None, m),
+    }
+}
+
+/// The time of `[hours:]minutes[/host]` in seconds; the host goes to `host`.
+fn time(text: Option<&str>, host: &mut String) -> Option<u64> {
+    let text = text?;
+    let (time, of) = text.split_once('/').unwrap_or((text, ""));
+    if !of.is_empty() {
+        *host = of.to_string();
+    }
+    minutes(time)
+}
+
+/// The default and the maximum limits.
+fn blocks(q: &QueueInfo, unit: SizeUnit) -> (LimitBlock, LimitBlock) {
+    let (mut low, mut high) = (LimitBlock::default(), LimitBlock::default());
+    type Slot = fn(&mut LimitBlock) -> &mut Option<u64>;
+    let times: [(&str, Slot); 2] = [("CPULIMIT", |b| &mut b.cpu), ("RUNLIMIT", |b| &mut b.run)];
+    for (name, slot) in times {
+        let (default, max) = pair(param(q, name));
+        *slot(&mut low) = time(default, &mut low.host);
+        *slot(&mut high) = time(max, &mut high.host);
+    }
+    let sizes: [(&str, Slot); 6] = [
+        ("FILELIMIT", |b| &mut b.file),
+        ("DATALIMIT", |b| &mut b.data),
+        ("STACKLIMIT", |b| &mut b.stack),
+        ("CORELIMIT", |b| &mut b.core),
+        ("MEMLIMIT", |b| &mut b.mem),
+        ("SWAPLIMIT", |b| &mut b.swap),
+    ];
+    for (name, slot) in sizes {
+        let (default, max) = pair(param(q, name));
+        *slot(&mut low) = default.and_then(|t| size_kb(t, unit));
+        *slot(&mut high) = max.and_then(|t| size_kb(t, unit));
+    }
+    let counts: [(&str, Slot); 2] =
+        [("PROCESSLIMIT", |b| &mut b.process), ("THREADLIMIT", |b| &mut b.thread)];
+    for (name, slot) in counts {
+        let (default, max) = pair(param(q, name));
+        *slot(&mut low) = default.and_then(|t| t.parse().ok());
+        *slot(&mut high) = max.and_then(|t| t.parse().ok());
+    }
+    for name in ["PROCLIMIT", "TASKLIMIT"] {
+        let words: Vec<&str> = param(q, name).split_whitespace().collect();
+        if !words.is_empty() {
+            high.slots = Some((name, words.join(" ")));
+        }
+    }
+    (low, high)
+}
+
+fn limits(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
+    let (low, high) = blocks(q, unit);
+    if low.is_empty() && high.is_empty() {
+        return;
+    }
+    out.push('\n');
+    for (title, block) in [("DEFAULT LIMITS:\n", low), ("MAXIMUM LIMITS:\n", high)] {
+        if !block.is_empty() {
+            out.push_str(title);
+            block.push(out);
+        }
+    }
+}
+
+fn policies(out: &mut String, q: &QueueInfo) {
+    let interactive = param(q, "INTERACTIVE");
+    let on = [
+        ("FAIRSHARE", !param(q, "FAIRSHARE").is_empty()),
+        ("BACKFILL", yes(q, "BACKFILL")),
+        ("IGNORE_DEADLINE", yes(q, "IGNORE_DEADLINE")),
+        ("EXCLUSIVE", yes(q, "EXCLUSIVE")),
+        (
+            "NO_INTERACTIVE",
+            interactive.eq_ignore_ascii_case("no") || interactive.eq_ignore_ascii_case("n"),
+        ),
+        ("ONLY_INTERACTIVE", interactive.eq_ignore_ascii_case("only")),
+        ("PREEMPTIVE", param(q, "PREEMPTION").contains("PREEMPTIVE")),
+        ("PREEMPTABLE", param(q, "PREEMPTION").contains("PREEMPTABLE")),
+    ];
+    if on.iter().any(|(_, on)| *on) {
+        out.push_str("\nSCHEDULING POLICIES:");
+        for (word, _) in on.iter().filter(|(_, on)| *on) {
+            let _ = write!(out, "  {word}");
+        }
+        out.push('\n');
+    }
+}
+
+fn windows(out: &mut String, q: &QueueInfo) {
+    for (name, label) in [
+        ("DEFAULT_HOST_SPEC", "DEFAULT HOST SPECIFICATION: "),
+        ("RUN_WINDOW", "RUN_WINDOW: "),
+        ("DISPATCH_WINDOW", "DISPATCH_WINDOW: "),
+    ] {
+        line(out, "\n", label, param(q, name));
+    }
+}
+
+/// `label text` after `before`, unless there is no text.
+fn line(out: &mut String, before: &str, label: &str, text: &str) {
+    if !text.is_empty() {
+        out.push_str(before);
+        out.push_str(label);
+        push_clean(out, text);
+        out.push('\n');
+    }
+}
+
+/// The words of a list parameter, `all` where it is not set.
+fn words(text: &str) -> String {
+    let list: Vec<&str> = text.split_whitespace().collect();
+    if list.is_empty() { "all".to_string() } else { list.join(" ") }
+}
+
+fn members(out: &mut String, q: &QueueInfo) {
+    out.push_str("\nUSERS: ");
+    push_clean(out, &words(param(q, "USERS")));
+    out.push_str(" \nHOSTS:  ");
+    push_clean(out, &words(param(q, "HOSTS")));
+    out.push_str(" \n");
+}
+
+fn rest(out: &mut String, q: &QueueInfo) {
+    for (name, label) in [
+        ("ADMINISTRATORS", "ADMINISTRATORS:  "),
+        ("PRE_EXEC", "PRE_EXEC:  "),
+        ("POST_EXEC", "POST_EXEC:  "),
+        ("REQUEUE_EXIT_VALUES", "REQUEUE_EXIT_VALUES:  "),
+        ("RES_REQ", "RES_REQ:  "),
+        ("RESUME_COND", "RESUME_COND:  "),
+        ("STOP_COND", "STOP_COND:  "),
+        ("JOB_STARTER", "JOB_STARTER:  "),
+    ] {
+        line(out, "", label, param(q, name));
+    }
+    if yes(q, "RERUNNABLE") {
+        out.push_str("RERUNNABLE :  yes\n");
+    }
+    line(out, "", "TERMINATE_WHEN = ", param(q, "TERMINATE_WHEN"));
+    if !q.admin_comment.is_empty() {
+        out.push_str("\nADMIN ACTION COMMENT: \"");
+        push_clean(out, &q.admin_comment);
+        out.push_str("\"\n");
+    }
+}

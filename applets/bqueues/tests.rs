@@ -1,0 +1,123 @@
+//! Rendering against the texts of tests/cmd/expected, written by hand from commands.md.
+
+use super::{long, table};
+use lsf::conf::units::SizeUnit;
+use lsf::proto::client::QueueInfo;
+
+fn queue(name: &str) -> QueueInfo {
+    QueueInfo {
+        name: name.into(),
+        priority: 30,
+        nice: 20,
+        open: true,
+        active: true,
+        thresholds: vec![(None, None); 11],
+        ..QueueInfo::default()
+    }
+}
+
+fn zoo() -> Vec<QueueInfo> {
+    let busy = QueueInfo { njobs: 20, pend: 8, run: 12, pjobs: 8, ..queue("normal") };
+    vec![
+        QueueInfo {
+            priority: 43,
+            max: Some(10),
+            jl_u: Some(4),
+            jl_p: Some(2.0),
+            jl_h: Some(3),
+            ..queue("priority")
+        },
+        busy,
+        QueueInfo { window_closed: true, priority: 20, ..queue("night") },
+        QueueInfo { open: false, active: false, ..queue("a_name_of_more_than_fifteen") },
+        QueueInfo {
+            open: false,
+            priority: 1,
+            jl_p: Some(0.5),
+            ssusp: 2,
+            ususp: 3,
+            rsv: 1,
+            njobs: 123_456,
+            ..queue("esc\u{1b}[1m")
+        },
+    ]
+}
+
+fn render(wide: bool) -> String {
+    let mut out = String::new();
+    table::head(&mut out, wide);
+    zoo().iter().for_each(|q| table::row(&mut out, q, wide));
+    out
+}
+
+#[test]
+fn the_default_table() {
+    assert_eq!(render(false), include_str!("../../tests/cmd/expected/bqueues.txt"));
+}
+
+#[test]
+fn the_wide_table() {
+    assert_eq!(render(true), include_str!("../../tests/cmd/expected/bqueues-w.txt"));
+}
+
+fn params(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(n, t)| (n.to_string(), t.to_string())).collect()
+}
+
+#[test]
+fn a_plain_queue_at_length() {
+    let q = QueueInfo {
+        description: "Default queue for normal jobs.".into(),
+        is_default: true,
+        njobs: 20,
+        pend: 8,
+        run: 12,
+        pjobs: 8,
+        params: params(&[("RUNLIMIT", "60 24:00")]),
+        ..queue("normal")
+    };
+    let mut out = String::new();
+    long::queue(&mut out, &q, SizeUnit::KB);
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bqueues-l.txt"));
+}
+
+#[test]
+fn a_queue_with_everything() {
+    let mut q = QueueInfo {
+        description: "Jobs submitted for this queue are scheduled as urgent jobs.".into(),
+        priority: 43,
+        nice: 10,
+        max: Some(10),
+        jl_u: Some(4),
+        jl_p: Some(2.0),
+        jl_h: Some(3),
+        window_closed: true,
+        admin_comment: "for \u{7}maintenance".into(),
+        params: params(&[
+            ("CPULIMIT", "60/hosta"),
+            ("RUNLIMIT", "120/hosta"),
+            ("PROCLIMIT", "1  2 4"),
+            ("FILELIMIT", "200000"),
+            ("MEMLIMIT", "2G"),
+            ("INTERACTIVE", "NO"),
+            ("EXCLUSIVE", "Y"),
+            ("RUN_WINDOW", "3:00-4:00"),
+            ("DISPATCH_WINDOW", "3:00-3:30"),
+            ("USERS", "lsfadmin user1"),
+            ("HOSTS", "hgall/"),
+            ("ADMINISTRATORS", "lsfadmin"),
+            ("PRE_EXEC", "/bin/true"),
+            ("POST_EXEC", "/bin/true"),
+            ("REQUEUE_EXIT_VALUES", "55"),
+            ("RES_REQ", "select[mem>10]"),
+            ("RERUNNABLE", "yes"),
+            ("NEW_JOB_SCHED_DELAY", "0"),
+        ]),
+        ..queue("priority")
+    };
+    q.thresholds[1] = (Some(20.0), Some(40.0));
+    let mut out = String::new();
+    long::queue(&mut out, &q, SizeUnit::KB);
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bqueues-l-full.txt"));
+    assert_eq!(long::RULE.len(), 79);
+}

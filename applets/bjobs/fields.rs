@@ -1,11 +1,12 @@
 //! The fields of bjobs -o: names, aliases, default widths (commands.md §bjobs), the columns each
 //! is made of, and its value. A field that nothing can fill yet has no columns and is empty.
 
-use super::long::cwd_words;
 use super::reasons;
 use super::show::{Show, is_finished, is_pending, push_hosts_joined};
+use lsf::cli::columns::{Column, Fields};
 use lsf::cli::long::{mem_words, size_words};
 use lsf::cli::rows::{Cell, Row};
+use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
 use lsf::model::reason::{susp_text, term_text};
 use lsf::proto::client::Col;
@@ -207,6 +208,70 @@ pub const FIELDS: &[Field] = &[
     empty("mem_efficiency", &[], 10),
     empty("cpu_peak_reached_duration", &[], 10),
 ];
+
+/// [`FIELDS`] as the formats know it.
+pub struct BjobsFields;
+
+impl Fields for BjobsFields {
+    fn count(&self) -> usize {
+        FIELDS.len()
+    }
+    fn name(&self, field: usize) -> &str {
+        FIELDS.get(field).map_or("", |f| f.name)
+    }
+    fn aliases(&self, field: usize) -> &[&str] {
+        FIELDS.get(field).map_or(&[], |f| f.alias)
+    }
+    fn width(&self, field: usize) -> usize {
+        FIELDS.get(field).map_or(1, |f| f.width)
+    }
+}
+
+impl BjobsFields {
+    /// The columns that a field is made of.
+    pub fn cols(field: usize) -> &'static [Col] {
+        FIELDS.get(field).map_or(&[], |f| f.cols)
+    }
+
+    /// Appends the value of a column of a format.
+    pub fn value(out: &mut String, c: &Column, r: &Row, s: &Show) {
+        let Some(f) = FIELDS.get(c.field) else { return };
+        match (c.unit, kilobytes(f.name, r)) {
+            (Some(unit), Some(kb)) if kb > 0 => in_unit(out, kb, unit),
+            _ => (f.value)(out, r, s),
+        }
+    }
+}
+
+/// The size that a field shows, KB; `None` where it shows no size.
+fn kilobytes(name: &str, r: &Row) -> Option<i64> {
+    match name {
+        "mem" => r.cell(Col::MemKb).int(),
+        "max_mem" => r.cell(Col::MaxMemKb).int(),
+        "avg_mem" => r.cell(Col::AvgMemKb).int(),
+        "swap" => r.cell(Col::SwapKb).int(),
+        "memlimit" => limit(r, "rss"),
+        "swaplimit" => limit(r, "swap"),
+        "filelimit" => limit(r, "fsize"),
+        "corelimit" => limit(r, "core"),
+        "stacklimit" => limit(r, "stack"),
+        _ => None,
+    }
+}
+
+/// `3.5G`, `12M`: a size in the unit asked for; `S` takes the unit that fits.
+fn in_unit(out: &mut String, kb: i64, unit: char) {
+    const UNITS: &str = "KMGTPEZ";
+    let fits = |at: usize| kb >> (10 * (at + 1)) > 0 && at < 3;
+    let at = match UNITS.find(unit) {
+        Some(at) => at,
+        None => (1..).find(|&at| !fits(at)).unwrap_or(1),
+    };
+    let v = kb as f64 / 1024f64.powi(at as i32);
+    let text = format!("{v:.1}");
+    out.push_str(text.strip_suffix(".0").unwrap_or(&text));
+    out.extend(UNITS.chars().nth(at));
+}
 
 fn int(o: &mut String, n: i64) {
     let _ = write!(o, "{n}");

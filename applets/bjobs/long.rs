@@ -5,9 +5,10 @@
 
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::long::{LimitBlock, mem_words, paragraph, push_clean, thresholds};
+use lsf::cli::long::{mem_words, paragraph, push_clean, thresholds};
 use lsf::cli::rows::{Cell, Row};
-use lsf::model::job::{opt, opt2};
+use lsf::cli::submission::{Submission, cpu_words, end_words, limit_block, push, push_given};
+use lsf::model::job::Limits;
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::fmt::Write;
@@ -117,21 +118,6 @@ pub fn array(out: &mut String, r: &Row, s: &Show) {
     out.push('\n');
 }
 
-/// `label<value>`.
-fn push(text: &mut String, label: &str, value: &str) {
-    text.push_str(label);
-    text.push('<');
-    push_clean(text, value);
-    text.push('>');
-}
-
-/// `label<value>` unless the value is empty.
-fn push_given(text: &mut String, label: &str, value: &str) {
-    if !value.is_empty() {
-        push(text, label, value);
-    }
-}
-
 fn head(t: &mut String, r: &Row) {
     let _ = write!(t, "Job <{}", r.int(Col::Job));
     match r.int(Col::Idx) {
@@ -156,108 +142,52 @@ fn head(t: &mut String, r: &Row) {
     push_given(t, ", Job Description ", &r.text(Col::Description));
 }
 
-/// The directory of submission as the user knows it: `$HOME/w` below the home directory.
-pub fn cwd_words(cwd: &str, home: &str) -> String {
-    let home = home.trim_end_matches('/');
-    match cwd.strip_prefix(home) {
-        Some(rest) if !home.is_empty() && (rest.is_empty() || rest.starts_with('/')) => {
-            format!("$HOME{rest}")
-        }
-        _ => cwd.to_string(),
-    }
-}
-
 fn stamp(t: &mut String, s: &Show, secs: i64) {
     s.clock.long(t, secs);
     t.push_str(": ");
 }
 
 fn submitted(t: &mut String, r: &Row, s: &Show) {
-    let options2 = r.int(Col::Options2) as u32;
     stamp(t, s, r.int(Col::SubmitTime));
-    push(t, "Submitted from host ", &r.text(Col::FromHost));
-    if options2 & opt2::HOLD != 0 {
-        t.push_str(" with hold");
-    }
-    for (col, label) in [
-        (Col::BeginTime, ", Specified Start Time <"),
-        (Col::TermTime, ", Specified Termination Time <"),
-    ] {
-        if r.int(col) > 0 {
-            t.push_str(label);
-            s.clock.long(t, r.int(col));
-            t.push('>');
-        }
-    }
-    push(t, ", CWD ", &cwd_words(&r.text(Col::Cwd), &r.text(Col::Home)));
-    files(t, r, options2);
-    requirements(t, r, s);
-    t.push(';');
-}
-
-fn files(t: &mut String, r: &Row, options2: u32) {
-    push_given(t, ", Input File ", &r.text(Col::InFile));
-    for (col, bit, plain, over) in [
-        (Col::OutFile, opt2::OVERWRITE_OUT, ", Output File ", ", Output File (overwrite) "),
-        (Col::ErrFile, opt2::OVERWRITE_ERR, ", Error File ", ", Error File (overwrite) "),
-    ] {
-        push_given(t, if options2 & bit != 0 { over } else { plain }, &r.text(col));
-    }
-}
-
-fn requirements(t: &mut String, r: &Row, s: &Show) {
-    let options = r.int(Col::Options) as u32;
-    if options & opt::EXCLUSIVE != 0 {
-        t.push_str(", Exclusive Execution");
-    }
-    t.push_str(match (options & opt::NOTIFY_BEGIN != 0, options & opt::NOTIFY_END != 0) {
-        (true, true) => ", Notify when job begins/ends",
-        (true, false) => ", Notify when job begins",
-        (false, true) => ", Notify when job ends",
-        (false, false) => "",
-    });
-    let (min, max) = (r.int(Col::MinSlots), r.int(Col::MaxSlots));
-    let of = if s.hpc { "Task(s)" } else { "Processors Requested" };
-    if max > min {
-        let _ = write!(t, ", {min}-{max} {of}");
-    } else if min > 1 {
-        let _ = write!(t, ", {min} {of}");
-    }
-    push_given(t, ", Requested Resources ", &r.text(Col::ResReq));
-    push_given(t, ", Login Shell ", &r.text(Col::LoginShell));
-    push_given(t, ", Pre-execute Command ", &r.text(Col::PreExec));
-    push_given(t, ", Post-execute Command ", &r.text(Col::PostExec));
-    if options & opt::RERUNNABLE != 0 {
-        t.push_str(", Re-runnable");
-    }
-    for (i, host) in r.list(Col::AskedHosts).iter().enumerate() {
-        push(t, if i == 0 { ", Specified Hosts " } else { ", " }, &host.text());
-    }
-    push_given(t, ", Dependency Condition ", &r.text(Col::Depend));
-}
-
-/// The limits of a job, in the units of a block.
-pub fn limit_block(r: &Row) -> LimitBlock {
-    let l = r.cell(Col::Limits);
-    let get = |key| l.key(key).and_then(Cell::int).and_then(|n| u64::try_from(n).ok());
-    LimitBlock {
-        cpu: get("cpu"),
-        run: get("run"),
-        slots: None,
-        file: get("fsize"),
-        data: get("data"),
-        stack: get("stack"),
-        core: get("core"),
-        mem: get("rss"),
-        swap: get("swap"),
-        process: get("process"),
-        thread: get("thread"),
-        host: r.text(Col::LimitSpec).into_owned(),
-    }
+    let submission = Submission {
+        from_host: r.text(Col::FromHost),
+        begin_time: r.int(Col::BeginTime),
+        term_time: r.int(Col::TermTime),
+        cwd: r.text(Col::Cwd),
+        home: r.text(Col::Home),
+        in_file: r.text(Col::InFile),
+        out_file: r.text(Col::OutFile),
+        err_file: r.text(Col::ErrFile),
+        options: r.int(Col::Options) as u32,
+        options2: r.int(Col::Options2) as u32,
+        min_slots: r.int(Col::MinSlots),
+        max_slots: r.int(Col::MaxSlots),
+        res_req: r.text(Col::ResReq),
+        login_shell: r.text(Col::LoginShell),
+        pre_exec: r.text(Col::PreExec),
+        post_exec: r.text(Col::PostExec),
+        hosts: r.list(Col::AskedHosts).iter().map(Cell::text).collect(),
+        depend: r.text(Col::Depend),
+    };
+    submission.sentence(t, &s.clock, None, s.hpc);
 }
 
 fn limits(out: &mut String, r: &Row) {
-    let block = limit_block(r);
+    let l = r.cell(Col::Limits);
+    let get = |key| l.key(key).and_then(Cell::int).and_then(|n| u64::try_from(n).ok());
+    let limits = Limits {
+        cpu: get("cpu"),
+        fsize: get("fsize"),
+        data: get("data"),
+        stack: get("stack"),
+        core: get("core"),
+        rss: get("rss"),
+        swap: get("swap"),
+        run: get("run"),
+        process: get("process"),
+        thread: get("thread"),
+    };
+    let block = limit_block(&limits, &r.text(Col::LimitSpec));
     if !block.is_empty() {
         out.push('\n');
         block.push(out);
@@ -306,21 +236,13 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
     let mut t = String::new();
     stamp(&mut t, s, r.int(Col::EndTime));
     let status = r.cell(Col::WaitStatus).int();
-    match status {
-        _ if stat == "DONE" => t.push_str("Done successfully."),
-        Some(w) if w & 0x7f != 0 => {
-            let _ = write!(t, "Exited by signal {}.", w & 0x7f);
-        }
-        Some(w) if has_hosts(r) => {
-            let _ = write!(t, "Exited with exit code {}.", (w >> 8) & 0xff);
-        }
-        _ => t.push_str("Exited."),
-    }
-    if has_hosts(r) && (status.is_some() || r.num(Col::CpuUsed) > 0.0) {
-        let _ = write!(t, " The CPU time used is {:.1} seconds.", r.num(Col::CpuUsed));
-    } else {
-        t.push_str(" The CPU time used is unknown.");
-    }
+    let (done, started) = (stat == "DONE", has_hosts(r));
+    let cpu = r.num(Col::CpuUsed);
+    let known = started && (status.is_some() || cpu > 0.0);
+    t.push_str(&end_words(done, started, status));
+    t.push('.');
+    t.push_str(&cpu_words(known.then_some(cpu)));
+    t.push('.');
     paragraph(out, &t, wrap);
     let info = r.int(Col::ExitInfo);
     if info > 0 {

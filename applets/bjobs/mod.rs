@@ -2,7 +2,9 @@
 #![allow(dead_code)]
 
 mod fields;
+mod listing;
 mod long;
+mod opts;
 mod reasons;
 mod show;
 mod table;

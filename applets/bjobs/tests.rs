@@ -3,12 +3,14 @@
 
 use super::fields::FIELDS;
 use super::long;
+use super::opts::{Site, plan};
 use super::show::Show;
 use super::table::{Sum, Table};
 use lsf::cli::clock::Clock;
 use lsf::cli::rows::{Cols, each_row};
 use lsf::proto::client::Col;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 
 /// 2026-11-20 09:30:13 UTC.
 const T: i64 = 1_795_167_013;
@@ -362,4 +364,144 @@ fn no_field_or_alias_twice() {
     all.dedup();
     assert_eq!(all.len(), n);
     assert!(n > 130, "{n}");
+}
+
+/// What a call prints for these jobs: stdout, stderr and the exit code.
+fn call(words: &[&str], site: &[(&str, &str)], jobs: &[Value]) -> (String, String, i32) {
+    let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let get = |name: &str| site.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
+    let site = Site::new(get);
+    let mut l = match plan(&args, &site, Clock::utc(), T) {
+        Ok(l) => l,
+        Err(e) => return (e.out, e.err, e.code),
+    };
+    let cols = Cols::new(&l.query().cols);
+    let mut out = String::new();
+    // Two slices, so that nothing depends on where one ends.
+    let (a, b) = jobs.split_at(jobs.len() / 2);
+    for part in [a, b] {
+        out.push_str(l.slice(&slice(&cols, &base(), part)).unwrap());
+    }
+    out.push_str(&l.end());
+    let (err, code) = l.verdict(site.consistent);
+    (out, err, code)
+}
+
+#[test]
+fn nothing_matched_is_told_on_stderr() {
+    for (words, said, code) in [
+        (&[][..], "No unfinished job found\n", 0),
+        (&["-a"], "No job found\n", 0),
+        (&["-d"], "No DONE/EXIT job found\n", 0),
+        (&["-p"], "No pending job found\n", 0),
+        (&["-r"], "No running job found\n", 0),
+        (&["-s"], "No suspended job found\n", 0),
+        (&["-pr"], "No unfinished job found\n", 0),
+        (&["-q", "night"], "No unfinished job found in queue <night>\n", 0),
+        (&["-J", "nojob"], "Job <nojob> is not found\n", 255),
+        (&["99999"], "Job <99999> is not found\n", 255),
+        (&["99999[1-4,6]"], "Job <99999[1-4,6]> is not found\n", 255),
+        (&["-l", "99999"], "Job <99999> is not found\n", 255),
+        (&["-o", "stat", "9"], "Job <9> is not found\n", 255),
+    ] {
+        assert_eq!(call(words, &[], &[]), (String::new(), said.to_string(), code), "{words:?}");
+    }
+    let strict = [("LSB_BJOBS_CONSISTENT_EXIT_CODE", "Y")];
+    assert_eq!(call(&["-p"], &strict, &[]).2, 255);
+    assert_eq!(call(&["-p"], &strict, &[json!({})]).2, 0);
+}
+
+#[test]
+fn known_and_unknown_jobs_in_one_call() {
+    let jobs = [json!({}), json!({"Job": 102, "Idx": 3, "Name": "t[3]"})];
+    let (out, err, code) = call(&["101", "102[1-2]", "102[3]", "7"], &[], &jobs);
+    assert_eq!(out.lines().count(), 3);
+    assert_eq!(err, "Job <102[1-2]> is not found\nJob <7> is not found\n");
+    assert_eq!(code, 255);
+}
+
+#[test]
+fn custom_listings() {
+    let jobs = [
+        json!({}),
+        json!({"Job": 102, "Stat": "RUN", "ExecHosts": [["h1", 4]],
+        "MemKb": 3_670_016, "Name": "a_long_name_x"}),
+    ];
+    let (out, err, code) = call(&["-o", "ID stat EXEC_HOST:-12 name:8"], &[], &jobs);
+    assert_eq!(
+        out,
+        "JOBID STAT    EXEC_HOST JOB_NAME\n101 PEND            - b_sim   \n\
+         102 RUN         4*h1 *_name_x\n"
+    );
+    assert_eq!((err.as_str(), code), ("", 0));
+    let (out, ..) = call(&["-noheader", "-o", "stat delimiter='^' id mem:6:G"], &[], &jobs);
+    assert_eq!(out, "PEND^101^-     \nRUN^102^3.5G  \n");
+    let site = [("LSB_BJOBS_FORMAT", "stat")];
+    assert_eq!(call(&["-noheader"], &site, &jobs).0, "PEND\nRUN\n");
+    assert!(call(&["-w"], &site, &jobs).0.starts_with("JOBID   USER "));
+    assert_eq!(
+        call(&["-o", "jobid foo"], &[], &jobs),
+        (String::new(), "<foo> in the format string is not a valid field name.\n".into(), 255)
+    );
+}
+
+#[test]
+fn json_listings() {
+    let read = |words: &[&str], jobs: &[Value]| {
+        let (out, err, code) = call(words, &[], jobs);
+        assert_eq!(err, "");
+        (serde_json::from_str::<Value>(&out).unwrap(), code)
+    };
+    let (v, code) = read(
+        &["-json", "-o", "jobid stat exit_code command", "101", "9"],
+        &[json!({"Command": "a\"\u{1b}\n", "ExitCode": 3})],
+    );
+    assert_eq!(code, 255);
+    assert_eq!(
+        v,
+        json!({"COMMAND": "bjobs", "JOBS": 2, "RECORDS": [
+            {"JOBID": "101", "STAT": "PEND", "EXIT_CODE": "3", "COMMAND": "a\"\u{1b}\n"},
+            {"JOBID": "9", "ERROR": "Job <9> is not found"},
+        ]})
+    );
+    let (v, code) = read(&["-json"], &[]);
+    assert_eq!((&v["RECORDS"], &v["JOBS"], code), (&json!([]), &json!(0), 0));
+    let (v, _) = read(&["-json"], &[json!({})]);
+    for key in ["JOBID", "STAT", "JOB_NAME"] {
+        assert!(v["RECORDS"][0][key].is_string(), "{key}");
+    }
+    assert_eq!(v["RECORDS"][0]["EXEC_HOST"], "");
+}
+
+#[test]
+fn records_of_long_listings_are_ruled_off() {
+    let (out, ..) = call(&["-l"], &[], &[json!({}), json!({"Job": 102}), json!({"Job": 103})]);
+    let rule = "-".repeat(78);
+    assert_eq!(out.matches(&format!("\n{rule}\n\nJob <10")).count(), 2);
+    assert!(out.starts_with("\nJob <101>") && out.ends_with(" Effective: -\n\n"), "{out}");
+    assert_eq!(call(&["-UF", "-noheader"], &[], &[json!({})]).0.lines().count(), 13);
+}
+
+#[test]
+fn only_the_columns_shown_are_asked_for() {
+    let plan = |words: &[&str]| {
+        let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+        plan(&args, &Site::new(|_| None), Clock::utc(), T).unwrap_or_else(|e| panic!("{e:?}"))
+    };
+    assert_eq!(plan(&["-o", "stat stat"]).query().cols, [Col::Job, Col::Idx, Col::Stat]);
+    assert!(!plan(&[]).query().cols.contains(&Col::PendReasons));
+    let q = plan(&["-A", "-uall", "-aJ", "x*", "-P p", "-m", "h", "0"]).query();
+    assert!(q.arrays && q.which.all && q.select.all);
+    assert_eq!((q.select.user.as_str(), q.select.name.as_str()), ("all", "x*"));
+    assert_eq!((q.select.project.as_str(), q.select.host.as_str()), ("p", "h"));
+    let q = plan(&["-p2", "-s"]).query();
+    assert!(q.which.pend && q.which.susp && q.cols.contains(&Col::PendReasons));
+}
+
+#[test]
+fn what_is_not_supported_is_refused() {
+    let said = call(&["-psum"], &[], &[]);
+    assert_eq!(said, (String::new(), "bjobs: option -psum is not supported yet\n".into(), 255));
+    assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
+    assert_eq!(call(&["-h"], &[], &[]).2, 0);
 }

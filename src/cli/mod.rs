@@ -9,4 +9,5 @@ pub mod links;
 pub mod long;
 pub mod rows;
 pub mod select;
+pub mod submission;
 pub mod version;

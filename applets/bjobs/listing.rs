@@ -1,0 +1,236 @@
+//! One run of bjobs over the slices of an answer: rows in, text out.
+//!
+//! Invariant: only the columns that the form shows are asked for, and a slice is formatted into
+//! one buffer which the caller writes before the next one is read.
+
+use super::fields::BjobsFields;
+use super::long;
+use super::show::Show;
+use super::table::{Sum, Table};
+use lsf::cli::columns::{Format, Json};
+use lsf::cli::ctx::FAIL;
+use lsf::cli::long::RULE;
+use lsf::cli::rows::{Cols, Row, each_row};
+use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// What is printed.
+pub enum Form {
+    Table(Table),
+    /// -l, -UF.
+    Long,
+    /// -A -l.
+    LongArrays,
+    /// -sum.
+    Sum(Sum),
+    /// -o.
+    Custom(Format),
+    /// -json.
+    Json(Format, Json),
+}
+
+impl Form {
+    fn cols(&self) -> Vec<Col> {
+        match self {
+            Form::Table(t) => t.cols(),
+            Form::Long => long::COLS.to_vec(),
+            Form::LongArrays => Table::Arrays.cols(),
+            Form::Sum(_) => Sum::COLS.to_vec(),
+            Form::Custom(f) | Form::Json(f, _) => {
+                let mut cols = vec![Col::Job, Col::Idx];
+                f.columns.iter().for_each(|c| cols.extend(BjobsFields::cols(c.field)));
+                cols
+            }
+        }
+    }
+}
+
+/// A listing under way.
+pub struct Listing {
+    form: Form,
+    show: Show,
+    /// Print the heading (not -noheader).
+    head: bool,
+    cols: Cols,
+    select: JobSelect,
+    which: Which,
+    /// Which of `select.ids` a row answered.
+    seen: Vec<bool>,
+    /// Places in `select.ids` by job.
+    wanted: HashMap<u32, Vec<usize>>,
+    shown: usize,
+    text: String,
+}
+
+impl Listing {
+    pub fn new(form: Form, show: Show, head: bool, select: JobSelect, which: Which) -> Self {
+        let mut wanted: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (i, sel) in select.ids.iter().enumerate() {
+            wanted.entry(sel.job).or_default().push(i);
+        }
+        let seen = vec![false; select.ids.len()];
+        let cols = Cols::new(&form.cols());
+        let text = String::new();
+        Listing { form, show, head, cols, select, which, seen, wanted, shown: 0, text }
+    }
+
+    pub fn query(&self) -> JobQuery {
+        let arrays = matches!(self.form, Form::Table(Table::Arrays) | Form::LongArrays);
+        JobQuery {
+            select: self.select.clone(),
+            which: self.which,
+            cols: self.cols.list().to_vec(),
+            arrays,
+        }
+    }
+
+    /// Formats a slice and gives the text to print now.
+    pub fn slice(&mut self, rows: &str) -> Result<&str, serde_json::Error> {
+        self.text.clear();
+        let Listing { form, show, head, cols, select, seen, wanted, shown, text, .. } = self;
+        each_row(rows, cols, |r| {
+            mark(&r, select, wanted, seen);
+            if *shown == 0 && *head {
+                heading(text, form, show);
+            }
+            *shown += 1;
+            row(text, form, show, &r, *shown);
+        })?;
+        Ok(&self.text)
+    }
+
+    /// What follows the last row, for stdout.
+    pub fn end(&mut self) -> String {
+        let missing: Vec<String> = self.missing().collect();
+        match &mut self.form {
+            Form::Long | Form::LongArrays if self.shown > 0 => "\n".to_string(),
+            Form::Sum(sum) if self.shown > 0 => {
+                let mut out = String::new();
+                sum.lines(&mut out, self.head);
+                out
+            }
+            Form::Json(_, json) => {
+                for id in missing {
+                    let words = format!("Job <{id}> is not found");
+                    json.pairs(&[("JOBID", &id), ("ERROR", &words)]);
+                }
+                std::mem::replace(json, Json::new("bjobs", "JOBS")).finish()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The operands that no row answered, as the messages name them.
+    fn missing(&self) -> impl Iterator<Item = String> {
+        let unseen = |(_, seen): &(&IdSel, &bool)| !**seen;
+        self.select.ids.iter().zip(&self.seen).filter(unseen).map(|(sel, _)| operand(sel))
+    }
+
+    /// What to complain of, for stderr, and the exit code. `consistent`:
+    /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
+    pub fn verdict(&self, consistent: bool) -> (String, i32) {
+        let json = matches!(self.form, Form::Json(..));
+        let mut words = String::new();
+        for id in self.missing() {
+            let _ = writeln!(words, "Job <{id}> is not found");
+        }
+        let mut code = if words.is_empty() { 0 } else { FAIL };
+        if self.shown == 0 && self.select.ids.is_empty() {
+            if !self.select.name.is_empty() {
+                let _ = writeln!(words, "Job <{}> is not found", clean(&self.select.name));
+                code = FAIL;
+            } else {
+                words = none_words(&self.which);
+                if !self.select.queue.is_empty() {
+                    let _ = write!(words, " in queue <{}>", clean(&self.select.queue));
+                }
+                if !self.select.host.is_empty() {
+                    let _ = write!(words, " on host/group <{}>", clean(&self.select.host));
+                }
+                words.push('\n');
+                code = if consistent { FAIL } else { 0 };
+            }
+        }
+        (if json { String::new() } else { words }, code)
+    }
+}
+
+fn clean(text: &str) -> String {
+    let mut out = String::new();
+    lsf::cli::long::push_clean(&mut out, text);
+    out
+}
+
+/// `123`, `123[1-4,6]`.
+fn operand(sel: &IdSel) -> String {
+    let mut out = sel.job.to_string();
+    for (i, &(first, last, step)) in sel.elems.iter().enumerate() {
+        let _ = write!(out, "{}{first}", if i == 0 { "[" } else { "," });
+        if last != first {
+            let _ = write!(out, "-{last}");
+        }
+        if step > 1 {
+            let _ = write!(out, ":{step}");
+        }
+    }
+    if !sel.elems.is_empty() {
+        out.push(']');
+    }
+    out
+}
+
+fn none_words(which: &Which) -> String {
+    let Which { all, done, pend, run, susp } = *which;
+    let words = match (all, done, pend, run, susp) {
+        (true, ..) => "No job found",
+        (_, true, false, false, false) => "No DONE/EXIT job found",
+        (_, false, true, false, false) => "No pending job found",
+        (_, false, false, true, false) => "No running job found",
+        (_, false, false, false, true) => "No suspended job found",
+        (_, true, ..) => "No job found",
+        _ => "No unfinished job found",
+    };
+    words.to_string()
+}
+
+fn mark(r: &Row, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &mut [bool]) {
+    if wanted.is_empty() {
+        return;
+    }
+    let job = u32::try_from(r.int(Col::Job)).unwrap_or(0);
+    let at = lsf::model::JobRef { job, idx: u32::try_from(r.int(Col::Idx)).unwrap_or(0) };
+    for &i in wanted.get(&job).into_iter().flatten() {
+        // A row of a whole array (-A) answers for any of its elements.
+        if let (Some(sel), Some(s)) = (select.ids.get(i), seen.get_mut(i)) {
+            *s |= sel.has(at) || at.idx == 0;
+        }
+    }
+}
+
+fn heading(text: &mut String, form: &Form, show: &Show) {
+    match form {
+        Form::Table(t) => t.head(text, show),
+        Form::Custom(f) => f.header(text, &BjobsFields),
+        Form::Long | Form::LongArrays | Form::Sum(_) | Form::Json(..) => {}
+    }
+}
+
+fn row(text: &mut String, form: &mut Form, show: &Show, r: &Row, number: usize) {
+    if number > 1 && matches!(form, Form::Long | Form::LongArrays) {
+        text.push_str(RULE);
+        text.push('\n');
+    }
+    match form {
+        Form::Table(t) => t.row(text, r, show),
+        Form::Long => long::job(text, r, show),
+        Form::LongArrays => long::array(text, r, show),
+        Form::Sum(sum) => sum.add(r),
+        Form::Custom(f) => {
+            f.row(text, &BjobsFields, |out, c| BjobsFields::value(out, c, r, show));
+        }
+        Form::Json(f, json) => {
+            f.record(json, &BjobsFields, |out, c| BjobsFields::value(out, c, r, show));
+        }
+    }
+}

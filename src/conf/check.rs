@@ -358,3 +358,45 @@ fn cycles(groups: Vec<(&str, &Pos, Vec<&str>)>, diags: &mut Diags) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_hosts() {
+        let yes = [
+            ("host*", "host12"),
+            ("HOST*", "host"),
+            ("h[1-9]", "h9"),
+            ("h[1-10]x", "h10x"),
+            ("h[01-10]", "h07"),
+            ("h[1,3,5-7]", "h6"),
+            ("*[1-2]b", "aa2b"),
+            ("h?", "h1"),
+            ("h[1-2][3-4]", "h13"),
+        ];
+        for (pattern, name) in yes {
+            assert!(matches_pattern(pattern, name), "{pattern} {name}");
+        }
+        let no = [
+            ("h[1-9]", "h10"),
+            ("h[1-10]", "h07"),
+            ("h[01-10]", "h7"),
+            ("h[1-9]", "h"),
+            ("host*", "ghost"),
+            ("h[a-b]", "ha"),
+            ("h[1-", "h1"),
+            ("", "h"),
+        ];
+        for (pattern, name) in no {
+            assert!(!matches_pattern(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        let pattern = "*a".repeat(200);
+        assert!(!matches_pattern(&pattern, &"a".repeat(150)));
+    }
+}

@@ -257,7 +257,8 @@ mod tests {
     #[test]
     fn names_aliases_addresses_and_short_names_lead_to_the_canonical_name() {
         let (t, d) = table(
-            "10.0.0.1 hosta.corp HostA # note\n10.0.0.11 hostA\nfe80::2 b2 hostB.eng\r\n\n10.9.9.9 x\n",
+            "10.0.0.1 hosta.corp HostA # note\n10.0.0.11 hostA\n\
+             fe80::2 b2 hostB.eng\r\n\n10.9.9.9 x\n",
         );
         assert_eq!(d, Vec::<String>::new());
         for name in ["hostA", "HOSTA", "hosta.corp", "10.0.0.1", "10.0.0.11", "hosta.eng"] {

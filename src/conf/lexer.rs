@@ -436,3 +436,164 @@ fn directive(text: &str, open: bool) -> Option<Directive<'_>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conf::testing::MapFiles;
+
+    /// Each line as `line:col text`, sections by name, and what was told.
+    fn read_all(files: &MapFiles) -> (Vec<String>, Vec<String>) {
+        let mut diags = Diags::new();
+        let sections = read(files, "d/f", &mut diags).expect("there is a file");
+        let mut lines = Vec::new();
+        for section in sections {
+            lines.push(format!("[{}]", section.name));
+            for line in &section.lines {
+                let at = line.start();
+                let text: Vec<&str> = line.text.split_whitespace().collect();
+                lines.push(format!("{}:{} {}", at.line, at.col, text.join(" ")));
+            }
+        }
+        (lines, diags.list().iter().map(|d| d.to_string()).collect())
+    }
+
+    fn lex(text: impl AsRef<[u8]>) -> (Vec<String>, Vec<String>) {
+        read_all(&MapFiles::one("d/f", text))
+    }
+
+    #[test]
+    fn sections_comments_and_blank_lines() {
+        let (lines, told) =
+            lex("# head\n\nBegin Queue\n  A = 1 # one\n\n#B = 2\n\tC = \"x # y\" # z\nEND queue\n\
+             begin HOST\nh 5\" # inch\nEnd Host");
+        assert_eq!(told, Vec::<String>::new());
+        assert_eq!(lines, ["[Queue]", "4:3 A = 1", "7:2 C = \"x # y\"", "[HOST]", "10:1 h 5\""]);
+    }
+
+    #[test]
+    fn carriage_returns_are_line_ends() {
+        let (lines, told) = lex("Begin Q\r\nA = 1\\\r\n 2\r\nEnd Q\r\n");
+        assert_eq!((lines, told), (vec!["[Q]".into(), "2:1 A = 1 2".into()], vec![]));
+    }
+
+    #[test]
+    fn every_word_of_a_continued_line_knows_its_place() {
+        let text = "Begin Q\nHOSTS = a b \\\n   c\\\n# gone \\\n  é d\nEnd Q\n";
+        let mut diags = Diags::new();
+        let sections = read(&MapFiles::one("d/f", text), "d/f", &mut diags).unwrap();
+        let line = &sections[0].lines[0];
+        let places: Vec<String> =
+            line.text.split_whitespace().map(|w| format!("{w}@{}", line.pos_of(w))).collect();
+        assert_eq!(
+            places,
+            [
+                "HOSTS@d/f:2:1",
+                "=@d/f:2:7",
+                "a@d/f:2:9",
+                "b@d/f:2:11",
+                "c@d/f:3:4",
+                "é@d/f:5:3",
+                "d@d/f:5:5"
+            ]
+        );
+        let value = line.slice(line.text.split_once("= ").unwrap().1);
+        let d = value.text.rsplit(' ').next().unwrap();
+        assert_eq!(value.pos_of(d).to_string(), "d/f:5:5");
+        assert_eq!(value.pos.to_string(), "d/f:2:9");
+    }
+
+    #[test]
+    fn a_comment_ends_a_continuation_unless_it_goes_on_itself() {
+        let (lines, _) = lex("Begin Q\nA = 1 \\\n# end\nB = 2\nC = 3 \\\n# on \\\n4\nEnd Q\n");
+        assert_eq!(lines, ["[Q]", "2:1 A = 1", "4:1 B = 2", "5:1 C = 3 4"]);
+    }
+
+    #[test]
+    fn broken_sections_are_told_with_their_places() {
+        let (lines, told) =
+            lex("Begin\n Begin A\nx\nBegin B\ny\nEnd C\nEnd D\nstray words\nBegni E\nEnd\n\
+             Begin F\nz\n");
+        assert_eq!(lines, ["[A]", "3:1 x", "[B]", "5:1 y", "[F]", "12:1 z"]);
+        assert_eq!(
+            told,
+            [
+                "d/f:1:1: Begin without the name of a section",
+                "d/f:2:8: section <A> has no End",
+                "d/f:6:5: End of <C> where section <B> is open; did you mean <B>?",
+                "d/f:7:5: End of <D>, which has no Begin",
+                "d/f:8:1: <stray words> is outside any section and ignored",
+                "d/f:9:1: <Begni E> is outside any section and ignored; did you mean <Begin>?",
+                "d/f:10:1: End without the name of a section",
+                "d/f:11:7: section <F> has no End",
+            ]
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_told_outside_comments() {
+        let (_, told) =
+            lex(b"# caf\xe9\nBegin Q\nA = \xc3\xa9\xe9 # \xff\nB = \xef\xbf\xbd\nEnd Q\n");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("d/f:3:6: <A = é\u{fffd}> is not UTF-8"), "{}", told[0]);
+    }
+
+    #[test]
+    fn a_line_has_a_longest_length() {
+        let long = format!("Begin Q\nA = {}\nB = 1\nEnd Q\n", "x".repeat(MAX_LINE));
+        let (lines, told) = lex(long);
+        assert_eq!(lines, ["[Q]", "3:1 B = 1"]);
+        assert_eq!(told, ["d/f:2:1: line longer than 1048576 bytes"]);
+        let many = format!("Begin Q\nA = {}1\nEnd Q\n", "0123456 \\\n".repeat(150_000));
+        let (_, told) = lex(many);
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+
+    #[test]
+    fn conditions_are_read_as_false_and_told() {
+        let (lines, told) = lex(
+            "Begin Q\n#if time(8:00-17:00)\nA = day\n#elif time(1-2)\nA = dawn\n#else\nA = night\n\
+             #endif\n#if this were a comment\n#else\n#endif\nB = 1\n#ifdef X\nC=1\n#endif\n\
+             #ifndef X\nD=1\n#endif\nEnd Q\n#if time(1-2) || time(3-4)\n",
+        );
+        assert_eq!(lines, ["[Q]", "7:1 A = night", "12:1 B = 1", "17:1 D=1"]);
+        assert_eq!(
+            told,
+            [
+                "d/f:2:1: <#if time(8:00-17:00)> is not acted on yet: read as false",
+                "d/f:4:1: <#elif time(1-2)> is not acted on yet: read as false",
+                "d/f:13:1: <#ifdef X> is not acted on yet: read as false",
+                "d/f:20:1: <#if time(1-2) || time(3-4)> is not acted on yet: read as false",
+                "d/f:20:1: #if has no #endif",
+            ]
+        );
+    }
+
+    #[test]
+    fn included_files_keep_their_own_places() {
+        let mut files =
+            MapFiles::one("d/f", "Begin Q\n#INCLUDE \"sub/g\"\nB = 1\nEnd Q\n#include \"/abs\"\n");
+        files.put("d/sub/g", "A = 1\n#INCLUDE h\n");
+        files.put("d/sub/h", "C = 1\n");
+        let mut diags = Diags::new();
+        let sections = read(&files, "d/f", &mut diags).unwrap();
+        let at: Vec<String> = sections[0].lines.iter().map(|l| l.start().to_string()).collect();
+        assert_eq!(at, ["d/sub/g:1:1", "d/sub/h:1:1", "d/f:3:1"]);
+        let told: Vec<String> = diags.list().iter().map(|d| d.to_string()).collect();
+        let why = "No such file or directory";
+        assert_eq!(told, [format!("d/f:5:1: included file </abs> cannot be read: {why}")]);
+    }
+
+    #[test]
+    fn a_file_that_includes_itself_ends() {
+        let (lines, told) = lex("#INCLUDE \"f\"\n#INCLUDE \"f\"\nBegin Q\nEnd Q\n");
+        assert!(told.iter().any(|t| t.contains("too deeply or too often")), "{told:?}");
+        assert!(lines.len() <= MAX_INCLUDES + 1, "{}", lines.len());
+    }
+
+    #[test]
+    fn shown_text_is_short_and_clean() {
+        assert_eq!(shown(" a\u{1b}[2Jb\n"), "a?[2Jb");
+        assert_eq!(shown(&"é".repeat(100)).chars().count(), MAX_SHOWN + 3);
+    }
+}

@@ -22,6 +22,8 @@ pub mod section;
 pub mod shared;
 #[cfg(test)]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 pub mod types;
 pub mod units;
 

@@ -466,3 +466,153 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::lexer;
+    use super::super::names::queues::QUEUE;
+    use super::super::names::tables::BATCH_HOST;
+    use super::super::testing::MapFiles;
+    use super::*;
+
+    fn section(text: &str) -> Section {
+        let text = format!("Begin X\n{text}\nEnd X\n");
+        let mut diags = Diags::new();
+        lexer::read(&MapFiles::one("f", text), "f", &mut diags).unwrap().remove(0)
+    }
+
+    fn told(diags: &Diags) -> Vec<String> {
+        diags.list().iter().map(|d| d.to_string()).collect()
+    }
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn parameters_and_their_mistakes() {
+        let mut diags = Diags::new();
+        let text =
+            "priority = 5\nQUEUE_NAME=q\nHOSTS = ()\nMIG = -\n = 3\nNICE\nPRIORITY = 6\nZ = 1";
+        let raw = known_params(&section(text), &QUEUE, &none, &mut diags);
+        let all: Vec<String> =
+            raw.iter().map(|(k, v)| format!("{k}={}@{}", v.text, v.pos)).collect();
+        assert_eq!(all, ["PRIORITY=6@f:8:12", "QUEUE_NAME=q@f:3:12"]);
+        assert_eq!(
+            told(&diags),
+            [
+                "f:6:2: <= 3> is not KEYWORD = value",
+                "f:7:1: <NICE> is not KEYWORD = value",
+                "f:8:1: PRIORITY is given again; the last one counts",
+                "f:9:1: unknown keyword <Z> in section X",
+            ]
+            .map(|t| t.replace("section X", "section Queue"))
+        );
+    }
+
+    fn rows(text: &str) -> (Vec<String>, Vec<String>) {
+        let mut diags = Diags::new();
+        let rows = table(&section(text), &BATCH_HOST, &none, &mut diags);
+        let row = |r: &Row| {
+            let cells: Vec<String> =
+                r.cells.iter().map(|(k, v)| format!("{k}={}@{}", v.text, v.pos.col)).collect();
+            format!("{} {}", r.pos.line, cells.join(" "))
+        };
+        (rows.iter().map(row).collect(), told(&diags))
+    }
+
+    #[test]
+    fn cells_are_words_groups_and_strings() {
+        let (rows, told) = rows(
+            "HOST_NAME MXJ DISPATCH_WINDOW\n a  ()  (1-2 (3))\n\"b c\" - -\nd mem=(1 2) [x y](z)\n",
+        );
+        assert_eq!(
+            rows,
+            [
+                "3 DISPATCH_WINDOW=1-2 (3)@10 HOST_NAME=a@2",
+                "4 HOST_NAME=b c@2",
+                "5 DISPATCH_WINDOW=[x y](z)@13 HOST_NAME=d@1 MXJ=mem=(1 2)@3"
+            ]
+        );
+        assert_eq!(told, ["f:3:10: DISPATCH_WINDOW is known and not acted on"]);
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_told_and_left_out() {
+        let (rows, told) =
+            rows("HOST_NAME MXJ MXJ COLR\na 1 2 3\nb 1\nc 1 2 3 4\nd (1 2 3\ne \"x y z\n");
+        assert_eq!(rows, ["3 HOST_NAME=a@1 MXJ=1@3"]);
+        assert_eq!(
+            told,
+            [
+                "f:2:15: column <MXJ> is given twice",
+                "f:2:19: unknown keyword <COLR> in section Host",
+                "f:4:1: 2 values for 4 columns: <b 1>",
+                "f:5:9: 5 values for 4 columns: <c 1 2 3 4>",
+                "f:6:3: <(1 2 3>: parenthesis is not closed",
+                "f:7:3: <\"x y z>: quote is not closed",
+            ]
+        );
+    }
+
+    fn value(text: &str) -> RawParams {
+        let pos = Pos::new(&"f".into(), 1, 10);
+        RawParams::from([("V".into(), RawParam { text: text.into(), pos, breaks: vec![] })])
+    }
+
+    #[test]
+    fn lists_lose_what_encloses_them() {
+        for text in ["a b", "(a b)", "\"a b\"", "( a  b )", "\"(a b)\""] {
+            let raw = value(text);
+            let words = list(&raw["V"]).unwrap();
+            let words: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
+            assert_eq!(words, ["a", "b"], "{text}");
+        }
+        assert_eq!(list(&value("( a b )")["V"]).unwrap()[1].pos.col, 14);
+        for text in ["(a b", "\"a", "\"(a\"", "(", "\""] {
+            assert_eq!(list(&value(text)["V"]), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn task_limits_rise() {
+        let tasks = |text: &str| {
+            let mut diags = Diags::new();
+            let raw = value(text);
+            let limit = Values::new(&raw, &mut diags).tasks("V");
+            assert_eq!(limit.is_none(), diags.has_errors());
+            limit.map(|l| (l.min, l.default, l.max))
+        };
+        assert_eq!(tasks("8"), Some((1, 1, 8)));
+        assert_eq!(tasks("2 8"), Some((2, 2, 8)));
+        assert_eq!(tasks("2 4 8"), Some((2, 4, 8)));
+        for bad in ["", "0", "8 2", "2 9 8", "1 2 3 4", "-1", "x"] {
+            assert_eq!(tasks(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn thresholds_may_lack_a_side() {
+        let threshold = |text: &str| {
+            let mut diags = Diags::new();
+            let raw = value(text);
+            Values::new(&raw, &mut diags).threshold("V").map(|t| (t.sched, t.stop))
+        };
+        assert_eq!(threshold("0.7/2"), Some((Some(0.7), Some(2.0))));
+        assert_eq!(threshold("/2"), Some((None, Some(2.0))));
+        assert_eq!(threshold("3"), Some((Some(3.0), None)));
+        assert_eq!(threshold("50%/-"), Some((Some(0.5), None)));
+        assert_eq!(threshold("1/2/3"), None);
+        assert_eq!(threshold("inf"), None);
+    }
+
+    #[test]
+    fn names_of_objects() {
+        for good in ["q", "night_2", "a-b.c", "DOM\\user", &"x".repeat(MAX_NAME)] {
+            assert_eq!(name_fault(good), None, "{good}");
+        }
+        for bad in ["", "a b", "all", "none", "a(b", "~x", "x#", "a\u{7}", &"x".repeat(60)] {
+            assert!(name_fault(bad).is_some(), "{bad}");
+        }
+    }
+}

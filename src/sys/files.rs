@@ -2,6 +2,7 @@
 
 use crate::conf::Files;
 use crate::conf::lexer::MAX_BYTES;
+use crate::sys::words;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -31,12 +32,6 @@ impl Files for RealFiles {
 
 fn regular(path: &str) -> Result<bool, String> {
     std::fs::metadata(path).map(|m| m.is_file()).map_err(|e| words(&e))
-}
-
-/// The system's words without Rust's "(os error 2)".
-fn words(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

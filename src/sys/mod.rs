@@ -1,5 +1,6 @@
 //! Operating system calls: raw.rs alone holds unsafe; the rest are safe helpers over rustix.
 
+pub mod files;
 pub mod load;
 pub mod raw;
 pub mod users;
@@ -45,5 +46,3 @@ pub fn words(e: &io::Error) -> String {
 pub fn euid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
-
-pub mod files;

@@ -105,7 +105,10 @@ impl NameTable {
             diags.notice(at, format!("{name} is known and not acted on"));
             return None;
         }
-        let near = nearest(name, self.names.iter().map(|n| n.name));
+        // Load indices name thresholds of hosts and queues.
+        let indices = if matches!(self.section, "Host" | "Queue") { LOAD_INDICES } else { &[] };
+        let names = self.names.iter().map(|n| n.name);
+        let near = nearest(name, names.chain(indices.iter().copied()));
         let severity = if self.section.is_empty() && near.is_none() {
             Severity::Warning
         } else {

@@ -1,0 +1,493 @@
+//! Whole configurations: the examples that are shipped, and what ckconfig says of broken ones.
+
+use super::generate::{Personal, generate};
+use super::testing::MapFiles;
+use super::types::*;
+use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
+use proptest::prelude::*;
+
+/// The example site, as its files are shipped.
+fn site() -> MapFiles {
+    let mut files = MapFiles::default();
+    macro_rules! put {
+        ($($name:literal),*) => {$(
+            files.put(
+                concat!("/opt/lsf/conf/", $name),
+                include_str!(concat!("../../conf-examples/site/", $name)),
+            );
+        )*};
+    }
+    put!("lsf.conf", "lsf.shared", "lsf.cluster.example", "hosts");
+    put!("lsbatch/example/configdir/lsb.params", "lsbatch/example/configdir/lsb.hosts");
+    put!("lsbatch/example/configdir/lsb.queues", "lsbatch/example/configdir/lsb.users");
+    put!("lsbatch/example/configdir/lsb.resources");
+    files
+}
+
+const ENVDIR: &str = "/opt/lsf/conf";
+const BATCH: &str = "/opt/lsf/conf/lsbatch/example/configdir";
+
+fn told(diags: &[Diag]) -> Vec<String> {
+    diags.iter().map(|d| format!("{}: {d}", d.severity.word())).collect()
+}
+
+/// What is said of the example site after one edit, paths cut off.
+fn said(file: &str, from: &str, to: &str) -> Vec<String> {
+    let mut files = site();
+    let path = if file.starts_with("lsb.") {
+        format!("{BATCH}/{file}")
+    } else {
+        format!("{ENVDIR}/{file}")
+    };
+    files.edit(&path, from, to);
+    let (conf, diags) = load(&files, ENVDIR);
+    assert_eq!(conf.is_none(), has_errors(&diags), "{:?}", told(&diags));
+    diags.iter().map(|d| placed(&files, d)).collect()
+}
+
+/// A diagnostic with the first word of its line instead of the line's number, so that the
+/// examples may be edited.
+fn placed(files: &MapFiles, diag: &Diag) -> String {
+    let bytes = files.read(&diag.file).expect("a diagnostic names a file");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let line = text.lines().nth(diag.line as usize - 1).unwrap_or_default();
+    let word = line.trim().split([' ', '=']).next().unwrap_or_default();
+    let file = diag.file.rsplit('/').next().unwrap_or_default();
+    let near = diag.near.as_deref().map(|n| format!(" ~{n}")).unwrap_or_default();
+    format!("{} {file} {word}:{} {}{near}", diag.severity.word(), diag.col, diag.text)
+}
+
+fn example() -> ClusterConf {
+    let (conf, diags) = load(&site(), ENVDIR);
+    assert_eq!(told(&diags), Vec::<String>::new());
+    conf.expect("the example loads")
+}
+
+#[test]
+fn the_example_site_reads_without_a_word() {
+    let conf = example();
+    assert_eq!(conf.base.name, "example");
+    assert_eq!(conf.base.cluster.admins, ["lsfadmin", "carla"]);
+    assert_eq!(conf.server_hosts().collect::<Vec<_>>(), ["alpha", "beta", "gamma"]);
+    assert_eq!(conf.base.hosts.canonical("beta.example.com"), Some("beta"));
+    assert_eq!(conf.base.hosts.canonical("198.51.100.12"), Some("beta"));
+    assert_eq!(conf.base.hosts.canonical("2001:DB8:0::13"), Some("gamma"));
+    assert_eq!(conf.base.lsf.master_list(), ["alpha", "beta"]);
+    let beta = &conf.base.cluster.hosts[1];
+    assert_eq!((beta.model.as_deref(), beta.server), (Some("PC_new"), true));
+    assert_eq!(beta.thresholds, [("mem".to_owned(), 500.0), ("r1m".to_owned(), 24.0)]);
+    let rack =
+        HostResource { name: "rack".into(), value: Some("r1".into()), ..HostResource::default() };
+    assert_eq!(beta.resources[0], rack);
+    let map = &conf.base.cluster.resource_map[0];
+    let ten = ResourceInstance { value: Some("10".into()), hosts: vec!["all".into()] };
+    assert_eq!((map.resource.as_str(), &map.instances), ("licence", &vec![ten]));
+    let licence = conf.base.shared.resources.iter().find(|r| r.name == "licence").unwrap();
+    assert!(licence.consumable && licence.increasing == Some(false));
+    assert_eq!(conf.batch.params.max_jobid, 9_999_999);
+    assert!(conf.batch.params.job_dep_last_sub);
+}
+
+#[test]
+fn queues_of_the_example() {
+    let conf = example();
+    let urgent = conf.queue("urgent").unwrap();
+    assert_eq!((urgent.qjob_limit, urgent.ujob_limit), (Some(8), Some(2)));
+    assert_eq!(urgent.run_limit.default.as_ref().unwrap().seconds, 1800);
+    assert_eq!(urgent.run_limit.maximum.as_ref().unwrap().seconds, 7200);
+    assert_eq!(urgent.admins, ["dora"]);
+    let normal = conf.queue("normal").unwrap();
+    assert_eq!(normal.mem_limit, Limit { default: Some(2 << 20), maximum: Some(32 << 20) });
+    assert_eq!(normal.task_limit, Some(TaskLimit { min: 1, default: 1, max: 16 }));
+    let big = conf.queue("big").unwrap();
+    assert_eq!(conf.queue_hosts(big), [("beta", 1), ("gamma", 2)]);
+    assert_eq!(big.res_req.as_deref(), Some("select[mem > 4000] order[mem]"));
+    let idle = conf.queue("idle").unwrap();
+    assert_eq!((idle.nice, idle.rerunnable, idle.priority), (20, true, 10));
+    assert_eq!(conf.queue_hosts(idle).len(), 3);
+}
+
+#[test]
+fn groups_users_and_slots_of_the_example() {
+    let conf = example();
+    assert_eq!(conf.host_group("compute").unwrap(), ["beta", "gamma"]);
+    assert_eq!(conf.host_group("everyone").unwrap(), ["alpha", "beta", "gamma"]);
+    assert_eq!(conf.host_group("nobody"), None);
+    let none: &[String] = &[];
+    assert!(conf.in_user_group("anna", "developers", none));
+    assert!(!conf.in_user_group("zoe", "developers", none));
+    let urgent = conf.queue("urgent").unwrap();
+    assert!(conf.queue_admits(urgent, "bert", none));
+    assert!(!conf.queue_admits(urgent, "trainee", none), "left out by ~trainee");
+    assert!(!conf.queue_admits(urgent, "zoe", none));
+    assert!(conf.queue_admits(conf.queue("normal").unwrap(), "zoe", none));
+    assert!(conf.administers(urgent, "dora", none) && conf.administers(urgent, "carla", none));
+    assert!(!conf.administers(urgent, "anna", none));
+    assert_eq!(conf.host_slots("alpha", None, None, 8), Some(6));
+    assert_eq!(conf.host_slots("beta", None, Some("PC_new"), 16), Some(16));
+}
+
+#[test]
+fn groups_of_the_operating_system_count() {
+    let mut files = site();
+    files.edit(&format!("{BATCH}/lsb.users"), "(solver interface)", "(solver staff)");
+    let conf = load(&files, ENVDIR).0.expect("loads");
+    assert!(conf.in_user_group("zoe", "developers", &["staff".to_owned()]));
+    assert!(!conf.in_user_group("zoe", "developers", &["guests".to_owned()]));
+}
+
+#[test]
+fn day_and_night_fit_the_site_and_a_personal_cluster() {
+    let day = include_str!("../../conf-examples/policies/day");
+    let night = include_str!("../../conf-examples/policies/night");
+    let mut personal = MapFiles::default();
+    for (path, text, _) in generate(&Personal::new("/p", "u", 3)) {
+        personal.put(&format!("/p/{path}"), text);
+    }
+    let places = [
+        (site(), ENVDIR, format!("{BATCH}/lsb.queues")),
+        (personal, "/p/conf", "/p/conf/lsbatch/personal/configdir/lsb.queues".to_owned()),
+    ];
+    for (mut files, envdir, path) in places {
+        for (policy, first) in [(day, "short"), (night, "idle")] {
+            files.put(&path, policy);
+            let (conf, diags) = load(&files, envdir);
+            assert_eq!(told(&diags), Vec::<String>::new());
+            let queues = conf.expect("the policy loads").batch.queues;
+            let best = queues.iter().max_by_key(|q| q.priority).map(|q| q.name.as_str());
+            assert_eq!(best, Some(first));
+            assert_eq!(queues.len(), 3, "a swap loses no queue");
+        }
+    }
+}
+
+#[test]
+fn mistakes_in_lsf_conf() {
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "  LSB_MDB_PORT=6881"),
+        ["error lsf.conf LSB_MDB_PORT:3 unknown parameter <LSB_MDB_PORT> ~LSB_MBD_PORT"]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT=68810"),
+        ["error lsf.conf LSB_MBD_PORT:14 bad value <68810> of LSB_MBD_PORT: a port is \
+             wanted"]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT 6881"),
+        ["error lsf.conf LSB_MBD_PORT:1 <LSB_MBD_PORT 6881> is not KEYWORD = value"]
+    );
+    assert_eq!(
+        said("lsf.conf", "\"alpha beta\"", "\"alpha  betta desk1\""),
+        [
+            "error lsf.conf LSF_MASTER_LIST:25 host <betta> of LSF_MASTER_LIST is not in \
+             the cluster ~beta",
+            "error lsf.conf LSF_MASTER_LIST:31 host <desk1> is not a server host",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "\"alpha beta\"", "\"alpha beta"),
+        [
+            "error lsf.conf LSF_MASTER_LIST:17 bad value <\"alpha beta> of \
+             LSF_MASTER_LIST: quotes are not paired",
+            "error lsf.conf LSF_MASTER_LIST:17 host <\"alpha> of LSF_MASTER_LIST is not in \
+             the cluster ~alpha",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "LSB_SIM_EXEC=Y"),
+        ["error lsf.conf LSB_SIM_EXEC:14 bad value <Y> of LSB_SIM_EXEC: only a personal \
+             cluster (LSF_PERSONAL=Y) may imagine its jobs"]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_LOG_MASK=LOG_WARNING", "OUR_SITE=1\nLSF_LOG_MASK=LOG_WARN"),
+        [
+            "warning lsf.conf OUR_SITE:1 unknown parameter <OUR_SITE>",
+            "error lsf.conf LSF_LOG_MASK:14 bad value <LOG_WARN> of LSF_LOG_MASK: LOG_ERR, \
+             LOG_WARNING ... is wanted",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_LOG_MASK=", "LSB_UTMP=Y # x\nLSF_LOG_MASK=LOG_ERR\nLSF_LOG_MASK="),
+        [
+            "notice lsf.conf LSB_UTMP:1 LSB_UTMP is known and not acted on",
+            "warning lsf.conf LSF_LOG_MASK:1 LSF_LOG_MASK is given again; the last one \
+             counts",
+        ]
+    );
+}
+
+#[test]
+fn mistakes_in_lsf_shared_and_lsf_cluster() {
+    assert_eq!(
+        said("lsf.shared", "PC_new      15.0", "PC_new      fast"),
+        ["error lsf.shared PC_new:13 bad value <fast> of CPUFACTOR: a number from 0 to \
+             1000000000 is wanted"]
+    );
+    assert_eq!(
+        said(
+            "lsf.shared",
+            "String    ()         ()           (Where the host stands)",
+            "Word () () ()"
+        ),
+        ["error lsf.shared rack:16 bad value <Word> of TYPE: one of Boolean, Numeric, \
+             String is wanted"]
+    );
+    assert_eq!(
+        said("lsf.shared", "bigmem  ", "mem     "),
+        [
+            "error lsf.shared mem:1 bad resource name <mem>: it is built in",
+            "error lsf.cluster.example gamma:69 resource <bigmem> is not in lsf.shared",
+        ]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "beta       PC_new", "beta       PC_knew"),
+        ["error lsf.cluster.example beta:12 MODEL <PC_knew> is not in lsf.shared ~PC_new"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "alpha      PC_old", "BETA       PC_old"),
+        [
+            "error lsf.cluster.example beta:1 HOSTNAME <beta> is given twice",
+            "error lsf.conf LSF_MASTER_LIST:18 host <alpha> of LSF_MASTER_LIST is not in \
+             the cluster",
+            "error lsb.hosts alpha:1 <alpha> is no host and no host group",
+            "error lsb.hosts rack1:1 <alpha> is no host and no host group",
+            "error lsb.hosts compute:1 <alpha> is no host and no host group",
+            "error lsb.queues ~alpha:18 <alpha> is no host and no host group",
+        ]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "(10@[all])", "(10@[all)"),
+        ["error lsf.cluster.example licence:17 bad LOCATION <10@[all>: value@[hosts] is \
+             wanted"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "(rack=r2 scratch bigmem)", "(rack=r2 scratch bigmem"),
+        [
+            "error lsf.cluster.example gamma:52 <(rack=r2 scratch bigmem>: parenthesis is \
+             not closed",
+            "error lsb.queues HOSTS:18 <gamma> is no host and no host group",
+        ]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "r1m    mem ", "r1m    mme "),
+        ["error lsf.cluster.example HOSTNAME:46 unknown keyword <mme> in section Host \
+             ~mem"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "EXINTERVAL = 15", "EXINTERVAL = -1"),
+        ["error lsf.cluster.example EXINTERVAL:14 bad value <-1> of EXINTERVAL: a \
+             number from 0 to 31536000 is wanted"]
+    );
+}
+
+#[test]
+fn mistakes_in_the_batch_files() {
+    assert_eq!(
+        said("lsb.params", "DEFAULT_QUEUE = normal idle", "DEFAULT_QUEUE = normal idel"),
+        ["error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idel> is not in lsb.queues \
+             ~idle"]
+    );
+    assert_eq!(
+        said("lsb.params", "MAX_JOBID = 9999999", "MAX_JOBID = 1000"),
+        ["error lsb.params MAX_JOBID:13 bad value <1000> of MAX_JOBID: a number from \
+             999999 to 2147483646 is wanted"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "alpha       6", "alpha       six"),
+        ["error lsb.hosts alpha:13 bad value <six> of MXJ: a number, ! or () is wanted"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "PC_new      !", "PC_new"),
+        ["error lsb.hosts PC_new:1 1 values for 2 columns: <PC_new>"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "PC_new      !", "PC_new      !    4"),
+        ["error lsb.hosts PC_new:18 3 values for 2 columns: <PC_new      !    4>"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "(alpha beta)", "(alpha beta everyone)"),
+        [
+            "error lsb.hosts rack1:1 group <rack1> contains itself",
+            "error lsb.hosts everyone:1 group <everyone> contains itself",
+        ]
+    );
+    assert_eq!(
+        said("lsb.users", "(anna bert)", "(anna bert"),
+        ["error lsb.users solver:14 <(anna bert>: parenthesis is not closed"]
+    );
+    assert_eq!(
+        said("lsb.resources", "#\n# Begin", "Begin Limits\nEnd Limits\n# Begin"),
+        ["error lsb.resources Begin:7 unknown section <Limits> ~Limit"]
+    );
+}
+
+#[test]
+fn mistakes_in_lsb_queues() {
+    let q = |from: &str, to: &str| said("lsb.queues", from, to);
+    assert_eq!(
+        q("PRIORITY       = 30", "PRIORTIY       = 30"),
+        ["error lsb.queues PRIORTIY:1 unknown keyword <PRIORTIY> in section Queue \
+             ~PRIORITY"]
+    );
+    assert_eq!(
+        q("PRIORITY       = 30", "PRIORITY       = high"),
+        ["error lsb.queues PRIORITY:18 bad value <high> of PRIORITY: a number from 1 to \
+             2147483647 is wanted"]
+    );
+    assert_eq!(
+        q("MEMLIMIT       = 2G 32G", "MEMLIMIT       = 64G 32G"),
+        ["error lsb.queues MEMLIMIT:18 bad value <64G 32G> of MEMLIMIT: the default \
+             exceeds the maximum"]
+    );
+    assert_eq!(
+        q("= 24:00", "= 24:00:00"),
+        ["error lsb.queues RUNLIMIT:18 bad value <24:00:00> of RUNLIMIT: [[h:]m[/host]] \
+             [h:]m[/host] is wanted"]
+    );
+    // The second line of a continued value.
+    assert_eq!(
+        q("                 ~alpha", "                 ~alhpa"),
+        ["error lsb.queues ~alhpa:18 <alhpa> is no host and no host group ~alpha"]
+    );
+    assert_eq!(
+        q("QUEUE_NAME     = idle", "QUEUE_NAME     = big"),
+        [
+            "error lsb.queues QUEUE_NAME:18 queue <big> is already defined in line 30",
+            "error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idle> is not in lsb.queues",
+        ]
+    );
+    assert_eq!(
+        q("QUEUE_NAME     = idle", ""),
+        [
+            "error lsb.queues Begin:7 queue without QUEUE_NAME",
+            "error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idle> is not in lsb.queues",
+        ]
+    );
+    assert_eq!(
+        q("DESCRIPTION    = Jobs that need much memory\nEnd Queue", ""),
+        ["error lsb.queues Begin:7 section <Queue> has no End"]
+    );
+    assert_eq!(
+        q("NICE           = 20", "NICE           = 20\nMIG = 5\nr1m = 1.5/3\nut = x"),
+        [
+            "notice lsb.queues MIG:1 MIG is known and not acted on",
+            "error lsb.queues ut:6 bad value <x> of ut: loadSched/loadStop is wanted",
+        ]
+    );
+    assert_eq!(
+        q("HOSTS          = gamma+2 compute+1", "HOSTS          = (gamma+2 compute+1"),
+        ["error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1                   \
+             ~alpha> of HOSTS: parenthesis or quote is not closed"]
+    );
+}
+
+#[test]
+fn missing_files_are_told_and_the_rest_is_read() {
+    let mut files = site();
+    files.remove(&format!("{BATCH}/lsb.users"));
+    let (conf, diags) = load(&files, ENVDIR);
+    let line = format!("notice: {BATCH}/lsb.users: is not there; nothing is limited by it");
+    assert_eq!(told(&diags)[0], line);
+    assert!(conf.is_some(), "lsb.users may be absent: developers is a group of the system then");
+    files.remove(&format!("{BATCH}/lsb.queues"));
+    let (conf, diags) = load_lenient(&files, ENVDIR, None);
+    assert!(conf.is_none());
+    let line = format!("error: {BATCH}/lsb.queues: cannot be read: No such file or directory");
+    assert!(told(&diags).contains(&line));
+    assert!(load_base(&files, ENVDIR).0.is_some());
+    let (conf, diags) = load(&MapFiles::default(), "/nowhere/");
+    assert!(conf.is_none());
+    let line = "error: /nowhere/lsf.conf: cannot be read: No such file or directory";
+    assert_eq!(told(&diags), [line]);
+}
+
+#[test]
+fn a_lenient_start_leaves_out_what_is_broken() {
+    let mut files = site();
+    files.edit(&format!("{BATCH}/lsb.queues"), "PRIORITY       = 30", "PRIORITY = x");
+    let (conf, diags) = load_lenient(&files, ENVDIR, None);
+    assert!(has_errors(&diags));
+    assert_eq!(conf.unwrap().queue("normal").unwrap().priority, 1);
+}
+
+#[test]
+fn the_cluster_of_the_local_host_is_ours() {
+    let mut files = site();
+    files.edit(&format!("{ENVDIR}/lsf.shared"), "\nexample\n", "\nother\nexample\n");
+    let other = "Begin ClusterAdmins\nAdministrators = x\nEnd ClusterAdmins\n\
+                 Begin Host\nHOSTNAME model type server RESOURCES\nomega ! ! 1 ()\nEnd Host\n";
+    // Without its file a remote cluster is only a name.
+    assert_eq!(load(&files, ENVDIR).0.expect("loads").base.name, "example");
+    files.put(&format!("{ENVDIR}/lsf.cluster.other"), other);
+    let name = |host| super::load_base_lenient(&files, ENVDIR, host).0.unwrap().base_name();
+    assert_eq!(name(Some("gamma")), "example");
+    assert_eq!(name(Some("omega")), "other");
+    assert_eq!(name(None), "other");
+}
+
+impl BaseConf {
+    fn base_name(self) -> String {
+        self.name
+    }
+}
+
+#[test]
+fn severities_order_and_errors_survive_a_flood() {
+    assert!(Severity::Notice < Severity::Warning && Severity::Warning < Severity::Error);
+    let mut files = site();
+    let path = format!("{BATCH}/lsb.queues");
+    files.edit(&path, "Begin Queue", &("stray\n".repeat(5_000) + "Begin Queue\nWRONG = 1"));
+    let (conf, diags) = load(&files, ENVDIR);
+    assert!(conf.is_none() && has_errors(&diags));
+    assert!(diags.len() <= super::diag::MAX_DIAGS);
+}
+
+/// Which file to spoil, and with what.
+fn spoiled() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
+    let piece = prop_oneof![
+        Just(b"(".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"\\\n".to_vec()),
+        Just(b"\nEnd X\n".to_vec()),
+        Just(b"\nBegin Queue\n".to_vec()),
+        Just(b"\n#if time(1-2)\n".to_vec()),
+        Just(b"\n#INCLUDE \"lsb.queues\"\n".to_vec()),
+        Just(b"= 99999999999999999999 ".to_vec()),
+        Just("\u{0}\u{fffd}é\u{202e}".as_bytes().to_vec()),
+        Just(vec![0xff, 0xc3, b'[']),
+        proptest::collection::vec(any::<u8>(), 0..12),
+    ];
+    (any::<proptest::sample::Index>(), 0usize..6_000, piece)
+        .prop_map(|(i, at, p)| (i.index(9), at, p))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_spoiled_file_panics(spoils in proptest::collection::vec(spoiled(), 1..6)) {
+        let mut files = site();
+        let paths = files.paths();
+        for (which, at, piece) in spoils {
+            let path = &paths[which % paths.len()];
+            let mut bytes = files.read(path).unwrap();
+            let at = at % (bytes.len() + 1);
+            bytes.splice(at..at, piece);
+            files.put(path, bytes);
+        }
+        let (conf, diags) = load(&files, ENVDIR);
+        prop_assert_eq!(conf.is_none(), has_errors(&diags));
+        for diag in &diags {
+            prop_assert!(!diag.to_string().contains(['\n', '\r']), "{}", diag);
+        }
+    }
+
+    #[test]
+    fn no_garbage_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        for path in site().paths() {
+            let mut files = site();
+            files.put(&path, &bytes);
+            let _ = load(&files, ENVDIR);
+        }
+    }
+}

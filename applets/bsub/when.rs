@@ -5,9 +5,10 @@
 //! month's, a month already past next year's. A time that does not exist in the zone takes the
 //! first instant after it, one that occurs twice takes the first (design §2).
 
-use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Unit, Zoned};
+use lsf::lang::civil::instant;
 
 /// A time as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,25 +92,10 @@ fn month_days(now: &Zoned, day: i8, clock: Time, zone: &TimeZone, floor: i64) ->
         .find(|&t| t >= floor)
 }
 
-/// The instant of a local time: the first of two, or the first after a gap.
-fn instant(local: DateTime, zone: &TimeZone) -> i64 {
-    let ambiguous = zone.to_ambiguous_timestamp(local);
-    let at = match ambiguous.offset() {
-        // Read with the offset after the gap, a time in the gap lies before the change; the
-        // change is then the next transition.
-        AmbiguousOffset::Gap { after, .. } => after
-            .to_timestamp(local)
-            .ok()
-            .and_then(|t| zone.following(t).next().map(|change| change.timestamp())),
-        AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
-        AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),
-    };
-    at.map_or(i64::MAX, |t| t.as_second())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::civil::DateTime;
 
     fn at(text: &str, now: &str, zone: &str) -> Option<String> {
         let tz = TimeZone::posix(zone).unwrap();

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-/// Seconds since the epoch of a civil time in `zone`.
+/// Seconds since the epoch of a civil time in `zone`; `i64::MAX` beyond what can be counted.
 pub fn instant(local: DateTime, zone: &TimeZone) -> i64 {
     let at = |offset: jiff::tz::Offset| offset.to_timestamp(local).ok();
     let found = match zone.to_ambiguous_timestamp(local).offset() {
@@ -17,7 +17,7 @@ pub fn instant(local: DateTime, zone: &TimeZone) -> i64 {
             .map(|jump| jump.timestamp())
             .or_else(|| at(before)),
     };
-    found.unwrap_or(Timestamp::UNIX_EPOCH).as_second()
+    found.map_or(i64::MAX, |t| t.as_second())
 }
 
 /// The day of the week (0 is Sunday) and the minute of the day at `now` in `zone`.

@@ -4,6 +4,7 @@
 //! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
+mod bhist;
 mod bjobs;
 mod bqueues;
 mod bsub;

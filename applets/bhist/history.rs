@@ -1,0 +1,313 @@
+//! What became of each job and element, and how long it spent in each state: a fold over the
+//! records of the event log.
+//!
+//! Invariant: pure; a record of a job that is not wanted, or that the log has not named, changes
+//! nothing. A job whose JOB_NEW comes again (it was carried into a newer log with all its records)
+//! begins anew.
+
+use super::lines;
+use lsf::lang::jobname::{ArraySpec, JobName};
+use lsf::model::JobRef;
+use lsf::model::event::{Event, JobNew, JobStart, JobStatus, Record};
+use lsf::model::job::{opt2, stat};
+use lsf::proto::client::IdSel;
+use std::collections::BTreeMap;
+
+/// States that time is counted in, in the order of the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Pend,
+    Psusp,
+    Run,
+    Ususp,
+    Ssusp,
+    Unkwn,
+    Done,
+    Exit,
+}
+
+/// Most elements of one array that are shown: a bound on what a damaged or hostile log can cost.
+const MAX_ELEMENTS: usize = 1 << 20;
+
+/// How many states have a column.
+pub const COUNTED: usize = 6;
+
+impl State {
+    /// The state of logged status bits; `None` for bits that are not known.
+    fn of(bits: u32) -> Option<State> {
+        Some(match bits {
+            stat::PEND => State::Pend,
+            stat::PSUSP => State::Psusp,
+            stat::RUN => State::Run,
+            stat::USUSP => State::Ususp,
+            stat::SSUSP => State::Ssusp,
+            b if b & stat::DONE != 0 => State::Done,
+            b if b & stat::EXIT != 0 => State::Exit,
+            b if b & stat::UNKWN != 0 => State::Unkwn,
+            _ => return None,
+        })
+    }
+
+    pub fn finished(self) -> bool {
+        matches!(self, State::Done | State::Exit)
+    }
+}
+
+/// Which jobs are wanted. Empty fields do not restrict.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub ids: Vec<IdSel>,
+    /// Empty: everybody.
+    pub user: String,
+    pub queue: String,
+    pub project: String,
+    /// -J: `name`, `name*`, `name[list]`.
+    pub name: String,
+    /// -m: host names.
+    pub hosts: Vec<String>,
+    pub states: States,
+}
+
+/// -a -d -e -p -r -s; none: what has not finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States {
+    pub all: bool,
+    pub done: bool,
+    pub exit: bool,
+    pub pend: bool,
+    pub run: bool,
+    pub susp: bool,
+}
+
+impl States {
+    fn any(self) -> bool {
+        self.all || self.done || self.exit || self.pend || self.run || self.susp
+    }
+
+    fn wants(self, s: State) -> bool {
+        if !self.any() {
+            return !s.finished();
+        }
+        self.all
+            || (self.done && s.finished())
+            || (self.exit && s == State::Exit)
+            || (self.pend && s == State::Pend)
+            || (self.run && s == State::Run)
+            || (self.susp && matches!(s, State::Psusp | State::Ususp | State::Ssusp))
+    }
+}
+
+impl Filter {
+    fn wants_job(&self, new: &JobNew) -> bool {
+        let fits = |want: &str, has: &str| want.is_empty() || want == has;
+        (self.ids.is_empty() || self.ids.iter().any(|i| i.job == new.job))
+            && fits(&self.user, &new.user)
+            && fits(&self.queue, &new.spec.queue)
+            && fits(&self.project, &new.spec.project)
+            && self.wants_name(new)
+    }
+
+    fn wants_name(&self, new: &JobNew) -> bool {
+        if self.name.is_empty() {
+            return true;
+        }
+        let want = self.name.split('[').next().unwrap_or("").trim();
+        let given = new.spec.name.split('[').next().unwrap_or("").trim();
+        let command = new.spec.command.lossy();
+        let has: &str = if given.is_empty() { &command } else { given };
+        match want.strip_suffix('*') {
+            Some(start) => has.starts_with(start),
+            None => has == want,
+        }
+    }
+
+    fn wants_element(&self, at: JobRef, e: &Elem) -> bool {
+        let by_id = self.ids.is_empty() || self.ids.iter().any(|i| i.has(at));
+        let by_name = match JobName::parse(&self.name) {
+            Ok(JobName { array: Some(list), .. }) => list.contains(at.idx),
+            _ => true,
+        };
+        let by_host = self.hosts.is_empty()
+            || e.hosts.iter().any(|(h, _)| self.hosts.iter().any(|want| want == h));
+        let named = !self.ids.is_empty() && !self.states.any();
+        by_id && by_name && by_host && (named || self.states.wants(e.state))
+    }
+}
+
+/// A job, or an element of an array.
+#[derive(Clone, Debug)]
+pub struct Elem {
+    pub state: State,
+    since: i64,
+    spent: [i64; COUNTED],
+    /// When it finished; 0 before.
+    pub end: i64,
+    /// Where it was last dispatched to.
+    pub hosts: Vec<(String, u32)>,
+    pub max_mem_kb: u64,
+    pub avg_mem_kb: u64,
+    /// (time, sentence) of -l.
+    pub lines: Vec<(i64, String)>,
+}
+
+impl Elem {
+    fn new(new: &JobNew) -> Self {
+        let held = new.spec.options2 & opt2::HOLD != 0;
+        Elem {
+            state: if held { State::Psusp } else { State::Pend },
+            since: new.submit_time,
+            spent: [0; COUNTED],
+            end: 0,
+            hosts: Vec::new(),
+            max_mem_kb: 0,
+            avg_mem_kb: 0,
+            lines: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, time: i64, state: State) {
+        if let Some(spent) = self.spent.get_mut(self.state as usize) {
+            *spent += (time - self.since).max(0);
+        }
+        (self.state, self.since) = (state, time);
+        self.end = if state.finished() { time } else { 0 };
+    }
+
+    /// Seconds in each state up to its end, or up to `now`.
+    pub fn times(&self, now: i64) -> [i64; COUNTED] {
+        let mut spent = self.spent;
+        if let Some(s) = spent.get_mut(self.state as usize) {
+            *s += (now - self.since).max(0);
+        }
+        spent
+    }
+
+    fn note(&mut self, time: i64, line: Option<String>) {
+        self.lines.extend(line.map(|l| (time, l)));
+    }
+
+    fn start(&mut self, time: i64, s: &JobStart) {
+        self.hosts = s.hosts.clone();
+        self.enter(time, State::Run);
+    }
+
+    fn status(&mut self, time: i64, s: &JobStatus) {
+        let Some(state) = State::of(s.status) else { return };
+        let time = if state.finished() && s.end_time > 0 { s.end_time } else { time };
+        self.enter(time, state);
+        if let Some(u) = &s.usage {
+            (self.max_mem_kb, self.avg_mem_kb) = (u.max_mem_kb, u.avg_mem_kb);
+        }
+    }
+}
+
+/// A submission with what became of it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub new: Box<JobNew>,
+    /// The elements; `None` outside an array.
+    array: Option<ArraySpec>,
+    /// The name without its list.
+    name: String,
+    /// What every element that no record named is like.
+    fresh: Elem,
+    own: BTreeMap<u32, Elem>,
+}
+
+impl Job {
+    fn of(new: &JobNew) -> Self {
+        let (name, array) = match JobName::parse(&new.spec.name) {
+            Ok(n) => (n.name, n.array),
+            Err(_) => (new.spec.name.clone(), None),
+        };
+        let fresh = Elem::new(new);
+        Job { new: Box::new(new.clone()), array, name, fresh, own: BTreeMap::new() }
+    }
+
+    fn elem(&mut self, idx: u32) -> Option<&mut Elem> {
+        let known = match &self.array {
+            Some(list) => list.contains(idx),
+            None => idx == 0,
+        };
+        known.then(|| self.own.entry(idx).or_insert_with(|| self.fresh.clone()))
+    }
+
+    /// The name as a listing shows it: `name[4]`; the command where none was given.
+    pub fn display_name(&self, idx: u32) -> String {
+        match (idx, self.name.is_empty()) {
+            (0, true) => self.new.spec.command.lossy().into_owned(),
+            (0, false) => self.name.clone(),
+            _ => format!("{}[{idx}]", self.name),
+        }
+    }
+
+    fn indices(&self) -> Vec<u32> {
+        match &self.array {
+            None => vec![0],
+            Some(list) => {
+                let mut all: Vec<u32> = list.iter().take(MAX_ELEMENTS).collect();
+                all.sort_unstable();
+                all
+            }
+        }
+    }
+}
+
+/// All that the log tells of the jobs wanted.
+pub struct History {
+    filter: Filter,
+    /// Keep the sentences of -l.
+    long: bool,
+    /// LSB_ENABLE_HPC_ALLOCATION=Y.
+    tasks: bool,
+    jobs: BTreeMap<u32, Job>,
+}
+
+impl History {
+    pub fn new(filter: Filter, long: bool, tasks: bool) -> Self {
+        History { filter, long, tasks, jobs: BTreeMap::new() }
+    }
+
+    pub fn add(&mut self, rec: &Record) {
+        if let Event::JobNew(new) = &rec.event {
+            if self.filter.wants_job(new) {
+                self.jobs.insert(new.job, Job::of(new));
+            }
+            return;
+        }
+        let Some(at) = lines::concerns(&rec.event) else { return };
+        let Some(job) = self.jobs.get_mut(&at.job) else { return };
+        let line = self.long.then(|| lines::sentence(&rec.event, self.tasks)).flatten();
+        let more = self.long.then(|| lines::completed(&rec.event)).flatten();
+        if at.idx == 0 && job.array.is_some() {
+            // About the whole array: told of every element.
+            job.fresh.note(rec.time, line.clone());
+            job.own.values_mut().for_each(|e| e.note(rec.time, line.clone()));
+            return;
+        }
+        let Some(e) = job.elem(at.idx) else { return };
+        if e.state.finished() {
+            return;
+        }
+        match &rec.event {
+            Event::JobStart(s) => e.start(rec.time, s),
+            Event::JobStatus(s) => e.status(rec.time, s),
+            Event::JobRequeue { .. } => e.enter(rec.time, State::Pend),
+            _ => {}
+        }
+        let time = if e.end > 0 { e.end } else { rec.time };
+        e.note(time, line);
+        e.note(time, more);
+    }
+
+    /// The jobs and elements to show, by ID and index.
+    pub fn wanted(&self) -> impl Iterator<Item = (JobRef, &Job, &Elem)> {
+        self.jobs.iter().flat_map(move |(&id, job)| {
+            job.indices().into_iter().filter_map(move |idx| {
+                let at = JobRef { job: id, idx };
+                let e = job.own.get(&idx).unwrap_or(&job.fresh);
+                self.filter.wants_element(at, e).then_some((at, job, e))
+            })
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! The sentences of bhist -l, one a record (commands.md §bhist).
+
+use lsf::cli::submission::{cpu_words, end_words, push, push_given};
+use lsf::model::JobRef;
+use lsf::model::event::{Event, JobStart, JobStatus};
+use lsf::model::job::stat;
+use lsf::model::reason::{pend_text, susp_text, term_text};
+use std::fmt::Write;
+
+/// The job or element that a record is about.
+pub fn concerns(e: &Event) -> Option<JobRef> {
+    match e {
+        Event::JobStart(s) => Some(s.at),
+        Event::JobStatus(s) => Some(s.at),
+        Event::JobStartAccept { at, .. }
+        | Event::JobExecute { at, .. }
+        | Event::JobSignal { at, .. }
+        | Event::JobRequeue { at }
+        | Event::Hold { at, .. }
+        | Event::Release { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
+/// What a record says, with the full stop of a sentence (`;`); `None` where it says nothing.
+pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
+    let mut t = String::new();
+    match e {
+        Event::JobStart(s) => dispatched(&mut t, s, tasks),
+        Event::JobStartAccept { pid, .. } => {
+            let _ = write!(t, "Starting (Pid {pid});");
+        }
+        Event::JobExecute { pid, cwd, home, .. } => {
+            push(&mut t, "Running with execution home ", home);
+            push(&mut t, ", Execution CWD ", cwd);
+            let _ = write!(t, ", Execution Pid <{pid}>;");
+        }
+        Event::JobStatus(s) => status(&mut t, s)?,
+        Event::JobSignal { user, signal, .. } => {
+            if signal == "DELETEJOB" {
+                t.push_str("Delete");
+            } else {
+                push(&mut t, "Signal ", signal);
+            }
+            push(&mut t, " requested by user or administrator ", user);
+            t.push(';');
+        }
+        Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
+        Event::Hold { why, .. } => {
+            t.push_str("Held: ");
+            lsf::cli::long::push_clean(&mut t, why);
+            t.push(';');
+        }
+        Event::Release { user, .. } => {
+            push(&mut t, "Released by user or administrator ", user);
+            t.push(';');
+        }
+        _ => return None,
+    }
+    Some(t)
+}
+
+fn dispatched(t: &mut String, s: &JobStart, tasks: bool) {
+    let slots: u32 = s.hosts.iter().map(|(_, n)| (*n).max(1)).sum();
+    let list = |t: &mut String, condensed: bool| {
+        let mut blank = "";
+        for (host, n) in &s.hosts {
+            let (times, name) = match (condensed, *n) {
+                (true, 2..) => (1, format!("{n}*{host}")),
+                (_, n) => (if condensed { 1 } else { n.max(1) }, host.clone()),
+            };
+            for _ in 0..times {
+                push(t, blank, &name);
+                blank = " ";
+            }
+        }
+    };
+    if tasks {
+        let _ = write!(t, "Dispatched {slots} Task(s) on Host(s) ");
+        list(t, true);
+        let _ = write!(t, ", Allocated {slots} Slot(s) on Host(s) ");
+        list(t, true);
+    } else {
+        t.push_str("Dispatched to ");
+        if slots > 1 {
+            let _ = write!(t, "{slots} Hosts/Processors ");
+        }
+        list(t, false);
+    }
+    push_given(t, ", Effective RES_REQ ", &s.eff_res_req);
+    t.push(';');
+}
+
+fn status(t: &mut String, s: &JobStatus) -> Option<()> {
+    let _ = match s.status {
+        stat::PEND | stat::PSUSP if s.reason == 0 => write!(t, "Pending;"),
+        stat::PEND | stat::PSUSP => write!(t, "Pending: {};", pend_text(s.reason)),
+        stat::RUN => write!(t, "Running;"),
+        stat::USUSP => write!(t, "Suspended by the user or administrator;"),
+        stat::SSUSP => write!(t, "Suspended: {};", susp_text(s.reason)),
+        b if b & (stat::DONE | stat::EXIT) != 0 => {
+            // A job that never started has no attempt; other logs have no attempts at all.
+            let started = s.attempt > 0 || s.usage.is_some() || s.exit_status != 0 || s.cpu > 0.0;
+            let raw = (started && !s.unknown_end).then_some(i64::from(s.exit_status));
+            let known = started && (raw.is_some() || s.cpu > 0.0);
+            let words = end_words(b & stat::DONE != 0, started, raw);
+            write!(t, "{words}.{};", cpu_words(known.then_some(s.cpu)))
+        }
+        b if b & stat::UNKWN != 0 => write!(t, "Unknown; unable to reach the execution host;"),
+        _ => return None,
+    };
+    Some(())
+}
+
+/// The sentence after the end of a job that LSF ended: `Completed <exit>; TERM_OWNER: ...`.
+pub fn completed(e: &Event) -> Option<String> {
+    let Event::JobStatus(s) = e else { return None };
+    let done = s.status & stat::DONE != 0;
+    if s.exit_info == 0 || !(done || s.status & stat::EXIT != 0) {
+        return None;
+    }
+    let (name, text) = term_text(s.exit_info);
+    Some(format!("Completed <{}>; {name}: {text};", if done { "done" } else { "exit" }))
+}

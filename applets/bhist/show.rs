@@ -1,0 +1,110 @@
+//! The two forms of bhist: the table of times, and -l (commands.md §bhist).
+
+use super::history::{Elem, Job};
+use lsf::cli::clock::Clock;
+use lsf::cli::columns::tail;
+use lsf::cli::long::{mem_words, paragraph, push_clean};
+use lsf::cli::submission::{Submission, limit_block, push, push_given};
+use lsf::model::JobRef;
+use std::fmt::Write;
+
+/// How to show.
+pub struct Show {
+    pub clock: Clock,
+    /// -w: names are not cut.
+    pub wide: bool,
+    /// -UF: long lines are not broken.
+    pub unwrapped: bool,
+    /// LSB_ENABLE_HPC_ALLOCATION=Y.
+    pub tasks: bool,
+    /// Seconds since the epoch: unfinished jobs are counted up to here.
+    pub now: i64,
+}
+
+/// Longest name that the table shows whole.
+const NAME: usize = 8;
+
+pub fn head(out: &mut String) {
+    out.push_str(
+        "Summary of time in seconds spent in various states:\n\
+         JOBID   USER    JOB_NAME  PEND    PSUSP   RUN     USUSP   SSUSP   UNKWN   TOTAL\n",
+    );
+}
+
+pub fn row(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
+    let clean = |text: &str, keep: usize, end: bool| {
+        let mut t = String::new();
+        push_clean(&mut t, text);
+        match t.chars().count() > keep && !s.wide {
+            true if end => tail(&t, keep),
+            true => t.chars().take(keep).collect(),
+            false => t,
+        }
+    };
+    let name = clean(&job.display_name(at.idx), NAME, true);
+    let user = clean(&job.new.user, 7, false);
+    let _ = write!(out, "{:<7} {user:<7} {name:<9} ", at.to_string());
+    let times = e.times(s.now);
+    times.iter().for_each(|n| {
+        let _ = write!(out, "{n:<7} ");
+    });
+    let _ = writeln!(out, "{:<10}", times.iter().sum::<i64>());
+}
+
+/// One record, from its leading blank line to the line before the rule.
+pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
+    let wrap = !s.unwrapped;
+    let spec = &job.new.spec;
+    out.push('\n');
+    let mut t = String::with_capacity(512);
+    let _ = write!(t, "Job <{at}>");
+    if !spec.name.is_empty() {
+        push(&mut t, ", Job Name ", &job.display_name(at.idx));
+    }
+    push(&mut t, ", User ", &job.new.user);
+    push(&mut t, ", Project ", &spec.project);
+    push_given(&mut t, ", Mail ", &spec.mail_user);
+    push_given(&mut t, ", User Group ", &spec.user_group);
+    push(&mut t, ", Command ", &spec.command.lossy());
+    push_given(&mut t, ", Job Description ", &spec.description);
+    paragraph(out, &t, wrap);
+    t.clear();
+    stamp(&mut t, s, job.new.submit_time);
+    Submission::of(spec).sentence(&mut t, &s.clock, Some(&spec.queue), s.tasks);
+    paragraph(out, &t, wrap);
+    let limits = limit_block(&spec.limits, &spec.limit_spec);
+    if !limits.is_empty() {
+        out.push('\n');
+        limits.push(out);
+    }
+    for (time, line) in &e.lines {
+        t.clear();
+        stamp(&mut t, s, *time);
+        t.push_str(line);
+        paragraph(out, &t, wrap);
+    }
+    if e.max_mem_kb > 0 {
+        out.push_str("\nMEMORY USAGE:\nMAX MEM: ");
+        mem_words(out, e.max_mem_kb);
+        out.push_str(";  AVG MEM: ");
+        mem_words(out, e.avg_mem_kb);
+        out.push('\n');
+    }
+    summary(out, e, s);
+}
+
+fn stamp(t: &mut String, s: &Show, time: i64) {
+    s.clock.long(t, time);
+    t.push_str(": ");
+}
+
+fn summary(out: &mut String, e: &Elem, s: &Show) {
+    out.push_str("\nSummary of time in seconds spent in various states by  ");
+    s.clock.long(out, if e.end > 0 { e.end } else { s.now });
+    out.push_str("\n  PEND     PSUSP    RUN      USUSP    SSUSP    UNKWN    TOTAL\n ");
+    let times = e.times(s.now);
+    times.iter().for_each(|n| {
+        let _ = write!(out, " {n:<8}");
+    });
+    let _ = writeln!(out, " {:<12}", times.iter().sum::<i64>());
+}

@@ -1,0 +1,250 @@
+//! A hand-made log against the texts of tests/cmd/expected, written by hand from commands.md.
+
+use super::history::{Filter, History, States};
+use super::show::{self, Show};
+use lsf::cli::clock::Clock;
+use lsf::cli::long::RULE;
+use lsf::model::JobRef;
+use lsf::model::event::{Event, JobNew, JobStart, JobStatus, Record};
+use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
+use lsf::proto::client::IdSel;
+
+/// 2026-11-20 09:30:13 UTC.
+const T: i64 = 1_795_167_013;
+
+fn show() -> Show {
+    Show { clock: Clock::utc(), wide: false, unwrapped: false, tasks: false, now: T + 200 }
+}
+
+fn at(job: u32, idx: u32) -> JobRef {
+    JobRef { job, idx }
+}
+
+fn rec(after: i64, event: Event) -> Record {
+    Record { time: T + after, event }
+}
+
+fn new(job: u32, name: &str, command: &str, spec: JobSpec) -> Record {
+    let spec = JobSpec {
+        name: name.into(),
+        command: command.into(),
+        queue: "normal".into(),
+        project: "default".into(),
+        cwd: "/home/user1".into(),
+        home: "/home/user1".into(),
+        from_host: "vm".into(),
+        min_slots: spec.min_slots.max(1),
+        max_slots: spec.max_slots.max(1),
+        ..spec
+    };
+    let new = JobNew { job, user: "user1".into(), submit_time: T, spec, ..JobNew::default() };
+    rec(0, Event::JobNew(Box::new(new)))
+}
+
+fn start(after: i64, at: JobRef, hosts: &[(&str, u32)], res: &str) -> [Record; 3] {
+    let hosts = hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect();
+    let s = JobStart { at, attempt: 1, hosts, eff_res_req: res.into(), ..JobStart::default() };
+    let pid = 17157;
+    let accept = Event::JobStartAccept { at, attempt: 1, pid, pgid: pid };
+    let execute = Event::JobExecute {
+        at,
+        uid: 1,
+        pid,
+        pgid: pid,
+        cwd: "/home/user1".into(),
+        home: "/home/user1".into(),
+        user: "user1".into(),
+    };
+    [rec(after, Event::JobStart(Box::new(s))), rec(after, accept), rec(after, execute)]
+}
+
+fn status(after: i64, at: JobRef, status: u32, reason: u32) -> Record {
+    let s = JobStatus { at, status, reason, attempt: 1, ..JobStatus::default() };
+    rec(after, Event::JobStatus(Box::new(s)))
+}
+
+fn end(after: i64, at: JobRef, code: i32, info: u32) -> Record {
+    let usage = Usage { max_mem_kb: 4_089_446, avg_mem_kb: 4_089_446, ..Usage::default() };
+    let s = JobStatus {
+        at,
+        status: if code == 0 { stat::DONE } else { stat::EXIT },
+        end_time: T + after,
+        cpu: 0.04,
+        exit_status: code << 8,
+        exit_info: info,
+        attempt: 1,
+        usage: Some(usage),
+        ..JobStatus::default()
+    };
+    rec(after + 1, Event::JobStatus(Box::new(s)))
+}
+
+fn signal(after: i64, at: JobRef, signal: &str) -> Record {
+    let (user, signal) = ("user1".to_string(), signal.to_string());
+    rec(after, Event::JobSignal { at, uid: 1, user, signal, run_count: 1, by_admin: false })
+}
+
+/// A log with jobs in every state.
+fn log() -> Vec<Record> {
+    let mut log = vec![new(23, "", "sleep 300", JobSpec::default())];
+    log.extend(start(0, at(23, 0), &[("vm", 1)], "select[type == local]"));
+    log.push(status(96, at(23, 0), stat::USUSP, 1));
+    log.push(status(99, at(23, 0), stat::SSUSP, 3));
+    log.push(status(99, at(23, 0), stat::RUN, 0));
+    log.push(signal(111, at(23, 0), "KILL"));
+    log.push(end(111, at(23, 0), 130, 14));
+    let wide = JobSpec {
+        min_slots: 2,
+        max_slots: 2,
+        out_file: "out.%J".into(),
+        limits: Limits { run: Some(600), ..Limits::default() },
+        ..JobSpec::default()
+    };
+    log.push(new(24, "myname", "echo hello", wide));
+    log.extend(start(4, at(24, 0), &[("vm", 2)], ""));
+    log.push(rec(107, Event::JobRequeue { at: at(24, 0) }));
+    log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
+    log.extend(start(5, at(25, 1), &[("vm2", 1)], ""));
+    log.push(end(105, at(25, 1), 0, 0));
+    log.extend(start(7, at(25, 3), &[("vm3", 1)], ""));
+    let held = JobSpec { options2: opt2::HOLD, ..JobSpec::default() };
+    log.push(new(26, "held_for_long", "sleep 5", held));
+    log.push(status(50, at(26, 0), stat::PEND, 605));
+    log.push(new(27, "e\u{1b}[1mé", "x", JobSpec::default()));
+    log.push(signal(10, at(27, 0), "DELETEJOB"));
+    let never = JobStatus {
+        at: at(27, 0),
+        status: stat::EXIT,
+        end_time: T + 10,
+        exit_info: 8,
+        ..JobStatus::default()
+    };
+    log.push(rec(10, Event::JobStatus(Box::new(never))));
+    log.push(rec(11, Event::JobClean { at: at(27, 0) }));
+    log.push(new(28, "lost", "x", JobSpec::default()));
+    log.extend(start(1, at(28, 0), &[("vm", 1)], ""));
+    let lost = JobStatus {
+        at: at(28, 0),
+        status: stat::EXIT,
+        end_time: T + 21,
+        exit_info: 9001,
+        attempt: 1,
+        unknown_end: true,
+        ..JobStatus::default()
+    };
+    log.push(rec(21, Event::JobStatus(Box::new(lost))));
+    log
+}
+
+fn table(filter: Filter) -> String {
+    let mut h = History::new(filter, false, false);
+    log().iter().for_each(|r| h.add(r));
+    let mut out = String::new();
+    show::head(&mut out);
+    h.wanted().for_each(|(at, job, e)| show::row(&mut out, at, job, e, &show()));
+    out
+}
+
+fn states(set: impl Fn(&mut States)) -> Filter {
+    let mut f = Filter::default();
+    set(&mut f.states);
+    f
+}
+
+fn ids(filter: Filter) -> String {
+    let text = table(filter);
+    let ids = text.lines().skip(2).map(|l| l.split(' ').next().unwrap_or(""));
+    ids.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_table_of_times() {
+    let want = include_str!("../../tests/cmd/expected/bhist.txt");
+    assert_eq!(table(states(|s| s.all = true)), want);
+}
+
+#[test]
+fn states_pick_jobs() {
+    assert_eq!(ids(Filter::default()), "24 25[3] 25[5] 26");
+    assert_eq!(ids(states(|s| s.done = true)), "23 25[1] 27 28");
+    assert_eq!(ids(states(|s| s.exit = true)), "23 27 28");
+    assert_eq!(ids(states(|s| s.pend = true)), "24 25[5] 26");
+    assert_eq!(ids(states(|s| s.run = true)), "25[3]");
+    assert_eq!(ids(states(|s| s.susp = true)), "");
+}
+
+#[test]
+fn filters_pick_jobs() {
+    let all = || states(|s| s.all = true);
+    let sel = |job, elems: &[(u32, u32, u32)]| IdSel { job, elems: elems.to_vec() };
+    assert_eq!(ids(Filter { ids: vec![sel(23, &[])], ..Filter::default() }), "23");
+    assert_eq!(ids(Filter { ids: vec![sel(25, &[(2, 4, 1)])], ..Filter::default() }), "25[3]");
+    assert_eq!(ids(Filter { ids: vec![sel(99, &[])], ..Filter::default() }), "");
+    assert_eq!(ids(Filter { name: "arr".into(), ..all() }), "25[1] 25[3] 25[5]");
+    assert_eq!(ids(Filter { name: "ar*".into(), ..all() }), "25[1] 25[3] 25[5]");
+    assert_eq!(ids(Filter { name: "arr[5]".into(), ..all() }), "25[5]");
+    assert_eq!(ids(Filter { name: "sleep 300".into(), ..all() }), "23");
+    assert_eq!(ids(Filter { hosts: vec!["vm2".into(), "vm3".into()], ..all() }), "25[1] 25[3]");
+    assert_eq!(ids(Filter { queue: "night".into(), ..all() }), "");
+    assert_eq!(ids(Filter { user: "user2".into(), ..all() }), "");
+    let mine = Filter { project: "default".into(), user: "user1".into(), ..all() };
+    assert_eq!(ids(mine), "23 24 25[1] 25[3] 25[5] 26 27 28");
+}
+
+fn long(filter: Filter, s: &Show) -> String {
+    let mut h = History::new(filter, true, s.tasks);
+    log().iter().for_each(|r| h.add(r));
+    let mut out = String::new();
+    for (i, (at, job, e)) in h.wanted().enumerate() {
+        if i > 0 {
+            out.push_str(RULE);
+            out.push('\n');
+        }
+        show::long(&mut out, at, job, e, s);
+    }
+    out
+}
+
+fn only(job: u32) -> Filter {
+    Filter { ids: vec![IdSel { job, elems: vec![] }], ..Filter::default() }
+}
+
+#[test]
+fn the_life_of_a_job() {
+    assert_eq!(long(only(23), &show()), include_str!("../../tests/cmd/expected/bhist-l-23.txt"));
+    assert_eq!(long(only(24), &show()), include_str!("../../tests/cmd/expected/bhist-l-24.txt"));
+    assert_eq!(long(only(27), &show()), include_str!("../../tests/cmd/expected/bhist-l-27.txt"));
+}
+
+#[test]
+fn elements_have_lives_of_their_own() {
+    let got = long(only(25), &show());
+    assert_eq!(got.matches(RULE).count(), 2);
+    assert!(got.contains("\nJob <25[5]>, Job Name <arr[5]>, User <user1>"), "{got}");
+    assert_eq!(got.matches("Done successfully. The CPU time used is 0.0 seconds;").count(), 1);
+    assert!(got.contains("by  Fri Nov 20 09:31:58\n"), "{got}");
+}
+
+#[test]
+fn an_unknown_end_has_no_exit_code() {
+    let got = long(only(28), &Show { unwrapped: true, ..show() });
+    assert!(got.contains(": Exited. The CPU time used is unknown;\n"), "{got}");
+    assert!(got.contains(": Completed <exit>; TERM_LOST_STATUS: exit status unknown"), "{got}");
+    assert!(!got.contains("code"));
+}
+
+#[test]
+fn the_wording_of_tasks() {
+    let got = long(only(24), &Show { tasks: true, unwrapped: true, ..show() });
+    let want = ": Dispatched 2 Task(s) on Host(s) <2*vm>, Allocated 2 Slot(s) on Host(s) <2*vm>;";
+    assert!(got.contains(want), "{got}");
+}
+
+#[test]
+fn a_job_carried_into_a_newer_log_is_counted_once() {
+    let mut h = History::new(only(23), false, false);
+    log().iter().chain(&log()).for_each(|r| h.add(r));
+    let all: Vec<_> = h.wanted().collect();
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].2.times(T + 999), [0, 0, 108, 3, 0, 0]);
+}

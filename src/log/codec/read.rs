@@ -1,0 +1,215 @@
+//! Reads one line of lsb.events (semantics §19).
+//!
+//! A record of a type that we act on is read strictly up to the last field that every version
+//! has; further fields as far as they are what this layout says. Types of LSF that we do not
+//! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
+
+use super::text::{Field, Fields, find_tail, nums};
+use super::{RecordError, get_usage, new, set_more_usage};
+use crate::model::JobRef;
+use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
+use crate::model::job::stat;
+
+/// Reads a line, with or without its newline.
+pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let mut f = Fields::new(line);
+    let (name, openlava, time) = head(&mut f)?;
+    let event = match name {
+        b"JOB_NEW" => Event::JobNew(Box::new(new::get_job_new(&mut f, openlava)?)),
+        b"JOB_START" => get_start(&mut f)?,
+        b"JOB_START_ACCEPT" => {
+            let (job, pid, pgid, idx) = (f.num()?, f.num()?, f.num()?, f.num()?);
+            let attempt = tail_number(&f, b"lsf.attempt");
+            Event::JobStartAccept { at: JobRef { job, idx }, attempt, pid, pgid }
+        }
+        b"JOB_EXECUTE" => get_execute(&mut f)?,
+        b"JOB_STATUS" => get_status(&mut f, openlava)?,
+        b"JOB_SIGNAL" => get_signal(&mut f)?,
+        b"JOB_REQUEUE" => Event::JobRequeue { at: get_ref(&mut f)? },
+        b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
+        b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,
+        _ => get_others(&mut f, name)?,
+    };
+    Ok(Record { time, event })
+}
+
+/// `"TYPE" "version" time`. The openlava family counts versions without a point.
+fn head<'a>(f: &mut Fields<'a>) -> Result<(&'a [u8], bool, i64), RecordError> {
+    let Ok(Some(Field::Quoted(name, false))) = f.field() else {
+        return Err(RecordError::NotARecord);
+    };
+    let Ok(Some(Field::Quoted(version, false))) = f.field() else {
+        return Err(RecordError::NotARecord);
+    };
+    let word = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    let number = |b: &u8| b.is_ascii_digit() || *b == b'.';
+    let odd = name.is_empty() || !name.iter().all(word) || !version.iter().all(number);
+    if odd {
+        return Err(RecordError::NotARecord);
+    }
+    let time = f.num().map_err(|_| RecordError::NotARecord)?;
+    Ok((name, !version.contains(&b'.'), time))
+}
+
+fn tail_number(f: &Fields<'_>, key: &[u8]) -> u32 {
+    let find = || {
+        let pairs = find_tail(f)?;
+        let (_, value) = pairs.iter().find(|(k, _)| &**k == key)?;
+        nums(value, ' ')?.first().copied()
+    };
+    find().and_then(|n| n.try_into().ok()).unwrap_or(0)
+}
+
+fn get_ref(f: &mut Fields<'_>) -> Result<JobRef, RecordError> {
+    Ok(JobRef { job: f.num()?, idx: f.num()? })
+}
+
+fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let job = f.num()?;
+    // jStatus jobPid jobPGid
+    f.skip(3)?;
+    let host_factor = f.num()?;
+    let hosts = f.slots()?;
+    // queuePreCmd queuePostCmd jFlags
+    f.skip(3)?;
+    let openlava = !f.next_is_string();
+    f.skip(usize::from(!openlava))?;
+    let idx = f.num()?;
+    let mut eff_res_req = String::new();
+    let mut ahead = f.clone();
+    // additionalInfo duration4PreemptBackfill jFlags2
+    if (openlava || ahead.skip(3).is_ok())
+        && let Ok(text) = ahead.text()
+    {
+        eff_res_req = text;
+        *f = ahead;
+    }
+    let attempt = tail_number(f, b"lsf.attempt");
+    let at = JobRef { job, idx };
+    Ok(Event::JobStart(Box::new(JobStart { at, attempt, hosts, host_factor, eff_res_req })))
+}
+
+fn get_execute(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let (job, uid, pgid) = (f.num()?, f.num()?, f.num()?);
+    let (cwd, home, user) = (f.text()?, f.text()?, f.text()?);
+    let (pid, idx) = (f.num()?, f.num()?);
+    Ok(Event::JobExecute { at: JobRef { job, idx }, uid, pid, pgid, cwd, home, user })
+}
+
+fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> {
+    let mut s = JobStatus::default();
+    s.at.job = f.num()?;
+    s.status = f.num()?;
+    s.reason = f.num()?;
+    s.subreason = f.num()?;
+    s.cpu = f.num()?;
+    s.end_time = f.num()?;
+    let ru: u32 = f.num()?;
+    if ru != 0 {
+        s.usage = get_usage(f)?;
+    }
+    // jFlags
+    f.skip(usize::from(!openlava))?;
+    s.exit_status = f.num()?;
+    s.at.idx = f.num()?;
+    if !openlava && !f.at_end() {
+        s.exit_info = f.num()?;
+        get_status_rest(f, &mut s);
+    }
+    Ok(Event::JobStatus(Box::new(s)))
+}
+
+/// What older versions do not have.
+fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
+    let mut ahead = f.clone();
+    if s.status & (stat::DONE | stat::EXIT) != 0 {
+        let hosts: usize = ahead.num().unwrap_or(0);
+        for _ in 0..hosts {
+            if ahead.skip(5).is_err() {
+                return;
+            }
+        }
+    }
+    // maxMem avgMem, src and dst cluster, maskedJStatus, nextStatusNo
+    if ahead.skip(8).is_err() {
+        return;
+    }
+    *f = ahead;
+    for (key, value) in find_tail(f).unwrap_or_default() {
+        let values = nums(&value, ' ').unwrap_or_default();
+        let one = values.first().copied().unwrap_or(0);
+        match &*key {
+            b"lsf.attempt" => s.attempt = one.try_into().unwrap_or(0),
+            b"lsf.unknown_end" => s.unknown_end = one != 0,
+            b"lsf.usage" => {
+                set_more_usage(s.usage.get_or_insert_default(), &values);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let (job, uid, run_count) = (f.num()?, f.num()?, f.num()?);
+    let signal = f.text()?;
+    let idx = f.num()?;
+    let user = f.text()?;
+    let by_admin = tail_number(f, b"lsf.by_admin") != 0;
+    Ok(Event::JobSignal { at: JobRef { job, idx }, uid, user, signal, run_count, by_admin })
+}
+
+fn get_ctrl(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
+    let code: u32 = f.num()?;
+    let (name, uid, user) = (f.text()?, f.num()?, f.text()?);
+    let message = if f.next_is_string() { f.text()? } else { String::new() };
+    let op = match code {
+        1 => Some(Ctrl::Open),
+        2 => Some(Ctrl::Close),
+        3 => Some(Ctrl::Activate),
+        4 => Some(Ctrl::Inactivate),
+        _ => None,
+    };
+    Ok(match (record, op) {
+        (b"QUEUE_CTRL", Some(op)) => Event::QueueCtrl { op, queue: name, uid, user, message },
+        // 3 and 4 restart and shut down a host: nothing to act on later
+        (b"HOST_CTRL", Some(op @ (Ctrl::Open | Ctrl::Close))) => {
+            Event::HostCtrl { op, host: name, uid, user, message }
+        }
+        _ => Event::Foreign { name: String::from_utf8_lossy(record).into_owned() },
+    })
+}
+
+fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
+    Ok(match name {
+        b"MBD_START" => Event::MbdStart {
+            master: f.text()?,
+            cluster: f.text()?,
+            hosts: f.num()?,
+            queues: f.num()?,
+        },
+        b"MBD_DIE" => Event::MbdDie {
+            master: f.text()?,
+            removed: f.num()?,
+            code: f.num()?,
+            message: if f.next_is_string() { f.text()? } else { String::new() },
+        },
+        b"LOG_SWITCH" => Event::LogSwitch { last_job: f.num()? },
+        b"LOAD_INDEX" => Event::LoadIndex { names: f.list()? },
+        b"LSF_HOLD" => Event::Hold { at: get_ref(f)?, why: f.text()? },
+        b"LSF_RELEASE" => {
+            let (job, uid, idx) = (f.num()?, f.num()?, f.num()?);
+            Event::Release { at: JobRef { job, idx }, uid, user: f.text()? }
+        }
+        b"LSF_SWITCHED" => Event::Carried { next_job: f.num()?, epoch: f.num()? },
+        _ => {
+            let name = String::from_utf8_lossy(name).into_owned();
+            if name.starts_with("LSF_") {
+                return Err(RecordError::Newer { name });
+            }
+            // whole at least in its quotes
+            while f.field()?.is_some() {}
+            Event::Foreign { name }
+        }
+    })
+}

@@ -1,0 +1,171 @@
+//! Writes one event as one line of lsb.events (semantics §19).
+
+use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
+use super::{more_usage, name_of, new, put_head, put_list, put_slots, put_usage};
+use crate::model::JobRef;
+use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
+use crate::model::job::stat;
+
+/// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
+/// is written for it.
+pub fn write_record(record: &Record, out: &mut Vec<u8>) {
+    if matches!(record.event, Event::Foreign { .. }) {
+        return;
+    }
+    put_head(out, name_of(&record.event), record.time);
+    match &record.event {
+        Event::JobNew(n) => new::put_job_new(out, n),
+        Event::JobStart(s) => put_start(out, s),
+        Event::JobStatus(s) => put_status(out, s),
+        Event::JobStartAccept { at, attempt, pid, pgid } => {
+            for n in [at.job, *pid, *pgid, at.idx] {
+                put_int(out, n);
+            }
+            let mut tail = Tail::begin(out);
+            tail.nums(out, "lsf.attempt", b' ', &[u64::from(*attempt)]);
+            tail.end(out);
+        }
+        Event::JobExecute { .. } => put_execute(out, &record.event),
+        Event::JobSignal { at, uid, user, signal, run_count, by_admin } => {
+            for n in [at.job, *uid, *run_count] {
+                put_int(out, n);
+            }
+            put_str(out, signal.as_bytes());
+            put_int(out, at.idx);
+            put_str(out, user.as_bytes());
+            let mut tail = Tail::begin(out);
+            if *by_admin {
+                tail.nums(out, "lsf.by_admin", b' ', &[1]);
+            }
+            tail.end(out);
+        }
+        Event::JobRequeue { at } | Event::JobClean { at } => put_ref(out, *at),
+        Event::QueueCtrl { op, queue: name, uid, user, message }
+        | Event::HostCtrl { op, host: name, uid, user, message } => {
+            put_ctrl(out, *op, name, *uid, user, message)
+        }
+        _ => put_others(out, &record.event),
+    }
+    out.push(b'\n');
+}
+
+fn put_ref(out: &mut Vec<u8>, at: JobRef) {
+    put_int(out, at.job);
+    put_int(out, at.idx);
+}
+
+fn put_start(out: &mut Vec<u8>, s: &JobStart) {
+    put_int(out, s.at.job);
+    put_int(out, stat::RUN);
+    // jobPid jobPGid: not known yet
+    put_int(out, 0);
+    put_int(out, 0);
+    put_factor(out, s.host_factor);
+    put_slots(out, &s.hosts);
+    // queuePreCmd queuePostCmd jFlags userGroup
+    out.extend_from_slice(b" \"\" \"\" 0 \"\"");
+    put_int(out, s.at.idx);
+    // additionalInfo duration4PreemptBackfill jFlags2
+    out.extend_from_slice(b" \"\" 2147483647 0");
+    put_str(out, s.eff_res_req.as_bytes());
+    // src and dst cluster, networks, affinity, nextStatusNo, combinedCpuFrequency
+    out.extend_from_slice(b" \"\" -1 \"\" -1 0 \"\" 0 0");
+    put_slots(out, &s.hosts);
+    let mut tail = Tail::begin(out);
+    tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
+    tail.end(out);
+}
+
+fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
+    for n in [s.at.job, s.status, s.reason, s.subreason] {
+        put_int(out, n);
+    }
+    put_secs(out, s.cpu);
+    put_int(out, s.end_time);
+    match &s.usage {
+        Some(u) => {
+            put_int(out, 1);
+            put_usage(out, u);
+        }
+        None => put_int(out, 0),
+    }
+    // jFlags
+    put_int(out, 0);
+    put_int(out, s.exit_status);
+    put_int(out, s.at.idx);
+    put_int(out, s.exit_info);
+    if s.status & (stat::DONE | stat::EXIT) != 0 {
+        // numhRusages
+        put_int(out, 0);
+    }
+    let u = s.usage.unwrap_or_default();
+    put_u64(out, u.max_mem_kb);
+    put_u64(out, u.avg_mem_kb);
+    // src and dst cluster, maskedJStatus, nextStatusNo
+    out.extend_from_slice(b" \"\" -1 \"\" -1 0 0");
+    let mut tail = Tail::begin(out);
+    tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
+    if s.unknown_end {
+        tail.nums(out, "lsf.unknown_end", b' ', &[1]);
+    }
+    if let Some(u) = &s.usage {
+        tail.nums(out, "lsf.usage", b' ', &more_usage(u));
+    }
+    tail.end(out);
+}
+
+fn put_execute(out: &mut Vec<u8>, event: &Event) {
+    let Event::JobExecute { at, uid, pid, pgid, cwd, home, user } = event else { return };
+    for n in [at.job, *uid, *pgid] {
+        put_int(out, n);
+    }
+    for text in [cwd, home, user] {
+        put_str(out, text.as_bytes());
+    }
+    put_int(out, *pid);
+    put_int(out, at.idx);
+    // additionalInfo SLAscaledRunLimit execRusage position duration4PreemptBackfill, clusters
+    out.extend_from_slice(b" \"\" -1 \"\" 0 2147483647 \"\" -1 \"\" -1 \"\" -1");
+}
+
+fn put_ctrl(out: &mut Vec<u8>, op: Ctrl, name: &str, uid: u32, user: &str, message: &str) {
+    put_int(out, op as u32);
+    put_str(out, name.as_bytes());
+    put_int(out, uid);
+    put_str(out, user.as_bytes());
+    put_str(out, message.as_bytes());
+}
+
+fn put_others(out: &mut Vec<u8>, event: &Event) {
+    match event {
+        Event::MbdStart { master, cluster, hosts, queues } => {
+            put_str(out, master.as_bytes());
+            put_str(out, cluster.as_bytes());
+            put_int(out, *hosts);
+            put_int(out, *queues);
+        }
+        Event::MbdDie { master, removed, code, message } => {
+            put_str(out, master.as_bytes());
+            put_int(out, *removed);
+            put_int(out, *code);
+            put_str(out, message.as_bytes());
+        }
+        Event::LogSwitch { last_job } => put_int(out, *last_job),
+        Event::LoadIndex { names } => put_list(out, names),
+        Event::Hold { at, why } => {
+            put_ref(out, *at);
+            put_str(out, why.as_bytes());
+        }
+        Event::Release { at, uid, user } => {
+            put_int(out, at.job);
+            put_int(out, *uid);
+            put_int(out, at.idx);
+            put_str(out, user.as_bytes());
+        }
+        Event::Carried { next_job, epoch } => {
+            put_int(out, *next_job);
+            put_u64(out, *epoch);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,220 @@
+//! What the log sees of a file system. The real one is here; `simdisk` has one in memory that
+//! tears and loses unsynced writes at a crash and fails on order.
+//!
+//! Names are relative to the log's directory (`info/x` for what lies in its private
+//! subdirectory). All writing is at explicit offsets: the single writer keeps the lengths.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// An open file of a [`Disk`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub usize);
+
+/// Mode of files that everybody may read.
+pub const PUBLIC: u32 = 0o644;
+/// Mode of files that hold environments and scripts.
+pub const PRIVATE: u32 = 0o600;
+/// The private subdirectory, mode 0700.
+pub const INFO: &str = "info";
+
+/// A directory with files, for one user at a time.
+pub trait Disk: Send {
+    /// Opens for reading and writing. `create`: makes it with this mode where it is missing.
+    fn open(&mut self, name: &str, create: Option<u32>) -> io::Result<FileId>;
+    /// Forgets an open file.
+    fn close(&mut self, file: FileId);
+    fn len(&mut self, file: FileId) -> io::Result<u64>;
+    /// Reads up to `buf.len()` bytes; 0 at the end.
+    fn read_at(&mut self, file: FileId, at: u64, buf: &mut [u8]) -> io::Result<usize>;
+    /// Writes all of it, or fails having written some.
+    fn write_at(&mut self, file: FileId, at: u64, data: &[u8]) -> io::Result<()>;
+    fn truncate(&mut self, file: FileId, len: u64) -> io::Result<()>;
+    /// Makes data and length durable. After a failure nothing is known of what was written
+    /// since the last success: the caller must not try again.
+    fn sync(&mut self, file: FileId) -> io::Result<()>;
+    /// Replaces `to`.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Names in the directory (`""`) or in a subdirectory; none where it does not exist.
+    fn list(&mut self, dir: &str) -> io::Result<Vec<String>>;
+    /// Makes creations, renames and removals in a directory durable.
+    fn sync_dir(&mut self, dir: &str) -> io::Result<()>;
+}
+
+/// Reads exactly `buf.len()` bytes or up to the end; returns how many.
+pub fn read_full(disk: &mut dyn Disk, file: FileId, at: u64, buf: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buf.len() {
+        match disk.read_at(file, at + got as u64, &mut buf[got..])? {
+            0 => break,
+            n => got += n,
+        }
+    }
+    Ok(got)
+}
+
+/// Reads a whole small file, at most `cap` bytes; `None` where there is none.
+pub fn read_small(disk: &mut dyn Disk, name: &str, cap: usize) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(name, None) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let mut buf = vec![0; cap];
+    let got = read_full(disk, file, 0, &mut buf);
+    disk.close(file);
+    buf.truncate(got?);
+    Ok(Some(buf))
+}
+
+/// Is there such a file?
+pub fn exists(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
+    match disk.open(name, None) {
+        Ok(file) => {
+            disk.close(file);
+            Ok(true)
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// A directory of this machine.
+pub struct RealDisk {
+    dir: PathBuf,
+    files: Vec<Option<File>>,
+    /// For tests on a personal cluster: while this file exists, writes fail as it says.
+    fault: Option<PathBuf>,
+}
+
+impl RealDisk {
+    /// Makes the directory (0755) and its private subdirectory (0700) where they are missing.
+    pub fn open_dir(dir: &Path) -> io::Result<RealDisk> {
+        make_dir(dir, 0o755)?;
+        make_dir(&dir.join(INFO), 0o700)?;
+        Ok(RealDisk::read_only(dir))
+    }
+
+    /// Makes nothing; for commands that read the log.
+    pub fn read_only(dir: &Path) -> RealDisk {
+        RealDisk { dir: dir.to_path_buf(), files: Vec::new(), fault: None }
+    }
+
+    /// For tests on a personal cluster: while `path` exists and holds `enospc` or `eio`, every
+    /// write fails with that error; with `sync`, every sync fails.
+    pub fn with_fault_file(mut self, path: PathBuf) -> RealDisk {
+        self.fault = Some(path);
+        self
+    }
+
+    fn file(&self, file: FileId) -> io::Result<&File> {
+        let open = self.files.get(file.0).and_then(Option::as_ref);
+        open.ok_or_else(|| io::Error::other("the file is not open"))
+    }
+
+    fn ordered_fault(&self, syncing: bool) -> io::Result<()> {
+        let Some(path) = &self.fault else { return Ok(()) };
+        let Ok(word) = std::fs::read_to_string(path) else { return Ok(()) };
+        match (word.trim(), syncing) {
+            ("enospc", false) => Err(rustix::io::Errno::NOSPC.into()),
+            ("eio", false) | ("sync", true) => Err(rustix::io::Errno::IO.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn make_dir(dir: &Path, mode: u32) -> io::Result<()> {
+    match std::fs::create_dir(dir) {
+        Ok(()) => std::fs::set_permissions(dir, Permissions::from_mode(mode)),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+impl Disk for RealDisk {
+    fn open(&mut self, name: &str, create: Option<u32>) -> io::Result<FileId> {
+        let path = self.dir.join(name);
+        let mut how = OpenOptions::new();
+        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+        how.read(true).write(create.is_some()).custom_flags(nofollow);
+        let file = match how.open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && create.is_some() => {
+                let mode = create.unwrap_or(PRIVATE);
+                let file = how.create_new(true).mode(mode).open(&path)?;
+                // whatever the umask is
+                file.set_permissions(Permissions::from_mode(mode))?;
+                file
+            }
+            other => other?,
+        };
+        let slot = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
+        if slot == self.files.len() {
+            self.files.push(None);
+        }
+        self.files[slot] = Some(file);
+        Ok(FileId(slot))
+    }
+
+    fn close(&mut self, file: FileId) {
+        if let Some(slot) = self.files.get_mut(file.0) {
+            *slot = None;
+        }
+    }
+
+    fn len(&mut self, file: FileId) -> io::Result<u64> {
+        Ok(self.file(file)?.metadata()?.len())
+    }
+
+    fn read_at(&mut self, file: FileId, at: u64, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file(file)?.read_at(buf, at) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn write_at(&mut self, file: FileId, at: u64, data: &[u8]) -> io::Result<()> {
+        self.ordered_fault(false)?;
+        self.file(file)?.write_all_at(data, at)
+    }
+
+    fn truncate(&mut self, file: FileId, len: u64) -> io::Result<()> {
+        self.file(file)?.set_len(len)
+    }
+
+    fn sync(&mut self, file: FileId) -> io::Result<()> {
+        self.ordered_fault(true)?;
+        self.file(file)?.sync_data()
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.dir.join(from), self.dir.join(to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.dir.join(name))
+    }
+
+    fn list(&mut self, dir: &str) -> io::Result<Vec<String>> {
+        let entries = match std::fs::read_dir(self.dir.join(dir)) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(e),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn sync_dir(&mut self, dir: &str) -> io::Result<()> {
+        File::open(self.dir.join(dir))?.sync_all()
+    }
+}

@@ -5,7 +5,8 @@
 //! What LSF's records have no field for goes into a key-value tail at the very end,
 //! `<n> "lsf.key" "value" ...`, so that readers by field number are undisturbed, or into records
 //! named `LSF_*`. Text fields cannot forge a record ([`text`]); where they lose something the
-//! machine spools the exact submission and names the place in `JobNew::exact` (see [`loses`]).
+//! machine spools the exact submission and names the place in `JobNew::exact`
+//! (`JobSpec::text_loses`).
 
 mod finish;
 mod new;
@@ -19,9 +20,9 @@ pub use finish::{read_finish, write_finish};
 pub use read::read_record;
 pub use write::write_record;
 
+use crate::model::JobRef;
 use crate::model::event::{Event, Finish};
 use crate::model::job::{JobSpec, Usage};
-use crate::model::{ByteStr, JobRef};
 use std::fmt;
 use text::Fields;
 
@@ -62,48 +63,7 @@ impl fmt::Display for RecordError {
 }
 impl std::error::Error for RecordError {}
 
-/// Does the log's text of this submission lose anything? Then its exact JSON must be spooled
-/// ([`exact_spec`]) and the place named in `JobNew::exact`.
-pub fn loses(spec: &JobSpec) -> bool {
-    let texts = [
-        &spec.name,
-        &spec.queue,
-        &spec.project,
-        &spec.user_group,
-        &spec.description,
-        &spec.res_req,
-        &spec.depend,
-        &spec.limit_spec,
-        &spec.from_host,
-        &spec.mail_user,
-    ];
-    let bytes = [
-        &spec.command,
-        &spec.in_file,
-        &spec.out_file,
-        &spec.err_file,
-        &spec.cwd,
-        &spec.home,
-        &spec.login_shell,
-        &spec.pre_exec,
-        &spec.post_exec,
-    ];
-    texts.iter().any(|t| text::loses(t.as_bytes()))
-        || bytes.iter().any(|b| text::loses(b.as_bytes()))
-        || spec.hosts.iter().any(|h| text::loses(h.as_bytes()))
-        || spec.extra.iter().any(|(k, v)| {
-            // the key is part of a tail key
-            text::loses(k.as_bytes()) || text::loses(v.as_bytes())
-        })
-}
-
-/// The bytes to spool for `JobNew::exact`.
-pub fn exact_spec(spec: &JobSpec) -> ByteStr {
-    // a JobSpec has string keys only: this cannot fail, and an empty answer is refused on reading
-    ByteStr(serde_json::to_vec(spec).unwrap_or_default())
-}
-
-/// The submission spooled by [`exact_spec`].
+/// The submission spooled for `JobNew::exact` (its JSON).
 pub fn read_exact_spec(bytes: &[u8]) -> Result<JobSpec, serde_json::Error> {
     serde_json::from_slice(bytes)
 }

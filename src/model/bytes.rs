@@ -49,6 +49,25 @@ impl From<Vec<u8>> for ByteStr {
     }
 }
 
+/// What the text of the log has in place of a character that could end a record for some reader
+/// or act on a terminal; `None`: the character itself.
+pub fn log_substitute(c: char) -> Option<u8> {
+    match c {
+        '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(b';'),
+        c if c.is_control() => Some(b'?'),
+        _ => None,
+    }
+}
+
+/// Does the log's text of these bytes differ from them?
+pub fn log_loses(text: &[u8]) -> bool {
+    let plain = |b: &u8| (0x20..0x7f).contains(b);
+    let run = text.iter().take_while(|b| plain(b)).count();
+    text[run..].utf8_chunks().any(|chunk| {
+        !chunk.invalid().is_empty() || chunk.valid().chars().any(|c| log_substitute(c).is_some())
+    })
+}
+
 const B64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Standard base64 with padding.

@@ -1,7 +1,7 @@
 //! What a job is: the submission as given, and the states it passes through
 //! (semantics §1; option bits and limits as in lsb.events, semantics §19).
 
-use super::bytes::ByteStr;
+use super::bytes::{ByteStr, log_loses};
 use serde::{Deserialize, Serialize};
 
 /// Job status bits, as logged.
@@ -191,7 +191,7 @@ impl End {
 
 impl JobSpec {
     /// Would the text of the log lose something of it: a control character, or bytes that are
-    /// not UTF-8? Then the exact value is spooled beside (design §3).
+    /// not UTF-8? Then the exact value is spooled beside (design §3), as its JSON.
     pub fn text_loses(&self) -> bool {
         let bytes = [
             &self.command,
@@ -204,11 +204,22 @@ impl JobSpec {
             &self.pre_exec,
             &self.post_exec,
         ];
-        let bad = |s: &str| s.chars().any(char::is_control);
-        bytes.iter().any(|b| std::str::from_utf8(b.as_bytes()).map_or(true, bad))
-            || bad(&self.description)
-            || bad(&self.depend)
-            || bad(&self.res_req)
-            || self.extra.iter().any(|(_, v)| bad(v))
+        let texts = [
+            &self.name,
+            &self.queue,
+            &self.project,
+            &self.user_group,
+            &self.description,
+            &self.res_req,
+            &self.depend,
+            &self.limit_spec,
+            &self.from_host,
+            &self.mail_user,
+        ];
+        let bad = |s: &String| log_loses(s.as_bytes());
+        bytes.iter().any(|b| log_loses(b.as_bytes()))
+            || texts.iter().any(|t| bad(t))
+            || self.hosts.iter().any(bad)
+            || self.extra.iter().any(|(k, v)| bad(k) || bad(v))
     }
 }

@@ -53,12 +53,13 @@ fn head<'a>(f: &mut Fields<'a>) -> Result<(&'a [u8], bool, i64), RecordError> {
 }
 
 fn tail_number(f: &Fields<'_>, key: &[u8]) -> u32 {
-    let find = || {
-        let pairs = find_tail(f)?;
-        let (_, value) = pairs.iter().find(|(k, _)| &**k == key)?;
-        nums(value, ' ')?.first().copied()
-    };
-    find().and_then(|n| n.try_into().ok()).unwrap_or(0)
+    let pairs = find_tail(f).unwrap_or_default();
+    pairs.iter().find(|(k, _)| &**k == key).map_or(0, |(_, value)| one_number(value))
+}
+
+fn one_number(value: &[u8]) -> u32 {
+    let first = nums(value, ' ').and_then(|v| v.first().copied());
+    first.and_then(|n| n.try_into().ok()).unwrap_or(0)
 }
 
 fn get_ref(f: &mut Fields<'_>) -> Result<JobRef, RecordError> {
@@ -85,9 +86,16 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
         eff_res_req = text;
         *f = ahead;
     }
-    let attempt = tail_number(f, b"lsf.attempt");
     let at = JobRef { job, idx };
-    Ok(Event::JobStart(Box::new(JobStart { at, attempt, hosts, host_factor, eff_res_req })))
+    let mut s = JobStart { at, hosts, host_factor, eff_res_req, ..JobStart::default() };
+    for (key, value) in find_tail(f).unwrap_or_default() {
+        match &*key {
+            b"lsf.attempt" => s.attempt = one_number(&value),
+            b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into_owned(),
+            _ => {}
+        }
+    }
+    Ok(Event::JobStart(Box::new(s)))
 }
 
 fn get_execute(f: &mut Fields<'_>) -> Result<Event, RecordError> {
@@ -137,12 +145,11 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
     }
     *f = ahead;
     for (key, value) in find_tail(f).unwrap_or_default() {
-        let values = nums(&value, ' ').unwrap_or_default();
-        let one = values.first().copied().unwrap_or(0);
         match &*key {
-            b"lsf.attempt" => s.attempt = one.try_into().unwrap_or(0),
-            b"lsf.unknown_end" => s.unknown_end = one != 0,
+            b"lsf.attempt" => s.attempt = one_number(&value),
+            b"lsf.unknown_end" => s.unknown_end = one_number(&value) != 0,
             b"lsf.usage" => {
+                let values = nums(&value, ' ').unwrap_or_default();
                 set_more_usage(s.usage.get_or_insert_default(), &values);
             }
             _ => {}

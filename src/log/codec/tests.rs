@@ -1,5 +1,7 @@
 use super::text::Fields;
 use super::*;
+use crate::model::ByteStr;
+use crate::model::bytes::log_loses;
 use crate::model::event::*;
 use crate::model::job::{Limits, SpoolRef, stat};
 use proptest::collection::vec;
@@ -10,6 +12,10 @@ fn line(event: Event) -> String {
     let mut out = Vec::new();
     write_record(&Record { time: 1_700_000_000, event }, &mut out);
     String::from_utf8(out).unwrap()
+}
+
+fn exact(spec: &JobSpec) -> Vec<u8> {
+    serde_json::to_vec(spec).unwrap()
 }
 
 fn plain_job() -> JobNew {
@@ -61,13 +67,14 @@ fn a_start_and_a_status_have_the_checked_order() {
         hosts: vec![("hosta".into(), 2), ("hostb".into(), 1)],
         host_factor: 100.0,
         eff_res_req: "select[type == local]".into(),
+        boot: "b1".into(),
     };
     assert_eq!(
         line(Event::JobStart(Box::new(start))),
         concat!(
             r#""JOB_START" "10.1" 1700000000 11 4 0 0 100.0 3 "hosta" "hosta" "hostb" "" "" 0 "" 3 "#,
             r#""" 2147483647 0 "select[type == local]" "" -1 "" -1 0 "" 0 0 "#,
-            r#"3 "hosta" "hosta" "hostb" 1 "lsf.attempt" "2""#,
+            r#"3 "hosta" "hosta" "hostb" 2 "lsf.attempt" "2" "lsf.boot" "b1""#,
             "\n"
         )
     );
@@ -257,9 +264,9 @@ fn user_text_never_passes_for_a_tail_or_a_record() {
     let text = line(Event::JobNew(Box::new(job.clone())));
     assert_eq!(text.matches('\n').count(), 1);
     let Event::JobNew(got) = read_record(text.as_bytes()).unwrap().event else { panic!() };
-    assert!(loses(&job.spec));
+    assert!(job.spec.text_loses());
     job.spec.command = "1 \"lsf.gid\" \"0\";\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
-    assert!(!loses(&job.spec));
+    assert!(!job.spec.text_loses());
     assert_eq!(*got, job);
     // a record whose last fields look like a tail of the count before them
     let text = "\"QUEUE_CTRL\" \"10.1\" 5 1 \"q\" 1 \"lsf.by_admin\" \"1\"\n";
@@ -279,15 +286,15 @@ fn ends_of_lines_of_every_reader_and_terminal_escapes_are_replaced() {
         std::str::from_utf8(&out).unwrap(),
         " \"a;b?c;d;e?31mf?[2Jg?h?i?j\"\"k\\\" \"x?y?\""
     );
-    assert!(text::loses(hostile) && text::loses(b"\xff") && text::loses(b"\t"));
-    assert!(!text::loses("\"doubled\" \\ and é; stay".as_bytes()));
+    assert!(log_loses(hostile) && log_loses(b"\xff") && log_loses(b"\t"));
+    assert!(!log_loses("\"doubled\" \\ and é; stay".as_bytes()));
 }
 
 #[test]
 fn exact_bytes_come_back() {
     let mut spec = plain_job().spec;
     spec.command = ByteStr(b"printf '\xff\n'".to_vec());
-    assert_eq!(read_exact_spec(exact_spec(&spec).as_bytes()).unwrap(), spec);
+    assert_eq!(read_exact_spec(&exact(&spec)).unwrap(), spec);
     assert!(read_exact_spec(b"{").is_err());
 }
 
@@ -445,9 +452,9 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
 fn job_event() -> impl Strategy<Value = Event> {
     let three = || [kept(), kept(), kept()];
     prop_oneof![
-        (at(), any::<u32>(), slots(), 0.0..1e6, kept()).prop_map(
-            |(at, attempt, hosts, host_factor, eff_res_req)| {
-                let start = JobStart { at, attempt, hosts, host_factor, eff_res_req };
+        (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()]).prop_map(
+            |(at, attempt, hosts, host_factor, [eff_res_req, boot])| {
+                let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot };
                 Event::JobStart(Box::new(start))
             }
         ),
@@ -507,7 +514,7 @@ proptest! {
         write_record(&record, &mut out);
         prop_assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1);
         prop_assert_eq!(out.last(), Some(&b'\n'));
-        prop_assert!(!matches!(&record.event, Event::JobNew(n) if loses(&n.spec)));
+        prop_assert!(!matches!(&record.event, Event::JobNew(n) if n.spec.text_loses()));
         prop_assert_eq!(read_record(&out).unwrap(), record.clone());
         // cut anywhere it is no record or, of the same type, one with less in its tail
         let cut = out.len() / 2;
@@ -539,8 +546,8 @@ proptest! {
         let Event::JobNew(got) = read_record(&out).unwrap().event else { panic!() };
         prop_assert_eq!((got.job, got.gid, got.env, got.exact),
                         (job.job, job.gid, job.env, job.exact));
-        prop_assert_eq!(got.spec == job.spec, !loses(&job.spec));
-        prop_assert_eq!(read_exact_spec(exact_spec(&job.spec).as_bytes()).unwrap(), job.spec);
+        prop_assert_eq!(got.spec == job.spec, !job.spec.text_loses());
+        prop_assert_eq!(read_exact_spec(&exact(&job.spec)).unwrap(), job.spec);
     }
 
     #[test]

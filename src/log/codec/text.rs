@@ -7,20 +7,12 @@
 //! Writing allocates nothing but the growth of the output.
 
 use super::RecordError;
+use crate::model::bytes::log_substitute;
 use std::borrow::Cow;
 
 /// Can this byte be copied as it is?
 fn plain(b: u8) -> bool {
     (0x20..0x7f).contains(&b) && b != b'"'
-}
-
-/// What is written for a character that a record must not hold; `None`: itself.
-fn substitute(c: char) -> Option<u8> {
-    match c {
-        '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(b';'),
-        c if c.is_control() => Some(b'?'),
-        _ => None,
-    }
 }
 
 /// Appends ` "text"`.
@@ -36,7 +28,7 @@ fn put_inner(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&text[..run]);
     for chunk in text[run..].utf8_chunks() {
         for c in chunk.valid().chars() {
-            match (c, substitute(c)) {
+            match (c, log_substitute(c)) {
                 ('"', _) => out.extend_from_slice(b"\"\""),
                 (_, Some(b)) => out.push(b),
                 (c, None) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -46,14 +38,6 @@ fn put_inner(out: &mut Vec<u8>, text: &[u8]) {
             out.push(b'?');
         }
     }
-}
-
-/// Does the log's text of `text` differ from it?
-pub fn loses(text: &[u8]) -> bool {
-    let run = text.iter().take_while(|b| plain(**b)).count();
-    text[run..].utf8_chunks().any(|chunk| {
-        !chunk.invalid().is_empty() || chunk.valid().chars().any(|c| substitute(c).is_some())
-    })
 }
 
 /// Appends a blank and a number.

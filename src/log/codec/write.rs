@@ -73,6 +73,9 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     put_slots(out, &s.hosts);
     let mut tail = Tail::begin(out);
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
+    if !s.boot.is_empty() {
+        tail.text(out, "lsf.boot", s.boot.as_bytes());
+    }
     tail.end(out);
 }
 

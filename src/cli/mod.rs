@@ -6,6 +6,7 @@ pub mod ctx;
 pub mod front;
 pub mod help;
 pub mod links;
+pub mod load;
 pub mod long;
 pub mod rows;
 pub mod select;

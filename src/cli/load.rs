@@ -1,0 +1,273 @@
+//! Hosts and loads as the base commands show them: cells of load indices, the view that resource
+//! requirements are evaluated on, names of resources. Document implemented: commands.md
+//! sections lshosts and lsload.
+
+use crate::conf::{ResourceKind, Shared};
+use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};
+use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, status};
+
+/// MB in a GB, GB in a TB.
+const STEP: f64 = 1024.0;
+/// From here a GB value is shown without decimals.
+const WHOLE_FROM: f64 = 99.95;
+/// From here tmp is shown in GB, in MB.
+const TMP_IN_GB: f64 = 10.0 * STEP;
+/// Position of tmp in a load vector; it has a rule of its own.
+const TMP: usize = 8;
+
+/// The resources of a cluster: built in and of lsf.shared.
+#[derive(Clone, Copy)]
+pub struct ClusterNames<'a>(pub &'a Shared);
+
+impl ResNames for ClusterNames<'_> {
+    fn kind(&self, name: &str) -> Option<ResKind> {
+        Builtins.kind(name).or_else(|| {
+            let def = self.0.resources.iter().find(|r| r.name == name)?;
+            Some(match def.kind {
+                ResourceKind::Boolean => ResKind::Boolean,
+                ResourceKind::String => ResKind::String,
+                ResourceKind::Numeric => {
+                    ResKind::Numeric { increasing: def.increasing.unwrap_or(false) }
+                }
+            })
+        })
+    }
+}
+
+/// Status as lsload shows it.
+pub fn status_word(bits: u32) -> &'static str {
+    const LOCKED: [(u32, &str, &str); 3] = [
+        (status::LOCK_U, "lockU", "-lockU"),
+        (status::LOCK_W, "lockW", "-lockW"),
+        (status::LOCK_M, "lockM", "-lockM"),
+    ];
+    if bits & status::UNAVAIL != 0 {
+        return "unavail";
+    }
+    let res_down = bits & status::RES_DOWN != 0;
+    for (bit, plain, dashed) in LOCKED {
+        if bits & bit != 0 {
+            return if res_down { dashed } else { plain };
+        }
+    }
+    match (bits & status::BUSY != 0, res_down) {
+        (false, false) => "ok",
+        (false, true) => "-ok",
+        (true, false) => "busy",
+        (true, true) => "-busy",
+    }
+}
+
+/// A number with one decimal, short where it is huge.
+fn tenth(v: f64) -> String {
+    if v < 9999.95 { format!("{v:.1}") } else { power(v) }
+}
+
+/// A whole number, short where it is huge.
+fn whole(v: f64) -> String {
+    if v < 99_999.5 { format!("{v:.0}") } else { power(v) }
+}
+
+/// `1e+05`, as C prints it.
+fn power(v: f64) -> String {
+    let text = format!("{v:.0e}");
+    match text.split_once('e') {
+        Some((m, e)) => format!("{m}e+{e:0>2}"),
+        None => text,
+    }
+}
+
+/// MB as memory and swap are shown: `603M`, `1.2G`, `8G`, `22.1G`, `904G`, `2.9T`.
+pub fn size(mb: f64) -> String {
+    if mb < STEP {
+        return format!("{mb:.0}M");
+    }
+    let (mut v, mut unit) = (mb / STEP, 'G');
+    if v >= STEP {
+        (v, unit) = (v / STEP, 'T');
+    }
+    let text = if v >= WHOLE_FROM { format!("{v:.0}") } else { format!("{v:.1}") };
+    format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// MB as lshosts shows maxmem and maxswp: the decimal stays.
+pub fn size_fixed(mb: u64) -> String {
+    let v = mb as f64;
+    if v < STEP {
+        format!("{mb}M")
+    } else if v < STEP * STEP {
+        format!("{:.1}G", v / STEP)
+    } else {
+        format!("{:.1}T", v / STEP / STEP)
+    }
+}
+
+/// The text of a built-in index, without `*`.
+pub fn cell(index: usize, v: f64) -> String {
+    match INDEX_NAMES.get(index) {
+        Some(&"ut") => format!("{:.0}%", v * 100.0),
+        Some(&"io") | Some(&"ls") | Some(&"it") => whole(v),
+        Some(&"tmp") if v < TMP_IN_GB => format!("{v:.0}M"),
+        Some(&"tmp") => format!("{:.0}G", v / STEP),
+        Some(&"swp") | Some(&"mem") => size(v),
+        _ => tenth(v),
+    }
+}
+
+/// Width of a built-in index's column.
+pub fn width(index: usize) -> usize {
+    match INDEX_NAMES.get(index) {
+        Some(&"ut") => 5,
+        Some(&"ls") => 4,
+        _ => 6,
+    }
+}
+
+/// What stands in the column of a built-in index of a host.
+pub fn host_cell(load: &HostLoad, index: usize, how: Queue) -> String {
+    let text = cell(index, load.value(index, how));
+    if load.over & (1 << index) != 0 { format!("*{text}") } else { text }
+}
+
+/// The threshold of a built-in index as lshosts -l shows it.
+pub fn threshold_cell(index: usize, limit: Option<f64>) -> String {
+    match limit {
+        None => "-".to_owned(),
+        Some(v) if index >= TMP => format!("{v:.0}M"),
+        Some(v) => cell(index, v),
+    }
+}
+
+/// A host as select and order see it.
+pub struct View<'a> {
+    pub load: &'a HostLoad,
+    /// How run queues are counted.
+    pub how: Queue,
+}
+
+impl View<'_> {
+    fn static_value(&self, name: &str) -> Option<&str> {
+        let facts = self.load.facts.as_ref()?;
+        let own = facts.resources.iter().find(|(n, _)| n == name).and_then(|(_, v)| v.as_deref());
+        own.or_else(|| facts.shared.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str()))
+    }
+
+    fn external(&self, name: &str) -> Option<&str> {
+        let row = self.load.external.iter().find(|(n, _)| n == name);
+        row.map(|(_, v)| v.as_str()).or_else(|| self.static_value(name))
+    }
+}
+
+impl HostView for View<'_> {
+    fn num(&self, name: &str) -> Option<f64> {
+        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
+            return (!self.load.unavailable()).then(|| self.load.value(i, self.how));
+        }
+        let f = self.load.facts.as_ref()?;
+        let count = |n: u32| Some(f64::from(n));
+        match name {
+            "ncpus" => count(f.ncpus),
+            "nprocs" => count(f.nprocs),
+            "ncores" => count(f.ncores),
+            "nthreads" => count(f.nthreads),
+            "ndisks" => count(f.ndisks),
+            "maxmem" => Some(f.max_mem as f64),
+            "maxswp" => Some(f.max_swp as f64),
+            "maxtmp" => Some(f.max_tmp as f64),
+            "cpuf" => Some(f.cpu_factor),
+            "rexpri" => Some(f64::from(f.rexpri)),
+            _ => self.external(name)?.parse().ok(),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let facts = self.load.facts.as_ref();
+        match name {
+            "hname" => Some(&self.load.host),
+            "type" => facts.map(|f| f.host_type.as_str()),
+            "model" => facts.map(|f| f.model.as_str()),
+            "status" => Some(status_word(self.load.status)),
+            _ => self.external(name),
+        }
+    }
+
+    fn boolean(&self, name: &str) -> Option<bool> {
+        let f = self.load.facts.as_ref()?;
+        match name {
+            "server" => Some(f.server),
+            _ => Some(f.resources.iter().any(|(n, _)| n == name)),
+        }
+    }
+}
+
+/// Keeps the hosts that a requirement selects and sorts the rest as it orders; without one,
+/// nothing is left out. `sort`: lsload sorts, lshosts does not.
+pub fn choose(
+    hosts: &mut Vec<HostLoad>,
+    res_req: Option<&str>,
+    shared: &Shared,
+    sort: bool,
+) -> Result<(), String> {
+    let names = ClusterNames(shared);
+    let req = match res_req {
+        None => ResReq::default(),
+        Some(text) => ResReq::parse(text, &Syntax::new(&names)).map_err(|e| e.to_string())?,
+    };
+    let simple = req.first();
+    let view = |load| View { load, how: Queue::Normalised };
+    if let (Some(_), Some(simple)) = (res_req, simple) {
+        hosts.retain(|h| simple.selects(&view(h), &SelectCx::default()));
+    }
+    if sort {
+        let order = simple.and_then(|s| s.order.clone()).unwrap_or_default();
+        sort_by(hosts, &order);
+    }
+    Ok(())
+}
+
+/// Best first; hosts without news last.
+fn sort_by(hosts: &mut Vec<HostLoad>, order: &Order) {
+    let rank = |h: &HostLoad| order.rank(&View { load: h, how: Queue::Normalised });
+    let mut keyed: Vec<(bool, Vec<f64>, HostLoad)> =
+        hosts.drain(..).map(|h| (h.unavailable(), rank(&h), h)).collect();
+    keyed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| Order::compare_ranks(&a.1, &b.1)));
+    hosts.extend(keyed.into_iter().map(|(_, _, h)| h));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let shown = [0.0, 603.0, 1024.0, 1229.0, 8192.0, 22630.0, 925_900.0, 3_040_870.4].map(size);
+        assert_eq!(shown, ["0M", "603M", "1G", "1.2G", "8G", "22.1G", "904G", "2.9T"]);
+        assert_eq!([0, 910, 8192, 65741].map(size_fixed), ["0M", "910M", "8.0G", "64.2G"]);
+        assert_eq!(cell(8, 3321.0), "3321M");
+        assert_eq!(cell(8, 20480.0), "20G");
+        assert_eq!(cell(8, 115_000.0), "112G");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!((cell(0, 0.04), cell(3, 0.983)), ("0.0".into(), "98%".into()));
+        assert_eq!((cell(5, 99_999.0), cell(5, 123_456.0)), ("99999".into(), "1e+05".into()));
+        assert_eq!((cell(7, 12818.2), cell(4, 12345.6)), ("12818".into(), "1e+04".into()));
+    }
+
+    #[test]
+    fn status_words() {
+        use status::*;
+        for (bits, word) in [
+            (0, "ok"),
+            (RES_DOWN, "-ok"),
+            (BUSY | RES_DOWN, "-busy"),
+            (BUSY, "busy"),
+            (LOCK_U | BUSY, "lockU"),
+            (LOCK_W, "lockW"),
+            (UNAVAIL | BUSY | RES_DOWN, "unavail"),
+        ] {
+            assert_eq!(status_word(bits), word);
+        }
+    }
+}

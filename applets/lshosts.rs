@@ -203,7 +203,11 @@ mod tests {
             max_mem: 65741,
             max_swp: 8192,
             max_tmp: 99999,
-            resources: vec![("mg".into(), None), ("cs".into(), None), ("s".into(), Some("x".into()))],
+            resources: vec![
+                ("mg".into(), None),
+                ("cs".into(), None),
+                ("s".into(), Some("x".into())),
+            ],
             server: true,
             thresholds,
             ..HostFacts::default()
@@ -214,7 +218,8 @@ mod tests {
             cpu_factor: 1.0,
             ..HostFacts::default()
         };
-        let host = |name: &str, f| HostLoad { host: name.into(), facts: Some(f), ..HostLoad::default() };
+        let host =
+            |name: &str, f| HostLoad { host: name.into(), facts: Some(f), ..HostLoad::default() };
         vec![host("hosta", facts), host("client1", client)]
     }
 
@@ -241,7 +246,11 @@ mod tests {
         if let Some(f) = &mut h.facts {
             f.shared = vec![("lic".into(), "10".into())];
         }
-        assert!(long(&h).contains("        1\n  lic\n   10\n\nRESOURCES: (mg cs)\n"), "{}", long(&h));
+        assert!(
+            long(&h).contains("        1\n  lic\n   10\n\nRESOURCES: (mg cs)\n"),
+            "{}",
+            long(&h)
+        );
     }
 
     #[test]

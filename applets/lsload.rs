@@ -245,7 +245,10 @@ mod tests {
              hosta               ok   0.1    12.5      x\n\
              hostb             busy   5.0       -      -\n"
         );
-        assert_eq!(named_columns("r1m:nosuch", &names).unwrap_err(), "nosuch: Unknown resource name");
+        assert_eq!(
+            named_columns("r1m:nosuch", &names).unwrap_err(),
+            "nosuch: Unknown resource name"
+        );
     }
 
     #[test]

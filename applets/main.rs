@@ -9,6 +9,9 @@ mod bjobs;
 mod bqueues;
 mod bsub;
 
+mod lshosts;
+mod lsload;
+
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
 use lsf::cli::version;
 use lsf::{errln, outln};
@@ -33,7 +36,10 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 
-const APPLETS: &[Applet] = &[];
+const APPLETS: &[Applet] = &[
+    applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
+    applet("lsload", lsload::run, "show the load of hosts"),
+];
 
 /// Bytes of stdout gathered before a write.
 const OUT_BUFFER: usize = 64 << 10;

@@ -214,9 +214,9 @@ pub fn choose(
         Some(text) => ResReq::parse(text, &Syntax::new(&names)).map_err(|e| e.to_string())?,
     };
     let simple = req.first();
-    let view = |load| View { load, how: Queue::Normalised };
     if let (Some(_), Some(simple)) = (res_req, simple) {
-        hosts.retain(|h| simple.selects(&view(h), &SelectCx::default()));
+        let cx = SelectCx::default();
+        hosts.retain(|h| simple.selects(&View { load: h, how: Queue::Normalised }, &cx));
     }
     if sort {
         let order = simple.and_then(|s| s.order.clone()).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod load;
+pub mod procs;
 pub mod raw;
 pub mod users;
 

@@ -1,0 +1,129 @@
+//! Processes known by pid and start time, so that a reused pid is never taken for them.
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::fs;
+use std::io;
+
+/// A process: the pid, and its start in clock ticks since boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Proc {
+    pub pid: u32,
+    pub ticks: u64,
+}
+
+/// What /proc/PID/stat says.
+struct Stat {
+    state: char,
+    parent: u32,
+    ticks: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name in parentheses may hold anything: the fields begin after the last one.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let rest = &text[text.rfind(')')? + 1..];
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        ticks: fields.get(19)?.parse().ok()?,
+    })
+}
+
+impl Proc {
+    /// The living process of this pid.
+    pub fn of(pid: u32) -> Option<Proc> {
+        let s = stat(pid)?;
+        (!matches!(s.state, 'Z' | 'X')).then_some(Proc { pid, ticks: s.ticks })
+    }
+
+    /// Is it still there (a zombie is not)?
+    pub fn alive(self) -> bool {
+        Proc::of(self.pid) == Some(self)
+    }
+
+    /// Sends a signal to this very process; false where it is gone.
+    pub fn signal(self, signal: Signal) -> io::Result<bool> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return Ok(false);
+        };
+        // The descriptor holds the identity between the look and the signal; without pidfd
+        // (old kernels) the look alone must do.
+        let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+        if !self.alive() {
+            return Ok(false);
+        }
+        let sent = match fd {
+            Ok(fd) => rustix::process::pidfd_send_signal(fd, signal),
+            Err(_) => rustix::process::kill_process(pid, signal),
+        };
+        match sent {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// The name it was called by: the last part of its first word.
+    pub fn name(self) -> String {
+        let words = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let first = words.split(|&b| b == 0).next().unwrap_or_default();
+        let last = first.rsplit(|&b| b == b'/').next().unwrap_or_default();
+        String::from_utf8_lossy(last).into_owned()
+    }
+}
+
+/// The living children of a process.
+pub fn children(pid: u32) -> Vec<Proc> {
+    let Ok(dir) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut found: Vec<Proc> = dir
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|p| stat(p).map(|s| (p, s)))
+        .filter(|(_, s)| s.parent == pid && !matches!(s.state, 'Z' | 'X'))
+        .map(|(p, s)| Proc { pid: p, ticks: s.ticks })
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_blanks_and_parentheses() {
+        let mut line = String::from("42 (a) b) (c) S 7");
+        for n in 3..=50 {
+            line.push_str(&format!(" {n}"));
+        }
+        let s = parse_stat(&line).unwrap();
+        // field 22 of the file is the 20th after the name
+        assert_eq!((s.state, s.parent, s.ticks), ('S', 7, 20));
+        assert!(parse_stat("42 (x").is_none());
+    }
+
+    #[test]
+    fn a_child_is_found_signalled_and_gone() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let me = Proc::of(child.id()).unwrap();
+        assert!(children(std::process::id()).contains(&me));
+        assert!(me.alive());
+        let other = Proc { ticks: me.ticks + 1, ..me };
+        assert!(!other.alive());
+        assert!(!other.signal(Signal::KILL).unwrap());
+        assert!(me.signal(Signal::KILL).unwrap());
+        // dead but not reaped
+        for _ in 0..500 {
+            if !me.alive() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(!me.alive());
+        child.wait().unwrap();
+    }
+}

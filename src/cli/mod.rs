@@ -9,6 +9,7 @@ pub mod lim;
 pub mod links;
 pub mod load;
 pub mod long;
+pub mod personal;
 pub mod rows;
 pub mod select;
 pub mod submission;

@@ -15,6 +15,7 @@ pub struct Proc {
 struct Stat {
     state: char,
     parent: u32,
+    session: u32,
     ticks: u64,
 }
 
@@ -29,6 +30,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
         ticks: fields.get(19)?.parse().ok()?,
     })
 }
@@ -76,14 +78,24 @@ impl Proc {
     }
 }
 
-/// The living children of a process.
+/// The living children of a process, sorted by pid.
 pub fn children(pid: u32) -> Vec<Proc> {
+    living(|s| s.parent == pid)
+}
+
+/// Its living children, and those in the session that it leads (they may have lost their
+/// parent).
+pub fn below(pid: u32) -> Vec<Proc> {
+    living(|s| s.parent == pid || s.session == pid)
+}
+
+fn living(wanted: impl Fn(&Stat) -> bool) -> Vec<Proc> {
     let Ok(dir) = fs::read_dir("/proc") else { return Vec::new() };
     let mut found: Vec<Proc> = dir
         .flatten()
         .filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok())
         .filter_map(|p| stat(p).map(|s| (p, s)))
-        .filter(|(_, s)| s.parent == pid && !matches!(s.state, 'Z' | 'X'))
+        .filter(|(_, s)| !matches!(s.state, 'Z' | 'X') && wanted(s))
         .map(|(p, s)| Proc { pid: p, ticks: s.ticks })
         .collect();
     found.sort();
@@ -102,7 +114,7 @@ mod tests {
         }
         let s = parse_stat(&line).unwrap();
         // field 22 of the file is the 20th after the name
-        assert_eq!((s.state, s.parent, s.ticks), ('S', 7, 20));
+        assert_eq!((s.state, s.parent, s.session, s.ticks), ('S', 7, 4, 20));
         assert!(parse_stat("42 (x").is_none());
     }
 

@@ -1,0 +1,201 @@
+//! lsadmin: administration of the base system. Today: `ckconfig`. Document implemented:
+//! commands.md, lsadmin.
+
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::version;
+use lsf::conf::load::check_lsf;
+use lsf::conf::{Diag, Severity};
+use lsf::sys::files::RealFiles;
+use lsf::sys::site;
+use lsf::{errln, outln};
+use std::io::BufRead;
+
+/// The commands there are, with what `help` says.
+const COMMANDS: [(&str, &str); 4] = [
+    ("ckconfig", "Check configuration files"),
+    ("help", "Get help on commands"),
+    ("?", "Get help on commands"),
+    ("quit", "Quit"),
+];
+
+/// Line under the checker's own lines.
+const RULE: &str = "---------------------------------------------------------";
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let words = ctx.words();
+    match words.first().map(String::as_str) {
+        Some("-h") => {
+            usage(ctx);
+            0
+        }
+        Some("-V") => {
+            errln!(ctx, "{}", version::line());
+            0
+        }
+        Some(_) => command(ctx, &words),
+        None => prompt(ctx),
+    }
+}
+
+/// Reads commands until `quit` or the end; the last one's code is ours.
+fn prompt(ctx: &mut Ctx) -> i32 {
+    let mut code = 0;
+    let mut lines = std::io::stdin().lock().lines();
+    loop {
+        let _ = write!(ctx.out, "lsadmin>");
+        ctx.flush();
+        let Some(Ok(line)) = lines.next() else {
+            outln!(ctx);
+            return code;
+        };
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        match words.first().map(String::as_str) {
+            None => {}
+            Some("quit") => return code,
+            Some(_) => code = command(ctx, &words),
+        }
+    }
+}
+
+fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
+    match words[0].as_str() {
+        "ckconfig" => ckconfig(ctx, &words[1..]),
+        "help" | "?" => help(ctx, &words[1..]),
+        "quit" => 0,
+        other => {
+            errln!(ctx, "Invalid command <{other}>\n");
+            usage(ctx);
+            FAIL
+        }
+    }
+}
+
+fn usage(ctx: &mut Ctx) {
+    errln!(
+        ctx,
+        "Usage: lsadmin [-h] [-V] [command] [command_options] [command_args]\n\n    where \
+         'command' is:\n"
+    );
+    for (name, what) in COMMANDS {
+        errln!(ctx, "    {name:<11} {what}");
+    }
+}
+
+fn help(ctx: &mut Ctx, names: &[String]) -> i32 {
+    let known = |n: &String| COMMANDS.iter().find(|(name, _)| name == n);
+    let Some(name) = names.first() else {
+        usage(ctx);
+        return 0;
+    };
+    match known(name) {
+        Some((name, what)) => {
+            let options = if *name == "ckconfig" { " [-v]" } else { "" };
+            errln!(ctx, "{what}\nUsage: {name}{options}");
+            0
+        }
+        None => {
+            errln!(ctx, "Invalid command <{name}>");
+            FAIL
+        }
+    }
+}
+
+fn ckconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
+    let verbose = match options {
+        [] => false,
+        [v] if v == "-v" => true,
+        _ => {
+            errln!(ctx, "Usage: ckconfig [-v]");
+            return FAIL;
+        }
+    };
+    let site = match site::find() {
+        Ok(site) => site,
+        Err(e) => {
+            errln!(ctx, "\nChecking configuration files ...\n\n{e}\nThere are fatal errors.\n");
+            return FAIL;
+        }
+    };
+    let diags = check_lsf(&RealFiles, &site.envdir);
+    report(ctx, &site.lsf.path, &diags, verbose)
+}
+
+/// What was found, then the verdict: on stdout when short, under the rule when long.
+fn report(ctx: &mut Ctx, lsf_conf: &str, diags: &[Diag], verbose: bool) -> i32 {
+    errln!(ctx, "\nChecking configuration files ...\n");
+    if verbose {
+        errln!(ctx, "{}", version::line());
+        errln!(ctx, "Reading configuration from {lsf_conf}");
+    }
+    for d in diags.iter().filter(|d| verbose || d.severity != Severity::Notice) {
+        errln!(ctx, "{}: {d}", d.severity.word());
+    }
+    let worst = diags.iter().map(|d| d.severity).max();
+    let verdict = match worst {
+        Some(Severity::Error) => "There are fatal errors.",
+        Some(Severity::Warning) => "No fatal errors found.",
+        _ => "No errors found.",
+    };
+    if verbose {
+        errln!(ctx, "Checking Done.\n{RULE}\n{verdict}\n");
+    } else {
+        outln!(ctx, "{verdict}\n");
+    }
+    if worst == Some(Severity::Error) { FAIL } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<T>(f: impl FnOnce(&mut Ctx) -> T) -> (T, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut ctx = Ctx { name: "lsadmin", args: vec![], out: &mut out, err: &mut err };
+        let got = f(&mut ctx);
+        (got, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    fn diag(severity: Severity) -> Diag {
+        Diag {
+            severity,
+            file: "/c/lsf.shared".into(),
+            line: 3,
+            col: 7,
+            text: "<x> is not right".into(),
+            near: None,
+        }
+    }
+
+    #[test]
+    fn the_verdict_by_the_worst() {
+        let (code, out, err) = with(|ctx| report(ctx, "/c/lsf.conf", &[], false));
+        assert_eq!((code, out.as_str()), (0, "No errors found.\n\n"));
+        assert_eq!(err, "\nChecking configuration files ...\n\n");
+        let (code, out, err) = with(|c| report(c, "/c", &[diag(Severity::Warning)], false));
+        assert_eq!((code, out.as_str()), (0, "No fatal errors found.\n\n"));
+        assert!(err.contains("warning: /c/lsf.shared:3:7: <x> is not right\n"), "{err}");
+        let both = [diag(Severity::Notice), diag(Severity::Error)];
+        let (code, out, err) = with(|ctx| report(ctx, "/c", &both, false));
+        assert_eq!((code, out.as_str()), (FAIL, "There are fatal errors.\n\n"));
+        assert!(!err.contains("notice"), "{err}");
+    }
+
+    #[test]
+    fn the_long_form_is_all_on_stderr() {
+        let notice = [diag(Severity::Notice)];
+        let (code, out, err) = with(|ctx| report(ctx, "/c/lsf.conf", &notice, true));
+        assert_eq!((code, out.as_str()), (0, ""));
+        let tail = format!("Checking Done.\n{RULE}\nNo errors found.\n\n");
+        assert!(err.starts_with("\nChecking configuration files ...\n\nlsf "), "{err}");
+        assert!(err.contains("\nReading configuration from /c/lsf.conf\nnotice: "), "{err}");
+        assert!(err.ends_with(&tail), "{err}");
+        assert_eq!(RULE.len(), 57);
+    }
+
+    #[test]
+    fn unknown_commands() {
+        let (code, out, err) = with(|ctx| command(ctx, &["limreconfig".to_owned()]));
+        assert_eq!((code, out.as_str()), (FAIL, ""));
+        assert!(err.starts_with("Invalid command <limreconfig>\n\nUsage: lsadmin ["), "{err}");
+    }
+}

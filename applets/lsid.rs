@@ -1,0 +1,35 @@
+//! lsid: version, cluster and master. Document implemented: commands.md, lsid; clients.md rule 14.
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::{front, lim, version};
+use lsf::{errln, outln};
+
+/// Show the version and the names of the cluster and of its master host.
+#[derive(FromArgs, ArgsInfo)]
+struct Options {}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    if let Err(exit) = front::parse::<Options>(ctx.name, &ctx.args) {
+        return exit.show(ctx);
+    }
+    outln!(ctx, "{}\n", version::line());
+    let site = match lim::Site::open() {
+        Ok(site) => site,
+        Err(why) => {
+            errln!(ctx, "ls_getclustername(): {why}");
+            return FAIL;
+        }
+    };
+    outln!(ctx, "My cluster name is {}", site.cluster());
+    match site.master() {
+        Ok(master) => {
+            outln!(ctx, "My master name is {master}");
+            0
+        }
+        Err(why) => {
+            errln!(ctx, "ls_getmastername(): {why}");
+            FAIL
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! status: the daemons, hosts and ports of a personal cluster. Document implemented: issue
+//! "The binary".
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
+use lsf::cli::personal::{Place, State, create::PORT_NAMES};
+use lsf::conf::BaseConf;
+use lsf::sys::procs::children;
+use lsf::{errln, outln};
+
+/// Show the daemons, hosts and ports of a personal cluster. Exit 0 where all of it runs.
+#[derive(FromArgs, ArgsInfo)]
+struct Options {
+    /// directory of the cluster; ~/.lsf by default
+    #[argh(option, arg_name = "DIR")]
+    dir: Option<String>,
+}
+
+/// The daemons below a launcher, in the order shown.
+const DAEMONS: [&str; 5] = ["authd", "lim", "sbatchd", "mbatchd", "res"];
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed,
+        Err(exit) => return exit.show(ctx),
+    };
+    match status(ctx, parsed.options.dir.as_deref()) {
+        Ok(true) => 0,
+        Ok(false) => FAIL,
+        Err(why) => {
+            errln!(ctx, "lsf status: {why}");
+            FAIL
+        }
+    }
+}
+
+/// True where every host has its launcher.
+fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
+    let place = Place::find(dir)?;
+    if !place.exists()? {
+        return Err(format!("{}: no cluster here; `lsf up` makes one", place.top.display()));
+    }
+    let conf = place.read()?;
+    let state = State::read(&place);
+    let hosts = &conf.cluster.hosts;
+    let up = hosts.iter().filter(|h| state.alive(&h.name).is_some()).count();
+    let word = match up {
+        0 => "not running".to_owned(),
+        n if n == hosts.len() => "running".to_owned(),
+        n => format!("{n} of {} hosts running", hosts.len()),
+    };
+    outln!(ctx, "Cluster <{}> in {}: {word}", conf.name, place.top.display());
+    let ports: Vec<String> = PORT_NAMES
+        .iter()
+        .filter_map(|name| conf.lsf.get(name).map(|port| format!("{name}={port}")))
+        .collect();
+    outln!(ctx, "{}", ports.join(" "));
+    table(ctx, &conf, &state);
+    Ok(up == hosts.len())
+}
+
+fn table(ctx: &mut Ctx, conf: &BaseConf, state: &State) {
+    let heads: String = DAEMONS.iter().map(|d| format!(" {:>8}", d.to_uppercase())).collect();
+    outln!(ctx, "{:<10} {:<15} {:>8}{heads}", "HOST_NAME", "ADDRESS", "LAUNCHER");
+    for host in &conf.cluster.hosts {
+        let addr = conf.hosts.addrs(&host.name).first();
+        let addr = addr.map_or("-".to_owned(), |a| a.to_string());
+        let launcher = state.alive(&host.name);
+        let found: Vec<(String, u32)> = launcher
+            .map(|p| children(p.pid).into_iter().map(|c| (c.name(), c.pid)).collect())
+            .unwrap_or_default();
+        let pid = |p: Option<u32>| p.map_or("-".to_owned(), |p| p.to_string());
+        let cells: String = DAEMONS
+            .iter()
+            .map(|d| found.iter().find(|(name, _)| name == d).map(|(_, pid)| *pid))
+            .map(|p| format!(" {:>8}", pid(p)))
+            .collect();
+        let own = pid(launcher.map(|p| p.pid));
+        outln!(ctx, "{:<10} {addr:<15} {own:>8}{cells}", host.name);
+    }
+}

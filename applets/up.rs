@@ -1,0 +1,179 @@
+//! up: makes and starts a personal cluster. Also `detach`, hidden: a launcher before it is one.
+//! Document implemented: issue "The binary".
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
+use lsf::cli::personal::{Place, State, create, make_dir, run};
+use lsf::conf::{BaseConf, generate::MAX_PERSONAL_HOSTS};
+use lsf::{errln, outln};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// Start a personal cluster, made first where there is none: every daemon and job is you. What
+/// it writes are ordinary LSF files; change them as you like.
+#[derive(FromArgs, ArgsInfo)]
+struct Options {
+    /// directory of the cluster; ~/.lsf by default
+    #[argh(option, arg_name = "DIR")]
+    dir: Option<String>,
+    /// number of hosts of a new cluster, all on this machine; 1 by default
+    #[argh(option, arg_name = "N")]
+    hosts: Option<u32>,
+    /// take a free block of ports and write it into lsf.conf
+    #[argh(switch)]
+    new_ports: bool,
+}
+
+/// How long the cluster may take until it takes jobs.
+const READY_WAIT: Duration = Duration::from_secs(30);
+/// How long its other hosts may take after that.
+const HOSTS_WAIT: Duration = Duration::from_secs(15);
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed,
+        Err(exit) => return exit.show(ctx),
+    };
+    match up(ctx, &parsed.options) {
+        Ok(()) => 0,
+        Err(why) => {
+            errln!(ctx, "lsf up: {why}");
+            FAIL
+        }
+    }
+}
+
+/// The hidden applet: waits, leaves the session, becomes the launcher.
+pub fn detach(ctx: &mut Ctx) -> i32 {
+    errln!(ctx, "detach: {}", run::detach());
+    FAIL
+}
+
+fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
+    if o.hosts.is_some_and(|n| n == 0 || n > MAX_PERSONAL_HOSTS) {
+        return Err(format!("--hosts takes 1 to {MAX_PERSONAL_HOSTS}"));
+    }
+    let place = Place::find(o.dir.as_deref())?;
+    let known = place.exists()?;
+    make_dir(&place.conf())?;
+    // made by now, it has no links left in its name
+    let place = Place::find(place.top.to_str())?;
+    let _lock = place.lock()?;
+    if !known {
+        create::create(&place, o.hosts.unwrap_or(1), &crate::names())?;
+    }
+    let conf = place.read()?;
+    let mut state = State::read(&place);
+    let hosts: Vec<String> = conf.cluster.hosts.iter().map(|h| h.name.clone()).collect();
+    if known && o.hosts.is_some_and(|n| n as usize != hosts.len()) {
+        errln!(
+            ctx,
+            "lsf up: the cluster in {} has {} host(s); --hosts counts for a new one only",
+            place.top.display(),
+            hosts.len()
+        );
+    }
+    if lsf::sys::euid() == 0 {
+        errln!(
+            ctx,
+            "lsf up: a personal cluster of root: every daemon and job runs as root, on loopback \
+             only, and every other user is refused"
+        );
+    }
+    let missing: Vec<&String> = hosts.iter().filter(|h| state.alive(h).is_none()).collect();
+    if missing.is_empty() {
+        outln!(ctx, "{}: already running", place.top.display());
+    } else {
+        create::link(&place, &crate::names())?;
+        ports(ctx, &place, &conf, &state, o.new_ports)?;
+        for host in missing {
+            run::start(&place, &mut state, host)?;
+        }
+    }
+    wait_ready(ctx, &place, &state)?;
+    outln!(ctx, ". {}", shell_word(&place.profile().to_string_lossy()));
+    Ok(())
+}
+
+/// A path as one word of a shell.
+fn shell_word(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if path.chars().all(plain) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
+/// Sees that the ports are free, unless a part of this cluster has them.
+fn ports(
+    ctx: &mut Ctx,
+    place: &Place,
+    conf: &BaseConf,
+    state: &State,
+    fresh: bool,
+) -> Result<(), String> {
+    if !state.launchers.is_empty() {
+        // Some of it runs, or was killed and left daemons that its successor takes over.
+        if fresh {
+            return Err("parts of the cluster run: `lsf down` first, then --new-ports".to_owned());
+        }
+        return Ok(());
+    }
+    let addrs: Vec<IpAddr> = conf
+        .cluster
+        .hosts
+        .iter()
+        .filter_map(|h| conf.hosts.addrs(&h.name).first().copied())
+        .collect();
+    if fresh {
+        let base = create::new_ports(place, &addrs)?;
+        errln!(ctx, "lsf up: ports {base} to {} from now on", base + create::PORTS - 1);
+        return Ok(());
+    }
+    let l = &conf.lsf;
+    let all = [l.lim_port(), l.res_port(), l.mbd_port(), l.sbd_port()];
+    for (name, port) in create::PORT_NAMES.iter().zip(all) {
+        if let Some(addr) = addrs.iter().find(|a| !create::port_free(**a, port)) {
+            return Err(format!(
+                "port {port} on {addr} ({name} in {}) is taken: end the program that has it, or \
+                 take other ports with `lsf up --dir {} --new-ports`",
+                conf.lsf.path,
+                place.top.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until bsub would be accepted, and then a while for the other hosts.
+fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        if let Some((host, _)) = state.launchers.iter().find(|(h, _)| state.alive(h).is_none()) {
+            let out = place.top.join("log").join(format!("launcher.out.{host}"));
+            return Err(format!("the launcher of {host} ended; see {}", out.display()));
+        }
+        let waited = began.elapsed();
+        match hosts_ready(place) {
+            Ok(0) => return Ok(()),
+            Ok(_) if waited < HOSTS_WAIT => {}
+            Ok(n) => {
+                errln!(ctx, "lsf up: {n} host(s) are not ready yet; `bhosts` shows them");
+                return Ok(());
+            }
+            Err(_) if waited < READY_WAIT => {}
+            Err(why) => {
+                let secs = READY_WAIT.as_secs();
+                let logs = place.top.join("log");
+                return Err(format!(
+                    "the cluster takes no jobs after {secs} s ({why}); its logs are in {}; `lsf \
+                     down --dir {}` stops it",
+                    logs.display(),
+                    place.top.display()
+                ));
+            }
+        }
+        std::thread::sleep(run::LOOK);
+    }
+}

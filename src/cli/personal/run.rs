@@ -1,0 +1,166 @@
+//! Starts and stops the launchers of a personal cluster.
+//!
+//! A launcher is started by way of `detach` (a hidden applet): the new process waits for one
+//! byte, which is sent once its pid is written down, then leaves the session and becomes the
+//! launcher. Stopping asks with SIGINT, which ends jobs, daemons and the launcher in this order;
+//! one that was killed earlier is started again first, because it knows by its journal what it
+//! had left behind.
+
+use super::{Place, State, at};
+use crate::cli::links::own_binary;
+use crate::sys::procs::{Proc, below};
+use rustix::process::Signal;
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a launcher may take to end its jobs and daemons.
+const STOP_WAIT: Duration = Duration::from_secs(30);
+/// How long what was killed may take to go.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+/// Pause between two looks.
+pub const LOOK: Duration = Duration::from_millis(20);
+
+/// What the daemons inherit of the caller's environment.
+const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
+/// PATH of the daemons.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Starts the launcher of `host` and writes it down in `state`.
+pub fn start(place: &Place, state: &mut State, host: &str) -> Result<(), String> {
+    let exe = own_binary()?;
+    let out = place.top.join("log").join(format!("launcher.out.{host}"));
+    let open = || fs::OpenOptions::new().create(true).append(true).open(&out);
+    let files = (open().map_err(|e| at(&out, &e))?, open().map_err(|e| at(&out, &e))?);
+    let mut command = Command::new(&exe);
+    command.arg0("detach").current_dir("/").env_clear();
+    for name in KEPT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.env("PATH", PATH).env("LSF_ENVDIR", place.conf()).env("LSF_LOCAL_HOST", host);
+    command.stdin(Stdio::piped()).stdout(files.0).stderr(files.1);
+    let mut child = command.spawn().map_err(|e| at(&exe, &e))?;
+    let gone = || format!("the launcher of {host} ended at once; see {}", out.display());
+    let started = Proc::of(child.id()).ok_or_else(gone)?;
+    state.set(host, started);
+    state.write(place)?;
+    let told = child.stdin.take().map(|mut pipe| pipe.write_all(b"\n"));
+    if !matches!(told, Some(Ok(()))) {
+        return Err(gone());
+    }
+    Ok(())
+}
+
+/// Becomes the launcher, once the byte has come. Returns only to say why not.
+pub fn detach() -> String {
+    let mut byte = [0u8; 1];
+    match std::io::Read::read(&mut std::io::stdin(), &mut byte) {
+        Ok(1) => {}
+        _ => return "lsf up ended before it had written this process down".to_owned(),
+    }
+    if let Err(e) = rustix::process::setsid() {
+        return format!("setsid: {}", crate::sys::words(&e.into()));
+    }
+    match own_binary() {
+        Ok(exe) => {
+            let e = Command::new(&exe).arg0("launcher").stdin(Stdio::null()).exec();
+            at(&exe, &e)
+        }
+        Err(why) => why,
+    }
+}
+
+/// Stops the launchers of these hosts with all they started; what does not go is killed. Gives
+/// what to tell the caller.
+pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    for host in hosts {
+        if state.launchers.iter().any(|(h, _)| h == host) && state.alive(host).is_none() {
+            notes.push(format!("{host}: the launcher was gone; started again to clear up"));
+            start(place, state, host)?;
+        }
+    }
+    let asked: Vec<(String, Proc)> =
+        hosts.iter().filter_map(|h| state.alive(h).map(|p| (h.clone(), p))).collect();
+    for (host, p) in &asked {
+        p.signal(Signal::INT).map_err(|e| format!("{host}: {}", crate::sys::words(&e)))?;
+    }
+    let left = wait_gone(asked.iter().map(|(_, p)| *p).collect(), STOP_WAIT);
+    for (host, p) in asked.iter().filter(|(_, p)| left.contains(p)) {
+        notes.push(format!(
+            "{host}: the launcher did not end within {} s; killed with all \
+             below it",
+            STOP_WAIT.as_secs()
+        ));
+        kill_tree(*p);
+    }
+    for host in hosts {
+        if state.alive(host).is_none() {
+            state.forget(host);
+        }
+    }
+    state.write(place)?;
+    Ok(notes)
+}
+
+/// Those still there after the wait.
+fn wait_gone(mut procs: Vec<Proc>, wait: Duration) -> Vec<Proc> {
+    let until = Instant::now() + wait;
+    loop {
+        procs.retain(|p| p.alive());
+        if procs.is_empty() || Instant::now() >= until {
+            return procs;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Kills a process and all below it, sessions included, each seen before its parent goes.
+fn kill_tree(top: Proc) {
+    let mut all = vec![top];
+    let mut next = 0;
+    while next < all.len() {
+        let p = all[next];
+        next += 1;
+        // stopped, it starts nothing more while its children are looked for
+        let _ = p.signal(Signal::STOP);
+        for q in below(p.pid) {
+            if !all.contains(&q) {
+                all.push(q);
+            }
+        }
+    }
+    for p in &all {
+        let _ = p.signal(Signal::KILL);
+    }
+    wait_gone(all, KILL_WAIT);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::procs::children;
+
+    #[test]
+    fn a_tree_is_killed_whole() {
+        let script = "sleep 77 & sh -c 'sleep 78 & wait' & wait";
+        let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let top = Proc::of(child.id()).unwrap();
+        let until = Instant::now() + Duration::from_secs(10);
+        let mut below = Vec::new();
+        while below.len() < 3 && Instant::now() < until {
+            below = children(top.pid);
+            below.extend(below.clone().iter().flat_map(|p| children(p.pid)));
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(below.len(), 3);
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
+        kill_tree(top);
+        reaper.join().unwrap();
+        assert!(wait_gone(below, Duration::from_secs(5)).is_empty());
+    }
+}

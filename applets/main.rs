@@ -8,9 +8,8 @@ mod bhist;
 mod bjobs;
 mod bqueues;
 mod bsub;
-
-mod lshosts;
-mod lsload;
+mod down;
+mod status;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
 use lsf::cli::version;
@@ -35,10 +34,9 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 }
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
-
 const APPLETS: &[Applet] = &[
-    applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
-    applet("lsload", lsload::run, "show the load of hosts"),
+    applet("down", down::run, "stop a personal cluster and its jobs"),
+    applet("status", status::run, "show the daemons of a personal cluster"),
 ];
 
 /// Bytes of stdout gathered before a write.

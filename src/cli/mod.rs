@@ -5,7 +5,6 @@ pub mod columns;
 pub mod ctx;
 pub mod front;
 pub mod help;
-pub mod lim;
 pub mod links;
 pub mod load;
 pub mod long;

@@ -12,12 +12,14 @@
 
 use super::{Election, facts, meter};
 use crate::conf::BaseConf;
+use crate::lang::window::Windows;
 use crate::model::Now;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
 use crate::proto::{Effect, Input, Machine, Msg, Peer, Refusal};
+use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds between two measurements.
@@ -51,6 +53,7 @@ struct Sub {
 /// The machine.
 pub struct Lim {
     host: String,
+    zone: TimeZone,
     base: BaseConf,
     election: Election,
     meter: meter::Meter,
@@ -66,9 +69,10 @@ pub struct Lim {
 }
 
 impl Lim {
-    /// The LIM of `host`, which is spelled as in lsf.cluster.
+    /// The LIM of `host`, which is spelled as in lsf.cluster; run windows are in UTC.
     pub fn new(base: BaseConf, host: &str) -> Self {
         let mut lim = Lim {
+            zone: TimeZone::UTC,
             host: host.to_owned(),
             election: Election::new(&base),
             meter: meter::Meter::default(),
@@ -84,6 +88,12 @@ impl Lim {
         };
         lim.configure(base);
         lim
+    }
+
+    /// The same with run windows in this zone.
+    pub fn with_zone(mut self, zone: TimeZone) -> Self {
+        self.zone = zone;
+        self
     }
 
     /// Takes a configuration: hosts that left are forgotten, new ones are without news.
@@ -219,10 +229,13 @@ impl Lim {
         }
         load.facts = known.load.facts.take();
         load.host = host.to_owned();
-        load.status &= !(status::UNAVAIL | status::BUSY);
+        load.status &= !(status::UNAVAIL | status::BUSY | status::LOCK_W);
         load.external.truncate(MAX_EXTERNAL);
         if let Some(facts) = &load.facts {
             load.over = meter::over(&load.index, facts.ncpus, &facts.thresholds);
+            if !window_open(&facts.run_window, now, &self.zone) {
+                load.status |= status::LOCK_W;
+            }
         }
         if load.over != 0 {
             load.status |= status::BUSY;
@@ -331,6 +344,11 @@ impl Lim {
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
     }
+}
+
+/// Is this RUNWINDOW open? One that cannot be read is (the reader has said so).
+fn window_open(text: &str, now: Now, zone: &TimeZone) -> bool {
+    text.is_empty() || Windows::parse(text).map_or(true, |w| w.open_at(now.secs(), zone))
 }
 
 fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {

@@ -221,3 +221,16 @@ fn a_new_configuration_keeps_the_readings() {
     step(&mut lim, 3, Input::Config { conf: None, diags: vec![] });
     assert_eq!(lim.hosts.len(), 2);
 }
+
+#[test]
+fn a_closed_run_window_locks_the_host() {
+    let mut conf = base();
+    // the tests' clock starts on Tuesday, 14 November 2023, 22:13:20 UTC
+    conf.cluster.hosts[1].run_window = "8:00-22:14".into();
+    let mut lim = Lim::new(conf, "h1");
+    let status = |lim: &Lim| lim.hosts["h2"].load.status & (status::LOCK_W | status::UNAVAIL);
+    step(&mut lim, 39, beat_of("h2", 0.1));
+    assert_eq!(status(&lim), 0);
+    step(&mut lim, 40, beat_of("h2", 0.1));
+    assert_eq!(status(&lim), status::LOCK_W);
+}

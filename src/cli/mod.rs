@@ -1,5 +1,6 @@
 //! What every command shares: the option front, the client side of the wire, columns and times.
 
+pub mod client;
 pub mod clock;
 pub mod columns;
 pub mod ctx;
@@ -11,5 +12,6 @@ pub mod long;
 pub mod personal;
 pub mod rows;
 pub mod select;
+pub mod site;
 pub mod submission;
 pub mod version;

@@ -1,4 +1,6 @@
 //! The real runner: drives one machine with sockets, clocks and files.
 
+pub mod authd;
+pub mod boot;
 pub mod logging;
 pub mod shell;

@@ -12,7 +12,7 @@ use crate::auth::shake::{self, AuthError, Gate};
 use crate::model::Now;
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Endpoint, Input, Msg, Peer, Refusal};
-use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener};
 use mio::{Interest, Registry, Token};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -411,7 +411,7 @@ impl Pool {
             self.forget(id);
         }
         let made = match &to {
-            Endpoint::Launcher => UnixStream::connect(&self.launcher)
+            Endpoint::Launcher => sock::dial_unix(&self.launcher)
                 .map(|s| (Sock::Unix(s), Phase::Local))
                 .map_err(|e| format!("{}: {}", self.launcher.display(), crate::sys::words(&e))),
             Endpoint::Tcp { host, daemon } => self

@@ -139,10 +139,31 @@ pub fn dial_tcp(from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
     Ok(TcpStream::from_std(std::net::TcpStream::from(fd)))
 }
 
+/// Longest path the kernel takes for a Unix socket, bytes.
+const SUN_PATH: usize = 107;
+
+/// Calls `f` with a path to the same socket that is short enough for the kernel.
+pub fn with_unix_path<T>(path: &Path, f: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    if path.as_os_str().len() <= SUN_PATH {
+        return f(path);
+    }
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return f(path) };
+    use rustix::fs::{Mode, OFlags, open};
+    let dir = open(dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
+    f(&Path::new(&short).join(name))
+}
+
+/// Begins a connection to a Unix socket.
+pub fn dial_unix(path: &Path) -> io::Result<UnixStream> {
+    with_unix_path(path, |p| UnixStream::connect(p))
+}
+
 /// Listens on a Unix socket with these permission bits; a socket left behind by a dead daemon is
 /// replaced, one that answers is not.
 pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+    let dial = |p: &Path| std::os::unix::net::UnixStream::connect(p);
+    if with_unix_path(path, dial).is_ok() {
         let text = format!("{}: another daemon listens there", path.display());
         return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
     }
@@ -152,7 +173,7 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     }
     // The mask is the process's: daemons listen before they start threads.
     let old = rustix::process::umask(rustix::fs::Mode::from_bits_truncate(0o777 & !mode));
-    let made = UnixListener::bind(path);
+    let made = with_unix_path(path, |p| UnixListener::bind(p));
     rustix::process::umask(old);
     made
 }

@@ -4,6 +4,7 @@ pub mod files;
 pub mod load;
 pub mod procs;
 pub mod raw;
+pub mod site;
 pub mod users;
 
 use crate::model::Now;

@@ -168,10 +168,16 @@ impl Users {
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 
 /// Asks the system's name service through `getent DB KEY`: its first line, `None` where it
-/// knows nothing, an error where it is missing, slow or talks too much. Blocks up to `wait`.
+/// knows nothing. Blocks up to `wait`.
 pub fn getent(db: &str, key: &str, wait: Duration) -> std::io::Result<Option<String>> {
+    Ok(getent_lines(db, key, wait)?.into_iter().next())
+}
+
+/// Every line of the answer; none where it knows nothing, an error where `getent` is missing,
+/// slow or talks too much. Blocks up to `wait`.
+pub fn getent_lines(db: &str, key: &str, wait: Duration) -> std::io::Result<Vec<String>> {
     if key.starts_with('-') || key.chars().any(char::is_control) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let program = GETENT
         .iter()
@@ -192,8 +198,8 @@ pub fn getent(db: &str, key: &str, wait: Duration) -> std::io::Result<Option<Str
     }
     let status = child.wait()?;
     let text = text?;
-    let line = text.lines().next().unwrap_or_default();
-    Ok((status.success() && !line.is_empty()).then(|| line.to_string()))
+    let lines = text.lines().filter(|l| !l.is_empty() && status.success());
+    Ok(lines.map(str::to_owned).collect())
 }
 
 fn read_bounded(child: &mut Child, until: Instant) -> std::io::Result<String> {

@@ -1,0 +1,487 @@
+//! A command's connection to a daemon: blocking, without threads (design §4, §5, §7).
+//!
+//! One command costs one connection to authd and one to the daemon. A submission, which carries
+//! the user's environment, leaves only after the server has proved itself; other requests
+//! travel together with our proof, and nothing that comes back is believed before the server's.
+//!
+//! Where nobody answers, the user is told in LSF's words on stderr and the command tries again,
+//! LSB_NTRIES times or for ever. Documents implemented: commands.md "Daemon-down texts",
+//! config.md LSB_API_CONNTIMEOUT and LSB_API_RECVTIMEOUT.
+
+use super::site::Site;
+use crate::auth::HostLookup;
+use crate::auth::shake::{self, Ask, AuthError, Claims, Grant, Hello};
+use crate::conf::{HostTable, load};
+use crate::model::reason::{err, err_text};
+use crate::net::sock;
+use crate::proto::client::ClientMsg;
+use crate::proto::frame::{
+    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, Session, SessionKey, write_frame,
+};
+use crate::proto::{Daemon, Msg, PROTO_HIGH, Refusal};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Seconds to connect where LSB_API_CONNTIMEOUT says nothing.
+const CONN_TIMEOUT: u64 = 10;
+/// Seconds to wait for an answer where LSB_API_RECVTIMEOUT says nothing.
+const RECV_TIMEOUT: u64 = 10;
+/// Longest wait for authd: it only signs.
+const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes read at once.
+const CHUNK: usize = 64 << 10;
+/// Pauses between tries: the first ones short, because a master that restarts is soon back.
+const PAUSES_MS: [u64; 6] = [100, 200, 500, 1000, 2000, 5000];
+
+/// What LSF says where no daemon listens.
+pub const DOWN: &str = "LSF is down. Please wait ...";
+/// What LSF says where a daemon cannot be reached.
+pub const UNREACHED: &str = "Cannot connect to LSF. Please wait ...";
+/// What LSF says where an answer takes long.
+pub const PROCESSING: &str = "LSF is processing your request. Please wait ...";
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum ClientError {
+    /// Nobody listens: the words of the last try.
+    Down(String),
+    /// Somebody may listen but does not answer in time.
+    Timeout(String),
+    /// The connection was lost after it was made.
+    Lost(String),
+    /// This side or the other does not believe the other.
+    Auth(AuthError),
+    /// The configuration names no server.
+    Conf(String),
+    /// The daemon refuses what was asked.
+    Refused(Refusal),
+    /// An answer that does not belong to the question.
+    Unexpected,
+}
+
+impl ClientError {
+    /// The lsberrno that goes with it.
+    pub fn code(&self) -> i32 {
+        match self {
+            ClientError::Down(_) => err::CONN_REFUSED,
+            ClientError::Timeout(_) | ClientError::Lost(_) => err::TIMEOUT,
+            ClientError::Auth(e) => e.code(),
+            ClientError::Refused(r) => r.code,
+            // Batch protocol error.
+            ClientError::Unexpected => 57,
+            ClientError::Conf(_) => err::BAD_HOST,
+        }
+    }
+
+    /// LSF's words, without a final full stop.
+    pub fn words(&self) -> String {
+        match self {
+            ClientError::Refused(r) => r.words(),
+            ClientError::Conf(why) => why.clone(),
+            other => err_text(other.code()).to_string(),
+        }
+    }
+
+    /// Whether another try may help.
+    fn passing(&self) -> bool {
+        match self {
+            ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Lost(_) => true,
+            ClientError::Refused(r) => r.code == err::BUSY,
+            ClientError::Auth(AuthError::Denied { code }) => *code == err::BUSY,
+            _ => false,
+        }
+    }
+
+    /// What the user is told before another try.
+    fn notice(&self) -> &'static str {
+        if matches!(self, ClientError::Timeout(_)) { UNREACHED } else { DOWN }
+    }
+}
+
+impl std::fmt::Display for ClientError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.words())?;
+        match self {
+            ClientError::Down(w) | ClientError::Timeout(w) | ClientError::Lost(w) => {
+                write!(f, " ({w})")
+            }
+            ClientError::Auth(e) => write!(f, " ({e})"),
+            _ => Ok(()),
+        }
+    }
+}
+impl std::error::Error for ClientError {}
+
+impl From<AuthError> for ClientError {
+    fn from(e: AuthError) -> Self {
+        ClientError::Auth(e)
+    }
+}
+impl From<FrameError> for ClientError {
+    fn from(e: FrameError) -> Self {
+        match e {
+            FrameError::Short => ClientError::Lost(e.to_string()),
+            e => ClientError::Auth(AuthError::Frame(e)),
+        }
+    }
+}
+
+/// How long to wait and how often to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub connect: Duration,
+    pub answer: Duration,
+    /// None: for ever.
+    pub tries: Option<u32>,
+}
+
+impl Patience {
+    /// From lsf.conf, and LSB_NTRIES of the environment.
+    pub fn of(site: &Site) -> Patience {
+        let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
+        let tries = std::env::var("LSB_NTRIES").ok().and_then(|v| v.trim().parse().ok());
+        Patience {
+            connect: secs("LSB_API_CONNTIMEOUT", CONN_TIMEOUT),
+            answer: secs("LSB_API_RECVTIMEOUT", RECV_TIMEOUT),
+            tries: tries.map(|n: u32| n.max(1)),
+        }
+    }
+
+    /// One try, and no more.
+    pub fn once(self) -> Patience {
+        Patience { tries: Some(1), ..self }
+    }
+}
+
+/// An authenticated connection to one daemon.
+pub struct Client {
+    sock: TcpStream,
+    session: Session,
+    dec: Decoder,
+    chunk: Vec<u8>,
+    out: Vec<u8>,
+    verified: bool,
+    patience: Patience,
+    claims: Claims,
+    /// The daemon's host.
+    server: String,
+}
+
+/// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
+pub fn mbatchd(site: &Site, err: &mut dyn Write) -> Result<Client, ClientError> {
+    let patience = Patience::of(site);
+    persist(patience, err, |_| Client::dial(site, Daemon::Mbatchd, patience))
+}
+
+/// Asks mbatchd one thing that may be asked twice (a submission carries its own request id): a
+/// lost connection is made again and the question repeated. The connection is returned for what
+/// follows the answer.
+pub fn ask(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Msg), ClientError> {
+    let patience = Patience::of(site);
+    persist(patience, err, |err| {
+        let mut client = Client::dial(site, Daemon::Mbatchd, patience)?;
+        client.send(msg)?;
+        let answer = client.answer(err)?;
+        Ok((client, answer))
+    })
+}
+
+/// A connection to a LIM: this host's, else one of LSF_SERVER_HOSTS, else a master candidate's.
+/// One try; the words for its failure are `LIM is down; try later`.
+pub fn lim(site: &Site) -> Result<Client, ClientError> {
+    Client::dial(site, Daemon::Lim, Patience::of(site).once())
+}
+
+/// Tries until it works, cannot work, or was tried often enough.
+fn persist<T>(
+    patience: Patience,
+    err: &mut dyn Write,
+    mut f: impl FnMut(&mut dyn Write) -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    for n in 1u32.. {
+        let error = match f(err) {
+            Err(e) if e.passing() => e,
+            done => return done,
+        };
+        // A connection lost in mid-answer is often a master that is back at once.
+        if n > 1 || !matches!(error, ClientError::Lost(_)) {
+            let _ = writeln!(err, "{}", error.notice());
+        }
+        if patience.tries.is_some_and(|max| n >= max) {
+            return Err(error);
+        }
+        let pause = PAUSES_MS[(n as usize - 1).min(PAUSES_MS.len() - 1)];
+        std::thread::sleep(Duration::from_millis(pause));
+    }
+    Err(ClientError::Unexpected)
+}
+
+/// The hosts to try, in order, and the table of their addresses.
+fn candidates(site: &Site, daemon: Daemon) -> Result<(Vec<String>, HostTable), ClientError> {
+    let mut names: Vec<String> = Vec::new();
+    let own = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    if daemon == Daemon::Lim {
+        names.push(site.host.clone());
+        names.extend(own(site.lsf.server_hosts()));
+    }
+    names.extend(own(site.lsf.master_list()));
+    if site.lsf.master_list().is_empty() {
+        let files = crate::sys::files::RealFiles;
+        let (base, _) = load::load_base_lenient(&files, &site.envdir, Some(&site.host));
+        let base = base.ok_or_else(|| ClientError::Conf("lsf.cluster cannot be read".into()))?;
+        if let Some(own) = names.first_mut().and_then(|n| Some((base.hosts.canonical(n)?, n))) {
+            *own.1 = own.0.to_owned();
+        }
+        let servers = base.cluster.hosts.iter().filter(|h| h.server);
+        names.extend(servers.map(|h| h.name.clone()));
+        dedup(&mut names);
+        return Ok((names, base.hosts));
+    }
+    dedup(&mut names);
+    let mut asked: Vec<&str> = names.iter().map(String::as_str).collect();
+    asked.push(&site.host);
+    let table = site.addresses(&asked);
+    Ok((names, table))
+}
+
+fn dedup(names: &mut Vec<String>) {
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|n| seen.insert(n.to_ascii_lowercase()));
+}
+
+/// One candidate, ready to be called.
+struct Call<'a> {
+    site: &'a Site,
+    daemon: Daemon,
+    patience: Patience,
+    table: &'a HostTable,
+}
+
+impl Client {
+    /// Connects to the first candidate that answers and authenticates with it.
+    pub fn dial(site: &Site, daemon: Daemon, patience: Patience) -> Result<Client, ClientError> {
+        let (names, table) = candidates(site, daemon)?;
+        let call = Call { site, daemon, patience, table: &table };
+        let mut last = ClientError::Conf("no host to ask is configured".into());
+        for name in &names {
+            match call.to(name) {
+                Err(e) if e.passing() => last = e,
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+
+    /// This host as the cluster spells it, told by authd.
+    pub fn local_host(&self) -> &str {
+        &self.claims.host
+    }
+
+    /// The caller's name, told by authd.
+    pub fn user(&self) -> &str {
+        &self.claims.user
+    }
+
+    /// The host of the daemon.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Asks and waits for the answer. A refusal is an error.
+    pub fn call(&mut self, msg: &Msg, err: &mut dyn Write) -> Result<Msg, ClientError> {
+        self.send(msg)?;
+        self.answer(err)
+    }
+
+    /// Sends without waiting.
+    pub fn send(&mut self, msg: &Msg) -> Result<(), ClientError> {
+        if !self.verified && matches!(msg, Msg::Client(ClientMsg::Submit(_))) {
+            self.verify()?;
+        }
+        self.session.seal_msg(msg, &mut self.out)?;
+        self.push()
+    }
+
+    /// The answer to what was asked, telling the user from time to time that it takes long.
+    pub fn answer(&mut self, err: &mut dyn Write) -> Result<Msg, ClientError> {
+        for n in 1u32.. {
+            match self.next(Some(self.patience.answer)) {
+                Err(ClientError::Timeout(w)) => {
+                    let _ = writeln!(err, "{PROCESSING}");
+                    if self.patience.tries.is_some_and(|max| n >= max) {
+                        return Err(ClientError::Timeout(w));
+                    }
+                }
+                done => return done,
+            }
+        }
+        Err(ClientError::Unexpected)
+    }
+
+    /// The next message; `wait` None: for ever.
+    pub fn next(&mut self, wait: Option<Duration>) -> Result<Msg, ClientError> {
+        self.verify()?;
+        set_socket_timeout(&self.sock, Timeout::Recv, wait).map_err(|e| lost(&e.into()))?;
+        loop {
+            if let Some(raw) = self.dec.take()? {
+                return match self.session.open_msg(&raw)? {
+                    Msg::Refused(r) => Err(ClientError::Refused(r)),
+                    msg => Ok(msg),
+                };
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Reads the server's proof, if it is still due.
+    fn verify(&mut self) -> Result<(), ClientError> {
+        if self.verified {
+            return Ok(());
+        }
+        self.push()?;
+        loop {
+            if let Some(raw) = self.dec.take()? {
+                shake::read_ok(&mut self.session, &raw)?;
+                self.verified = true;
+                self.dec.set_cap(MAX_FRAME);
+                return Ok(());
+            }
+            self.fill()?;
+        }
+    }
+
+    fn push(&mut self) -> Result<(), ClientError> {
+        let out = std::mem::take(&mut self.out);
+        let done = self.sock.write_all(&out);
+        self.out = out;
+        self.out.clear();
+        done.or_else(|e| match e.kind() {
+            // The server's last words may explain why it hung up.
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset if !self.verified => Ok(()),
+            _ => Err(lost(&e)),
+        })
+    }
+
+    fn fill(&mut self) -> Result<(), ClientError> {
+        let n = read_some(&mut self.sock, &mut self.chunk)?;
+        self.dec.push(&self.chunk[..n]);
+        Ok(())
+    }
+}
+
+fn lost(e: &io::Error) -> ClientError {
+    let words = crate::sys::words(e);
+    match e.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::Timeout(words),
+        _ => ClientError::Lost(words),
+    }
+}
+
+fn read_some(sock: &mut impl Read, chunk: &mut [u8]) -> Result<usize, ClientError> {
+    loop {
+        match sock.read(chunk) {
+            Ok(0) => return Err(ClientError::Lost("closed by the daemon".into())),
+            Ok(n) => return Ok(n),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(lost(&e)),
+        }
+    }
+}
+
+impl Call<'_> {
+    fn to(&self, name: &str) -> Result<Client, ClientError> {
+        let mut sock = self.connect(name)?;
+        let mut dec = Decoder::new(MAX_FRAME_EARLY);
+        let mut chunk = vec![0u8; CHUNK];
+        let (hello, version) = loop {
+            if let Some(raw) = dec.take()? {
+                break match shake::read_hello(&raw, self.daemon, name) {
+                    Err(AuthError::WrongServer { daemon, host })
+                        if daemon == self.daemon && self.same(name, &host) =>
+                    {
+                        shake::read_hello(&raw, self.daemon, &host)?
+                    }
+                    done => done?,
+                };
+            }
+            let n = read_some(&mut sock, &mut chunk)?;
+            dec.push(&chunk[..n]);
+        };
+        let (claims, key) = credential(self.site, &hello)?;
+        let mut out = Vec::with_capacity(4096);
+        let session = shake::write_auth(version, claims.clone(), &key, &mut out)?;
+        let (patience, server, verified) = (self.patience, hello.host, false);
+        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server })
+    }
+
+    /// Whether two spellings are one host of the cluster: reads lsf.cluster, so only where they
+    /// differ.
+    fn same(&self, name: &str, host: &str) -> bool {
+        let files = crate::sys::files::RealFiles;
+        let (base, _) = load::load_base_lenient(&files, &self.site.envdir, Some(&self.site.host));
+        base.is_some_and(|b| b.hosts.canonical(name) == Some(host))
+    }
+
+    fn connect(&self, name: &str) -> Result<TcpStream, ClientError> {
+        let port = crate::daemon::shell::Ports::of(&self.site.lsf).port(self.daemon);
+        let addr = match self.table.addr_of(name) {
+            Some(addr) => Some(addr),
+            None => crate::sys::site::resolve(name).first().copied(),
+        };
+        let addr = addr.ok_or_else(|| ClientError::Down(format!("{name}: unknown host")))?;
+        let own = self.table.addr_of(&self.site.host).filter(|_| self.site.shared_machine);
+        let to = SocketAddr::new(addr, port);
+        let down = |e: io::Error| {
+            let words = format!("{name} ({to}): {}", crate::sys::words(&e));
+            match e.kind() {
+                ErrorKind::TimedOut | ErrorKind::WouldBlock => ClientError::Timeout(words),
+                _ => ClientError::Down(words),
+            }
+        };
+        self.open(own, to).map_err(down)
+    }
+
+    fn open(&self, own: Option<std::net::IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
+        let fd: OwnedFd = sock::tcp_from(own, to, false)?;
+        // Linux holds connect(2) to the send timeout.
+        set_socket_timeout(&fd, Timeout::Send, Some(self.patience.connect))?;
+        set_socket_timeout(&fd, Timeout::Recv, Some(self.patience.connect))?;
+        match rustix::net::connect(&fd, &to) {
+            Ok(()) => Ok(TcpStream::from(fd)),
+            Err(rustix::io::Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
+/// Asks this host's authd who we are and for the session key.
+fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
+    let path = site.authd_socket();
+    let down = |e: io::Error| {
+        ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)))
+    };
+    let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
+    sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
+    let ask = Ask { target: hello.target(), keys: hello.keys.clone() };
+    let mut out = Vec::with_capacity(512);
+    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_HIGH), None, &ask)?;
+    sock.write_all(&out).map_err(down)?;
+    let mut dec = Decoder::new(MAX_FRAME_EARLY);
+    let mut chunk = [0u8; 4096];
+    let grant = loop {
+        if let Some(raw) = dec.take()? {
+            raw.expect(Kind::Grant)?;
+            break raw.parse::<Grant>()?;
+        }
+        let n = read_some(&mut sock, &mut chunk)?;
+        dec.push(&chunk[..n]);
+    };
+    match grant {
+        Grant::Yes { claims, session } => Ok((claims, SessionKey::new(session.0))),
+        Grant::No { why } => Err(AuthError::NoGrant { why }.into()),
+    }
+}

@@ -1,0 +1,149 @@
+//! What every daemon does before its loop: find the cluster, read its configuration, learn
+//! which host this is and its address, open the log, load the key.
+//!
+//! Invariant: no key, no start. A personal cluster stays on loopback.
+
+use super::logging::{self, LogHandle};
+use super::shell::{Ports, ShellConfig};
+use crate::auth::{HostLookup, KeyRing};
+use crate::conf::{BaseConf, Severity, load};
+use crate::net::Hosts;
+use crate::proto::Daemon;
+use crate::sys::files::RealFiles;
+use crate::sys::site::{self, Site};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest time spent on asking the name service for addresses at start.
+const RESOLVE_ALL: Duration = Duration::from_secs(20);
+
+/// A daemon's surroundings.
+pub struct Boot {
+    pub site: Site,
+    pub conf: BaseConf,
+    /// This host's canonical name.
+    pub host: String,
+    /// This host's own address.
+    pub addr: Option<IpAddr>,
+    pub ring: Option<Arc<KeyRing>>,
+    pub hosts: Hosts,
+    pub log: LogHandle,
+}
+
+/// Why a daemon does not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootError(pub String);
+
+impl std::fmt::Display for BootError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for BootError {}
+
+impl Boot {
+    /// Gets everything ready. The launcher has no key: it never speaks to the network.
+    pub fn new(daemon: Daemon) -> Result<Boot, BootError> {
+        Boot::at(daemon, site::find().map_err(|e| BootError(e.to_string()))?)
+    }
+
+    /// As [`Boot::new`], for a cluster already found.
+    pub fn at(daemon: Daemon, mut site: Site) -> Result<Boot, BootError> {
+        let (conf, diags) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+        let errors = || diags.iter().filter(|d| d.severity == Severity::Error);
+        let Some(mut conf) = conf else {
+            let words: Vec<String> = errors().map(|d| d.to_string()).collect();
+            return Err(BootError(words.join("; ")));
+        };
+        let Some(host) = conf.hosts.canonical(&site.host).map(str::to_owned) else {
+            let words = format!("host {} is not in lsf.cluster.{}", site.host, conf.name);
+            return Err(BootError(words));
+        };
+        site.host = host.clone();
+        resolve_missing(&mut conf, &host);
+        let addr = conf.hosts.addr_of(&host);
+        if site.lsf.personal() && !addr.is_none_or(|a| a.is_loopback()) {
+            let words = format!("host {host}: a personal cluster listens on loopback only");
+            return Err(BootError(words));
+        }
+        let log = logging::start(&conf.lsf, daemon, &host)
+            .map_err(|e| BootError(format!("log: {}", crate::sys::words(&e))))?;
+        for d in &diags {
+            log::warn!("{d}");
+        }
+        let ring = match daemon {
+            Daemon::Launcher => None,
+            _ => Some(Arc::new(load_ring(&site)?)),
+        };
+        let hosts: Hosts = Arc::new(conf.hosts.clone());
+        Ok(Boot { site, conf, host, addr, ring, hosts, log })
+    }
+
+    /// The directory of this host's sockets and journals, made if need be.
+    pub fn rundir(&self) -> Result<PathBuf, BootError> {
+        let dir = self.site.rundir();
+        match std::fs::create_dir_all(&dir) {
+            Ok(()) => Ok(dir),
+            Err(e) => {
+                Err(BootError(format!("{}: {}", dir.display(), crate::sys::words(&e))))
+            }
+        }
+    }
+
+    /// A personal cluster's only uid.
+    pub fn only_uid(&self) -> Option<u32> {
+        self.conf.lsf.personal().then(crate::sys::euid)
+    }
+
+    /// The shell's configuration for a daemon with a TCP listener (and for lim a datagram
+    /// socket); the launcher gets neither. Unix listeners are the caller's to add.
+    pub fn shell(&self, daemon: Daemon) -> ShellConfig {
+        ShellConfig {
+            daemon,
+            host: self.host.clone(),
+            addr: self.addr,
+            tcp: daemon != Daemon::Launcher,
+            udp: daemon == Daemon::Lim,
+            unix: None,
+            ports: Ports::of(&self.conf.lsf),
+            ring: self.ring.clone(),
+            hosts: self.hosts.clone(),
+            launcher_socket: self.site.launcher_socket(),
+            only_uid: self.only_uid(),
+            log: Some(self.log.clone()),
+        }
+    }
+}
+
+/// Loads the key of this site as the process's own uid.
+pub fn load_ring(site: &Site) -> Result<KeyRing, BootError> {
+    KeyRing::load(site.lsf.key_file(), &site.host, crate::sys::euid())
+        .map_err(|e| BootError(e.to_string()))
+}
+
+/// Asks the name service for the hosts that the files give no address; this host first.
+fn resolve_missing(conf: &mut BaseConf, host: &str) {
+    if conf.lsf.personal() {
+        return;
+    }
+    let until = Instant::now() + RESOLVE_ALL;
+    let mut missing: Vec<String> = conf
+        .hosts
+        .entries()
+        .iter()
+        .filter(|e| e.addrs.is_empty())
+        .map(|e| e.name.clone())
+        .collect();
+    missing.sort_by_key(|name| name != host);
+    for name in missing {
+        if Instant::now() >= until {
+            log::warn!("no time left to look up host {name}");
+            continue;
+        }
+        for addr in site::resolve(&name) {
+            conf.hosts.add_address(&name, addr);
+        }
+    }
+}

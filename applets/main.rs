@@ -4,6 +4,7 @@
 //! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
+mod authd;
 mod bhist;
 mod bjobs;
 mod bqueues;
@@ -35,6 +36,7 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
+    applet("authd", authd::run, "signs credentials for the users of this host"),
     applet("down", down::run, "stop a personal cluster and its jobs"),
     applet("status", status::run, "show the daemons of a personal cluster"),
 ];

@@ -8,6 +8,7 @@
 //! LSB_NTRIES times or for ever. Documents implemented: commands.md "Daemon-down texts",
 //! config.md LSB_API_CONNTIMEOUT and LSB_API_RECVTIMEOUT.
 
+use super::ctx::Ctx;
 use super::site::Site;
 use crate::auth::HostLookup;
 use crate::auth::shake::{self, Ask, AuthError, Claims, Grant, Hello};
@@ -64,17 +65,17 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The lsberrno that goes with it.
-    pub fn code(&self) -> i32 {
-        match self {
+    /// The lsberrno that goes with it; `None` where the configuration is at fault.
+    pub fn code(&self) -> Option<i32> {
+        Some(match self {
             ClientError::Down(_) => err::CONN_REFUSED,
             ClientError::Timeout(_) | ClientError::Lost(_) => err::TIMEOUT,
             ClientError::Auth(e) => e.code(),
             ClientError::Refused(r) => r.code,
             // Batch protocol error.
             ClientError::Unexpected => 57,
-            ClientError::Conf(_) => err::BAD_HOST,
-        }
+            ClientError::Conf(_) => return None,
+        })
     }
 
     /// LSF's words, without a final full stop.
@@ -82,7 +83,16 @@ impl ClientError {
         match self {
             ClientError::Refused(r) => r.words(),
             ClientError::Conf(why) => why.clone(),
-            other => err_text(other.code()).to_string(),
+            other => err_text(other.code().unwrap_or_default()).to_string(),
+        }
+    }
+
+    /// What lies behind the words, for those who look closer.
+    pub fn detail(&self) -> String {
+        match self {
+            ClientError::Down(w) | ClientError::Timeout(w) | ClientError::Lost(w) => w.clone(),
+            ClientError::Auth(e) => e.to_string(),
+            _ => String::new(),
         }
     }
 
@@ -103,15 +113,11 @@ impl ClientError {
 }
 
 impl std::fmt::Display for ClientError {
+    /// LSF's words; with `{:#}` also what lies behind them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.words())?;
-        match self {
-            ClientError::Down(w) | ClientError::Timeout(w) | ClientError::Lost(w) => {
-                write!(f, " ({w})")
-            }
-            ClientError::Auth(e) => write!(f, " ({e})"),
-            _ => Ok(()),
-        }
+        let detail = self.detail();
+        if f.alternate() && !detail.is_empty() { write!(f, " ({detail})") } else { Ok(()) }
     }
 }
 impl std::error::Error for ClientError {}
@@ -177,10 +183,23 @@ pub fn mbatchd(site: &Site, err: &mut dyn Write) -> Result<Client, ClientError> 
     persist(patience, err, |_| Client::dial(site, Daemon::Mbatchd, patience))
 }
 
+/// Asks mbatchd of this process's cluster one thing, as [`ask_at`] does, and hangs up.
+pub fn ask(ctx: &mut Ctx, msg: ClientMsg) -> Result<ClientMsg, ClientError> {
+    let site = super::site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
+    match ask_at(&site, &Msg::Client(msg), ctx.err)? {
+        (_, Msg::Client(answer)) => Ok(answer),
+        _ => Err(ClientError::Unexpected),
+    }
+}
+
 /// Asks mbatchd one thing that may be asked twice (a submission carries its own request id): a
 /// lost connection is made again and the question repeated. The connection is returned for what
 /// follows the answer.
-pub fn ask(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Msg), ClientError> {
+pub fn ask_at(
+    site: &Site,
+    msg: &Msg,
+    err: &mut dyn Write,
+) -> Result<(Client, Msg), ClientError> {
     let patience = Patience::of(site);
     persist(patience, err, |err| {
         let mut client = Client::dial(site, Daemon::Mbatchd, patience)?;

@@ -49,6 +49,13 @@ impl Boot {
         Boot::at(daemon, site::find().map_err(|e| BootError(e.to_string()))?)
     }
 
+    /// As [`Boot::new`], with the directory of lsf.conf given by an option.
+    pub fn from_dir(daemon: Daemon, envdir: Option<&str>) -> Result<Boot, BootError> {
+        let mut around = site::Around::process();
+        around.envdir = envdir.map(Into::into).or(around.envdir);
+        Boot::at(daemon, site::find_from(&around).map_err(|e| BootError(e.to_string()))?)
+    }
+
     /// As [`Boot::new`], for a cluster already found.
     pub fn at(daemon: Daemon, mut site: Site) -> Result<Boot, BootError> {
         let (conf, diags) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));

@@ -195,11 +195,7 @@ pub fn ask(ctx: &mut Ctx, msg: ClientMsg) -> Result<ClientMsg, ClientError> {
 /// Asks mbatchd one thing that may be asked twice (a submission carries its own request id): a
 /// lost connection is made again and the question repeated. The connection is returned for what
 /// follows the answer.
-pub fn ask_at(
-    site: &Site,
-    msg: &Msg,
-    err: &mut dyn Write,
-) -> Result<(Client, Msg), ClientError> {
+pub fn ask_at(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Msg), ClientError> {
     let patience = Patience::of(site);
     persist(patience, err, |err| {
         let mut client = Client::dial(site, Daemon::Mbatchd, patience)?;
@@ -480,9 +476,8 @@ impl Call<'_> {
 /// Asks this host's authd who we are and for the session key.
 fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
     let path = site.authd_socket();
-    let down = |e: io::Error| {
-        ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)))
-    };
+    let down =
+        |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)));
     let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
     sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
     let ask = Ask { target: hello.target(), keys: hello.keys.clone() };

@@ -326,7 +326,10 @@ impl Client {
     }
 }
 
-fn questions(dec: &mut Decoder, asks: &mut Vec<Ask>) -> Result<(), crate::proto::frame::FrameError> {
+fn questions(
+    dec: &mut Decoder,
+    asks: &mut Vec<Ask>,
+) -> Result<(), crate::proto::frame::FrameError> {
     while let Some(raw) = dec.take()? {
         asks.push(question(&raw)?);
     }

@@ -93,9 +93,7 @@ impl Boot {
         let dir = self.site.rundir();
         match std::fs::create_dir_all(&dir) {
             Ok(()) => Ok(dir),
-            Err(e) => {
-                Err(BootError(format!("{}: {}", dir.display(), crate::sys::words(&e))))
-            }
+            Err(e) => Err(BootError(format!("{}: {}", dir.display(), crate::sys::words(&e)))),
         }
     }
 

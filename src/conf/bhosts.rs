@@ -77,7 +77,7 @@ fn host(row: &Row, name: &str, diags: &mut Diags) -> HostPolicy {
         name: name.strip_suffix('/').unwrap_or(name).to_owned(),
         mxj,
         jl_u: v.number("JL/U", 0..=u32::MAX),
-        dispatch_window: v.text("DISPATCH_WINDOW").unwrap_or_default(),
+        dispatch_window: v.windows("DISPATCH_WINDOW"),
         mig: v.number("MIG", 0..=MAX_MIG),
         exit_rate: v.number("EXIT_RATE", 0..=u32::MAX),
         pos: row.pos.clone(),

@@ -94,7 +94,7 @@ fn host(row: &Row, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
     values.flag(&mut server, "SERVER");
     let rexpri = values.number("REXPRI", -20..=20).unwrap_or(0);
     let ndisks = values.number("ND", 0..=u32::MAX);
-    let run_window = values.text("RUNWINDOW").unwrap_or_default();
+    let run_window = values.windows("RUNWINDOW");
     let mut thresholds = Vec::new();
     for index in row.cells.keys().filter(|c| CLUSTER_HOST.find(c).is_none()) {
         if let Some(value) = values.number(index, f64::MIN..=f64::MAX) {

@@ -131,11 +131,11 @@ impl Diags {
         }
         self.list.push(Diag {
             severity,
-            file: at.file.to_string(),
+            file: clean(&at.file),
             line: at.line,
             col: at.col,
-            text: text.into(),
-            near: near.map(str::to_owned),
+            text: clean(&text.into()),
+            near: near.map(clean),
         });
     }
 
@@ -168,6 +168,14 @@ impl Diags {
     pub fn into_list(self) -> Vec<Diag> {
         self.list
     }
+}
+
+/// A diagnostic is one line, and writes nothing but text to a terminal.
+fn clean(text: &str) -> String {
+    // Direction marks would let a file show a name other than the one it holds.
+    let bad =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if bad(c) { '?' } else { c }).collect()
 }
 
 /// Whether an error is in the list: then a running cluster keeps what it has.

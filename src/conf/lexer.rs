@@ -108,12 +108,21 @@ pub fn read_flat(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<Vec
     reader.flat
 }
 
-/// Offending text as a diagnostic shows it: cut short, control characters replaced.
+/// Offending text as a diagnostic shows it: cut short, blanks joined, control characters
+/// replaced.
 pub fn shown(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { '?' } else { c };
-    let mut out: String = text.trim().chars().take(MAX_SHOWN).map(clean).collect();
-    if text.trim().chars().nth(MAX_SHOWN).is_some() {
-        out.push_str("...");
+    let mut out = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        let blank = (count > 0).then_some(' ');
+        for c in blank.into_iter().chain(word.chars()) {
+            if count == MAX_SHOWN {
+                out.push_str("...");
+                return out;
+            }
+            out.push(if c.is_control() { '?' } else { c });
+            count += 1;
+        }
     }
     out
 }

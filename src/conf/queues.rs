@@ -3,6 +3,7 @@
 //! Document implemented: config.md section 9.
 
 use super::diag::Diags;
+use super::expressions::{ResourceNames, syntax};
 use super::lexer::{self, Section, shown};
 use super::load::Files;
 use super::names::load_index;
@@ -11,6 +12,7 @@ use super::section::{Values, known_params, name_fault};
 use super::shared::unknown_section;
 use super::types::{HostTerm, Interactive, QueueConf, RawParam, Shared, UserTerm};
 use super::units::SizeUnit;
+use crate::lang::resreq::Syntax;
 
 /// Largest PRIORITY.
 const MAX_PRIORITY: u32 = 2_147_483_647;
@@ -67,10 +69,12 @@ fn queue(
     let mut q = QueueConf { pos: section.pos.clone(), ..QueueConf::default() };
     let mut v = Values::new(&raw, diags);
     let name = v.object_name("QUEUE_NAME");
+    let names = ResourceNames(shared);
+    let syntax = syntax(&names, unit);
     identity(&mut q, &mut v);
     limits(&mut q, &mut v, unit);
     slots(&mut q, &mut v);
-    policy(&mut q, &mut v);
+    policy(&mut q, &mut v, &syntax);
     commands(&mut q, &mut v);
     for index in raw.keys().filter(|name| QUEUE.find(name).is_none()) {
         q.thresholds.extend(v.threshold(index));
@@ -87,7 +91,6 @@ fn identity(q: &mut QueueConf, v: &mut Values<'_>) {
     q.users = user_terms(v, "USERS");
     q.hosts = host_terms(v, "HOSTS");
     q.admins = v.list("ADMINISTRATORS");
-    q.res_req = v.text("RES_REQ");
 }
 
 fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
@@ -112,11 +115,12 @@ fn slots(q: &mut QueueConf, v: &mut Values<'_>) {
     q.pjob_limit = v.number("PJOB_LIMIT", 0.0..=f64::from(u32::MAX));
 }
 
-fn policy(q: &mut QueueConf, v: &mut Values<'_>) {
-    q.dispatch_window = v.text("DISPATCH_WINDOW").unwrap_or_default();
-    q.run_window = v.text("RUN_WINDOW").unwrap_or_default();
-    q.stop_cond = v.text("STOP_COND");
-    q.resume_cond = v.text("RESUME_COND");
+fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
+    q.res_req = v.requirement("RES_REQ", syntax);
+    q.dispatch_window = v.windows("DISPATCH_WINDOW");
+    q.run_window = v.windows("RUN_WINDOW");
+    q.stop_cond = v.requirement("STOP_COND", syntax);
+    q.resume_cond = v.requirement("RESUME_COND", syntax);
     v.flag(&mut q.rerunnable, "RERUNNABLE");
     v.flag(&mut q.ignore_deadline, "IGNORE_DEADLINE");
     v.flag(&mut q.backfill, "BACKFILL");

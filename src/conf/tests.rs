@@ -302,7 +302,7 @@ fn mistakes_in_the_batch_files() {
     );
     assert_eq!(
         said("lsb.hosts", "PC_new      !", "PC_new      !    4"),
-        ["error lsb.hosts PC_new:18 3 values for 2 columns: <PC_new      !    4>"]
+        ["error lsb.hosts PC_new:18 3 values for 2 columns: <PC_new ! 4>"]
     );
     assert_eq!(
         said("lsb.hosts", "(alpha beta)", "(alpha beta everyone)"),
@@ -376,8 +376,34 @@ fn mistakes_in_lsb_queues() {
     );
     assert_eq!(
         q("HOSTS          = gamma+2 compute+1", "HOSTS          = (gamma+2 compute+1"),
-        ["error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1                   \
-             ~alpha> of HOSTS: parenthesis or quote is not closed"]
+        [
+            "error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1 ~alpha> of HOSTS: parenthesis or quote is not closed"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_inside_expressions_and_windows() {
+    let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
+    assert_eq!(
+        q("RES_REQ = select[bigmem] order[mem] rusage[licence=1]\n\
+           DISPATCH_WINDOW = (19:00-7:00 5:19:00-1:7:00)"),
+        ["notice lsb.queues DISPATCH_WINDOW:1 DISPATCH_WINDOW is known and not acted on"]
+    );
+    let wrong = q("RES_REQ = select[bigmme] \\\n  order[mem]");
+    assert_eq!(wrong.len(), 1);
+    let start = "error lsb.queues RES_REQ:18 bad value <select[bigmme] order[mem]> of RES_REQ: \
+                 Bad resource requirement syntax: ";
+    assert!(wrong[0].starts_with(start), "{}", wrong[0]);
+    let wrong = q("RES_REQ = select[bigmem] \\\n  order[mme]");
+    assert!(wrong[0].starts_with("error lsb.queues order[mme]:9 bad value"), "{}", wrong[0]);
+    assert_eq!(
+        q("RUN_WINDOW = 8:00-17:00 25-3"),
+        [
+            "notice lsb.queues RUN_WINDOW:1 RUN_WINDOW is known and not acted on",
+            "error lsb.queues RUN_WINDOW:25 bad value <25-3> of RUN_WINDOW: \
+             [day:]hour[:minute]-[day:]hour[:minute] is wanted"
+        ]
     );
 }
 
@@ -462,7 +488,11 @@ fn spoiled() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_spoiled_file_panics(spoils in proptest::collection::vec(spoiled(), 1..6)) {
@@ -478,7 +508,7 @@ proptest! {
         let (conf, diags) = load(&files, ENVDIR);
         prop_assert_eq!(conf.is_none(), has_errors(&diags));
         for diag in &diags {
-            prop_assert!(!diag.to_string().contains(['\n', '\r']), "{}", diag);
+            prop_assert!(!diag.to_string().contains(char::is_control), "{}", diag);
         }
     }
 

@@ -1,3 +1,8 @@
 //! Launcher, starter and sbatchd.
 
+pub mod attempt;
+pub mod blobs;
 pub mod launcher;
+pub mod plan;
+pub mod report;
+pub mod sbatchd;

@@ -8,6 +8,8 @@ pub mod pend {
     pub const DEPEND: u32 = 3;
     pub const DEPEND_NEVER: u32 = 4;
     pub const JOB_FILE: u32 = 7;
+    pub const JOB_PATHS: u32 = 9;
+    pub const JOB_OPEN_FILES: u32 = 10;
     pub const EXEC_INIT: u32 = 11;
     pub const ARRAY_LIMIT: u32 = 38;
     pub const QUEUE_INACT: u32 = 301;

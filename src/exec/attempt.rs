@@ -1,0 +1,362 @@
+//! One attempt on this host as sbatchd sees it: what it knows, what of it must survive sbatchd
+//! (the note kept by the launcher), how it is killed, and what it has used.
+
+use crate::exec::report;
+use crate::model::job::{End, Usage};
+use crate::model::reason::term;
+use crate::model::{Now, time::US};
+use crate::proto::launch::{Plan, Ready, Session};
+use crate::proto::sbd::{Phase, StartJob, TaskState};
+use serde::{Deserialize, Serialize};
+
+const SIGINT: i32 = 2;
+const SIGKILL: i32 = 9;
+const SIGUSR2: i32 = 12;
+const SIGTERM: i32 = 15;
+const SIGXCPU: i32 = 24;
+
+/// From SIGUSR2 to SIGKILL where a termination deadline (-t) has passed, seconds.
+pub const DEADLINE_GRACE: u64 = 600;
+/// First look at what a new job uses, microseconds after its start.
+pub const FIRST_SAMPLE: u64 = US;
+/// How often a job with a limit on what it uses is looked at, microseconds.
+pub const LIMIT_SAMPLE: u64 = US;
+/// A change in use below this share is not reported.
+pub const REPORT_SHARE: f64 = 0.1;
+
+/// How far an attempt has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Waiting for its environment or script.
+    Blobs,
+    /// Asked of the launcher.
+    Launching,
+    /// Running or suspended.
+    Running,
+    /// Over; the report is being written.
+    Finishing,
+    /// Over, told to mbatchd, waiting to be forgotten.
+    Over,
+}
+
+/// Signals still to be sent, one by one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Kill {
+    /// The last one is repeated until the job is gone.
+    pub signals: Vec<i32>,
+    /// Seconds between two.
+    pub pause: u64,
+}
+
+/// What changes and must survive sbatchd.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mark {
+    /// The last order acted on.
+    pub seq: u32,
+    /// TERM_ number; 0 none.
+    pub exit_info: u32,
+    pub kill: Option<Kill>,
+    /// Suspended since; 0: not.
+    pub susp_since: i64,
+    /// Seconds suspended before.
+    pub susp_secs: i64,
+}
+
+/// The note the launcher keeps: an sbatchd that starts again knows all from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Note {
+    pub order: StartJob,
+    /// What the report shows of the command or script.
+    pub shown: String,
+    pub mark: Mark,
+}
+
+/// Why a kill was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// bkill and its kin.
+    Asked(u32),
+    RunLimit,
+    CpuLimit,
+    Deadline,
+    /// Memory, swap, processes, threads: the TERM_ number.
+    Limit(u32),
+    /// mbatchd no longer wants to hear of it.
+    Forgotten,
+}
+
+/// An attempt.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub note: Note,
+    pub stage: Stage,
+    /// Kept until it runs, to be sent again to a launcher that lost the first.
+    pub plan: Option<Box<Plan>>,
+    /// Seconds since the epoch.
+    pub accepted: i64,
+    pub started: i64,
+    pub pid: u32,
+    pub ready: Ready,
+    /// Set once over.
+    pub outcome: Option<(Phase, i64)>,
+    /// Suspend before it runs: done when it does.
+    pub suspend_asked: bool,
+    /// Monotonic instants, microseconds.
+    pub kill_at: Option<u64>,
+    pub run_at: Option<u64>,
+    pub sample_at: Option<u64>,
+    pub finish_by: Option<u64>,
+    pub sim_end: Option<u64>,
+    pub usage: Usage,
+    /// What was last told of it.
+    pub told: Option<Usage>,
+    pub report_at: u64,
+    pub pids: Vec<u32>,
+    pub pgids: Vec<u32>,
+    pub max_procs: u32,
+    pub max_threads: u32,
+    samples: u64,
+    mem_sum: u64,
+}
+
+impl Attempt {
+    pub fn new(order: StartJob, now: Now) -> Self {
+        let shown = report::shown(&order.spec.command.0);
+        Attempt::noted(Note { order, shown, mark: Mark::default() }, now)
+    }
+
+    /// From the note of an attempt that the launcher knows.
+    pub fn noted(note: Note, now: Now) -> Self {
+        Attempt {
+            note,
+            stage: Stage::Blobs,
+            plan: None,
+            accepted: now.secs(),
+            started: 0,
+            pid: 0,
+            ready: Ready::default(),
+            outcome: None,
+            suspend_asked: false,
+            kill_at: None,
+            run_at: None,
+            sample_at: None,
+            finish_by: None,
+            sim_end: None,
+            usage: Usage::default(),
+            told: None,
+            report_at: 0,
+            pids: Vec::new(),
+            pgids: Vec::new(),
+            max_procs: 0,
+            max_threads: 0,
+            samples: 0,
+            mem_sum: 0,
+        }
+    }
+
+    /// Neither over nor about to be.
+    pub fn live(&self) -> bool {
+        matches!(self.stage, Stage::Launching | Stage::Running)
+    }
+
+    pub fn suspended(&self) -> bool {
+        self.note.mark.susp_since != 0
+    }
+
+    /// Seconds it has run by `secs`, suspended time not counted.
+    pub fn run_secs(&self, secs: i64) -> i64 {
+        let m = &self.note.mark;
+        let now = if m.susp_since != 0 { m.susp_since } else { secs };
+        (now - self.started - m.susp_secs).max(0)
+    }
+
+    /// It runs: its limits count from now on.
+    pub fn arm(&mut self, now: Now) {
+        let limits = &self.note.order.limits;
+        let left = limits.run.map(|l| (l as i64).saturating_sub(self.run_secs(now.secs())));
+        self.run_at = left.map(|left| now.mono_of_wall(now.secs().saturating_add(left)));
+        if self.suspended() || self.note.mark.kill.is_some() {
+            self.run_at = None;
+        }
+        let term = self.note.order.spec.term_time;
+        if term > 0 && self.note.mark.kill.is_none() {
+            let at = now.mono_of_wall(term);
+            self.run_at = Some(self.run_at.map_or(at, |r| r.min(at)));
+        }
+        if self.sample_at.is_none() {
+            self.sample_at = Some(now.mono_us + FIRST_SAMPLE);
+        }
+        if let Some(kill) = &self.note.mark.kill
+            && self.kill_at.is_none()
+        {
+            self.kill_at = Some(now.after(kill.pause));
+        }
+    }
+
+    /// Which limit in time has passed.
+    pub fn overdue(&self, now: Now) -> Option<Cause> {
+        let o = &self.note.order;
+        if o.limits.run.is_some_and(|limit| self.run_secs(now.secs()) >= limit as i64) {
+            return Some(Cause::RunLimit);
+        }
+        (o.spec.term_time > 0 && now.secs() >= o.spec.term_time).then_some(Cause::Deadline)
+    }
+
+    fn parallel(&self) -> bool {
+        self.note.order.hosts.iter().map(|h| h.1.max(1)).sum::<u32>() > 1
+    }
+
+    /// Begins to kill; the first signal is due at once. False: it is being killed already.
+    pub fn condemn(&mut self, cause: Cause, interval: u64, now: Now) -> bool {
+        let force = match cause {
+            Cause::Asked(info) => matches!(info, term::FORCE_OWNER | term::FORCE_ADMIN),
+            Cause::Forgotten => true,
+            _ => false,
+        };
+        if self.note.mark.kill.is_some() && !force {
+            return false;
+        }
+        let (exit_info, first) = match cause {
+            Cause::Asked(info) => (info, None),
+            Cause::RunLimit => (term::RUNLIMIT, Some(SIGUSR2)),
+            Cause::CpuLimit => (term::CPULIMIT, Some(SIGXCPU)),
+            Cause::Deadline => (term::DEADLINE, Some(SIGUSR2)),
+            Cause::Limit(info) => (info, None),
+            Cause::Forgotten => (self.note.mark.exit_info, None),
+        };
+        let (mut signals, mut pause) = (vec![SIGINT, SIGTERM, SIGKILL], interval.max(1));
+        if force || (self.parallel() && matches!(cause, Cause::Asked(_))) {
+            signals = vec![SIGKILL];
+        } else if cause == Cause::Deadline {
+            (signals, pause) = (vec![SIGKILL], DEADLINE_GRACE);
+        }
+        if let Some(first) = first {
+            signals.insert(0, first);
+        }
+        self.note.mark.exit_info = exit_info;
+        self.note.mark.kill = Some(Kill { signals, pause });
+        self.kill_at = Some(now.mono_us);
+        self.run_at = None;
+        true
+    }
+
+    /// The next signal of the kill under way; the last one stays.
+    pub fn next_signal(&mut self, now: Now) -> Option<i32> {
+        let kill = self.note.mark.kill.as_mut()?;
+        let signal = *kill.signals.first()?;
+        if kill.signals.len() > 1 {
+            kill.signals.remove(0);
+        }
+        self.kill_at = Some(now.after(kill.pause));
+        Some(signal)
+    }
+
+    /// Takes a look at its processes; says which limit they are over.
+    pub fn sampled(&mut self, s: &Session) -> Option<Cause> {
+        let u = &mut self.usage;
+        let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
+        *u = s.usage;
+        u.max_mem_kb = max_mem.max(u.mem_kb);
+        u.max_swap_kb = max_swap.max(u.swap_kb);
+        self.samples += 1;
+        self.mem_sum += u.mem_kb;
+        u.avg_mem_kb = self.mem_sum / self.samples;
+        self.pids.clone_from(&s.pids);
+        self.pgids.clone_from(&s.pgids);
+        self.max_procs = self.max_procs.max(u.nprocs);
+        self.max_threads = self.max_threads.max(u.nthreads);
+        let l = &self.note.order.limits;
+        let over = |limit: Option<u64>, used: u64| limit.is_some_and(|l| used > l);
+        if over(l.rss, u.mem_kb) {
+            Some(Cause::Limit(term::MEMLIMIT))
+        } else if over(l.swap, u.swap_kb) {
+            Some(Cause::Limit(term::SWAP))
+        } else if over(l.cpu, (u.utime_us + u.stime_us) / US) {
+            Some(Cause::CpuLimit)
+        } else if over(l.process, u64::from(u.nprocs)) {
+            Some(Cause::Limit(term::PROCESSLIMIT))
+        } else if over(l.thread, u64::from(u.nthreads)) {
+            Some(Cause::Limit(term::THREADLIMIT))
+        } else {
+            None
+        }
+    }
+
+    /// How long until the next look, microseconds.
+    pub fn sample_pause(&self, sbd_sleep_time: u64) -> u64 {
+        let l = &self.note.order.limits;
+        let limited = [l.rss, l.swap, l.cpu, l.process, l.thread].iter().any(Option::is_some);
+        let usual = sbd_sleep_time.max(1) * US;
+        if limited { usual.min(LIMIT_SAMPLE) } else { usual }
+    }
+
+    /// Whether what it uses differs enough from what was told last.
+    pub fn news(&self) -> bool {
+        let Some(old) = &self.told else { return true };
+        let changed = |a: u64, b: u64| a.abs_diff(b) as f64 > REPORT_SHARE * a.max(b) as f64;
+        let new = &self.usage;
+        changed(old.mem_kb, new.mem_kb)
+            || changed(old.swap_kb, new.swap_kb)
+            || changed(old.utime_us + old.stime_us, new.utime_us + new.stime_us)
+            || (old.nprocs, old.nthreads) != (new.nprocs, new.nthreads)
+    }
+
+    /// Joins what the system counted at the end.
+    pub fn final_usage(&mut self, end: Usage) {
+        let u = &mut self.usage;
+        if end.utime_us + end.stime_us >= u.utime_us + u.stime_us {
+            (u.utime_us, u.stime_us) = (end.utime_us, end.stime_us);
+        }
+        u.max_mem_kb = u.max_mem_kb.max(end.max_mem_kb);
+        if u.avg_mem_kb == 0 {
+            u.avg_mem_kb = end.max_mem_kb;
+        }
+        let max_mem_kb = u.max_mem_kb;
+        let (utime_us, stime_us) = (u.utime_us, u.stime_us);
+        *u = Usage {
+            utime_us,
+            stime_us,
+            max_mem_kb,
+            avg_mem_kb: u.avg_mem_kb,
+            max_swap_kb: u.max_swap_kb,
+            nthreads: self.max_threads,
+            nprocs: self.max_procs,
+            ..end
+        };
+    }
+
+    /// As told to mbatchd.
+    pub fn state(&self) -> TaskState {
+        let o = &self.note.order;
+        let mark = &self.note.mark;
+        let (phase, time) = match (&self.outcome, self.stage) {
+            (Some((phase, time)), Stage::Over) => (phase.clone(), *time),
+            (_, Stage::Blobs | Stage::Launching) => (Phase::Starting, self.accepted),
+            _ if mark.susp_since != 0 => (Phase::Suspended, mark.susp_since),
+            _ => (Phase::Running, self.started),
+        };
+        TaskState {
+            key: o.key,
+            phase,
+            time,
+            pid: self.pid,
+            pgid: self.pid,
+            uid: o.uid,
+            exec_user: self.ready.user.clone(),
+            exec_cwd: self.ready.cwd.clone(),
+            exec_home: self.ready.home.clone(),
+            note: self.ready.note.clone(),
+            usage: self.usage,
+        }
+    }
+
+    /// How it ended, where it ran.
+    pub fn end(&self) -> Option<(End, u32, i64)> {
+        match self.outcome {
+            Some((Phase::Ended { end, exit_info }, time)) => Some((end, exit_info, time)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! From a start order to a starter's plan: the job's environment, its file names, its text
+//! (semantics §13, §17; clients.md rule 20).
+
+use crate::model::ByteStr;
+use crate::model::job::opt2;
+use crate::proto::launch::{JobPlan, Plan, What};
+use crate::proto::sbd::StartJob;
+use std::fmt::Write;
+
+/// LSB_HOSTS is left out where it would be longer, bytes.
+pub const LSB_HOSTS_MAX: usize = 4096;
+
+/// Variables of the submitter that never reach the job: they speak of another session, host or
+/// job. What [`job_env`] sets itself is taken out besides.
+const DROPPED: [&[u8]; 25] = [
+    b"HOME",
+    b"PWD",
+    b"OLDPWD",
+    b"USER",
+    b"TERM",
+    b"TERMCAP",
+    b"LS_JOBPID",
+    b"LSB_JOBFILENAME",
+    b"LSB_CHKFILENAME",
+    b"LSB_JOBPIDS",
+    b"LSB_JOBPGIDS",
+    b"LSB_JOBRES_PID",
+    b"LSB_JOBINDEX_END",
+    b"LSB_JOBINDEX_STEP",
+    b"LSB_HOSTS",
+    b"LSB_DJOB_HOSTFILE",
+    b"LSB_DJOB_RANKFILE",
+    b"LSB_AFFINITY_HOSTFILE",
+    b"LSB_BIND_CPU_LIST",
+    b"LSB_BIND_MEM_LIST",
+    b"LSB_OUTPUTFILE",
+    b"LSB_ERRORFILE",
+    b"LSB_INTERACTIVE",
+    b"LSB_RESTART",
+    b"LSF_LOCAL_HOST",
+];
+
+/// What is the same for every job of this host.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// This host's name.
+    pub host: String,
+    /// LSF_ENVDIR, LSF_BINDIR, LSF_SERVERDIR, LSF_LIBDIR, LSF_VERSION, and LSF_LOCAL_HOST where
+    /// it is allowed.
+    pub env: Vec<(String, String)>,
+    /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
+    pub need_cwd: bool,
+    /// Seconds between INT, TERM and KILL.
+    pub terminate_interval: u64,
+}
+
+/// `%J` and `%I` of a file name. The values are digits, so no name can leave its directory by
+/// them.
+pub fn expand(name: &[u8], job: u32, idx: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len() + 16);
+    let mut rest = name;
+    while let Some((&c, tail)) = rest.split_first() {
+        match (c, tail.first()) {
+            (b'%', Some(b'J')) => out.extend_from_slice(job.to_string().as_bytes()),
+            (b'%', Some(b'I')) => out.extend_from_slice(idx.to_string().as_bytes()),
+            _ => {
+                out.push(c);
+                rest = tail;
+                continue;
+            }
+        }
+        rest = &tail[1..];
+    }
+    out
+}
+
+/// The variables the batch system sets.
+fn set_env(site: &Site, o: &StartJob) -> Vec<(String, Vec<u8>)> {
+    let spec = &o.spec;
+    let slots: u32 = o.hosts.iter().map(|h| h.1.max(1)).sum();
+    let mut each = String::new();
+    let mut counted = String::new();
+    for (host, n) in &o.hosts {
+        let n = (*n).max(1);
+        let _ = write!(counted, "{}{host} {n}", if counted.is_empty() { "" } else { " " });
+        for _ in 0..n {
+            if each.len() < LSB_HOSTS_MAX {
+                let _ = write!(each, "{}{host}", if each.is_empty() { "" } else { " " });
+            }
+        }
+    }
+    let id = o.key.job.to_string();
+    let name = if o.name.is_empty() { spec.command.0.clone() } else { o.name.clone().into() };
+    let text = |s: &str| s.as_bytes().to_vec();
+    let mut vars = vec![
+        ("LSB_JOBID", text(&id)),
+        ("LSB_BATCH_JID", text(&id)),
+        ("LSB_JOBINDEX", text(&o.key.idx.to_string())),
+        ("LSB_JOBNAME", name),
+        ("LSB_QUEUE", text(&spec.queue)),
+        ("LSB_PROJECT_NAME", text(&spec.project)),
+        ("LSB_MCPU_HOSTS", text(&counted)),
+        ("LSB_DJOB_NUMPROC", text(&slots.to_string())),
+        ("LSB_MAX_NUM_PROCESSORS", text(&spec.max_slots.max(1).to_string())),
+        ("LSB_SUB_HOST", text(&spec.from_host)),
+        ("LSB_SUB_USER", text(&o.user)),
+        ("LSB_EXEC_CLUSTER", text(&o.cluster)),
+        ("LSB_EFFECTIVE_RSRCREQ", text(&o.eff_res_req)),
+        ("LSB_EXIT_PRE_ABORT", text("99")),
+        ("LS_SUBCWD", spec.cwd.0.clone()),
+        ("LS_EXEC_T", text("START")),
+        ("LSFUSER", text(&o.user)),
+        ("LSF_INVOKE_CMD", text("bsub")),
+        ("JOB_TERMINATE_INTERVAL", text(&site.terminate_interval.to_string())),
+    ];
+    if each.len() < LSB_HOSTS_MAX {
+        vars.push(("LSB_HOSTS", text(&each)));
+    }
+    if o.key.idx != 0 {
+        vars.push(("LSB_JOBINDEX_END", text(&o.index_end.to_string())));
+        vars.push(("LSB_JOBINDEX_STEP", text(&o.index_step.max(1).to_string())));
+    }
+    for (name, file) in [("LSB_OUTPUTFILE", &spec.out_file), ("LSB_ERRORFILE", &spec.err_file)] {
+        if !file.is_empty() {
+            vars.push((name, expand(&file.0, o.key.job, o.key.idx)));
+        }
+    }
+    if o.rerun && o.key.attempt > 1 {
+        vars.push(("LSB_RESTART", text("Y")));
+    }
+    let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
+    vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).collect()
+}
+
+/// The job's environment but for what only its starter knows: the submitter's, less
+/// [`DROPPED`], under what the batch system sets.
+fn job_env(site: &Site, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
+    let set = set_env(site, o);
+    let mut out = Vec::with_capacity(user_env.len() + 1024);
+    for entry in user_env.split(|&b| b == 0) {
+        let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&at| at > 0) else {
+            continue;
+        };
+        let name = &entry[..eq];
+        let dropped = DROPPED.contains(&name) || set.iter().any(|(n, _)| n.as_bytes() == name);
+        if !dropped {
+            out.extend_from_slice(entry);
+            out.push(0);
+        }
+    }
+    for (name, value) in set {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        out.extend(value.into_iter().filter(|&b| b != 0));
+        out.push(0);
+    }
+    out
+}
+
+/// Whether the submitter's environment says `name=Y`.
+fn yes(env: &[u8], name: &str) -> bool {
+    env.split(|&b| b == 0).any(|entry| {
+        let value = entry.strip_prefix(name.as_bytes()).and_then(|e| e.strip_prefix(b"="));
+        value.is_some_and(|v| v.eq_ignore_ascii_case(b"y") || v.eq_ignore_ascii_case(b"yes"))
+    })
+}
+
+/// A command that starts something in the background ends, as in LSF's job file, when that has
+/// ended. Others are left alone, so that the shell can become the command.
+fn with_wait(command: &[u8]) -> Vec<u8> {
+    let before = |i: usize| i.checked_sub(1).map(|p| command[p]);
+    let after = |i: usize| command.get(i + 1).copied();
+    let background = command.iter().enumerate().any(|(i, &c)| {
+        c == b'&'
+            && !matches!(before(i), Some(b'&' | b'>' | b'<' | b'\\'))
+            && !matches!(after(i), Some(b'&' | b'>'))
+    });
+    let mut out = command.to_vec();
+    if background {
+        out.extend_from_slice(b"\nExitStat=$?\nwait\nexit $ExitStat\n");
+    }
+    out
+}
+
+/// The plan of a job.
+pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
+    let spec = &o.spec;
+    let name = |file: &ByteStr| ByteStr(expand(&file.0, o.key.job, o.key.idx));
+    let job = JobPlan {
+        job: o.key.job,
+        idx: o.key.idx,
+        submit_time: o.submit_time,
+        command: with_wait(&spec.command.0).into(),
+        script: script.to_vec().into(),
+        env: job_env(site, o, user_env).into(),
+        cwd: name(&spec.cwd),
+        home: spec.home.clone(),
+        need_cwd: site.need_cwd || yes(user_env, "LSB_EXIT_IF_CWD_NOTEXIST"),
+        in_file: name(&spec.in_file),
+        out_file: name(&spec.out_file),
+        err_file: name(&spec.err_file),
+        out_over: spec.options2 & opt2::OVERWRITE_OUT != 0,
+        err_over: spec.options2 & opt2::OVERWRITE_ERR != 0,
+        umask: spec.umask & 0o777,
+        nice: o.nice,
+        limits: o.limits.clone(),
+    };
+    Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
+}
+
+/// Where a directory of the submission host lies here: below the home there, below the home
+/// here.
+pub fn map_home(dir: &[u8], home_there: &[u8], home_here: &[u8]) -> Vec<u8> {
+    let there = trim_slashes(home_there);
+    match dir.strip_prefix(there) {
+        Some(rest) if !there.is_empty() && (rest.is_empty() || rest[0] == b'/') => {
+            [trim_slashes(home_here), rest].concat()
+        }
+        _ => dir.to_vec(),
+    }
+}
+
+fn trim_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
+    &path[..end]
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+//! Plans from start orders.
+
+use super::*;
+use crate::model::JobKey;
+use crate::model::job::JobSpec;
+
+fn order() -> StartJob {
+    StartJob {
+        key: JobKey { job: 101, idx: 3, attempt: 1 },
+        user: "alice".into(),
+        cluster: "c1".into(),
+        hosts: vec![("h1".into(), 2), ("h2".into(), 1)],
+        name: "sim[3]".into(),
+        index_end: 9,
+        index_step: 2,
+        spec: JobSpec {
+            command: "./sim".into(),
+            queue: "normal".into(),
+            cwd: "/home/alice/w".into(),
+            out_file: "o.%J.%I".into(),
+            max_slots: 3,
+            ..JobSpec::default()
+        },
+        ..StartJob::default()
+    }
+}
+
+fn env_of(o: &StartJob, user: &[u8]) -> Vec<String> {
+    let site = Site {
+        env: vec![("LSF_ENVDIR".into(), "/conf".into()), ("LSF_LOCAL_HOST".into(), "h1".into())],
+        terminate_interval: 10,
+        ..Site::default()
+    };
+    let What::Job(job) = plan(&site, o, user, b"").what else { panic!() };
+    let vars = job.env.0.split(|&b| b == 0).filter(|v| !v.is_empty());
+    vars.map(|v| String::from_utf8_lossy(v).into_owned()).collect()
+}
+
+#[test]
+fn the_job_finds_its_variables() {
+    let got = env_of(&order(), b"");
+    for want in [
+        "LSB_JOBID=101",
+        "LSB_JOBINDEX=3",
+        "LSB_JOBINDEX_END=9",
+        "LSB_JOBINDEX_STEP=2",
+        "LSB_JOBNAME=sim[3]",
+        "LSB_QUEUE=normal",
+        "LSB_HOSTS=h1 h1 h2",
+        "LSB_MCPU_HOSTS=h1 2 h2 1",
+        "LSB_DJOB_NUMPROC=3",
+        "LSB_MAX_NUM_PROCESSORS=3",
+        "LS_SUBCWD=/home/alice/w",
+        "LSB_OUTPUTFILE=o.101.3",
+        "LSF_ENVDIR=/conf",
+        "LSF_LOCAL_HOST=h1",
+        "JOB_TERMINATE_INTERVAL=10",
+        "LSB_SUB_USER=alice",
+    ] {
+        assert!(got.iter().any(|v| v == want), "{want} not in {got:?}");
+    }
+    let mut o = order();
+    o.key.idx = 0;
+    let got = env_of(&o, b"");
+    assert!(got.iter().any(|v| v == "LSB_JOBINDEX=0"));
+    assert!(!got.iter().any(|v| v.starts_with("LSB_JOBINDEX_END")));
+}
+
+#[test]
+fn the_submitters_variables_pass_but_for_the_stale_ones() {
+    let user = b"PATH=/bin\0HOME=/h\0PWD=/x\0USER=u\0TERM=vt\0LSB_JOBID=7\0LSB_HOSTS=old\0\
+        LSF_LOCAL_HOST=h9\0LSB_DJOB_HOSTFILE=/f\0LSB_DEFAULTQUEUE=q\0=odd\0noequals\0EMPTY=\0\
+        MULTI=a\nb=c\0RAW=\xff\0";
+    let got = env_of(&order(), user);
+    for want in ["PATH=/bin", "LSB_DEFAULTQUEUE=q", "EMPTY=", "MULTI=a\nb=c", "RAW=\u{fffd}"] {
+        assert!(got.iter().any(|v| v == want), "{want}");
+    }
+    let gone = ["HOME=", "PWD=", "USER=", "TERM=", "LSB_JOBID=7", "LSF_LOCAL_HOST=h9", "=odd"];
+    for bad in gone.iter().chain(&["LSB_DJOB_HOSTFILE", "LSB_HOSTS=old", "noequals"]) {
+        assert!(!got.iter().any(|v| v.starts_with(bad)), "{bad}");
+    }
+    let ids = got.iter().filter(|v| v.starts_with("LSB_JOBID=")).count();
+    assert_eq!(ids, 1);
+}
+
+#[test]
+fn a_very_wide_job_has_no_lsb_hosts() {
+    let mut o = order();
+    o.hosts = vec![("a-long-host-name".into(), 1000)];
+    let got = env_of(&o, b"");
+    assert!(!got.iter().any(|v| v.starts_with("LSB_HOSTS=")));
+    assert!(got.iter().any(|v| v == "LSB_MCPU_HOSTS=a-long-host-name 1000"));
+}
+
+#[test]
+fn patterns() {
+    assert_eq!(expand(b"a%J-%I.%x%", 12, 3), b"a12-3.%x%");
+    assert_eq!(expand(b"%%J", 12, 0), b"%12");
+}
+
+#[test]
+fn background_commands_are_waited_for() {
+    for plain in ["sleep 1", "a && b", "a > f 2>&1", "a &> f", "echo a\\&b", "a >& f"] {
+        assert_eq!(with_wait(plain.as_bytes()), plain.as_bytes(), "{plain}");
+    }
+    for bg in ["sleep 5 &", "a & b", "(a; b)& c && d"] {
+        assert!(with_wait(bg.as_bytes()).ends_with(b"\nwait\nexit $ExitStat\n"), "{bg}");
+    }
+}
+
+#[test]
+fn directories_below_home_move_with_it() {
+    let m = |d: &str| map_home(d.as_bytes(), b"/home/al/", b"/users/al");
+    assert_eq!(m("/home/al"), b"/users/al");
+    assert_eq!(m("/home/al/w/x"), b"/users/al/w/x");
+    assert_eq!(m("/home/alan"), b"/home/alan");
+    assert_eq!(m("/data"), b"/data");
+    assert_eq!(map_home(b"/x", b"/", b"/users/al"), b"/x");
+    assert_eq!(map_home(b"/x", b"", b"/users/al"), b"/x");
+}
+
+#[test]
+fn a_cwd_that_must_exist() {
+    let site = Site::default();
+    let need = |env: &[u8]| match plan(&site, &order(), env, b"").what {
+        What::Job(j) => j.need_cwd,
+        What::Finish(_) => panic!(),
+    };
+    assert!(!need(b"A=1") && need(b"A=1\0LSB_EXIT_IF_CWD_NOTEXIST=Y\0"));
+}

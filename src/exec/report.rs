@@ -1,0 +1,340 @@
+//! The report that follows a job's output: pure text from data (semantics §18, in the layout
+//! of 10.1).
+//!
+//! The result line stands two lines above `Resource usage summary:`, where tools look for it.
+
+use crate::model::JobKey;
+use crate::model::job::{End, Usage};
+use crate::model::reason;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fmt::Write;
+
+/// Lines of the job's text that are shown.
+pub const SHOWN_LINES: usize = 50;
+/// Bytes of the job's text that are shown.
+pub const SHOWN_BYTES: usize = 16 << 10;
+
+const RULE: &str = "------------------------------------------------------------";
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// What a report tells.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// Primary administrator and execution host, for the sender line.
+    pub admin: &'a str,
+    pub host: &'a str,
+    pub cluster: &'a str,
+    pub key: JobKey,
+    pub name: &'a str,
+    pub from_host: &'a str,
+    pub user: &'a str,
+    pub exec_user: &'a str,
+    pub queue: &'a str,
+    pub hosts: &'a [(String, u32)],
+    pub home: &'a str,
+    pub cwd: &'a str,
+    /// Seconds since the epoch.
+    pub submitted: i64,
+    pub started: i64,
+    pub ended: i64,
+    /// Command or script, as by [`shown`].
+    pub text: &'a str,
+    pub end: End,
+    /// TERM_ number; 0 none.
+    pub exit_info: u32,
+    pub usage: Usage,
+    pub max_procs: u32,
+    pub max_threads: u32,
+    /// `rusage[mem=]` altogether, MB.
+    pub requested_mb: Option<f64>,
+    /// Seconds running, suspended time not counted.
+    pub run_secs: i64,
+    /// Name of the file that has the error output, where it is apart; empty none.
+    pub err_file: &'a str,
+}
+
+/// What of a command or script a report shows.
+pub fn shown(text: &[u8]) -> String {
+    let cut = &text[..text.len().min(SHOWN_BYTES)];
+    let text = String::from_utf8_lossy(cut);
+    let mut out = String::new();
+    for (n, line) in text.lines().enumerate() {
+        if n == SHOWN_LINES {
+            out.push_str("\n(... more ...)");
+            break;
+        }
+        if n > 0 {
+            out.push('\n');
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// `Fri Nov 20 09:12:33 2026`.
+fn ctime(zone: &TimeZone, secs: i64) -> String {
+    let at = Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH);
+    let t = zone.to_datetime(at);
+    let day = DAYS[t.weekday().to_monday_zero_offset() as usize];
+    let month = MONTHS[t.month() as usize - 1];
+    let (d, h, m, s, y) = (t.day(), t.hour(), t.minute(), t.second(), t.year());
+    format!("{day} {month} {d:>2} {h:02}:{m:02}:{s:02} {y}")
+}
+
+impl Report<'_> {
+    /// The text, with times in `zone`.
+    pub fn text(&self, zone: &TimeZone) -> String {
+        let mut out = String::with_capacity(2048);
+        // writing to a String cannot fail
+        let _ = self.head(&mut out, zone);
+        let _ = self.result(&mut out);
+        let _ = self.summary(&mut out);
+        let _ = self.tail(&mut out);
+        out
+    }
+
+    fn head(&self, out: &mut String, zone: &TimeZone) -> std::fmt::Result {
+        let Report { admin, host, name, cluster, from_host, user, queue, exec_user, .. } = self;
+        let at = |secs| ctime(zone, secs);
+        let id = self.key.job_ref();
+        let word = if self.end == End::Status(0) { "Done" } else { "Exited" };
+        writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?;
+        writeln!(out, "Subject: Job {id}: <{name}> in cluster <{cluster}> {word}\n")?;
+        writeln!(
+            out,
+            "Job <{name}> was submitted from host <{from_host}> by user <{user}> in cluster \
+             <{cluster}> at {}",
+            at(self.submitted)
+        )?;
+        let mut hosts = self.hosts.iter().map(|(h, n)| match n {
+            0 | 1 => format!("<{h}>"),
+            n => format!("<{n}*{h}>"),
+        });
+        writeln!(
+            out,
+            "Job was executed on host(s) {}, in queue <{queue}>, as user <{exec_user}> in cluster \
+             <{cluster}> at {}",
+            hosts.next().unwrap_or_else(|| format!("<{host}>")),
+            at(self.started)
+        )?;
+        for h in hosts {
+            writeln!(out, "{:28}{h}", "")?;
+        }
+        writeln!(out, "<{}> was used as the home directory.", self.home)?;
+        writeln!(out, "<{}> was used as the working directory.", self.cwd)?;
+        writeln!(out, "Started at {}", at(self.started))?;
+        writeln!(out, "Terminated at {}", at(self.ended))?;
+        writeln!(out, "Results reported at {}\n", at(self.ended))?;
+        writeln!(out, "Your job looked like:\n\n{RULE}\n# LSBATCH: User input")?;
+        writeln!(out, "{}\n{RULE}\n", self.text)
+    }
+
+    fn result(&self, out: &mut String) -> std::fmt::Result {
+        if self.exit_info != 0 {
+            let (name, text) = reason::term_text(self.exit_info);
+            writeln!(out, "{name}: {text}.")?;
+        }
+        match self.end {
+            End::Status(0) => writeln!(out, "Successfully completed."),
+            End::Status(s) if s & 0x7f != 0 && self.exit_info == 0 => {
+                let core = if s & 0x80 != 0 { ", and core dumped" } else { "" };
+                let signal = signal_text(s & 0x7f);
+                writeln!(out, "Exited with signal termination: {signal}{core}.")
+            }
+            end => match end.code() {
+                Some(code) => writeln!(out, "Exited with exit code {code}."),
+                None => writeln!(out, "Exited."),
+            },
+        }
+    }
+
+    fn summary(&self, out: &mut String) -> std::fmt::Result {
+        let u = &self.usage;
+        let mb = |kb: u64| kb as f64 / 1024.0;
+        let some = |is: bool, text: String| if is { text } else { "-".into() };
+        let (asked, max) = (self.requested_mb.unwrap_or(0.0), mb(u.max_mem_kb));
+        let asks = self.requested_mb.is_some();
+        let turnaround = self.ended - self.submitted;
+        let lines = [
+            ("CPU time", format!("{:.2} sec.", u.cpu_secs())),
+            ("Max Memory", some(u.max_mem_kb > 0, format!("{max:.0} MB"))),
+            ("Average Memory", some(u.avg_mem_kb > 0, format!("{:.2} MB", mb(u.avg_mem_kb)))),
+            ("Total Requested Memory", some(asks, format!("{asked:.2} MB"))),
+            ("Delta Memory", some(asks, format!("{:.2} MB", asked - max))),
+            ("Max Swap", some(u.max_swap_kb > 0, format!("{:.0} MB", mb(u.max_swap_kb)))),
+            ("Max Processes", some(self.max_procs > 0, self.max_procs.to_string())),
+            ("Max Threads", some(self.max_threads > 0, self.max_threads.to_string())),
+            ("Run time", format!("{} sec.", self.run_secs.max(0))),
+            ("Turnaround time", format!("{} sec.", turnaround.max(0))),
+        ];
+        writeln!(out, "\nResource usage summary:\n")?;
+        for (label, value) in lines {
+            writeln!(out, "    {:<45}{value}", format!("{label} :"))?;
+        }
+        Ok(())
+    }
+
+    fn tail(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "\nThe output (if any) is above this job summary.\n")?;
+        if !self.err_file.is_empty() {
+            let file = self.err_file;
+            writeln!(out, "PS:\n\nRead file <{file}> for stderr output of this job.\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The C library's words for a signal.
+fn signal_text(signal: i32) -> String {
+    let text = match signal {
+        1 => "Hangup",
+        2 => "Interrupt",
+        3 => "Quit",
+        4 => "Illegal instruction",
+        5 => "Trace/breakpoint trap",
+        6 => "Aborted",
+        7 => "Bus error",
+        8 => "Floating point exception",
+        9 => "Killed",
+        10 => "User defined signal 1",
+        11 => "Segmentation fault",
+        12 => "User defined signal 2",
+        13 => "Broken pipe",
+        14 => "Alarm clock",
+        15 => "Terminated",
+        24 => "CPU time limit exceeded",
+        25 => "File size limit exceeded",
+        n => return format!("signal {n}"),
+    };
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(hosts: &[(String, u32)]) -> Report<'_> {
+        Report {
+            admin: "lsfadmin",
+            host: "hosta",
+            cluster: "cluster1",
+            key: JobKey { job: 101, idx: 0, attempt: 1 },
+            name: "b_sim",
+            from_host: "login1",
+            user: "alice",
+            exec_user: "alice",
+            queue: "normal",
+            hosts,
+            home: "/home/alice",
+            cwd: "/home/alice/w",
+            submitted: 1_795_165_921,
+            started: 1_795_165_922,
+            ended: 1_795_166_064,
+            text: "./b_sim.sh",
+            end: End::Status(0),
+            exit_info: 0,
+            usage: Usage {
+                utime_us: 60_000_000,
+                stime_us: 2_100_000,
+                max_mem_kb: 120 << 10,
+                avg_mem_kb: 98 << 10,
+                ..Usage::default()
+            },
+            max_procs: 4,
+            max_threads: 6,
+            requested_mb: Some(1000.0),
+            run_secs: 142,
+            err_file: "",
+        }
+    }
+
+    const EXPECTED: &str = "
+------------------------------------------------------------
+Sender: LSF System <lsfadmin@hosta>
+Subject: Job 101: <b_sim> in cluster <cluster1> Done
+
+Job <b_sim> was submitted from host <login1> by user <alice> in cluster \
+<cluster1> at Fri Nov 20 09:12:01 2026
+Job was executed on host(s) <4*hosta>, in queue <normal>, as user <alice> in cluster \
+<cluster1> at Fri Nov 20 09:12:02 2026
+\x20                           <4*hostb>
+</home/alice> was used as the home directory.
+</home/alice/w> was used as the working directory.
+Started at Fri Nov 20 09:12:02 2026
+Terminated at Fri Nov 20 09:14:24 2026
+Results reported at Fri Nov 20 09:14:24 2026
+
+Your job looked like:
+
+------------------------------------------------------------
+# LSBATCH: User input
+./b_sim.sh
+------------------------------------------------------------
+
+Successfully completed.
+
+Resource usage summary:
+
+    CPU time :                                   62.10 sec.
+    Max Memory :                                 120 MB
+    Average Memory :                             98.00 MB
+    Total Requested Memory :                     1000.00 MB
+    Delta Memory :                               880.00 MB
+    Max Swap :                                   -
+    Max Processes :                              4
+    Max Threads :                                6
+    Run time :                                   142 sec.
+    Turnaround time :                            143 sec.
+
+The output (if any) is above this job summary.
+
+";
+
+    #[test]
+    fn the_whole_text() {
+        let hosts = [("hosta".to_string(), 4), ("hostb".to_string(), 4)];
+        assert_eq!(sample(&hosts).text(&TimeZone::UTC), EXPECTED);
+    }
+
+    fn result_of(end: End, exit_info: u32) -> String {
+        let hosts = [("hosta".to_string(), 1)];
+        let text = Report { end, exit_info, ..sample(&hosts) }.text(&TimeZone::UTC);
+        assert!(text.contains("host(s) <hosta>, in"));
+        let lines: Vec<_> = text.lines().collect();
+        let at = lines.iter().position(|l| *l == "Resource usage summary:").unwrap();
+        assert_eq!(lines[at - 1], "");
+        let before = if lines[at - 3].is_empty() { "" } else { lines[at - 3] };
+        let word = if text.contains("> Done\n") { "Done" } else { "Exited" };
+        format!("{word}|{before}|{}", lines[at - 2])
+    }
+
+    #[test]
+    fn results() {
+        let of = result_of;
+        assert_eq!(of(End::Status(0x300), 0), "Exited||Exited with exit code 3.");
+        assert_eq!(
+            of(End::Status(2), reason::term::OWNER),
+            "Exited|TERM_OWNER: job killed by owner.|Exited with exit code 130."
+        );
+        assert_eq!(of(End::Status(9), 0), "Exited||Exited with signal termination: Killed.");
+        assert_eq!(
+            of(End::Status(11 | 0x80), 0),
+            "Exited||Exited with signal termination: Segmentation fault, and core dumped."
+        );
+        let lost = of(End::Unknown, reason::term::LOST_STATUS);
+        assert!(lost.starts_with("Exited|TERM_LOST_STATUS: ") && lost.ends_with("|Exited."));
+    }
+
+    #[test]
+    fn long_scripts_are_cut() {
+        let text: String = (1..=60).map(|n| format!("line {n}\n")).collect();
+        let got = shown(text.as_bytes());
+        assert_eq!(got.lines().count(), SHOWN_LINES + 1);
+        assert!(got.ends_with("line 50\n(... more ...)"));
+        assert_eq!(shown(b"one\n"), "one");
+        assert!(shown(&[b'x'; 1 << 20]).len() <= SHOWN_BYTES);
+    }
+}

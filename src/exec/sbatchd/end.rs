@@ -1,0 +1,154 @@
+//! The end of an attempt: what it means, its report, its word to mbatchd.
+
+use super::*;
+
+impl Sbatchd {
+    /// A job's process has ended, as the launcher tells.
+    pub(super) fn ended(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        setup: Option<Setup>,
+        ended: Ended,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
+        let killed = job.note.mark.kill.is_some();
+        job.final_usage(ended.usage);
+        let mark = &mut job.note.mark;
+        if ended.end == End::Unknown {
+            let lost = if ended.restarted { term::HOST_RESTART } else { term::LOST_STATUS };
+            mark.exit_info = lost;
+        }
+        match setup {
+            Some(Setup::Failed { at: launch::Stage::Cwd, why }) => {
+                mark.exit_info = term::CWD_NOTEXIST;
+                job.ready.note = why;
+            }
+            Some(Setup::Failed { at, why }) => {
+                job.ready.note = why;
+                return self.failed(now, key, stage_reason(at), out);
+            }
+            // it died before it could report: killed, unless something else is wrong
+            None if !killed && ended.end != End::Unknown => {
+                job.ready.note = "the job's starter died".into();
+                return self.failed(now, key, pend::EXEC_INIT, out);
+            }
+            _ => {}
+        }
+        let exit_info = job.note.mark.exit_info;
+        let end = ended.end;
+        job.outcome = Some((Phase::Ended { end, exit_info }, ended.time));
+        if killed && self.linked {
+            // nothing of a killed job stays behind
+            let id = TaskId { key, step: Step::Job };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+        }
+        self.finish(now, key, out);
+    }
+
+    /// A job is over without the launcher's word: simulated, or forgotten by it.
+    pub(super) fn over(&mut self, now: Now, key: JobKey, end: End, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let unknown = end == End::Unknown;
+        let exit_info = if unknown { term::LOST_STATUS } else { job.note.mark.exit_info };
+        job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
+        self.finished(key, out);
+    }
+
+    /// It never ran.
+    pub(super) fn failed(&mut self, now: Now, key: JobKey, reason: u32, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        job.outcome = Some((Phase::Failed { reason }, now.secs()));
+        let note = &job.ready.note;
+        say(out, log::Level::Warn, format!("{key} did not start: {note}"));
+        self.finished(key, out);
+    }
+
+    /// Has the report written and the job file removed, then tells the end.
+    pub(super) fn finish(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if job.ready.out.is_empty() && job.ready.script.is_empty() {
+            return self.finished(key, out);
+        }
+        job.stage = Stage::Finishing;
+        job.finish_by = Some(now.mono_us + FINISH_WAIT);
+        if !self.linked {
+            return;
+        }
+        let job = &self.jobs[&key];
+        let append_to = job.ready.out.clone();
+        let text = if append_to.is_empty() { String::new() } else { self.report(job) };
+        let remove = job.ready.script.clone();
+        let o = &job.note.order;
+        let what = What::Finish(FinishPlan { append_to, text: text.into(), remove });
+        let plan = Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what };
+        let id = TaskId { key, step: Step::Finish };
+        ask(out, LaunchMsg::Start { id, plan: Box::new(plan), note: String::new() });
+    }
+
+    pub(super) fn finished(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+        if let Some(job) = self.jobs.get_mut(&key) {
+            job.stage = Stage::Over;
+            (job.kill_at, job.run_at, job.sample_at) = (None, None, None);
+            (job.finish_by, job.plan) = (None, None);
+        }
+        self.tell_state(key, out);
+    }
+
+    pub(super) fn report(&self, job: &Attempt) -> String {
+        let o = &job.note.order;
+        let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
+        let Ready { user, cwd, home, .. } = &job.ready;
+        let command = o.spec.command.lossy();
+        let err_file = plan::expand(&o.spec.err_file.0, o.key.job, o.key.idx);
+        Report {
+            admin: &self.conf.admin,
+            host: &self.conf.site.host,
+            cluster: &self.conf.cluster,
+            key: o.key,
+            name: if o.name.is_empty() { &command } else { &o.name },
+            from_host: &o.spec.from_host,
+            user: &o.user,
+            exec_user: user,
+            queue: &o.spec.queue,
+            hosts: &o.hosts,
+            home,
+            cwd,
+            submitted: o.submit_time,
+            started: job.started,
+            ended,
+            text: &job.note.shown,
+            end,
+            exit_info,
+            usage: job.usage,
+            max_procs: job.max_procs,
+            max_threads: job.max_threads,
+            requested_mb: requested_mb(o),
+            run_secs: job.run_secs(ended),
+            err_file: &String::from_utf8_lossy(&err_file),
+        }
+        .text(&self.conf.zone)
+    }
+}
+
+/// The pending reason of a setup that failed.
+fn stage_reason(at: launch::Stage) -> u32 {
+    use launch::Stage as S;
+    match at {
+        S::User => pend::NO_USER,
+        S::JobFile => pend::JOB_FILE,
+        S::Cwd => pend::JOB_PATHS,
+        S::Input | S::Output => pend::JOB_OPEN_FILES,
+        S::Plan | S::Limits | S::Finish => pend::EXEC_INIT,
+    }
+}
+
+/// `rusage[mem=]` of all slots or hosts, MB.
+fn requested_mb(o: &StartJob) -> Option<f64> {
+    let syntax = Syntax::new(&Builtins);
+    let text = if o.eff_res_req.is_empty() { &o.spec.res_req } else { &o.eff_res_req };
+    let req = ResReq::parse(text, &syntax).ok()?;
+    let rusage = req.first()?.rusage.as_ref()?;
+    rusage.terms().iter().find(|t| t.res == "mem").map(|t| t.amount())
+}

@@ -1,0 +1,130 @@
+//! The launcher: what it knows and what is known here, brought together.
+
+use super::*;
+
+impl Sbatchd {
+    pub(super) fn launcher(&mut self, now: Now, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        match msg {
+            LaunchMsg::Tasks { boot_id, tasks, more } => {
+                let Some(list) = &mut self.listing else { return };
+                list.extend(tasks);
+                if !more {
+                    self.boot_id = boot_id;
+                    let list = self.listing.take().unwrap_or_default();
+                    self.reconcile(now, list, out);
+                }
+            }
+            LaunchMsg::Task(info) => self.task(now, *info, out),
+            LaunchMsg::Refused { id, why } => self.not_started(now, id, why, out),
+            _ => {}
+        }
+    }
+
+    /// Brings what is known here and what the launcher knows together.
+    pub(super) fn reconcile(&mut self, now: Now, list: Vec<TaskInfo>, out: &mut Vec<Effect>) {
+        (self.linked, self.loaded) = (true, true);
+        let known: BTreeSet<TaskId> = list.iter().map(|t| t.id).collect();
+        let greeted = self.mbd.is_some_and(|(_, told)| told);
+        let mut first = Vec::new();
+        for info in &list {
+            if info.id.step == Step::Job && !self.jobs.contains_key(&info.id.key) {
+                first.push(info.id.key);
+                self.adopt(now, info, out);
+            }
+        }
+        for info in list {
+            self.task(now, info, out);
+        }
+        for key in self.jobs.keys().copied().collect::<Vec<_>>() {
+            self.missed(now, key, &known, out);
+        }
+        if let Some(on) = self.master {
+            ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
+        }
+        self.inventory(out);
+        for key in first.into_iter().filter(|_| greeted) {
+            self.tell_state(key, out);
+        }
+        for (key, seq, act) in std::mem::take(&mut self.deferred) {
+            self.act(now, key, seq, act, out);
+        }
+    }
+
+    /// Learns an attempt from its note.
+    pub(super) fn adopt(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) {
+        let key = info.id.key;
+        let note = serde_json::from_str::<Note>(&info.note).ok().filter(|n| n.order.key == key);
+        let note = note.unwrap_or_else(|| {
+            say(out, log::Level::Error, format!("{key}: its note cannot be read"));
+            let order = StartJob { key, uid: info.uid, ..StartJob::default() };
+            Note { order, ..Note::default() }
+        });
+        let mut job = Attempt::noted(note, now);
+        (job.stage, job.accepted) = (Stage::Launching, info.started);
+        self.jobs.insert(key, job);
+    }
+
+    /// Does again what a launcher that was replaced has not heard of.
+    pub(super) fn missed(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        known: &BTreeSet<TaskId>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(job) = self.jobs.get(&key).filter(|j| j.sim_end.is_none()) else { return };
+        let has = |step| known.contains(&TaskId { key, step });
+        match job.stage {
+            Stage::Launching if !has(Step::Job) => self.launch_job(key, out),
+            Stage::Running if !has(Step::Job) => self.over(now, key, End::Unknown, out),
+            Stage::Finishing if !has(Step::Finish) => self.finish(now, key, out),
+            Stage::Launching | Stage::Running => self.keep_note(key, out),
+            _ => {}
+        }
+    }
+
+    pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
+        let key = info.id.key;
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if info.id.step == Step::Finish {
+            if info.ended.is_some() && job.stage == Stage::Finishing {
+                self.finished(key, out);
+            }
+            return;
+        }
+        (job.pid, job.started) = (info.pid, info.started);
+        if job.stage == Stage::Launching
+            && let Some(Setup::Ready(ready)) = &info.setup
+        {
+            job.ready = (**ready).clone();
+            self.running(now, key, out);
+        }
+        if let Some(ended) = info.ended {
+            self.ended(now, key, info.setup, ended, out);
+        }
+    }
+
+    pub(super) fn running(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        (job.stage, job.plan) = (Stage::Running, None);
+        job.arm(now);
+        let suspend = std::mem::take(&mut job.suspend_asked);
+        self.tell_state(key, out);
+        if suspend {
+            self.suspend(now, key, out);
+            self.keep_note(key, out);
+        }
+    }
+
+    pub(super) fn not_started(&mut self, now: Now, id: TaskId, why: String, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&id.key) else { return };
+        match (id.step, job.stage) {
+            (Step::Job, Stage::Launching) => {
+                job.ready.note = why;
+                self.failed(now, id.key, pend::EXEC_INIT, out);
+            }
+            (Step::Finish, Stage::Finishing) => self.finished(id.key, out),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From an order to a task of the launcher; orders on running attempts.
+
+use super::*;
+
+impl Sbatchd {
+    pub(super) fn start(&mut self, now: Now, order: StartJob, out: &mut Vec<Effect>) {
+        let key = order.key;
+        if self.jobs.contains_key(&key) {
+            return self.tell_state(key, out);
+        }
+        let full = self.jobs.len() >= ATTEMPTS_MAX;
+        let mut job = Attempt::new(order, now);
+        if full {
+            job.ready.note = format!("{ATTEMPTS_MAX} attempts are known on this host already");
+            job.outcome = Some((Phase::Failed { reason: pend::SBD_REFUSED }, now.secs()));
+            job.stage = Stage::Over;
+            return self.tell(SbdMsg::State(Box::new(job.state())), out);
+        }
+        self.jobs.insert(key, job);
+        if self.params.simulated {
+            self.simulate(now, key, out);
+        } else {
+            self.prepare(now, key, out);
+        }
+    }
+
+    /// Launches an attempt if its environment and script are here; else asks for them.
+    pub(super) fn prepare(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.stage == Stage::Blobs) else { return };
+        let (env_at, script_at) = (job.note.order.env, job.note.order.script);
+        let (env, script) = (self.blobs.get(env_at), self.blobs.get(script_at));
+        if let (Some(env), Some(script)) = (&env, &script) {
+            if !script.is_empty() {
+                job.note.shown = report::shown(script);
+            }
+            let plan = plan::plan(&self.conf.site, &job.note.order, env, script);
+            (job.plan, job.stage) = (Some(Box::new(plan)), Stage::Launching);
+            job.accepted = now.secs();
+            return self.launch_job(key, out);
+        }
+        for (at, have) in [(env_at, env), (script_at, script)] {
+            if have.is_none() {
+                self.need(at, out);
+            }
+        }
+    }
+
+    pub(super) fn need(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
+        if at.len > 0 && self.blobs.get(at).is_none() && self.asked.insert(at) {
+            self.tell(SbdMsg::NeedBlob { at }, out);
+        }
+    }
+
+    pub(super) fn blob(&mut self, now: Now, at: SpoolRef, data: Vec<u8>, out: &mut Vec<Effect>) {
+        if !self.asked.remove(&at) || data.len() != at.len as usize {
+            return say(out, log::Level::Warn, format!("{at:?}: bytes not asked for"));
+        }
+        self.blobs.put(at, data);
+        let mine = |j: &&Attempt| {
+            j.stage == Stage::Blobs && (j.note.order.env == at || j.note.order.script == at)
+        };
+        let keys: Vec<_> = self.jobs.values().filter(mine).map(|j| j.note.order.key).collect();
+        for key in keys {
+            self.prepare(now, key, out);
+        }
+    }
+
+    pub(super) fn launch_job(&self, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key).filter(|_| self.linked) else { return };
+        if let Some(plan) = &job.plan {
+            let (plan, note) = (plan.clone(), note_text(&job.note));
+            ask(out, LaunchMsg::Start { id: TaskId { key, step: Step::Job }, plan, note });
+        }
+    }
+
+    /// Without processes: `sleep N` lasts N seconds, all else nothing.
+    pub(super) fn simulate(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let pid = self.sim_pid;
+        self.sim_pid = self.sim_pid.wrapping_add(1).max(1);
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let command = job.note.order.spec.command.lossy().into_owned();
+        let secs = command.trim().strip_prefix("sleep ").and_then(|s| s.trim().parse::<f64>().ok());
+        let us = secs.filter(|s| s.is_finite()).unwrap_or(0.0).clamp(0.0, 1e9) * US as f64;
+        (job.stage, job.pid, job.started) = (Stage::Running, pid, now.secs());
+        job.ready.user = job.note.order.user.clone();
+        job.sim_end = Some(now.mono_us + us as u64);
+        self.tell_state(key, out);
+    }
+
+    pub(super) fn act(&mut self, now: Now, key: JobKey, seq: u32, act: Act, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if seq <= job.note.mark.seq && seq != 0 {
+            return;
+        }
+        if !self.linked && job.live() && job.sim_end.is_none() {
+            if self.deferred.len() < DEFERRED_MAX {
+                self.deferred.push((key, seq, act));
+            }
+            return;
+        }
+        job.note.mark.seq = job.note.mark.seq.max(seq);
+        match (job.stage, act) {
+            (Stage::Finishing | Stage::Over, _) => return,
+            (Stage::Blobs, Act::Terminate { exit_info }) => {
+                job.note.mark.exit_info = exit_info;
+                let end = End::Status(SIGINT);
+                job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
+                job.stage = Stage::Over;
+                self.tell_state(key, out);
+                return;
+            }
+            (Stage::Blobs | Stage::Launching, Act::Suspend) => job.suspend_asked = true,
+            (Stage::Blobs | Stage::Launching, Act::Resume) => job.suspend_asked = false,
+            (_, Act::Terminate { exit_info }) => {
+                self.condemn(now, key, Cause::Asked(exit_info), out);
+            }
+            (_, Act::Signal { number }) => self.signal(now, key, number, out),
+            (_, Act::Suspend) => self.suspend(now, key, out),
+            (_, Act::Resume) => self.resume(now, key, out),
+        }
+        self.keep_note(key, out);
+    }
+
+    pub(super) fn condemn(&mut self, now: Now, key: JobKey, cause: Cause, out: &mut Vec<Effect>) {
+        let interval = self.params.job_terminate_interval;
+        if let Some(job) = self.jobs.get_mut(&key)
+            && job.condemn(cause, interval, now)
+        {
+            self.strike(now, key, out);
+        }
+    }
+
+    /// Sends the next signal of a kill.
+    pub(super) fn strike(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(signal) = job.next_signal(now) else { return };
+        let suspended = job.suspended();
+        self.signal(now, key, signal, out);
+        if suspended {
+            self.resume(now, key, out);
+        }
+        self.keep_note(key, out);
+    }
+
+    pub(super) fn signal(&mut self, now: Now, key: JobKey, signal: i32, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key) else { return };
+        if job.sim_end.is_none() {
+            if self.linked {
+                ask(out, LaunchMsg::Signal { id: TaskId { key, step: Step::Job }, signal });
+            }
+        } else if !matches!(signal, SIGCONT | SIGSTOP) {
+            self.over(now, key, End::Status(signal), out);
+        }
+    }
+
+    pub(super) fn suspend(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        self.signal(now, key, SIGSTOP, out);
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if !job.suspended() {
+            job.note.mark.susp_since = now.secs();
+            job.arm(now);
+        }
+        self.tell_state(key, out);
+    }
+
+    pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        self.signal(now, key, SIGCONT, out);
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if job.suspended() {
+            let m = &mut job.note.mark;
+            m.susp_secs += (now.secs() - m.susp_since).max(0);
+            m.susp_since = 0;
+            job.arm(now);
+        }
+        self.tell_state(key, out);
+    }
+
+    /// mbatchd is done with an attempt, or never wanted it.
+    pub(super) fn forget(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        if self.jobs.get(&key).is_some_and(|j| j.live() && j.sim_end.is_none()) {
+            self.condemn(now, key, Cause::Forgotten, out);
+        }
+        if self.jobs.remove(&key).is_some_and(|j| j.sim_end.is_none()) && self.linked {
+            ask(out, LaunchMsg::Forget { key });
+        }
+    }
+
+    /// Leaves the note with the launcher as it is now.
+    pub(super) fn keep_note(&self, key: JobKey, out: &mut Vec<Effect>) {
+        if let Some(job) = self.jobs.get(&key).filter(|j| j.live() && j.sim_end.is_none())
+            && self.linked
+        {
+            ask(out, LaunchMsg::Note { key, note: note_text(&job.note) });
+        }
+    }
+}

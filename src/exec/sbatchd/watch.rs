@@ -1,0 +1,100 @@
+//! Time: kills, limits, and looks at what is used.
+
+use super::*;
+
+impl Sbatchd {
+    pub(super) fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let due = |at: Option<u64>| at.is_some_and(|at| at <= now.mono_us);
+        if due(self.retry_launcher) {
+            self.retry_launcher = None;
+            out.push(Effect::Connect { conn: LAUNCHER, to: Endpoint::Launcher });
+        }
+        if due(self.retry_lim) {
+            self.retry_lim = None;
+            let to = Endpoint::Tcp { host: self.conf.site.host.clone(), daemon: Daemon::Lim };
+            out.push(Effect::Connect { conn: LIM, to });
+        }
+        let ripe = |j: &&Attempt| due(next_of(j));
+        let keys: Vec<_> = self.jobs.values().filter(ripe).map(|j| j.note.order.key).collect();
+        for key in keys {
+            self.tick_job(now, key, out);
+        }
+        if due(self.sample_due()) {
+            self.sample(now, out);
+        }
+    }
+
+    pub(super) fn tick_job(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let due = |at: Option<u64>| at.is_some_and(|at| at <= now.mono_us);
+        if due(job.sim_end) && job.stage == Stage::Running {
+            return self.over(now, key, End::Status(0), out);
+        }
+        if due(job.finish_by) {
+            say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
+            return self.finished(key, out);
+        }
+        if !self.linked && job.sim_end.is_none() {
+            let later = |at: Option<u64>| at.map(|at| at.max(now.mono_us + LAUNCHER_RETRY));
+            (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
+        } else if due(job.run_at) {
+            job.run_at = None;
+            match job.overdue(now) {
+                Some(cause) => self.condemn(now, key, cause, out),
+                None => job.arm(now),
+            }
+        } else if due(job.kill_at) {
+            self.strike(now, key, out);
+        }
+    }
+
+    /// When the processes are looked at next.
+    pub(super) fn sample_due(&self) -> Option<u64> {
+        let next = self.jobs.values().filter(|j| j.live()).filter_map(|j| j.sample_at).min()?;
+        Some(next.max(self.sampled_at + SAMPLE_GAP))
+    }
+
+    pub(super) fn sample(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.sampled_at = now.mono_us;
+        let mut sids = Vec::new();
+        for job in self.jobs.values_mut().filter(|j| j.stage == Stage::Running) {
+            if job.sim_end.is_none() {
+                sids.push(job.pid);
+            }
+            let pause = job.sample_pause(self.params.sbd_sleep_time);
+            job.sample_at = Some(now.mono_us + pause);
+        }
+        if !sids.is_empty() {
+            out.push(Effect::Os(OsEffect::Sample { sids }));
+        }
+    }
+
+    pub(super) fn sampled(&mut self, now: Now, sessions: Vec<Session>, out: &mut Vec<Effect>) {
+        let by_sid: BTreeMap<u32, Session> = sessions.into_iter().map(|s| (s.sid, s)).collect();
+        let mut over = Vec::new();
+        for job in self.jobs.values_mut().filter(|j| j.stage == Stage::Running) {
+            let Some(session) = by_sid.get(&job.pid) else { continue };
+            let key = job.note.order.key;
+            over.extend(job.sampled(session).map(|cause| (key, cause)));
+            if job.report_at <= now.mono_us && job.news() {
+                job.report_at = now.after(self.params.sbd_sleep_time);
+                job.told = Some(job.usage);
+                if let Some((conn, true)) = self.mbd {
+                    let (usage, pids) = (job.usage, job.pids.clone());
+                    let msg = SbdMsg::Usage { key, usage, pids, pgids: job.pgids.clone() };
+                    out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
+                }
+            }
+        }
+        for (key, cause) in over {
+            self.condemn(now, key, cause, out);
+        }
+    }
+}
+
+/// The next instant of one attempt, its sampling apart.
+pub(super) fn next_of(j: &Attempt) -> Option<u64> {
+    let sim = j.sim_end.filter(|_| j.stage == Stage::Running);
+    let live = if j.live() { [j.kill_at, j.run_at] } else { [None, None] };
+    live.into_iter().chain([sim, j.finish_by]).flatten().min()
+}

@@ -1,0 +1,155 @@
+//! What must hold in every run: nothing acknowledged is lost, nothing runs twice, no host runs
+//! more than its slots, everything finishes once faults cease, and what is known of an end is
+//! true.
+
+use crate::batch::Mbd;
+use crate::batch::state::{ElemState, View};
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+
+/// Why a run failed; prints with the seed that replays it.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub seed: u64,
+    pub at_secs: f64,
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} at {:.3} s: {}", self.seed, self.at_secs, self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What has been seen from outside the machines.
+#[derive(Debug, Default)]
+pub struct Check {
+    /// Request id -> acknowledged job.
+    pub acked: BTreeMap<String, u32>,
+    /// Elements each acknowledged job has.
+    pub sizes: HashMap<u32, u32>,
+    /// How often a process of each element was let go.
+    starts: HashMap<JobRef, Vec<JobKey>>,
+    /// Wait status of each attempt whose process ended.
+    ends: HashMap<JobKey, i32>,
+    running: HashMap<usize, BTreeSet<JobKey>>,
+    /// The first thing that was wrong.
+    pub wrong: Option<String>,
+}
+
+impl Check {
+    fn fail(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
+    }
+
+    pub fn acknowledged(&mut self, request: &str, job: u32, size: u32) {
+        match self.acked.get(request) {
+            Some(&old) if old != job => {
+                self.fail(format!("request {request} was answered with job {old}, then {job}"))
+            }
+            _ => {}
+        }
+        let other = self.acked.iter().find(|(r, j)| **j == job && r.as_str() != request);
+        if let Some((r, _)) = other {
+            self.fail(format!("job {job} was given to requests {r} and {request}"));
+        }
+        self.acked.insert(request.to_string(), job);
+        self.sizes.insert(job, size);
+    }
+
+    pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
+        let list = self.starts.entry(key.job_ref()).or_default();
+        list.push(key);
+        if list.len() > 1 {
+            let list = list.clone();
+            self.fail(format!("job <{}> ran more than once: {list:?}", key.job_ref()));
+        }
+        let on = self.running.entry(host).or_default();
+        on.insert(key);
+        if on.len() > slots as usize {
+            let n = on.len();
+            self.fail(format!("host {host} runs {n} jobs on {slots} slots"));
+        }
+    }
+
+    pub fn ended(&mut self, host: usize, key: JobKey, status: Option<i32>) {
+        self.running.entry(host).or_default().remove(&key);
+        if let Some(s) = status {
+            self.ends.insert(key, s);
+        }
+    }
+
+    /// Are all acknowledged jobs over, as mbatchd sees it?
+    pub fn all_over(&self, mbd: &Mbd) -> bool {
+        self.acked.values().all(|id| {
+            mbd.st.job(*id).is_some_and(|j| j.tally.unfinished() == 0 && j.tally.total > 0)
+        })
+    }
+
+    /// The final look; returns how many ends are unknown.
+    pub fn finish(&mut self, mbd: &Mbd) -> usize {
+        let mut unknown = 0;
+        for (request, id) in self.acked.clone() {
+            let Some(job) = mbd.st.job(id) else {
+                self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
+                continue;
+            };
+            if job.tally.total != self.sizes.get(&id).copied().unwrap_or(1) {
+                self.fail(format!("job <{id}> has {} elements", job.tally.total));
+            }
+            for idx in job.indices() {
+                let at = JobRef { job: id, idx };
+                let Some(View::Own(e)) = job.view(idx) else {
+                    self.fail(format!("job <{at}> never finished"));
+                    continue;
+                };
+                let ElemState::End(end) = &e.state else {
+                    self.fail(format!("job <{at}> never finished: {:?}", e.state));
+                    continue;
+                };
+                let Some(run) = &end.run else {
+                    self.fail(format!("job <{at}> ended without running"));
+                    continue;
+                };
+                match (end.status, self.ends.get(&run.key)) {
+                    (None, _) => unknown += 1,
+                    (Some(s), Some(real)) if s == *real => {}
+                    (Some(s), real) => self.fail(format!(
+                        "job <{at}> is said to have ended with {s}, it ended with {real:?}"
+                    )),
+                }
+            }
+        }
+        unknown
+    }
+
+    /// What has not finished, for the words of a failure.
+    pub fn unfinished(&self, mbd: &Mbd) -> String {
+        let mut text = String::new();
+        for id in self.acked.values() {
+            let Some(job) = mbd.st.job(*id) else {
+                text.push_str(&format!(" <{id}> lost;"));
+                continue;
+            };
+            if job.tally.unfinished() > 0 {
+                let states: Vec<String> = job
+                    .indices()
+                    .iter()
+                    .filter_map(|i| job.elem(*i))
+                    .filter(|e| !matches!(e.state, ElemState::End(_)))
+                    .map(|e| format!("{:?}", e.state))
+                    .take(2)
+                    .collect();
+                text.push_str(&format!(" <{id}> {:?} {states:?};", job.tally));
+                if text.len() > 4000 {
+                    text.push_str(" ...");
+                    break;
+                }
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,84 @@
+//! Submitters: each sends its jobs one after the other over connections that break, repeating a
+//! submission under the same request id until it is answered.
+
+use super::Rng;
+use crate::model::job::JobSpec;
+use crate::proto::client::{ClientMsg, Submit};
+use crate::proto::machine::ConnId;
+use crate::proto::{Msg, Refusal};
+
+/// One submission.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub request: String,
+    pub spec: JobSpec,
+    /// Elements.
+    pub size: u32,
+}
+
+/// One submitter.
+#[derive(Debug)]
+pub struct Client {
+    pub host: usize,
+    pub user: String,
+    pub uid: u32,
+    pub wishes: Vec<Wish>,
+    pub next: usize,
+    /// The connection, when there is one.
+    pub conn: Option<ConnId>,
+    /// Ignores what belongs to an earlier connection.
+    pub dials: u64,
+    /// The last job acknowledged: later ones may name it.
+    pub last: Option<u32>,
+}
+
+impl Client {
+    pub fn new(n: usize, host: usize, jobs: usize, rng: &mut Rng) -> Client {
+        let mut wishes = Vec::new();
+        let mut left = jobs as u32;
+        while left > 0 {
+            let request = format!("c{n}-{}", wishes.len());
+            let size = if left > 4 && rng.chance(0.1) { 2 + rng.below(3) as u32 } else { 1 };
+            left -= size;
+            let limit = if rng.chance(0.5) { "%1" } else { "" };
+            let name = match size {
+                1 => String::new(),
+                n => format!("arr[1-{n}]{limit}"),
+            };
+            // What the job does: it runs so many milliseconds and ends with this code.
+            let (ms, code) = (50 + rng.below(9000), if rng.chance(0.2) { 3 } else { 0 });
+            let spec = JobSpec {
+                name,
+                command: format!("work {ms} {code}").into(),
+                queue: if rng.chance(0.2) { "high".into() } else { String::new() },
+                depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
+                ..JobSpec::default()
+            };
+            wishes.push(Wish { request, spec, size });
+        }
+        let (user, uid) = (format!("user{n}"), 1000 + n as u32);
+        Client { host, user, uid, wishes, next: 0, conn: None, dials: 0, last: None }
+    }
+
+    pub fn done(&self) -> bool {
+        self.next >= self.wishes.len()
+    }
+
+    /// The message for the next wish.
+    pub fn ask(&self) -> Option<Msg> {
+        let w = self.wishes.get(self.next)?;
+        let mut spec = w.spec.clone();
+        if !spec.depend.is_empty() {
+            spec.depend = self.last.map_or(String::new(), |j| format!("ended({j})"));
+        }
+        let env = b"A=1\0B=2\0".to_vec().into();
+        let submit = Submit { request: w.request.clone(), spec, env, ..Submit::default() };
+        Some(Msg::Client(ClientMsg::Submit(Box::new(submit))))
+    }
+}
+
+/// May this refusal go away by itself?
+pub fn passing(r: &Refusal) -> bool {
+    use crate::model::reason::err;
+    matches!(r.code, err::LOG_FULL | err::BUSY)
+}

@@ -1,0 +1,94 @@
+//! What goes wrong, and when: daemons and hosts die, links break, hosts are cut off, the disk
+//! refuses writes. Faults come at random until a given instant, then everything heals.
+
+use super::world::{Ev, World};
+use crate::proto::machine::Daemon;
+
+/// Seconds until a crashed launcher is started again by whoever supervises it.
+const LAUNCHER_BACK: u64 = 1;
+
+impl World {
+    /// Plans the first fault.
+    pub(super) fn plan_fault(&mut self) {
+        if self.scale.fault_every <= 0.0 {
+            return;
+        }
+        let after = (self.rng.exp(self.scale.fault_every) * 1e6) as u64;
+        let at = self.now_us + after.max(1000);
+        if at < self.scale.fault_secs * 1_000_000 {
+            self.push(at, Ev::Fault);
+        }
+    }
+
+    pub(super) fn fault(&mut self) {
+        self.faults += 1;
+        let host = self.rng.below(self.scale.hosts as u64) as usize;
+        match self.rng.below(100) {
+            0..25 => self.crash_daemon(0, Daemon::Mbatchd),
+            25..45 => self.crash_daemon(host, Daemon::Sbatchd),
+            45..52 => self.crash_daemon(host, Daemon::Lim),
+            52..60 => self.crash_launcher(host),
+            60..66 => self.crash_host(host),
+            66..82 => self.cut_one(),
+            82..92 => self.isolate(host),
+            _ => self.break_disk(),
+        }
+        self.plan_fault();
+    }
+
+    fn crash_daemon(&mut self, host: usize, daemon: Daemon) {
+        if let Some(p) = self.find(host, daemon) {
+            self.kill_proc(p, true);
+        }
+    }
+
+    fn crash_launcher(&mut self, host: usize) {
+        if let Some(p) = self.find(host, Daemon::Launcher) {
+            self.kill_proc(p, false);
+            let boot = self.hosts[host].os.boot;
+            let at = self.now_us + LAUNCHER_BACK * 1_000_000;
+            self.push(at, Ev::Boot { host, boot });
+        }
+    }
+
+    fn crash_host(&mut self, host: usize) {
+        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
+            if let Some(p) = self.find(host, daemon) {
+                self.kill_proc(p, false);
+            }
+        }
+        for key in self.hosts[host].os.reboot() {
+            self.check.ended(host, key, None);
+        }
+        let boot = self.hosts[host].os.boot;
+        let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
+        self.push(at, Ev::Boot { host, boot });
+    }
+
+    fn cut_one(&mut self) {
+        let n = self.conns.len() as u64;
+        if n == 0 {
+            return;
+        }
+        let k = self.rng.below(n) as usize;
+        if let Some(&id) = self.conns.keys().nth(k) {
+            self.cut(id);
+        }
+    }
+
+    /// Nothing gets in or out of a host for a while.
+    fn isolate(&mut self, host: usize) {
+        self.hosts[host].isolated = true;
+        let until = self.now_us + 1_000_000 + self.rng.below(20_000_000);
+        self.push(until, Ev::Rejoin { host });
+    }
+
+    fn break_disk(&mut self) {
+        if self.wal.broken {
+            return;
+        }
+        self.wal.broken = true;
+        let until = self.now_us + 500_000 + self.rng.below(5_000_000);
+        self.push(until, Ev::DiskBack);
+    }
+}

@@ -1,0 +1,325 @@
+//! The house rules that a machine can check: floors, bans, sizes, heads, man pages.
+//! Each rule is a test of its own; what it finds is printed as file:line: words.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Longest line, characters.
+const LINE: usize = 100;
+/// Longest file, lines.
+const FILE: usize = 900;
+/// Longest function, lines.
+const FUNCTION: usize = 100;
+
+/// The floors, lowest first; a module may import its own and lower ones.
+const FLOORS: &[(&str, u32)] = &[
+    ("model", 0),
+    ("lang", 1),
+    ("conf", 1),
+    ("proto", 2),
+    ("batch", 3),
+    ("exec", 3),
+    ("lim", 3),
+    ("net", 4),
+    ("sys", 4),
+    ("log", 4),
+    ("auth", 4),
+    ("daemon", 5),
+    ("sim", 5),
+    ("cli", 6),
+];
+
+/// Floors in which nothing may know a clock, a file, a socket or the environment.
+const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim"];
+
+const PURE_BANS: &[&str] = &[
+    "std::fs",
+    "std::net::Tcp",
+    "std::net::Udp",
+    "std::os::unix::net",
+    "Instant::now",
+    "SystemTime",
+    "std::env",
+    "std::thread",
+    "std::process",
+];
+
+struct Source {
+    path: PathBuf,
+    /// Lines outside tests: the file up to `#[cfg(test)]`, nothing of a test file.
+    code: Vec<String>,
+    all: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn walk(dir: &Path, ext: &str, out: &mut Vec<PathBuf>) {
+    let Ok(list) = std::fs::read_dir(dir) else { return };
+    for e in list.flatten() {
+        let p = e.path();
+        if p.is_dir() {
+            walk(&p, ext, out);
+        } else if p.extension().is_some_and(|x| x == ext) {
+            out.push(p);
+        }
+    }
+}
+
+fn is_test_file(p: &Path) -> bool {
+    let name = p.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
+    let in_tests = p.components().any(|c| c.as_os_str() == "tests");
+    name == "tests" || name.ends_with("_tests") || in_tests
+}
+
+fn sources() -> Vec<Source> {
+    let mut files = Vec::new();
+    for dir in ["src", "applets"] {
+        walk(&root().join(dir), "rs", &mut files);
+    }
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let all: Vec<String> = text.lines().map(str::to_string).collect();
+            let end = all.iter().position(|l| l.starts_with("#[cfg(test)]")).unwrap_or(all.len());
+            let end = if is_test_file(&path) { 0 } else { end };
+            Source { path, code: all[..end].to_vec(), all }
+        })
+        .collect()
+}
+
+fn report(rule: &str, found: Vec<String>) {
+    assert!(found.is_empty(), "{rule}: {} places\n{}", found.len(), found.join("\n"));
+}
+
+fn at(s: &Source, line: usize, words: &str) -> String {
+    let p = s.path.strip_prefix(root()).unwrap_or(&s.path);
+    format!("{}:{}: {words}", p.display(), line + 1)
+}
+
+fn floor_of(s: &Source) -> Option<(String, u32)> {
+    let rel = s.path.strip_prefix(root().join("src")).ok()?;
+    let first = rel.components().next()?.as_os_str().to_string_lossy().into_owned();
+    FLOORS.iter().find(|f| f.0 == first).map(|f| (first, f.1))
+}
+
+/// Code without comments and without what stands in string literals.
+fn bare(line: &str) -> String {
+    let mut out = String::new();
+    let mut in_str = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if in_str => {
+                chars.next();
+            }
+            '"' => in_str = !in_str,
+            '/' if !in_str && chars.peek() == Some(&'/') => break,
+            c if !in_str => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn imports_run_downwards() {
+    let mut found = Vec::new();
+    for s in sources() {
+        let Some((own, floor)) = floor_of(&s) else { continue };
+        for (i, line) in s.code.iter().enumerate() {
+            let line = bare(line);
+            for (name, other) in FLOORS {
+                let named = line.contains(&format!("crate::{name}::"))
+                    || line.contains(&format!("crate::{name};"));
+                if named && *other > floor {
+                    found.push(at(&s, i, &format!("{own} imports {name}, a higher floor")));
+                }
+            }
+        }
+    }
+    report("imports run downwards", found);
+}
+
+#[test]
+fn pure_floors_know_no_clock_file_socket_or_environment() {
+    let mut found = Vec::new();
+    for s in sources() {
+        let Some((own, _)) = floor_of(&s) else { continue };
+        if !PURE.contains(&own.as_str()) {
+            continue;
+        }
+        for (i, line) in s.code.iter().enumerate() {
+            let line = bare(line);
+            for ban in PURE_BANS.iter().filter(|b| line.contains(**b)) {
+                found.push(at(&s, i, &format!("{ban} in the pure floor {own}")));
+            }
+        }
+    }
+    report("pure floors", found);
+}
+
+#[test]
+fn nothing_panics_prints_or_exits_outside_main() {
+    let bans = [".unwrap()", ".expect(", "println!(", "print!(", "process::exit", "todo!(", "dbg!("];
+    let mut found = Vec::new();
+    for s in sources() {
+        if s.path.ends_with("applets/main.rs") {
+            continue;
+        }
+        for (i, line) in s.code.iter().enumerate() {
+            let line = bare(line);
+            for ban in bans.iter().filter(|b| line.contains(**b)) {
+                found.push(at(&s, i, ban));
+            }
+        }
+    }
+    report("bans", found);
+}
+
+#[test]
+fn unsafe_lives_in_one_file_and_is_explained() {
+    let mut found = Vec::new();
+    for s in sources() {
+        let raw = s.path.ends_with("src/sys/raw.rs");
+        for (i, line) in s.code.iter().enumerate() {
+            let line = bare(line);
+            let word = line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "unsafe");
+            if !word || line.contains("unsafe_code") {
+                continue;
+            }
+            let before = &s.code[i.saturating_sub(6)..i];
+            let explained = before.iter().any(|l| l.contains("SAFETY"));
+            if !raw {
+                found.push(at(&s, i, "unsafe outside src/sys/raw.rs"));
+            } else if !explained && !line.contains("extern") {
+                found.push(at(&s, i, "unsafe without a SAFETY comment"));
+            }
+        }
+    }
+    report("unsafe", found);
+}
+
+#[test]
+fn files_lines_and_functions_keep_their_sizes() {
+    let mut found = Vec::new();
+    for s in sources() {
+        if s.all.len() > FILE {
+            found.push(at(&s, 0, &format!("{} lines", s.all.len())));
+        }
+        for (i, line) in s.all.iter().enumerate() {
+            if line.chars().count() > LINE && !line.contains("\\n") && !line.contains("http") {
+                found.push(at(&s, i, &format!("{} characters", line.chars().count())));
+            }
+        }
+        long_functions(&s, &mut found);
+    }
+    report("sizes", found);
+}
+
+fn long_functions(s: &Source, found: &mut Vec<String>) {
+    let mut open: Option<(usize, usize)> = None;
+    for (i, line) in s.code.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let is_fn = line.trim_start().trim_start_matches("pub ").starts_with("fn ")
+            || line.contains(" fn ") && line.trim_start().starts_with("pub");
+        match open {
+            None if is_fn && !line.trim_end().ends_with(';') => open = Some((i, indent)),
+            Some((start, ind)) if indent == ind && line.trim() == "}" => {
+                if i - start > FUNCTION {
+                    found.push(at(s, start, &format!("a function of {} lines", i - start + 1)));
+                }
+                open = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let mut found = Vec::new();
+    for s in sources() {
+        if !s.all.first().is_some_and(|l| l.starts_with("//!")) {
+            found.push(at(&s, 0, "no head"));
+        }
+    }
+    report("heads", found);
+}
+
+/// Names in the table of applets, with whether they are hidden.
+fn applets() -> Vec<(String, bool)> {
+    let text = std::fs::read_to_string(root().join("applets/main.rs")).unwrap();
+    let from = text.find("const APPLETS").unwrap();
+    let table = &text[from..from + text[from..].find("];").unwrap()];
+    let mut out = Vec::new();
+    let mut rest = table;
+    while let Some(i) = rest.find(['a', 'h']) {
+        let here = &rest[i..];
+        let hidden = here.starts_with("hidden(");
+        if hidden || here.starts_with("applet(") {
+            let name: String = here.split('"').nth(1).unwrap_or("").to_string();
+            out.push((name, hidden));
+            rest = &here[7..];
+        } else {
+            rest = &here[1..];
+        }
+    }
+    out
+}
+
+#[test]
+fn every_applet_and_file_has_a_man_page() {
+    let mut pages = Vec::new();
+    for section in ["1", "5", "7", "8"] {
+        walk(&root().join("man"), section, &mut pages);
+    }
+    let names: BTreeSet<String> =
+        pages.iter().map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    let mut found = Vec::new();
+    let applets = applets();
+    assert!(applets.len() > 15, "the table of applets could not be read: {applets:?}");
+    for (name, _) in &applets {
+        if !names.contains(name) {
+            found.push(format!("man/{name}.*: missing"));
+        }
+    }
+    for file in [
+        "lsf.conf", "lsf.shared", "lsf.cluster", "lsb.params", "lsb.hosts", "lsb.queues",
+        "lsb.users", "lsb.resources", "lsb.events", "lsb.acct",
+    ] {
+        if !names.contains(file) {
+            found.push(format!("man/{file}.5: missing"));
+        }
+    }
+    report("man pages", found);
+}
+
+#[test]
+fn the_project_speaks_of_itself_alone() {
+    // Words that have no business here, in pieces so that this list is not one of them.
+    let words = [["/wo", "rk/"], ["Co-Auth", "ored"], ["Cla", "ude"], ["Chat", "GPT"]];
+    let mut files = Vec::new();
+    for (dir, ext) in [
+        ("src", "rs"), ("applets", "rs"), ("tests", "rs"), ("man", "1"), ("man", "5"),
+        ("man", "8"), ("conf-examples", "sh"), (".", "md"),
+    ] {
+        if dir == "." {
+            let top = ["README.md", "CONTRIBUTING.md", "Makefile", "Cargo.toml"];
+            files.extend(top.iter().map(|f| root().join(f)));
+        } else {
+            walk(&root().join(dir), ext, &mut files);
+        }
+    }
+    let mut found = Vec::new();
+    for f in files {
+        let Ok(text) = std::fs::read_to_string(&f) else { continue };
+        for w in words.iter().map(|w| w.concat()).filter(|w| text.contains(w.as_str())) {
+            found.push(format!("{}: {w}", f.display()));
+        }
+    }
+    report("what does not belong here", found);
+}

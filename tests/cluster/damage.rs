@@ -1,0 +1,74 @@
+//! A damaged log: what is lost is named and held, the rest goes on. A disk that refuses writes:
+//! submissions are refused with words, running jobs go on, their ends are kept.
+
+use crate::rig::{Rig, wait_for};
+use std::time::Duration;
+
+#[test]
+fn a_flipped_byte_holds_the_job_until_released() {
+    let rig = Rig::up("damage", 1);
+    let first = rig.bsub(&["-H", "-o", "/dev/null", "echo one > one"]);
+    let second = rig.bsub(&["-H", "-o", "/dev/null", "echo two > two"]);
+    rig.ok("bresume", &[&first.to_string()]);
+    rig.end_of(first);
+    let log = rig.logdir().join("lsb.events");
+    rig.ok("bstop", &[&second.to_string()]);
+    let third = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
+    // A later record of the second job is what gets damaged.
+    rig.ok("bresume", &[&second.to_string()]);
+    let _ = rig.end_of(second);
+    let held = rig.bsub(&["-H", "-o", "/dev/null", "echo four > four"]);
+    rig.ok("bresume", &[&third.to_string()]);
+    rig.end_of(third);
+    rig.down();
+    let mut text = std::fs::read(&log).unwrap();
+    let needle = format!("\"JOB_NEW\" \"10.1\" ");
+    let lines: Vec<usize> = text
+        .windows(needle.len())
+        .enumerate()
+        .filter(|(_, w)| *w == needle.as_bytes())
+        .map(|(i, _)| i)
+        .collect();
+    assert_eq!(lines.len(), 4);
+    // Any record of job `held` but its JOB_NEW would do; it has none, so hit a status of third.
+    let status = format!("\"JOB_STATUS\" \"10.1\" ");
+    let at = text
+        .windows(status.len())
+        .rposition(|w| w == status.as_bytes())
+        .expect("a JOB_STATUS record");
+    text[at + 3] ^= 0x20;
+    std::fs::write(&log, &text).unwrap();
+    rig.start();
+    rig.ready();
+    let said = std::fs::read_dir(rig.path("log"))
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with("mbatchd"))
+        .map(|e| std::fs::read_to_string(e.path()).unwrap_or_default())
+        .collect::<String>();
+    assert!(said.contains("lsb.events"), "the log of mbatchd names the file: {said}");
+    assert_eq!(rig.stat(first), "DONE");
+    assert_eq!(rig.stat(held), "PSUSP");
+}
+
+#[test]
+fn a_full_disk_refuses_and_keeps() {
+    let rig = Rig::up("full", 1);
+    let job = rig.bsub(&["-o", "/dev/null", "sleep 1; exit 5"]);
+    wait_for("the job to run", || rig.stat(job) == "RUN");
+    for fault in ["enospc", "eio"] {
+        rig.write("fault", fault);
+        let refused = rig.cmd("bsub").args(["true"]).env("LSB_NTRIES", "1").output().unwrap();
+        assert_eq!(refused.status.code(), Some(255), "{fault}");
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(words.contains("cannot be written"), "{fault}: {words}");
+        assert!(words.contains("Job not submitted"), "{fault}: {words}");
+        std::thread::sleep(Duration::from_millis(1500));
+        // Questions are answered meanwhile.
+        assert!(rig.run("bjobs", &["-a"]).code == 0);
+    }
+    std::fs::remove_file(rig.path("fault")).unwrap();
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "5");
+    wait_for("submissions to be taken again", || rig.run("bsub", &["true"]).code == 0);
+}

@@ -1,0 +1,8 @@
+//! Real processes of a personal cluster on this machine: crashes, restarts, damage, reconfiguration.
+//! Each module is one must-show of the foundation; every cluster is its own (`rig`).
+
+mod crash_daemons;
+mod crash_master;
+mod damage;
+mod reconfig;
+mod rig;

@@ -13,6 +13,7 @@ use crate::batch::Mbd;
 use crate::conf::ClusterConf;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::exec::launcher::{self, Launcher};
+use crate::exec::plan::Site;
 use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
 use crate::model::Now;
@@ -354,8 +355,7 @@ impl World {
         let mach = match daemon {
             Daemon::Lim => Mach::Lim(Box::new(Lim::new(self.conf.base.clone(), &name))),
             Daemon::Sbatchd => {
-                let conf = sbatchd::Conf::for_sim(&self.conf.base, &name);
-                Mach::Sbd(Box::new(Sbatchd::new(conf)))
+                Mach::Sbd(Box::new(Sbatchd::new(self.sbatchd_conf(&name))))
             }
             Daemon::Mbatchd => {
                 if host != 0 {
@@ -371,6 +371,22 @@ impl World {
         self.hosts[host].os.daemons.insert(pid, (daemon, ticks));
         self.start_proc(host, daemon, pid, mach);
         Ok((pid, ticks))
+    }
+
+    fn sbatchd_conf(&self, host: &str) -> sbatchd::Conf {
+        sbatchd::Conf {
+            site: Site {
+                host: host.to_string(),
+                env: Vec::new(),
+                need_cwd: false,
+                terminate_interval: 10,
+            },
+            cluster: self.conf.base.name.clone(),
+            admin: "admin".to_string(),
+            candidates: self.hosts.iter().map(|h| h.name.clone()).collect(),
+            personal: false,
+            zone: jiff::tz::TimeZone::UTC,
+        }
     }
 
     /// kill -9. `told`: its launcher hears of it as its parent.

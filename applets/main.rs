@@ -10,6 +10,7 @@ mod bjobs;
 mod bqueues;
 mod bsub;
 mod down;
+mod mbatchd;
 mod status;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
@@ -38,6 +39,7 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 const APPLETS: &[Applet] = &[
     applet("authd", authd::run, "signs credentials for the users of this host"),
     applet("down", down::run, "stop a personal cluster and its jobs"),
+    applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     applet("status", status::run, "show the daemons of a personal cluster"),
 ];
 

@@ -1,6 +1,6 @@
 //! mbatchd for real: its machine, its log thread, its configuration.
 
-use super::boot::Boot;
+use super::boot::{Boot, BootError};
 use super::shell::{self, Ctl, Host};
 use super::wal::Wal;
 use crate::batch::Mbd;
@@ -68,8 +68,11 @@ impl Host for MbdHost {
 }
 
 /// Runs mbatchd until it ends; the exit code, or why it could not start.
-pub fn run() -> Result<i32, String> {
-    let boot = Boot::new(Daemon::Mbatchd).map_err(|e| e.to_string())?;
+pub fn run(boot: Boot) -> Result<i32, BootError> {
+    serve(boot).map_err(BootError)
+}
+
+fn serve(boot: Boot) -> Result<i32, String> {
     let envdir = boot.site.envdir.clone();
     let (conf, diags) = conf::load(&RealFiles, &envdir);
     for d in &diags {

@@ -4,3 +4,5 @@ pub mod authd;
 pub mod boot;
 pub mod logging;
 pub mod shell;
+pub mod mbatchd;
+pub mod wal;

@@ -26,6 +26,5 @@ pub mod log;
 pub mod model;
 pub mod net;
 pub mod proto;
-#[cfg(any())]
 pub mod sim;
 pub mod sys;

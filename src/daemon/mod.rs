@@ -3,6 +3,6 @@
 pub mod authd;
 pub mod boot;
 pub mod logging;
-pub mod shell;
 pub mod mbatchd;
+pub mod shell;
 pub mod wal;

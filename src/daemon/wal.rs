@@ -54,9 +54,8 @@ impl Wal {
 
     pub fn start(&mut self, remote: Remote) -> io::Result<()> {
         let (tx, rx) = channel::<Batch>();
-        let open = |name: &str| {
-            OpenOptions::new().create(true).append(true).open(self.dir.join(name))
-        };
+        let open =
+            |name: &str| OpenOptions::new().create(true).append(true).open(self.dir.join(name));
         let mut events = open("lsb.events")?;
         let mut acct = open("lsb.acct")?;
         let spool = OpenOptions::new()

@@ -18,12 +18,12 @@ use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
 use crate::model::Now;
 use crate::model::time::US;
+use crate::proto::Msg;
 use crate::proto::client::ClientMsg;
 use crate::proto::launch::{OsEffect, OsInput, Ready, Session, Setup, Step, What};
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine, Peer};
 use crate::proto::sbd::SbdMsg;
-use crate::proto::Msg;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
@@ -38,20 +38,57 @@ const MAX_EVENTS: u64 = 50_000_000;
 #[derive(Debug)]
 pub(super) enum Ev {
     /// Deliver to a process, if it is still this incarnation.
-    Input { proc_: usize, born: u64, input: Box<Input> },
-    Tick { proc_: usize, gen_: u64 },
+    Input {
+        proc_: usize,
+        born: u64,
+        input: Box<Input>,
+    },
+    Tick {
+        proc_: usize,
+        gen_: u64,
+    },
     /// Something arrives over a connection.
-    Arrive { conn: u64, from_a: bool, msg: Box<Msg> },
-    Dial { proc_: usize, born: u64, local: ConnId, to: Endpoint },
-    Closed { end: End },
-    Commit { born: u64 },
-    TaskEnd { host: usize, boot: u64, pid: u32, gen_: u64 },
-    TaskReady { host: usize, boot: u64, pid: u32 },
+    Arrive {
+        conn: u64,
+        from_a: bool,
+        msg: Box<Msg>,
+    },
+    Dial {
+        proc_: usize,
+        born: u64,
+        local: ConnId,
+        to: Endpoint,
+    },
+    Closed {
+        end: End,
+    },
+    Commit {
+        born: u64,
+    },
+    TaskEnd {
+        host: usize,
+        boot: u64,
+        pid: u32,
+        gen_: u64,
+    },
+    TaskReady {
+        host: usize,
+        boot: u64,
+        pid: u32,
+    },
     /// Start this host's launcher.
-    Boot { host: usize, boot: u64 },
-    ClientDial { client: usize, dials: u64 },
+    Boot {
+        host: usize,
+        boot: u64,
+    },
+    ClientDial {
+        client: usize,
+        dials: u64,
+    },
     Fault,
-    Rejoin { host: usize },
+    Rejoin {
+        host: usize,
+    },
     DiskBack,
 }
 
@@ -230,7 +267,8 @@ impl World {
                 break;
             }
             if at > end || self.handled > MAX_EVENTS {
-                let left = self.mbd().map_or("mbatchd is down".into(), |m| self.check.unfinished(m));
+                let left =
+                    self.mbd().map_or("mbatchd is down".into(), |m| self.check.unfinished(m));
                 let todo: usize = self.clients.iter().map(|c| c.wishes.len() - c.next).sum();
                 return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
             }
@@ -354,9 +392,7 @@ impl World {
         let name = self.hosts[host].name.clone();
         let mach = match daemon {
             Daemon::Lim => Mach::Lim(Box::new(Lim::new(self.conf.base.clone(), &name))),
-            Daemon::Sbatchd => {
-                Mach::Sbd(Box::new(Sbatchd::new(self.sbatchd_conf(&name))))
-            }
+            Daemon::Sbatchd => Mach::Sbd(Box::new(Sbatchd::new(self.sbatchd_conf(&name)))),
             Daemon::Mbatchd => {
                 if host != 0 {
                     self.fatal = Some(format!("mbatchd was started on {name}"));
@@ -548,7 +584,9 @@ impl World {
         let remote = self.incoming();
         let me = self.procs[p].daemon;
         let (to_q, to_p) = match to {
-            Endpoint::Launcher => (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 }),
+            Endpoint::Launcher => {
+                (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
+            }
             Endpoint::Tcp { .. } => (
                 Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
                 Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
@@ -860,7 +898,8 @@ impl World {
         else {
             return;
         };
-        let ready = Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
+        let ready =
+            Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
         let setup = Setup::Ready(Box::new(ready));
         self.step(l, Input::Os(OsInput::Setup { id, setup }));
     }
@@ -870,7 +909,8 @@ impl World {
         if self.hosts[host].os.boot != boot {
             return;
         }
-        let known = self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
+        let known =
+            self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
         if !known {
             return;
         }
@@ -878,7 +918,8 @@ impl World {
         if t.id.step == Step::Job && !t.waiting {
             self.check.ended(host, t.id.key, Some(t.status));
         }
-        if let Some(l) = self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
+        if let Some(l) =
+            self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
         {
             let usage = os::usage(now.saturating_sub(t.since));
             self.step(l, Input::Os(OsInput::Exited { pid, status: t.status, usage }));

@@ -164,7 +164,8 @@ fn pure_floors_know_no_clock_file_socket_or_environment() {
 
 #[test]
 fn nothing_panics_prints_or_exits_outside_main() {
-    let bans = [".unwrap()", ".expect(", "println!(", "print!(", "process::exit", "todo!(", "dbg!("];
+    let bans =
+        [".unwrap()", ".expect(", "println!(", "print!(", "process::exit", "todo!(", "dbg!("];
     let mut found = Vec::new();
     for s in sources() {
         if s.path.ends_with("applets/main.rs") {
@@ -187,7 +188,8 @@ fn unsafe_lives_in_one_file_and_is_explained() {
         let raw = s.path.ends_with("src/sys/raw.rs");
         for (i, line) in s.code.iter().enumerate() {
             let line = bare(line);
-            let word = line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "unsafe");
+            let word =
+                line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "unsafe");
             if !word || line.contains("unsafe_code") {
                 continue;
             }
@@ -288,8 +290,16 @@ fn every_applet_and_file_has_a_man_page() {
         }
     }
     for file in [
-        "lsf.conf", "lsf.shared", "lsf.cluster", "lsb.params", "lsb.hosts", "lsb.queues",
-        "lsb.users", "lsb.resources", "lsb.events", "lsb.acct",
+        "lsf.conf",
+        "lsf.shared",
+        "lsf.cluster",
+        "lsb.params",
+        "lsb.hosts",
+        "lsb.queues",
+        "lsb.users",
+        "lsb.resources",
+        "lsb.events",
+        "lsb.acct",
     ] {
         if !names.contains(file) {
             found.push(format!("man/{file}.5: missing"));
@@ -304,8 +314,14 @@ fn the_project_speaks_of_itself_alone() {
     let words = [["/wo", "rk/"], ["Co-Auth", "ored"], ["Cla", "ude"], ["Chat", "GPT"]];
     let mut files = Vec::new();
     for (dir, ext) in [
-        ("src", "rs"), ("applets", "rs"), ("tests", "rs"), ("man", "1"), ("man", "5"),
-        ("man", "8"), ("conf-examples", "sh"), (".", "md"),
+        ("src", "rs"),
+        ("applets", "rs"),
+        ("tests", "rs"),
+        ("man", "1"),
+        ("man", "5"),
+        ("man", "8"),
+        ("conf-examples", "sh"),
+        (".", "md"),
     ] {
         if dir == "." {
             let top = ["README.md", "CONTRIBUTING.md", "Makefile", "Cargo.toml"];

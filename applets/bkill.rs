@@ -4,9 +4,8 @@ use super::control::{self, Filters};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
-use lsf::proto::client::Verb;
 use lsf::outln;
-use std::io::Write;
+use lsf::proto::client::Verb;
 
 /// Ends jobs, or sends them a signal.
 #[derive(FromArgs, ArgsInfo)]
@@ -55,7 +54,7 @@ struct Opts {
     reason: Option<String>,
     /// the jobs; `0`: all that the options let through
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
-    jobs: Vec<String>,
+    _jobs: Vec<String>,
 }
 
 impl Opts {
@@ -152,7 +151,10 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     }
     let verb = match &opts.signal {
         Some(_) if opts.remove => {
-            return Err(front::usage_error::<Opts>(ctx.name, "Options -r and -s exclude each other."));
+            return Err(front::usage_error::<Opts>(
+                ctx.name,
+                "Options -r and -s exclude each other.",
+            ));
         }
         Some(word) => {
             verb(word).ok_or_else(|| Exit::fail(format_args!("{word}: Illegal signal value")))?

@@ -1,16 +1,238 @@
 //! bsub: submits a job (commands.md bsub; clients.md rules 1, 4 to 7, 19).
+//!
+//! Invariants: the answer is the first text on stdout; a refusal goes to stderr with `Job not
+//! submitted.` and exit code 255, and nothing was submitted; everything that can be checked
+//! without the master is checked before it is asked; one submission has one request id, which
+//! every retry repeats, so that it is never made twice.
 
-#[allow(dead_code)]
 mod command;
-#[allow(dead_code)]
 mod env;
-#[allow(dead_code)]
 mod opts;
-#[allow(dead_code)]
 mod resreq;
-#[allow(dead_code)]
 mod script;
-#[allow(dead_code)]
+mod source;
 mod spec;
-#[allow(dead_code)]
+mod wait;
 mod when;
+
+pub use script::words;
+
+use env::{EnvAsk, Var};
+use jiff::tz::TimeZone;
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
+use lsf::conf::LsfConf;
+use lsf::errln;
+use lsf::model::ByteStr;
+use lsf::model::job::{JobSpec, opt, opt2};
+use lsf::model::reason::err;
+use lsf::proto::client::{ClientMsg, Submit};
+use opts::BsubOpts;
+use source::Source;
+use spec::{Facts, Rejection};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use wait::Voice;
+
+/// Bytes of a request id.
+const REQUEST_BYTES: usize = 16;
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match submit(ctx) {
+        Ok(code) => code,
+        Err(Stop::Exit(exit)) => exit.show(ctx),
+        Err(Stop::Rejected(why)) => {
+            errln!(ctx, "{why}");
+            FAIL
+        }
+        Err(Stop::Client(e)) => {
+            errln!(ctx, "{}", Rejection::new(e.to_string()));
+            FAIL
+        }
+    }
+}
+
+/// Why bsub ends without a job.
+enum Stop {
+    /// A usage error, help.
+    Exit(Exit),
+    Rejected(Rejection),
+    Client(ClientError),
+}
+
+impl From<Exit> for Stop {
+    fn from(e: Exit) -> Self {
+        Stop::Exit(e)
+    }
+}
+impl From<Rejection> for Stop {
+    fn from(r: Rejection) -> Self {
+        Stop::Rejected(r)
+    }
+}
+impl From<ClientError> for Stop {
+    fn from(e: ClientError) -> Self {
+        Stop::Client(e)
+    }
+}
+
+fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
+    let own = front::parse::<BsubOpts>(ctx.name, &ctx.args)?;
+    let conf = site::find().map_err(|e| Rejection::new(e.to_string()))?.lsf;
+    let source = source::read(ctx, &own.operands, conf.yes("LSB_BSUB_PARSE_SCRIPT"))?;
+    let opts = options(ctx, own.options, &source)?;
+    let facts = facts(&conf)?;
+    let mut spec = spec::build(&opts, &facts)?;
+    for word in opts.ignored() {
+        errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
+    }
+    if is_set("BSUB_CHK_RESREQ") {
+        errln!(ctx, "Resource requirement string is valid.");
+        return Ok(0);
+    }
+    let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
+    let env = ByteStr(env::packed(&env.apply(&own_environment())));
+    spec.command = ByteStr(source.command);
+    let script = match source.script {
+        Some(script) => {
+            spec.options2 |= opt2::SCRIPT;
+            ByteStr(script)
+        }
+        None => ByteStr::default(),
+    };
+    say_times(ctx, &spec, &facts.zone);
+    let named = spec.options & opt::QUEUE != 0;
+    let submit = Submit { request: request_id()?, spec, env, script };
+    let (job, queue) = send(ctx, submit)?;
+    answer(ctx, job, &queue, named);
+    if !opts.wait {
+        return Ok(0);
+    }
+    let voice = Voice { dispatch: !is_set("BSUB_QUIET"), end: !is_set("BSUB_QUIET2") };
+    Ok(wait::until_end(ctx, job, &voice))
+}
+
+/// The options of the command line over those of the script.
+fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, Stop> {
+    let Some(script) = &source.script else { return Ok(own) };
+    let lines = script::directives(script).map_err(|e| Rejection::new(e.to_string()))?;
+    let mut embedded = Vec::new();
+    for line in lines {
+        if !line.words[0].as_bytes().starts_with(b"-") {
+            let word = line.words[0].to_string_lossy();
+            errln!(ctx, "bsub: line {} of the script: {word} is no option, ignored", line.line);
+            continue;
+        }
+        embedded.push(line.words);
+    }
+    let mut all = front::parse_over::<BsubOpts>(ctx.name, &embedded, &ctx.args)?.options;
+    all.settle_files(&own);
+    Ok(all)
+}
+
+fn facts(conf: &LsfConf) -> Result<Facts, Rejection> {
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    Ok(Facts {
+        now: lsf::sys::now().secs(),
+        zone: TimeZone::system(),
+        unit: conf.unit(),
+        default_queue: var("LSB_DEFAULTQUEUE"),
+        default_project: var("LSB_DEFAULTPROJECT"),
+        cwd: working_directory()?,
+        home: home(),
+        umask: umask(),
+    })
+}
+
+/// PWD where it names the working directory, as the user knows it by; else the real path.
+fn working_directory() -> Result<Vec<u8>, Rejection> {
+    use std::os::unix::fs::MetadataExt;
+    if let Some(pwd) = std::env::var_os("PWD")
+        && pwd.as_bytes().starts_with(b"/")
+        && let (Ok(a), Ok(b)) = (std::fs::metadata(&pwd), std::fs::metadata("."))
+        && (a.dev(), a.ino()) == (b.dev(), b.ino())
+    {
+        return Ok(pwd.into_vec());
+    }
+    match std::env::current_dir() {
+        Ok(dir) => Ok(dir.into_os_string().into_vec()),
+        Err(e) => Err(Rejection::new(format!(
+            "the working directory cannot be found: {}",
+            lsf::sys::words(&e)
+        ))),
+    }
+}
+
+/// The home directory that passwd knows, else HOME.
+fn home() -> Vec<u8> {
+    let uid = lsf::sys::euid();
+    match lsf::sys::users::Users::default().by_uid(uid) {
+        Some(user) if user.home.starts_with('/') => user.home.into_bytes(),
+        _ => std::env::var_os("HOME").map(OsStringExt::into_vec).unwrap_or_default(),
+    }
+}
+
+/// The umask can only be read by setting it; nothing else runs in this process meanwhile.
+fn umask() -> u32 {
+    let old = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(old);
+    old.bits()
+}
+
+fn own_environment() -> Vec<Var> {
+    std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec())).collect()
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+fn request_id() -> Result<String, Rejection> {
+    let bytes = lsf::sys::random::<REQUEST_BYTES>()
+        .map_err(|e| Rejection::new(format!("no random numbers: {}", lsf::sys::words(&e))))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// What `-b` and `-t` came to, on stderr.
+fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
+    for (secs, what) in [(spec.begin_time, "scheduled after"), (spec.term_time, "terminated by")] {
+        if secs != 0
+            && let Ok(at) = jiff::Timestamp::from_second(secs)
+        {
+            let text = at.to_zoned(zone.clone()).strftime("%a %b %e %H:%M:%S %Y").to_string();
+            errln!(ctx, "Job will be {what} {text}");
+        }
+    }
+}
+
+/// Sends the submission. A priority that the cluster has no use for is left out and said.
+fn send(ctx: &mut Ctx, mut submit: Submit) -> Result<(u32, String), Stop> {
+    loop {
+        let had_priority = submit.spec.priority != 0;
+        match client::ask(ctx, ClientMsg::Submit(Box::new(submit.clone()))) {
+            Ok(ClientMsg::Submitted { job, queue, .. }) => return Ok((job, queue)),
+            Ok(_) => return Err(Rejection::new("Batch protocol error").into()),
+            Err(e) if e.code() == Some(err::PRIORITY_UNDEF) && had_priority => {
+                errln!(ctx, "bsub: option -sp is ignored: MAX_USER_PRIORITY is not defined");
+                submit.spec.priority = 0;
+                submit.request = request_id()?;
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {
+    if is_set("BSUB_QUIET") {
+        return;
+    }
+    let default = if named { "" } else { "default " };
+    let text = format!("Job <{job}> is submitted to {default}queue <{queue}>.");
+    if is_set("BSUB_STDERR") {
+        errln!(ctx, "{text}");
+    } else {
+        lsf::outln!(ctx, "{text}");
+        ctx.flush();
+    }
+}

@@ -12,7 +12,6 @@ use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
 use lsf::{errln, outln};
 use std::ffi::OsString;
-use std::io::Write;
 
 /// The filters the three commands have in common.
 #[derive(Default)]
@@ -43,8 +42,7 @@ pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSe
 }
 
 /// The words for having given neither.
-pub const NOTHING_GIVEN: &str =
-    "Job ID or one of '-m', '-u' '-q' and '-J' must be specified.";
+pub const NOTHING_GIVEN: &str = "Job ID or one of '-m', '-u' '-q' and '-J' must be specified.";
 
 /// What a verb does to a job, as the message says it.
 fn done(verb: &Verb) -> &'static str {
@@ -131,7 +129,7 @@ struct StopOpts {
     reason: Option<String>,
     /// the jobs; `0`: all that the options let through
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
-    jobs: Vec<String>,
+    _jobs: Vec<String>,
 }
 
 impl StopOpts {

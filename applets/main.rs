@@ -5,10 +5,16 @@
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
 mod authd;
+mod badmin;
 mod bhist;
 mod bjobs;
+mod bkill;
 mod bqueues;
+mod bresume;
+mod bstop;
 mod bsub;
+mod bwait;
+mod control;
 mod down;
 mod mbatchd;
 mod status;
@@ -38,6 +44,12 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
     applet("authd", authd::run, "signs credentials for the users of this host"),
+    applet("badmin", badmin::run, "administer the batch system"),
+    applet("bkill", bkill::run, "end jobs, or send them a signal"),
+    applet("bresume", bresume::run, "resume suspended jobs, release held ones"),
+    applet("bstop", bstop::run, "suspend jobs"),
+    applet("bsub", bsub::run, "submit a job"),
+    applet("bwait", bwait::run, "wait until a condition of jobs is met"),
     applet("down", down::run, "stop a personal cluster and its jobs"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     applet("status", status::run, "show the daemons of a personal cluster"),

@@ -157,7 +157,7 @@ struct BsubOpts {
     /// service class (accepted with a notice)
     #[argh(option, long = "sla", arg_name = "class")]
     pub sla: Option<String>,
-    /// priority among one's own jobs (accepted with a notice)
+    /// priority among one's own jobs
     #[argh(option, long = "sp", arg_name = "priority")]
     pub priority: Option<String>,
     /// advance reservation (accepted with a notice)
@@ -177,7 +177,7 @@ struct BsubOpts {
     pub alloc_flags: Option<String>,
     /// what the job runs; without it the script on standard input
     #[argh(positional, greedy, arg_name = "command")]
-    pub command: Vec<String>,
+    pub _command: Vec<String>,
 }
 values {
     spool_in(long = "is") "-is",
@@ -266,7 +266,6 @@ impl BsubOpts {
             ("-G", self.user_group.is_some()),
             ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),
-            ("-sp", self.priority.is_some()),
             ("-U", self.reservation.is_some()),
             ("-Lp", self.license_project.is_some()),
             ("-gpu", self.gpu.is_some()),

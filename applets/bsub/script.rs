@@ -9,9 +9,9 @@ use std::ffi::OsString;
 use std::fmt;
 
 /// Longest script accepted, bytes.
-pub const MAX_SCRIPT: u64 = 16 << 20;
+pub const MAX_SCRIPT: u64 = 4 << 20;
 /// Most bytes of a script that are shown as the command of its job.
-const MAX_SHOWN: usize = 4096;
+const MAX_SHOWN: usize = 4000;
 
 /// A directive line taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]

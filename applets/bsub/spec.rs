@@ -149,7 +149,8 @@ fn one_blank(text: &str) -> String {
 
 /// `-n min[,max]`.
 fn slots(text: Option<&str>) -> Result<(u32, u32), Rejection> {
-    let Some(text) = text else { return Ok((1, 1)) };
+    // Zero lets the queue's default number of tasks act.
+    let Some(text) = text else { return Ok((0, 0)) };
     let number = |t: &str| {
         let t = t.trim();
         let digits = !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
@@ -308,7 +309,7 @@ mod tests {
     #[test]
     fn a_bare_submission() {
         let spec = with(|_| ()).unwrap();
-        assert_eq!((spec.min_slots, spec.max_slots, spec.options), (1, 1, 0));
+        assert_eq!((spec.min_slots, spec.max_slots, spec.options), (0, 0, 0));
         assert_eq!(spec.cwd, ByteStr::from("/home/u/w"));
         assert!(spec.queue.is_empty());
     }

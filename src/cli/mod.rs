@@ -12,6 +12,7 @@ pub mod long;
 pub mod personal;
 pub mod rows;
 pub mod select;
-pub mod site;
 pub mod submission;
+pub mod site;
 pub mod version;
+pub mod waiting;

@@ -1,0 +1,281 @@
+//! badmin: administers the batch system (commands.md badmin; design §6).
+//!
+//! Invariants: a configuration with errors never reaches the master: `reconfig` and
+//! `mbdrestart` check the files first, and the master checks them again before it swaps
+//! anything. Nothing is asked unless both standard input and standard output are terminals.
+
+mod check;
+mod ctrl;
+
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::Exit;
+use lsf::cli::version;
+use lsf::{errln, outln};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// A command of badmin.
+struct Command {
+    name: &'static str,
+    run: fn(&mut Ctx) -> Result<i32, Exit>,
+    /// One line for the usage.
+    line: &'static str,
+    /// Its own usage.
+    usage: &'static str,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "reconfig",
+        run: check::reconfig,
+        line: "Reconfigure the system",
+        usage: "reconfig [-v] [-f] [-C comment]",
+    },
+    Command {
+        name: "ckconfig",
+        run: check::ckconfig,
+        line: "Check configuration files",
+        usage: "ckconfig [-v]",
+    },
+    Command {
+        name: "qopen",
+        run: ctrl::qopen,
+        line: "Open queues",
+        usage: "qopen [-C comment] [queue_name ... | all]",
+    },
+    Command {
+        name: "qclose",
+        run: ctrl::qclose,
+        line: "Close queues",
+        usage: "qclose [-C comment] [queue_name ... | all]",
+    },
+    Command {
+        name: "qact",
+        run: ctrl::qact,
+        line: "Activate queues",
+        usage: "qact [-C comment] [queue_name ... | all]",
+    },
+    Command {
+        name: "qinact",
+        run: ctrl::qinact,
+        line: "Inactivate queues",
+        usage: "qinact [-C comment] [queue_name ... | all]",
+    },
+    Command {
+        name: "hopen",
+        run: ctrl::hopen,
+        line: "Open hosts",
+        usage: "hopen [-C comment] [host_name ... | host_group ... | all]",
+    },
+    Command {
+        name: "hclose",
+        run: ctrl::hclose,
+        line: "Close hosts",
+        usage: "hclose [-C comment] [host_name ... | host_group ... | all]",
+    },
+    Command {
+        name: "mbdrestart",
+        run: check::mbdrestart,
+        line: "Restart the master batch daemon",
+        usage: "mbdrestart [-v] [-f] [-C comment]",
+    },
+];
+
+/// Commands that LSF has and this badmin has not yet.
+const LATER: &[&str] = &[
+    "qhist",
+    "hhist",
+    "mbdhist",
+    "hist",
+    "hrestart",
+    "hshutdown",
+    "hstartup",
+    "hghostadd",
+    "hghostdel",
+    "showconf",
+    "showstatus",
+    "perfmon",
+    "diagnose",
+    "gpdckconfig",
+    "gpdrestart",
+    "lsproxyd",
+    "security",
+    "mbddebug",
+    "sbddebug",
+    "schddebug",
+    "gpddebug",
+    "mbdtime",
+    "sbdtime",
+    "schdtime",
+    "gpdtime",
+    "rc",
+    "forward",
+];
+
+/// Longest line read at the prompt, bytes.
+const MAX_LINE: usize = 4096;
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let words = std::mem::take(&mut ctx.args);
+    match words.first().and_then(|w| w.to_str()) {
+        None if words.is_empty() => prompt(ctx),
+        Some("-h" | "--help") => {
+            usage(ctx);
+            0
+        }
+        Some("-V" | "--version") => {
+            errln!(ctx, "{}", version::line());
+            0
+        }
+        _ => command(ctx, words),
+    }
+}
+
+/// Runs one command: its name, then its own words.
+fn command(ctx: &mut Ctx, mut words: Vec<OsString>) -> i32 {
+    let name = words.remove(0).to_string_lossy().into_owned();
+    ctx.args = words;
+    match name.as_str() {
+        "help" | "?" => return help(ctx),
+        "quit" => return 0,
+        _ => {}
+    }
+    let Some(found) = COMMANDS.iter().find(|c| c.name == name) else {
+        if LATER.contains(&name.as_str()) {
+            errln!(ctx, "badmin: {name} is not supported yet");
+        } else {
+            errln!(ctx, "Invalid command <{name}>\n");
+            usage(ctx);
+        }
+        return FAIL;
+    };
+    match (found.run)(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn usage(ctx: &mut Ctx) {
+    errln!(ctx, "Usage: badmin [-h] [-V] [command] [command_options] [command_args]\n");
+    errln!(ctx, "    where 'command' is:\n");
+    for c in COMMANDS {
+        errln!(ctx, "    {:<11} {}", c.name, c.line);
+    }
+    errln!(ctx, "    {:<11} Get help on commands", "help");
+    errln!(ctx, "    {:<11} Get help on commands", "?");
+    errln!(ctx, "    {:<11} Quit", "quit");
+}
+
+/// `help [command ...]`
+fn help(ctx: &mut Ctx) -> i32 {
+    if ctx.args.is_empty() {
+        usage(ctx);
+        return 0;
+    }
+    let mut code = 0;
+    for word in ctx.words() {
+        match COMMANDS.iter().find(|c| c.name == word) {
+            Some(c) => errln!(ctx, "{}\n    Usage: badmin {}", c.line, c.usage),
+            None => {
+                errln!(ctx, "Invalid command <{word}>");
+                code = FAIL;
+            }
+        }
+    }
+    code
+}
+
+/// Reads commands until `quit` or the end of the input; the exit code is that of the last one.
+fn prompt(ctx: &mut Ctx) -> i32 {
+    let mut code = 0;
+    loop {
+        if std::io::stdin().is_terminal() {
+            let _ = write!(ctx.out, "badmin>");
+            ctx.flush();
+        }
+        let Some(line) = read_line() else { return code };
+        let words = match super::bsub::words(&line) {
+            Some(words) => words,
+            None => {
+                errln!(ctx, "badmin: a quote is not closed");
+                code = FAIL;
+                continue;
+            }
+        };
+        if words.is_empty() {
+            continue;
+        }
+        if words[0] == "quit" {
+            return code;
+        }
+        code = command(ctx, words.into_iter().map(OsString::from).collect());
+    }
+}
+
+/// A line of standard input; `None` at its end.
+fn read_line() -> Option<String> {
+    let mut line = String::new();
+    let mut input = std::io::Read::take(std::io::stdin().lock(), MAX_LINE as u64);
+    match std::io::BufRead::read_line(&mut input, &mut line) {
+        Ok(n) if n > 0 => Some(line.trim_end().to_string()),
+        _ => None,
+    }
+}
+
+/// Asks on the terminal; never called without one.
+fn ask(ctx: &mut Ctx, question: &str) -> bool {
+    loop {
+        let _ = write!(ctx.out, "{question} [y/n] ");
+        ctx.flush();
+        match read_line().as_deref().map(str::trim) {
+            Some("y" | "Y" | "yes") => return true,
+            Some("n" | "N" | "no") | None => return false,
+            Some(_) => outln!(ctx, "Please answer y or n."),
+        }
+    }
+}
+
+/// Whether somebody is there to answer.
+fn interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(words: &[&str]) -> (i32, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = words.iter().map(OsString::from).collect();
+        let mut ctx = Ctx { name: "badmin", args, out: &mut out, err: &mut err };
+        let code = run(&mut ctx);
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn unknown_and_later_commands() {
+        let (code, out, err) = said(&["nosuch"]);
+        assert_eq!((code, out.as_str()), (FAIL, ""));
+        assert!(err.starts_with("Invalid command <nosuch>\n\nUsage: badmin [-h] [-V] [command]"));
+        let (code, _, err) = said(&["hrestart", "all"]);
+        assert_eq!((code, err.as_str()), (FAIL, "badmin: hrestart is not supported yet\n"));
+    }
+
+    #[test]
+    fn help_names_every_command() {
+        let (code, _, err) = said(&["help"]);
+        assert_eq!(code, 0);
+        assert!(COMMANDS.iter().all(|c| err.contains(c.name)), "{err}");
+        let (code, _, err) = said(&["help", "qopen"]);
+        assert_eq!(code, 0);
+        assert!(err.contains("Usage: badmin qopen [-C comment]"), "{err}");
+        assert_eq!(said(&["help", "nosuch"]).0, FAIL);
+        assert_eq!(said(&["-h"]).0, 0);
+        assert_eq!(said(&["-V"]).0, 0);
+    }
+
+    #[test]
+    fn no_command_is_both_there_and_later() {
+        assert!(COMMANDS.iter().all(|c| !LATER.contains(&c.name)));
+    }
+}

@@ -1,0 +1,227 @@
+//! ckconfig, reconfig and mbdrestart: the files are checked first, here.
+
+use super::{ask, interactive};
+use crate::control;
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
+use lsf::conf::{self, Diag, Severity};
+use lsf::model::reason::err;
+use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
+use lsf::sys::files::RealFiles;
+use lsf::{errln, outln};
+
+/// Options of reconfig and mbdrestart.
+#[derive(FromArgs, ArgsInfo)]
+struct ActOpts {
+    /// print every diagnostic
+    #[argh(switch, short = 'v')]
+    verbose: bool,
+    /// ask nothing; go on unless there are errors
+    #[argh(switch, short = 'f')]
+    force: bool,
+    /// a comment for the log
+    #[argh(option, short = 'C', arg_name = "comment")]
+    comment: Option<String>,
+}
+
+/// Options of ckconfig.
+#[derive(FromArgs, ArgsInfo)]
+struct CheckOpts {
+    /// print every diagnostic
+    #[argh(switch, short = 'v')]
+    verbose: bool,
+}
+
+/// The worst that the files hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Found {
+    Clean,
+    Warnings,
+    Errors,
+}
+
+impl Found {
+    fn of(diags: &[Diag]) -> Found {
+        if conf::has_errors(diags) {
+            Found::Errors
+        } else if conf::has_warnings(diags) {
+            Found::Warnings
+        } else {
+            Found::Clean
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Found::Clean => "No errors found.",
+            Found::Warnings => "There are warning errors.",
+            Found::Errors => "There are fatal errors.",
+        }
+    }
+}
+
+/// One line of ckconfig: where, how grave, what.
+fn line(d: &Diag) -> String {
+    match d.severity {
+        Severity::Error => d.to_string(),
+        s => format!("{d} ({})", s.word()),
+    }
+}
+
+/// Prints what was found. With `verbose` everything goes to stderr, notices included;
+/// without, and without anybody to ask, warnings and errors do.
+fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
+    let found = Found::of(diags);
+    errln!(ctx, "\nChecking configuration files ...");
+    let shown = |d: &&Diag| verbose || (!quiet && d.severity > Severity::Notice);
+    let mut any = false;
+    for d in diags.iter().filter(shown) {
+        errln!(ctx, "{}", line(d));
+        any = true;
+    }
+    if verbose {
+        errln!(ctx, "---------------------------------------------------------");
+        errln!(ctx, "{}\n", found.words());
+        return found;
+    }
+    if !any {
+        errln!(ctx);
+    }
+    outln!(ctx, "{}\n", found.words());
+    found
+}
+
+fn check() -> Result<Vec<Diag>, Exit> {
+    let site = site::find().map_err(Exit::fail)?;
+    Ok(conf::check_batch(&RealFiles, &site.envdir))
+}
+
+pub fn ckconfig(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let opts = front::parse::<CheckOpts>("badmin ckconfig", &ctx.args)?.options;
+    let diags = check()?;
+    match looked_at(ctx, &diags, opts.verbose) {
+        Found::Errors => Ok(FAIL),
+        _ => Ok(0),
+    }
+}
+
+/// Reports, and on a terminal offers the details.
+fn looked_at(ctx: &mut Ctx, diags: &[Diag], verbose: bool) -> Found {
+    let ask_first = !verbose && interactive();
+    let found = report(ctx, diags, verbose, ask_first);
+    if ask_first && found > Found::Clean && ask(ctx, "Do you want to see detailed messages?") {
+        for d in diags {
+            errln!(ctx, "{}", line(d));
+        }
+    }
+    found
+}
+
+pub fn reconfig(ctx: &mut Ctx) -> Result<i32, Exit> {
+    act(ctx, "reconfig", "Reconfiguration", |comment| AdminOp::Reconfig { comment })
+}
+
+pub fn mbdrestart(ctx: &mut Ctx) -> Result<i32, Exit> {
+    act(ctx, "mbdrestart", "MBD restart", |comment| AdminOp::Shutdown { comment })
+}
+
+/// Checks, asks where somebody can answer, then tells the master.
+fn act(ctx: &mut Ctx, verb: &str, what: &str, op: fn(String) -> AdminOp) -> Result<i32, Exit> {
+    let opts = front::parse::<ActOpts>(&format!("badmin {verb}"), &ctx.args)?.options;
+    let diags = check()?;
+    let found = match opts.force {
+        true => report(ctx, &diags, opts.verbose, false),
+        false => looked_at(ctx, &diags, opts.verbose),
+    };
+    let question = match verb {
+        "reconfig" => "Do you want to reconfigure?",
+        _ => "Do you want to restart MBD?",
+    };
+    let asks = found == Found::Warnings && !opts.force && interactive();
+    if found == Found::Errors || (asks && !ask(ctx, question)) {
+        errln!(ctx, "{what} aborted.");
+        return Ok(FAIL);
+    }
+    let op = op(opts.comment.unwrap_or_default());
+    match client::ask(ctx, ClientMsg::Admin(op)) {
+        Ok(ClientMsg::AdminDone { lines }) => Ok(answered(ctx, what, &lines)),
+        Ok(_) => Ok(control::unexpected(ctx)),
+        Err(e) => {
+            let failed = if e.code() == Some(err::PERMISSION) { "Failed: " } else { "" };
+            errln!(ctx, "{failed}{e}");
+            Ok(FAIL)
+        }
+    }
+}
+
+/// The master read the files itself: what it found wrong ends it, the rest was seen already.
+fn answered(ctx: &mut Ctx, what: &str, lines: &[AdminLine]) -> i32 {
+    if lines.iter().all(|l| l.code == 0) {
+        outln!(ctx, "{what} initiated");
+        return 0;
+    }
+    let aborted = format!("{what} aborted.");
+    for l in lines.iter().filter(|l| l.code != 0 && l.text != aborted) {
+        errln!(ctx, "{}", l.text);
+    }
+    errln!(ctx, "{aborted}");
+    FAIL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diag(severity: Severity) -> Diag {
+        Diag {
+            severity,
+            file: "/c/lsb.queues".into(),
+            line: 3,
+            col: 5,
+            text: "<PRIORTY> is no parameter".into(),
+            near: Some("PRIORITY".into()),
+        }
+    }
+
+    fn said(f: impl FnOnce(&mut Ctx)) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        f(&mut Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err });
+        (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    /// Layout of samples/badmin.txt.
+    #[test]
+    fn a_clean_configuration() {
+        let (out, err) = said(|c| assert_eq!(report(c, &[], false, false), Found::Clean));
+        assert_eq!(out, "No errors found.\n\n");
+        assert_eq!(err, "\nChecking configuration files ...\n\n");
+        let (out, err) = said(|c| assert_eq!(report(c, &[], true, false), Found::Clean));
+        assert_eq!(out, "");
+        assert!(err.ends_with("---\nNo errors found.\n\n"), "{err}");
+    }
+
+    #[test]
+    fn errors_are_printed_where_nobody_can_be_asked() {
+        let diags = [diag(Severity::Notice), diag(Severity::Error)];
+        let (out, err) = said(|c| assert_eq!(report(c, &diags, false, false), Found::Errors));
+        assert_eq!(out, "There are fatal errors.\n\n");
+        let line = "/c/lsb.queues:3:5: <PRIORTY> is no parameter; did you mean <PRIORITY>?\n";
+        assert_eq!(err, format!("\nChecking configuration files ...\n{line}"));
+        let (_, err) = said(|c| assert_eq!(report(c, &diags, true, false), Found::Errors));
+        assert!(err.contains("(notice)\n"), "{err}");
+    }
+
+    #[test]
+    fn the_master_may_still_refuse() {
+        let line = |code, text: &str| AdminLine { about: String::new(), code, text: text.into() };
+        let lines =
+            [line(0, "a notice"), line(1, "x:1: bad"), line(35, "Reconfiguration aborted.")];
+        let (out, err) = said(|c| assert_eq!(answered(c, "Reconfiguration", &lines), FAIL));
+        assert_eq!((out.as_str(), err.as_str()), ("", "x:1: bad\nReconfiguration aborted.\n"));
+        let (out, _) = said(|c| assert_eq!(answered(c, "MBD restart", &lines[..1]), 0));
+        assert_eq!(out, "MBD restart initiated\n");
+    }
+}

@@ -1,0 +1,156 @@
+//! qopen, qclose, qact, qinact, hopen, hclose.
+
+use crate::control;
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
+use lsf::model::reason::{err, err_text};
+use lsf::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
+use lsf::{errln, outln};
+
+/// Options of the commands that open and close.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// a comment for the log
+    #[argh(option, short = 'C', arg_name = "comment")]
+    comment: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'i', hidden_help)]
+    lock_id: Option<String>,
+    /// queues, hosts or host groups; `all`
+    #[argh(positional, greedy, arg_name = "name")]
+    names: Vec<String>,
+}
+
+pub fn qopen(ctx: &mut Ctx) -> Result<i32, Exit> {
+    queues(ctx, QueueOp::Open, "qopen", "opened")
+}
+
+pub fn qclose(ctx: &mut Ctx) -> Result<i32, Exit> {
+    queues(ctx, QueueOp::Close, "qclose", "closed")
+}
+
+pub fn qact(ctx: &mut Ctx) -> Result<i32, Exit> {
+    queues(ctx, QueueOp::Activate, "qact", "activated")
+}
+
+pub fn qinact(ctx: &mut Ctx) -> Result<i32, Exit> {
+    queues(ctx, QueueOp::Inactivate, "qinact", "inactivated")
+}
+
+pub fn hopen(ctx: &mut Ctx) -> Result<i32, Exit> {
+    hosts(ctx, true, "hopen", "Open")
+}
+
+pub fn hclose(ctx: &mut Ctx) -> Result<i32, Exit> {
+    hosts(ctx, false, "hclose", "Close")
+}
+
+/// The names and the comment of one of these commands.
+fn read(ctx: &Ctx, verb: &str) -> Result<(Vec<String>, String), Exit> {
+    let name = format!("badmin {verb}");
+    let opts = front::parse::<Opts>(&name, &ctx.args)?.options;
+    if opts.lock_id.is_some() {
+        return Err(Exit::fail(format_args!("{name}: option -i is not supported yet")));
+    }
+    Ok((opts.names, opts.comment.unwrap_or_default()))
+}
+
+fn queues(ctx: &mut Ctx, op: QueueOp, verb: &str, done: &str) -> Result<i32, Exit> {
+    let (queues, comment) = read(ctx, verb)?;
+    if queues.is_empty() {
+        return Err(Exit::fail(err_text(err::QUEUE_NAME)));
+    }
+    let op = AdminOp::QueueCtrl { op, queues, comment };
+    let lines = match client::ask(ctx, ClientMsg::Admin(op)) {
+        Ok(ClientMsg::AdminDone { lines }) => lines,
+        Ok(_) => return Ok(control::unexpected(ctx)),
+        Err(e) => return Err(Exit::fail(e)),
+    };
+    Ok(queue_lines(ctx, &lines, done))
+}
+
+fn queue_lines(ctx: &mut Ctx, lines: &[AdminLine], done: &str) -> i32 {
+    for l in lines {
+        match l.code {
+            0 => outln!(ctx, "Queue <{}> is {done}", l.about),
+            _ => errln!(ctx, "{}: {}", l.about, words(l)),
+        }
+    }
+    exit_code(lines)
+}
+
+fn hosts(ctx: &mut Ctx, open: bool, verb: &str, word: &str) -> Result<i32, Exit> {
+    let (mut hosts, comment) = read(ctx, verb)?;
+    if hosts.is_empty() {
+        hosts.push(site::find().map_err(Exit::fail)?.host);
+    }
+    let op = AdminOp::HostCtrl { open, hosts: hosts.clone(), comment };
+    let lines = match client::ask(ctx, ClientMsg::Admin(op)) {
+        Ok(ClientMsg::AdminDone { lines }) => lines,
+        Ok(_) => return Ok(control::unexpected(ctx)),
+        // The refusal of the whole is that of each host named.
+        Err(e) => match e.code() {
+            Some(code) => hosts
+                .into_iter()
+                .map(|about| AdminLine { about, code, text: String::new() })
+                .collect(),
+            None => return Err(Exit::fail(e)),
+        },
+    };
+    Ok(host_lines(ctx, &lines, word))
+}
+
+fn host_lines(ctx: &mut Ctx, lines: &[AdminLine], word: &str) -> i32 {
+    for l in lines {
+        match l.code {
+            0 => errln!(ctx, "{word} <{}> ...... done", l.about),
+            err::BAD_HOST => errln!(ctx, "{}: {}", l.about, words(l)),
+            _ => {
+                errln!(ctx, "{word} <{}> ...... Host control failed.: {}", l.about, words(l));
+            }
+        }
+    }
+    exit_code(lines)
+}
+
+fn words(l: &AdminLine) -> &str {
+    if l.text.is_empty() { err_text(l.code) } else { &l.text }
+}
+
+fn exit_code(lines: &[AdminLine]) -> i32 {
+    if lines.iter().any(|l| l.code != 0) { FAIL } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(about: &str, code: i32) -> AdminLine {
+        AdminLine { about: about.into(), code, text: String::new() }
+    }
+
+    fn said(f: impl FnOnce(&mut Ctx) -> i32) -> (i32, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = f(&mut Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err });
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    /// Texts of samples/badmin.txt.
+    #[test]
+    fn queues_and_hosts_are_named_one_by_one() {
+        let lines = [line("normal", 0), line("nosuch", err::BAD_QUEUE)];
+        let (code, out, err) = said(|c| queue_lines(c, &lines, "closed"));
+        assert_eq!((code, out.as_str()), (FAIL, "Queue <normal> is closed\n"));
+        assert_eq!(err, "nosuch: No such queue\n");
+        let lines = [line("vm2", 0), line("vm", err::PERMISSION)];
+        let (code, out, err) = said(|c| host_lines(c, &lines, "Close"));
+        assert_eq!((code, out.as_str()), (FAIL, ""));
+        let failed = "Close <vm> ...... Host control failed.: User permission denied\n";
+        assert_eq!(err, format!("Close <vm2> ...... done\n{failed}"));
+        let (code, _, err) = said(|c| host_lines(c, &[line("vm2", 0)], "Open"));
+        assert_eq!((code, err.as_str()), (0, "Open <vm2> ...... done\n"));
+    }
+}

@@ -1,0 +1,294 @@
+//! `bsub -K`: follows a job until its end and takes its exit code.
+//!
+//! A second thread waits for mbatchd and sends what happens; this one prints it, and listens for
+//! ^C, which ends bsub and leaves the job alone.
+
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::rows::{Cols, each_row};
+use lsf::cli::site::{self, Site};
+use lsf::cli::waiting;
+use lsf::model::reason::{err, err_text};
+use lsf::proto::Msg;
+use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Wait, Waited, Which};
+use lsf::sys::raw::SignalFd;
+use lsf::{errln, outln};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Exit code of a job that was ended while it was pending.
+const ENDED_PENDING: i32 = 126;
+/// Exit code of a bsub that was interrupted: 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+const SIGINT: i32 = 2;
+
+/// What the waiting thread tells.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    /// Words for stderr.
+    Words(Vec<u8>),
+    Started(Vec<String>),
+    Ended(End),
+    Failed(String),
+}
+
+/// How a job, or all elements of an array, ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct End {
+    started: bool,
+    /// `None`: not known.
+    code: Option<i32>,
+}
+
+/// Which of the messages are wanted.
+pub struct Voice {
+    /// BSUB_QUIET is not set.
+    pub dispatch: bool,
+    /// BSUB_QUIET2 is not set.
+    pub end: bool,
+}
+
+/// Follows the job; the exit code for bsub.
+pub fn until_end(ctx: &mut Ctx, job: u32, voice: &Voice) -> i32 {
+    if voice.dispatch {
+        outln!(ctx, "<<Waiting for dispatch ...>>");
+    }
+    ctx.flush();
+    // Before the thread starts, so that it too leaves SIGINT to the descriptor.
+    let signals = match SignalFd::new(&[SIGINT]) {
+        Ok(s) => s,
+        Err(e) => return failed(ctx, job, &lsf::sys::words(&e)),
+    };
+    let (mut ours, theirs) = match UnixStream::pair() {
+        Ok(pair) => pair,
+        Err(e) => return failed(ctx, job, &lsf::sys::words(&e)),
+    };
+    let (tx, rx) = channel();
+    std::thread::spawn(move || follow(job, Teller { tx, wake: theirs }));
+    loop {
+        let ready = {
+            let mut fds =
+                [PollFd::new(&signals, PollFlags::IN), PollFd::new(&ours, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return failed(ctx, job, &lsf::sys::words(&e.into())),
+            }
+            !fds[1].revents().is_empty()
+        };
+        if let Ok(Some(_)) = signals.take() {
+            errln!(ctx, "\nbsub: interrupted; job <{job}> goes on");
+            return INTERRUPTED;
+        }
+        if ready {
+            let mut one = [0u8; 1];
+            let gone = !matches!(ours.read(&mut one), Ok(1));
+            if let Some(code) = hear(ctx, job, voice, &rx) {
+                return code;
+            }
+            if gone {
+                return failed(ctx, job, err_text(49));
+            }
+        }
+        ctx.flush();
+    }
+}
+
+fn failed(ctx: &mut Ctx, job: u32, why: &str) -> i32 {
+    errln!(ctx, "{why}. Job <{job}> goes on, its end is not known");
+    FAIL
+}
+
+/// Prints what has come in; the exit code once it is known.
+fn hear(ctx: &mut Ctx, job: u32, voice: &Voice, rx: &Receiver<News>) -> Option<i32> {
+    while let Ok(news) = rx.try_recv() {
+        match news {
+            News::Words(words) => {
+                let _ = ctx.out.flush();
+                let _ = ctx.err.write_all(&words);
+            }
+            News::Started(hosts) if voice.dispatch => {
+                outln!(ctx, "<<Starting on {}>>", hosts.join(" "));
+            }
+            News::Started(_) => {}
+            News::Ended(end) => return Some(ended(ctx, job, voice, end)),
+            News::Failed(why) => return Some(failed(ctx, job, &why)),
+        }
+    }
+    None
+}
+
+fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: End) -> i32 {
+    if voice.end {
+        match end.started {
+            true => outln!(ctx, "<<Job is finished>>"),
+            false => outln!(ctx, "<<Terminated while pending>>"),
+        }
+    }
+    match end {
+        End { started: false, .. } => ENDED_PENDING,
+        End { code: Some(code), .. } => code,
+        End { code: None, .. } => {
+            errln!(ctx, "bsub: the exit code of job <{job}> is not known");
+            FAIL
+        }
+    }
+}
+
+/// The waiting thread's end of the channel; what is written to it are words for stderr.
+struct Teller {
+    tx: Sender<News>,
+    wake: UnixStream,
+}
+
+impl Teller {
+    fn tell(&mut self, news: News) {
+        // Where the other side is gone the process is about to end.
+        let _ = self.tx.send(news);
+        let _ = self.wake.write_all(&[0]);
+    }
+}
+
+impl Write for Teller {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.tell(News::Words(buf.to_vec()));
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn follow(job: u32, mut tell: Teller) {
+    let news = match stages(job, &mut tell) {
+        Ok(end) => News::Ended(end),
+        Err(e) => News::Failed(e.to_string()),
+    };
+    tell.tell(news);
+}
+
+/// Waits for the start, tells of it, waits for the end.
+fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
+    let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
+    let wait = |what: &str| Wait { expr: format!("{what}({job})"), timeout: 0 };
+    if waiting::until(&site, &wait("started"), tell)? == Waited::True {
+        let (hosts, _) = look(&site, job, tell)?;
+        if !hosts.is_empty() {
+            tell.tell(News::Started(hosts));
+        }
+    }
+    match waiting::until(&site, &wait("ended"), tell)? {
+        Waited::Ended { exit_code, started, .. } => Ok(End { started, code: exit_code }),
+        // An array, or a job that is being forgotten: its elements tell.
+        _ => Ok(look(&site, job, tell)?.1),
+    }
+}
+
+/// The first execution hosts of a job or of its elements, and how they ended all together: with
+/// the first exit code that is not 0.
+fn look(site: &Site, job: u32, err: &mut dyn Write) -> Result<(Vec<String>, End), ClientError> {
+    let cols = Cols::new(&[Col::ExecHosts, Col::ExitCode, Col::StartTime]);
+    let select = JobSelect {
+        ids: vec![IdSel { job, elems: Vec::new() }],
+        user: "all".to_string(),
+        ..JobSelect::default()
+    };
+    let which = Which { all: true, ..Which::default() };
+    let query = JobQuery { select, which, cols: cols.list().to_vec(), arrays: false };
+    let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
+    let (mut client, mut answer) = client::ask_at(site, &ask, err)?;
+    let mut seen = Seen::default();
+    loop {
+        let Msg::Client(ClientMsg::Rows { rows, more }) = answer else {
+            return Err(ClientError::Unexpected);
+        };
+        seen.take(rows.get(), &cols).map_err(|_| ClientError::Unexpected)?;
+        if !more {
+            return seen.done();
+        }
+        answer = client.answer(err)?;
+    }
+}
+
+/// What the rows of a job add up to.
+#[derive(Debug, Default)]
+struct Seen {
+    rows: usize,
+    hosts: Vec<String>,
+    started: bool,
+    unknown: bool,
+    code: i32,
+}
+
+impl Seen {
+    fn take(&mut self, rows: &str, cols: &Cols) -> Result<(), serde_json::Error> {
+        each_row(rows, cols, |row| {
+            self.rows += 1;
+            for (host, _) in row.hosts(Col::ExecHosts) {
+                if !self.hosts.iter().any(|h| *h == host) {
+                    self.hosts.push(host.into_owned());
+                }
+            }
+            self.started |= row.int(Col::StartTime) != 0;
+            match row.cell(Col::ExitCode).int() {
+                Some(code) if self.code == 0 => self.code = code as i32,
+                Some(_) => {}
+                None => self.unknown = true,
+            }
+        })
+    }
+
+    fn done(self) -> Result<(Vec<String>, End), ClientError> {
+        if self.rows == 0 {
+            return Err(ClientError::Refused(lsf::proto::Refusal::new(err::NO_JOB)));
+        }
+        let known = self.code != 0 || !self.unknown;
+        let code = known.then_some(self.code);
+        Ok((self.hosts, End { started: self.started, code }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(end: End, voice: &Voice) -> (i32, String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut ctx = Ctx { name: "bsub", args: vec![], out: &mut out, err: &mut err };
+        let (tx, rx) = channel();
+        tx.send(News::Started(vec!["h1".into(), "h2".into()])).unwrap();
+        tx.send(News::Ended(end)).unwrap();
+        let code = hear(&mut ctx, 7, voice, &rx).unwrap();
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn the_end_is_told_and_its_code_taken() {
+        let loud = Voice { dispatch: true, end: true };
+        let (code, out, err) = said(End { started: true, code: Some(7) }, &loud);
+        assert_eq!((code, err.as_str()), (7, ""));
+        assert_eq!(out, "<<Starting on h1 h2>>\n<<Job is finished>>\n");
+        let (code, out, _) = said(End { started: false, code: Some(130) }, &loud);
+        assert_eq!(code, ENDED_PENDING);
+        assert!(out.ends_with("<<Terminated while pending>>\n"), "{out}");
+        let (code, _, err) = said(End { started: true, code: None }, &loud);
+        assert_eq!((code, err.contains("not known")), (FAIL, true));
+        let quiet = Voice { dispatch: false, end: false };
+        assert_eq!(said(End { started: true, code: Some(0) }, &quiet).1, "");
+    }
+
+    #[test]
+    fn rows_add_up() {
+        let cols = Cols::new(&[Col::ExecHosts, Col::ExitCode, Col::StartTime]);
+        let end = |rows: &str| {
+            let mut seen = Seen::default();
+            seen.take(rows, &cols).unwrap();
+            seen.done().map(|(hosts, end)| (hosts.join(" "), end.started, end.code)).ok()
+        };
+        let all = end(r#"[[[["h1",1]],0,5],[[["h2",1],["h1",2]],3,5],[[],130,0]]"#);
+        assert_eq!(all, Some(("h1 h2".into(), true, Some(3))));
+        assert_eq!(end(r#"[[[],null,0]]"#), Some((String::new(), false, None)));
+        assert_eq!(end("[]"), None);
+    }
+}

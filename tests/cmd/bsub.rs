@@ -1,0 +1,253 @@
+//! bsub: its answer, its rejections, what reaches the job.
+
+use crate::common::*;
+use std::os::unix::ffi::OsStrExt;
+
+/// A command that no other test runs: what must not be in the log after a rejection.
+const MARK: &str = "rejected-submission-mark";
+
+#[test]
+fn the_answer_is_the_first_text_on_stdout() {
+    let said = run("bsub", &["-o", "/dev/null", "true"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let id = job_id(&said.out).unwrap();
+    assert_eq!(said.out, format!("Job <{id}> is submitted to default queue <normal>.\n"));
+    let said = run("bsub", &["-q", "normal", "-N", "-gpu", "-", "-o", "/dev/null", "true"]);
+    let id = job_id(&said.out).unwrap();
+    assert_eq!(said.out, format!("Job <{id}> is submitted to queue <normal>.\n"));
+    assert!(said.err.contains("-gpu") && said.err.contains("-N"), "{}", said.err);
+}
+
+#[test]
+fn the_environment_shapes_the_answer() {
+    let with = |var: &str, value: &str| -> Said {
+        let mut c = cmd("bsub");
+        c.env(var, value).args(["-o", "/dev/null", "true"]).output().unwrap().into()
+    };
+    assert_eq!(with("BSUB_QUIET", "Y").out, "");
+    let said = with("BSUB_STDERR", "Y");
+    assert!(said.out.is_empty() && said.err.starts_with("Job <"), "{said:?}");
+    assert!(with("LSB_DEFAULTQUEUE", "normal").out.ends_with("to default queue <normal>.\n"));
+    let said = with("LSB_DEFAULTQUEUE", "nosuch");
+    assert_eq!(said.err, "nosuch: No such queue. Job not submitted.\n");
+    let said = with("BSUB_CHK_RESREQ", "Y");
+    assert_eq!((said.code, said.out.as_str()), (0, ""));
+}
+
+/// Every rejection: arguments, standard error, exit code 255, nothing logged.
+#[test]
+fn rejections() {
+    let rows: &[(&[&str], &str)] = &[
+        (&["-q", "nosuch"], "nosuch: No such queue"),
+        (&["-m", "nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+        (&["-m", "host1 nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+        (&["-R", "select["], "Bad resource requirement syntax"),
+        (&["-R", "badres>1"], "Bad resource requirement syntax"),
+        (&["-R", "rusage[foo=1]"], "Bad resource requirement syntax"),
+        (&["-R", "span[hosts=2]"], "Bad resource requirement syntax"),
+        (&["-R", "select[mem>1] foo[1]"], "Bad resource requirement syntax"),
+        (&["-w", "foo("], "foo(: Dependency condition syntax error"),
+        (&["-w", "done(99999)"], "99999: No matching job found"),
+        (&["-W", "abc"], "abc: Bad RUNLIMIT specification"),
+        (&["-J", "x[1-"], "x[1-: Bad job name"),
+        (&["-J", "x[0-3]"], "x[0-3]: Job array index error"),
+        (&["-J", "x[1-1000000]"], "Job array index too large"),
+        (&["-n", "0"], "The number of processors must be a positive integer"),
+        (&["-n", "abc"], "Bad argument for option -n"),
+        (&["-n", "5,2"], "Bad argument for option -n"),
+        (&["-M", "abc"], "abc: MEMLIMIT value should be a positive integer"),
+        (&["-b", "25:00"], "25:00: Bad time specification"),
+        (&["-t", "99"], "99: Bad time specification"),
+        (&["-sp", "abc"], "abc: Illegal job priority"),
+        (&["-env", "~"], "~: Bad argument for option -env"),
+        (&["-I"], "option -I is not supported yet"),
+    ];
+    for (args, words) in rows {
+        let args: Vec<&str> = args.iter().copied().chain(["sleep", MARK]).collect();
+        let said = run("bsub", &args);
+        let want = Said {
+            code: 255,
+            out: String::new(),
+            err: format!("{words}. Job not submitted.\n"),
+        };
+        assert_eq!(said, want, "bsub {args:?}");
+    }
+    let said = run("bsub", &["-x", "sleep", MARK]);
+    assert_eq!(said.code, 255);
+    assert!(said.err.ends_with("Queue does not accept EXCLUSIVE jobs. Job not submitted.\n"));
+    assert!(!event_log().contains(MARK), "something was logged");
+}
+
+#[test]
+fn usage_errors() {
+    for (args, words) in [
+        (&["-u"][..], "bsub: option requires an argument -- u\nUsage: bsub [-h] [-V]"),
+        (&["-z", "sleep", MARK], "bsub: illegal option -- z\nUsage: bsub [-h] [-V]"),
+    ] {
+        let said = run("bsub", args);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}");
+        assert!(said.err.starts_with(words), "{}", said.err);
+    }
+    let said = run("bsub", &[]);
+    assert_eq!(said.err, "No command is specified. Job not submitted.\n");
+    assert_eq!(said.code, 255);
+    assert_eq!(run("bsub", &["-h"]).code, 0);
+    let said = run("bsub", &["-V"]);
+    assert!(said.code == 0 && said.err.contains("IBM Spectrum LSF Standard 10.1"));
+}
+
+#[test]
+fn a_script_that_cannot_be_read() {
+    let mut c = cmd("bsub");
+    c.stdin(std::fs::File::open("/").unwrap());
+    let said: Said = c.output().unwrap().into();
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    assert!(said.err.contains("Is a directory. Job not submitted."), "{}", said.err);
+    let said = feed(cmd("bsub"), b"#BSUB -J 'x\necho\n");
+    let words = "line 1 of the script: a quote is not closed. Job not submitted.\n";
+    assert_eq!(said, Said { code: 255, out: String::new(), err: words.into() });
+}
+
+#[test]
+fn a_daemon_that_does_not_answer() {
+    let dir = scratch("silent");
+    // A port that nobody listens on, and no daemons at all.
+    let text = format!(
+        "LSF_CONFDIR={0}\nLSF_RUNDIR={0}/run\nLSF_MASTER_LIST=nohost\nLSF_SERVER_HOSTS=nohost\n",
+        dir.display()
+    );
+    std::fs::write(dir.join("lsf.conf"), text).unwrap();
+    let mut c = cmd("bsub");
+    c.env("LSF_ENVDIR", &dir).env("LSB_NTRIES", "1").args(["sleep", MARK]);
+    let said: Said = c.output().unwrap().into();
+    assert_eq!((said.code, said.out.as_str()), (255, ""), "{said:?}");
+    assert!(said.err.ends_with("Job not submitted.\n"), "{}", said.err);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_script_on_stdin_gives_options_and_runs() {
+    let dir = scratch("stdin");
+    let out = dir.join("out");
+    let script = format!(
+        "\n#BSUB -J from_script # the name\n#BSUB-q short\n    #BSUB -J no\n#BSUB -oo \"{}\"\n\
+         echo \"$LSB_JOBNAME $LSB_QUEUE\"\n#BSUB -n 1\nexit 3\n",
+        out.display()
+    );
+    let mut c = cmd("bsub");
+    c.args(["-q", "normal"]);
+    let said = feed(c, script.as_bytes());
+    assert!(said.out.ends_with("is submitted to queue <normal>.\n"), "{said:?}");
+    let id = job_id(&said.out).unwrap().to_string();
+    assert_eq!(end_of(&id), "EXIT");
+    assert_eq!(field(&id, "exit_code"), "3");
+    wait_for("the output", || out.exists());
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.contains("from_script normal\n"), "{text}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn the_job_sees_the_words_typed() {
+    let dir = scratch("words");
+    let out = dir.join("out");
+    let hard = ["a b", "it's", "say \"x\"", ""];
+    let mut args = vec!["-K", "-o", "/dev/null", "sh", "-c", "printf '<%s>' \"$@\" > \"$0\""];
+    let path = out.to_str().unwrap();
+    args.push(path);
+    args.extend(hard);
+    ok("bsub", &args);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "<a b><it's><say \"x\"><>");
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    let mut c = cmd("bsub");
+    c.args(["-K", "-o", "/dev/null", "sh", "-c", "printf %s \"$1\" > \"$0\"", path]).arg(odd);
+    assert!(c.output().unwrap().status.success());
+    assert_eq!(std::fs::read(&out).unwrap(), b"\xff\xfe");
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn the_environment_travels_by_the_rules() {
+    let dir = scratch("env");
+    let shown = |extra: &[&str]| {
+        let out = dir.join("out");
+        let script = format!("env > {}", out.display());
+        let mut c = cmd("bsub");
+        c.args(["-K", "-o", "/dev/null"]).args(extra).arg(&script);
+        c.env("MINE", "x y").env("TERM", "strange").env("LSB_JOBNAME", "outer");
+        assert!(c.output().unwrap().status.success());
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let text = shown(&[]);
+    assert!(text.contains("\nMINE=x y\n") || text.starts_with("MINE=x y\n"), "{text}");
+    assert!(!text.contains("TERM=strange") && !text.contains("LSB_JOBNAME=outer"), "{text}");
+    assert!(text.contains("LS_SUBCWD=") && text.contains("LSB_JOBID="), "{text}");
+    let text = shown(&["-env", "all, ~MINE, W=a=b"]);
+    assert!(!text.contains("MINE=") && text.contains("W=a=b\n"), "{text}");
+    assert!(!shown(&["-env", "none"]).contains("MINE="));
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn dash_k_waits_and_takes_the_exit_code() {
+    let said = run("bsub", &["-K", "-o", "/dev/null", "sleep 1; exit 7"]);
+    assert_eq!(said.code, 7, "{said:?}");
+    let id = job_id(&said.out).unwrap();
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines[0], format!("Job <{id}> is submitted to default queue <normal>."));
+    assert_eq!(lines[1], "<<Waiting for dispatch ...>>");
+    assert!(lines[2].starts_with("<<Starting on ") && lines[2].ends_with(">>"), "{said:?}");
+    assert_eq!(lines[3..], ["<<Job is finished>>"]);
+    let quiet = cmd("bsub")
+        .env("BSUB_QUIET", "Y")
+        .env("BSUB_QUIET2", "Y")
+        .args(["-K", "-o", "/dev/null", "true"])
+        .output()
+        .unwrap();
+    assert!(quiet.status.success() && quiet.stdout.is_empty());
+}
+
+#[test]
+fn dash_k_of_a_job_killed_pending() {
+    let mut c = cmd("bsub");
+    c.args(["-K", "-H", "-J", "held_k", "true"]);
+    c.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = c.spawn().unwrap();
+    wait_for("the held job", || run("bkill", &["-J", "held_k"]).code == 0);
+    let said: Said = child.wait_with_output().unwrap().into();
+    assert_eq!(said.code, 126, "{said:?}");
+    assert!(said.out.contains("<<Terminated while pending>>"), "{said:?}");
+}
+
+#[test]
+fn dash_k_interrupted_leaves_the_job() {
+    let mut c = cmd("bsub");
+    c.args(["-K", "-H", "-J", "left_alone", "true"]);
+    c.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = c.spawn().unwrap();
+    wait_for("the held job", || run("bjobs", &["-J", "left_alone"]).out.contains("PSUSP"));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let said: Said = child.wait_with_output().unwrap().into();
+    assert_eq!(said.code, 130, "{said:?}");
+    assert!(said.err.contains("goes on"), "{said:?}");
+    let id = job_id(&said.out).unwrap().to_string();
+    assert_eq!(field(&id, "stat"), "PSUSP");
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn an_array_is_one_job() {
+    let dir = scratch("array");
+    let out = format!("{}/%I", dir.display());
+    let id = bsub(&["-J", "arr[1-3]%2", "-oo", &out, "echo element $LSB_JOBINDEX"]);
+    assert_eq!(end_of(&id), "DONE\nDONE\nDONE");
+    for i in 1..=3 {
+        let file = dir.join(i.to_string());
+        wait_for("the output", || file.exists());
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(&format!("element {i}\n")), "{text}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}

@@ -1,0 +1,35 @@
+//! bwait: conditions that come true, never do, or not in time.
+
+use crate::common::*;
+
+#[test]
+fn a_condition_that_comes_true() {
+    let id = bsub(&["-o", "/dev/null", "sleep", "1"]);
+    let said = run("bwait", &["-w", &format!("done({id})"), "-t", "5"]);
+    assert_eq!(said, Said { code: 0, out: String::new(), err: String::new() });
+    assert_eq!(field(&id, "stat"), "DONE");
+}
+
+#[test]
+fn a_condition_that_can_never_be() {
+    let id = bsub(&["-o", "/dev/null", "false"]);
+    assert_eq!(end_of(&id), "EXIT");
+    let said = run("bwait", &["-w", &format!("done({id})")]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    assert!(said.err.contains("never satisfied"), "{}", said.err);
+}
+
+#[test]
+fn bad_input() {
+    for (args, words) in [
+        (&["-w", "foo("][..], "foo(: Dependency condition syntax error\n"),
+        (&["-w", "done(99999)"], "99999: No matching job found\n"),
+        (&["-w", "done(1)", "-t", "x"], "bwait: Bad argument for option -t.\n"),
+        (&["-w", "done(1)", "-t", "0"], "bwait: Bad argument for option -t.\n"),
+    ] {
+        let said = run("bwait", args);
+        let want = Said { code: 255, out: String::new(), err: words.into() };
+        assert_eq!(said, want, "bwait {args:?}");
+    }
+    assert_eq!(run("bwait", &[]).code, 255);
+}

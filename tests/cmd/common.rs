@@ -1,0 +1,153 @@
+//! The cluster the tests of this program share, and what they do with it.
+
+use crate::rig::{Rig, binary};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+pub use crate::rig::{job_id, wait_for};
+
+/// Hosts of the cluster started for the tests.
+const HOSTS: usize = 2;
+
+/// Where the commands come from.
+pub enum Site {
+    /// A personal cluster of our own.
+    Own(Rig),
+    /// Whatever is on PATH.
+    Path,
+}
+
+/// What a command printed, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(o: Output) -> Said {
+        use std::os::unix::process::ExitStatusExt;
+        let code = o.status.code().unwrap_or_else(|| 128 + o.status.signal().unwrap_or(0));
+        let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+        Said { code, out: text(o.stdout), err: text(o.stderr) }
+    }
+}
+
+/// The site, started by the first test that asks.
+pub fn site() -> &'static Site {
+    static SITE: OnceLock<Site> = OnceLock::new();
+    SITE.get_or_init(|| {
+        if std::env::var_os("LSF_TEST_SITE").is_some() {
+            return Site::Path;
+        }
+        let rig = Rig::up("cmd", HOSTS);
+        stop_after(&rig);
+        rig.ready();
+        Site::Own(rig)
+    })
+}
+
+/// A static is never dropped: a child stops the cluster when this process is gone, and removes
+/// its directory unless a test failed.
+fn stop_after(rig: &Rig) {
+    let keep = rig.path("keep");
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let _ = std::fs::write(&keep, "");
+        hook(info);
+    }));
+    let script = "while kill -0 $0 2>/dev/null; do sleep 0.2; done; \"$1\" down --dir \"$2\"; \
+                  test -e \"$2/keep\" || rm -rf \"$2\"";
+    Command::new("/bin/sh")
+        .args(["-c", script, &std::process::id().to_string()])
+        .arg(binary())
+        .arg(&rig.dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+}
+
+/// A command of the site.
+pub fn cmd(applet: &str) -> Command {
+    match site() {
+        Site::Own(rig) => rig.cmd(applet),
+        Site::Path => {
+            let mut c = Command::new(applet);
+            c.stdin(Stdio::null());
+            c
+        }
+    }
+}
+
+pub fn run(applet: &str, args: &[&str]) -> Said {
+    cmd(applet).args(args).output().unwrap().into()
+}
+
+/// Runs a command that must succeed; its stdout.
+pub fn ok(applet: &str, args: &[&str]) -> String {
+    let said = run(applet, args);
+    assert_eq!(said.code, 0, "{applet} {args:?}: {}{}", said.out, said.err);
+    said.out
+}
+
+/// Runs a command with something on its standard input.
+pub fn feed(mut c: Command, input: &[u8]) -> Said {
+    c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = c.spawn().unwrap();
+    // A command that refuses its options does not read.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap().into()
+}
+
+/// Submits a job and returns its ID.
+pub fn bsub(args: &[&str]) -> String {
+    let out = ok("bsub", args);
+    job_id(&out).unwrap_or_else(|| panic!("bsub {args:?} said {out:?}")).to_string()
+}
+
+/// One -o field of a job; one line an element.
+pub fn field(job: &str, name: &str) -> String {
+    run("bjobs", &["-noheader", "-o", name, job]).out.trim().to_string()
+}
+
+/// Waits until the job, or every element, is in this state.
+pub fn until(job: &str, stat: &str) {
+    wait_for(&format!("job {job} to be {stat}"), || {
+        let now = field(job, "stat");
+        !now.is_empty() && now.lines().all(|l| l.trim() == stat)
+    });
+}
+
+/// Waits until the job has ended; its state.
+pub fn end_of(job: &str) -> String {
+    let mut last = String::new();
+    wait_for(&format!("the end of job {job}"), || {
+        last = field(job, "stat");
+        !last.is_empty() && last.lines().all(|l| matches!(l.trim(), "DONE" | "EXIT"))
+    });
+    last
+}
+
+/// A directory for one test's files.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("lsf-cmd-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// The text of the event log; empty where it is not ours to read.
+pub fn event_log() -> String {
+    match site() {
+        Site::Own(rig) => {
+            let bytes = std::fs::read(rig.logdir().join("lsb.events")).unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+        Site::Path => String::new(),
+    }
+}

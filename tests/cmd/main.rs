@@ -1,0 +1,13 @@
+//! One file per command: what it prints, where, and its exit code. The commands are those of a
+//! personal cluster started once for the whole program, or, with LSF_TEST_SITE set, of any LSF
+//! whose commands are on PATH.
+
+mod badmin;
+mod bkill;
+mod bresume;
+mod bstop;
+mod bsub;
+mod bwait;
+mod common;
+#[path = "../cluster/rig.rs"]
+mod rig;

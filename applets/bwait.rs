@@ -47,12 +47,12 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let site = site::find().map_err(Exit::fail)?;
     match waiting::until(&site, &Wait { expr: expr.clone(), timeout }, ctx.err) {
         Ok(Waited::True | Waited::Ended { .. }) => Ok(0),
-        Ok(Waited::Never) => Err(Exit::fail(format_args!(
-            "{expr}: Dependency condition invalid or never satisfied"
-        ))),
-        Ok(Waited::Timeout) => Err(Exit::fail(format_args!(
-            "{expr}: the condition was not met within the time given"
-        ))),
+        Ok(Waited::Never) => {
+            Err(Exit::fail(format_args!("{expr}: Dependency condition invalid or never satisfied")))
+        }
+        Ok(Waited::Timeout) => {
+            Err(Exit::fail(format_args!("{expr}: the condition was not met within the time given")))
+        }
         Err(e) => Err(Exit::fail(e)),
     }
 }

@@ -7,7 +7,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::select;
+use lsf::cli::{select, site};
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
 use lsf::{errln, outln};
@@ -57,10 +57,14 @@ fn done(verb: &Verb) -> &'static str {
 
 /// Asks mbatchd to act and says what became of each job.
 pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
-    let name = select.name.clone();
+    let (name, user) = (select.name.clone(), select.user.clone());
     let word = done(&verb);
     let answer = client::ask(ctx, ClientMsg::Control(Box::new(Control { verb, select })));
     match answer {
+        Ok(ClientMsg::Controlled { outcomes }) if outcomes.is_empty() && nobody(&user) => {
+            errln!(ctx, "{user}: {}", err_text(err::UNKNOWN_USER));
+            FAIL
+        }
         Ok(ClientMsg::Controlled { outcomes }) => report(ctx, word, &name, &outcomes),
         Ok(_) => unexpected(ctx),
         Err(e) if e.code() == Some(err::NO_JOB) => report(ctx, word, &name, &[]),
@@ -69,6 +73,11 @@ pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
             FAIL
         }
     }
+}
+
+/// Whether `-u` names neither a user nor a user group.
+fn nobody(user: &str) -> bool {
+    !user.is_empty() && site::find().is_ok_and(|s| select::nobody(&s, user))
 }
 
 /// mbatchd answered with a message of another kind.

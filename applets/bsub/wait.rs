@@ -69,8 +69,7 @@ pub fn until_end(ctx: &mut Ctx, job: u32, voice: &Voice) -> i32 {
     std::thread::spawn(move || follow(job, Teller { tx, wake: theirs }));
     loop {
         let ready = {
-            let mut fds =
-                [PollFd::new(&signals, PollFlags::IN), PollFd::new(&ours, PollFlags::IN)];
+            let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::new(&ours, PollFlags::IN)];
             match poll(&mut fds, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return failed(ctx, job, &lsf::sys::words(&e.into())),

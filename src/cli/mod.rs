@@ -12,7 +12,7 @@ pub mod long;
 pub mod personal;
 pub mod rows;
 pub mod select;
-pub mod submission;
 pub mod site;
+pub mod submission;
 pub mod version;
 pub mod waiting;

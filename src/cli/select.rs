@@ -1,8 +1,13 @@
 //! Job operands of every command: `123`, `123[1-4,6]`, `0`, as the wire carries them.
 
+use super::site::Site;
+use crate::conf::load::load_lenient;
 use crate::lang::jobname::{BadJobId, JobIdSpec};
 use crate::proto::client::IdSel;
+use crate::sys::files::RealFiles;
+use crate::sys::users::Users;
 use std::ffi::OsString;
+use std::time::Duration;
 
 /// What the operands name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +47,19 @@ pub fn ids(operands: &[OsString]) -> Result<Ids, BadJobId> {
 /// An ID is at most `jobname::MAX_INDEX`, so it always fits.
 fn sel(id: u64, elems: Vec<(u32, u32, u32)>) -> IdSel {
     IdSel { job: u32::try_from(id).unwrap_or(u32::MAX), elems }
+}
+
+/// Longest wait for the name service, for one user.
+const USER_WAIT: Duration = Duration::from_secs(5);
+
+/// Whether `-u` names nobody: no user of this host's name service, no user group of the cluster.
+/// Slow; for when nothing was found.
+pub fn nobody(site: &Site, user: &str) -> bool {
+    if user.is_empty() || user == "all" || Users::default().find_name(user, USER_WAIT).is_some() {
+        return false;
+    }
+    let (conf, _) = load_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    conf.is_none_or(|c| c.batch.users.groups.iter().all(|g| g.name != user))
 }
 
 #[cfg(test)]

@@ -191,6 +191,12 @@ impl SignalFd {
     }
 }
 
+impl std::os::fd::AsFd for SignalFd {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,14 +3,11 @@
 //! changed in between.
 
 use super::require::{Names, Req};
-use crate::conf::types::{BatchParams, HostPolicy, HostTerm, Mxj, QueueConf, Thresholds, UserTerm};
+use crate::conf::types::{BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm};
 use crate::conf::{ClusterConf, HostDef};
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
-
-/// Deepest nesting of user or host groups followed.
-const MAX_GROUP_DEPTH: usize = 16;
 
 /// sched and stop of the 11 built-in indices.
 pub type Bounds = [(Option<f64>, Option<f64>); 11];
@@ -90,53 +87,24 @@ impl Policy {
     fn queue(&self, q: &QueueConf) -> Queue {
         let req = q.res_req.as_deref().and_then(|t| Req::parse(t, &self.names).ok());
         Queue {
-            hosts: self.queue_hosts(&q.hosts),
+            hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
             bounds: bounds(&q.thresholds),
             conf: q.clone(),
         }
     }
 
-    /// The row of lsb.hosts that holds for a host: its own, a group's, its type's or model's,
-    /// `default`, in this order.
     fn host_policy(&self, def: &HostDef) -> Option<HostPolicy> {
-        let rows = &self.conf.batch.hosts.hosts;
-        let own = rows.iter().find(|r| self.canonical(&r.name) == Some(&def.name));
-        let group = || {
-            rows.iter().find(|r| {
-                self.group(&r.name).is_some() && self.expand_host(&r.name).contains(&def.name)
-            })
-        };
-        let kind = || {
-            rows.iter().find(|r| {
-                Some(&r.name) == def.host_type.as_ref() || Some(&r.name) == def.model.as_ref()
-            })
-        };
-        let default = || rows.iter().find(|r| r.name == "default");
-        own.or_else(group).or_else(kind).or_else(default).cloned()
+        let kinds = (def.host_type.as_deref(), def.model.as_deref());
+        self.conf.host_policy(&def.name, kinds.0, kinds.1).cloned()
     }
 
-    fn queue_hosts(&self, terms: &[HostTerm]) -> Option<BTreeMap<String, u32>> {
-        if terms.is_empty() {
+    fn queue_hosts(&self, queue: &QueueConf) -> Option<BTreeMap<String, u32>> {
+        if queue.hosts.is_empty() {
             return None;
         }
-        let mut set = BTreeMap::new();
-        for t in terms.iter().filter(|t| !t.exclude && t.name != "others" && t.name != "none") {
-            for h in self.expand_host(&t.name) {
-                set.insert(h, t.pref);
-            }
-        }
-        if let Some(t) = terms.iter().find(|t| t.name == "others" && !t.exclude) {
-            for h in &self.hosts {
-                set.entry(h.def.name.clone()).or_insert(t.pref);
-            }
-        }
-        for t in terms.iter().filter(|t| t.exclude) {
-            for h in self.expand_host(&t.name) {
-                set.remove(&h);
-            }
-        }
-        Some(set)
+        let hosts = self.conf.queue_hosts(queue);
+        Some(hosts.into_iter().map(|(host, pref)| (host.to_string(), pref)).collect())
     }
 
     /// The cluster's spelling of a host name.
@@ -144,62 +112,15 @@ impl Policy {
         self.conf.base.hosts.canonical(name)
     }
 
-    fn group(&self, name: &str) -> Option<&crate::conf::types::HostGroup> {
-        self.conf.batch.hosts.groups.iter().find(|g| g.name == name)
-    }
-
-    /// The hosts a word means: `all`, a host, a group; empty where it means none.
+    /// The hosts a word means: `all`, a host, a group, a pattern; empty where it means none.
     pub fn expand_host(&self, word: &str) -> BTreeSet<String> {
-        self.expand_host_deep(word, 0)
-    }
-
-    fn expand_host_deep(&self, word: &str, depth: usize) -> BTreeSet<String> {
-        let word = word.trim_end_matches('/');
-        let mut set = BTreeSet::new();
-        if depth > MAX_GROUP_DEPTH {
-            return set;
-        }
-        if word == "all" || word == "default" {
-            set.extend(self.hosts.iter().map(|h| h.def.name.clone()));
-        } else if let Some(g) = self.group(word) {
-            for m in &g.members {
-                match m.strip_prefix('~') {
-                    Some(not) => {
-                        for h in self.expand_host_deep(not, depth + 1) {
-                            set.remove(&h);
-                        }
-                    }
-                    None => set.extend(self.expand_host_deep(m, depth + 1)),
-                }
-            }
-        } else if let Some(h) = self.canonical(word) {
-            set.insert(h.to_string());
-        }
-        set
+        let word = if word == "default" { "all" } else { word };
+        self.conf.expand_hosts(word).into_iter().map(str::to_string).collect()
     }
 
     /// Is `user` meant by these words (USERS of a queue, members of a group)?
     pub fn user_in(&self, terms: &[UserTerm], user: &str) -> bool {
-        self.user_in_deep(terms, user, 0)
-    }
-
-    fn user_in_deep(&self, terms: &[UserTerm], user: &str, depth: usize) -> bool {
-        if depth > MAX_GROUP_DEPTH {
-            return false;
-        }
-        let hit = |t: &UserTerm| {
-            let name = t.name.trim_end_matches('/');
-            t.name == "all"
-                || t.name == user
-                || self
-                    .conf
-                    .batch
-                    .users
-                    .groups
-                    .iter()
-                    .any(|g| g.name == name && self.user_in_deep(&g.members, user, depth + 1))
-        };
-        terms.iter().any(|t| !t.exclude && hit(t)) && !terms.iter().any(|t| t.exclude && hit(t))
+        self.conf.user_in(terms, user, &[])
     }
 
     pub fn may_use(&self, queue: &QueueConf, user: &str) -> bool {

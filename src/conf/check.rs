@@ -55,6 +55,13 @@ impl ClusterConf {
         Some(set)
     }
 
+    /// The server hosts a word of a host list means (`all`, a host, a group, a pattern), in the
+    /// order of lsf.cluster; none where it means nothing.
+    pub fn expand_hosts(&self, word: &str) -> Vec<&str> {
+        let set = self.host_set(word, 0);
+        self.server_hosts().filter(|h| set.contains(h)).collect()
+    }
+
     /// The server hosts a word of a host list stands for.
     fn host_set(&self, word: &str, depth: usize) -> BTreeSet<&str> {
         if word == "all" {
@@ -166,6 +173,11 @@ impl ClusterConf {
             return false;
         }
         self.terms_hold(&group.members, user, unix_groups, depth + 1)
+    }
+
+    /// Whether `user` is meant by the words of USERS or of a member list.
+    pub fn user_in(&self, terms: &[UserTerm], user: &str, unix_groups: &[String]) -> bool {
+        self.terms_hold(terms, user, unix_groups, 0)
     }
 
     fn terms_hold(

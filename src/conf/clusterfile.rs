@@ -15,6 +15,7 @@ use super::types::{
     ClusterFile, HostDef, HostResource, LimParams, RawParam, RawParams, ResourceInstance,
     ResourceMapping, Shared,
 };
+use std::collections::BTreeSet;
 
 /// Sections of lsf.cluster.NAME.
 const SECTIONS: &[&str] =
@@ -73,9 +74,11 @@ fn hosts(section: &Section, shared: &Shared, cluster: &mut ClusterFile, diags: &
         let own = || shared.resources.iter().find(|r| r.name == word).map(|r| r.name.clone());
         load_index(word).map(str::to_owned).or_else(own)
     };
+    let mut seen: BTreeSet<String> =
+        cluster.hosts.iter().map(|h| h.name.to_ascii_lowercase()).collect();
     for row in table(section, &CLUSTER_HOST, &index, diags) {
         let Some(host) = host(&row, shared, diags) else { continue };
-        if cluster.hosts.iter().any(|h| h.name.eq_ignore_ascii_case(&host.name)) {
+        if !seen.insert(host.name.to_ascii_lowercase()) {
             super::shared::twice(&row, "HOSTNAME", diags);
         } else {
             cluster.hosts.push(host);

@@ -108,6 +108,27 @@ fn queues_of_the_example() {
 }
 
 #[test]
+fn hosts_of_a_queue() {
+    let hosts = |value: &str| -> Vec<String> {
+        let mut files = site();
+        let to = format!("HOSTS = {value}\nNICE           = 20");
+        files.edit(&format!("{BATCH}/lsb.queues"), "NICE           = 20", &to);
+        let (conf, diags) = load(&files, ENVDIR);
+        let conf = conf.unwrap_or_else(|| panic!("{:?}", told(&diags)));
+        let idle = conf.queue("idle").unwrap();
+        conf.queue_hosts(idle).iter().map(|(host, pref)| format!("{host}+{pref}")).collect()
+    };
+    assert_eq!(hosts("all"), ["alpha+0", "beta+0", "gamma+0"]);
+    assert_eq!(hosts("~gamma"), ["alpha+0", "beta+0"]);
+    assert_eq!(hosts("all ~rack1/"), ["gamma+0"]);
+    assert_eq!(hosts("others+1 beta+5"), ["alpha+1", "beta+5", "gamma+1"]);
+    assert_eq!(hosts("(*a ~g*)"), ["alpha+0", "beta+0"]);
+    assert_eq!(hosts("compute rack1+2"), ["alpha+2", "beta+2", "gamma+0"]);
+    assert_eq!(hosts("desk1 alpha.eng.example.com"), ["alpha+0"], "desk1 runs no jobs");
+    assert_eq!(hosts("none"), Vec::<String>::new());
+}
+
+#[test]
 fn groups_users_and_slots_of_the_example() {
     let conf = example();
     assert_eq!(conf.host_group("compute").unwrap(), ["beta", "gamma"]);

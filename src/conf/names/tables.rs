@@ -132,7 +132,7 @@ pub static BATCH_HOST: NameTable = table(
         off("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
         off("EXIT_RATE", "job exits a minute that are an exception"),
         on("HOST_NAME", "host, host group, type, model or default"),
-        off("JL/U", "slots per user; unlimited"),
+        on("JL/U", "slots per user; unlimited"),
         off("MIG", "minutes suspended before a job migrates"),
         on("MXJ", "job slots; ! is the number of CPUs, () unlimited"),
     ],
@@ -193,7 +193,7 @@ pub static USER: NameTable = table(
     "User",
     &[
         off("JL/P", "slots per processor; unlimited"),
-        off("MAX_JOBS", "slots; unlimited"),
+        on("MAX_JOBS", "slots; unlimited"),
         off("MAX_PEND_JOBS", "pending jobs; unlimited"),
         off("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),
         off("PRIORITY", "factor of absolute priority"),

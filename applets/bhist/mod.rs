@@ -1,9 +1,242 @@
 //! bhist: the history of jobs, read from the event log itself (commands.md §bhist).
+//!
+//! No daemon is asked: lsb.events tells what happened even while mbatchd is down.
 #![allow(dead_code)]
 
+mod files;
 mod history;
 mod lines;
 mod show;
 
 #[cfg(test)]
 mod tests;
+
+use argh::{ArgsInfo, FromArgs};
+use files::{Damage, Range, each_record, records};
+use history::{Filter, History, States};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::long::RULE;
+use lsf::cli::select;
+use lsf::errln;
+use show::Show;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Shows the history of jobs.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// long format: each event of each job
+    #[argh(switch, short = 'l')]
+    long: bool,
+    /// wide format: names are not cut
+    #[argh(switch, short = 'w')]
+    wide: bool,
+    /// long format, lines not broken
+    #[argh(switch, long = "-u-f")]
+    unformatted: bool,
+    /// finished and unfinished jobs
+    #[argh(switch, short = 'a')]
+    all: bool,
+    /// finished jobs
+    #[argh(switch, short = 'd')]
+    done: bool,
+    /// jobs that ended with an error
+    #[argh(switch, short = 'e')]
+    exit: bool,
+    /// pending jobs
+    #[argh(switch, short = 'p')]
+    pend: bool,
+    /// running jobs
+    #[argh(switch, short = 'r')]
+    run: bool,
+    /// suspended jobs
+    #[argh(switch, short = 's')]
+    susp: bool,
+    /// jobs of this user; `all`: of everybody
+    #[argh(option, short = 'u', arg_name = "user_name | all")]
+    user: Option<String>,
+    /// jobs submitted to this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
+    queue: Option<String>,
+    /// jobs dispatched to one of these hosts
+    #[argh(option, short = 'm', arg_name = "\"host_name ...\"")]
+    hosts: Option<String>,
+    /// jobs of this name; may end in `*`, may name elements
+    #[argh(option, short = 'J', arg_name = "job_name")]
+    name: Option<String>,
+    /// jobs of this project
+    #[argh(option, short = 'P', arg_name = "project_name")]
+    project: Option<String>,
+    /// how many event logs to search, newest first; 0: all; or the first and the last
+    #[argh(option, short = 'n', arg_name = "num_logfiles | min,max")]
+    logs: Option<String>,
+    /// search this event log; `-`: standard input
+    #[argh(option, short = 'f', arg_name = "logfile")]
+    file: Option<String>,
+    /// not acted on
+    #[argh(switch, short = 'b', hidden_help)]
+    brief: bool,
+    /// not acted on
+    #[argh(switch, short = 't', hidden_help)]
+    time_order: bool,
+    /// not acted on
+    #[argh(option, short = 'C', hidden_help)]
+    completed: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'D', hidden_help)]
+    dispatched: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'S', hidden_help)]
+    submitted: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'T', hidden_help)]
+    interval: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'N', hidden_help)]
+    normalise: Option<String>,
+    /// jobs or elements
+    #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
+    jobs: Vec<String>,
+}
+
+impl Opts {
+    /// An option that was given and that nothing acts on.
+    fn refused(&self) -> Option<&'static str> {
+        [
+            ("-b", self.brief),
+            ("-t", self.time_order),
+            ("-C", self.completed.is_some()),
+            ("-D", self.dispatched.is_some()),
+            ("-S", self.submitted.is_some()),
+            ("-T", self.interval.is_some()),
+            ("-N", self.normalise.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(word, given)| given.then_some(word))
+    }
+}
+
+/// Where the records come from.
+#[derive(Debug, PartialEq, Eq)]
+enum Source {
+    Logs(Range),
+    File(PathBuf),
+    Stdin,
+}
+
+/// A call: what to read, which jobs, how to show them.
+struct Call {
+    source: Source,
+    filter: Filter,
+    long: bool,
+    wide: bool,
+    unwrapped: bool,
+}
+
+/// `me`: the caller's name, asked for only when it is needed.
+fn plan(args: &[OsString], me: impl FnOnce() -> String) -> Result<Call, Exit> {
+    let parsed = front::parse::<Opts>("bhist", args)?;
+    let o = parsed.options;
+    if let Some(word) = o.refused() {
+        return Err(Exit::fail(format_args!("bhist: option {word} is not supported yet")));
+    }
+    let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
+    let source = match (o.file.as_deref(), o.logs.as_deref()) {
+        (Some("-"), _) => Source::Stdin,
+        (Some(file), _) => Source::File(PathBuf::from(file)),
+        (None, None) => Source::Logs(Range::CURRENT),
+        (None, Some(text)) => match Range::parse(text) {
+            Some(range) => Source::Logs(range),
+            None => return Err(Exit::fail("bhist: Bad argument for option -n.")),
+        },
+    };
+    let user = match o.user {
+        Some(all) if all == "all" => String::new(),
+        Some(user) => user,
+        // Jobs that are named are shown whoever owns them.
+        None if !ids.ids.is_empty() => String::new(),
+        None => me(),
+    };
+    let filter = Filter {
+        ids: ids.ids,
+        user,
+        queue: o.queue.unwrap_or_default(),
+        project: o.project.unwrap_or_default(),
+        name: o.name.unwrap_or_default(),
+        hosts: o.hosts.unwrap_or_default().split_whitespace().map(str::to_string).collect(),
+        states: States {
+            all: o.all,
+            done: o.done,
+            exit: o.exit,
+            pend: o.pend,
+            run: o.run,
+            susp: o.susp,
+        },
+    };
+    let long = o.long || o.unformatted;
+    Ok(Call { source, filter, long, wide: o.wide, unwrapped: o.unformatted })
+}
+
+/// Reads the logs of `dir` and shows what they tell.
+fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
+    let mut history = History::new(call.filter, call.long, show.tasks);
+    let mut damage = Damage::default();
+    let read = match (&call.source, dir) {
+        (Source::Stdin, _) => {
+            let stdin = std::io::stdin().lock();
+            records(stdin, "standard input", &mut damage, |r| history.add(r))
+                .map_err(|e| lsf::cli::ctx::os_words(&e))
+        }
+        (Source::File(path), _) => each_record(path, &mut damage, |r| history.add(r)),
+        (Source::Logs(range), Some(dir)) => range
+            .files(dir)
+            .iter()
+            .try_for_each(|path| each_record(path, &mut damage, |r| history.add(r))),
+        (Source::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
+    };
+    if let Err(words) = read {
+        errln!(ctx, "bhist: {words}");
+        return FAIL;
+    }
+    let shown = print(ctx, &history, call.long, show);
+    for words in &damage.named {
+        errln!(ctx, "bhist: {words}");
+    }
+    if damage.lines > damage.named.len() {
+        errln!(ctx, "bhist: {} lines are no records; ignored", damage.lines);
+    }
+    if !shown {
+        errln!(ctx, "No matching job found");
+        return FAIL;
+    }
+    0
+}
+
+/// Prints the jobs wanted; false if there is none.
+fn print(ctx: &mut Ctx, history: &History, long: bool, show: &Show) -> bool {
+    let mut text = String::new();
+    let mut shown = false;
+    for (at, job, e) in history.wanted() {
+        text.clear();
+        match (long, shown) {
+            (true, true) => {
+                text.push_str(RULE);
+                text.push('\n');
+            }
+            (false, false) => show::head(&mut text),
+            _ => {}
+        }
+        shown = true;
+        match long {
+            true => show::long(&mut text, at, job, e, show),
+            false => show::row(&mut text, at, job, e, show),
+        }
+        let _ = ctx.out.write_all(text.as_bytes());
+    }
+    if shown && long {
+        let _ = ctx.out.write_all(b"\n");
+    }
+    shown
+}

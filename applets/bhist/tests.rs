@@ -3,6 +3,7 @@
 use super::history::{Filter, History, States};
 use super::show::{self, Show};
 use lsf::cli::clock::Clock;
+use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobNew, JobStart, JobStatus, Record};
@@ -247,4 +248,53 @@ fn a_job_carried_into_a_newer_log_is_counted_once() {
     let all: Vec<_> = h.wanted().collect();
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].2.times(T + 999), [0, 0, 108, 3, 0, 0]);
+}
+
+/// What a call prints over a log of its own: stdout, stderr, exit code.
+fn call(words: &[&str]) -> (String, String, i32) {
+    let dir =
+        std::env::temp_dir().join(format!("lsf-bhist-{}-{}", std::process::id(), words.len()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut text = b"#80\n".to_vec();
+    log().iter().for_each(|r| lsf::log::codec::write_record(r, &mut text));
+    text.extend_from_slice(b"garbage\n");
+    std::fs::write(dir.join("lsb.events"), &text).unwrap();
+    let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut ctx = Ctx { name: "bhist", args: vec![], out: &mut out, err: &mut err };
+    let code = match super::plan(&args, || "user1".to_string()) {
+        Ok(call) => super::search(&mut ctx, call, Some(&dir), &show()),
+        Err(exit) => exit.show(&mut ctx),
+    };
+    std::fs::remove_dir_all(&dir).unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap().replace(&*dir.to_string_lossy(), "DIR");
+    (text(out), text(err), code)
+}
+
+#[test]
+fn from_the_file_to_the_table() {
+    let (out, err, code) = call(&["-a", "-n", "0"]);
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bhist.txt"));
+    let lines = log().len() + 2;
+    assert_eq!(err, format!("bhist: DIR/lsb.events: line {lines}: not a record; ignored\n"));
+    assert_eq!(code, 0);
+    let (out, _, code) = call(&["-l", "23"]);
+    assert_eq!(out, format!("{}\n", include_str!("../../tests/cmd/expected/bhist-l-23.txt")));
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn nothing_matched() {
+    for words in [&["99999"][..], &["-u", "nosuch", "-a"], &["-q", "x"], &["-l", "23[1]"]] {
+        let (out, err, code) = call(words);
+        assert_eq!((out.as_str(), code), ("", 255), "{words:?}");
+        assert!(err.ends_with("No matching job found\n"), "{err}");
+    }
+    assert_eq!(call(&["abc"]).1, "abc: Illegal job ID.\n");
+    assert_eq!(call(&["-n", "x"]).1, "bhist: Bad argument for option -n.\n");
+    assert_eq!(call(&["-t"]).1, "bhist: option -t is not supported yet\n");
+    let (out, err, code) = call(&["-f", "/nonexistent/x"]);
+    assert_eq!((out.as_str(), code), ("", 255));
+    assert_eq!(err, "bhist: /nonexistent/x: No such file or directory\n");
 }

@@ -11,7 +11,7 @@ pub const RULE: &str =
     "-------------------------------------------------------------------------------";
 
 /// A parameter of the queue as written; empty where it has none.
-fn param<'q>(q: &'q QueueInfo, name: &str) -> &'q str {
+pub fn param<'q>(q: &'q QueueInfo, name: &str) -> &'q str {
     let found = q.params.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
     found.map_or("", |(_, text)| text.trim())
 }
@@ -85,7 +85,7 @@ fn statistics(out: &mut String, q: &QueueInfo) {
 }
 
 /// The parts of `LIMIT = [default] maximum`, as (default, maximum).
-fn pair(text: &str) -> (Option<&str>, Option<&str>) {
+pub fn split_limit(text: &str) -> (Option<&str>, Option<&str>) {
     let mut words = text.split_whitespace();
     match (words.next(), words.next()) {
         (Some(d), Some(m)) => (Some(d), Some(m)),
@@ -109,7 +109,7 @@ fn blocks(q: &QueueInfo, unit: SizeUnit) -> (LimitBlock, LimitBlock) {
     type Slot = fn(&mut LimitBlock) -> &mut Option<u64>;
     let times: [(&str, Slot); 2] = [("CPULIMIT", |b| &mut b.cpu), ("RUNLIMIT", |b| &mut b.run)];
     for (name, slot) in times {
-        let (default, max) = pair(param(q, name));
+        let (default, max) = split_limit(param(q, name));
         *slot(&mut low) = time(default, &mut low.host);
         *slot(&mut high) = time(max, &mut high.host);
     }
@@ -122,14 +122,14 @@ fn blocks(q: &QueueInfo, unit: SizeUnit) -> (LimitBlock, LimitBlock) {
         ("SWAPLIMIT", |b| &mut b.swap),
     ];
     for (name, slot) in sizes {
-        let (default, max) = pair(param(q, name));
+        let (default, max) = split_limit(param(q, name));
         *slot(&mut low) = default.and_then(|t| size_kb(t, unit));
         *slot(&mut high) = max.and_then(|t| size_kb(t, unit));
     }
     let counts: [(&str, Slot); 2] =
         [("PROCESSLIMIT", |b| &mut b.process), ("THREADLIMIT", |b| &mut b.thread)];
     for (name, slot) in counts {
-        let (default, max) = pair(param(q, name));
+        let (default, max) = split_limit(param(q, name));
         *slot(&mut low) = default.and_then(|t| t.parse().ok());
         *slot(&mut high) = max.and_then(|t| t.parse().ok());
     }

@@ -1,8 +1,146 @@
 //! bqueues: the queues (commands.md §bqueues).
 #![allow(dead_code)]
 
+mod fields;
 mod long;
 mod table;
 
 #[cfg(test)]
 mod tests;
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::columns::{Format, Json};
+use lsf::cli::front::{self, Exit};
+use lsf::conf::units::SizeUnit;
+use lsf::proto::client::{ClientMsg, QueueInfo};
+use std::ffi::OsString;
+
+/// What `-json` shows without `-o`: the columns of the default table.
+const JSON_FORMAT: &str = "queue_name priority status max jl_u jl_p jl_h njobs pend run susp";
+
+/// Shows the queues.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// wide format: nothing is cut
+    #[argh(switch, short = 'w')]
+    wide: bool,
+    /// long format
+    #[argh(switch, short = 'l')]
+    long: bool,
+    /// long format
+    #[argh(switch, short = 'r', hidden_help)]
+    shares: bool,
+    /// queues that this user may use; `all`: that anybody may
+    #[argh(option, short = 'u', arg_name = "user_name | all")]
+    user: Option<String>,
+    /// queues that can run jobs on this host or host group
+    #[argh(option, short = 'm', arg_name = "host_name")]
+    host: Option<String>,
+    /// these fields: "field[:[-][width][:unit]] ... [delimiter='c']"
+    #[argh(option, short = 'o', arg_name = "format")]
+    output: Option<String>,
+    /// as JSON
+    #[argh(switch, long = "json")]
+    json: bool,
+    /// no heading
+    #[argh(switch, long = "noheader")]
+    noheader: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    alloc: bool,
+    /// the queues
+    #[argh(positional, greedy, arg_name = "queue_name")]
+    queues: Vec<String>,
+}
+
+enum Form {
+    Table { wide: bool },
+    Long,
+    Custom(Format),
+    Json(Format),
+}
+
+/// A call: what to ask, how to show the answer.
+struct Call {
+    names: Vec<String>,
+    user: String,
+    host: String,
+    form: Form,
+    head: bool,
+}
+
+/// `format`: LSB_BQUEUES_FORMAT.
+fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
+    let parsed = front::parse::<Opts>("bqueues", args)?;
+    let o = parsed.options;
+    if o.alloc {
+        return Err(Exit::fail("bqueues: option -alloc is not supported yet"));
+    }
+    let parse = |text: &str| Format::parse(text, &fields::FIELDS).map_err(Exit::fail);
+    let plain = !(o.long || o.shares || o.wide);
+    let text = o.output.as_deref().or(format.filter(|f| !f.trim().is_empty()));
+    let form = match (o.json, &o.output) {
+        (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
+        (false, Some(text)) => Form::Custom(parse(text)?),
+        _ if o.long || o.shares => Form::Long,
+        _ => match text.filter(|_| plain) {
+            Some(text) => Form::Custom(parse(text)?),
+            None => Form::Table { wide: o.wide },
+        },
+    };
+    Ok(Call {
+        names: parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect(),
+        user: o.user.unwrap_or_default(),
+        host: o.host.unwrap_or_default(),
+        form,
+        head: !o.noheader,
+    })
+}
+
+impl Call {
+    fn request(&self) -> ClientMsg {
+        ClientMsg::Queues {
+            names: self.names.clone(),
+            user: self.user.clone(),
+            host: self.host.clone(),
+        }
+    }
+
+    fn show(&self, rows: &[QueueInfo], unit: SizeUnit) -> String {
+        let mut out = String::new();
+        match &self.form {
+            Form::Table { wide } => {
+                if self.head {
+                    table::head(&mut out, *wide);
+                }
+                rows.iter().for_each(|q| table::row(&mut out, q, *wide));
+            }
+            Form::Long => rows.iter().enumerate().for_each(|(i, q)| {
+                if i > 0 {
+                    out.push_str(long::RULE);
+                    out.push('\n');
+                }
+                long::queue(&mut out, q, unit);
+            }),
+            Form::Custom(f) => {
+                if self.head {
+                    f.header(&mut out, &fields::FIELDS);
+                }
+                for q in rows {
+                    f.row(&mut out, &fields::FIELDS, |o, c| fields::FIELDS.value(o, c.field, q));
+                }
+            }
+            Form::Json(f) => {
+                let mut json = Json::new("bqueues", "QUEUES");
+                for q in rows {
+                    let value = |o: &mut String, c: &lsf::cli::columns::Column| {
+                        fields::FIELDS.value(o, c.field, q);
+                    };
+                    f.record(&mut json, &fields::FIELDS, value);
+                }
+                out = json.finish();
+            }
+        }
+        out
+    }
+}

@@ -121,3 +121,43 @@ fn a_queue_with_everything() {
     assert_eq!(out, include_str!("../../tests/cmd/expected/bqueues-l-full.txt"));
     assert_eq!(long::RULE.len(), 79);
 }
+
+fn call(words: &[&str]) -> super::Call {
+    let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+    super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err))
+}
+
+#[test]
+fn custom_listings() {
+    let mut rows = zoo();
+    rows[1].params = params(&[("RUNLIMIT", "60 24:00"), ("PROCLIMIT", "1 2 4")]);
+    rows.truncate(2);
+    let show = |words: &[&str]| call(words).show(&rows, SizeUnit::KB);
+    assert_eq!(
+        show(&["-o", "qname:8 prio:-4 jl_p runlimit def_runlimit min_tasklimit tasklimit"]),
+        "QUEUE_NA PRIO JL_P MAX_RUNLIMIT DEFAULT_RUNLIMIT MIN_TASKLIMIT MAX_TASKLIMIT\n\
+         priority   43 2 - - - -\nnormal     30 - 24:00 60 1 4\n"
+            .replace("PRIO JL", "PRIO JL")
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&show(&["-json", "-o", "qname stat"])).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({"COMMAND": "bqueues", "QUEUES": 2, "RECORDS": [
+            {"QUEUE_NAME": "priority", "STATUS": "Open:Active"},
+            {"QUEUE_NAME": "normal", "STATUS": "Open:Active"},
+        ]})
+    );
+    let both = show(&["-l"]);
+    assert!(both.contains(&format!("\n\n{}\n\nQUEUE: normal\n", long::RULE)), "{both}");
+}
+
+#[test]
+fn what_is_asked() {
+    let c = call(&["-u", "alice", "-m", "hosta", "-w", "normal", "night"]);
+    let lsf::proto::client::ClientMsg::Queues { names, user, host } = c.request() else { panic!() };
+    assert_eq!(
+        (names.join(" ").as_str(), user.as_str(), host.as_str()),
+        ("normal night", "alice", "hosta")
+    );
+}

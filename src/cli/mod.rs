@@ -4,6 +4,7 @@ pub mod client;
 pub mod clock;
 pub mod columns;
 pub mod ctx;
+pub mod fields;
 pub mod front;
 pub mod help;
 pub mod links;

@@ -1,0 +1,174 @@
+//! Which event logs bhist reads, and their records (semantics §19: files and file heads).
+//!
+//! Invariant: a line that is no record is named and passed over; a last line without its newline
+//! is still being written and is passed over in silence.
+
+use lsf::cli::ctx::os_words;
+use lsf::log::codec::{MAX_RECORD, read_record};
+use lsf::model::event::Record;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Lines that are no records which are named; more are only counted.
+const NAMED: usize = 3;
+/// Bytes read at a time.
+const BUFFER: usize = 1 << 20;
+
+/// -n: which of lsb.events, lsb.events.1, lsb.events.2 ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    first: u32,
+    last: u32,
+}
+
+impl Range {
+    /// The current log alone.
+    pub const CURRENT: Range = Range { first: 0, last: 0 };
+
+    /// `num_logfiles` (0: all) or `min,max`.
+    pub fn parse(text: &str) -> Option<Range> {
+        let number = |t: &str| t.trim().parse::<u32>().ok();
+        match text.split_once(',') {
+            Some((min, max)) => {
+                let (first, last) = (number(min)?, number(max)?);
+                (first <= last).then_some(Range { first, last })
+            }
+            None => match number(text)? {
+                0 => Some(Range { first: 0, last: u32::MAX }),
+                n => Some(Range { first: 0, last: n - 1 }),
+            },
+        }
+    }
+
+    /// The files of `dir`, oldest first; the numbered ones as far as they exist.
+    pub fn files(self, dir: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for n in self.first..=self.last {
+            let path = match n {
+                0 => dir.join("lsb.events"),
+                n => dir.join(format!("lsb.events.{n}")),
+            };
+            if n > self.first && !path.exists() {
+                break;
+            }
+            files.push(path);
+        }
+        files.reverse();
+        files
+    }
+}
+
+/// What could not be read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Words about the first bad lines.
+    pub named: Vec<String>,
+    /// Bad lines altogether.
+    pub lines: usize,
+}
+
+impl Damage {
+    fn add(&mut self, file: &str, line: u64, why: &dyn std::fmt::Display) {
+        self.lines += 1;
+        if self.named.len() < NAMED {
+            self.named.push(format!("{file}: line {line}: {why}; ignored"));
+        }
+    }
+}
+
+/// Calls `each` for every record of a file.
+pub fn each_record(
+    path: &Path,
+    damage: &mut Damage,
+    each: impl FnMut(&Record),
+) -> Result<(), String> {
+    let name = path.display().to_string();
+    let words = |e: io::Error| format!("{name}: {}", os_words(&e));
+    let file = File::open(path).map_err(words)?;
+    records(BufReader::with_capacity(BUFFER, file), &name, damage, each).map_err(words)
+}
+
+/// Calls `each` for every record of a stream.
+pub fn records(
+    mut from: impl BufRead,
+    name: &str,
+    damage: &mut Damage,
+    mut each: impl FnMut(&Record),
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        from.by_ref().take(MAX_RECORD as u64).read_until(b'\n', &mut line)?;
+        let whole = line.last() == Some(&b'\n');
+        if line.is_empty() {
+            break;
+        }
+        if !whole {
+            if line.len() < MAX_RECORD {
+                break;
+            }
+            damage.add(name, number, &"longer than any record");
+            from.skip_until(b'\n')?;
+            continue;
+        }
+        if line.first() == Some(&b'#') || line.trim_ascii().is_empty() {
+            continue;
+        }
+        match read_record(&line) {
+            Ok(rec) => each(&rec),
+            Err(why) => damage.add(name, number, &why),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsf::log::codec::write_record;
+    use lsf::model::event::Event;
+
+    #[test]
+    fn ranges_of_files() {
+        let dir = std::env::temp_dir().join(format!("lsf-bhist-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        for name in ["lsb.events", "lsb.events.1", "lsb.events.2", "lsb.events.4"] {
+            std::fs::write(dir.join(name), "").unwrap();
+        }
+        let names = |text: &str| {
+            let files = Range::parse(text).unwrap().files(&dir);
+            let name = |p: &PathBuf| p.file_name().unwrap().to_string_lossy().into_owned();
+            files.iter().map(name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names("1"), "lsb.events");
+        assert_eq!(names("2"), "lsb.events.1 lsb.events");
+        assert_eq!(names("0"), "lsb.events.2 lsb.events.1 lsb.events");
+        assert_eq!(names("9"), "lsb.events.2 lsb.events.1 lsb.events");
+        assert_eq!(names("1, 2"), "lsb.events.2 lsb.events.1");
+        for bad in ["", "x", "-1", "2,1", "1,"] {
+            assert_eq!(Range::parse(bad), None, "{bad}");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn bad_lines_are_named_and_a_torn_tail_is_not() {
+        let mut log = b"#80    \n".to_vec();
+        let event = Event::JobClean { at: lsf::model::JobRef { job: 7, idx: 0 } };
+        let rec = Record { time: 1, event };
+        write_record(&rec, &mut log);
+        log.extend_from_slice(b"garbage\n\n");
+        write_record(&rec, &mut log);
+        log.extend_from_slice(b"\"JOB_CLEAN\" \"10.1\" 1");
+        let (mut seen, mut damage) = (0, Damage::default());
+        records(&log[..], "f", &mut damage, |r| {
+            assert_eq!(r, &rec);
+            seen += 1;
+        })
+        .unwrap();
+        assert_eq!((seen, damage.lines), (2, 1));
+        assert_eq!(damage.named, ["f: line 3: not a record; ignored"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! Rendering against the texts of tests/cmd/expected, written by hand from commands.md.
+
+use lsf::proto::client::{ClientMsg, HostInfo};
+use lsf::proto::lim::HostLoad;
+
+fn host(name: &str, status: &str) -> HostInfo {
+    HostInfo {
+        name: name.into(),
+        status: status.into(),
+        cpu_factor: 12.5,
+        max: Some(16),
+        reserved: vec![0.0; 11],
+        thresholds: vec![(None, None); 11],
+        ..HostInfo::default()
+    }
+}
+
+fn zoo() -> Vec<HostInfo> {
+    vec![
+        HostInfo { njobs: 4, run: 4, ..host("hosta", "ok") },
+        HostInfo { jl_u: Some(3), njobs: 16, run: 15, ususp: 1, ..host("hostb", "closed_Full") },
+        HostInfo { max: None, ..host("hostc", "unavail") },
+        HostInfo { ssusp: 2, rsv: 1, ..host("a_host.with.a.long.name", "closed_Adm") },
+        host("esc\u{1b}[1m", "unreach"),
+    ]
+}
+
+fn show(words: &[&str]) -> String {
+    let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+    let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
+    call.show(&zoo())
+}
+
+#[test]
+fn the_default_table() {
+    assert_eq!(show(&[]), include_str!("../../tests/cmd/expected/bhosts.txt"));
+}
+
+#[test]
+fn the_wide_table() {
+    assert_eq!(show(&["-w"]), include_str!("../../tests/cmd/expected/bhosts-w.txt"));
+}
+
+#[test]
+fn a_host_at_length() {
+    let load = HostLoad {
+        host: "hosta".into(),
+        index: [0.0, 0.04, 0.0, 0.01, 0.0, 0.0, 1.0, 12.0, 20_480.0, 8192.0, 61_542.0],
+        ..HostLoad::default()
+    };
+    let mut h = HostInfo { njobs: 4, run: 4, load: Some(load), ..host("hosta", "ok") };
+    let mut out = String::new();
+    super::long::host(&mut out, &h);
+    h.status = "closed_Full".into();
+    h.dispatch_window = "19:00-7:00".into();
+    h.admin_comment = "disk swap".into();
+    h.thresholds[1] = (Some(3.5), None);
+    h.thresholds[10] = (Some(70_000.0), None);
+    h.reserved[10] = 43.0;
+    if let Some(load) = &mut h.load {
+        load.index[1] = 9.1;
+        load.external = vec![("lic".into(), "10".into()), ("a_long_name".into(), "1.5".into())];
+    }
+    super::long::host(&mut out, &h);
+    super::long::host(&mut out, &HostInfo { load: None, ..host("hostc", "unavail") });
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bhosts-l.txt"));
+}
+
+#[test]
+fn integers_for_scripts() {
+    let got = show(&["-noheader", "-o", "hname max ng"]);
+    assert_eq!(got.lines().next(), Some("hosta 16 0"));
+    assert_eq!(got.lines().nth(2), Some("hostc - 0"));
+}
+
+#[test]
+fn json_says_why_a_host_is_closed() {
+    let v: serde_json::Value = serde_json::from_str(&show(&["-json", "-o", "hname stat max"])).unwrap();
+    assert_eq!((&v["COMMAND"], &v["HOSTS"]), (&"bhosts".into(), &5.into()));
+    let second = serde_json::json!({"HOST_NAME": "hostb", "STATUS": "closed_Full", "MAX": "16"});
+    assert_eq!(v["RECORDS"][1], second);
+}
+
+#[test]
+fn what_is_asked() {
+    let args: Vec<std::ffi::OsString> =
+        ["-R", "select[fs]", "hg1", "vm"].iter().map(std::ffi::OsString::from).collect();
+    let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
+    let ClientMsg::Hosts { names, res_req } = call.request() else { panic!() };
+    assert_eq!((names.join(" ").as_str(), res_req.as_str()), ("hg1 vm", "select[fs]"));
+    let refused = super::plan(&["-s".into()], None).err().map(|e| e.err);
+    assert_eq!(refused.as_deref(), Some("bhosts: option -s is not supported yet\n"));
+}

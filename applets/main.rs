@@ -7,6 +7,7 @@
 mod authd;
 mod badmin;
 mod bhist;
+mod bhosts;
 mod bjobs;
 mod bkill;
 mod bqueues;
@@ -45,7 +46,11 @@ const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 const APPLETS: &[Applet] = &[
     applet("authd", authd::run, "signs credentials for the users of this host"),
     applet("badmin", badmin::run, "administer the batch system"),
+    applet("bhist", bhist::run, "show the history of jobs from the event log"),
+    applet("bhosts", bhosts::run, "show the hosts of the batch system"),
+    applet("bjobs", bjobs::run, "show jobs"),
     applet("bkill", bkill::run, "end jobs, or send them a signal"),
+    applet("bqueues", bqueues::run, "show the queues"),
     applet("bresume", bresume::run, "resume suspended jobs, release held ones"),
     applet("bstop", bstop::run, "suspend jobs"),
     applet("bsub", bsub::run, "submit a job"),

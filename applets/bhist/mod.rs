@@ -1,7 +1,6 @@
 //! bhist: the history of jobs, read from the event log itself (commands.md §bhist).
 //!
 //! No daemon is asked: lsb.events tells what happened even while mbatchd is down.
-#![allow(dead_code)]
 
 mod files;
 mod history;
@@ -14,17 +13,24 @@ mod tests;
 use argh::{ArgsInfo, FromArgs};
 use files::{Damage, Range, each_record, records};
 use history::{Filter, History, States};
+use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::RULE;
 use lsf::cli::select;
+use lsf::cli::site::{self, Site};
+use lsf::conf::load::load_base_lenient;
 use lsf::errln;
+use lsf::sys::files::RealFiles;
+use lsf::sys::users::Users;
 use show::Show;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Shows the history of jobs.
+// Some fields are there for the option front and the help alone.
+#[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
     /// long format: each event of each job
@@ -116,6 +122,52 @@ impl Opts {
         .into_iter()
         .find_map(|(word, given)| given.then_some(word))
     }
+}
+
+/// Longest wait for the name of the caller.
+const NAME_WAIT: Duration = Duration::from_secs(5);
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let call = match plan(&ctx.args, own_name) {
+        Ok(call) => call,
+        Err(exit) => return exit.show(ctx),
+    };
+    let site = site::find();
+    let show = Show {
+        clock: Clock::system(),
+        wide: call.wide,
+        unwrapped: call.unwrapped,
+        tasks: site.as_ref().is_ok_and(|s| s.lsf.yes("LSB_ENABLE_HPC_ALLOCATION")),
+        now: lsf::sys::now().secs(),
+    };
+    let dir = match (&call.source, site) {
+        (Source::Logs(_), Ok(site)) => match log_dir(&site) {
+            Ok(dir) => Some(PathBuf::from(dir)),
+            Err(words) => {
+                errln!(ctx, "bhist: {words}");
+                return FAIL;
+            }
+        },
+        (Source::Logs(_), Err(e)) => {
+            errln!(ctx, "{e}");
+            return FAIL;
+        }
+        _ => None,
+    };
+    search(ctx, call, dir.as_deref(), &show)
+}
+
+/// The caller's name, or its number where it has none.
+fn own_name() -> String {
+    let uid = lsf::sys::euid();
+    Users::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
+}
+
+/// LSB_SHAREDIR/CLUSTER/logdir.
+fn log_dir(site: &Site) -> Result<String, String> {
+    let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let base = base.ok_or("lsf.shared or lsf.cluster cannot be read")?;
+    base.lsf.batch_logdir(&base.name).ok_or_else(|| "LSB_SHAREDIR not defined".to_string())
 }
 
 /// Where the records come from.

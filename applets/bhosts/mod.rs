@@ -1,5 +1,4 @@
 //! bhosts: the hosts as the batch system sees them (commands.md §bhosts, clients.md rule 17).
-#![allow(dead_code)]
 
 mod fields;
 mod long;
@@ -9,8 +8,12 @@ mod table;
 mod tests;
 
 use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client::{self, ClientError};
 use lsf::cli::columns::{Column, Format, Json};
+use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
+use lsf::errln;
 use lsf::proto::client::{ClientMsg, HostInfo};
 use std::ffi::OsString;
 
@@ -18,6 +21,8 @@ use std::ffi::OsString;
 const JSON_FORMAT: &str = "host_name status jl_u max njobs run ssusp ususp rsv";
 
 /// Shows the batch server hosts.
+// Some fields are there for the option front and the help alone.
+#[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
     /// wide format: nothing is cut, closed hosts say why
@@ -81,6 +86,25 @@ impl Opts {
         .into_iter()
         .find_map(|(word, given)| given.then_some(word))
     }
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let lsf = site::find().ok().map(|s| s.lsf);
+    let format = std::env::var("LSB_BHOSTS_FORMAT").ok();
+    let format = format.or_else(|| Some(lsf.as_ref()?.get("LSB_BHOSTS_FORMAT")?.to_string()));
+    let call = match plan(&ctx.args, format.as_deref()) {
+        Ok(call) => call,
+        Err(exit) => return exit.show(ctx),
+    };
+    let rows = match client::ask(ctx, call.request()) {
+        Ok(ClientMsg::HostRows { rows }) => rows,
+        other => {
+            errln!(ctx, "{}", other.err().unwrap_or(ClientError::Unexpected));
+            return FAIL;
+        }
+    };
+    let _ = ctx.out.write_all(call.show(&rows).as_bytes());
+    0
 }
 
 enum Form {

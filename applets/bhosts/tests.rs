@@ -75,7 +75,8 @@ fn integers_for_scripts() {
 
 #[test]
 fn json_says_why_a_host_is_closed() {
-    let v: serde_json::Value = serde_json::from_str(&show(&["-json", "-o", "hname stat max"])).unwrap();
+    let v: serde_json::Value =
+        serde_json::from_str(&show(&["-json", "-o", "hname stat max"])).unwrap();
     assert_eq!((&v["COMMAND"], &v["HOSTS"]), (&"bhosts".into(), &5.into()));
     let second = serde_json::json!({"HOST_NAME": "hostb", "STATUS": "closed_Full", "MAX": "16"});
     assert_eq!(v["RECORDS"][1], second);

@@ -1,5 +1,4 @@
 //! bjobs: what became of jobs (commands.md §bjobs, clients.md rules 2, 3, 8, 10, 12).
-#![allow(dead_code)]
 
 mod fields;
 mod listing;
@@ -11,3 +10,56 @@ mod table;
 
 #[cfg(test)]
 mod tests;
+
+use listing::Listing;
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::clock::Clock;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::site;
+use lsf::errln;
+use lsf::proto::Msg;
+use lsf::proto::client::ClientMsg;
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let found = site::find();
+    let params = opts::Site::new(|name| {
+        let own = std::env::var(name).ok();
+        own.or_else(|| Some(found.as_ref().ok()?.lsf.get(name)?.to_string()))
+    });
+    let mut listing = match opts::plan(&ctx.args, &params, Clock::system(), lsf::sys::now().secs())
+    {
+        Ok(l) => l,
+        Err(exit) => return exit.show(ctx),
+    };
+    let done = match found {
+        Ok(site) => fetch(ctx, &site, &mut listing),
+        Err(e) => Err(ClientError::Conf(e.to_string())),
+    };
+    if let Err(e) = done {
+        errln!(ctx, "{e}");
+        return FAIL;
+    }
+    let rest = listing.end();
+    let _ = ctx.out.write_all(rest.as_bytes());
+    let (words, code) = listing.verdict(params.consistent);
+    ctx.flush();
+    let _ = ctx.err.write_all(words.as_bytes());
+    code
+}
+
+/// Asks mbatchd and prints each slice as it comes.
+fn fetch(ctx: &mut Ctx, site: &site::Site, listing: &mut Listing) -> Result<(), ClientError> {
+    let question = Msg::Client(ClientMsg::Jobs(Box::new(listing.query())));
+    let (mut client, mut answer) = client::ask_at(site, &question, ctx.err)?;
+    loop {
+        let Msg::Client(ClientMsg::Rows { rows, more }) = answer else {
+            return Err(ClientError::Unexpected);
+        };
+        let text = listing.slice(rows.get()).map_err(|_| ClientError::Unexpected)?;
+        let _ = ctx.out.write_all(text.as_bytes());
+        if !more {
+            return Ok(());
+        }
+        answer = client.answer(ctx.err)?;
+    }
+}

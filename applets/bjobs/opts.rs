@@ -16,6 +16,8 @@ use std::ffi::OsString;
 const JSON_FORMAT: &str = "jobid user stat queue from_host exec_host job_name submit_time";
 
 /// Shows what became of jobs.
+// Some fields are there for the option front and the help alone.
+#[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 pub struct Opts {
     /// wide format: nothing is cut

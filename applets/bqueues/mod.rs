@@ -1,5 +1,4 @@
 //! bqueues: the queues (commands.md §bqueues).
-#![allow(dead_code)]
 
 mod fields;
 mod long;
@@ -9,9 +8,13 @@ mod table;
 mod tests;
 
 use argh::{ArgsInfo, FromArgs};
-use lsf::cli::columns::{Format, Json};
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::columns::{Column, Format, Json};
+use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
 use lsf::conf::units::SizeUnit;
+use lsf::errln;
 use lsf::proto::client::{ClientMsg, QueueInfo};
 use std::ffi::OsString;
 
@@ -19,6 +22,8 @@ use std::ffi::OsString;
 const JSON_FORMAT: &str = "queue_name priority status max jl_u jl_p jl_h njobs pend run susp";
 
 /// Shows the queues.
+// Some fields are there for the option front and the help alone.
+#[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
     /// wide format: nothing is cut
@@ -51,6 +56,26 @@ struct Opts {
     /// the queues
     #[argh(positional, greedy, arg_name = "queue_name")]
     queues: Vec<String>,
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let lsf = site::find().ok().map(|s| s.lsf);
+    let format = std::env::var("LSB_BQUEUES_FORMAT").ok();
+    let format = format.or_else(|| Some(lsf.as_ref()?.get("LSB_BQUEUES_FORMAT")?.to_string()));
+    let call = match plan(&ctx.args, format.as_deref()) {
+        Ok(call) => call,
+        Err(exit) => return exit.show(ctx),
+    };
+    let rows = match client::ask(ctx, call.request()) {
+        Ok(ClientMsg::QueueRows { rows }) => rows,
+        other => {
+            errln!(ctx, "{}", other.err().unwrap_or(ClientError::Unexpected));
+            return FAIL;
+        }
+    };
+    let unit = lsf.map_or(SizeUnit::KB, |l| l.unit());
+    let _ = ctx.out.write_all(call.show(&rows, unit).as_bytes());
+    0
 }
 
 enum Form {
@@ -133,7 +158,7 @@ impl Call {
             Form::Json(f) => {
                 let mut json = Json::new("bqueues", "QUEUES");
                 for q in rows {
-                    let value = |o: &mut String, c: &lsf::cli::columns::Column| {
+                    let value = |o: &mut String, c: &Column| {
                         fields::FIELDS.value(o, c.field, q);
                     };
                     f.record(&mut json, &fields::FIELDS, value);

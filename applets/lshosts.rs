@@ -32,9 +32,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
-    let names: Vec<String> =
-        parsed.operands.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    match listing(&parsed.options, &names) {
+    match listing(&parsed.options, &parsed.options.names) {
         Ok(text) => {
             let _ = ctx.out.write_all(text.as_bytes());
             0
@@ -47,12 +45,12 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn listing(o: &Options, names: &[String]) -> Result<String, String> {
-    let site = lim::Site::open()?;
+    let mut cluster = lim::Cluster::open()?;
     if o.shared {
-        return shared_table(&site.shared()?, names);
+        return shared_table(&cluster.shared_rows()?, names);
     }
-    let mut hosts = site.hosts(names)?;
-    choose(&mut hosts, o.res_req.as_deref(), &site.base().shared, false)?;
+    let mut hosts = cluster.hosts(names)?;
+    choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
     }

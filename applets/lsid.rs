@@ -14,15 +14,15 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         return exit.show(ctx);
     }
     outln!(ctx, "{}\n", version::line());
-    let site = match lim::Site::open() {
-        Ok(site) => site,
+    let cluster = match lim::Cluster::open() {
+        Ok(cluster) => cluster,
         Err(why) => {
             errln!(ctx, "ls_getclustername(): {why}");
             return FAIL;
         }
     };
-    outln!(ctx, "My cluster name is {}", site.cluster());
-    match site.master() {
+    outln!(ctx, "My cluster name is {}", cluster.name());
+    match cluster.master() {
         Ok(master) => {
             outln!(ctx, "My master name is {master}");
             0

@@ -4,8 +4,8 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::load::{self, choose, host_cell, status_word};
 use lsf::cli::{front, lim};
+use lsf::errln;
 use lsf::proto::lim::{HostLoad, INDEX_NAMES, Queue};
-use lsf::{errln, outln};
 
 /// Show the load of hosts, the best first.
 #[derive(FromArgs, ArgsInfo)]
@@ -69,9 +69,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if o.effective && o.normalised {
         return front::usage_error::<Options>(ctx.name, "-E and -N exclude each other").show(ctx);
     }
-    let names: Vec<String> =
-        parsed.operands.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    match listing(&o, &names) {
+    match listing(&o, &o.hosts) {
         Ok(text) => {
             let _ = ctx.out.write_all(text.as_bytes());
             0
@@ -84,10 +82,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn listing(o: &Options, names: &[String]) -> Result<String, String> {
-    let site = lim::Site::open()?;
-    let mut hosts = site.hosts(names)?;
+    let mut cluster = lim::Cluster::open()?;
+    let mut hosts = cluster.hosts(names)?;
     hosts.retain(|h| h.facts.as_ref().is_some_and(|f| f.server));
-    choose(&mut hosts, o.res_req.as_deref(), &site.base().shared, true)?;
+    choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), true)?;
     if let Some(n) = o.number.filter(|n| *n > 0) {
         hosts.truncate(n);
     }

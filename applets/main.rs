@@ -17,8 +17,14 @@ mod bsub;
 mod bwait;
 mod control;
 mod down;
+mod lim;
+mod lsadmin;
+mod lshosts;
+mod lsid;
+mod lsload;
 mod mbatchd;
 mod status;
+mod up;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
 use lsf::cli::version;
@@ -32,14 +38,32 @@ use std::process::ExitCode;
 struct Applet {
     name: &'static str,
     run: fn(&mut Ctx) -> i32,
-    /// Started by other applets only: neither listed nor linked.
-    hidden: bool,
+    kind: Kind,
     /// One line for `lsf -h`.
     line: &'static str,
 }
 
+/// How an applet is called.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// By a link of its name, or as `lsf NAME`.
+    Link,
+    /// As `lsf NAME` only: its name is too common for a link.
+    Word,
+    /// By other applets only: not listed.
+    Hidden,
+}
+
 const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
-    Applet { name, run, hidden: false, line }
+    Applet { name, run, kind: Kind::Link, line }
+}
+
+const fn word(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
+    Applet { name, run, kind: Kind::Word, line }
+}
+
+const fn hidden(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
+    Applet { name, run, kind: Kind::Hidden, line }
 }
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
@@ -55,9 +79,15 @@ const APPLETS: &[Applet] = &[
     applet("bstop", bstop::run, "suspend jobs"),
     applet("bsub", bsub::run, "submit a job"),
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
-    applet("down", down::run, "stop a personal cluster and its jobs"),
+    hidden("detach", up::detach, "a launcher before it is one"),
+    word("down", down::run, "stop a personal cluster and its jobs"),
+    applet("lim", lim::run, "measures this host and tells the cluster"),
+    applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
+    applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
+    applet("lsid", lsid::run, "show the names of the cluster and of its master"),
+    applet("lsload", lsload::run, "show the load of hosts"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
-    applet("status", status::run, "show the daemons of a personal cluster"),
+    word("status", status::run, "show the daemons of a personal cluster"),
 ];
 
 /// Bytes of stdout gathered before a write.
@@ -133,8 +163,13 @@ fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
     FAIL
 }
 
+/// The names of the applets that are linked.
+fn names() -> Vec<&'static str> {
+    APPLETS.iter().filter(|a| a.kind == Kind::Link).map(|a| a.name).collect()
+}
+
 fn shown() -> impl Iterator<Item = &'static Applet> {
-    APPLETS.iter().filter(|a| !a.hidden)
+    APPLETS.iter().filter(|a| a.kind != Kind::Hidden)
 }
 
 fn usage(to: &mut dyn Write) {
@@ -151,7 +186,7 @@ fn usage(to: &mut dyn Write) {
 
 /// Makes the symbolic links in `dir` that name each applet, replacing links of ours.
 fn install(dir: &Path, ctx: &mut Ctx) -> i32 {
-    match lsf::cli::links::install(dir, shown().map(|a| a.name)) {
+    match lsf::cli::links::install(dir, names().into_iter()) {
         Ok(n) => {
             outln!(ctx, "{n} links in {}", dir.display());
             0

@@ -2,10 +2,12 @@
 //! Document implemented: issue "The binary".
 
 use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client::{Client, ClientError, Patience};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::front;
 use lsf::cli::personal::{Place, State, create, make_dir, run};
+use lsf::cli::{front, site};
 use lsf::conf::{BaseConf, generate::MAX_PERSONAL_HOSTS};
+use lsf::proto::{Daemon, Msg, client::ClientMsg};
 use lsf::{errln, outln};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -175,5 +177,34 @@ fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String>
             }
         }
         std::thread::sleep(run::LOOK);
+    }
+}
+
+/// Asks mbatchd: how many hosts cannot take jobs yet, or why it does not answer.
+fn hosts_ready(place: &Place) -> Result<usize, String> {
+    let envdir = Some(place.conf().into_os_string());
+    let site = site::find_from(&site::Around { envdir, ..site::Around::default() });
+    let site = site.map_err(|e| e.to_string())?;
+    let patience = Patience::of(&site).once();
+    let words = |e: ClientError| format!("{e:#}");
+    let mut mbatchd = Client::dial(&site, Daemon::Mbatchd, patience).map_err(words)?;
+    let ask = Msg::Client(ClientMsg::Hosts { names: Vec::new(), res_req: String::new() });
+    match mbatchd.call(&ask, &mut std::io::sink()).map_err(words)? {
+        Msg::Client(ClientMsg::HostRows { rows }) => {
+            let away = |s: &str| s.starts_with("unavail") || s.starts_with("unreach");
+            Ok(rows.iter().filter(|r| away(&r.status)).count())
+        }
+        _ => Err("mbatchd gave an unexpected answer".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word() {
+        assert_eq!(shell_word("/home/u/.lsf/conf/profile.lsf"), "/home/u/.lsf/conf/profile.lsf");
+        assert_eq!(shell_word("/a b/it's"), r"'/a b/it'\''s'");
     }
 }

@@ -211,6 +211,13 @@ pub fn lim(site: &Site) -> Result<Client, ClientError> {
     Client::dial(site, Daemon::Lim, Patience::of(site).once())
 }
 
+/// A connection to the LIM of one host. One try.
+pub fn lim_of(site: &Site, host: &str) -> Result<Client, ClientError> {
+    let (_, table) = candidates(site, Daemon::Lim)?;
+    let patience = Patience::of(site).once();
+    Call { site, daemon: Daemon::Lim, patience, table: &table }.to(host)
+}
+
 /// Tries until it works, cannot work, or was tried often enough.
 fn persist<T>(
     patience: Patience,

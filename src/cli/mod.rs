@@ -7,6 +7,7 @@ pub mod ctx;
 pub mod fields;
 pub mod front;
 pub mod help;
+pub mod lim;
 pub mod links;
 pub mod load;
 pub mod long;

@@ -2,6 +2,7 @@
 
 pub mod authd;
 pub mod boot;
+pub mod lim;
 pub mod logging;
 pub mod mbatchd;
 pub mod shell;

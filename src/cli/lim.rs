@@ -1,0 +1,105 @@
+//! Asking LIM: which cluster, which master, which hosts with which load.
+//!
+//! A command asks the LIM it reaches first (this host's where there is one) who is master, and
+//! the master for the rest. Failures are told in LSF's words. Document implemented: commands.md
+//! "Daemon-down texts".
+
+use super::client::{self, Client, ClientError};
+use super::site::{self, Site};
+use crate::conf::{Shared, load};
+use crate::model::reason::err;
+use crate::proto::Msg;
+use crate::proto::lim::{HostLoad, LimMsg, SharedRow};
+use crate::sys::files::RealFiles;
+use std::io;
+
+/// Nobody answers at the LIM asked first.
+pub const LIM_DOWN: &str = "LIM is down; try later";
+/// The master's LIM does not answer.
+pub const MASTER_LIM_DOWN: &str = "Master LIM is down; try later";
+/// Nobody knows the master.
+pub const NO_MASTER: &str = "Cannot locate master LIM now, try later";
+/// The master does not know a host.
+pub const BAD_HOST: &str = "Bad host name";
+
+/// The cluster as its LIM tells it.
+pub struct Cluster {
+    site: Site,
+    lim: Client,
+    name: String,
+    master: String,
+}
+
+impl Cluster {
+    /// Asks the nearest LIM of this process's cluster.
+    pub fn open() -> Result<Cluster, String> {
+        Cluster::of(site::find().map_err(|e| e.to_string())?)
+    }
+
+    /// Asks the nearest LIM of this cluster.
+    pub fn of(site: Site) -> Result<Cluster, String> {
+        let mut lim = client::lim(&site).map_err(|e| words(&e, LIM_DOWN))?;
+        match ask(&mut lim, LimMsg::WhoIsMaster, LIM_DOWN)? {
+            LimMsg::Master { cluster, master } => Ok(Cluster { site, lim, name: cluster, master }),
+            _ => Err(ClientError::Unexpected.words()),
+        }
+    }
+
+    /// The cluster's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The master host.
+    pub fn master(&self) -> Result<&str, String> {
+        if self.master.is_empty() { Err(NO_MASTER.to_owned()) } else { Ok(&self.master) }
+    }
+
+    /// These hosts, or all; an unknown one is an error that names it.
+    pub fn hosts(&mut self, names: &[String]) -> Result<Vec<HostLoad>, String> {
+        match self.ask_master(LimMsg::Hosts { hosts: names.to_vec() })? {
+            LimMsg::Loads { hosts } => Ok(hosts),
+            _ => Err(MASTER_LIM_DOWN.to_owned()),
+        }
+    }
+
+    /// The static shared resources.
+    pub fn shared_rows(&mut self) -> Result<Vec<SharedRow>, String> {
+        match self.ask_master(LimMsg::Shared)? {
+            LimMsg::SharedRows { rows } => Ok(rows),
+            _ => Err(MASTER_LIM_DOWN.to_owned()),
+        }
+    }
+
+    /// lsf.shared, for the names of resources.
+    pub fn shared(&self) -> Shared {
+        let host = Some(self.site.host.as_str());
+        let (base, _) = load::load_base_lenient(&RealFiles, &self.site.envdir, host);
+        base.map(|b| b.shared).unwrap_or_default()
+    }
+
+    fn ask_master(&mut self, msg: LimMsg) -> Result<LimMsg, String> {
+        let master = self.master()?.to_owned();
+        if self.lim.server() != master {
+            let found = client::lim_of(&self.site, &master);
+            self.lim = found.map_err(|e| words(&e, MASTER_LIM_DOWN))?;
+        }
+        ask(&mut self.lim, msg, MASTER_LIM_DOWN)
+    }
+}
+
+fn ask(lim: &mut Client, msg: LimMsg, down: &str) -> Result<LimMsg, String> {
+    match lim.call(&Msg::Lim(msg), &mut io::sink()) {
+        Ok(Msg::Lim(answer)) => Ok(answer),
+        Ok(_) => Err(ClientError::Unexpected.words()),
+        Err(e) => Err(words(&e, down)),
+    }
+}
+
+fn words(e: &ClientError, down: &str) -> String {
+    match e {
+        ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Lost(_) => down.to_owned(),
+        ClientError::Refused(r) if r.code == err::BAD_HOST => format!("{}: {BAD_HOST}", r.about),
+        other => other.words(),
+    }
+}

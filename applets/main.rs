@@ -88,6 +88,7 @@ const APPLETS: &[Applet] = &[
     applet("lsload", lsload::run, "show the load of hosts"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     word("status", status::run, "show the daemons of a personal cluster"),
+    word("up", up::run, "make and start a personal cluster"),
 ];
 
 /// Bytes of stdout gathered before a write.

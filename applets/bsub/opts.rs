@@ -109,7 +109,7 @@ struct BsubOpts {
     /// dispatch at or after this time
     #[argh(option, short = 'b', arg_name = "[[month:]day:]hour:minute")]
     pub begin: Option<String>,
-    /// end the job at this time
+    /// end the job at this time (accepted with a notice)
     #[argh(option, short = 't', arg_name = "[[month:]day:]hour:minute")]
     pub term: Option<String>,
     /// working directory of the job
@@ -121,7 +121,7 @@ struct BsubOpts {
     /// project to account the job to
     #[argh(option, short = 'P', arg_name = "project")]
     pub project: Option<String>,
-    /// login shell whose environment the job gets
+    /// login shell (accepted with a notice)
     #[argh(option, short = 'L', arg_name = "shell")]
     pub login_shell: Option<String>,
     /// submit held
@@ -133,7 +133,7 @@ struct BsubOpts {
     /// rerunnable: started again when its host fails
     #[argh(switch, short = 'r')]
     pub rerun: bool,
-    /// exclusive use of the hosts
+    /// exclusive use of the hosts (accepted with a notice)
     #[argh(switch, short = 'x')]
     pub exclusive: bool,
     /// mail address (accepted with a notice)
@@ -259,6 +259,9 @@ impl BsubOpts {
     /// The options given that are accepted without being acted on.
     pub fn ignored(&self) -> Vec<&'static str> {
         [
+            ("-t", self.term.is_some()),
+            ("-L", self.login_shell.is_some()),
+            ("-x", self.exclusive),
             ("-u", self.mail_user.is_some()),
             ("-N", self.mail_end),
             ("-Ne", self.mail_error),

@@ -165,7 +165,9 @@ impl Rig {
                 .take(2)
                 .map(|w| {
                     let w = String::from_utf8_lossy(w).into_owned();
-                    Path::new(&w).file_name().map_or(w.clone(), |n| n.to_string_lossy().into_owned())
+                    Path::new(&w)
+                        .file_name()
+                        .map_or(w.clone(), |n| n.to_string_lossy().into_owned())
                 })
                 .collect();
             if words.iter().any(|w| w == daemon) {

@@ -55,8 +55,7 @@ fn elements_of_an_array() {
 
 #[test]
 fn the_last_of_a_name_and_all_of_a_name() {
-    let ids: Vec<String> =
-        (0..3).map(|_| bsub(&["-H", "-J", "several", "sleep", "300"])).collect();
+    let ids: Vec<String> = (0..3).map(|_| bsub(&["-H", "-J", "several", "sleep", "300"])).collect();
     let last = format!("Job <{}> is being terminated\n", ids[2]);
     assert_eq!(ok("bkill", &["-J", "several"]), last);
     until(&ids[2], "EXIT");

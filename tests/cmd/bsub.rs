@@ -65,11 +65,8 @@ fn rejections() {
     for (args, words) in rows {
         let args: Vec<&str> = args.iter().copied().chain(["sleep", MARK]).collect();
         let said = run("bsub", &args);
-        let want = Said {
-            code: 255,
-            out: String::new(),
-            err: format!("{words}. Job not submitted.\n"),
-        };
+        let want =
+            Said { code: 255, out: String::new(), err: format!("{words}. Job not submitted.\n") };
         assert_eq!(said, want, "bsub {args:?}");
     }
     let said = run("bsub", &["-x", "sleep", MARK]);

@@ -17,12 +17,15 @@ mod bsub;
 mod bwait;
 mod control;
 mod down;
+mod launcher;
 mod lim;
 mod lsadmin;
 mod lshosts;
 mod lsid;
 mod lsload;
 mod mbatchd;
+mod sbatchd;
+mod starter;
 mod status;
 mod up;
 
@@ -81,12 +84,15 @@ const APPLETS: &[Applet] = &[
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),
+    applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
     applet("lsload", lsload::run, "show the load of hosts"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
+    applet("sbatchd", sbatchd::run, "the batch agent of this host"),
+    hidden("starter", starter::run, "sets one task up and becomes it"),
     word("status", status::run, "show the daemons of a personal cluster"),
     word("up", up::run, "make and start a personal cluster"),
 ];

@@ -2,8 +2,11 @@
 
 pub mod authd;
 pub mod boot;
+pub mod launcher;
 pub mod lim;
 pub mod logging;
 pub mod mbatchd;
+pub mod sbatchd;
 pub mod shell;
+pub mod starter;
 pub mod wal;

@@ -31,6 +31,11 @@ impl Election {
         Election { candidates: hosts.map(|h| h.name.clone()).collect() }
     }
 
+    /// In their order.
+    pub fn candidates(&self) -> &[String] {
+        &self.candidates
+    }
+
     /// News of a candidate.
     pub fn heard(&mut self, _host: &str, _mono_us: u64) {}
 

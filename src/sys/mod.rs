@@ -4,6 +4,7 @@ pub mod files;
 pub mod load;
 pub mod procs;
 pub mod raw;
+pub mod session;
 pub mod site;
 pub mod users;
 

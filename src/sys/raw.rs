@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What `wait4` tells of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,6 +133,33 @@ pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
     })
 }
 
+/// Takes over a descriptor that was handed on through exec. An error where it is not open.
+pub fn inherited_fd(fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_SETFD changes a flag and fails on a number that is no descriptor.
+    check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    // SAFETY: it is open, and whoever called exec gave it up to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Marks every descriptor from `first` up to be closed by exec.
+pub fn cloexec_from(first: u32) -> io::Result<()> {
+    let (most, how) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    // SAFETY: changes flags of descriptors, closes none.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, most, how) } == 0 {
+        return Ok(());
+    }
+    // kernels before 5.11
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        let Some(fd) = name.to_str().and_then(|n| n.parse::<u32>().ok()) else { continue };
+        if fd >= first {
+            // SAFETY: changes a flag; the directory's own descriptor is among them, harmlessly.
+            unsafe { libc::fcntl(fd as i32, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
 fn sigset(signals: &[i32]) -> libc::sigset_t {
     // SAFETY: sigemptyset initialises the zeroed set; sigaddset gets the initialised set.
     unsafe {
@@ -191,8 +218,8 @@ impl SignalFd {
     }
 }
 
-impl std::os::fd::AsFd for SignalFd {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }

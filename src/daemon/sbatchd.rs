@@ -1,0 +1,61 @@
+//! The real sbatchd: the machine under the shell; all of the system it touches itself is /proc.
+
+use super::boot::{Boot, BootError};
+use super::shell::{self, Ctl, Host};
+use crate::exec::plan::Site;
+use crate::exec::sbatchd::{Conf, Sbatchd};
+use crate::lim::election::Election;
+use crate::proto::launch::{OsEffect, OsInput};
+use crate::proto::{Daemon, Effect, Input};
+use crate::sys::session;
+use jiff::tz::TimeZone;
+
+/// Runs this host's sbatchd until it is told to end; jobs go on without it.
+pub fn run(boot: Boot) -> Result<i32, BootError> {
+    let machine = Sbatchd::new(conf(&boot));
+    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks).map_err(|e| BootError(e.to_string()))
+}
+
+fn conf(boot: &Boot) -> Conf {
+    let lsf = &boot.conf.lsf;
+    let named = [
+        ("LSF_ENVDIR", Some(boot.site.envdir.as_str())),
+        ("LSF_BINDIR", lsf.bindir()),
+        ("LSF_SERVERDIR", lsf.serverdir()),
+        ("LSF_LIBDIR", lsf.libdir()),
+        ("LSF_CONFDIR", Some(lsf.confdir())),
+        ("LSF_VERSION", Some(lsf.get("LSF_VERSION").unwrap_or("10.1"))),
+        ("LSF_LOCAL_HOST", boot.site.shared_machine.then_some(boot.host.as_str())),
+    ];
+    let env = named.into_iter().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned())));
+    let site = Site {
+        host: boot.host.clone(),
+        env: env.collect(),
+        need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
+        terminate_interval: 0,
+    };
+    Conf {
+        site,
+        cluster: boot.conf.name.clone(),
+        admin: boot.conf.cluster.admins.first().cloned().unwrap_or_else(|| "lsfadmin".into()),
+        candidates: Election::new(&boot.conf).candidates().to_vec(),
+        personal: lsf.personal(),
+        zone: TimeZone::system(),
+    }
+}
+
+/// Looks at the processes of jobs.
+struct Looks;
+
+impl Host for Looks {
+    type M = Sbatchd;
+
+    fn effect(&mut self, _: &mut Sbatchd, effect: Effect, ctl: &mut Ctl) {
+        match effect {
+            Effect::Os(OsEffect::Sample { sids }) => {
+                ctl.input(Input::Os(OsInput::Sampled(session::sample(&sids))));
+            }
+            other => log::error!("not for sbatchd: {other:?}"),
+        }
+    }
+}

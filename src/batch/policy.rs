@@ -68,9 +68,12 @@ impl Policy {
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
             let pol = p.host_policy(&def);
+            // Where lsb.hosts has rows, a host without one takes no jobs.
+            let none = p.conf.batch.hosts.hosts.is_empty();
+            let unlisted = if none { Mxj::Cpus } else { Mxj::Slots(0) };
             p.host_ix.insert(def.name.clone(), p.hosts.len());
             p.hosts.push(HostPol {
-                mxj: pol.as_ref().map_or(Mxj::Cpus, |h| h.mxj),
+                mxj: pol.as_ref().map_or(unlisted, |h| h.mxj),
                 jl_u: pol.as_ref().and_then(|h| h.jl_u),
                 dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),

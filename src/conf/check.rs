@@ -143,7 +143,7 @@ impl ClusterConf {
     }
 
     /// MXJ of a host that has `ncpus` processors; None is unlimited. A host that no row of
-    /// lsb.hosts speaks of takes no jobs.
+    /// lsb.hosts speaks of takes no jobs; with no row at all every host takes one per CPU.
     pub fn host_slots(
         &self,
         host: &str,
@@ -155,6 +155,7 @@ impl ClusterConf {
             Some(Mxj::Unlimited) => None,
             Some(Mxj::Cpus) => Some(ncpus),
             Some(Mxj::Slots(slots)) => Some(slots),
+            None if self.batch.hosts.hosts.is_empty() => Some(ncpus),
             None => Some(0),
         }
     }
@@ -281,6 +282,10 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
 
 fn default_queue(conf: &ClusterConf, diags: &mut Diags) {
     let Some(value) = conf.batch.params.raw.get("DEFAULT_QUEUE") else {
+        if let (None, Some(first)) = (conf.queue("default"), conf.batch.queues.first()) {
+            let text = "no DEFAULT_QUEUE and no queue <default>: jobs must name a queue";
+            diags.warning(&Pos::whole(&first.pos.file), text);
+        }
         return;
     };
     for word in super::section::list(value).unwrap_or_default() {
@@ -307,6 +312,16 @@ fn host_rows(conf: &ClusterConf, diags: &mut Diags) {
             || row.name == "default";
         if !kind && !conf.host_known(&row.name) {
             unknown_host(conf, &row.name, &row.pos, diags);
+        }
+    }
+    let Some(last) = conf.batch.hosts.hosts.last() else { return };
+    for host in conf.base.cluster.hosts.iter().filter(|h| h.server) {
+        // The type and model of a host that says `!` are not known here.
+        let (kind, model) = (host.host_type.as_deref(), host.model.as_deref());
+        let open = kind.is_none() || model.is_none();
+        if !open && conf.host_policy(&host.name, kind, model).is_none() {
+            let text = format!("host <{}> has no row and takes no jobs", host.name);
+            diags.warning(&Pos::whole(&last.pos.file), text);
         }
     }
 }

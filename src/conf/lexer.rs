@@ -410,6 +410,10 @@ fn cut(text: &str, within: bool) -> (&str, bool) {
 
 /// Where a comment starts: a `#` that does not stand in a pair of double quotes.
 fn comment_start(text: &str) -> Option<usize> {
+    let first = text.find('#')?;
+    if !text[..first].contains('"') {
+        return Some(first);
+    }
     let mut quoted = false;
     for (offset, c) in text.char_indices() {
         match c {

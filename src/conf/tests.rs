@@ -343,6 +343,34 @@ fn mistakes_in_the_batch_files() {
 }
 
 #[test]
+fn doubtful_batch_files() {
+    let mut files = site();
+    let path = format!("{BATCH}/lsb.params");
+    files.edit(&path, "DEFAULT_QUEUE = normal idle", "");
+    files.edit(&format!("{BATCH}/lsb.hosts"), "PC_new      !\ndefault     !", "gamma !");
+    let (conf, diags) = load(&files, ENVDIR);
+    assert!(conf.is_some(), "a warning changes nothing");
+    let queues = format!("{BATCH}/lsb.queues");
+    let hosts = format!("{BATCH}/lsb.hosts");
+    assert_eq!(
+        told(&diags),
+        [
+            format!(
+                "warning: {queues}: no DEFAULT_QUEUE and no queue <default>: \
+                 jobs must name a queue"
+            ),
+            format!("warning: {hosts}: host <beta> has no row and takes no jobs"),
+        ]
+    );
+    assert_eq!(conf.unwrap().host_slots("beta", None, None, 4), Some(0));
+    files.put(&hosts, "");
+    let (conf, diags) = load(&files, ENVDIR);
+    let line = "no section Host: every server host takes as many jobs as it has CPUs";
+    assert!(told(&diags).contains(&format!("warning: {hosts}: {line}")));
+    assert!(conf.is_none(), "big and urgent name groups that are gone");
+}
+
+#[test]
 fn mistakes_in_lsb_queues() {
     let q = |from: &str, to: &str| said("lsb.queues", from, to);
     assert_eq!(

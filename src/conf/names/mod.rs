@@ -80,7 +80,12 @@ pub fn load_index(word: &str) -> Option<&'static str> {
 impl NameTable {
     /// The row of a name, in any case.
     pub fn find(&self, name: &str) -> Option<&'static Name> {
-        self.names.iter().find(|n| n.name.eq_ignore_ascii_case(name))
+        // Commands read lsf.conf at every call: the spelling that is nearly always used is
+        // looked up fast (the rows are in order), any other one by one.
+        match self.names.binary_search_by(|n| n.name.cmp(name)) {
+            Ok(index) => self.names.get(index),
+            Err(_) => self.names.iter().find(|n| n.name.eq_ignore_ascii_case(name)),
+        }
     }
 
     /// Whether a name belongs to a family of genuine names.

@@ -9,7 +9,7 @@ pub static PARAMETERS: NameTable =
     NameTable { file: "lsb.params", section: "Parameters", names: NAMES };
 
 const NAMES: &[Name] = &[
-    on("ABS_RUNLIMIT", "wall-clock limit: Y/N; N"),
+    on("ABS_RUNLIMIT", "Y: run limits are not scaled by the speed of hosts; N"),
     off("ACCT_ARCHIVE_AGE", "lsb.acct rotation: days; off"),
     off("ACCT_ARCHIVE_SIZE", "KB; off"),
     off("ACCT_ARCHIVE_TIME", "hh:mm; off"),
@@ -27,7 +27,7 @@ const NAMES: &[Name] = &[
     off("COND_CHECK_TIME", "seconds between dependency checks; 600"),
     off("CPU_TIME_FACTOR", "fairshare: float; 0.7"),
     off("DEFAULT_APPLICATION", "name; undefined"),
-    on("DEFAULT_HOST_SPEC", "normalises CPU/RUN limits: host/model; undefined"),
+    on("DEFAULT_HOST_SPEC", "host or model by whose speed time limits are counted"),
     off("DEFAULT_JOBGROUP", "patterns %p %s: path; undefined"),
     off("DEFAULT_JOB_CWD", "with dynamic patterns: path; undefined"),
     off("DEFAULT_JOB_OUTDIR", "with dynamic patterns: path; undefined"),
@@ -104,7 +104,7 @@ const NAMES: &[Name] = &[
     on("MAX_SBD_FAIL", "failed contacts before a host is unreach; 3"),
     off("MAX_SCHED_STAY", "3 s"),
     off("MAX_TOTAL_TIME_PREEMPT", "min; unlimited"),
-    on("MAX_USER_PRIORITY", "enables -sp; default job priority= max/2: int; undefined"),
+    on("MAX_USER_PRIORITY", "largest priority of bsub -sp; without it there is none"),
     off("MBD_QUERY_CPUS", "bind query child: list"),
     off("MBD_REFRESH_TIME", "life of query child: s [min]; 5 s"),
     on("MBD_SLEEP_TIME", "longest wait between dispatch turns, seconds; 60"),

@@ -1,0 +1,206 @@
+//! Manual pages against what they describe: the tables of known parameters, the options the
+//! binary itself lists, each other, and groff where it is installed.
+
+use super::{report, root};
+use lsf::conf::names;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Under this heading a page of a configuration file lists the names that change nothing yet.
+const NOT_ACTED: &str = ".SH NOT ACTED ON";
+
+/// Applets that are part of another one's page.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("detach", "lsf"), ("down", "lsf"), ("status", "lsf"), ("up", "lsf")];
+
+/// Pages of the system that ours may point at.
+const FOREIGN: &[&str] = &["getent(1)", "hosts(5)", "wait(2)"];
+
+/// Sections that every page has.
+const SECTIONS: &[&str] = &["NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"];
+
+fn pages() -> BTreeMap<String, (String, String)> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(root().join("man")).unwrap().flatten() {
+        let path = entry.path();
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let section = path.extension().unwrap().to_string_lossy().into_owned();
+        found.insert(stem, (section, std::fs::read_to_string(&path).unwrap()));
+    }
+    found
+}
+
+/// The name of the page that describes an applet.
+pub fn page_of(applet: &str) -> &str {
+    ELSEWHERE.iter().find(|(name, _)| *name == applet).map_or(applet, |(_, page)| page)
+}
+
+/// Words of a text, as parameters and options are spelled.
+fn words(text: &str) -> BTreeSet<&str> {
+    let part = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+    text.split(|c| !part(c)).collect()
+}
+
+/// Words that are set in bold, on lines of their own requests.
+fn bold(text: &str) -> BTreeSet<&str> {
+    let lines = text.lines().filter(|l| l.starts_with(".B"));
+    lines.flat_map(|l| words(l.split_once(' ').map_or("", |(_, rest)| rest))).collect()
+}
+
+#[test]
+fn every_parameter_is_told_as_it_acts() {
+    let pages = pages();
+    let mut files: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<&str>)> = BTreeMap::new();
+    for table in names::all() {
+        let (on, off) = files.entry(table.file).or_default();
+        for name in table.names {
+            if name.acted { on.insert(name.name) } else { off.insert(name.name) };
+        }
+    }
+    let mut found = Vec::new();
+    for (file, (on, off)) in files {
+        let Some((_, text)) = pages.get(file) else {
+            found.push(format!("man/{file}.5: missing"));
+            continue;
+        };
+        let (before, after) = text.split_once(NOT_ACTED).unwrap_or((text, ""));
+        let list = after.split_once("\n.PP\n").map_or("", |(_, rest)| rest);
+        let listed = words(list.split("\n.SH").next().unwrap_or_default());
+        let told = bold(before);
+        let mut say = |name: &str, what: &str| found.push(format!("man/{file}.5: {name}: {what}"));
+        for name in on.iter().filter(|n| !told.contains(*n)) {
+            say(name, "acts and is not described");
+        }
+        for name in off.iter().filter(|n| !on.contains(*n) && !listed.contains(*n)) {
+            say(name, "is not in the list of what does not act");
+        }
+        let stale = |name: &&&str| !off.contains(**name) && name.contains(char::is_alphabetic);
+        for name in listed.iter().filter(stale) {
+            say(name, "is listed as not acting, against the table");
+        }
+    }
+    report("parameters", found);
+}
+
+/// What a command prints, on both streams.
+fn said(binary: &Path, args: &[&str]) -> String {
+    let mut command = Command::new(binary);
+    let out = command.args(args).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
+}
+
+fn binary() -> PathBuf {
+    match std::env::var_os("LSF_TEST_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => PathBuf::from(env!("CARGO_BIN_EXE_lsf")),
+    }
+}
+
+/// Options and commands in a help text: `  -x value   what`, `    command   what`.
+fn options(help: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in help.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let first = line.split_whitespace().next().unwrap_or_default();
+        if (indent == 2 && first.starts_with('-')) || (indent == 4 && line.len() > 16) {
+            all.push(first.to_owned());
+        }
+    }
+    all
+}
+
+#[test]
+fn every_option_of_every_applet_is_in_its_page() {
+    let pages = pages();
+    let binary = binary();
+    let list = said(&binary, &["--list"]);
+    let applets: Vec<&str> = list.split_whitespace().collect();
+    assert!(applets.len() > 8, "--list says {list:?}");
+    let mut found = Vec::new();
+    let mut seen = 0;
+    for applet in applets {
+        let page = page_of(applet);
+        let Some((section, text)) = pages.get(page) else {
+            found.push(format!("man/{page}.*: missing"));
+            continue;
+        };
+        let text = text.replace("\\-", "-");
+        let known = words(&text);
+        for option in options(&said(&binary, &[applet, "-h"])) {
+            seen += 1;
+            // `--dir` of our own commands is shown as any other option is
+            let long = format!("-{option}");
+            if !known.contains(option.as_str()) && !known.contains(long.as_str()) {
+                found.push(format!("man/{page}.{section}: {applet} {option} is not told"));
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} options were found");
+    report("options", found);
+}
+
+/// `name(section)` of a line such as `.BR bsub (1),`.
+fn reference(line: &str) -> Option<String> {
+    let rest = line.strip_prefix(".BR ")?;
+    let (name, section) = rest.split_once(" (")?;
+    let digit = section.chars().next().filter(char::is_ascii_digit)?;
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '.');
+    (plain && section[1..].starts_with(')')).then(|| format!("{name}({digit})"))
+}
+
+#[test]
+fn pages_have_their_sections_and_point_at_pages_that_exist() {
+    let pages = pages();
+    let mut known: BTreeSet<String> = FOREIGN.iter().map(|p| (*p).to_owned()).collect();
+    known.extend(pages.iter().map(|(name, (section, _))| format!("{name}({section})")));
+    let mut found = Vec::new();
+    for (name, (section, text)) in &pages {
+        let mut say = |what: String| found.push(format!("man/{name}.{section}: {what}"));
+        let head = format!(".TH {} {section} ", name.to_uppercase());
+        if !text.starts_with(&head) {
+            say(format!("does not begin with {head}"));
+        }
+        for want in SECTIONS.iter().filter(|s| !text.contains(&format!("\n.SH {s}\n"))) {
+            say(format!("has no section {want}"));
+        }
+        for target in text.lines().filter_map(reference).filter(|t| !known.contains(t)) {
+            say(format!("points at {target}"));
+        }
+        for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.is_ascii()) {
+            say(format!("line {}: not ASCII: {line}", i + 1));
+        }
+    }
+    report("pages", found);
+}
+
+#[test]
+fn groff_has_no_complaint() {
+    let lint = |path: &Path| {
+        let mut command = Command::new("groff");
+        command.args(["-man", "-Tutf8", "-ww", "-z"]).arg(path).stdin(Stdio::null());
+        command.output().ok()
+    };
+    let mut found = Vec::new();
+    for (name, (section, _)) in pages() {
+        let Some(out) = lint(&root().join(format!("man/{name}.{section}"))) else {
+            eprintln!("skipped: groff is not installed");
+            return;
+        };
+        found.extend(String::from_utf8_lossy(&out.stderr).lines().map(str::to_owned));
+    }
+    report("groff", found);
+}
+
+#[test]
+fn what_the_checks_read_is_what_they_mean() {
+    let help = "Usage: x [-h]\n\n  -m host       ask a host\n    ckconfig    checks files\n  word\n";
+    assert_eq!(options(help), ["-m", "ckconfig"]);
+    assert_eq!(reference(".BR lsb.acct (5)."), Some("lsb.acct(5)".to_owned()));
+    assert_eq!(reference(".BR -v \" \" -l"), None);
+    let text = ".B JL/U\ntext MXJ\n.BR A_B \", \" C-D\n";
+    assert_eq!(bold(text).into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>(), [
+        "A_B", "C-D", "JL/U"
+    ]);
+    assert_eq!((page_of("up"), page_of("bsub")), ("lsf", "bsub"));
+}

@@ -146,10 +146,12 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// From lsf.conf, and LSB_NTRIES of the environment.
+    /// From lsf.conf; LSB_NTRIES of the environment stands above it.
     pub fn of(site: &Site) -> Patience {
         let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
-        let tries = std::env::var("LSB_NTRIES").ok().and_then(|v| v.trim().parse().ok());
+        let tries = std::env::var("LSB_NTRIES").ok();
+        let tries = tries.as_deref().or(site.lsf.get("LSB_NTRIES"));
+        let tries = tries.and_then(|v| v.trim().parse().ok());
         Patience {
             connect: secs("LSB_API_CONNTIMEOUT", CONN_TIMEOUT),
             answer: secs("LSB_API_RECVTIMEOUT", RECV_TIMEOUT),

@@ -104,7 +104,8 @@ fn options(help: &str) -> Vec<String> {
     for line in help.lines() {
         let indent = line.len() - line.trim_start().len();
         let first = line.split_whitespace().next().unwrap_or_default();
-        if (indent == 2 && first.starts_with('-')) || (indent == 4 && line.len() > 16) {
+        let command = indent == 4 && line.len() > 16 && first != "?";
+        if command || (indent == 2 && first.starts_with('-')) {
             all.push(first.to_owned());
         }
     }

@@ -56,7 +56,11 @@ fn every_parameter_is_told_as_it_acts() {
     for table in names::all() {
         let (on, off) = files.entry(table.file).or_default();
         for name in table.names {
-            if name.acted { on.insert(name.name) } else { off.insert(name.name) };
+            if name.acted {
+                on.insert(name.name)
+            } else {
+                off.insert(name.name)
+            };
         }
     }
     let mut found = Vec::new();
@@ -205,13 +209,15 @@ fn groff_has_no_complaint() {
 
 #[test]
 fn what_the_checks_read_is_what_they_mean() {
-    let help = "Usage: x [-h]\n\n  -m host       ask a host\n    ckconfig    checks files\n  word\n";
+    let help =
+        "Usage: x [-h]\n\n  -m host       ask a host\n    ckconfig    checks files\n  word\n";
     assert_eq!(options(help), ["-m", "ckconfig"]);
     assert_eq!(reference(".BR lsb.acct (5)."), Some("lsb.acct(5)".to_owned()));
     assert_eq!(reference(".BR -v \" \" -l"), None);
     let text = ".B JL/U\ntext MXJ\n.BR A_B \", \" C-D\n";
-    assert_eq!(bold(text).into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>(), [
-        "A_B", "C-D", "JL/U"
-    ]);
+    assert_eq!(
+        bold(text).into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>(),
+        ["A_B", "C-D", "JL/U"]
+    );
     assert_eq!((page_of("up"), page_of("bsub")), ("lsf", "bsub"));
 }

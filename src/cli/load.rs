@@ -211,7 +211,9 @@ pub fn choose(
     let names = ClusterNames(shared);
     let req = match res_req {
         None => ResReq::default(),
-        Some(text) => ResReq::parse(text, &Syntax::new(&names)).map_err(|e| e.to_string())?,
+        Some(text) => {
+            ResReq::parse(text, &Syntax::new(&names)).map_err(|e| format!("{e}: {}", e.reason))?
+        }
     };
     let simple = req.first();
     if let (Some(_), Some(simple)) = (res_req, simple) {

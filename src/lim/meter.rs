@@ -1,7 +1,7 @@
 //! Load indices out of raw counters.
 //!
 //! r15s, r1m and r15m are exponential averages of the run queue over 15 seconds, 1 minute and
-//! 15 minutes; ut, pg and io are rates averaged over the last minute; the rest is taken as
+//! 15 minutes (the longer ones begin with the system's own averages); ut, pg and io are rates averaged over the last minute; the rest is taken as
 //! measured. Thresholds on run queues count the effective length, as `lsload -E` shows it.
 //! Document implemented: semantics.md section 5 (resources).
 
@@ -87,11 +87,19 @@ impl Meter {
             io_kb: s.io_kb,
         };
         let dt = self.last.map_or(0.0, |l| mono_us.saturating_sub(l.mono_us) as f64 / 1e6);
-        for q in &mut self.queues {
-            q.add(s.run_queue, dt);
-        }
-        if let Some(last) = self.last {
-            self.rates(&last, &now, dt);
+        match self.last {
+            None => {
+                let [one, fifteen] = s.load_avg;
+                for (q, first) in self.queues.iter_mut().zip([s.run_queue, one, fifteen]) {
+                    q.add(first, dt);
+                }
+            }
+            Some(last) => {
+                for q in &mut self.queues {
+                    q.add(s.run_queue, dt);
+                }
+                self.rates(&last, &now, dt);
+            }
         }
         self.plain =
             [f64::from(s.logins), s.idle_minutes, s.tmp as f64, s.swp as f64, s.mem as f64];
@@ -196,6 +204,15 @@ mod tests {
         for i in 0..3 {
             near(fine.index()[i], f64::from(coarse.index()[i]));
         }
+    }
+
+    #[test]
+    fn the_long_averages_begin_where_the_system_is() {
+        let mut m = Meter::default();
+        m.take(0, &LoadSample { load_avg: [1.5, 0.5], ..sample(9.0, 0, 0, 0, 0) });
+        assert_eq!(m.index()[..3], [9.0, 1.5, 0.5]);
+        m.take(60_000_000, &LoadSample { load_avg: [7.0, 7.0], ..sample(0.0, 0, 0, 0, 0) });
+        near(m.index()[1], 1.5 * (-1f64).exp());
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub struct HostLoad {
 pub struct LoadSample {
     /// Processes runnable now, without ourselves.
     pub run_queue: f64,
+    /// The system's load averages over 1 and 15 minutes: what r1m and r15m begin with.
+    pub load_avg: [f64; 2],
     /// Jiffies since boot: busy, total.
     pub cpu_busy: u64,
     pub cpu_total: u64,

@@ -48,6 +48,7 @@ impl Probe {
         let get = |map: &BTreeMap<String, u64>, name: &str| map.get(name).copied().unwrap_or(0);
         let (cpu_busy, cpu_total) = jiffies(&text("/proc/stat"));
         let disks = disks();
+        let loadavg = text("/proc/loadavg");
         let lines = logins();
         let (tmp, max_tmp) = space("/tmp");
         let free = || get(&mem, "MemFree") + get(&mem, "Buffers") + get(&mem, "Cached");
@@ -57,7 +58,8 @@ impl Probe {
         facts.max_tmp = max_tmp;
         facts.ndisks = disks.len() as u32;
         LoadSample {
-            run_queue: runnable(&text("/proc/loadavg")),
+            run_queue: runnable(&loadavg),
+            load_avg: averages(&loadavg),
             cpu_busy,
             cpu_total,
             pages: get(&vm, "pswpin") + get(&vm, "pswpout"),
@@ -145,6 +147,12 @@ fn runnable(loadavg: &str) -> f64 {
     let field = loadavg.split_whitespace().nth(3).and_then(|f| f.split('/').next());
     let running: u64 = field.and_then(|n| n.parse().ok()).unwrap_or(1);
     running.saturating_sub(1) as f64
+}
+
+/// The averages over 1 and 15 minutes.
+fn averages(loadavg: &str) -> [f64; 2] {
+    let field = |n| loadavg.split_whitespace().nth(n).and_then(|w| w.parse().ok());
+    [field(0).unwrap_or(0.0), field(2).unwrap_or(0.0)]
 }
 
 /// Busy and all jiffies since boot. Waiting for a disk is idle; guests are counted already.
@@ -280,6 +288,7 @@ mod tests {
     fn counters() {
         assert_eq!(runnable("3.44 3.01 1.81 3/96 24108\n"), 2.0);
         assert_eq!(runnable(""), 0.0);
+        assert_eq!(averages("3.44 3.01 1.81 3/96 24108\n"), [3.44, 1.81]);
         assert_eq!(jiffies("cpu  10 1 5 100 20 2 3 4 7 7\ncpu0 1 1 1 1\n"), (25, 145));
         let mem = pairs("MemTotal:       24684092 kB\nHugePages_Total:       0\npswpin 7\n");
         assert_eq!((mem["MemTotal"], mem["pswpin"]), (24684092, 7));

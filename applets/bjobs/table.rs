@@ -71,7 +71,7 @@ impl Table {
             Table::Plain => plain(out, r, s),
             Table::Reasons => {
                 with_reasons(out, r, s);
-                return reasons::push(out, r);
+                reasons::push(out, r);
             }
             Table::Usage => usage(out, r, s),
             Table::Arrays => array(out, r, s),

@@ -66,7 +66,8 @@ fn zoo() -> Vec<Value> {
         json!({"Job": 105, "Stat": "USUSP", "ExecHosts": [["hostwithlongname", 1]],
                "Name": "exactly10c"}),
         json!({"Job": 106, "Stat": "SSUSP", "ExecHosts": [["hosta", 1]], "Name": "exactly_11c"}),
-        json!({"Job": 12345678, "Stat": "DONE", "ExecHosts": [["hosta", 1]], "Name": "é\u{1b}[1m\u{9b}x"}),
+        json!({"Job": 12345678, "Stat": "DONE", "ExecHosts": [["hosta", 1]],
+               "Name": "é\u{1b}[1m\u{9b}x"}),
         json!({"Job": 108, "Stat": "EXIT", "ExecHosts": []}),
         json!({"Job": 109, "Stat": "UNKWN", "ExecHosts": [["hosta", 1]],
                "Name": {"b64": "/2E="}}),
@@ -114,7 +115,8 @@ fn reasons_under_each_job() {
     let jobs = [
         json!({"PendReasons": [[1001, 2, []], [1301, 1, []], [3, 0, []]]}),
         json!({"Job": 102, "Stat": "PSUSP", "PendReasons": [[607, 0, []]],
-               "Name": "a_name_of_nineteen_", "Queue": "q_of_twelve_", "FromHost": "from_fifteen_ch"}),
+               "Name": "a_name_of_nineteen_", "Queue": "q_of_twelve_",
+               "FromHost": "from_fifteen_ch"}),
         json!({"Job": 103, "Stat": "USUSP", "SuspReason": 1}),
         json!({"Job": 104, "Stat": "RUN", "ExecHosts": [["hosta", 1]]}),
     ];
@@ -171,7 +173,8 @@ fn running() -> Value {
         "Thresholds": [["r15s", null, null], ["r1m", 20.0, 40.0]],
         "EffectiveResReq": "select[type == local] order[r15s:pg] rusage[mem=1000.00]",
         "CombinedResReq":
-            "select[(mem > 1000) && (type == local)] order[r15s:pg] rusage[mem=1000.00] span[hosts=1]",
+            "select[(mem > 1000) && (type == local)] order[r15s:pg] \
+             rusage[mem=1000.00] span[hosts=1]",
     })
 }
 

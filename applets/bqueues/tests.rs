@@ -137,7 +137,6 @@ fn custom_listings() {
         show(&["-o", "qname:8 prio:-4 jl_p runlimit def_runlimit min_tasklimit tasklimit"]),
         "QUEUE_NA PRIO JL_P MAX_RUNLIMIT DEFAULT_RUNLIMIT MIN_TASKLIMIT MAX_TASKLIMIT\n\
          priority   43 2 - - - -\nnormal     30 - 24:00 60 1 4\n"
-            .replace("PRIO JL", "PRIO JL")
     );
     let json: serde_json::Value =
         serde_json::from_str(&show(&["-json", "-o", "qname stat"])).unwrap();

@@ -80,7 +80,7 @@ pub fn size_words(kb: u64) -> String {
             name = n;
         }
     }
-    if kb % unit == 0 {
+    if kb.is_multiple_of(unit) {
         format!("{} {name}", kb / unit)
     } else {
         format!("{:.1} {name}", kb as f64 / unit as f64)

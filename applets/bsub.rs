@@ -22,12 +22,13 @@ use jiff::tz::TimeZone;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::site;
+use lsf::cli::site::{self, Site};
 use lsf::conf::LsfConf;
 use lsf::errln;
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::err;
+use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use opts::BsubOpts;
 use source::Source;
@@ -79,10 +80,10 @@ impl From<ClientError> for Stop {
 
 fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let own = front::parse::<BsubOpts>(ctx.name, &ctx.args)?;
-    let conf = site::find().map_err(|e| Rejection::new(e.to_string()))?.lsf;
-    let source = source::read(ctx, &own.operands, conf.yes("LSB_BSUB_PARSE_SCRIPT"))?;
+    let site = site::find().map_err(|e| Rejection::new(e.to_string()))?;
+    let source = source::read(ctx, &own.operands, site.lsf.yes("LSB_BSUB_PARSE_SCRIPT"))?;
     let opts = options(ctx, own.options, &source)?;
-    let facts = facts(&conf)?;
+    let facts = facts(&site.lsf, opts.begin.is_some() || opts.term.is_some())?;
     let mut spec = spec::build(&opts, &facts)?;
     for word in opts.ignored() {
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
@@ -104,7 +105,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     say_times(ctx, &spec, &facts.zone);
     let named = spec.options & opt::QUEUE != 0;
     let submit = Submit { request: request_id()?, spec, env, script };
-    let (job, queue) = send(ctx, submit)?;
+    let (job, queue) = send(ctx, &site, submit)?;
     answer(ctx, job, &queue, named);
     if !opts.wait {
         return Ok(0);
@@ -131,11 +132,12 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, St
     Ok(all)
 }
 
-fn facts(conf: &LsfConf) -> Result<Facts, Rejection> {
+/// `times`: the zone is wanted; reading it costs every submission two files.
+fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     Ok(Facts {
         now: lsf::sys::now().secs(),
-        zone: TimeZone::system(),
+        zone: if times { TimeZone::system() } else { TimeZone::UTC },
         unit: conf.unit(),
         default_queue: var("LSB_DEFAULTQUEUE"),
         default_project: var("LSB_DEFAULTPROJECT"),
@@ -207,18 +209,24 @@ fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
 }
 
 /// Sends the submission. A priority that the cluster has no use for is left out and said.
-fn send(ctx: &mut Ctx, mut submit: Submit) -> Result<(u32, String), Stop> {
+fn send(ctx: &mut Ctx, site: &Site, submit: Submit) -> Result<(u32, String), Stop> {
+    let mut msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
     loop {
-        let had_priority = submit.spec.priority != 0;
-        match client::ask(ctx, ClientMsg::Submit(Box::new(submit.clone()))) {
-            Ok(ClientMsg::Submitted { job, queue, .. }) => return Ok((job, queue)),
-            Ok(_) => return Err(Rejection::new("Batch protocol error").into()),
-            Err(e) if e.code() == Some(err::PRIORITY_UNDEF) && had_priority => {
-                errln!(ctx, "bsub: option -sp is ignored: MAX_USER_PRIORITY is not defined");
-                submit.spec.priority = 0;
-                submit.request = request_id()?;
+        match client::ask_at(site, &msg, ctx.err) {
+            Ok((_, Msg::Client(ClientMsg::Submitted { job, queue, .. }))) => {
+                return Ok((job, queue));
             }
-            Err(e) => return Err(e.into()),
+            Ok(_) => return Err(ClientError::Unexpected.into()),
+            Err(e) => match &mut msg {
+                Msg::Client(ClientMsg::Submit(s))
+                    if e.code() == Some(err::PRIORITY_UNDEF) && s.spec.priority != 0 =>
+                {
+                    errln!(ctx, "bsub: option -sp is ignored: MAX_USER_PRIORITY is not defined");
+                    s.spec.priority = 0;
+                    s.request = request_id()?;
+                }
+                _ => return Err(e.into()),
+            },
         }
     }
 }

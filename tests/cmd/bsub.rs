@@ -145,6 +145,73 @@ fn a_script_on_stdin_gives_options_and_runs() {
 }
 
 #[test]
+fn a_script_file_is_read_at_once() {
+    let dir = scratch("file");
+    let Some(envdir) = other_envdir(&dir, "LSB_BSUB_PARSE_SCRIPT=Y\n") else { return };
+    let (script, out) = (dir.join("job.sh"), dir.join("out"));
+    let text = format!("#!/bin/sh\n#BSUB -J in_file -oo {}\necho \"$@\"\n", out.display());
+    std::fs::write(&script, text).unwrap();
+    let mut c = cmd("bsub");
+    c.env("LSF_ENVDIR", &envdir).args(["-H"]).arg(&script).args(["a  b", "c"]);
+    let said: Said = c.output().unwrap().into();
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    std::fs::remove_file(&script).unwrap();
+    let id = job_id(&said.out).unwrap().to_string();
+    assert_eq!(field(&id, "job_name"), "in_file");
+    ok("bresume", &[&id]);
+    assert_eq!(end_of(&id), "DONE");
+    wait_for("the output", || out.exists());
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.starts_with("a  b c\n"), "{text}");
+    let mut c = cmd("bsub");
+    c.env("LSF_ENVDIR", &envdir).arg(&dir);
+    let said: Said = c.output().unwrap().into();
+    assert_eq!(said.code, 255);
+    assert!(said.err.ends_with("Is a directory. Job not submitted.\n"), "{}", said.err);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_priority_without_use_is_no_reason_to_refuse() {
+    let said = run("bsub", &["-sp", "10", "-o", "/dev/null", "true"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(job_id(&said.out).is_some() && said.err.contains("-sp is ignored"), "{said:?}");
+}
+
+#[test]
+fn the_working_directory_is_the_one_the_user_sees() {
+    let dir = scratch("cwd");
+    std::fs::create_dir(dir.join("real")).unwrap();
+    let link = dir.join("link");
+    std::os::unix::fs::symlink(dir.join("real"), &link).unwrap();
+    let cwd = |pwd: &std::path::Path, extra: &[&str]| {
+        let mut c = cmd("bsub");
+        c.current_dir(&link).env("PWD", pwd).args(["-H"]).args(extra).arg("true");
+        let said: Said = c.output().unwrap().into();
+        let id = job_id(&said.out).unwrap().to_string();
+        let cwd = field(&id, "sub_cwd");
+        ok("bkill", &[&id]);
+        cwd
+    };
+    assert_eq!(cwd(&link, &[]), link.to_str().unwrap());
+    assert_eq!(cwd(std::path::Path::new("/elsewhere"), &[]), dir.join("real").to_str().unwrap());
+    assert_eq!(cwd(&link, &["-cwd", "sub"]), link.join("sub").to_str().unwrap());
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn times_are_told() {
+    let said = run("bsub", &["-b", "2035:1:2:3:4", "true"]);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (0, "Job will be scheduled after Tue Jan  2 03:04:00 2035\n")
+    );
+    let id = job_id(&said.out).unwrap().to_string();
+    assert_eq!(field(&id, "stat"), "PEND");
+    ok("bkill", &[&id]);
+}
+
+#[test]
 fn the_job_sees_the_words_typed() {
     let dir = scratch("words");
     let out = dir.join("out");

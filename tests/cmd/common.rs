@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, binary};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
@@ -139,6 +139,15 @@ pub fn scratch(name: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
     dir
+}
+
+/// A directory with the site's lsf.conf and more lines in it, for LSF_ENVDIR. `None` where the
+/// site is not ours.
+pub fn other_envdir(dir: &Path, lines: &str) -> Option<PathBuf> {
+    let Site::Own(rig) = site() else { return None };
+    let text = rig.read("conf/lsf.conf");
+    std::fs::write(dir.join("lsf.conf"), format!("{text}\n{lines}")).unwrap();
+    Some(dir.to_path_buf())
 }
 
 /// The text of the event log; empty where it is not ours to read.

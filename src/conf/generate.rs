@@ -278,7 +278,8 @@ mod tests {
         assert_eq!((lsf.lim_port(), lsf.res_port(), lsf.mbd_port()), (7001, 6878, 7003));
         assert_eq!(lsf.local_host(), Some("host1"));
         assert_eq!(lsf.key_file(), "/home/u/.lsf/conf/lsf.key");
-        assert_eq!(lsf.batch_logdir("personal").unwrap(), "/home/u/.lsf/work/personal/logdir");
+        let shared = format!("{}/work", spec.top);
+        assert_eq!(lsf.batch_logdir("personal").unwrap(), shared + "/personal/logdir");
         assert_eq!((lsf.personal(), lsf.sim_exec()), (true, true));
         assert_eq!(lsf.unit(), conf::SizeUnit::MB);
         let p = &conf.batch.params;

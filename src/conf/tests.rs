@@ -425,9 +425,8 @@ fn mistakes_in_lsb_queues() {
     );
     assert_eq!(
         q("HOSTS          = gamma+2 compute+1", "HOSTS          = (gamma+2 compute+1"),
-        [
-            "error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1 ~alpha> of HOSTS: parenthesis or quote is not closed"
-        ]
+        ["error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1 ~alpha> of HOSTS: \
+             parenthesis or quote is not closed"]
     );
 }
 

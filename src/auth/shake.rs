@@ -294,6 +294,12 @@ impl Gate<'_> {
         hello
     }
 
+    /// What a credential for the connection greeted with this nonce is good for.
+    pub fn target(&self, daemon: Daemon, nonce: [u8; NONCE]) -> Target {
+        let (host, nonce) = (self.host.to_string(), Hex32(nonce));
+        Target { daemon, host, nonce, lo: PROTO_LOW, hi: PROTO_HIGH }
+    }
+
     /// Whether a connection from this address may speak at all.
     pub fn known_addr(&self, addr: IpAddr) -> Result<(), AuthError> {
         let known = addr.is_loopback() || self.hosts.host_of_addr(addr).is_some();
@@ -303,7 +309,7 @@ impl Gate<'_> {
     /// Judges the client's first frame; appends the answer that proves this server.
     pub fn admit(
         &self,
-        hello: &Hello,
+        target: &Target,
         addr: IpAddr,
         raw: &Raw<'_>,
         out: &mut Vec<u8>,
@@ -313,7 +319,7 @@ impl Gate<'_> {
         if auth.version < PROTO_LOW || auth.version > PROTO_HIGH {
             return Err(AuthError::NoVersion { lo: auth.version, hi: auth.version });
         }
-        let key = session_key(self.ring, &auth.claims, &hello.target())?;
+        let key = session_key(self.ring, &auth.claims, target)?;
         let mut session = Session::signed(auth.version, &key, Side::Server);
         // The body is read again here, this time believed.
         let Auth { claims, .. } = session.open(Kind::Auth, raw)?;

@@ -59,7 +59,7 @@ fn auth_bytes(claims: Claims, key: &SessionKey) -> (Vec<u8>, Session) {
 }
 
 fn admit(g: &Gate<'_>, hello: &Hello, addr: &str, bytes: &[u8]) -> Result<Peer, AuthError> {
-    with_raw(bytes, |r| g.admit(hello, ip(addr), r, &mut Vec::new())).map(|(_, p)| p)
+    with_raw(bytes, |r| g.admit(&hello.target(), ip(addr), r, &mut Vec::new())).map(|(_, p)| p)
 }
 
 #[test]
@@ -67,11 +67,12 @@ fn a_user_and_a_server_prove_themselves_to_each_other() {
     let r = one();
     let g = gate(&r);
     let hello = greet(&g, 1);
+    assert_eq!(hello.target(), g.target(Daemon::Mbatchd, [1; 32]));
     let (claims, key) = granted(&r, &hello);
     let (bytes, mut client) = auth_bytes(claims, &key);
     let mut answer = Vec::new();
     let (mut server, peer) =
-        with_raw(&bytes, |raw| g.admit(&hello, ip("127.0.0.2"), raw, &mut answer)).unwrap();
+        with_raw(&bytes, |raw| g.admit(&hello.target(), ip("127.0.0.2"), raw, &mut answer)).unwrap();
     let (user, host) = ("ann".to_string(), "hosta".to_string());
     assert_eq!(peer, Peer::User { uid: 1000, gid: 100, user, host });
     with_raw(&answer, |raw| read_ok(&mut client, raw)).unwrap();
@@ -150,7 +151,7 @@ fn a_credential_is_good_for_one_connection_of_one_server() {
         m[at] ^= 4;
         let got = Raw::whole(&m, MAX_FRAME_EARLY)
             .map_err(AuthError::from)
-            .and_then(|raw| g.admit(&hello, ip("127.0.0.2"), &raw, &mut Vec::new()));
+            .and_then(|raw| g.admit(&hello.target(), ip("127.0.0.2"), &raw, &mut Vec::new()));
         assert!(got.is_err(), "byte {at}");
     }
 }

@@ -17,7 +17,7 @@ use crate::model::reason::{err, err_text};
 use crate::net::sock;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
-    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, Session, SessionKey, write_frame,
+    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session, SessionKey, write_frame,
 };
 use crate::proto::{Daemon, Msg, PROTO_HIGH, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -181,7 +181,15 @@ pub struct Client {
 
 /// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
 pub fn mbatchd(site: &Site, err: &mut dyn Write) -> Result<Client, ClientError> {
-    let patience = Patience::of(site);
+    mbatchd_with(site, Patience::of(site), err)
+}
+
+/// As [`mbatchd`], with another patience.
+pub fn mbatchd_with(
+    site: &Site,
+    patience: Patience,
+    err: &mut dyn Write,
+) -> Result<Client, ClientError> {
     persist(patience, err, |_| Client::dial(site, Daemon::Mbatchd, patience))
 }
 
@@ -326,7 +334,14 @@ impl Client {
         if !self.verified && matches!(msg, Msg::Client(ClientMsg::Submit(_))) {
             self.verify()?;
         }
+        let before = self.out.len();
         self.session.seal_msg(msg, &mut self.out)?;
+        let len = self.out.len() - before;
+        if len > MAX_FRAME_USER {
+            self.out.truncate(before);
+            let text = format!("the request is longer than {MAX_FRAME_USER} bytes");
+            return Err(ClientError::Refused(Refusal::text(err::BAD_ARG, text)));
+        }
         self.push()
     }
 

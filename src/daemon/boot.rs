@@ -117,6 +117,7 @@ impl Boot {
             hosts: self.hosts.clone(),
             launcher_socket: self.site.launcher_socket(),
             only_uid: self.only_uid(),
+            key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
         }
     }

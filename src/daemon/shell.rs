@@ -30,8 +30,8 @@
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
-//! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log and calls
-//!   `Host::hangup`. They are read from a signalfd: threads must be started after [`run`] has
+//! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads the key
+//!   file again and calls `Host::hangup`. They are read from a signalfd: threads must be started after [`run`] has
 //!   begun (in `Host::start`), so that they inherit the blocked mask; `std::process::Command`
 //!   clears it in children.
 
@@ -114,6 +114,8 @@ pub struct ShellConfig {
     pub launcher_socket: PathBuf,
     /// A personal cluster: every other uid is refused.
     pub only_uid: Option<u32>,
+    /// Read again at SIGHUP; a file that cannot be used leaves the old keys.
+    pub key_file: Option<String>,
     /// Reopened at SIGHUP.
     pub log: Option<LogHandle>,
 }
@@ -311,6 +313,7 @@ struct Shell<H: Host> {
     poll: Poll,
     pool: Pool,
     signals: SignalFd,
+    key_file: Option<(String, String)>,
     log: Option<LogHandle>,
     told: Receiver<Told>,
     ctl: Ctl,
@@ -333,6 +336,7 @@ impl<H: Host> Shell<H> {
         let mut source = mio::unix::SourceFd(&signals.fd());
         registry.register(&mut source, SIGNALS, Interest::READABLE).map_err(fail("signals"))?;
         let listen = listeners(&cfg)?;
+        let key_file = cfg.key_file.map(|file| (file, cfg.host.clone()));
         let ident = Identity {
             daemon: cfg.daemon,
             host: cfg.host,
@@ -357,7 +361,8 @@ impl<H: Host> Shell<H> {
             remote: Remote { tx, waker },
         };
         let log = cfg.log;
-        Ok(Shell { machine, host, poll, pool, signals, log, told, ctl, effects: Vec::new() })
+        let effects = Vec::new();
+        Ok(Shell { machine, host, poll, pool, signals, key_file, log, told, ctl, effects })
     }
 
     fn run(mut self) -> Result<i32, ShellError> {
@@ -426,9 +431,7 @@ impl<H: Host> Shell<H> {
     fn signals(&mut self) {
         while let Ok(Some(signal)) = self.signals.take() {
             if signal == libc::SIGHUP {
-                if let Some(log) = &self.log {
-                    log.reopen();
-                }
+                self.reopen();
                 self.host.hangup(&mut self.machine, &mut self.ctl);
             } else {
                 log::info!("told to end by signal {signal}");
@@ -436,6 +439,19 @@ impl<H: Host> Shell<H> {
             }
         }
         self.after_host();
+    }
+
+    /// Opens the log and reads the keys anew.
+    fn reopen(&mut self) {
+        if let Some(log) = &self.log {
+            log.reopen();
+        }
+        if let Some((file, host)) = &self.key_file {
+            match KeyRing::load(file, host, crate::sys::euid()) {
+                Ok(ring) => self.pool.set_ring(Arc::new(ring)),
+                Err(e) => log::error!("the old keys stay: {e}"),
+            }
+        }
     }
 
     /// What threads have told.
@@ -570,3 +586,39 @@ impl std::fmt::Display for ShellError {
     }
 }
 impl std::error::Error for ShellError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_cover_what_was_appended_before() {
+        let mut t = Tickets::default();
+        assert_eq!((t.due(), t.seal()), (None, None));
+        t.dirty = true;
+        assert_eq!(t.due(), Some(1));
+        assert_eq!((t.seal(), t.seal()), (Some(1), None));
+        // Nothing appended since, but the first is still under way.
+        assert_eq!(t.due(), Some(1));
+        t.dirty = true;
+        assert_eq!(t.due(), Some(2));
+        t.durable = 1;
+        assert_eq!((t.due(), t.seal()), (Some(2), Some(2)));
+        t.durable = 2;
+        assert_eq!(t.due(), None);
+    }
+
+    #[test]
+    fn a_failure_voids_every_open_ticket() {
+        let mut t = Tickets { dirty: true, ..Tickets::default() };
+        t.seal();
+        t.dirty = true;
+        t.void();
+        assert_eq!((t.due(), t.seal()), (None, None));
+        t.dirty = true;
+        assert_eq!((t.due(), t.seal()), (Some(3), Some(3)));
+        // A late report of an older one changes nothing.
+        t.durable = t.durable.max(1);
+        assert_eq!(t.due(), Some(3));
+    }
+}

@@ -7,10 +7,11 @@
 use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
-use crate::auth::Hello;
 use crate::auth::shake::{self, AuthError, Gate};
 use crate::proto::client::ClientMsg;
-use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, Session};
+use crate::proto::frame::{
+    Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
+};
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Msg, Peer};
 use std::collections::VecDeque;
@@ -38,7 +39,7 @@ pub enum Phase {
     /// Outgoing: to the launcher's Unix socket.
     Local,
     /// Incoming: its proof is due.
-    AwaitAuth(Box<Hello>),
+    AwaitAuth { nonce: [u8; shake::NONCE] },
     Open,
     /// Close was asked for: output and held messages go first.
     Closing,
@@ -117,6 +118,8 @@ pub struct Conn {
     pub user: Option<(u32, String)>,
     /// The machine has heard of it.
     pub opened: bool,
+    /// The poll tells when it can be written to.
+    pub write_armed: bool,
     /// The peer has ended its half: read to the end.
     pub hup: bool,
     /// In the pool's queue of connections to look at.
@@ -146,6 +149,7 @@ impl Conn {
             addr,
             user: None,
             opened: false,
+            write_armed: false,
             hup: false,
             queued: false,
             timer: u64::MAX,
@@ -165,8 +169,8 @@ impl Conn {
     /// Begins the server's side: says hello.
     pub fn greet(&mut self, ident: &Identity, nonce: [u8; shake::NONCE]) -> Result<(), Gone> {
         let gate = gate(ident)?;
-        let hello = gate.hello(ident.daemon, nonce, &mut self.out);
-        self.phase = Phase::AwaitAuth(Box::new(hello));
+        gate.hello(ident.daemon, nonce, &mut self.out);
+        self.phase = Phase::AwaitAuth { nonce };
         Ok(())
     }
 
@@ -183,7 +187,7 @@ impl Conn {
 
     /// Not yet authenticated, and not of our own making.
     pub fn early(&self) -> bool {
-        matches!(self.phase, Phase::AwaitAuth(_))
+        matches!(self.phase, Phase::AwaitAuth { .. })
     }
 
     /// Since when it has been in its phase.
@@ -195,7 +199,9 @@ impl Conn {
     pub fn deadline(&self) -> Option<(u64, &'static str)> {
         let since = self.phase_since;
         match self.phase {
-            Phase::AwaitAuth(_) => return Some((since + EARLY_US, "did not authenticate in time")),
+            Phase::AwaitAuth { .. } => {
+                return Some((since + EARLY_US, "did not authenticate in time"));
+            }
             Phase::Connecting { .. } => return Some((since + CONNECT_US, "no connection in time")),
             Phase::AwaitHello { .. } | Phase::AwaitOk { .. } | Phase::Local => {
                 return Some((since + CONNECT_US, "no answer to the handshake in time"));
@@ -312,7 +318,8 @@ impl Conn {
         }
         self.stall_since = None;
         self.sent = 0;
-        if self.out.capacity() > OUT_LOW {
+        // A connection that is not yet authenticated costs as little as can be.
+        if self.out.capacity() > OUT_LOW || self.early() {
             self.out = Vec::new();
         } else {
             self.out.clear();
@@ -398,8 +405,9 @@ impl Conn {
         while !matches!(self.phase, Phase::Closing | Phase::Lingering) {
             let Some(heard) = self.frame(ident, now)? else { break };
             took = true;
-            if let Heard::Opened(_) = heard {
-                self.dec.set_cap(MAX_FRAME);
+            if let Heard::Opened(peer) = &heard {
+                let user = matches!(peer, Peer::User { .. });
+                self.dec.set_cap(if user { MAX_FRAME_USER } else { MAX_FRAME });
                 self.opened = true;
             }
             if !matches!(heard, Heard::Msg(Msg::Ping { .. })) {
@@ -423,9 +431,11 @@ impl Conn {
             let Some(raw) = self.dec.take()? else { return Ok(None) };
             match &mut self.phase {
                 Phase::Open => return Ok(Some(Heard::Msg(self.session.open_msg(&raw)?))),
-                Phase::AwaitAuth(hello) => {
+                Phase::AwaitAuth { nonce } => {
                     let addr = self.addr.ok_or(Gone::Limit("no address"))?;
-                    let (session, peer) = gate(ident)?.admit(hello, addr, &raw, &mut self.out)?;
+                    let gate = gate(ident)?;
+                    let target = gate.target(ident.daemon, *nonce);
+                    let (session, peer) = gate.admit(&target, addr, &raw, &mut self.out)?;
                     self.session = session;
                     self.phase = Phase::Open;
                     self.phase_since = now;

@@ -47,6 +47,11 @@ pub struct Seal {
 }
 
 impl Seal {
+    /// The key ring has changed.
+    pub fn forget_keys(&mut self) {
+        self.keys.clear();
+    }
+
     fn key(&mut self, ident: &Identity, id: &str) -> Option<MacKey> {
         if let Some(key) = self.keys.get(id) {
             return Some(key.clone());
@@ -133,3 +138,7 @@ pub fn drain(sock: &UdpSocket, buf: &mut [u8], mut each: impl FnMut(&[u8], Socke
     }
     true
 }
+
+#[cfg(test)]
+#[path = "dgram_tests.rs"]
+mod tests;

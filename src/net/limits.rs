@@ -6,11 +6,12 @@ pub const MAX_CONNS: usize = 8192;
 pub const SPARE_FDS: u64 = 64;
 /// Of all connections, these are for daemons alone.
 pub const DAEMON_RESERVE: usize = 256;
-/// Most connections that are not yet authenticated; beyond it, new ones wait to be accepted.
-pub const MAX_EARLY: usize = 512;
-/// An unauthenticated connection of this age gives way to a new one when [`MAX_EARLY`] is
-/// reached, microseconds.
-pub const EARLY_GRACE_US: u64 = 50_000;
+/// Most connections that are not yet authenticated, and no more than a quarter of all. Beyond it
+/// the oldest gives way to a new one: whoever means it is done long before it is the oldest.
+pub const MAX_EARLY: usize = 1024;
+/// Younger than this an unauthenticated connection does not give way; new ones wait to be
+/// accepted, microseconds.
+pub const EARLY_GRACE_US: u64 = 5_000;
 /// Longest time to authenticate, microseconds.
 pub const EARLY_US: u64 = 5_000_000;
 /// Longest time to make and authenticate an outgoing connection, microseconds.
@@ -18,7 +19,7 @@ pub const CONNECT_US: u64 = 10_000_000;
 /// Most authenticated connections of one user on one host.
 pub const MAX_PER_USER: usize = 2048;
 /// Longest time between the first and the last byte of a frame, microseconds.
-pub const HALF_FRAME_US: u64 = 30_000_000;
+pub const HALF_FRAME_US: u64 = 15_000_000;
 /// Longest time output may wait for a peer that reads nothing, microseconds.
 pub const STALL_US: u64 = 300_000_000;
 /// Longest time to flush a connection that is being closed, microseconds.

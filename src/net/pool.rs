@@ -108,6 +108,12 @@ impl Pool {
         self.ident.hosts = hosts;
     }
 
+    /// The keys after a rotation; connections that are open go on with theirs.
+    pub fn set_ring(&mut self, ring: std::sync::Arc<crate::auth::KeyRing>) {
+        self.ident.ring = Some(ring);
+        self.seal.forget_keys();
+    }
+
     /// Connections there are.
     pub fn len(&self) -> usize {
         self.conns.len()
@@ -292,7 +298,7 @@ impl Pool {
 
     fn accept(&mut self, us: u64, sink: &mut dyn FnMut(Input)) {
         for _ in 0..ACCEPT_BUDGET {
-            if self.early.len() >= MAX_EARLY && !self.evict(us, sink) {
+            if self.early.len() >= MAX_EARLY.min(self.max_conns / 4) && !self.evict(us, sink) {
                 return;
             }
             match self.accept_one() {
@@ -365,7 +371,6 @@ impl Pool {
         let mut conn = Conn::new(id, sock, phase, addr, us);
         let made = match addr {
             Some(_) => crate::sys::random().map_err(Gone::Io).and_then(|nonce| {
-                sock::tune(std::os::fd::AsFd::as_fd(&conn.sock));
                 conn.greet(&self.ident, nonce)
             }),
             None => conn.local_peer().map_err(Gone::Io).map(|peer| {
@@ -396,7 +401,12 @@ impl Pool {
     }
 
     fn enter(&mut self, mut conn: Conn) -> Result<(), Gone> {
-        let interest = Interest::READABLE | Interest::WRITABLE;
+        // What is accepted is nearly always writable: that is asked for only when it is not.
+        let mut interest = Interest::READABLE;
+        if matches!(conn.phase, Phase::Connecting { .. }) {
+            interest |= Interest::WRITABLE;
+            conn.write_armed = true;
+        }
         let token = Token(conn.id as usize);
         self.registry.register(conn.sock.source(), token, interest).map_err(Gone::Io)?;
         self.conns.insert(conn.id, conn);
@@ -571,7 +581,15 @@ impl Pool {
         if matches!(conn.phase, Phase::Connecting { .. }) {
             return;
         }
-        if let Err(gone) = conn.flush(us) {
+        let flushed = conn.flush(us).and_then(|()| {
+            if conn.unsent() == 0 || std::mem::replace(&mut conn.write_armed, true) {
+                return Ok(());
+            }
+            let both = Interest::READABLE | Interest::WRITABLE;
+            let token = Token(id as usize);
+            self.registry.reregister(conn.sock.source(), token, both).map_err(Gone::Io)
+        });
+        if let Err(gone) = flushed {
             self.fail(id, gone);
             return;
         }
@@ -607,7 +625,7 @@ impl Pool {
                 self.forget(id);
                 return;
             }
-            (Phase::AwaitAuth(_), _) => {
+            (Phase::AwaitAuth { .. }, _) => {
                 if let Gone::Auth(error) = &gone {
                     conn.refuse(error);
                     // Only once, and only what fits.
@@ -636,9 +654,8 @@ impl Pool {
     fn forget(&mut self, id: ConnId) {
         self.early.remove(&id);
         self.holding.remove(&id);
+        // Closing the descriptor, which nobody else has, takes it out of the poll.
         let Some(mut conn) = self.conns.remove(&id) else { return };
-        // Closing the descriptor takes it out of the poll in any case.
-        let _ = self.registry.deregister(conn.sock.source());
         self.partial -= conn.partial();
         if let Some(user) = conn.user.take()
             && let Some(n) = self.users.get_mut(&user)

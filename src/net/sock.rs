@@ -106,6 +106,8 @@ pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
     let fd = new(&addr, SocketType::STREAM, true)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     bind(&fd, &addr)?;
+    // What is accepted inherits these.
+    tune(fd.as_fd());
     listen(&fd, BACKLOG)?;
     Ok(TcpListener::from_std(std::net::TcpListener::from(fd)))
 }

@@ -34,8 +34,11 @@ pub const HEADER: usize = 36;
 const COVERED: usize = 20;
 /// Bytes of a MAC.
 pub const MAC_LEN: usize = 16;
-/// Largest body of an authenticated connection, bytes.
+/// Largest body between daemons, bytes.
 pub const MAX_FRAME: usize = 8 << 20;
+/// Largest body from a user, bytes. What it holds fits into a frame between daemons, even where
+/// it has to travel there in base64.
+pub const MAX_FRAME_USER: usize = 4 << 20;
 /// Largest body before authentication, and to authd, bytes.
 pub const MAX_FRAME_EARLY: usize = 16 << 10;
 /// Largest body of a datagram, bytes (IPv4 leaves 65,507 for all).

@@ -1,0 +1,91 @@
+//! Datagrams: what is believed, and everything that must not be.
+
+use super::*;
+use crate::auth::{HostLookup, KeyRing};
+use crate::proto::Daemon;
+use std::sync::Arc;
+
+struct Table;
+impl HostLookup for Table {
+    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
+        match addr.to_string().as_str() {
+            "127.0.0.2" => Some("hosta"),
+            "127.0.0.3" => Some("hostb"),
+            _ => None,
+        }
+    }
+    fn addr_of(&self, _: &str) -> Option<IpAddr> {
+        None
+    }
+}
+
+const K: &str = "102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2a";
+
+fn ident(host: &str, first: char) -> Identity {
+    let ring = KeyRing::parse(format!("k1 {first}{K}").as_bytes()).unwrap();
+    Identity {
+        daemon: Daemon::Lim,
+        host: host.into(),
+        addr: None,
+        uid: 0,
+        ring: Some(Arc::new(ring)),
+        hosts: Arc::new(Table),
+        only_uid: None,
+    }
+}
+
+const NOW: i64 = 1_700_000_000_000_000;
+
+fn beat(seal: &mut Seal, to: &str, at: i64) -> Vec<u8> {
+    seal.write(&ident("hosta", '0'), to, &Msg::Ping { n: 1 }, at).unwrap()
+}
+
+fn take(seal: &mut Seal, bytes: &[u8], from: &str) -> Result<String, String> {
+    seal.read(&ident("hostb", '0'), bytes, from.parse().unwrap(), NOW).map(|(host, _)| host)
+}
+
+#[test]
+fn a_datagram_is_believed_once() {
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let first = beat(&mut a, "hostb", NOW);
+    let second = beat(&mut a, "hostb", NOW);
+    assert_eq!(take(&mut b, &first, "127.0.0.2"), Ok("hosta".into()));
+    assert_eq!(take(&mut b, &second, "127.0.0.2"), Ok("hosta".into()));
+    for old in [&first, &second] {
+        assert!(take(&mut b, old, "127.0.0.2").unwrap_err().contains("replayed"));
+    }
+}
+
+#[test]
+fn a_receiver_that_restarts_takes_nothing_from_long_ago() {
+    let mut a = Seal::default();
+    let old = beat(&mut a, "hostb", NOW - DATAGRAM_WINDOW_US - 1_000_000);
+    let ahead = beat(&mut a, "hostb", NOW + DATAGRAM_WINDOW_US + 1_000_000);
+    for bytes in [old, ahead] {
+        let e = take(&mut Seal::default(), &bytes, "127.0.0.2").unwrap_err();
+        assert!(e.starts_with("the clock of host hosta is"), "{e}");
+    }
+}
+
+#[test]
+fn other_receivers_senders_keys_and_bytes_are_refused() {
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let other = beat(&mut a, "hostc", NOW);
+    assert!(take(&mut b, &other, "127.0.0.2").unwrap_err().contains("meant for host hostc"));
+    let good = beat(&mut a, "hostb", NOW + 1);
+    for from in ["127.0.0.3", "127.0.0.9"] {
+        assert!(take(&mut b, &good, from).unwrap_err().contains("not an address of host hosta"));
+    }
+    for at in 0..good.len() {
+        let mut m = good.clone();
+        m[at] ^= 1;
+        assert!(take(&mut b, &m, "127.0.0.2").is_err(), "byte {at}");
+    }
+    for cut in 0..good.len() {
+        assert!(take(&mut b, &good[..cut], "127.0.0.2").is_err(), "cut {cut}");
+    }
+    let foreign = ident("hosta", '9');
+    let bytes = Seal::default().write(&foreign, "hostb", &Msg::Ping { n: 1 }, NOW + 2).unwrap();
+    assert_eq!(take(&mut b, &bytes, "127.0.0.2"), Err("frame is wrongly signed".into()));
+    assert_eq!(take(&mut b, &good, "127.0.0.2"), Ok("hosta".into()), "none of it was counted");
+}

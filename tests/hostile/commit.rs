@@ -1,0 +1,92 @@
+//! Durable, then reply: what leaves when, and in what order.
+
+use super::world::World;
+use lsf::cli::client::ClientError;
+use lsf::proto::Msg;
+use lsf::proto::client::{ClientMsg, Submit};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+fn submit() -> Msg {
+    Msg::Client(ClientMsg::Submit(Box::default()))
+}
+
+#[test]
+fn a_reply_waits_for_its_sync_and_syncs_are_shared() {
+    let w = World::new();
+    w.toy.sync_ms.store(60, Relaxed);
+    let n = 40;
+    std::thread::scope(|s| {
+        for _ in 0..n {
+            s.spawn(|| {
+                let mut c = w.client();
+                c.call(&Msg::Client(ClientMsg::Params), &mut std::io::sink()).unwrap();
+                let at = Instant::now();
+                let answer = c.call(&submit(), &mut std::io::sink()).unwrap();
+                assert!(at.elapsed() >= Duration::from_millis(59), "{:?}", at.elapsed());
+                assert!(matches!(answer, Msg::Client(ClientMsg::Submitted { .. })));
+            });
+        }
+    });
+    assert_eq!(w.toy.appends.load(Relaxed), n);
+    let syncs = w.toy.syncs.load(Relaxed);
+    assert!(syncs < n / 2, "{syncs} syncs for {n} submissions");
+    assert!(w.stop());
+}
+
+#[test]
+fn a_failed_sync_drops_its_replies_and_nothing_else() {
+    let w = World::new();
+    w.toy.sync_ms.store(30, Relaxed);
+    let mut c = w.client();
+    c.call(&submit(), &mut std::io::sink()).unwrap();
+    w.toy.fail.store(1, Relaxed);
+    match c.call(&submit(), &mut std::io::sink()) {
+        Err(ClientError::Refused(r)) => assert_eq!((r.code, r.text.as_str()), (9001, "disk full")),
+        other => panic!("{other:?}"),
+    }
+    let again = c.call(&submit(), &mut std::io::sink()).unwrap();
+    assert!(matches!(again, Msg::Client(ClientMsg::Submitted { job: 3, .. })));
+    assert!(w.stop());
+}
+
+#[test]
+fn nothing_overtakes_on_one_connection() {
+    let w = World::new();
+    w.toy.sync_ms.store(80, Relaxed);
+    let mut raw = w.raw();
+    let mut bytes = raw.frame(&submit());
+    let queues = ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() };
+    bytes.extend(raw.frame(&Msg::Client(queues)));
+    std::io::Write::write_all(&mut raw.sock, &bytes).unwrap();
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        match raw.next() {
+            Some(Msg::Client(ClientMsg::Submitted { .. })) => order.push("submitted".to_string()),
+            Some(Msg::Client(ClientMsg::ParamRows { values })) => order.push(values[0].1.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(order, ["submitted", "first", "second"]);
+    // Nothing is open any more: an answer that must be durable leaves at once.
+    let at = Instant::now();
+    let queues = ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() };
+    let bytes = raw.frame(&Msg::Client(queues));
+    std::io::Write::write_all(&mut raw.sock, &bytes).unwrap();
+    assert!(raw.next().is_some() && at.elapsed() < Duration::from_millis(60));
+    assert!(w.stop());
+}
+
+#[test]
+fn a_request_as_large_as_a_user_may_send_passes_and_a_larger_one_is_refused_here() {
+    let w = World::new();
+    let mut c = w.client();
+    let sized = |n: usize| {
+        let script = "x".repeat(n).into();
+        Msg::Client(ClientMsg::Submit(Box::new(Submit { script, ..Submit::default() })))
+    };
+    assert!(c.call(&sized(4_000_000), &mut std::io::sink()).is_ok());
+    let e = c.call(&sized(4 << 20), &mut std::io::sink()).unwrap_err();
+    assert_eq!(e.words(), "the request is longer than 4194304 bytes");
+    assert!(w.stop());
+}

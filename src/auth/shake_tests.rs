@@ -72,7 +72,8 @@ fn a_user_and_a_server_prove_themselves_to_each_other() {
     let (bytes, mut client) = auth_bytes(claims, &key);
     let mut answer = Vec::new();
     let (mut server, peer) =
-        with_raw(&bytes, |raw| g.admit(&hello.target(), ip("127.0.0.2"), raw, &mut answer)).unwrap();
+        with_raw(&bytes, |raw| g.admit(&hello.target(), ip("127.0.0.2"), raw, &mut answer))
+            .unwrap();
     let (user, host) = ("ann".to_string(), "hosta".to_string());
     assert_eq!(peer, Peer::User { uid: 1000, gid: 100, user, host });
     with_raw(&answer, |raw| read_ok(&mut client, raw)).unwrap();

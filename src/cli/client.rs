@@ -17,7 +17,8 @@ use crate::model::reason::{err, err_text};
 use crate::net::sock;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
-    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session, SessionKey, write_frame,
+    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
+    SessionKey, write_frame,
 };
 use crate::proto::{Daemon, Msg, PROTO_HIGH, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

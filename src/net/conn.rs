@@ -39,7 +39,9 @@ pub enum Phase {
     /// Outgoing: to the launcher's Unix socket.
     Local,
     /// Incoming: its proof is due.
-    AwaitAuth { nonce: [u8; shake::NONCE] },
+    AwaitAuth {
+        nonce: [u8; shake::NONCE],
+    },
     Open,
     /// Close was asked for: output and held messages go first.
     Closing,

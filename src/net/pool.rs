@@ -370,9 +370,9 @@ impl Pool {
         let phase = if addr.is_some() { Phase::Closing } else { Phase::Open };
         let mut conn = Conn::new(id, sock, phase, addr, us);
         let made = match addr {
-            Some(_) => crate::sys::random().map_err(Gone::Io).and_then(|nonce| {
-                conn.greet(&self.ident, nonce)
-            }),
+            Some(_) => crate::sys::random()
+                .map_err(Gone::Io)
+                .and_then(|nonce| conn.greet(&self.ident, nonce)),
             None => conn.local_peer().map_err(Gone::Io).map(|peer| {
                 conn.opened = true;
                 sink(Input::Opened { conn: id, peer });

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -199,8 +199,7 @@ pub fn spawn(cfg: ShellConfig, knobs: Arc<Knobs>) -> JoinHandle<Result<i32, shel
 }
 
 fn free_ports(addr: &str) -> [u16; 4] {
-    let held: Vec<TcpListener> =
-        (0..4).map(|_| TcpListener::bind((addr, 0)).unwrap()).collect();
+    let held: Vec<TcpListener> = (0..4).map(|_| TcpListener::bind((addr, 0)).unwrap()).collect();
     let mut ports = held.iter().map(|l| l.local_addr().unwrap().port());
     std::array::from_fn(|_| ports.next().unwrap())
 }

@@ -52,8 +52,8 @@ test: build
 demo: build
 	@LSF=$(BIN) bash conf-examples/jobs/demo
 
-soak:
-	LSF_SOAK=$(SOAK) cargo test --locked --release --test sim -- --ignored --nocapture soak
+soak: build
+	$(BIN) lsfsim -t $(SOAK)
 
 bench: build
 	LSF_TEST_BIN=$(BIN) cargo test --locked --release --test bench -- --ignored --nocapture

@@ -23,6 +23,7 @@ mod lsadmin;
 mod lshosts;
 mod lsid;
 mod lsload;
+mod lsfsim;
 mod mbatchd;
 mod sbatchd;
 mod starter;
@@ -90,6 +91,8 @@ const APPLETS: &[Applet] = &[
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
     applet("lsload", lsload::run, "show the load of hosts"),
+    applet("down", down::run, "stop a personal cluster and its jobs"),
+    applet("lsfsim", lsfsim::run, "simulate clusters with faults"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     applet("sbatchd", sbatchd::run, "the batch agent of this host"),
     hidden("starter", starter::run, "sets one task up and becomes it"),

@@ -22,6 +22,7 @@ impl World {
 
     pub(super) fn fault(&mut self) {
         self.faults += 1;
+        log::info!("{:.6} fault {}", self.now_us as f64 / 1e6, self.faults);
         let host = self.rng.below(self.scale.hosts as u64) as usize;
         match self.rng.below(100) {
             0..25 => self.crash_daemon(0, Daemon::Mbatchd),

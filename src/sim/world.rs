@@ -344,7 +344,7 @@ impl World {
             return;
         }
         let conf = launcher::Conf {
-            uid: 500,
+            uid: 0,
             personal: false,
             boot_id: self.hosts[host].os.boot_id(),
             daemons: vec![Daemon::Lim, Daemon::Sbatchd],
@@ -482,6 +482,7 @@ impl World {
     fn arm(&mut self, p: usize) {
         let Some(mach) = &self.procs[p].mach else { return };
         // A turn takes time: a machine that wants a tick at once gets it a little later.
+        if mach.deadline().is_some_and(|d| d <= self.now_us) { log::debug!("SPIN {} {:?} {}", self.procs[p].daemon.name(), mach.deadline(), self.now_us); }
         let want = mach.deadline().map(|d| d.max(self.now_us + 1));
         if want == self.procs[p].tick_at {
             return;
@@ -539,7 +540,11 @@ impl World {
                 answers.push_back(Input::Sample(Box::new(s)));
             }
             Effect::Os(os) => self.os_effect(p, os, answers),
-            Effect::Say { .. } => {}
+            Effect::Say { level, text } => {
+                let (t, q) = (self.now_us as f64 / 1e6, &self.procs[p]);
+                let host = &self.hosts[q.host].name;
+                log::log!(level, "{t:.6} {} on {host}: {text}", q.daemon.name());
+            }
             Effect::Exit { .. } => self.kill_proc(p, true),
         }
     }

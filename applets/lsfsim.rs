@@ -1,0 +1,141 @@
+//! lsfsim: runs whole simulated clusters with faults, seed by seed (design §2, §10). The tests
+//! and `make soak` use it; a failing seed is printed and replays.
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
+use lsf::sim::{Failure, Scale, Stats, run as simulate};
+use lsf::{errln, outln};
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Threads that run seeds side by side.
+const THREADS: usize = 2;
+
+/// Runs simulated clusters with random faults and checks that no job is lost or run twice.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// seeds to run, FIRST-LAST (default: 0-99)
+    #[argh(option, short = 's', arg_name = "first-last")]
+    seeds: Option<String>,
+    /// 50 hosts and 5,000 jobs a seed instead of 3 hosts and 50 jobs
+    #[argh(switch, short = 'l')]
+    large: bool,
+    /// show what the daemons log
+    #[argh(switch, short = 'v')]
+    verbose: bool,
+    /// fresh seeds of both scales for so long, as in 10m
+    #[argh(option, short = 't', arg_name = "time")]
+    time: Option<String>,
+}
+
+fn add(sum: &mut Stats, s: Stats) {
+    sum.events += s.events;
+    sum.virtual_secs += s.virtual_secs;
+    sum.acknowledged += s.acknowledged;
+    sum.faults += s.faults;
+    sum.unknown_ends += s.unknown_ends;
+}
+
+/// Runs seeds; the first failure ends the run.
+fn run_seeds(seeds: Range<u64>, scale: Scale) -> Result<Stats, Failure> {
+    let next = AtomicU64::new(seeds.start);
+    let result: Mutex<(Stats, Option<Failure>)> = Mutex::default();
+    let lock = || result.lock().unwrap_or_else(|e| e.into_inner());
+    std::thread::scope(|s| {
+        for _ in 0..THREADS {
+            s.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end || lock().1.is_some() {
+                        return;
+                    }
+                    match simulate(seed, scale) {
+                        Ok(stats) => add(&mut lock().0, stats),
+                        Err(f) => {
+                            lock().1.get_or_insert(f);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (stats, failure) = std::mem::take(&mut *lock());
+    failure.map_or(Ok(stats), Err)
+}
+
+fn parse_seeds(text: &str) -> Option<Range<u64>> {
+    let (a, b) = text.split_once('-').unwrap_or((text, text));
+    let (a, b): (u64, u64) = (a.trim().parse().ok()?, b.trim().parse().ok()?);
+    (a <= b).then_some(a..b + 1)
+}
+
+fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, took: f64) -> bool {
+    match result {
+        Ok(s) => {
+            outln!(
+                ctx,
+                "{n} seeds of {} hosts: {} submissions, {} faults, {} unknown ends, {} events, \
+                 {} virtual seconds in {took:.1} s",
+                scale.hosts,
+                s.acknowledged,
+                s.faults,
+                s.unknown_ends,
+                s.events,
+                s.virtual_secs
+            );
+            true
+        }
+        Err(f) => {
+            let large = if scale.hosts > Scale::SMALL.hosts { " -l" } else { "" };
+            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim{large} -s {}", f.seed);
+            false
+        }
+    }
+}
+
+fn soak(ctx: &mut Ctx, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut seed = now.as_secs() << 20;
+    while Instant::now() < end {
+        for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE)] {
+            let begin = Instant::now();
+            let result = run_seeds(seed..seed + n, scale);
+            if !report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) {
+                return false;
+            }
+        }
+        seed += 50;
+    }
+    true
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed.options,
+        Err(exit) => return exit.show(ctx),
+    };
+    if opts.verbose {
+        env_logger::Builder::new().filter_level(log::LevelFilter::Debug).init();
+    }
+    if let Some(text) = &opts.time {
+        let Ok(time) = humantime::parse_duration(text) else {
+            errln!(ctx, "lsfsim: {text}: not a time like 90s or 10m");
+            return FAIL;
+        };
+        return if soak(ctx, time) { 0 } else { FAIL };
+    }
+    let text = opts.seeds.as_deref().unwrap_or("0-99");
+    let Some(seeds) = parse_seeds(text) else {
+        errln!(ctx, "lsfsim: {text}: seeds are given as FIRST-LAST");
+        return FAIL;
+    };
+    let scale = if opts.large { Scale::LARGE } else { Scale::SMALL };
+    let begin = Instant::now();
+    let n = seeds.end - seeds.start;
+    let result = run_seeds(seeds, scale);
+    if report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) { 0 } else { FAIL }
+}

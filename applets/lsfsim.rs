@@ -119,7 +119,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     if opts.verbose {
-        env_logger::Builder::new().filter_level(log::LevelFilter::Debug).init();
+        env_logger::Builder::new().filter_level(log::LevelFilter::Trace).init();
     }
     if let Some(text) = &opts.time {
         let Ok(time) = humantime::parse_duration(text) else {

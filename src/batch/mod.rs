@@ -388,13 +388,11 @@ impl Machine for Mbd {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let d = [
-            self.net.deadline(),
-            self.waits.deadline(),
-            self.keep.deadline(),
-            self.sched.deadline(),
-        ];
-        d.into_iter().flatten().min()
+        // While nothing may be decided, nothing is due.
+        let on = self.started && self.log_failed.is_none();
+        let work = on.then(|| [self.keep.deadline(), self.sched.deadline()]);
+        let d = [self.net.deadline(), self.waits.deadline()];
+        d.into_iter().chain(work.into_iter().flatten()).flatten().min()
     }
 }
 

@@ -482,7 +482,6 @@ impl World {
     fn arm(&mut self, p: usize) {
         let Some(mach) = &self.procs[p].mach else { return };
         // A turn takes time: a machine that wants a tick at once gets it a little later.
-        if mach.deadline().is_some_and(|d| d <= self.now_us) { log::debug!("SPIN {} {:?} {}", self.procs[p].daemon.name(), mach.deadline(), self.now_us); }
         let want = mach.deadline().map(|d| d.max(self.now_us + 1));
         if want == self.procs[p].tick_at {
             return;

@@ -13,11 +13,12 @@ pub struct RealFiles;
 
 impl Files for RealFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        if !regular(path)? {
+        let Some(len) = regular(path)? else {
             return Err("not a regular file".to_owned());
-        }
+        };
         let file = File::open(path).map_err(|e| words(&e))?;
-        let mut bytes = Vec::new();
+        // Room for all of it and the end: commands read a file in two calls.
+        let mut bytes = Vec::with_capacity((len as usize).min(MAX_BYTES) + 1);
         // One byte over the cap lets the reader tell that there is more.
         let mut limited = file.take(MAX_BYTES as u64 + 1);
         limited.read_to_end(&mut bytes).map_err(|e| words(&e))?;
@@ -30,8 +31,10 @@ impl Files for RealFiles {
     }
 }
 
-fn regular(path: &str) -> Result<bool, String> {
-    std::fs::metadata(path).map(|m| m.is_file()).map_err(|e| words(&e))
+/// The length of a regular file; `None` where it is none.
+fn regular(path: &str) -> Result<Option<u64>, String> {
+    let meta = std::fs::metadata(path).map_err(|e| words(&e))?;
+    Ok(meta.is_file().then(|| meta.len()))
 }
 
 #[cfg(test)]

@@ -64,3 +64,85 @@ fn commands_from_standard_input() {
     assert!(said.err.contains("Usage: badmin qopen"), "{}", said.err);
     assert!(said.err.ends_with("nosuch: No such queue\n"), "{}", said.err);
 }
+
+/// A copy of the cluster's configuration with more text in lsb.queues, for LSF_ENVDIR.
+fn changed_queues(name: &str, more: &str) -> Option<std::path::PathBuf> {
+    let Site::Own(rig) = site() else { return None };
+    let dir = rig.path(&format!("changed-{name}"));
+    std::fs::create_dir(&dir).unwrap();
+    let from = rig.path("conf").display().to_string();
+    let copied = std::process::Command::new("cp").args(["-r", &from]).arg(&dir).status().unwrap();
+    assert!(copied.success());
+    let conf = dir.join("conf");
+    let text = std::fs::read_to_string(conf.join("lsf.conf")).unwrap();
+    let own = conf.display().to_string();
+    std::fs::write(conf.join("lsf.conf"), text.replace(&from, &own)).unwrap();
+    let queues = rig.configdir().join("lsb.queues").display().to_string().replace(&from, &own);
+    let text = std::fs::read_to_string(&queues).unwrap();
+    std::fs::write(&queues, text + more).unwrap();
+    Some(conf)
+}
+
+const BROKEN: &str = "\nBegin Queue\nQUEUE_NAME = extra\nPRIORITTY = 7\nEnd Queue\n";
+/// Given twice: a warning.
+const DOUBTFUL: &str = "\nBegin Queue\nQUEUE_NAME = extra\nNICE = 1\nNICE = 2\nEnd Queue\n";
+
+#[test]
+fn without_a_terminal_errors_end_it_and_warnings_do_not() {
+    let Some(envdir) = changed_queues("broken", BROKEN) else { return };
+    for verb in ["reconfig", "mbdrestart", "ckconfig"] {
+        let mut c = cmd("badmin");
+        let said: Said = c.env("LSF_ENVDIR", &envdir).arg(verb).output().unwrap().into();
+        assert_eq!((said.code, said.out.as_str()), (255, "There are fatal errors.\n\n"), "{verb}");
+        assert!(said.err.contains("PRIORITTY") && said.err.contains("lsb.queues:"), "{said:?}");
+        assert_eq!(said.err.contains(" aborted."), verb != "ckconfig", "{said:?}");
+    }
+    let Some(envdir) = changed_queues("doubtful", DOUBTFUL) else { return };
+    let mut c = cmd("badmin");
+    let said: Said = c.env("LSF_ENVDIR", &envdir).arg("reconfig").output().unwrap().into();
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out, "There are warning errors.\n\nReconfiguration initiated\n");
+}
+
+/// Runs badmin on a terminal of its own, typing `answers`; everything that came out, and the
+/// exit code.
+fn on_a_terminal(envdir: &std::path::Path, args: &[&str], answers: &str) -> (String, Option<i32>) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{Read, Write};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let open = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let mut c = cmd("badmin");
+    c.env("LSF_ENVDIR", envdir).args(args).stdin(open()).stdout(open()).stderr(open());
+    let mut child = c.spawn().unwrap();
+    drop(c);
+    let mut master = std::fs::File::from(master);
+    master.write_all(answers.as_bytes()).unwrap();
+    let mut text = Vec::new();
+    // Reading a terminal whose other side was closed by all is an error.
+    let _ = master.read_to_end(&mut text);
+    let code = child.wait().unwrap().code();
+    (String::from_utf8(text).unwrap().replace("\r\n", "\n"), code)
+}
+
+#[test]
+fn on_a_terminal_it_asks() {
+    let Some(envdir) = changed_queues("asked", BROKEN) else { return };
+    let (text, code) = on_a_terminal(&envdir, &["reconfig"], "y\n");
+    assert_eq!(code, Some(255), "{text}");
+    let question = text.find("Do you want to see detailed messages? [y/n]");
+    assert!(question < text.find("PRIORITTY") && question.is_some(), "{text}");
+    assert!(text.ends_with("Reconfiguration aborted.\n"), "{text}");
+    let Some(envdir) = changed_queues("confirmed", DOUBTFUL) else { return };
+    let (text, code) = on_a_terminal(&envdir, &["reconfig"], "n\nn\n");
+    assert_eq!(code, Some(255), "{text}");
+    assert!(text.contains("Do you want to reconfigure? [y/n]"), "{text}");
+    let (text, code) = on_a_terminal(&envdir, &["reconfig"], "n\ny\n");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("Reconfiguration initiated\n"), "{text}");
+    let (text, code) = on_a_terminal(&envdir, &["reconfig", "-f"], "");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("[y/n]"), "{text}");
+}

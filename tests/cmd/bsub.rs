@@ -272,6 +272,13 @@ fn dash_k_waits_and_takes_the_exit_code() {
 }
 
 #[test]
+fn dash_k_of_an_array_takes_the_first_failure() {
+    let said = run("bsub", &["-K", "-J", "k[1-3]", "-o", "/dev/null", "exit $((LSB_JOBINDEX-1))"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.ends_with("<<Job is finished>>\n"), "{said:?}");
+}
+
+#[test]
 fn dash_k_of_a_job_killed_pending() {
     let mut c = cmd("bsub");
     c.args(["-K", "-H", "-J", "held_k", "true"]);

@@ -64,8 +64,13 @@ impl Show {
 }
 
 /// Appends `n` blanks.
-pub fn pad(out: &mut String, n: usize) {
-    out.extend(std::iter::repeat_n(' ', n));
+pub fn pad(out: &mut String, mut n: usize) {
+    const BLANKS: &str = "                                                                ";
+    while n > 0 {
+        let now = n.min(BLANKS.len());
+        out.push_str(&BLANKS[..now]);
+        n -= now;
+    }
 }
 
 /// Columns that `text` takes: characters.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use std::cell::RefCell;
 use std::fmt::Write;
 
 const MONTHS: [&str; 12] =
@@ -13,16 +14,23 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 #[derive(Clone, Debug)]
 pub struct Clock {
     zone: TimeZone,
+    /// The minute (since the epoch) last shown in the short form, and its text: listings hold
+    /// many times of one minute. Zones differ from UTC by whole minutes.
+    last: RefCell<(i64, String)>,
 }
 
 impl Clock {
     /// The caller's zone: TZ, else the machine's.
     pub fn system() -> Self {
-        Clock { zone: TimeZone::system() }
+        Clock::of(TimeZone::system())
     }
 
     pub fn utc() -> Self {
-        Clock { zone: TimeZone::UTC }
+        Clock::of(TimeZone::UTC)
+    }
+
+    fn of(zone: TimeZone) -> Self {
+        Clock { zone, last: RefCell::new((i64::MIN, String::new())) }
     }
 
     fn civil(&self, secs: i64) -> DateTime {
@@ -32,9 +40,16 @@ impl Clock {
 
     /// `Nov 20 09:12`.
     pub fn short(&self, out: &mut String, secs: i64) {
-        let t = self.civil(secs);
-        let month = MONTHS[t.month() as usize - 1];
-        let _ = write!(out, "{month} {:>2} {:02}:{:02}", t.day(), t.hour(), t.minute());
+        let mut last = self.last.borrow_mut();
+        let minute = secs.div_euclid(60);
+        if last.0 != minute {
+            let t = self.civil(secs);
+            let month = MONTHS[t.month() as usize - 1];
+            last.0 = minute;
+            last.1.clear();
+            let _ = write!(last.1, "{month} {:>2} {:02}:{:02}", t.day(), t.hour(), t.minute());
+        }
+        out.push_str(&last.1);
     }
 
     /// `Fri Nov 20 09:12:33`.
@@ -71,5 +86,10 @@ mod tests {
         a.clear();
         c.short(&mut a, 1_796_169_600);
         assert_eq!(a, "Dec  2 00:00");
+        for (secs, want) in [(1_796_169_659, "00:00"), (1_796_169_660, "00:01"), (-1, "23:59")] {
+            a.clear();
+            c.short(&mut a, secs);
+            assert!(a.ends_with(want), "{a}");
+        }
     }
 }

@@ -14,6 +14,9 @@ pub const RULE: &str =
 /// Is there anything in `text` that a terminal could take for a command?
 pub fn has_control(text: &str) -> bool {
     let b = text.as_bytes();
+    if !b.iter().any(|&c| c < 0x20 || c == 0x7f || c == 0xc2) {
+        return false;
+    }
     (0..b.len()).any(|i| match b[i] {
         0..=0x1f | 0x7f => true,
         // C1 controls are U+0080 to U+009F: 0xc2 0x80..0x9f.

@@ -17,6 +17,7 @@ pub mod text;
 mod write;
 
 pub use finish::{read_finish, write_finish};
+pub use new::NO_GID;
 pub use read::read_record;
 pub use write::write_record;
 

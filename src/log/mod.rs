@@ -1,8 +1,37 @@
-//! The event log: classic text records, checksums, spool, accounting.
+//! The event log: classic text records, checksums, spool, accounting (design §3).
 //!
-//! `codec` turns events into text and back; `disk` is what the rest sees of a file system, real
-//! or simulated.
+//! | file | what |
+//! |---|---|
+//! | codec | events as text and back |
+//! | disk, simdisk | what the rest sees of a file system, real or simulated |
+//! | sum, walk | the checksum file; walking over lsb.events with it |
+//! | owner | the lock and the owner file |
+//! | spool | exact bytes beside the log |
+//! | recover, acct | what is read at start |
+//! | store | what is written, batch by batch |
+//! | switch | beginning a new log without stopping |
+//! | thread | the thread that does it for the real mbatchd |
 
+pub mod acct;
 pub mod codec;
 pub mod disk;
+pub mod owner;
+pub mod recover;
 pub mod simdisk;
+pub mod spool;
+pub mod store;
+pub mod sum;
+pub mod switch;
+#[cfg(test)]
+mod tests;
+pub mod thread;
+pub mod walk;
+
+/// The event log.
+pub const EVENTS: &str = "lsb.events";
+/// Its checksums.
+pub const EVENTS_SUM: &str = "lsb.events.sum";
+/// The accounting file.
+pub const ACCT: &str = "lsb.acct";
+/// The newest accounting file that was put aside.
+pub const ACCT_OLD: &str = "lsb.acct.1";

@@ -270,13 +270,14 @@ impl SimDisk {
         inner.durable_names.insert(name.to_string(), inode);
     }
 
-    /// Damages a file where it stands (and what is durable of it).
-    pub fn damage(&self, name: &str, change: impl Fn(&mut Vec<u8>)) {
+    /// Damages a file where it stands; what is left of it is durable.
+    pub fn damage(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut inner = self.lock();
         if let Some(inode) = inner.names.get(name).copied() {
             let inode = &mut inner.inodes[inode];
             change(&mut inode.now);
-            change(&mut inode.durable);
+            inode.durable = inode.now.clone();
+            inode.pending.clear();
         }
     }
 }

@@ -62,6 +62,30 @@ pub fn wait4(pid: i32, hang: bool) -> io::Result<Option<Reaped>> {
     }))
 }
 
+/// Takes a write lock on the whole of an open file, at once; it is let go when the last
+/// descriptor of this opening is closed. `false`: somebody else has it. Kernels before 3.15 have
+/// no such lock of fcntl's: flock's is taken there.
+pub fn lock_whole_file(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    // SAFETY: flock is plain numbers; all zeroes is a valid value (from the start to the end).
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // SAFETY: the descriptor is open and the pointer is to a live flock for the call's duration.
+    let got = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &lock) });
+    let Err(e) = got else { return Ok(true) };
+    match e.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+        Some(libc::EINVAL) => {
+            match rustix::fs::flock(fd, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => Ok(true),
+                Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+                Err(e) => Err(e.into()),
+            }
+        }
+        _ => Err(e),
+    }
+}
+
 /// Sets the supplementary groups of the process.
 pub fn setgroups(groups: &[u32]) -> io::Result<()> {
     // SAFETY: gid_t is u32 on Linux; pointer and length describe the live slice.

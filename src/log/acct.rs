@@ -1,0 +1,171 @@
+//! lsb.acct is derived (design §3): recovery appends the JOB_FINISH records of jobs that the
+//! events say finished and that it lacks, exactly once. A finish is known by job, element, submit
+//! time and attempt. Only events since the log was begun are looked at: a switch waits until
+//! lsb.acct holds everything before, and notes in the checksum file how long it was then.
+
+use super::codec::read_finish;
+use super::disk::{Disk, FileId, read_full};
+use super::sum::{ACCT_MARK, Head};
+use super::walk::{Walker, What};
+use super::{ACCT, ACCT_OLD};
+use crate::model::JobRef;
+use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
+use crate::model::job::stat;
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// What makes a finish the same finish.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    at: JobRef,
+    submit_time: i64,
+    attempt: u32,
+}
+
+/// A finish in the events.
+struct Ended<'a> {
+    time: i64,
+    new: &'a JobNew,
+    start: Option<(i64, &'a JobStart)>,
+    status: &'a JobStatus,
+}
+
+impl Ended<'_> {
+    fn key(&self) -> Key {
+        let (submit_time, attempt) = (self.new.submit_time, self.status.attempt);
+        Key { at: self.status.at, submit_time, attempt }
+    }
+
+    /// What mbatchd made of it.
+    fn finish(&self) -> Finish {
+        let (new, s) = (self.new, self.status);
+        let start = self.start.map(|(_, start)| start);
+        Finish {
+            event_time: if s.end_time > 0 { s.end_time } else { self.time },
+            at: s.at,
+            uid: new.uid,
+            user: new.user.clone(),
+            submit_time: new.submit_time,
+            start_time: self.start.map_or(0, |(time, _)| time),
+            spec: new.spec.clone(),
+            exec_hosts: start.map_or(Vec::new(), |start| start.hosts.clone()),
+            status: s.status & (stat::DONE | stat::EXIT),
+            host_factor: start.map_or(0.0, |start| start.host_factor),
+            usage: s.usage,
+            exit_status: s.exit_status,
+            exit_info: s.exit_info,
+            eff_res_req: start.map_or(String::new(), |start| start.eff_res_req.clone()),
+            attempt: s.attempt,
+            unknown_end: s.unknown_end,
+        }
+    }
+}
+
+/// The finishes that lsb.acct lacks, in the order of the events, and the length of its whole
+/// lines. `ends`: indices of the records that ended a job, ascending.
+pub fn missing(
+    disk: &mut dyn Disk,
+    head: Option<Head>,
+    records: &[Record],
+    ends: &[usize],
+) -> io::Result<(Vec<Finish>, u64)> {
+    let ended = gather(records, ends);
+    let mut wanted: HashSet<Key> = ended.iter().map(Ended::key).collect();
+    let end = strike(disk, head, &mut wanted)?;
+    let lacking = ended.iter().filter(|e| wanted.remove(&e.key()));
+    Ok((lacking.map(Ended::finish).collect(), end))
+}
+
+fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
+    let mut out = Vec::new();
+    if ends.is_empty() {
+        return out;
+    }
+    let mut news: HashMap<u32, &JobNew> = HashMap::new();
+    let mut starts: HashMap<JobRef, (i64, &JobStart)> = HashMap::new();
+    let mut ends = ends.iter().peekable();
+    for (i, record) in records.iter().enumerate() {
+        match &record.event {
+            Event::JobNew(new) => {
+                news.insert(new.job, new);
+            }
+            Event::JobStart(start) => {
+                starts.insert(start.at, (record.time, start));
+            }
+            Event::JobStatus(status) if ends.next_if_eq(&&i).is_some() => {
+                let Some(new) = news.get(&status.at.job) else { continue };
+                let start = starts.get(&status.at).copied();
+                let start = start.filter(|(_, start)| start.attempt == status.attempt);
+                out.push(Ended { time: record.time, new, start, status });
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Takes out of `wanted` what the accounting files hold; returns the length of the whole lines
+/// of lsb.acct.
+fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut HashSet<Key>) -> io::Result<u64> {
+    let mut end = 0;
+    let mut all = true;
+    match disk.open(ACCT, None) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+        Ok(file) => {
+            let got = strike_file(disk, file, head, wanted);
+            disk.close(file);
+            (end, all) = got?;
+        }
+    }
+    if all && !wanted.is_empty() {
+        // it was put aside since: what it held is in the newest old one
+        match disk.open(ACCT_OLD, None) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+            Ok(file) => {
+                let got = strike_file(disk, file, None, wanted);
+                disk.close(file);
+                got?;
+            }
+        }
+    }
+    Ok(end)
+}
+
+/// Returns the length of the whole lines and whether the file was read from its beginning.
+fn strike_file(
+    disk: &mut dyn Disk,
+    file: FileId,
+    head: Option<Head>,
+    wanted: &mut HashSet<Key>,
+) -> io::Result<(u64, bool)> {
+    let len = disk.len(file)?;
+    let from = match head {
+        Some(h) if h.acct_at <= len && mark(disk, file, h.acct_at)? == h.acct_crc => h.acct_at,
+        _ => 0,
+    };
+    let mut walker = Walker::new(file, from, len, Vec::new());
+    let (mut end, mut line) = (from, Vec::new());
+    while let Some(step) = walker.step(disk, &mut line)? {
+        if step.what == What::Partial {
+            break;
+        }
+        end = step.end;
+        if !wanted.is_empty()
+            && let Ok(fin) = read_finish(&line)
+        {
+            let (at, submit_time, attempt) = (fin.at, fin.submit_time, fin.attempt);
+            wanted.remove(&Key { at, submit_time, attempt });
+        }
+    }
+    Ok((end, from == 0))
+}
+
+/// CRC-32 of the bytes before a place, by which a file is known again.
+pub fn mark(disk: &mut dyn Disk, file: FileId, at: u64) -> io::Result<u32> {
+    let from = at.saturating_sub(ACCT_MARK);
+    let mut buf = vec![0; (at - from) as usize];
+    let got = read_full(disk, file, from, &mut buf)?;
+    Ok(crc32fast::hash(&buf[..got]))
+}

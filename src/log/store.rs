@@ -1,0 +1,463 @@
+//! Writes the log, one batch after the other (design §3, "Durable, then reply").
+//!
+//! A commit writes the spooled bytes, then the records; syncs the spool (when something was
+//! spooled), then lsb.events; then appends the checksum entries and the accounting records,
+//! neither of them synced (the entries are, every [`SUM_SYNC`] bytes of records).
+//!
+//! - A failed **write** (no space, I/O error) undoes the commit: files go back to their last
+//!   durable length, and the caller puts the machine back to what they hold.
+//! - A failed **sync** is the end of the process: what the page cache holds is doubtful from then
+//!   on, and a second sync would say nothing.
+//! - All writing is at tracked places, so that what a failed truncation leaves behind is
+//!   overwritten or cut before the next commit.
+//! - Before each commit the owner file is read again; another run's is the end of the process.
+
+use super::codec::{write_finish, write_record};
+use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, read_small};
+use super::owner::OWNER;
+use super::recover::Plan;
+use super::sum::{self, Entry, Head};
+use super::switch::Switching;
+use super::walk::head_line;
+use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
+use crate::model::event::{Finish, Record};
+use crate::model::job::SpoolRef;
+use std::fmt;
+use std::io;
+
+/// Bytes of records after which the checksum entries are synced.
+pub const SUM_SYNC: u64 = 1 << 20;
+
+/// Accounting records kept in memory while lsb.acct cannot be written, bytes. Beyond it they are
+/// dropped: the log is not switched before recovery has derived them again.
+const MAX_ACCT_PENDING: usize = 64 << 20;
+
+/// File into which a doubtful tail is put aside.
+const CUT: &str = "lsb.events.cut";
+/// File with which is tried whether writing works again.
+const PROBE: &str = "lsb.events.probe";
+/// Bytes that must fit for writing to be tried again.
+const PROBE_BYTES: usize = 64 << 10;
+
+/// Spooled bytes that lie one behind the other.
+#[derive(Clone, Debug, Default)]
+struct SpoolRun {
+    spool: u32,
+    at: u64,
+    data: Vec<u8>,
+}
+
+/// What becomes durable together.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Given by the caller, reported back.
+    pub ticket: u64,
+    events: Vec<u8>,
+    /// Places relative to the batch.
+    entries: Vec<Entry>,
+    spool: Vec<SpoolRun>,
+    acct: Vec<u8>,
+    newest: i64,
+}
+
+impl Batch {
+    /// Adds a record to lsb.events.
+    pub fn append(&mut self, record: &Record) {
+        let from = self.events.len();
+        write_record(record, &mut self.events);
+        if self.events.len() > from {
+            let line = &self.events[from..];
+            self.entries.push(Entry::of(from as u64, line, &record.event));
+            self.newest = self.newest.max(record.time);
+        }
+    }
+
+    /// Adds spooled bytes at their place.
+    pub fn spool(&mut self, at: SpoolRef, data: &[u8]) {
+        match self.spool.last_mut() {
+            Some(run) if run.spool == at.spool && run.at + run.data.len() as u64 == at.at => {
+                run.data.extend_from_slice(data);
+            }
+            _ => self.spool.push(SpoolRun { spool: at.spool, at: at.at, data: data.to_vec() }),
+        }
+    }
+
+    /// Adds a record to lsb.acct.
+    pub fn account(&mut self, finish: &Finish) {
+        write_finish(finish, &mut self.acct);
+    }
+
+    /// Is there nothing to make durable or to account?
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.spool.is_empty() && self.acct.is_empty()
+    }
+
+    /// Bytes gathered, for a cap.
+    pub fn bytes(&self) -> usize {
+        let spooled: usize = self.spool.iter().map(|run| run.data.len()).sum();
+        self.events.len() + self.acct.len() + spooled
+    }
+
+    /// Puts a later batch behind this one.
+    pub fn join(&mut self, later: Batch) {
+        self.ticket = self.ticket.max(later.ticket);
+        let base = self.events.len() as u64;
+        self.events.extend_from_slice(&later.events);
+        self.entries.extend(later.entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
+        for run in later.spool {
+            let len = run.data.len() as u32;
+            self.spool(SpoolRef { spool: run.spool, at: run.at, len }, &run.data);
+        }
+        self.acct.extend_from_slice(&later.acct);
+        self.newest = self.newest.max(later.newest);
+    }
+}
+
+/// Why a commit did not become durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fail {
+    /// It was undone; writing may work again later.
+    Write(String),
+    /// The process must end at once.
+    Fatal(String),
+}
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Fail::Write(why) | Fail::Fatal(why)) = self;
+        f.write_str(why)
+    }
+}
+
+/// Places in a commit at which tests kill the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    BeforeAppend,
+    BeforeSync,
+    BeforeReply,
+    AfterReply,
+}
+
+/// An append-only file and its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    pub file: FileId,
+    pub len: u64,
+}
+
+/// The open log of the one writer.
+pub struct Store<D: Disk> {
+    pub(super) disk: D,
+    owner: Vec<u8>,
+    pub(super) events: Tail,
+    pub(super) sum: Tail,
+    pub(super) acct: Tail,
+    spool: Option<(u32, Tail)>,
+    /// Entries of records that have none yet.
+    pub(super) backfill: Vec<Entry>,
+    acct_pending: Vec<u8>,
+    acct_lost: bool,
+    /// The checksum file goes on with entries of records that are lost ([`Plan::stale`]).
+    stale: bool,
+    /// Files may be longer than they should.
+    trim: bool,
+    /// Bytes of records whose entries are not synced.
+    sum_lag: u64,
+    pub(super) newest: i64,
+    pub(super) switching: Option<Switching>,
+    buf: Vec<u8>,
+}
+
+pub(super) fn said(what: &str) -> impl FnOnce(io::Error) -> Fail + '_ {
+    move |e| Fail::Write(format!("{what}: {}", crate::sys::words(&e)))
+}
+
+pub(super) fn fatal(what: &str) -> impl FnOnce(io::Error) -> Fail + '_ {
+    move |e| Fail::Fatal(format!("{what}: {}", crate::sys::words(&e)))
+}
+
+impl<D: Disk> Store<D> {
+    /// Mends what recovery found and becomes the owner. The lock must be held.
+    pub fn open(mut disk: D, plan: Plan) -> Result<Store<D>, Fail> {
+        plan.owner.write(&mut disk).map_err(said(OWNER))?;
+        let events = open_events(&mut disk, &plan)?;
+        let sum = open_sum(&mut disk, &plan)?;
+        let acct = disk.open(ACCT, Some(PUBLIC)).map_err(said(ACCT))?;
+        disk.truncate(acct, plan.acct_end).map_err(said(ACCT))?;
+        let mut store = Store {
+            disk,
+            owner: plan.owner.text(),
+            events,
+            sum,
+            acct: Tail { file: acct, len: plan.acct_end },
+            spool: None,
+            backfill: plan.backfill,
+            acct_pending: Vec::new(),
+            acct_lost: false,
+            stale: plan.stale,
+            trim: false,
+            sum_lag: 0,
+            newest: plan.newest,
+            switching: None,
+            buf: Vec::new(),
+        };
+        for finish in &plan.finishes {
+            write_finish(finish, &mut store.acct_pending);
+        }
+        store.flush_acct();
+        // whole records that were never synced may be in what was read
+        store.disk.sync(store.events.file).map_err(fatal(EVENTS))?;
+        store.disk.sync_dir("").map_err(fatal("the log directory"))?;
+        Ok(store)
+    }
+
+    /// Bytes of lsb.events that are durable.
+    pub fn durable_len(&self) -> u64 {
+        self.events.len
+    }
+
+    /// The disk, for reading.
+    pub fn disk(&mut self) -> &mut D {
+        &mut self.disk
+    }
+
+    /// Makes a batch durable. `at` is told where the commit is (tests kill the process there).
+    pub fn commit(&mut self, batch: &Batch, at: &mut dyn FnMut(Point)) -> Result<(), Fail> {
+        self.check_owner()?;
+        let done = self.try_commit(batch, at);
+        if let Err(Fail::Write(_)) = done {
+            // what cannot be cut now is cut before the next commit
+            self.trim = true;
+            let _ = self.trim();
+        }
+        done
+    }
+
+    fn try_commit(&mut self, batch: &Batch, at: &mut dyn FnMut(Point)) -> Result<(), Fail> {
+        self.trim()?;
+        at(Point::BeforeAppend);
+        let spool = self.write_spool(&batch.spool)?;
+        let Tail { file, len } = self.events;
+        if !batch.events.is_empty() {
+            self.disk.write_at(file, len, &batch.events).map_err(said(EVENTS))?;
+        }
+        at(Point::BeforeSync);
+        if let Some((_, tail)) = spool {
+            self.disk.sync(tail.file).map_err(fatal("the spool"))?;
+        }
+        if !batch.events.is_empty() {
+            self.disk.sync(file).map_err(fatal(EVENTS))?;
+            self.write_sum(batch)?;
+        }
+        if spool.is_some() {
+            self.spool = spool;
+        }
+        self.events.len += batch.events.len() as u64;
+        self.newest = self.newest.max(batch.newest);
+        if self.acct_pending.len() + batch.acct.len() > MAX_ACCT_PENDING {
+            self.acct_lost = true;
+        } else {
+            self.acct_pending.extend_from_slice(&batch.acct);
+        }
+        self.flush_acct();
+        Ok(())
+    }
+
+    fn check_owner(&mut self) -> Result<(), Fail> {
+        match read_small(&mut self.disk, OWNER, self.owner.len() + 1) {
+            Ok(Some(text)) if text == self.owner => Ok(()),
+            Ok(_) => {
+                let text = format!("{OWNER}: another mbatchd has taken over this event log");
+                Err(Fail::Fatal(text))
+            }
+            Err(e) => Err(said(OWNER)(e)),
+        }
+    }
+
+    /// Cuts what a commit that failed left behind.
+    fn trim(&mut self) -> Result<(), Fail> {
+        if !self.trim {
+            return Ok(());
+        }
+        self.disk.truncate(self.events.file, self.events.len).map_err(said(EVENTS))?;
+        if !self.stale {
+            self.disk.truncate(self.sum.file, self.sum.len).map_err(said(EVENTS_SUM))?;
+        }
+        if let Some((_, tail)) = self.spool {
+            self.disk.truncate(tail.file, tail.len).map_err(said("the spool"))?;
+        }
+        self.trim = false;
+        Ok(())
+    }
+
+    /// Writes spooled bytes; returns the file as it will be when they are durable.
+    fn write_spool(&mut self, runs: &[SpoolRun]) -> Result<Option<(u32, Tail)>, Fail> {
+        let mut open = self.spool;
+        for run in runs {
+            let mut tail = match open {
+                Some((number, tail)) if number == run.spool => tail,
+                _ => self.next_spool(open, run.spool)?,
+            };
+            if run.at < tail.len {
+                let name = spool::name(run.spool);
+                return Err(Fail::Fatal(format!("{name}: byte {} is taken already", run.at)));
+            }
+            self.disk.write_at(tail.file, run.at, &run.data).map_err(said("the spool"))?;
+            tail.len = run.at + run.data.len() as u64;
+            open = Some((run.spool, tail));
+        }
+        Ok(if runs.is_empty() { None } else { open })
+    }
+
+    fn next_spool(&mut self, before: Option<(u32, Tail)>, number: u32) -> Result<Tail, Fail> {
+        if let Some((_, tail)) = before {
+            // what lies in it of this batch
+            self.disk.sync(tail.file).map_err(fatal("the spool"))?;
+            self.disk.close(tail.file);
+            self.spool = None;
+        }
+        let name = spool::name(number);
+        let new = match self.disk.open(&name, None) {
+            Ok(file) => {
+                self.disk.close(file);
+                false
+            }
+            Err(_) => true,
+        };
+        let file = self.disk.open(&name, Some(PRIVATE)).map_err(said("the spool"))?;
+        let len = self.disk.len(file).map_err(said("the spool"))?;
+        let tail = Tail { file, len };
+        // from here on it is the open one, so that a failure does not lose the descriptor
+        self.spool = Some((number, tail));
+        if new {
+            self.disk.sync_dir(INFO).map_err(fatal("the spool"))?;
+        }
+        Ok(tail)
+    }
+
+    /// Appends the entries of a batch whose records are durable.
+    fn write_sum(&mut self, batch: &Batch) -> Result<(), Fail> {
+        let base = self.events.len;
+        self.buf.clear();
+        let moved = batch.entries.iter().map(|e| Entry { at: e.at + base, ..*e });
+        for entry in self.backfill.iter().copied().chain(moved) {
+            entry.put(&mut self.buf);
+        }
+        self.disk.write_at(self.sum.file, self.sum.len, &self.buf).map_err(said(EVENTS_SUM))?;
+        self.sum_lag += batch.events.len() as u64;
+        if self.stale {
+            let len = self.sum.len + self.buf.len() as u64;
+            self.disk.truncate(self.sum.file, len).map_err(said(EVENTS_SUM))?;
+        }
+        if self.stale || self.sum_lag >= SUM_SYNC {
+            self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
+            self.sum_lag = 0;
+        }
+        self.sum.len += self.buf.len() as u64;
+        self.backfill.clear();
+        self.stale = false;
+        if let Some(switching) = &mut self.switching {
+            switching.committed(base, &batch.entries);
+        }
+        Ok(())
+    }
+
+    /// Appends what accounting there is; what cannot be written waits.
+    pub(super) fn flush_acct(&mut self) -> bool {
+        if self.acct_pending.is_empty() {
+            return !self.acct_lost;
+        }
+        let Tail { file, len } = self.acct;
+        if self.disk.write_at(file, len, &self.acct_pending).is_err() {
+            let _ = self.disk.truncate(file, len);
+            return false;
+        }
+        self.acct.len += self.acct_pending.len() as u64;
+        self.acct_pending.clear();
+        !self.acct_lost
+    }
+
+    /// Can the log be written again? Tried with a file of its own.
+    pub fn probe(&mut self) -> Result<(), Fail> {
+        self.trim()?;
+        let file = self.disk.open(PROBE, Some(PRIVATE)).map_err(said(PROBE))?;
+        let done = self
+            .disk
+            .write_at(file, 0, &[0; PROBE_BYTES])
+            .and_then(|()| self.disk.sync(file))
+            .map_err(said(PROBE));
+        self.disk.close(file);
+        let _ = self.disk.remove(PROBE);
+        done
+    }
+
+    /// The files are those of a new log, whole and durable.
+    pub(super) fn switched_files(&mut self) {
+        self.backfill.clear();
+        self.stale = false;
+        self.sum_lag = 0;
+    }
+
+    /// Syncs what is synced lazily: before the process ends.
+    pub fn close(mut self) {
+        self.flush_acct();
+        let _ = self.disk.sync(self.sum.file);
+        let _ = self.disk.sync(self.acct.file);
+    }
+
+    /// What the head of the next log's checksum file says of lsb.acct, after making it durable.
+    pub(super) fn acct_head(&mut self, spool: u32) -> Result<Head, Fail> {
+        if !self.flush_acct() {
+            return Err(Fail::Write(format!("{ACCT}: cannot be written")));
+        }
+        self.disk.sync(self.acct.file).map_err(said(ACCT))?;
+        let acct_at = self.acct.len;
+        let acct_crc = acct::mark(&mut self.disk, self.acct.file, acct_at).map_err(said(ACCT))?;
+        Ok(Head { spool, acct_at, acct_crc })
+    }
+}
+
+fn open_events<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
+    let file = disk.open(EVENTS, Some(PUBLIC)).map_err(said(EVENTS))?;
+    let mut len = plan.end;
+    if let Some(to) = plan.cut {
+        if plan.save_cut {
+            save_cut(disk, file, plan.end, to)?;
+        }
+        disk.truncate(file, plan.end).map_err(said(EVENTS))?;
+    }
+    if plan.write_head {
+        let head = head_line(super::walk::HEAD as i64);
+        disk.write_at(file, 0, &head).map_err(said(EVENTS))?;
+        len = len.max(head.len() as u64);
+    }
+    if plan.end_line {
+        disk.write_at(file, len, b"\n").map_err(said(EVENTS))?;
+        len += 1;
+    }
+    Ok(Tail { file, len })
+}
+
+/// Keeps what is cut and might hold whole records.
+fn save_cut<D: Disk>(disk: &mut D, file: FileId, from: u64, to: u64) -> Result<(), Fail> {
+    let mut buf = vec![0; (to - from).min(super::recover::MAX_LAG) as usize];
+    let got = super::disk::read_full(disk, file, from, &mut buf).map_err(said(EVENTS))?;
+    let copy = disk.open(CUT, Some(PUBLIC)).map_err(said(CUT))?;
+    let len = disk.len(copy).map_err(said(CUT))?;
+    let done = disk.write_at(copy, len, &buf[..got]).and_then(|()| disk.sync(copy));
+    disk.close(copy);
+    done.map_err(said(CUT))
+}
+
+fn open_sum<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
+    let file = disk.open(EVENTS_SUM, Some(PUBLIC)).map_err(said(EVENTS_SUM))?;
+    if plan.sum_head.is_none() {
+        let head = Head { spool: 1, ..Head::default() };
+        disk.write_at(file, 0, &head.put()).map_err(said(EVENTS_SUM))?;
+    }
+    let len = plan.sum_len.max(sum::ENTRY as u64);
+    if !plan.stale {
+        disk.truncate(file, len).map_err(said(EVENTS_SUM))?;
+    }
+    Ok(Tail { file, len })
+}

@@ -1,0 +1,359 @@
+//! Begins a new lsb.events without stopping (design §3): the records of the jobs in memory are
+//! carried over in bounded slices between commits, then what was committed meanwhile, then the
+//! files change their names: lsb.events.N becomes N+1, lsb.events becomes lsb.events.1, and
+//! lsb.events.new becomes lsb.events. The checksum files go with their logs.
+//!
+//! The first line of the new log is `#<pos>`, the byte position of the first event behind those
+//! carried over; that of lsb.events.1 becomes `#<time of its newest event>` (semantics §19).
+//!
+//! A crash at any step recovers ([`finish_interrupted`]): as long as lsb.events has its name, the
+//! new log is thrown away; once it has not, the new log is complete and durable, and the change of
+//! names is finished. A record of a live job that turns out to be damaged is carried over as
+//! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
+
+use super::codec::{job_of, read_record, write_record};
+use super::disk::{Disk, FileId, PUBLIC, exists, read_full};
+use super::store::{Fail, Store, Tail, fatal, said};
+use super::sum::{self, ENTRY, Entry};
+use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
+use super::{EVENTS, EVENTS_SUM, spool};
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+use std::io;
+
+/// The log that is being made.
+const NEW: &str = "lsb.events.new";
+const NEW_SUM: &str = "lsb.events.new.sum";
+/// The newest of the old logs.
+const OLD: &str = "lsb.events.1";
+const OLD_SUM: &str = "lsb.events.1.sum";
+
+/// Bytes copied in one slice.
+const SLICE: usize = 1 << 20;
+/// Records looked at in one slice.
+const SLICE_RECORDS: usize = 4000;
+
+/// What a switch keeps (`Effect::Switch`).
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Jobs whose records are carried over, ascending.
+    pub live: Vec<u32>,
+    /// What the new log begins with.
+    pub head: Vec<Record>,
+    /// The spool file that is begun.
+    pub spool: u32,
+    /// Spool files below are removed.
+    pub oldest_spool: u32,
+}
+
+/// A switch under way.
+pub struct Switching {
+    live: Vec<u32>,
+    spool: u32,
+    oldest: u32,
+    new: Tail,
+    new_sum: Tail,
+    /// Over what the old log held when the switch was asked for.
+    walker: Walker,
+    /// Up to here the old log is copied once the walk is over.
+    copied: u64,
+    /// Length of the new log when all was carried over.
+    carried: Option<u64>,
+    /// Entries of what was committed since, places in the old log.
+    later: Vec<Entry>,
+    /// Records and entries not yet written to the new files.
+    out: Vec<u8>,
+    out_sum: Vec<u8>,
+}
+
+impl Switching {
+    /// A batch became durable at `base`.
+    pub(super) fn committed(&mut self, base: u64, entries: &[Entry]) {
+        self.later.extend(entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
+    }
+
+    fn is_live(&self, job: JobRef) -> bool {
+        job.job != 0 && self.live.binary_search(&job.job).is_ok()
+    }
+
+    fn carry(&mut self, line: &[u8], entry: Entry) {
+        let at = self.new.len + self.out.len() as u64;
+        Entry { at, ..entry }.put(&mut self.out_sum);
+        self.out.extend_from_slice(line);
+    }
+
+    fn carry_record(&mut self, record: &Record) {
+        let mut line = Vec::new();
+        write_record(record, &mut line);
+        if !line.is_empty() {
+            self.carry(&line, Entry::of(0, &line, &record.event));
+        }
+    }
+
+    fn take(&mut self, step: Step, line: &[u8], time: i64) {
+        match step.what {
+            What::Checked(entry) if self.is_live(entry.job) => self.carry(line, entry),
+            What::Text => {
+                let Ok(record) = read_record(line) else { return };
+                if self.is_live(job_of(&record.event)) {
+                    self.carry(line, Entry::of(0, line, &record.event));
+                }
+            }
+            What::Wrong(e) | What::Beyond(e) if self.is_live(e.job) => {
+                let why = format!("its {} was lost from the log", e.name());
+                let event = Event::Hold { at: JobRef { job: e.job.job, idx: 0 }, why };
+                self.carry_record(&Record { time, event });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<D: Disk> Store<D> {
+    /// Is a switch under way?
+    pub fn is_switching(&self) -> bool {
+        self.switching.is_some()
+    }
+
+    /// Begins a switch; everything committed so far is what the order knows of.
+    pub fn begin_switch(&mut self, order: Order) -> Result<(), Fail> {
+        if self.switching.is_some() {
+            return Err(Fail::Write("a switch of the log is under way already".into()));
+        }
+        self.discard_new().map_err(said(NEW))?;
+        let mut entries = sum::read(&mut self.disk, EVENTS_SUM).map_err(said(EVENTS_SUM))?.entries;
+        entries.extend_from_slice(&self.backfill);
+        entries.retain(|e| e.end() <= self.events.len);
+        let (_, head) = read_head(&mut self.disk, self.events.file).map_err(said(EVENTS))?;
+        let new = self.disk.open(NEW, Some(PUBLIC)).map_err(said(NEW))?;
+        let new_sum = self.disk.open(NEW_SUM, Some(PUBLIC)).map_err(said(NEW_SUM))?;
+        let end = self.events.len;
+        let mut switching = Switching {
+            live: order.live,
+            spool: order.spool,
+            oldest: order.oldest_spool,
+            new: Tail { file: new, len: HEAD },
+            new_sum: Tail { file: new_sum, len: ENTRY as u64 },
+            walker: Walker::new(self.events.file, head, end, entries),
+            copied: end,
+            carried: None,
+            later: Vec::new(),
+            out: Vec::new(),
+            out_sum: Vec::new(),
+        };
+        switching.live.sort_unstable();
+        for record in &order.head {
+            switching.carry_record(record);
+        }
+        self.switching = Some(switching);
+        Ok(())
+    }
+
+    /// Does a slice of the switch; `true` when it is complete. After [`Fail::Write`] there is no
+    /// switch any more.
+    pub fn switch_slice(&mut self) -> Result<bool, Fail> {
+        let Some(mut switching) = self.switching.take() else { return Ok(false) };
+        let done = self.slice(&mut switching);
+        match done {
+            Ok(false) => self.switching = Some(switching),
+            Ok(true) => {}
+            Err(_) => {
+                self.disk.close(switching.new.file);
+                self.disk.close(switching.new_sum.file);
+                if matches!(done, Err(Fail::Write(_))) {
+                    let _ = self.discard_new();
+                }
+            }
+        }
+        done
+    }
+
+    fn slice(&mut self, s: &mut Switching) -> Result<bool, Fail> {
+        if s.carried.is_none() {
+            let mut line = Vec::new();
+            for _ in 0..SLICE_RECORDS {
+                let step = s.walker.step(&mut self.disk, &mut line).map_err(said(EVENTS))?;
+                match step {
+                    Some(step) => s.take(step, &line, self.newest),
+                    None => {
+                        s.carried = Some(s.new.len + s.out.len() as u64);
+                        break;
+                    }
+                }
+                if s.out.len() >= SLICE {
+                    break;
+                }
+            }
+        } else if s.copied < self.events.len {
+            self.copy_later(s)?;
+        }
+        self.write_new(s)?;
+        if s.carried.is_none() || s.copied < self.events.len {
+            return Ok(false);
+        }
+        self.finish_switch(s).map(|()| true)
+    }
+
+    /// Copies a slice of what was committed since.
+    fn copy_later(&mut self, s: &mut Switching) -> Result<(), Fail> {
+        let want = (self.events.len - s.copied).min(SLICE as u64) as usize;
+        let from = s.out.len();
+        s.out.resize(from + want, 0);
+        let file = self.events.file;
+        let got = read_full(&mut self.disk, file, s.copied, &mut s.out[from..]);
+        let got = got.map_err(said(EVENTS))?;
+        if got < want {
+            return Err(Fail::Write(format!("{EVENTS}: shorter than it was")));
+        }
+        let to = s.copied + want as u64;
+        let place = s.new.len + from as u64;
+        // whole records first: an entry is written with the last byte of its record
+        let ready = s.later.partition_point(|e| e.end() <= to);
+        for e in s.later.drain(..ready) {
+            Entry { at: place + e.at - s.copied, ..e }.put(&mut s.out_sum);
+        }
+        s.copied = to;
+        Ok(())
+    }
+
+    fn write_new(&mut self, s: &mut Switching) -> Result<(), Fail> {
+        self.disk.write_at(s.new.file, s.new.len, &s.out).map_err(said(NEW))?;
+        s.new.len += s.out.len() as u64;
+        s.out.clear();
+        let sums = &s.out_sum;
+        self.disk.write_at(s.new_sum.file, s.new_sum.len, sums).map_err(said(NEW_SUM))?;
+        s.new_sum.len += s.out_sum.len() as u64;
+        s.out_sum.clear();
+        Ok(())
+    }
+
+    fn finish_switch(&mut self, s: &mut Switching) -> Result<(), Fail> {
+        let head = self.acct_head(s.spool)?;
+        let pos = s.carried.unwrap_or(s.new.len);
+        self.disk.write_at(s.new_sum.file, 0, &head.put()).map_err(said(NEW_SUM))?;
+        self.disk.sync(s.new_sum.file).map_err(said(NEW_SUM))?;
+        // the head line last: without it the new log is not complete
+        self.disk.sync(s.new.file).map_err(said(NEW))?;
+        self.disk.write_at(s.new.file, 0, &head_line(pos as i64)).map_err(said(NEW))?;
+        self.disk.sync(s.new.file).map_err(said(NEW))?;
+        self.disk.sync_dir("").map_err(said("the log directory"))?;
+        make_room(&mut self.disk).map_err(said(OLD))?;
+        change_names(&mut self.disk, self.events.file, self.newest).map_err(fatal(EVENTS))?;
+        self.disk.close(self.events.file);
+        self.disk.close(self.sum.file);
+        (self.events, self.sum) = (s.new, s.new_sum);
+        self.switched_files();
+        // a spool file too many does no harm
+        for number in spool::list(&mut self.disk).unwrap_or_default() {
+            if number < s.oldest {
+                let _ = self.disk.remove(&spool::name(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn discard_new(&mut self) -> io::Result<()> {
+        discard(&mut self.disk)
+    }
+}
+
+/// Removes a log that was not completed. The checksum file goes first: alone it would say that
+/// the log has got its name already.
+fn discard(disk: &mut dyn Disk) -> io::Result<()> {
+    for name in [NEW_SUM, NEW] {
+        match disk.remove(name) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Moves lsb.events.1 and those behind it up by one, as far as there is no gap.
+fn make_room(disk: &mut dyn Disk) -> io::Result<()> {
+    let names = disk.list("")?;
+    let has = |name: &str| names.iter().any(|n| n == name);
+    let mut free = 1u32;
+    while has(&format!("{EVENTS}.{free}")) {
+        free += 1;
+    }
+    for number in (1..free).rev() {
+        let (from, to) = (format!("{EVENTS}.{number}"), format!("{EVENTS}.{}", number + 1));
+        if has(&format!("{from}.sum")) {
+            disk.rename(&format!("{from}.sum"), &format!("{to}.sum"))?;
+        }
+        disk.rename(&from, &to)?;
+    }
+    Ok(())
+}
+
+/// lsb.events becomes lsb.events.1 and the new log lsb.events; each step is durable before the
+/// next where their order matters.
+fn change_names(disk: &mut dyn Disk, old: FileId, newest: i64) -> io::Result<()> {
+    disk.rename(EVENTS, OLD)?;
+    disk.sync_dir("")?;
+    settle(disk, old, newest)
+}
+
+/// What remains once lsb.events has lost its name.
+fn settle(disk: &mut dyn Disk, old: FileId, newest: i64) -> io::Result<()> {
+    if exists(disk, EVENTS_SUM)? {
+        disk.rename(EVENTS_SUM, OLD_SUM)?;
+    }
+    disk.write_at(old, 0, &head_line(newest))?;
+    disk.sync(old)?;
+    disk.rename(NEW, EVENTS)?;
+    disk.sync_dir("")?;
+    disk.rename(NEW_SUM, EVENTS_SUM)?;
+    disk.sync_dir("")
+}
+
+/// Puts a switch that a crash interrupted to its end or back; says so in words.
+pub fn finish_interrupted(disk: &mut dyn Disk) -> io::Result<Option<String>> {
+    let (events, new) = (exists(disk, EVENTS)?, exists(disk, NEW)?);
+    let sum = exists(disk, NEW_SUM)?;
+    match (events, new, sum) {
+        (true, true, _) => {
+            discard(disk)?;
+            Ok(Some(format!("a switch of {EVENTS} was interrupted; it will be tried again")))
+        }
+        (true, false, true) => {
+            disk.rename(NEW_SUM, EVENTS_SUM)?;
+            disk.sync_dir("")?;
+            Ok(Some(format!("an interrupted switch of {EVENTS} was completed")))
+        }
+        (false, true, true) if is_complete(disk)? && exists(disk, OLD)? => {
+            let old = disk.open(OLD, Some(PUBLIC))?;
+            let newest = newest_of(disk, old);
+            let done = newest.and_then(|newest| settle(disk, old, newest));
+            disk.close(old);
+            done?;
+            Ok(Some(format!("an interrupted switch of {EVENTS} was completed")))
+        }
+        (false, true, _) | (false, false, true) => {
+            discard(disk)?;
+            Ok(Some(format!("{NEW} was not complete and is removed")))
+        }
+        (_, false, false) => Ok(None),
+    }
+}
+
+fn is_complete(disk: &mut dyn Disk) -> io::Result<bool> {
+    let file = disk.open(NEW, None)?;
+    let head = read_head(disk, file);
+    disk.close(file);
+    Ok(matches!(head?, (Some(pos), HEAD) if pos >= HEAD as i64))
+}
+
+fn newest_of(disk: &mut dyn Disk, file: FileId) -> io::Result<i64> {
+    let (_, head) = read_head(disk, file)?;
+    let limit = disk.len(file)?;
+    let mut walker = Walker::new(file, head, limit, Vec::new());
+    let (mut newest, mut line) = (0, Vec::new());
+    while walker.step(disk, &mut line)?.is_some() {
+        if let Ok(record) = read_record(&line) {
+            newest = newest.max(record.time);
+        }
+    }
+    Ok(newest)
+}

@@ -1,0 +1,236 @@
+//! Torn tails, flipped bytes, zeroed blocks, a damaged checksum file.
+
+use super::super::EVENTS_SUM;
+use super::super::sum::ENTRY;
+use super::*;
+
+fn all() -> Vec<Record> {
+    script().concat()
+}
+
+fn jobs_of(found: &Found) -> Vec<u32> {
+    found.recovered.damaged.iter().map(|(at, _)| at.job).collect()
+}
+
+#[test]
+fn cut_at_every_byte_of_an_unacknowledged_record_the_rest_comes_back() {
+    let disk = ran();
+    let whole = disk.get(EVENTS).unwrap();
+    let mut torn = whole.clone();
+    torn.extend_from_slice(&lines(&[new(7)]));
+    for len in whole.len()..torn.len() {
+        let disk = disk.fork();
+        disk.put(EVENTS, &torn[..len]);
+        let (found, mut store) = open(&disk, BOOT);
+        assert_eq!(found.recovered.records, all(), "{len}");
+        assert!(found.recovered.damaged.is_empty());
+        assert_eq!(found.notices.len(), usize::from(len > whole.len()));
+        // and the log goes on behind it
+        commit(&mut store, &batch(&[new(8)])).unwrap();
+        let found = look(&disk, BOOT);
+        assert_eq!(found.recovered.records, [all(), vec![new(8)]].concat());
+        assert!(found.notices.is_empty(), "{:?}", found.notices);
+    }
+}
+
+#[test]
+fn cut_at_every_byte_of_an_acknowledged_record_it_is_named() {
+    let disk = ran();
+    let whole = disk.get(EVENTS).unwrap();
+    let records = all();
+    // the last is the end of job 6, the one before its start
+    for len in places(&disk)[records.len() - 2].0..whole.len() {
+        let kept = whole[..len].iter().filter(|b| **b == b'\n').count() - 1;
+        let disk = disk.fork();
+        disk.damage(EVENTS, |bytes| bytes.truncate(len));
+        let (found, mut store) = open(&disk, BOOT);
+        assert_eq!(found.recovered.records, records[..kept], "{len}");
+        assert_eq!(jobs_of(&found), [6], "{len}");
+        let text = notice_texts(&found).join("\n");
+        assert!(text.contains("lsb.events: damage in bytes"), "{text}");
+        assert!(text.contains("JOB_STATUS of job <6>"), "{text}");
+        // until it is marked in the log it is found again
+        assert_eq!(jobs_of(&look(&disk, BOOT)), [6]);
+        let hold = Record { time: 9, event: Event::Hold { at: at(6), why: "w".into() } };
+        commit(&mut store, &batch(&[hold.clone()])).unwrap();
+        let found = look(&disk, BOOT);
+        assert_eq!(found.recovered.records, [&records[..kept], &[hold]].concat());
+        assert!(jobs_of(&found).is_empty());
+    }
+}
+
+#[test]
+fn a_flipped_byte_anywhere_loses_one_record_and_names_it() {
+    let disk = ran();
+    let records = all();
+    for (n, (from, to)) in places(&disk).into_iter().enumerate() {
+        for byte in from..to {
+            let disk = disk.fork();
+            disk.damage(EVENTS, |bytes| bytes[byte] ^= 1 << (byte % 8));
+            let found = look(&disk, BOOT);
+            let mut want = records.clone();
+            let lost = want.remove(n);
+            assert_eq!(found.recovered.records, want, "byte {byte}");
+            let text = notice_texts(&found).join("\n");
+            let range = format!("lsb.events: damage in bytes {from}-{}", to - 1);
+            assert!(text.contains(&range), "{text}");
+            let name = crate::log::codec::name_of(&lost.event);
+            assert!(text.contains(&format!("lost: {name}")), "{text}");
+            let job = crate::log::codec::job_of(&lost.event).job;
+            // a job of which more is known to the end is not marked
+            let later = |r: &Record| r.event == done(job).event || r.event == clean(job).event;
+            let ended = records[n + 1..].iter().any(later) || lost == clean(job);
+            assert_eq!(jobs_of(&found), if ended { vec![] } else { vec![job] }, "byte {byte}");
+            assert!(found.recovered.seen_ids.contains(&job));
+        }
+    }
+}
+
+#[test]
+fn a_zeroed_block_loses_what_it_hits() {
+    let disk = ran();
+    let records = all();
+    let places = places(&disk);
+    let end = places.last().unwrap().1;
+    for from in (0..end).step_by(97) {
+        for len in [1, 64, 500, 4096] {
+            let to = (from + len).min(end);
+            let disk = disk.fork();
+            disk.damage(EVENTS, |bytes| bytes[from..to].fill(0));
+            let (found, mut store) = open(&disk, BOOT);
+            let hit = |n: usize| places[n].0 < to && places[n].1 > from;
+            let kept: Vec<Record> = records
+                .iter()
+                .enumerate()
+                .filter(|(n, _)| !hit(*n))
+                .map(|(_, r)| r.clone())
+                .collect();
+            assert_eq!(found.recovered.records, kept, "{from}-{to}");
+            assert!(!found.notices.is_empty(), "{from}-{to}");
+            // what is written behind it is whole again
+            commit(&mut store, &batch(&[new(7)])).unwrap();
+            let found = look(&disk, BOOT);
+            assert_eq!(found.recovered.records, [kept, vec![new(7)]].concat());
+            let text = disk.get(EVENTS).unwrap();
+            assert_eq!(&text[..4], if from < 4 && from + len < 80 { b"#80 " } else { &text[..4] });
+        }
+    }
+}
+
+#[test]
+fn a_lost_event_of_the_cluster_is_named_without_a_job() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    let carried = Record { time: 1, event: Event::Carried { next_job: 9, epoch: 3 } };
+    commit(&mut store, &batch(&[carried, new(1)])).unwrap();
+    disk.damage(EVENTS, |bytes| bytes[90] ^= 1);
+    let found = look(&disk, BOOT);
+    assert_eq!(found.recovered.records, [new(1)]);
+    assert!(jobs_of(&found).is_empty());
+    assert!(notice_texts(&found)[0].contains("lost: LSF_SWITCHED"));
+}
+
+#[test]
+fn without_its_checksum_file_what_can_be_read_is_kept_and_all_that_may_be_hit_is_marked() {
+    let disk = ran();
+    let records = all();
+    for (n, (from, to)) in places(&disk).into_iter().enumerate() {
+        let disk = disk.fork();
+        disk.put(EVENTS_SUM, b"");
+        disk.damage(EVENTS, |bytes| bytes[from] = b'x');
+        let (found, mut store) = open(&disk, BOOT);
+        let mut want = records.clone();
+        want.remove(n);
+        assert_eq!(found.recovered.records, want);
+        let last = n + 1 == records.len();
+        let marked = jobs_of(&found);
+        if last {
+            // cannot be told from a torn commit
+            assert!(marked.is_empty());
+        } else {
+            // every job that was there, unless it is known to have ended later; and those whose
+            // JOB_NEW it may have been
+            for job in [2, 5] {
+                let there = records[..n].contains(&new(job)) || records[n] == new(job);
+                let named = records[n] != new(5) && there;
+                assert!(marked.contains(&job) || !named, "{n}: {marked:?}");
+            }
+            assert!(!marked.contains(&6), "{n}");
+            let text = notice_texts(&found).join("\n");
+            let range = format!("damage in bytes {from}-{}", to - 1);
+            assert!(text.contains(&range) && text.contains("is not known"), "{text}");
+        }
+        // entries are there again from now on
+        commit(&mut store, &batch(&[new(7)])).unwrap();
+        let bytes = disk.get(EVENTS_SUM).unwrap();
+        assert_eq!(bytes.len(), ENTRY * (1 + want.len() + 1));
+        assert_eq!(look(&disk, BOOT).recovered.records, [want, vec![new(7)]].concat());
+    }
+}
+
+#[test]
+fn a_checksum_file_torn_or_flipped_anywhere_costs_no_record() {
+    let disk = ran();
+    let whole = disk.get(EVENTS_SUM).unwrap();
+    let records = all();
+    for at in 0..whole.len() {
+        for flip in [false, true] {
+            let disk = disk.fork();
+            disk.damage(EVENTS_SUM, |bytes| match flip {
+                true => bytes[at] ^= 0x10,
+                false => bytes.truncate(at),
+            });
+            for boot in [BOOT, "boot-2"] {
+                let disk = disk.fork();
+                let (found, mut store) = open(&disk, boot);
+                assert_eq!(found.recovered.records, records, "byte {at}");
+                assert!(jobs_of(&found).is_empty(), "byte {at}");
+                commit(&mut store, &batch(&[new(7)])).unwrap();
+                let found = look(&disk, boot);
+                assert_eq!(found.recovered.records, [&records[..], &[new(7)]].concat());
+                assert!(jobs_of(&found).is_empty(), "byte {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_or_missing_log_is_not_taken_for_no_jobs() {
+    let whole = ran();
+    for gone in [true, false] {
+        let disk = whole.fork();
+        match gone {
+            true => super::super::disk::Disk::remove(&mut disk.clone(), EVENTS).unwrap(),
+            false => disk.damage(EVENTS, Vec::clear),
+        }
+        let (found, mut store) = open(&disk, BOOT);
+        assert!(found.recovered.records.is_empty());
+        assert_eq!(found.recovered.seen_ids, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(jobs_of(&found), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(found.recovered.epoch, 2);
+        commit(&mut store, &batch(&[new(7)])).unwrap();
+        assert_eq!(look(&disk, BOOT).recovered.records, [new(7)]);
+    }
+}
+
+#[test]
+fn after_a_loss_of_power_the_rest_of_a_torn_commit_is_cut_and_put_aside() {
+    let disk = ran();
+    let whole = disk.get(EVENTS).unwrap();
+    let mut torn = whole.clone();
+    torn.extend_from_slice(&[0; 100]);
+    torn.push(b'\n');
+    torn.extend_from_slice(&lines(&[new(7)]));
+    disk.put(EVENTS, &torn);
+    // the machine was not restarted: it is damage
+    let found = look(&disk, BOOT);
+    assert_eq!(found.recovered.records, [all(), vec![new(7)]].concat());
+    assert_eq!(jobs_of(&found), [2, 5]);
+    // it was
+    let (found, mut store) = open(&disk, "boot-2");
+    assert_eq!(found.recovered.records, all());
+    assert!(jobs_of(&found).is_empty());
+    assert_eq!(disk.get("lsb.events.cut").unwrap(), torn[whole.len()..]);
+    commit(&mut store, &batch(&[new(8)])).unwrap();
+    assert_eq!(look(&disk, BOOT).recovered.records, [all(), vec![new(8)]].concat());
+}

@@ -1,0 +1,214 @@
+//! Crashes, full disks and I/O errors at every operation of a script of commits.
+
+use super::super::recover::again;
+use super::super::simdisk::{Crash, Faults};
+use super::*;
+
+const ENOSPC: i32 = 28;
+
+/// Runs the script until something fails; what was acknowledged, and the batch under way.
+fn run(disk: &SimDisk) -> (Vec<Record>, Vec<Record>) {
+    let mut acked = Vec::new();
+    let Ok(mut found) = recover(&mut disk.clone(), &params(BOOT)) else {
+        return (acked, Vec::new());
+    };
+    let plan = std::mem::take(&mut found.plan);
+    let Ok(mut store) = Store::open(disk.clone(), plan) else { return (acked, Vec::new()) };
+    for records in script() {
+        if commit(&mut store, &batch(&records)).is_err() {
+            return (acked, records);
+        }
+        acked.extend(records);
+    }
+    (acked, Vec::new())
+}
+
+#[test]
+fn a_crash_at_every_operation_keeps_what_was_acknowledged() {
+    let whole = SimDisk::new();
+    run(&whole);
+    let mut hows = vec![Crash::Process];
+    hows.extend((0..12).map(Crash::Power));
+    hows.extend((0..12).map(Crash::PowerTorn));
+    for op in 1..=whole.ops() + 1 {
+        let disk = SimDisk::new();
+        disk.set_faults(Faults { die_at_op: Some(op), ..Faults::default() });
+        let (acked, under_way) = run(&disk);
+        for how in &hows {
+            let disk = disk.fork();
+            disk.crash(*how);
+            let boot = if *how == Crash::Process { BOOT } else { "boot-2" };
+            let (found, mut store) = open(&disk, boot);
+            let got = &found.recovered.records;
+            let all = [&acked[..], &under_way[..]].concat();
+            assert!(got.len() >= acked.len(), "op {op} {how:?}: {got:?}");
+            assert_eq!(got[..], all[..got.len()], "op {op} {how:?}");
+            assert!(found.recovered.damaged.is_empty(), "op {op} {how:?}");
+            // each finished job that came back is accounted for once
+            let ends = got.iter().filter_map(|r| match &r.event {
+                Event::JobStatus(s) => Some(s.at.job),
+                _ => None,
+            });
+            let mut want: Vec<u32> = ends.collect();
+            let mut have = accounted(&disk);
+            want.sort_unstable();
+            have.sort_unstable();
+            assert_eq!(have, want, "op {op} {how:?}");
+            // and the log goes on
+            let kept = got.len();
+            commit(&mut store, &batch(&[new(9)])).unwrap();
+            let found = look(&disk, boot);
+            assert_eq!(found.recovered.records, [&all[..kept], &[new(9)]].concat());
+        }
+    }
+}
+
+/// Runs the script with a disk that fails; a batch that fails is tried again once writing works.
+fn stubborn(disk: &SimDisk, mend: impl Fn()) -> u32 {
+    let (_, mut store) = open(disk, BOOT);
+    let mut acked = Vec::new();
+    let mut failures = 0;
+    for records in script() {
+        let b = batch(&records);
+        for attempt in 0.. {
+            match commit(&mut store, &b) {
+                Ok(()) => break,
+                Err(Fail::Write(_)) => failures += 1,
+                Err(Fail::Fatal(why)) => panic!("{why}"),
+            }
+            assert!(attempt < 50);
+            // what the log holds is what was acknowledged
+            let back = again(&mut disk.fork(), store.durable_len(), 1).unwrap();
+            assert_eq!(back.records, acked);
+            assert!(back.damaged.is_empty());
+            mend();
+            let _ = store.probe();
+        }
+        acked.extend(records);
+    }
+    mend();
+    let found = look(disk, BOOT);
+    assert_eq!(found.recovered.records, acked);
+    assert!(found.notices.is_empty(), "{:?}", found.notices);
+    let (_, store) = open(disk, BOOT);
+    store.close();
+    let mut jobs = accounted(disk);
+    jobs.sort_unstable();
+    assert_eq!(jobs, [1, 3, 4, 6]);
+    failures
+}
+
+#[test]
+fn an_error_at_every_write_undoes_the_commit_and_no_more() {
+    let whole = SimDisk::new();
+    let (_, store) = open(&whole, BOOT);
+    drop(store);
+    let from = whole.writes();
+    let to = {
+        let disk = SimDisk::new();
+        run(&disk);
+        disk.writes()
+    };
+    assert!(to > from + 10);
+    let mut failed = 0;
+    for write in from..to {
+        let disk = SimDisk::new();
+        disk.set_faults(Faults { eio_at_write: Some(write), ..Faults::default() });
+        failed += stubborn(&disk, || {});
+    }
+    // all but those of lsb.acct
+    assert_eq!(failed, 2 * script().len() as u32);
+}
+
+#[test]
+fn a_disk_full_at_every_byte_undoes_the_commit_and_no_more() {
+    let empty = SimDisk::new();
+    let (_, store) = open(&empty, BOOT);
+    drop(store);
+    let used: usize = ["lsb.events", "lsb.events.sum", "lsb.events.owner"]
+        .iter()
+        .map(|n| empty.get(n).unwrap().len())
+        .sum();
+    let mut tries = 0;
+    for bytes in (0..).step_by(53) {
+        let disk = SimDisk::new();
+        let full = Faults { bytes_left: Some((used + bytes) as u64), ..Faults::default() };
+        disk.set_faults(full);
+        let mended = disk.clone();
+        if stubborn(&disk, || mended.set_faults(Faults::default())) == 0 {
+            break;
+        }
+        tries += 1;
+    }
+    assert!(tries > 50, "{tries}");
+}
+
+#[test]
+fn while_nothing_can_be_written_nothing_is_and_then_all_goes_on() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1)])).unwrap();
+    disk.set_faults(Faults { fail_writes: Some(ENOSPC), ..Faults::default() });
+    let err = commit(&mut store, &batch(&[new(2)])).unwrap_err();
+    assert_eq!(err, Fail::Write("lsb.events: No space left on device".into()));
+    assert!(matches!(store.probe(), Err(Fail::Write(_))));
+    disk.set_faults(Faults::default());
+    store.probe().unwrap();
+    commit(&mut store, &batch(&[new(3)])).unwrap();
+    assert_eq!(look(&disk, BOOT).recovered.records, [new(1), new(3)]);
+    assert!(disk.get("lsb.events.probe").is_none());
+}
+
+#[test]
+fn a_failed_sync_ends_the_process() {
+    for sync in 0..2 {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        let mut new = job_new(1);
+        new.env = SpoolRef { spool: 1, at: 0, len: 3 };
+        let mut b = Batch::default();
+        b.spool(new.env, b"A=1");
+        b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
+        let fail_at_sync = Some(disk.syncs() + sync);
+        disk.set_faults(Faults { fail_at_sync, ..Faults::default() });
+        assert!(matches!(commit(&mut store, &b), Err(Fail::Fatal(_))), "{sync}");
+    }
+}
+
+#[test]
+fn accounting_that_cannot_be_written_waits_and_survives_a_crash() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1), start(1), new(2), start(2)])).unwrap();
+    // the last write of a commit with an end is that of lsb.acct
+    let eio_at_write = Some(disk.writes() + 2);
+    disk.set_faults(Faults { eio_at_write, ..Faults::default() });
+    commit(&mut store, &batch(&[done(1)])).unwrap();
+    assert!(accounted(&disk).is_empty());
+    let crashed = disk.fork();
+    crashed.crash(Crash::Process);
+    open(&crashed, BOOT);
+    assert_eq!(accounted(&crashed), [1]);
+    commit(&mut store, &batch(&[done(2)])).unwrap();
+    assert_eq!(accounted(&disk), [1, 2]);
+    // what recovery derives is what mbatchd had written
+    let text = disk.get(crate::log::ACCT).unwrap();
+    disk.put(crate::log::ACCT, b"");
+    open(&disk, BOOT);
+    assert_eq!(disk.get(crate::log::ACCT).unwrap(), text);
+}
+
+#[test]
+fn accounting_put_aside_is_not_written_again() {
+    let disk = ran();
+    let text = disk.get(crate::log::ACCT).unwrap();
+    disk.put("lsb.acct.1", &text);
+    disk.put(crate::log::ACCT, b"");
+    open(&disk, BOOT);
+    assert_eq!(disk.get(crate::log::ACCT).unwrap(), b"");
+    // torn in the middle of a line: the line is written again
+    let disk = ran();
+    disk.damage(crate::log::ACCT, |bytes| bytes.truncate(bytes.len() - 5));
+    open(&disk, BOOT);
+    assert_eq!(accounted(&disk), [1, 3, 4, 6]);
+}

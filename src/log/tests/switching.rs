@@ -1,0 +1,209 @@
+//! Switching the log: what is carried, what is not, crashes at each step.
+
+use super::super::simdisk::{Crash, Faults};
+use super::super::switch::Order;
+use super::*;
+
+fn carried() -> Record {
+    Record { time: 5000, event: Event::Carried { next_job: 7, epoch: 1 } }
+}
+
+fn order() -> Order {
+    Order { live: vec![2, 5], head: vec![carried()], spool: 2, oldest_spool: 2 }
+}
+
+/// Records of the jobs that the order keeps.
+fn kept() -> Vec<Record> {
+    vec![carried(), new(2), start(2), new(5)]
+}
+
+/// Runs the script, then a switch with commits between its slices. What was acknowledged later
+/// and the one under way at the end; whether the switch was completed.
+fn run(disk: &SimDisk) -> (Vec<Record>, Vec<Record>, bool) {
+    let mut later = Vec::new();
+    let (_, mut store) = open(disk, BOOT);
+    let mut b = batch(&script().concat());
+    b.spool(SpoolRef { spool: 1, at: 0, len: 4 }, b"gone");
+    commit(&mut store, &b).unwrap();
+    let switch = disk.ops();
+    let _ = switch;
+    if store.begin_switch(order()).is_err() {
+        return (later, Vec::new(), false);
+    }
+    for job in 7.. {
+        let records = vec![new(job), start(job)];
+        if commit(&mut store, &batch(&records)).is_err() {
+            return (later, records, false);
+        }
+        later.extend(records);
+        match store.switch_slice() {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err(_) => return (later, Vec::new(), false),
+        }
+    }
+    let records = vec![done(7)];
+    if commit(&mut store, &batch(&records)).is_err() {
+        return (later, records, true);
+    }
+    later.extend(records);
+    (later, Vec::new(), true)
+}
+
+#[test]
+fn the_records_of_live_jobs_are_carried_over() {
+    let disk = SimDisk::new();
+    let (later, _, complete) = run(&disk);
+    assert!(complete);
+    let found = look(&disk, BOOT);
+    assert_eq!(found.recovered.records, [kept(), later].concat());
+    assert!(found.notices.is_empty(), "{:?}", found.notices);
+    assert_eq!((found.recovered.spool, found.recovered.spool_end), (2, 0));
+    assert!(disk.get("info/lsb.spool.1").is_none());
+    // the heads: where the new events begin, and the time of the newest old one
+    let text = disk.get(EVENTS).unwrap();
+    let pos = 80 + lines(&kept()).len();
+    assert_eq!(&text[..80], format!("{:<79}\n", format!("#{pos}")).as_bytes());
+    assert!(text[pos..].starts_with(&lines(&[new(7), start(7)])));
+    let old = disk.get("lsb.events.1").unwrap();
+    assert!(old.starts_with(format!("{:<79}\n", "#4000").as_bytes()), "{:?}", &old[..9]);
+    assert!(old[80..].starts_with(&lines(&script().concat())));
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
+    // accounting is looked for behind what the old log had only
+    disk.damage(crate::log::ACCT, |bytes| {
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
+        *bytes = lines[..4].concat();
+    });
+    open(&disk, BOOT);
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
+}
+
+#[test]
+fn old_logs_move_up_as_far_as_there_is_no_gap() {
+    let disk = SimDisk::new();
+    disk.put("lsb.events.1", b"#1\n");
+    disk.put("lsb.events.2", b"#2\n");
+    disk.put("lsb.events.4", b"#4\n");
+    run(&disk);
+    assert_eq!(disk.get("lsb.events.2").unwrap(), b"#1\n");
+    assert_eq!(disk.get("lsb.events.3").unwrap(), b"#2\n");
+    assert_eq!(disk.get("lsb.events.4").unwrap(), b"#4\n");
+}
+
+#[test]
+fn a_crash_at_every_step_recovers() {
+    let whole = SimDisk::new();
+    run(&whole);
+    let first = {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        let mut b = batch(&script().concat());
+        b.spool(SpoolRef { spool: 1, at: 0, len: 4 }, b"gone");
+        commit(&mut store, &b).unwrap();
+        disk.ops()
+    };
+    let mut hows = vec![Crash::Process];
+    hows.extend((0..10).map(Crash::Power));
+    hows.extend((0..10).map(Crash::PowerTorn));
+    let (mut old, mut switched) = (0, 0);
+    for op in first + 1..=whole.ops() + 1 {
+        let disk = SimDisk::new();
+        disk.set_faults(Faults { die_at_op: Some(op), ..Faults::default() });
+        let (later, under_way, _) = run(&disk);
+        for how in &hows {
+            let disk = disk.fork();
+            disk.crash(*how);
+            let boot = if *how == Crash::Process { BOOT } else { "boot-2" };
+            let (found, mut store) = open(&disk, boot);
+            let got = &found.recovered.records;
+            let before = if got.first() == Some(&carried()) {
+                switched += 1;
+                kept()
+            } else {
+                old += 1;
+                script().concat()
+            };
+            let all = [before.clone(), later.clone(), under_way.clone()].concat();
+            let must = before.len() + later.len();
+            assert!(got.len() >= must, "op {op} {how:?}: {:?}", found.notices);
+            assert_eq!(got[..], all[..got.len()], "op {op} {how:?}");
+            assert!(found.recovered.damaged.is_empty(), "op {op} {how:?}: {:?}", found.notices);
+            assert!(disk.get("lsb.events.new").is_none());
+            assert!(disk.get("lsb.events.new.sum").is_none());
+            let mut jobs = accounted(&disk);
+            jobs.sort_unstable();
+            let want = if got.contains(&done(7)) { vec![1, 3, 4, 6, 7] } else { vec![1, 3, 4, 6] };
+            assert_eq!(jobs, want, "op {op} {how:?}");
+            // the next switch works, and what came back is in one of the logs
+            let n = got.len();
+            store.begin_switch(order()).unwrap();
+            while !store.switch_slice().unwrap() {}
+            commit(&mut store, &batch(&[new(99)])).unwrap();
+            let found = look(&disk, boot);
+            assert_eq!(found.recovered.records, [kept(), vec![new(99)]].concat(), "{n}");
+            assert!(found.notices.is_empty(), "{:?}", found.notices);
+        }
+    }
+    assert!(old > 20 && switched > 20, "{old} {switched}");
+}
+
+#[test]
+fn an_error_at_every_write_of_a_switch_leaves_the_old_log() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&script().concat())).unwrap();
+    let mut failures = 0;
+    for nth in 0.. {
+        let eio_at_write = Some(disk.writes() + nth);
+        disk.set_faults(Faults { eio_at_write, ..Faults::default() });
+        store.begin_switch(order()).unwrap();
+        let done = loop {
+            match store.switch_slice() {
+                Ok(false) => {}
+                other => break other,
+            }
+        };
+        match done {
+            Ok(true) => break,
+            Err(Fail::Write(_)) => failures += 1,
+            // the old log has lost its name: the next start completes it
+            Err(Fail::Fatal(_)) => {
+                disk.crash(Crash::Process);
+                let found = look(&disk, BOOT);
+                assert_eq!(found.recovered.records, kept());
+                return assert!(failures >= 3, "{failures}");
+            }
+            Ok(false) => unreachable!(),
+        }
+        assert!(!store.is_switching());
+        assert_eq!(look(&disk, BOOT).recovered.records, script().concat());
+    }
+    panic!("the last write was not reached");
+}
+
+#[test]
+fn damage_found_by_a_switch_holds_its_job() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&script().concat())).unwrap();
+    let all = script().concat();
+    let lost = all.iter().position(|r| *r == start(2)).unwrap();
+    let (from, _) = places(&disk)[lost];
+    disk.damage(EVENTS, |bytes| bytes[from + 20] ^= 1);
+    store.begin_switch(order()).unwrap();
+    while !store.switch_slice().unwrap() {}
+    let records = look(&disk, BOOT).recovered.records;
+    assert_eq!(records.len(), kept().len());
+    let Event::Hold { at: job, why } = &records[2].event else { panic!("{records:?}") };
+    assert_eq!((job.job, why.as_str()), (2, "its JOB_START was lost from the log"));
+}
+
+#[test]
+fn without_lsf_switched_ids_go_on_behind_the_old_log() {
+    let disk = SimDisk::new();
+    run(&disk);
+    disk.damage(EVENTS, |bytes| bytes[85] ^= 1);
+    let found = look(&disk, BOOT);
+    let Event::Carried { next_job, .. } = found.recovered.records[0].event else { panic!() };
+    assert!(next_job >= 8);
+}

@@ -1,0 +1,147 @@
+//! The thread on a real directory.
+
+use super::super::disk::RealDisk;
+use super::super::owner::LogLock;
+use super::super::switch::Order;
+use super::super::thread::{CrashPoints, LogHandle, Notice};
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        let dir = std::env::temp_dir().join(format!("lsf-log-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Dir(dir)
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn begin(dir: &Path, fault: Option<PathBuf>) -> (Found, LogHandle, Receiver<Notice>) {
+    let mut disk = RealDisk::open_dir(dir).unwrap();
+    if let Some(fault) = fault {
+        disk = disk.with_fault_file(fault);
+    }
+    let mut found = recover(&mut disk, &params(BOOT)).unwrap();
+    let store = Store::open(disk, std::mem::take(&mut found.plan)).unwrap();
+    let (tell, told) = channel();
+    let tell = Box::new(move |notice| tell.send(notice).unwrap());
+    (found, LogHandle::start(store, CrashPoints::default(), tell).unwrap(), told)
+}
+
+fn numbered(ticket: u64, records: &[Record]) -> Batch {
+    let mut b = batch(records);
+    b.ticket = ticket;
+    b
+}
+
+fn next(told: &Receiver<Notice>) -> Notice {
+    told.recv_timeout(Duration::from_secs(30)).unwrap()
+}
+
+fn wait_durable(told: &Receiver<Notice>, ticket: u64) {
+    loop {
+        match next(told) {
+            Notice::Durable(n) if n >= ticket => return,
+            Notice::Durable(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn batches_become_durable_in_order_and_the_files_have_their_modes() {
+    let dir = Dir::new("order");
+    let (_, log, told) = begin(&dir.0, None);
+    let lock = LogLock::take(&dir.0).unwrap();
+    let mut b = numbered(1, &[new(1)]);
+    b.spool(SpoolRef { spool: 1, at: 0, len: 3 }, b"A=1");
+    log.submit(b);
+    for ticket in 2..=50 {
+        log.submit(numbered(ticket, &[new(ticket as u32)]));
+    }
+    wait_durable(&told, 50);
+    let carried = Record { time: 1, event: Event::Carried { next_job: 51, epoch: 1 } };
+    let (live, head) = ((40..=50).collect(), vec![carried.clone()]);
+    log.switch(Order { live, head, spool: 2, oldest_spool: 2 });
+    log.submit(numbered(51, &[new(51)]));
+    let mut left = 2;
+    while left > 0 {
+        match next(&told) {
+            Notice::Switched { ok: true, .. } | Notice::Durable(51) => left -= 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    log.stop();
+    drop(lock);
+    let mode = |name: &str| std::fs::metadata(dir.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("lsb.events"), mode("lsb.acct"), mode("info")), (0o644, 0o644, 0o700));
+    assert!(!dir.path("info/lsb.spool.1").exists());
+    assert!(dir.path("lsb.events.1").exists());
+    let (found, log, _) = begin(&dir.0, None);
+    let want: Vec<Record> = [carried].into_iter().chain((40..=51).map(new)).collect();
+    assert_eq!(found.recovered.records, want);
+    assert_eq!(found.recovered.epoch, 2);
+    log.stop();
+}
+
+#[test]
+fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
+    let dir = Dir::new("full");
+    let fault = dir.path("fault");
+    let (_, log, told) = begin(&dir.0, Some(fault.clone()));
+    log.submit(numbered(1, &[new(1)]));
+    wait_durable(&told, 1);
+    std::fs::write(&fault, "enospc\n").unwrap();
+    log.submit(numbered(2, &[new(2)]));
+    let len = std::fs::metadata(dir.path("lsb.events")).unwrap().len();
+    match next(&told) {
+        Notice::WriteFailed { ticket: 2, why, durable_len } => {
+            assert_eq!(why, "lsb.events: No space left on device");
+            assert_eq!(durable_len, len);
+        }
+        other => panic!("{other:?}"),
+    }
+    // submitted before the machine knew: void
+    log.submit(numbered(3, &[new(3)]));
+    log.rebuilt();
+    log.submit(numbered(4, &[new(4)]));
+    assert!(matches!(next(&told), Notice::WriteFailed { ticket: 4, .. }));
+    log.switch(Order::default());
+    assert!(matches!(next(&told), Notice::Switched { ok: false, .. }));
+    log.rebuilt();
+    std::fs::remove_file(&fault).unwrap();
+    assert_eq!(next(&told), Notice::Back);
+    log.submit(numbered(5, &[new(5)]));
+    wait_durable(&told, 5);
+    // a failed sync is the end
+    std::fs::write(&fault, "sync").unwrap();
+    log.submit(numbered(6, &[new(6)]));
+    assert!(matches!(next(&told), Notice::Fatal(_)));
+    log.stop();
+    let (found, log, _) = begin(&dir.0, None);
+    assert_eq!(found.recovered.records[..2], [new(1), new(5)]);
+    log.stop();
+}
+
+#[test]
+fn crash_points_count_commits() {
+    // none of these may end this process
+    for text in ["", "before-sync", "nowhere:1", "before-sync:x", "before-sync:7"] {
+        let points = CrashPoints::parse(text);
+        points.reach(crate::log::store::Point::BeforeAppend);
+        points.reach(crate::log::store::Point::BeforeSync);
+    }
+}

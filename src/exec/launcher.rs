@@ -511,7 +511,7 @@ impl Launcher {
     fn downward(&mut self, now: Now, out: &mut Vec<Effect>) {
         let ready = match self.down {
             None => return,
-            Some(Down::Jobs(by)) => self.tasks.is_empty() || now.mono_us >= by,
+            Some(Down::Jobs(by)) => self.nothing_to_tell() || now.mono_us >= by,
             Some(Down::Daemons) => true,
         };
         if !ready {
@@ -524,6 +524,12 @@ impl Launcher {
         if self.sups.iter().all(|s| s.pid == 0) {
             out.push(Effect::Exit { code: 0 });
         }
+    }
+
+    /// No task is alive, and no end waits for somebody who is there to hear of it.
+    fn nothing_to_tell(&self) -> bool {
+        let heard = self.conns.values().any(|greeted| *greeted);
+        self.tasks.is_empty() || (!heard && !self.tasks.values().any(Task::alive))
     }
 
     // ---- time, journal, connections ----

@@ -9,7 +9,15 @@ impl Sbatchd {
             return self.tell_state(key, out);
         }
         let full = self.jobs.len() >= ATTEMPTS_MAX;
+        let stale = !order.boot.is_empty() && order.boot != self.boot_id;
         let mut job = Attempt::new(order, now);
+        if stale {
+            // made for this host before it was restarted: it may have run then
+            let (end, exit_info) = (End::Unknown, term::HOST_RESTART);
+            job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
+            job.stage = Stage::Over;
+            return self.tell(SbdMsg::State(Box::new(job.state())), out);
+        }
         if full {
             job.ready.note = format!("{ATTEMPTS_MAX} attempts are known on this host already");
             job.outcome = Some((Phase::Failed { reason: pend::SBD_REFUSED }, now.secs()));

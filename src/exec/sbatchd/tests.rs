@@ -614,3 +614,14 @@ fn simulated_jobs_take_their_time_and_nothing_else() {
     r.start(o);
     assert_eq!(r.job_starts(), 1);
 }
+
+#[test]
+fn an_order_for_an_earlier_boot_never_runs() {
+    let mut r = Rig::new();
+    r.start(StartJob { boot: "b".into(), ..order(1) });
+    assert_eq!(r.job_starts(), 1);
+    r.told.clear();
+    r.start(StartJob { boot: "before".into(), ..order(2) });
+    let end = Phase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART };
+    assert_eq!((r.job_starts(), r.last()), (1, end));
+}

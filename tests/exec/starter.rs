@@ -1,0 +1,184 @@
+//! What a job finds when it begins, and what is left after its end.
+
+use crate::rig::{NOBODY, Rig, is_root, skip};
+use lsf::model::job::{End, Limits};
+use lsf::proto::launch::{FinishPlan, JobPlan, Setup, Stage, Step, TaskId, What};
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+/// Each test as the caller and, where that is root, as an ordinary user.
+fn each(name: &str, test: impl Fn(&mut Rig)) {
+    test(&mut Rig::new(name));
+    if is_root() {
+        test(&mut Rig::of(name, NOBODY));
+    } else {
+        skip(name, "as another user: needs root");
+    }
+}
+
+#[test]
+fn a_job_has_its_own_surroundings() {
+    each("around", |r| {
+        let show = "env; echo cwd=$(pwd); echo fds=$(ls /proc/self/fd | tr '\\n' ' '); \
+                    echo stat=$(cut -d' ' -f5,6 /proc/$$/stat) pid=$$; umask; \
+                    grep SigIgn /proc/$$/status; grep SigBlk /proc/$$/status; \
+                    grep Groups /proc/$$/status; ulimit -c; ulimit -f; exit 7";
+        let limits = Limits { core: Some(4), fsize: Some(1024), ..Limits::default() };
+        let env = "PATH=/usr/bin:/bin\0A=b c\0LSB_JOBID=1\0".into();
+        let job = JobPlan { env, limits, umask: 0o027, ..r.plan(show) };
+        let (ready, ended) = r.run(1, job);
+        assert_eq!(ended.end, End::Status(7 << 8));
+        assert!(ended.usage.max_mem_kb > 100);
+        assert_eq!(ready.cwd, r.work().to_str().unwrap());
+        assert_eq!((ready.user.as_str(), ready.home.as_str()), (&*r.user, &*r.home));
+        let out = r.read("out");
+        let has = |want: &str| assert!(out.lines().any(|l| l == want), "{want} not in:\n{out}");
+        has("A=b c");
+        has(&format!("HOME={}", r.home));
+        has(&format!("USER={}", r.user));
+        has(&format!("PWD={}", r.work().display()));
+        has(&format!("cwd={}", r.work().display()));
+        has("0027");
+        // 3 is ls's own
+        has("fds=0 1 2 3");
+        assert!(!out.contains("SECRET") && !out.contains("LSF_ENVDIR"), "{out}");
+        let line = |start: &str| out.lines().find(|l| l.starts_with(start)).unwrap().to_owned();
+        let stat = line("stat=");
+        let pid = stat.split("pid=").nth(1).unwrap();
+        assert!(stat.starts_with(&format!("stat={pid} {pid} ")), "{stat}");
+        has(&format!("LS_JOBPID={pid}"));
+        // 32 and 33 are the C library's own and out of reach
+        let ignored = u64::from_str_radix(line("SigIgn").split('\t').nth(1).unwrap(), 16).unwrap();
+        assert_eq!(ignored & !0x1_8000_0000, 0, "{ignored:x}");
+        assert!(line("SigBlk").ends_with("0000000000000000"), "{}", line("SigBlk"));
+        let meta = std::fs::metadata(r.work().join("out")).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o777), (r.uid, 0o640));
+    });
+}
+
+#[test]
+fn a_missing_directory_is_told_of() {
+    each("cwd", |r| {
+        let out_file = r.work().join("out").to_str().unwrap().into();
+        let job = JobPlan { cwd: "/no/such/place".into(), out_file, ..r.plan("pwd") };
+        let (ready, _) = r.run(1, job.clone());
+        assert_eq!((ready.cwd.as_str(), r.read("out").as_str()), ("/tmp", "/tmp\n"));
+        assert!(ready.note.contains("</no/such/place>: No such file"), "{}", ready.note);
+        let id = r.start(2, JobPlan { need_cwd: true, ..job });
+        assert!(matches!(r.setup(id), Setup::Failed { at: Stage::Cwd, .. }));
+        assert_eq!(r.end(id).end, End::Status(2 << 8));
+        assert_eq!(r.read("out"), "/tmp\n");
+    });
+}
+
+#[test]
+fn output_goes_where_it_is_asked_to() {
+    each("output", |r| {
+        let both = "echo one; echo two >&2";
+        r.run(1, r.plan(both));
+        r.run(2, r.plan(both));
+        assert_eq!(r.read("out"), "one\ntwo\none\ntwo\n");
+        r.run(3, JobPlan { out_over: true, ..r.plan(both) });
+        assert_eq!(r.read("out"), "one\ntwo\n");
+        let (ready, _) = r.run(4, JobPlan { err_file: "err".into(), ..r.plan(both) });
+        assert_eq!((r.read("out").as_str(), r.read("err").as_str()), ("one\ntwo\none\n", "two\n"));
+        assert_eq!(ready.out.lossy(), r.work().join("out").to_str().unwrap());
+        // a directory gets a file of the job's name
+        let dir = r.work().to_str().unwrap().into();
+        r.run(5, JobPlan { job: 88, idx: 3, out_file: dir, ..r.plan("echo in") });
+        assert_eq!(r.read("88.3.out"), "in\n");
+        let (ready, _) = r.run(6, JobPlan { out_file: "/dev/null".into(), ..r.plan(both) });
+        assert!(ready.out.is_empty());
+    });
+}
+
+#[test]
+fn output_that_cannot_be_opened_is_kept_elsewhere() {
+    each("kept", |r| {
+        let fifo = r.work().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for (n, name) in ["fifo", "/no/such/dir/out", ""].into_iter().enumerate() {
+            let n = n as u32 + 1;
+            let job = JobPlan { job: n, out_file: name.into(), ..r.plan("echo kept") };
+            let unique = std::process::id().into();
+            let (ready, ended) = r.run(n, JobPlan { submit_time: unique, ..job });
+            assert_eq!(ended.end, End::Status(0));
+            let path = ready.out.lossy().into_owned();
+            assert!(ready.note.ends_with(&format!("output is kept in <{path}>")), "{}", ready.note);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept\n");
+            let meta = std::fs::metadata(&path).unwrap();
+            assert_eq!((meta.uid(), meta.mode() & 0o777), (r.uid, 0o600));
+            std::fs::remove_file(path).unwrap();
+        }
+    });
+}
+
+#[test]
+fn input_is_a_file_or_nothing() {
+    each("input", |r| {
+        std::fs::write(r.work().join("in"), "given\n").unwrap();
+        r.run(1, JobPlan { in_file: "in".into(), ..r.plan("cat") });
+        r.run(2, r.plan("cat; echo end"));
+        assert_eq!(r.read("out"), "given\nend\n");
+        let fifo = r.work().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for (n, name) in ["fifo", "missing", "."].into_iter().enumerate() {
+            let id = r.start(10 + n as u32, JobPlan { in_file: name.into(), ..r.plan("cat") });
+            assert!(matches!(r.setup(id), Setup::Failed { at: Stage::Input, .. }), "{name}");
+            r.end(id);
+        }
+    });
+}
+
+#[test]
+fn scripts_run_under_their_interpreter_and_go_afterwards() {
+    each("script", |r| {
+        let time = i64::from(std::process::id());
+        let script = |n: u32, text: &str, r: &mut Rig| {
+            let job = JobPlan { job: n, submit_time: time, script: text.into(), ..r.plan("") };
+            r.run(n, job)
+        };
+        script(1, "echo \"$0\" = \"$LSB_JOBFILENAME\"", r);
+        let out = r.read("out");
+        let (file, var) = out.trim().split_once(" = ").unwrap();
+        assert!(file.ends_with(&format!("/{time}.1")), "{out}");
+        assert!(var.ends_with(&format!("/.lsbatch/{time}.1")), "{out}");
+        let (ready, _) = script(2, "#!/bin/sed /^#/d\necho sed was here\n", r);
+        assert!(r.read("out").ends_with("\necho sed was here\n"));
+        let (_, ended) = script(3, "#!/no/such/interpreter\n", r);
+        assert_eq!(ended.end, End::Status(127 << 8));
+        // the finish step appends as the user and removes the job file
+        let path = r.work().join("out");
+        let meta = std::fs::metadata(ready.script.lossy().as_ref()).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o777), (r.uid, 0o700));
+        let id =
+            TaskId { key: lsf::model::JobKey { job: 2, idx: 0, attempt: 1 }, step: Step::Finish };
+        let what = What::Finish(FinishPlan {
+            append_to: path.to_str().unwrap().into(),
+            text: "the report\n".into(),
+            remove: ready.script.clone(),
+        });
+        r.start_as(id, r.uid, what);
+        assert_eq!(r.end(id).end, End::Status(0));
+        assert!(r.read("out").ends_with("\nthe report\n"));
+        assert!(!std::path::Path::new(ready.script.lossy().as_ref()).exists());
+    });
+}
+
+#[test]
+fn another_uid_than_the_names_is_refused() {
+    let mut r = Rig::new("name");
+    r.user = "no-such-user-here".into();
+    if is_root() {
+        // the owner of the cluster need not have a name, but a name has its uid
+        r.user = "nobody".into();
+    }
+    let id = r.start(1, r.plan("echo ran"));
+    let setup = r.setup(id);
+    if is_root() {
+        assert!(matches!(setup, Setup::Failed { at: Stage::User, .. }), "{setup:?}");
+        assert!(!r.work().join("out").exists());
+    } else {
+        assert!(matches!(setup, Setup::Ready(_)));
+    }
+}

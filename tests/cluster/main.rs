@@ -6,3 +6,4 @@ mod crash_master;
 mod damage;
 mod reconfig;
 mod rig;
+mod syscalls;

@@ -258,6 +258,7 @@ pub fn kill(pid: u32, signal: i32) {
         15 => rustix::process::Signal::TERM,
         12 => rustix::process::Signal::USR2,
         1 => rustix::process::Signal::HUP,
+        2 => rustix::process::Signal::INT,
         _ => panic!("signal {signal}"),
     };
     let _ = rustix::process::kill_process(pid, sig);
@@ -267,6 +268,16 @@ pub fn alive(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(s) => !s.rsplit(')').next().is_some_and(|r| r.trim_start().starts_with('Z')),
         Err(_) => false,
+    }
+}
+
+/// Counts a test as skipped (tests/run reads the file): `NAME: WHY`.
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+    let Some(path) = std::env::var_os("LSF_TEST_SKIPS") else { return };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    if let Ok(mut file) = file {
+        let _ = writeln!(file, "{why}");
     }
 }
 

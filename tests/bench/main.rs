@@ -1,0 +1,174 @@
+//! `make bench`: what the system does beside what the machine itself can do, measured in the same
+//! run. Prints one table and writes `bench.json` into the target directory. It makes clusters of
+//! its own, ends by itself within ten minutes, and takes everything away again, also when it is
+//! interrupted.
+
+mod figures;
+mod kept;
+mod limits;
+#[path = "../cluster/rig.rs"]
+mod rig;
+mod table;
+
+use figures::Machine;
+use rig::Rig;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use table::{Figure, Table};
+
+/// Runs of which each figure is the median.
+const RUNS: usize = 3;
+/// Longest time of it all.
+const TOTAL: Duration = Duration::from_secs(580);
+
+/// Runs `command` so often in each of four shells; runs a second, together. `None`: one failed,
+/// or the time was over.
+fn shells(command: &str, times: u32, dress: impl Fn(&mut Command), limit: Duration) -> Option<f64> {
+    let script = format!(
+        "i=0; while [ $i -lt {times} ]; do {command} >/dev/null || exit 1; i=$((i+1)); done"
+    );
+    let from = Instant::now();
+    let mut running: Vec<Child> = (0..4)
+        .filter_map(|_| {
+            let mut shell = Command::new("/bin/sh");
+            dress(&mut shell);
+            shell.args(["-c", &script]).stdin(Stdio::null()).spawn().ok()
+        })
+        .collect();
+    let mut good = running.len() == 4;
+    for child in &mut running {
+        good &= ends_well(child, from + limit);
+    }
+    good.then(|| f64::from(4 * times) / from.elapsed().as_secs_f64())
+}
+
+fn ends_well(child: &mut Child, until: Instant) -> bool {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return false;
+            }
+        }
+    }
+}
+
+/// Stops a cluster and removes its directory when this process ends in whatever way: a shell
+/// that waits for the end of its input, out of reach of the terminal's interrupt.
+struct Guard(Child);
+
+impl Guard {
+    fn over(dir: &Path) -> Guard {
+        use std::os::unix::process::CommandExt;
+        let script = "read x; [ \"$x\" = kept ] || { \"$1\" down --dir \"$2\"; rm -rf \"$2\"; }";
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script, "sh"]).arg(rig::binary()).arg(dir).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Guard(shell.spawn().unwrap())
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let word: &[u8] = if std::thread::panicking() { b"kept\n" } else { b"\n" };
+        let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(word));
+        let _ = self.0.wait();
+    }
+}
+
+/// Ends the process when the time is over: the guards clear up.
+fn watch() {
+    std::thread::spawn(|| {
+        std::thread::sleep(TOTAL);
+        eprintln!("bench: not finished within {} s: given up", TOTAL.as_secs());
+        std::process::exit(1);
+    });
+}
+
+fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
+fn commit() -> String {
+    let mut git = Command::new("git");
+    git.args(["describe", "--always", "--dirty", "--abbrev=12"]).stderr(Stdio::null());
+    let out = git.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let text = out.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    text.ok().filter(|t| !t.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn machine(table: &mut Table, dir: &Path) -> Machine {
+    let name = "spawn+wait of /bin/true";
+    let spawn = table.limit(limits::spawn(name, Path::new("/bin/true"), &[]));
+    let shells = table.limit(limits::shells_spawn());
+    table.limit(limits::spawn("spawn+wait of this program (lsf -V)", &rig::binary(), &["-V"]));
+    let trips = table.limit(limits::round_trips());
+    table.limit(limits::syncs(dir));
+    Machine { spawn, shells, trips }
+}
+
+fn measure(table: &mut Table) {
+    let rig = Rig::up("bench", 1);
+    let _guard = Guard::over(&rig.dir);
+    let machine = machine(table, &rig.dir);
+    figures::prepare(&rig);
+    figures::submissions(&rig, table, &machine);
+    figures::listings(&rig, table, &machine);
+    figures::empty(&rig);
+    figures::work(&rig, table, &machine);
+    drop(rig);
+    simulated(table, machine.trips);
+}
+
+/// The array once more where jobs are imagined: what scheduler, log and network cost alone.
+fn simulated(table: &mut Table, trips: Figure) {
+    let rig = Rig::up("bench-sim", 1);
+    let _guard = Guard::over(&rig.dir);
+    rig.down();
+    let path = rig.path("conf/lsf.conf");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}\nLSB_SIM_EXEC=Y\n")).unwrap();
+    rig.start();
+    figures::prepare(&rig);
+    figures::array(&rig, table, Some(trips), "execution simulated");
+}
+
+fn target_dir() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |d| root.join(d))
+}
+
+#[test]
+#[ignore = "make bench"]
+fn bench() {
+    watch();
+    let from = Instant::now();
+    let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
+    let (commit, before) = (commit(), load());
+    eprintln!("lsf {commit}, {cores} cores, load {before}");
+    let mut table = Table::default();
+    measure(&mut table);
+    let head = format!(
+        "lsf {commit}, {cores} cores, load {before} before and {} after, {} s",
+        load(),
+        from.elapsed().as_secs()
+    );
+    println!("\n{head}\nmedians of {RUNS} runs or more\n\n{}", table.text());
+    let mut all = table.json();
+    all["commit"] = json!(commit);
+    all["cores"] = json!(cores);
+    all["load"] = json!({ "before": before, "after": load() });
+    let path = target_dir().join("bench.json");
+    let text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    match std::fs::write(&path, text) {
+        Ok(()) => println!("written to {}", path.display()),
+        Err(e) => println!("{}: {e}", path.display()),
+    }
+}

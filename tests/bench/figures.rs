@@ -132,7 +132,8 @@ pub fn listings(rig: &Rig, table: &mut Table, machine: &Machine) {
     let all: Vec<f64> = (0..RUNS).filter_map(|_| one(&["-u", "all"])).collect();
     let lines = std::fs::read_to_string(&listing).unwrap_or_default().lines().count();
     let all = if lines as u64 > PENDING { all } else { Vec::new() };
-    let cat = limits::spawn("cat of the same text", Path::new("/bin/cat"), &[&listing.to_string_lossy()]);
+    let cat =
+        limits::spawn("cat of the same text", Path::new("/bin/cat"), &[&listing.to_string_lossy()]);
     table.add(Figure::new(format!("bjobs -u all of {PENDING} pending"), Unit::Ms, all), Some(cat));
     let last = last_job(&listing);
     let single = || (0..20).filter_map(|_| one(&[&last])).collect::<Vec<f64>>();
@@ -281,7 +282,10 @@ fn first_instruction(rig: &Rig, table: &mut Table, machine: &Machine) {
         }
     }
     let limit = || Some(machine.spawn.clone());
-    table.add(Figure::new("start of bsub to the job's first instruction", Unit::Ms, by_bsub), limit());
+    table.add(
+        Figure::new("start of bsub to the job's first instruction", Unit::Ms, by_bsub),
+        limit(),
+    );
     let name = "submission over a kept connection to the same";
     table.add(Figure::new(name, Unit::Ms, by_call), limit());
     // the listener ends when somebody writes `end`

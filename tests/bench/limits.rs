@@ -38,19 +38,28 @@ pub fn spawn(name: &str, program: &Path, args: &[&str]) -> Figure {
 /// Four shells that start /bin/true; processes a second, together.
 pub fn shells_spawn() -> Figure {
     let one = || shells("/bin/true", SPAWNS * 2, |_| {}, Duration::from_secs(20));
-    Figure::new("spawn+wait of /bin/true from 4 shells", Unit::PerSec, (0..RUNS).filter_map(|_| one()).collect())
+    Figure::new(
+        "spawn+wait of /bin/true from 4 shells",
+        Unit::PerSec,
+        (0..RUNS).filter_map(|_| one()).collect(),
+    )
 }
 
 /// Round trips a second between two threads over 64 socket pairs, one message under way in each.
 pub fn round_trips() -> Figure {
     let one = || {
-        let (near, far): (Vec<_>, Vec<_>) = (0..PAIRS).filter_map(|_| UnixStream::pair().ok()).unzip();
+        let (near, far): (Vec<_>, Vec<_>) =
+            (0..PAIRS).filter_map(|_| UnixStream::pair().ok()).unzip();
         let echo = std::thread::spawn(move || turn(far, false));
         let count = turn(near, true);
         let _ = echo.join();
         count as f64 / RUN.as_secs_f64()
     };
-    Figure::new("epoll round trips over 64 socket pairs", Unit::PerSec, (0..RUNS).map(|_| one()).collect())
+    Figure::new(
+        "epoll round trips over 64 socket pairs",
+        Unit::PerSec,
+        (0..RUNS).map(|_| one()).collect(),
+    )
 }
 
 /// Answers each message with one; ends after the run, or when the other side has gone. Returns

@@ -180,7 +180,10 @@ fn medians_numbers_and_shares() {
     assert_eq!(median(&[4.0, 1.0]), Some(2.5));
     assert_eq!(median(&[]), None);
     assert_eq!(number(1_234_567.2), "1,234,567");
-    assert_eq!((number(123.4), number(12.34), number(0.237)), ("123".into(), "12.3".into(), "0.24".into()));
+    assert_eq!(
+        (number(123.4), number(12.34), number(0.237)),
+        ("123".into(), "12.3".into(), "0.24".into())
+    );
     let limit = Some(Figure::new("spawn", Unit::Ms, vec![0.5]));
     let row = Row { figure: Figure::new("bsub", Unit::Ms, vec![1.0]), limit };
     assert!(line(&row).ends_with("2.00 x 0.50 ms (spawn)"), "{}", line(&row));

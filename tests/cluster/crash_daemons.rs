@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 /// A job that burns two seconds of CPU, then exits with the code given.
 fn burner(code: u32) -> String {
     // bash's own clock of CPU time is read, so that a busy machine changes nothing.
-    format!(
-        "python3 -c 'import time,sys\nwhile time.process_time()<2: pass\nsys.exit({code})'"
-    )
+    format!("python3 -c 'import time,sys\nwhile time.process_time()<2: pass\nsys.exit({code})'")
 }
 
 #[test]

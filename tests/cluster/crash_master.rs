@@ -72,9 +72,7 @@ fn nothing_acknowledged_is_lost_or_run_twice() {
             });
         }
         kills += kill_at_points(&rig, &mut seed);
-        while kills < POINTS.len() * 2 + RANDOM_KILLS
-            && submitted.load(Ordering::Relaxed) < JOBS
-        {
+        while kills < POINTS.len() * 2 + RANDOM_KILLS && submitted.load(Ordering::Relaxed) < JOBS {
             std::thread::sleep(Duration::from_millis(50 + next(&mut seed) % 600));
             kills += usize::from(rig.kill9("mbatchd", "host1"));
         }

@@ -67,10 +67,9 @@ fn cron_swaps_day_and_night() {
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(0), "{name}: {err}");
         let text = policy(name);
-        let wanted = text
-            .lines()
-            .filter_map(|l| l.trim().strip_prefix("QUEUE_NAME"))
-            .map(|l| l.trim_start_matches([' ', '=']).split('#').next().unwrap().trim().to_string());
+        let wanted = text.lines().filter_map(|l| l.trim().strip_prefix("QUEUE_NAME")).map(|l| {
+            l.trim_start_matches([' ', '=']).split('#').next().unwrap().trim().to_string()
+        });
         let shown = rig.ok("bqueues", &[]);
         for q in wanted {
             assert!(shown.contains(&q), "{name}: {q} in {shown}");

@@ -17,9 +17,28 @@ const JOBS: u64 = 1000;
 /// Calls that no job may cause one of, and how many there may be of all of them together: a
 /// commit may look at the owner file.
 const NEVER: &[&str] = &[
-    "clone", "clone3", "creat", "execve", "execveat", "fork", "fsync", "link", "linkat", "mkdir",
-    "mkdirat", "open", "openat", "openat2", "rename", "renameat", "renameat2", "sync", "syncfs",
-    "unlink", "unlinkat", "vfork",
+    "clone",
+    "clone3",
+    "creat",
+    "execve",
+    "execveat",
+    "fork",
+    "fsync",
+    "link",
+    "linkat",
+    "mkdir",
+    "mkdirat",
+    "open",
+    "openat",
+    "openat2",
+    "rename",
+    "renameat",
+    "renameat2",
+    "sync",
+    "syncfs",
+    "unlink",
+    "unlinkat",
+    "vfork",
 ];
 const FEW: u64 = JOBS / 4;
 /// Syncs of the log: one for all submissions of a turn.

@@ -16,7 +16,7 @@ use history::{Filter, History, States};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::RULE;
+use lsf::cli::long::{RULE, clean};
 use lsf::cli::select;
 use lsf::cli::site::{self, Site};
 use lsf::conf::load::load_base_lenient;
@@ -144,7 +144,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         (Source::Logs(_), Ok(site)) => match log_dir(&site) {
             Ok(dir) => Some(PathBuf::from(dir)),
             Err(words) => {
-                errln!(ctx, "bhist: {words}");
+                errln!(ctx, "bhist: {}", clean(&words));
                 return FAIL;
             }
         },
@@ -249,12 +249,12 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
         (Source::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
     };
     if let Err(words) = read {
-        errln!(ctx, "bhist: {words}");
+        errln!(ctx, "bhist: {}", clean(&words));
         return FAIL;
     }
     let shown = print(ctx, &history, call.long, show);
     for words in &damage.named {
-        errln!(ctx, "bhist: {words}");
+        errln!(ctx, "bhist: {}", clean(&words));
     }
     if damage.lines > damage.named.len() {
         errln!(ctx, "bhist: {} lines are no records; ignored", damage.lines);

@@ -9,7 +9,7 @@ use super::show::Show;
 use super::table::{Sum, Table};
 use lsf::cli::columns::{Format, Json};
 use lsf::cli::ctx::FAIL;
-use lsf::cli::long::RULE;
+use lsf::cli::long::{RULE, clean};
 use lsf::cli::rows::{Cols, Row, each_row};
 use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
 use std::collections::HashMap;
@@ -154,12 +154,6 @@ impl Listing {
         }
         (if json { String::new() } else { words }, code)
     }
-}
-
-fn clean(text: &str) -> String {
-    let mut out = String::new();
-    lsf::cli::long::push_clean(&mut out, text);
-    out
 }
 
 /// `123`, `123[1-4,6]`.

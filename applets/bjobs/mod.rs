@@ -15,6 +15,7 @@ use listing::Listing;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::long::clean;
 use lsf::cli::site;
 use lsf::errln;
 use lsf::proto::Msg;
@@ -36,7 +37,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(e) => Err(ClientError::Conf(e.to_string())),
     };
     if let Err(e) = done {
-        errln!(ctx, "{e}");
+        errln!(ctx, "{}", clean(&e.words()));
         return FAIL;
     }
     let rest = listing.end();

@@ -12,6 +12,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::columns::{Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::long::clean;
 use lsf::cli::site;
 use lsf::conf::units::SizeUnit;
 use lsf::errln;
@@ -69,7 +70,8 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let rows = match client::ask(ctx, call.request()) {
         Ok(ClientMsg::QueueRows { rows }) => rows,
         other => {
-            errln!(ctx, "{}", other.err().unwrap_or(ClientError::Unexpected));
+            let e = other.err().unwrap_or(ClientError::Unexpected);
+            errln!(ctx, "{}", clean(&e.words()));
             return FAIL;
         }
     };

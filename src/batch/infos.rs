@@ -71,12 +71,12 @@ impl Mbd {
     }
 
     pub(crate) fn list_hosts(&mut self, cx: &mut Cx, conn: ConnId, names: &[String], req: &str) {
-        let req = match req.is_empty().then_some(Ok(None)) {
-            Some(none) => none,
-            None => self.pol.names.parse(req).map(Some),
+        let parsed = match req.is_empty() {
+            true => Ok(None),
+            false => self.pol.names.parse(req).map(Some),
         };
-        let Ok(req) = req else {
-            return cx.refuse(conn, Refusal::new(err::BAD_RESREQ));
+        let Ok(req) = parsed else {
+            return cx.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
         };
         let mut wanted = std::collections::BTreeSet::new();
         for n in names {

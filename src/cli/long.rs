@@ -40,6 +40,13 @@ pub fn push_clean(out: &mut String, text: &str) {
     }));
 }
 
+/// User-supplied text without controls, see [`push_clean`].
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_clean(&mut out, text);
+    out
+}
+
 /// Appends a paragraph and its newline: broken at column [`WRAP`] with [`INDENT`] blanks when
 /// `wrap`, as one line otherwise.
 pub fn paragraph(out: &mut String, text: &str, wrap: bool) {
@@ -74,20 +81,17 @@ pub fn mem_words(out: &mut String, kb: u64) {
     };
 }
 
-/// `2 G`, `1.5 G`, `100 M`, `512 K` of a limit in KB.
+/// `2 G`, `1500 M`, `512 K` of a limit in KB: exact, in the largest unit that it is a whole
+/// number of.
 pub fn size_words(kb: u64) -> String {
-    let (mut unit, mut name) = (1u64, 'K');
-    for n in ['M', 'G', 'T', 'P'] {
-        if kb >= unit << 10 {
-            unit <<= 10;
-            name = n;
+    let (mut n, mut unit) = (kb, 'K');
+    for name in ['M', 'G', 'T', 'P'] {
+        if n == 0 || !n.is_multiple_of(1 << 10) {
+            break;
         }
+        (n, unit) = (n >> 10, name);
     }
-    if kb.is_multiple_of(unit) {
-        format!("{} {name}", kb / unit)
-    } else {
-        format!("{:.1} {name}", kb as f64 / unit as f64)
-    }
+    format!("{n} {unit}")
 }
 
 /// Limits as a block shows them; sizes in KB, times in seconds.
@@ -275,7 +279,9 @@ mod tests {
         assert_eq!(mem(4_089_446), "3.9 Gbytes");
         assert_eq!(size_words(2 << 20), "2 G");
         assert_eq!(size_words(1000), "1000 K");
-        assert_eq!(size_words(1536), "1.5 M");
+        assert_eq!(size_words(1536), "1536 K");
+        assert_eq!(size_words(2000 << 10), "2000 M");
+        assert_eq!(size_words(0), "0 K");
     }
 
     #[test]
@@ -306,7 +312,7 @@ mod tests {
         );
         assert_eq!(lines[1], " 60.0 min                 120.0 min                4");
         assert_eq!(lines[2], " FILELIMIT DATALIMIT STACKLIMIT PROCESSLIMIT");
-        assert_eq!(lines[3], "   1000 K    97.7 M       9.8 G            20");
+        assert_eq!(lines[3], "   1000 K  100000 K  10240001 K            20");
     }
 
     #[test]

@@ -1,89 +1,262 @@
 //! mbatchd for real: its machine, its log thread, its configuration.
+//!
+//! Invariant: one sync makes durable whatever was appended while the last one ran, and nothing
+//! that acknowledges leaves before. What cannot be written is void: the machine's state is put
+//! back to what the log holds. A doubtful sync, a lost lock or another owner ends the process.
+//! Document implemented: design §3.
+//!
+//! In a personal cluster two files beside conf/ serve the tests: `crash.at` (`POINT:N`, read and
+//! removed at start: die at the N-th commit) and `fault` (while it says `enospc` or `eio`, writes
+//! fail so).
 
 use super::boot::{Boot, BootError};
-use super::shell::{self, Ctl, Host};
-use super::wal::Wal;
+use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::Mbd;
 use crate::conf;
+use crate::log::disk::RealDisk;
+use crate::log::owner::LogLock;
+use crate::log::recover::{self, Found, Params};
+use crate::log::spool::SpoolReader;
+use crate::log::store::{Batch, Point, Store};
+use crate::log::switch::Order;
+use crate::log::thread::{CrashPoints, LogHandle, Notice};
 use crate::model::ByteStr;
+use crate::model::job::SpoolRef;
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What the log thread left for the loop.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Length of lsb.events that is durable, at the last failure.
+    durable_len: AtomicU64,
+    fatal: AtomicBool,
+}
 
 struct MbdHost {
-    wal: Wal,
-    syncing: bool,
     envdir: String,
+    dir: PathBuf,
+    epoch: u64,
+    /// Until the loop starts.
+    store: Option<Store<RealDisk>>,
+    log: Option<LogHandle>,
+    crash: CrashPoints,
+    /// Gathered since the last ticket was sealed.
+    batch: Batch,
+    /// Tickets sealed and not yet durable.
+    syncing: u32,
+    /// Replies went out in an earlier turn.
+    replied: bool,
+    shared: Arc<Shared>,
+    reader: RealDisk,
+    spools: SpoolReader,
+    /// Held as long as this process writes.
+    _lock: LogLock,
+}
+
+/// What the log thread's notices mean to the loop. Runs on the log thread.
+fn tell(notice: Notice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
+    match notice {
+        Notice::Durable(ticket) => {
+            crash.reach(Point::BeforeReply);
+            remote.durable(ticket);
+        }
+        Notice::WriteFailed { ticket, why, durable_len } => {
+            shared.durable_len.store(durable_len, Ordering::SeqCst);
+            remote.failed(ticket, why);
+        }
+        Notice::Back => remote.input(Input::LogBack),
+        Notice::Switched { ok, why } => {
+            if !ok {
+                log::error!("lsb.events was not switched: {why}");
+            }
+            remote.input(Input::Switched { ok });
+        }
+        Notice::Fatal(why) => {
+            log::error!("mbatchd ends: {why}");
+            shared.fatal.store(true, Ordering::SeqCst);
+            remote.wake();
+        }
+    }
+}
+
+impl MbdHost {
+    /// Hands over what was gathered.
+    fn seal(&mut self, ctl: &mut Ctl) {
+        if let Some(ticket) = ctl.seal()
+            && let Some(log) = &self.log
+        {
+            let mut batch = std::mem::take(&mut self.batch);
+            batch.ticket = ticket;
+            self.syncing += 1;
+            log.submit(batch);
+        }
+    }
+
+    fn blob(&mut self, at: SpoolRef) -> std::io::Result<ByteStr> {
+        self.spools.read(&mut self.reader, at).map(ByteStr)
+    }
 }
 
 impl Host for MbdHost {
     type M = Mbd;
 
     fn start(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
-        if let Err(e) = self.wal.start(ctl.remote()) {
-            log::error!("lsb.events: {e}");
-            ctl.exit(1);
+        let Some(store) = self.store.take() else { return };
+        let (remote, shared, crash) = (ctl.remote(), self.shared.clone(), self.crash.clone());
+        let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
+        match LogHandle::start(store, self.crash.clone(), told) {
+            Ok(log) => self.log = Some(log),
+            Err(e) => {
+                log::error!("the log thread: {e}");
+                ctl.exit(1);
+            }
         }
     }
 
     fn effect(&mut self, _m: &mut Mbd, eff: Effect, ctl: &mut Ctl) {
         match eff {
-            Effect::Append(r) => self.wal.append(&r),
-            Effect::Account(f) => self.wal.account(&f),
-            Effect::Spool { at, data } => self.wal.spool(at, data.0),
-            Effect::SendBlob { conn, at } => match self.wal.blob(at) {
-                Ok(data) => {
-                    let data = ByteStr(data);
-                    ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data }));
-                }
-                Err(e) => log::error!("spool {at:?}: {e}"),
+            Effect::Append(r) => self.batch.append(&r),
+            Effect::Account(f) => self.batch.account(&f),
+            Effect::Spool { at, data } => self.batch.spool(at, data.as_bytes()),
+            Effect::SendBlob { conn, at } => match self.blob(at) {
+                Ok(data) => ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
+                Err(e) => log::error!("spooled bytes at {at:?}: {e}"),
             },
             Effect::LoadConfig => {
                 let (conf, diags) = conf::load(&RealFiles, &self.envdir);
-                let conf = conf.filter(|_| !conf::has_errors(&diags)).map(Box::new);
-                ctl.input(Input::Config { conf, diags });
+                ctl.input(Input::Config { conf: conf.map(Box::new), diags });
             }
-            Effect::Switch { .. } => ctl.input(Input::Switched { ok: false }),
+            Effect::Switch { live, head, spool, oldest_spool } => {
+                // The new log begins exactly here: what was gathered belongs to the old one.
+                self.seal(ctl);
+                self.spools.forget(&mut self.reader);
+                if let Some(log) = &self.log {
+                    log.switch(Order { live, head, spool, oldest_spool });
+                }
+            }
             other => log::error!("mbatchd does not carry out {other:?}"),
         }
     }
 
     fn end_of_turn(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
-        if !self.syncing
-            && let Some(ticket) = ctl.seal()
-        {
-            self.syncing = true;
-            self.wal.submit(ticket);
+        if std::mem::take(&mut self.replied) {
+            self.crash.reach(Point::AfterReply);
+        }
+        if self.syncing == 0 {
+            self.seal(ctl);
+        }
+    }
+
+    fn woken(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
+        if self.shared.fatal.load(Ordering::SeqCst) {
+            ctl.exit(1);
         }
     }
 
     fn durable(&mut self, _m: &mut Mbd, _ticket: u64, _ctl: &mut Ctl) {
-        self.syncing = false;
+        // One notice may cover several batches that were joined: none is left behind it.
+        self.syncing = 0;
+        self.replied = true;
+    }
+
+    fn failed(&mut self, m: &mut Mbd, _ticket: u64, why: String, ctl: &mut Ctl) {
+        self.syncing = 0;
+        self.batch = Batch::default();
+        let limit = self.shared.durable_len.load(Ordering::SeqCst);
+        match recover::again(&mut self.reader, limit, self.epoch) {
+            Ok(found) => m.reload(found),
+            Err(e) => {
+                log::error!("mbatchd ends: the log cannot be read again: {e}");
+                return ctl.exit(1);
+            }
+        }
+        if let Some(log) = &self.log {
+            log.rebuilt();
+        }
+        ctl.input(Input::LogFailed { why });
     }
 
     fn stopping(&mut self, _m: &mut Mbd, _code: i32) {
-        self.wal.stop();
+        if let Some(log) = self.log.take() {
+            log.stop();
+        }
     }
 }
 
 /// Runs mbatchd until it ends; the exit code, or why it could not start.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
-    serve(boot).map_err(BootError)
+    let done = serve(boot).map_err(BootError);
+    if let Err(e) = &done {
+        log::error!("mbatchd does not start: {e}");
+    }
+    done
 }
 
 fn serve(boot: Boot) -> Result<i32, String> {
     let envdir = boot.site.envdir.clone();
-    let (conf, diags) = conf::load(&RealFiles, &envdir);
+    let (conf, diags) = conf::load_lenient(&RealFiles, &envdir, Some(&boot.host));
     for d in &diags {
         log::warn!("{d}");
     }
-    let Some(conf) = conf.filter(|_| !conf::has_errors(&diags)) else {
-        return Err("the configuration has errors; see `badmin ckconfig -v`".to_string());
-    };
+    let conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
-    let (wal, found) = Wal::open(Path::new(&dir)).map_err(|e| format!("{dir}: {e}"))?;
-    let mbd = Mbd::new(conf, &boot.host, found);
-    let host = MbdHost { wal, syncing: false, envdir };
+    let dir = PathBuf::from(dir);
+    let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
+    let top = Path::new(&envdir).parent().map(Path::to_path_buf);
+    let top = top.filter(|_| conf.base.lsf.personal());
+    let mut disk = RealDisk::open_dir(&dir).map_err(|e| here(&e))?;
+    if let Some(top) = &top {
+        disk = disk.with_fault_file(top.join("fault"));
+    }
+    let lock = LogLock::take(&dir).map_err(|e| here(&e))?;
+    let found = find(&mut disk, &boot.host).map_err(|e| here(&e))?;
+    let epoch = found.recovered.epoch;
+    let store = Store::open(disk, found.plan).map_err(|e| here(&e))?;
+    let host = MbdHost {
+        envdir,
+        epoch,
+        store: Some(store),
+        log: None,
+        crash: crash_points(top.as_deref()),
+        batch: Batch::default(),
+        syncing: 0,
+        replied: false,
+        shared: Arc::default(),
+        reader: RealDisk::read_only(&dir),
+        spools: SpoolReader::default(),
+        dir,
+        _lock: lock,
+    };
+    log::info!("the event log is in {}", host.dir.display());
+    let mbd = Mbd::new(conf, &boot.host, found.recovered);
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
+}
+
+/// Reads the log; what was found wrong goes to the daemon's log.
+fn find(disk: &mut RealDisk, host: &str) -> Result<Found, recover::RecoverError> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let params =
+        Params { host: host.to_string(), boot: boot.trim().into(), now: crate::sys::now().secs() };
+    let found = recover::recover(disk, &params)?;
+    for n in &found.notices {
+        log::log!(n.level, "{}", n.text);
+    }
+    Ok(found)
+}
+
+/// `crash.at` of a personal cluster: read once, then removed.
+fn crash_points(top: Option<&Path>) -> CrashPoints {
+    let Some(path) = top.map(|t| t.join("crash.at")) else { return CrashPoints::default() };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let _ = std::fs::remove_file(&path);
+            CrashPoints::parse(text.trim())
+        }
+        Err(_) => CrashPoints::default(),
+    }
 }

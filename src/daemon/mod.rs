@@ -9,4 +9,3 @@ pub mod mbatchd;
 pub mod sbatchd;
 pub mod shell;
 pub mod starter;
-pub mod wal;

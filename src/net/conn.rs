@@ -8,12 +8,13 @@ use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
 use crate::auth::shake::{self, AuthError, Gate};
+use crate::model::reason::err;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
 use crate::proto::machine::ConnId;
-use crate::proto::{Daemon, Msg, Peer};
+use crate::proto::{Daemon, Msg, Peer, Refusal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
@@ -274,11 +275,15 @@ impl Conn {
         Ok(!self.held.is_empty())
     }
 
-    /// Drops what waits for a ticket; sends what only waited behind.
+    /// Drops what waits for a ticket, telling a command so; sends what only waited behind.
     pub fn void(&mut self) -> Result<(), Gone> {
         for h in std::mem::take(&mut self.held) {
-            if !h.durable {
-                self.put(&h.msg)?;
+            match (h.durable, &h.msg) {
+                (false, msg) => self.put(msg)?,
+                (true, Msg::Client(_)) => {
+                    self.put(&Msg::Refused(Refusal::new(err::LOG_FULL)))?;
+                }
+                (true, _) => {}
             }
         }
         Ok(())

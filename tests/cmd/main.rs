@@ -3,7 +3,11 @@
 //! whose commands are on PATH.
 
 mod badmin;
+mod bhist;
+mod bhosts;
+mod bjobs;
 mod bkill;
+mod bqueues;
 mod bresume;
 mod bstop;
 mod bsub;

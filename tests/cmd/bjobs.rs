@@ -1,0 +1,215 @@
+//! bjobs: what tools read from it (clients.md rules 2, 3, 8, 10, 12).
+
+use crate::common::*;
+use serde_json::{Value, json};
+
+fn said(code: i32, out: &str, err: &str) -> Said {
+    Said { code, out: out.into(), err: err.into() }
+}
+
+#[test]
+fn a_job_is_visible_the_moment_bsub_has_answered() {
+    for _ in 0..20 {
+        let id = bsub(&["-H", "-J", "at_once", "true"]);
+        assert_eq!(ok("bjobs", &["-noheader", "-o", "jobid stat", &id]), format!("{id} PSUSP\n"));
+        ok("bkill", &[&id]);
+    }
+}
+
+#[test]
+fn the_eight_columns() {
+    let id = bsub(&["-H", "-q", "short", "-J", "a_name_of_more_than_ten", "sleep", "9"]);
+    let out = ok("bjobs", &[&id]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME"
+    );
+    assert!(lines[1].starts_with(&format!("{id:<7} ")), "{}", lines[1]);
+    assert_eq!(lines[1].get(16..33), Some("PSUSP short      "));
+    assert_eq!(lines[1].get(57..68), Some("*_than_ten "));
+    assert_eq!(lines[1].len(), 80);
+    assert_eq!(lines.len(), 2);
+    let wide = ok("bjobs", &["-w", &id]);
+    assert!(wide.contains("    -        a_name_of_more_than_ten "), "{wide}");
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn nothing_matched() {
+    let missing = [
+        (&["99999"][..], "Job <99999> is not found\n"),
+        (&["99999[2-4]"], "Job <99999[2-4]> is not found\n"),
+        (&["-l", "99999"], "Job <99999> is not found\n"),
+        (&["-noheader", "-o", "stat", "99999"], "Job <99999> is not found\n"),
+        (&["-J", "no_such_name"], "Job <no_such_name> is not found\n"),
+        (&["-q", "nosuch"], "nosuch: No such queue\n"),
+        (&["-m", "nosuch"], "nosuch: Bad host name, host group name or cluster name\n"),
+        (&["abc"], "abc: Illegal job ID.\n"),
+        (&["-o", "jobid foo"], "<foo> in the format string is not a valid field name.\n"),
+    ];
+    for (args, words) in missing {
+        assert_eq!(run("bjobs", args), said(255, "", words), "bjobs {args:?}");
+    }
+    let none = [
+        (&[][..], "No unfinished job found"),
+        (&["-a"], "No job found"),
+        (&["-d"], "No DONE/EXIT job found"),
+        (&["-p"], "No pending job found"),
+        (&["-r"], "No running job found"),
+        (&["-s"], "No suspended job found"),
+    ];
+    for (args, words) in none {
+        let mut args = args.to_vec();
+        args.extend(["-P", "no_such_project"]);
+        let words = format!("{words}\n");
+        assert_eq!(run("bjobs", &args), said(0, "", &words), "bjobs {args:?}");
+        let mut c = cmd("bjobs");
+        c.env("LSB_BJOBS_CONSISTENT_EXIT_CODE", "Y").args(&args);
+        assert_eq!(Said::from(c.output().unwrap()), said(255, "", &words));
+    }
+}
+
+#[test]
+fn known_and_unknown_jobs_at_once() {
+    let id = bsub(&["-H", "true"]);
+    let got = run("bjobs", &["-noheader", "-o", "jobid", &id, "99999"]);
+    assert_eq!(got, said(255, &format!("{id}\n"), "Job <99999> is not found\n"));
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn how_jobs_end() {
+    let good = bsub(&["-o", "/dev/null", "exit 0"]);
+    let bad = bsub(&["-o", "/dev/null", "exit 3"]);
+    let killed = bsub(&["-H", "sleep", "300"]);
+    ok("bkill", &[&killed]);
+    let (done, exit) = (end_of(&good), end_of(&bad));
+    assert_eq!((done.as_str(), exit.as_str()), ("DONE", "EXIT"));
+    until(&killed, "EXIT");
+    let format = "stat exit_code exit_reason delimiter='^'";
+    let show = |id: &str| ok("bjobs", &["-noheader", "-o", format, id]);
+    assert_eq!(show(&good), "DONE^0^-\n");
+    assert_eq!(show(&bad), "EXIT^3^-\n");
+    let reason = show(&killed);
+    assert!(reason.starts_with("EXIT^") && reason.contains("^TERM_OWNER"), "{reason}");
+    let long = |id: &str| ok("bjobs", &["-UF", id]);
+    let text = long(&good);
+    assert!(text.contains(": Done successfully. The CPU time used is "), "{text}");
+    let text = long(&bad);
+    assert!(text.contains(": Exited with exit code 3. The CPU time used is "), "{text}");
+    assert!(!text.contains("TERM_"), "{text}");
+    let text = long(&killed);
+    assert!(text.contains(": Completed <exit>; TERM_OWNER: job killed by owner."), "{text}");
+}
+
+#[test]
+fn json() {
+    let id = bsub(&["-H", "-J", "json_job", "true"]);
+    let read = |args: &[&str]| -> Value {
+        serde_json::from_str(&run("bjobs", args).out).unwrap_or_else(|e| panic!("{args:?}: {e}"))
+    };
+    let got = read(&["-json", "-o", "JOBID stat name exec_host", &id, "99999"]);
+    assert_eq!(got["COMMAND"], "bjobs");
+    assert_eq!(
+        got["RECORDS"],
+        json!([
+            {"JOBID": id, "STAT": "PSUSP", "JOB_NAME": "json_job", "EXEC_HOST": ""},
+            {"JOBID": "99999", "ERROR": "Job <99999> is not found"},
+        ])
+    );
+    let got = read(&["-json", &id]);
+    for key in ["JOBID", "STAT", "JOB_NAME"] {
+        assert!(got["RECORDS"][0][key].is_string(), "{key}");
+    }
+    let none = run("bjobs", &["-json", "-o", "jobid", "-P", "no_such_project"]);
+    assert_eq!((none.code, none.err.as_str()), (0, ""));
+    let none: Value = serde_json::from_str(&none.out).unwrap();
+    assert_eq!((&none["JOBS"], &none["RECORDS"]), (&json!(0), &json!([])));
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn arrays() {
+    let id = bsub(&["-H", "-J", "listed[1-5:2]%2", "true"]);
+    let format = ["-noheader", "-o", "jobid jobindex job_name"];
+    let show = |job: &str| ok("bjobs", &[&format[..], &[job]].concat());
+    let line = |i: u32| format!("{id} {i} listed[{i}]\n");
+    assert_eq!(show(&id), [line(1), line(3), line(5)].concat());
+    assert_eq!(show(&format!("{id}[3-9]")), [line(3), line(5)].concat());
+    let summary = ok("bjobs", &["-A", &id]);
+    let head = "JOBID      ARRAY_SPEC  OWNER   NJOBS PEND DONE  RUN EXIT SSUSP USUSP PSUSP\n";
+    assert!(summary.starts_with(head), "{summary}");
+    assert!(summary.ends_with("    3    0    0    0    0     0     0     3\n"), "{summary}");
+    let named = ok("bjobs", &["-noheader", "-o", "jobindex", "-J", "listed[5]"]);
+    assert_eq!(named, "5\n");
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn why_a_job_waits() {
+    let first = bsub(&["-H", "true"]);
+    let second = bsub(&["-w", &format!("done({first})"), "true"]);
+    let out = ok("bjobs", &["-p", &second]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "JOBID   USER    STAT  QUEUE       FROM_HOST      JOB_NAME           SUBMIT_TIME"
+    );
+    assert!(lines[2].starts_with(" ") && lines[2].ends_with(';'), "{out}");
+    let long = ok("bjobs", &["-l", &second]);
+    let reasons = format!("\n PENDING REASONS:\n{}\n", lines[2]);
+    assert!(long.contains(&reasons), "{long}");
+    ok("bkill", &[&second]);
+    ok("bkill", &[&first]);
+}
+
+#[test]
+fn long_lines_break_with_a_constant_indent() {
+    let command = format!("echo {}", "x".repeat(300));
+    let id = bsub(&["-H", "-J", "wrapped", &command]);
+    let long = ok("bjobs", &["-l", &id]);
+    assert!(long.lines().all(|l| l.len() <= 79), "{long}");
+    let joined = long.replace("\n                     ", "");
+    assert!(joined.contains(&format!("Command <{command}>")), "{joined}");
+    let whole = ok("bjobs", &["-UF", &id]);
+    assert!(whole.contains(&format!("Command <{command}>")), "{whole}");
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn no_control_reaches_the_terminal() {
+    let id = bsub(&["-H", "echo \u{1b}[31mred\u{7}"]);
+    for form in [&["-w"][..], &["-l"], &["-o", "command job_name"], &["-A"], &["-p"]] {
+        let out = run("bjobs", &[form, &[&id]].concat()).out;
+        assert!(out.chars().all(|c| c == '\n' || !c.is_control()), "{form:?}: {out:?}");
+    }
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn a_directory_that_is_gone_shows() {
+    let dir = scratch("gone");
+    let mut c = cmd("bsub");
+    c.current_dir(&dir).args(["-H", "-o", "/dev/null", "true"]);
+    let out = Said::from(c.output().unwrap()).out;
+    let id = job_id(&out).unwrap_or_else(|| panic!("{out}")).to_string();
+    std::fs::remove_dir_all(&dir).unwrap();
+    ok("bresume", &[&id]);
+    assert_eq!(end_of(&id), "DONE");
+    let long = ok("bjobs", &["-UF", &id]);
+    assert!(long.contains(&format!("CWD <{}>", dir.display())), "{long}");
+    assert!(long.contains("Execution CWD </tmp>"), "{long}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let id = bsub(&["-H", "-J", "piped[1-900]", "true"]);
+    let mut c = cmd("bjobs");
+    c.args(["-l", &id]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = c.spawn().unwrap();
+    drop(child.stdout.take());
+    let got = Said::from(child.wait_with_output().unwrap());
+    assert_eq!((got.code, got.err.as_str()), (0, ""));
+    ok("bkill", &[&id]);
+}

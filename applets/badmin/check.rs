@@ -1,14 +1,14 @@
 //! ckconfig, reconfig and mbdrestart: the files are checked first, here.
 
 use super::{ask, interactive};
-use crate::control;
 use argh::{ArgsInfo, FromArgs};
-use lsf::cli::client;
+use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site;
 use lsf::conf::{self, Diag, Severity};
 use lsf::model::reason::err;
+use lsf::proto::Msg;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
 use lsf::sys::files::RealFiles;
 use lsf::{errln, outln};
@@ -145,15 +145,26 @@ fn act(ctx: &mut Ctx, verb: &str, what: &str, op: fn(String) -> AdminOp) -> Resu
         errln!(ctx, "{what} aborted.");
         return Ok(FAIL);
     }
-    let op = op(opts.comment.unwrap_or_default());
-    match client::ask(ctx, ClientMsg::Admin(op)) {
-        Ok(ClientMsg::AdminDone { lines }) => Ok(answered(ctx, what, &lines)),
-        Ok(_) => Ok(control::unexpected(ctx)),
+    match tell(ctx, op(opts.comment.unwrap_or_default())) {
+        Ok(lines) => Ok(answered(ctx, what, &lines)),
         Err(e) => {
             let failed = if e.code() == Some(err::PERMISSION) { "Failed: " } else { "" };
             errln!(ctx, "{failed}{e}");
             Ok(FAIL)
         }
+    }
+}
+
+/// Tells the master once: where it goes away over it, asking again would end the next one too.
+fn tell(ctx: &mut Ctx, op: AdminOp) -> Result<Vec<AdminLine>, ClientError> {
+    let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
+    let ends = matches!(op, AdminOp::Shutdown { .. });
+    let mut master = client::mbatchd(&site, ctx.err)?;
+    match master.call(&Msg::Client(ClientMsg::Admin(op)), ctx.err) {
+        Ok(Msg::Client(ClientMsg::AdminDone { lines })) => Ok(lines),
+        Ok(_) => Err(ClientError::Unexpected),
+        Err(ClientError::Lost(_)) if ends => Ok(Vec::new()),
+        Err(e) => Err(e),
     }
 }
 

@@ -146,3 +146,22 @@ fn on_a_terminal_it_asks() {
     assert_eq!(code, Some(0), "{text}");
     assert!(!text.contains("[y/n]"), "{text}");
 }
+
+#[test]
+fn the_master_restarts_once() {
+    // A cluster of its own: the other tests would see the master go away.
+    let rig = crate::rig::Rig::up("mbdrestart", 1);
+    rig.ready();
+    let before = rig.pid("mbatchd", "host1");
+    let said = rig.run("badmin", &["mbdrestart", "-C", "a test"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out, "No errors found.\n\nMBD restart initiated\n");
+    wait_for("another mbatchd", || {
+        let now = rig.pid("mbatchd", "host1");
+        now.is_some() && now != before
+    });
+    rig.ready();
+    let now = rig.pid("mbatchd", "host1");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(rig.pid("mbatchd", "host1"), now);
+}

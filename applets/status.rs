@@ -6,8 +6,9 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::personal::{Place, State, create::PORT_NAMES};
 use lsf::conf::BaseConf;
-use lsf::sys::procs::children;
+use lsf::sys::procs::{self, Proc};
 use lsf::{errln, outln};
+use std::os::unix::ffi::OsStrExt;
 
 /// Show the daemons, hosts and ports of a personal cluster. Exit 0 where all of it runs.
 #[derive(FromArgs, ArgsInfo)]
@@ -56,27 +57,37 @@ fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
         .filter_map(|name| conf.lsf.get(name).map(|port| format!("{name}={port}")))
         .collect();
     outln!(ctx, "{}", ports.join(" "));
-    table(ctx, &conf, &state);
+    table(ctx, &place, &conf, &state);
     Ok(up == hosts.len())
 }
 
-fn table(ctx: &mut Ctx, conf: &BaseConf, state: &State) {
+/// A daemon of this cluster, whoever is its parent by now: host, name, process.
+fn daemons(place: &Place) -> Vec<(Vec<u8>, String, Proc)> {
+    let conf = place.conf();
+    let ours =
+        |p: &Proc| p.variable("LSF_ENVDIR").is_some_and(|dir| dir == conf.as_os_str().as_bytes());
+    procs::all()
+        .into_iter()
+        .map(|p| (p.name(), p))
+        .filter(|(name, p)| DAEMONS.contains(&name.as_str()) && ours(p))
+        .filter_map(|(name, p)| Some((p.variable("LSF_LOCAL_HOST")?, name, p)))
+        .collect()
+}
+
+fn table(ctx: &mut Ctx, place: &Place, conf: &BaseConf, state: &State) {
+    let found = daemons(place);
     let heads: String = DAEMONS.iter().map(|d| format!(" {:>8}", d.to_uppercase())).collect();
     outln!(ctx, "{:<10} {:<15} {:>8}{heads}", "HOST_NAME", "ADDRESS", "LAUNCHER");
     for host in &conf.cluster.hosts {
         let addr = conf.hosts.addrs(&host.name).first();
         let addr = addr.map_or("-".to_owned(), |a| a.to_string());
-        let launcher = state.alive(&host.name);
-        let found: Vec<(String, u32)> = launcher
-            .map(|p| children(p.pid).into_iter().map(|c| (c.name(), c.pid)).collect())
-            .unwrap_or_default();
-        let pid = |p: Option<u32>| p.map_or("-".to_owned(), |p| p.to_string());
-        let cells: String = DAEMONS
-            .iter()
-            .map(|d| found.iter().find(|(name, _)| name == d).map(|(_, pid)| *pid))
-            .map(|p| format!(" {:>8}", pid(p)))
-            .collect();
-        let own = pid(launcher.map(|p| p.pid));
-        outln!(ctx, "{:<10} {addr:<15} {own:>8}{cells}", host.name);
+        let pid = |p: Option<Proc>| p.map_or("-".to_owned(), |p| p.pid.to_string());
+        let of = |d: &str| {
+            let own = found.iter().find(|(h, n, _)| h == host.name.as_bytes() && n == d);
+            pid(own.map(|(_, _, p)| *p))
+        };
+        let cells: String = DAEMONS.iter().map(|d| format!(" {:>8}", of(d))).collect();
+        let launcher = pid(state.alive(&host.name));
+        outln!(ctx, "{:<10} {addr:<15} {launcher:>8}{cells}", host.name);
     }
 }

@@ -153,8 +153,11 @@ fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String>
     let began = Instant::now();
     loop {
         if let Some((host, _)) = state.launchers.iter().find(|(h, _)| state.alive(h).is_none()) {
-            let out = place.top.join("log").join(format!("launcher.out.{host}"));
-            return Err(format!("the launcher of {host} ended; see {}", out.display()));
+            return Err(format!(
+                "the launcher of {host} ended; why is in {}; `lsf down --dir {}` clears up",
+                place.top.join("log").display(),
+                place.top.display()
+            ));
         }
         let waited = began.elapsed();
         match hosts_ready(place) {

@@ -69,6 +69,14 @@ impl Proc {
         }
     }
 
+    /// A variable of the environment it was started with (of processes of our own uid).
+    pub fn variable(self, name: &str) -> Option<Vec<u8>> {
+        let text = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let own =
+            |w: &&[u8]| w.strip_prefix(name.as_bytes()).is_some_and(|r| r.first() == Some(&b'='));
+        text.split(|&b| b == 0).find(own).map(|w| w[name.len() + 1..].to_vec())
+    }
+
     /// The name it was called by: the last part of its first word.
     pub fn name(self) -> String {
         let words = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -87,6 +95,11 @@ pub fn children(pid: u32) -> Vec<Proc> {
 /// parent).
 pub fn below(pid: u32) -> Vec<Proc> {
     living(|s| s.parent == pid || s.session == pid)
+}
+
+/// Every living process, sorted by pid.
+pub fn all() -> Vec<Proc> {
+    living(|_| true)
 }
 
 fn living(wanted: impl Fn(&Stat) -> bool) -> Vec<Proc> {

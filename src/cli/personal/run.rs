@@ -86,6 +86,8 @@ pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<St
     }
     let asked: Vec<(String, Proc)> =
         hosts.iter().filter_map(|h| state.alive(h).map(|p| (h.clone(), p))).collect();
+    // What left its job's session is below the launcher only as long as its parents live.
+    let below: Vec<Proc> = asked.iter().flat_map(|(_, p)| tree(*p)).collect();
     for (host, p) in &asked {
         p.signal(Signal::INT).map_err(|e| format!("{host}: {}", crate::sys::words(&e)))?;
     }
@@ -97,6 +99,14 @@ pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<St
             STOP_WAIT.as_secs()
         ));
         kill_tree(*p);
+    }
+    let strays: Vec<Proc> = below.into_iter().filter(|p| p.alive()).collect();
+    if !strays.is_empty() && left.is_empty() {
+        for p in &strays {
+            let _ = p.signal(Signal::KILL);
+        }
+        notes.push(format!("{} process(es) that had left their jobs were killed", strays.len()));
+        wait_gone(strays, KILL_WAIT);
     }
     for host in hosts {
         if state.alive(host).is_none() {
@@ -119,21 +129,34 @@ fn wait_gone(mut procs: Vec<Proc>, wait: Duration) -> Vec<Proc> {
     }
 }
 
-/// Kills a process and all below it, sessions included, each seen before its parent goes.
-fn kill_tree(top: Proc) {
+/// All below a process now, sessions included.
+fn tree(top: Proc) -> Vec<Proc> {
+    walk(top, |_| {})
+}
+
+fn walk(top: Proc, seen: impl Fn(Proc)) -> Vec<Proc> {
     let mut all = vec![top];
     let mut next = 0;
     while next < all.len() {
-        let p = all[next];
-        next += 1;
-        // stopped, it starts nothing more while its children are looked for
-        let _ = p.signal(Signal::STOP);
-        for q in below(p.pid) {
-            if !all.contains(&q) {
-                all.push(q);
+        seen(all[next]);
+        for p in below(all[next].pid) {
+            if !all.contains(&p) {
+                all.push(p);
             }
         }
+        next += 1;
     }
+    all.remove(0);
+    all
+}
+
+/// Kills a process and all below it, each seen before its parent goes.
+fn kill_tree(top: Proc) {
+    // stopped, they start nothing more while their children are looked for
+    let mut all = walk(top, |p| {
+        let _ = p.signal(Signal::STOP);
+    });
+    all.push(top);
     for p in &all {
         let _ = p.signal(Signal::KILL);
     }

@@ -248,6 +248,13 @@ impl Mbd {
         let cluster = self.pol.conf.base.name.clone();
         self.emit(cx, Event::LoadIndex { names });
         self.emit(cx, Event::MbdStart { master: self.me.clone(), cluster, hosts, queues });
+        self.hold_damaged(cx);
+        self.net_start(cx);
+    }
+
+    /// Marks the jobs whose history is incomplete. After a reload they are those that the log
+    /// does not mark yet: the marks of the start may be among what could not be written.
+    fn hold_damaged(&mut self, cx: &mut Cx) {
         for (at, why) in std::mem::take(&mut self.damaged) {
             if self.st.jobs.contains_key(&at.job) {
                 cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
@@ -257,7 +264,6 @@ impl Mbd {
                 self.st.reserved.insert(at.job);
             }
         }
-        self.net_start(cx);
     }
 
     fn message(&mut self, cx: &mut Cx, conn: ConnId, msg: Msg) {
@@ -372,6 +378,7 @@ impl Machine for Mbd {
             Input::LogBack => {
                 self.log_failed = None;
                 cx.say(log::Level::Info, "the event log can be written again");
+                self.hold_damaged(cx);
                 self.sched.needed = true;
                 self.net_start(cx);
             }

@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// An open file of a [`Disk`].
@@ -40,6 +40,8 @@ pub trait Disk: Send {
     fn remove(&mut self, name: &str) -> io::Result<()>;
     /// Names in the directory (`""`) or in a subdirectory; none where it does not exist.
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>>;
+    /// Has this open file lost its name, as when another was renamed over it?
+    fn nameless(&mut self, file: FileId) -> io::Result<bool>;
     /// Makes creations, renames and removals in a directory durable.
     fn sync_dir(&mut self, dir: &str) -> io::Result<()>;
 }
@@ -212,6 +214,10 @@ impl Disk for RealDisk {
             }
         }
         Ok(names)
+    }
+
+    fn nameless(&mut self, file: FileId) -> io::Result<bool> {
+        Ok(self.file(file)?.metadata()?.nlink() == 0)
     }
 
     fn sync_dir(&mut self, dir: &str) -> io::Result<()> {

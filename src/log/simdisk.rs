@@ -400,6 +400,12 @@ impl Disk for SimDisk {
         Ok(inside.filter(|name| !name.contains('/')).map(str::to_string).collect())
     }
 
+    fn nameless(&mut self, file: FileId) -> io::Result<bool> {
+        let inner = self.lock();
+        let inode = inner.open.get(file.0).copied().flatten();
+        Ok(!inner.names.values().any(|named| Some(*named) == inode))
+    }
+
     fn sync_dir(&mut self, _dir: &str) -> io::Result<()> {
         let mut inner = self.lock();
         inner.op()?;

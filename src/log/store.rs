@@ -10,7 +10,9 @@
 //!   on, and a second sync would say nothing.
 //! - All writing is at tracked places, so that what a failed truncation leaves behind is
 //!   overwritten or cut before the next commit.
-//! - Before each commit the owner file is read again; another run's is the end of the process.
+//! - Before each commit it is asked whether the owner file is still the one that this run wrote,
+//!   at least once in [`OWNER_AGE`] by reading it again by its name (a network file system may
+//!   answer anything less from memory); another run's is the end of the process.
 
 use super::codec::{write_finish, write_record};
 use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, read_small};
@@ -24,6 +26,7 @@ use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use std::fmt;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// Bytes of records after which the checksum entries are synced.
 pub const SUM_SYNC: u64 = 1 << 20;
@@ -36,6 +39,8 @@ const MAX_ACCT_PENDING: usize = 64 << 20;
 const CUT: &str = "lsb.events.cut";
 /// File with which is tried whether writing works again.
 const PROBE: &str = "lsb.events.probe";
+/// Longest time between two readings of the owner file, as long as commits come.
+pub const OWNER_AGE: Duration = Duration::from_millis(500);
 /// Bytes that must fit for writing to be tried again.
 const PROBE_BYTES: usize = 64 << 10;
 
@@ -149,6 +154,8 @@ pub(super) struct Tail {
 pub struct Store<D: Disk> {
     pub(super) disk: D,
     owner: Vec<u8>,
+    owner_file: FileId,
+    owner_read: Instant,
     pub(super) events: Tail,
     pub(super) sum: Tail,
     pub(super) acct: Tail,
@@ -180,6 +187,7 @@ impl<D: Disk> Store<D> {
     /// Mends what recovery found and becomes the owner. The lock must be held.
     pub fn open(mut disk: D, plan: Plan) -> Result<Store<D>, Fail> {
         plan.owner.write(&mut disk).map_err(said(OWNER))?;
+        let owner_file = disk.open(OWNER, None).map_err(said(OWNER))?;
         let events = open_events(&mut disk, &plan)?;
         let sum = open_sum(&mut disk, &plan)?;
         let acct = disk.open(ACCT, Some(PUBLIC)).map_err(said(ACCT))?;
@@ -187,6 +195,8 @@ impl<D: Disk> Store<D> {
         let mut store = Store {
             disk,
             owner: plan.owner.text(),
+            owner_file,
+            owner_read: Instant::now(),
             events,
             sum,
             acct: Tail { file: acct, len: plan.acct_end },
@@ -264,12 +274,20 @@ impl<D: Disk> Store<D> {
     }
 
     fn check_owner(&mut self) -> Result<(), Fail> {
+        let taken =
+            || Fail::Fatal(format!("{OWNER}: another mbatchd has taken over this event log"));
+        if self.disk.nameless(self.owner_file).map_err(said(OWNER))? {
+            return Err(taken());
+        }
+        if self.owner_read.elapsed() < OWNER_AGE {
+            return Ok(());
+        }
         match read_small(&mut self.disk, OWNER, self.owner.len() + 1) {
-            Ok(Some(text)) if text == self.owner => Ok(()),
-            Ok(_) => {
-                let text = format!("{OWNER}: another mbatchd has taken over this event log");
-                Err(Fail::Fatal(text))
+            Ok(Some(text)) if text == self.owner => {
+                self.owner_read = Instant::now();
+                Ok(())
             }
+            Ok(_) => Err(taken()),
             Err(e) => Err(said(OWNER)(e)),
         }
     }

@@ -233,6 +233,10 @@ fn another_run_ends_this_one() {
     assert!(matches!(&err, Fail::Fatal(why) if why.contains("taken over")), "{err}");
     commit(&mut second, &batch(&[new(2)])).unwrap();
     assert_eq!(look(&disk, BOOT).recovered.records, [new(1), new(2)]);
+    // written over in place: seen when the file is read again
+    disk.damage(super::owner::OWNER, |bytes| bytes[25] ^= 1);
+    std::thread::sleep(super::store::OWNER_AGE);
+    assert!(matches!(commit(&mut second, &batch(&[new(3)])), Err(Fail::Fatal(_))));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! personal cluster started once for the whole program, or, with LSF_TEST_SITE set, of any LSF
 //! whose commands are on PATH.
 
+#![allow(clippy::unwrap_used)]
+
 mod badmin;
 mod bhist;
 mod bhosts;

@@ -262,6 +262,8 @@ pub struct Toy {
     /// Outgoing connections by number, with the one that asked for each.
     dials: HashMap<u64, u64>,
     jobs: u32,
+    /// A slice of a listing, made once.
+    rows: Option<Box<serde_json::value::RawValue>>,
 }
 
 impl Toy {
@@ -269,8 +271,9 @@ impl Toy {
         let Some(left) = self.listings.get_mut(&conn) else { return };
         *left -= 1;
         let more = *left > 0;
-        let text = "x".repeat(self.knobs.slice_bytes.load(Ordering::Relaxed));
-        let rows = serde_json::value::to_raw_value(&[[text]]).unwrap();
+        let bytes = self.knobs.slice_bytes.load(Ordering::Relaxed);
+        let make = || serde_json::value::to_raw_value(&[["x".repeat(bytes)]]).unwrap();
+        let rows = self.rows.get_or_insert_with(make).clone();
         if !more {
             self.listings.remove(&conn);
         }
@@ -404,4 +407,21 @@ impl Host for Log {
 pub fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// Runs a test in a process of its own, where memory can be measured: `f` there, a child here.
+pub fn alone(name: &str, f: impl FnOnce()) {
+    const INSIDE: &str = "LSF_TEST_ALONE";
+    if std::env::var_os(INSIDE).is_some() {
+        return f();
+    }
+    let _one = ONE.lock().unwrap_or_else(|held| held.into_inner());
+    let out = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{text}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("1 passed"), "no test {name}");
 }

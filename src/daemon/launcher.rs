@@ -109,14 +109,8 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     // what was ignored when we were started would never be told
     heard.iter().try_for_each(|s| raw::set_signal(*s, false)).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
-    let exe = std::fs::read_link(SELF).map_err(|e| fail(SELF, e))?;
     let conf = conf(&boot)?;
-    let mut real = match handed_over() {
-        Some(h) => Real::resume(h, conf, boot, rundir, exe, signals),
-        None => Real::start(conf, boot, rundir, exe, signals),
-    }
-    .map_err(|e| fail("start", e))?;
-    real.inputs.push_back(Input::Start);
+    let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
     real.reap();
     real.serve().map_err(|e| fail("poll", e))
 }
@@ -153,57 +147,37 @@ fn handed_over() -> Option<Handover> {
 }
 
 impl Real {
-    fn start(
-        conf: Conf,
-        boot: Boot,
-        rundir: PathBuf,
-        exe: PathBuf,
-        signals: SignalFd,
-    ) -> io::Result<Real> {
-        let lock = private(&rundir.join("launcher.lock"))?;
-        let taken = |_| io::Error::other("another launcher of this host runs");
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
-            .map_err(taken)?;
-        let listener = sock::listen_unix(&boot.site.launcher_socket(), 0o600)?;
-        let machine = Launcher::new(conf, read_journal(&rundir.join("launcher.journal")));
-        Ok(Real::new(machine, boot, rundir, exe, signals, listener, lock))
-    }
-
-    fn resume(
-        h: Handover,
-        conf: Conf,
-        boot: Boot,
-        rundir: PathBuf,
-        exe: PathBuf,
-        signals: SignalFd,
-    ) -> io::Result<Real> {
-        let lock = File::from(raw::inherited_fd(h.lock)?);
-        let listener = std::os::unix::net::UnixListener::from(raw::inherited_fd(h.listener)?);
-        listener.set_nonblocking(true)?;
-        let listener = UnixListener::from_std(listener);
-        let machine = Launcher::resume(conf.clone(), h.saved).unwrap_or_else(|| {
-            log::warn!("the state is of another version: going on from the journal");
-            Launcher::new(conf, read_journal(&rundir.join("launcher.journal")))
-        });
-        let mut real = Real::new(machine, boot, rundir, exe, signals, listener, lock);
-        for (id, pid, fd, got) in h.setups {
-            let sock = File::from(raw::inherited_fd(fd)?);
-            real.setups.insert(id, Pending { pid, sock, got });
-        }
-        log::info!("replaced by {}", real.exe.display());
-        Ok(real)
-    }
-
-    fn new(
-        machine: Launcher,
-        boot: Boot,
-        rundir: PathBuf,
-        exe: PathBuf,
-        signals: SignalFd,
-        listener: UnixListener,
-        lock: File,
-    ) -> Real {
-        Real {
+    /// Takes over from the launcher that was this process, or begins as a new one.
+    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Real> {
+        let exe = std::fs::read_link(SELF)?;
+        let journal = || read_journal(&rundir.join("launcher.journal"));
+        let mut setups = BTreeMap::new();
+        let (machine, lock, listener) = match handed_over() {
+            Some(h) => {
+                log::info!("replaced by {}", exe.display());
+                for (id, pid, fd, got) in h.setups {
+                    let sock = File::from(raw::inherited_fd(fd)?);
+                    setups.insert(id, Pending { pid, sock, got });
+                }
+                let machine = Launcher::resume(conf.clone(), h.saved).unwrap_or_else(|| {
+                    log::warn!("the state is of another version: going on from the journal");
+                    Launcher::new(conf, journal())
+                });
+                let listener =
+                    std::os::unix::net::UnixListener::from(raw::inherited_fd(h.listener)?);
+                listener.set_nonblocking(true)?;
+                let lock = File::from(raw::inherited_fd(h.lock)?);
+                (machine, lock, UnixListener::from_std(listener))
+            }
+            None => {
+                let lock = private(&rundir.join("launcher.lock"))?;
+                rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+                    .map_err(|_| io::Error::other("another launcher of this host runs"))?;
+                let listener = sock::listen_unix(&boot.site.launcher_socket(), 0o600)?;
+                (Launcher::new(conf, journal()), lock, listener)
+            }
+        };
+        Ok(Real {
             machine,
             boot,
             rundir,
@@ -214,11 +188,11 @@ impl Real {
             journal: None,
             conns: BTreeMap::new(),
             next: INCOMING,
-            setups: BTreeMap::new(),
-            inputs: VecDeque::new(),
+            setups,
+            inputs: VecDeque::from([Input::Start]),
             scan: None,
             exit: None,
-        }
+        })
     }
 
     // ---- the loop ----

@@ -522,6 +522,8 @@ impl Launcher {
             self.stop(now, self.sups[i].daemon, out);
         }
         if self.sups.iter().all(|s| s.pid == 0) {
+            // a successor need not look for daemons that are gone
+            self.rewrite(out);
             out.push(Effect::Exit { code: 0 });
         }
     }

@@ -21,7 +21,7 @@ fn a_job_has_its_own_surroundings() {
     each("around", |r| {
         let show = "env; echo cwd=$(pwd); echo fds=$(ls /proc/self/fd | tr '\\n' ' '); \
                     echo stat=$(cut -d' ' -f5,6 /proc/$$/stat) pid=$$; umask; \
-                    grep SigIgn /proc/$$/status; grep SigBlk /proc/$$/status; \
+                    grep SigIgn /proc/self/status; grep SigBlk /proc/self/status; \
                     grep Groups /proc/$$/status; ulimit -c; ulimit -f; exit 7";
         let limits = Limits { core: Some(4), fsize: Some(1024), ..Limits::default() };
         let env = "PATH=/usr/bin:/bin\0A=b c\0LSB_JOBID=1\0".into();

@@ -254,7 +254,7 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
     }
     let shown = print(ctx, &history, call.long, show);
     for words in &damage.named {
-        errln!(ctx, "bhist: {}", clean(&words));
+        errln!(ctx, "bhist: {}", clean(words));
     }
     if damage.lines > damage.named.len() {
         errln!(ctx, "bhist: {} lines are no records; ignored", damage.lines);

@@ -271,7 +271,15 @@ fn spawn(dir: &Path, uid: u32) -> Child {
     if uid != rustix::process::geteuid().as_raw() {
         c.uid(uid).gid(uid);
     }
-    c.spawn().unwrap()
+    loop {
+        match c.spawn() {
+            // another test forked while the copy of the binary was open
+            Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            child => return child.unwrap(),
+        }
+    }
 }
 
 fn chown(dir: &Path, uid: u32) {

@@ -160,7 +160,7 @@ fn bench() {
         load(),
         from.elapsed().as_secs()
     );
-    println!("\n{head}\nmedians of {RUNS} runs or more\n\n{}", table.text());
+    println!("\n{head}\n\n{}", table.text());
     let mut all = table.json();
     all["commit"] = json!(commit);
     all["cores"] = json!(cores);

@@ -100,9 +100,11 @@ impl Table {
             let _ = writeln!(out, "{:<52}{:>16}   {}", l.name, l.shown(), l.runs.len());
         }
         let (what, by) = ("the cluster", "beside the machine's own");
-        let _ = writeln!(out, "\n{what:<52}{:>16}   {by}", "median");
+        let _ = writeln!(out, "\n{what:<52}{:>16}   runs   {by}", "median");
         for row in &self.rows {
-            let _ = writeln!(out, "{}", line(row).trim_end());
+            let (line, runs) = (line(row), row.figure.runs.len());
+            let (figure, beside) = line.split_at(line.len().min(WIDTH));
+            let _ = writeln!(out, "{figure}{runs:>7}{}", beside.trim_end());
         }
         out
     }
@@ -131,13 +133,16 @@ fn line(row: &Row) -> String {
     let mut out = format!("{:<52}{:>16}", row.figure.name, row.figure.shown());
     let Some(limit) = &row.limit else { return out };
     let share = match ratio(row) {
-        Some(r) if row.figure.unit.more_is_better() => format!("{:.0}% of", r * 100.0),
+        Some(r) if row.figure.unit.more_is_better() => format!("{}% of", number(r * 100.0)),
         Some(r) => format!("{} x", number(r)),
         None => String::new(),
     };
     let _ = write!(out, "   {share:>9} {} ({})", limit.shown(), limit.name);
     out
 }
+
+/// Columns of name and median.
+const WIDTH: usize = 68;
 
 /// Three figures that matter, thousands apart.
 fn number(value: f64) -> String {

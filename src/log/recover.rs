@@ -27,7 +27,7 @@ use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, Record};
 use crate::model::job::{SpoolRef, stat};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 
@@ -214,6 +214,9 @@ struct Track {
     hurt: Option<(u64, String)>,
     /// Place behind the last LSF_HOLD.
     held: u64,
+    /// Place of its JOB_NEW, and what lies in the spool.
+    new_at: u64,
+    spooled: [SpoolRef; 3],
 }
 
 /// One pass over lsb.events.
@@ -489,7 +492,9 @@ impl Scan {
         new: &mut JobNew,
     ) -> Result<(), RecoverError> {
         self.ids.push(new.job);
-        let mut track = Track { array: new.spec.name.contains('['), ..Track::default() };
+        let array = new.spec.name.contains('[');
+        let spooled = [new.env, new.script, new.exact];
+        let mut track = Track { array, new_at: at, spooled, ..Track::default() };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
         let why = if new.gid == NO_GID {
             Some("its environment and script are not in this log".to_string())
@@ -527,7 +532,32 @@ impl Scan {
         }
     }
 
+    /// Compares what unfinished jobs have in the spool with its checksums.
+    fn check_spool(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
+        let mut places: BTreeMap<u32, BTreeSet<(u64, u32)>> = BTreeMap::new();
+        for at in self.jobs.values().flat_map(|track| track.spooled).filter(|at| at.len > 0) {
+            places.entry(at.spool).or_default().insert((at.at, at.len));
+        }
+        for (number, places) in places {
+            let name = spool::name(number);
+            let bad = spool::damaged(disk, number, &places).map_err(failed(&name))?;
+            for &(at, len) in &bad {
+                let text = format!("{name}: damage in bytes {at}-{}", at + u64::from(len) - 1);
+                self.notices.push(Notice { level: log::Level::Error, text });
+            }
+            for track in self.jobs.values_mut().filter(|track| track.hurt.is_none()) {
+                let hit = |r: &&SpoolRef| r.spool == number && bad.contains(&(r.at, r.len));
+                if let Some(r) = track.spooled.iter().find(hit) {
+                    let why = format!("{name} is damaged at byte {}", r.at);
+                    track.hurt = Some((track.new_at, why));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn finish(mut self, disk: &mut dyn Disk) -> Result<Found, RecoverError> {
+        self.check_spool(disk)?;
         self.tell();
         self.spool.forget(disk);
         let mut recovered =

@@ -5,10 +5,14 @@
 //! more are removed then. This takes the place of rewriting the spool with live references
 //! (design §3): nothing moves, so that places stay good for whoever holds one, and a crash can
 //! at worst leave a file too many. The price is that one old job keeps its whole file.
+//!
+//! `info/lsb.spool.N.sum` has a checksum entry (`sum`) for each piece, written when the piece is
+//! durable: at start what unfinished jobs refer to is compared with it.
 
 use super::disk::{Disk, FileId, INFO, read_full};
+use super::sum;
 use crate::model::job::SpoolRef;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 const PREFIX: &str = "lsb.spool.";
@@ -19,6 +23,38 @@ const MAX_OPEN: usize = 16;
 /// Name of a spool file.
 pub fn name(number: u32) -> String {
     format!("{INFO}/{PREFIX}{number}")
+}
+
+/// Name of its checksum file.
+pub fn sum_name(number: u32) -> String {
+    format!("{INFO}/{PREFIX}{number}.sum")
+}
+
+/// Those of these places in one spool file whose bytes are not what was written there. What has
+/// no checksum entry is not judged.
+pub fn damaged(
+    disk: &mut dyn Disk,
+    number: u32,
+    places: &BTreeSet<(u64, u32)>,
+) -> io::Result<Vec<(u64, u32)>> {
+    let entries = sum::read(disk, &sum_name(number))?.entries;
+    let file = match disk.open(&name(number), None) {
+        Ok(file) => file,
+        // that is said of each job by itself
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(e),
+    };
+    let (mut bad, mut buf) = (Vec::new(), Vec::new());
+    for entry in entries.iter().filter(|e| places.contains(&(e.at, e.len))) {
+        buf.resize(entry.len as usize, 0);
+        let good = read_full(disk, file, entry.at, &mut buf)
+            .is_ok_and(|got| got == buf.len() && crc32fast::hash(&buf) == entry.crc);
+        if !good {
+            bad.push((entry.at, entry.len));
+        }
+    }
+    disk.close(file);
+    Ok(bad)
 }
 
 /// Numbers of the spool files there are, ascending.

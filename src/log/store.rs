@@ -50,6 +50,8 @@ struct SpoolRun {
     spool: u32,
     at: u64,
     data: Vec<u8>,
+    /// Of the pieces in it.
+    entries: Vec<Entry>,
 }
 
 /// What becomes durable together.
@@ -79,11 +81,24 @@ impl Batch {
 
     /// Adds spooled bytes at their place.
     pub fn spool(&mut self, at: SpoolRef, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let (len, crc) = (data.len() as u32, crc32fast::hash(data));
+        let entry = Entry { at: at.at, len, crc, ..Entry::default() };
+        self.spool_run(at.spool, at.at, data, &[entry]);
+    }
+
+    fn spool_run(&mut self, spool: u32, at: u64, data: &[u8], entries: &[Entry]) {
         match self.spool.last_mut() {
-            Some(run) if run.spool == at.spool && run.at + run.data.len() as u64 == at.at => {
+            Some(run) if run.spool == spool && run.at + run.data.len() as u64 == at => {
                 run.data.extend_from_slice(data);
+                run.entries.extend_from_slice(entries);
             }
-            _ => self.spool.push(SpoolRun { spool: at.spool, at: at.at, data: data.to_vec() }),
+            _ => {
+                let (data, entries) = (data.to_vec(), entries.to_vec());
+                self.spool.push(SpoolRun { spool, at, data, entries });
+            }
         }
     }
 
@@ -110,8 +125,7 @@ impl Batch {
         self.events.extend_from_slice(&later.events);
         self.entries.extend(later.entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
         for run in later.spool {
-            let len = run.data.len() as u32;
-            self.spool(SpoolRef { spool: run.spool, at: run.at, len }, &run.data);
+            self.spool_run(run.spool, run.at, &run.data, &run.entries);
         }
         self.acct.extend_from_slice(&later.acct);
         self.newest = self.newest.max(later.newest);
@@ -150,6 +164,14 @@ pub(super) struct Tail {
     pub len: u64,
 }
 
+/// The spool file that is written.
+#[derive(Clone, Copy, Debug)]
+struct Spool {
+    number: u32,
+    data: Tail,
+    sum: Tail,
+}
+
 /// The open log of the one writer.
 pub struct Store<D: Disk> {
     pub(super) disk: D,
@@ -159,7 +181,7 @@ pub struct Store<D: Disk> {
     pub(super) events: Tail,
     pub(super) sum: Tail,
     pub(super) acct: Tail,
-    spool: Option<(u32, Tail)>,
+    spool: Option<Spool>,
     /// Entries of records that have none yet.
     pub(super) backfill: Vec<Entry>,
     acct_pending: Vec<u8>,
@@ -252,11 +274,14 @@ impl<D: Disk> Store<D> {
             self.disk.write_at(file, len, &batch.events).map_err(said(EVENTS))?;
         }
         at(Point::BeforeSync);
-        if let Some((_, tail)) = spool {
-            self.disk.sync(tail.file).map_err(fatal("the spool"))?;
+        if let Some(spool) = &spool {
+            self.disk.sync(spool.data.file).map_err(fatal("the spool"))?;
         }
         if !batch.events.is_empty() {
             self.disk.sync(file).map_err(fatal(EVENTS))?;
+        }
+        let spool = self.write_spool_sum(spool, &batch.spool)?;
+        if !batch.events.is_empty() {
             self.write_sum(batch)?;
         }
         if spool.is_some() {
@@ -301,56 +326,86 @@ impl<D: Disk> Store<D> {
         if !self.stale {
             self.disk.truncate(self.sum.file, self.sum.len).map_err(said(EVENTS_SUM))?;
         }
-        if let Some((_, tail)) = self.spool {
-            self.disk.truncate(tail.file, tail.len).map_err(said("the spool"))?;
+        if let Some(spool) = self.spool {
+            for tail in [spool.data, spool.sum] {
+                self.disk.truncate(tail.file, tail.len).map_err(said("the spool"))?;
+            }
         }
         self.trim = false;
         Ok(())
     }
 
     /// Writes spooled bytes; returns the file as it will be when they are durable.
-    fn write_spool(&mut self, runs: &[SpoolRun]) -> Result<Option<(u32, Tail)>, Fail> {
+    fn write_spool(&mut self, runs: &[SpoolRun]) -> Result<Option<Spool>, Fail> {
         let mut open = self.spool;
         for run in runs {
-            let mut tail = match open {
-                Some((number, tail)) if number == run.spool => tail,
+            let mut spool = match open {
+                Some(spool) if spool.number == run.spool => spool,
                 _ => self.next_spool(open, run.spool)?,
             };
-            if run.at < tail.len {
+            if run.at < spool.data.len {
                 let name = spool::name(run.spool);
                 return Err(Fail::Fatal(format!("{name}: byte {} is taken already", run.at)));
             }
-            self.disk.write_at(tail.file, run.at, &run.data).map_err(said("the spool"))?;
-            tail.len = run.at + run.data.len() as u64;
-            open = Some((run.spool, tail));
+            let file = spool.data.file;
+            self.disk.write_at(file, run.at, &run.data).map_err(said("the spool"))?;
+            spool.data.len = run.at + run.data.len() as u64;
+            open = Some(spool);
         }
         Ok(if runs.is_empty() { None } else { open })
     }
 
-    fn next_spool(&mut self, before: Option<(u32, Tail)>, number: u32) -> Result<Tail, Fail> {
-        if let Some((_, tail)) = before {
+    /// Appends the entries of the pieces that lie in the open spool file, which are durable. (A
+    /// batch that goes over two files leaves the few in the first without.)
+    fn write_spool_sum(
+        &mut self,
+        spool: Option<Spool>,
+        runs: &[SpoolRun],
+    ) -> Result<Option<Spool>, Fail> {
+        let Some(mut spool) = spool else { return Ok(None) };
+        self.buf.clear();
+        for run in runs.iter().filter(|run| run.spool == spool.number) {
+            for entry in &run.entries {
+                entry.put(&mut self.buf);
+            }
+        }
+        let Tail { file, len } = spool.sum;
+        self.disk.write_at(file, len, &self.buf).map_err(said("the spool"))?;
+        spool.sum.len += self.buf.len() as u64;
+        Ok(Some(spool))
+    }
+
+    fn next_spool(&mut self, before: Option<Spool>, number: u32) -> Result<Spool, Fail> {
+        if let Some(before) = before {
             // what lies in it of this batch
-            self.disk.sync(tail.file).map_err(fatal("the spool"))?;
-            self.disk.close(tail.file);
+            self.disk.sync(before.data.file).map_err(fatal("the spool"))?;
+            self.disk.close(before.data.file);
+            self.disk.close(before.sum.file);
             self.spool = None;
         }
         let name = spool::name(number);
-        let new = match self.disk.open(&name, None) {
-            Ok(file) => {
-                self.disk.close(file);
-                false
-            }
-            Err(_) => true,
-        };
-        let file = self.disk.open(&name, Some(PRIVATE)).map_err(said("the spool"))?;
-        let len = self.disk.len(file).map_err(said("the spool"))?;
-        let tail = Tail { file, len };
-        // from here on it is the open one, so that a failure does not lose the descriptor
-        self.spool = Some((number, tail));
+        let new = !super::disk::exists(&mut self.disk, &name).map_err(said("the spool"))?;
+        let data = self.open_tail(&name)?;
+        let mut sum = self.open_tail(&spool::sum_name(number))?;
+        if sum.len < sum::ENTRY as u64 {
+            let head = Head { spool: number, ..Head::default() }.put();
+            self.disk.write_at(sum.file, 0, &head).map_err(said("the spool"))?;
+        }
+        // a torn entry at the end is written over
+        sum.len = (sum.len / sum::ENTRY as u64).max(1) * sum::ENTRY as u64;
+        let spool = Spool { number, data, sum };
+        // from here on it is the open one, so that a failure does not lose the descriptors
+        self.spool = Some(spool);
         if new {
             self.disk.sync_dir(INFO).map_err(fatal("the spool"))?;
         }
-        Ok(tail)
+        Ok(spool)
+    }
+
+    fn open_tail(&mut self, name: &str) -> Result<Tail, Fail> {
+        let file = self.disk.open(name, Some(PRIVATE)).map_err(said("the spool"))?;
+        let len = self.disk.len(file).map_err(said("the spool"))?;
+        Ok(Tail { file, len })
     }
 
     /// Appends the entries of a batch whose records are durable.

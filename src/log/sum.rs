@@ -189,7 +189,7 @@ pub fn read(disk: &mut dyn Disk, name: &str) -> io::Result<Sums> {
 pub fn len_below(disk: &mut dyn Disk, name: &str, end: u64) -> io::Result<u64> {
     let file = disk.open(name, None)?;
     let (mut at, mut len) = (0, ENTRY as u64);
-    let mut buf = vec![0; CHUNK];
+    let mut buf = vec![0; chunk(disk.len(file)?)];
     loop {
         let got = match read_full(disk, file, at, &mut buf) {
             Ok(got) => got,
@@ -204,7 +204,7 @@ pub fn len_below(disk: &mut dyn Disk, name: &str, end: u64) -> io::Result<u64> {
                 len = place + ENTRY as u64;
             }
         }
-        if got < CHUNK {
+        if got < buf.len() || got == 0 {
             disk.close(file);
             return Ok(len);
         }
@@ -215,9 +215,14 @@ pub fn len_below(disk: &mut dyn Disk, name: &str, end: u64) -> io::Result<u64> {
 /// Bytes read at a time; a multiple of [`ENTRY`].
 const CHUNK: usize = 1 << 20;
 
+/// Size of the buffer for a file: whole entries, one more than there are if it can be.
+fn chunk(len: u64) -> usize {
+    (len as usize / ENTRY + 1).saturating_mul(ENTRY).min(CHUNK)
+}
+
 fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
     let mut sums = Sums { present: true, ..Sums::default() };
-    let mut buf = vec![0; CHUNK];
+    let mut buf = vec![0; chunk(disk.len(file)?)];
     let (mut at, mut bad) = (0, 0);
     loop {
         let got = read_full(disk, file, at, &mut buf)?;
@@ -243,7 +248,7 @@ fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
                 _ => bad += 1,
             }
         }
-        if got < CHUNK {
+        if got < buf.len() || got == 0 {
             return Ok(sums);
         }
         at += got as u64;

@@ -247,6 +247,7 @@ impl<D: Disk> Store<D> {
         for number in spool::list(&mut self.disk).unwrap_or_default() {
             if number < s.oldest {
                 let _ = self.disk.remove(&spool::name(number));
+                let _ = self.disk.remove(&spool::sum_name(number));
             }
         }
         Ok(())

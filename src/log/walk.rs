@@ -129,7 +129,13 @@ impl Walker {
     fn bytes(&mut self, disk: &mut dyn Disk, at: u64, len: usize) -> io::Result<&[u8]> {
         let have = self.start + self.buf.len() as u64;
         if at < self.start || at + len as u64 > have {
-            self.buf.resize(len.max(CHUNK), 0);
+            let left = self.limit.saturating_sub(at).min(CHUNK as u64) as usize;
+            if self.buf.capacity() < len.max(left) {
+                // fresh zeroes come from the system; a resize would write them
+                self.buf = vec![0; len.max(left)];
+            } else {
+                self.buf.resize(len.max(left), 0);
+            }
             let got = read_full(disk, self.file, at, &mut self.buf)?;
             self.buf.truncate(got);
             self.start = at;

@@ -223,6 +223,38 @@ fn a_spool_that_is_short_or_wrong_is_damage_to_its_job() {
 }
 
 #[test]
+fn a_flipped_byte_in_the_spool_is_damage_to_the_unfinished_jobs_that_use_it() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    let env = SpoolRef { spool: 1, at: 0, len: 10 };
+    let mut b = Batch::default();
+    b.spool(env, b"HOME=/h\0A\0");
+    for job in 1..4 {
+        let mut new = job_new(job);
+        new.env = env;
+        new.script = SpoolRef { spool: 1, at: u64::from(job) * 10, len: 10 };
+        b.spool(new.script, b"#!/bin/sh\n");
+        b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
+        commit(&mut store, &b).unwrap();
+        b = Batch::default();
+    }
+    commit(&mut store, &batch(&[start(3), done(3)])).unwrap();
+    assert!(look(&disk, BOOT).recovered.damaged.is_empty());
+    for byte in 0..40 {
+        let disk = disk.fork();
+        disk.damage("info/lsb.spool.1", |bytes| bytes[byte] ^= 4);
+        let found = look(&disk, BOOT);
+        let hit: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
+        let want: &[&[u32]] = &[&[1, 2], &[1], &[2], &[]];
+        assert_eq!(hit, want[byte / 10], "{byte}");
+        let texts = notice_texts(&found).join("\n");
+        let (from, to) = (byte / 10 * 10, byte / 10 * 10 + 9);
+        let range = format!("info/lsb.spool.1: damage in bytes {from}-{to}");
+        assert_eq!(texts.contains(&range), byte < 30, "{texts}");
+    }
+}
+
+#[test]
 fn another_run_ends_this_one() {
     let disk = SimDisk::new();
     let (_, mut first) = open(&disk, BOOT);

@@ -145,3 +145,35 @@ fn crash_points_count_commits() {
         points.reach(crate::log::store::Point::BeforeSync);
     }
 }
+
+#[test]
+#[ignore = "a measurement; build with optimisation"]
+fn measure() {
+    let dir = Dir::new("measure");
+    let (_, log, told) = begin(&dir.0, None);
+    let jobs = 300_000;
+    let began = std::time::Instant::now();
+    let mut spooled = 0;
+    for ticket in 1..=jobs / 100 {
+        let mut b = Batch { ticket, ..Batch::default() };
+        for job in 0..100 {
+            let mut new = job_new((ticket * 100 + job) as u32);
+            new.env = SpoolRef { spool: 1, at: spooled, len: 300 };
+            b.spool(new.env, &[b'x'; 300]);
+            spooled += 300;
+            b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
+        }
+        log.submit(b);
+    }
+    wait_durable(&told, jobs / 100);
+    let wrote = began.elapsed();
+    let bytes = std::fs::metadata(dir.path("lsb.events")).unwrap().len();
+    log.stop();
+    let began = std::time::Instant::now();
+    let (found, log, _) = begin(&dir.0, None);
+    let read = began.elapsed();
+    assert_eq!(found.recovered.records.len() as u64, jobs);
+    log.stop();
+    let per = |t: Duration| jobs as f64 / t.as_secs_f64();
+    eprintln!("{bytes} bytes; {:.0} jobs/s written, {:.0} jobs/s read", per(wrote), per(read));
+}

@@ -155,7 +155,7 @@ fn measure() {
     let began = std::time::Instant::now();
     let mut spooled = 0;
     for ticket in 1..=jobs / 100 {
-        let mut b = Batch { ticket, ..Batch::default() };
+        let mut b = numbered(ticket, &[]);
         for job in 0..100 {
             let mut new = job_new((ticket * 100 + job) as u32);
             new.env = SpoolRef { spool: 1, at: spooled, len: 300 };

@@ -34,8 +34,10 @@ const CONN_TIMEOUT: u64 = 10;
 const RECV_TIMEOUT: u64 = 10;
 /// Longest wait for authd: it only signs.
 const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes read at once.
-const CHUNK: usize = 64 << 10;
+/// Bytes read at once, at first; most answers are short.
+const CHUNK: usize = 8 << 10;
+/// Bytes read at once where answers are long.
+const LONG_CHUNK: usize = 128 << 10;
 /// Pauses between tries: the first ones short, because a master that restarts is soon back.
 const PAUSES_MS: [u64; 6] = [100, 200, 500, 1000, 2000, 5000];
 
@@ -178,6 +180,8 @@ pub struct Client {
     claims: Claims,
     /// The daemon's host.
     server: String,
+    /// The receive timeout that is set on the socket.
+    waits: Option<Duration>,
 }
 
 /// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
@@ -365,7 +369,14 @@ impl Client {
     /// The next message; `wait` None: for ever.
     pub fn next(&mut self, wait: Option<Duration>) -> Result<Msg, ClientError> {
         self.verify()?;
-        set_socket_timeout(&self.sock, Timeout::Recv, wait).map_err(|e| lost(&e.into()))?;
+        if wait != self.waits {
+            set_socket_timeout(&self.sock, Timeout::Recv, wait).map_err(|e| lost(&e.into()))?;
+            self.waits = wait;
+            if wait.is_none() {
+                // Else a daemon whose machine is gone would be waited for until the end of time.
+                sock::keep_alive(std::os::fd::AsFd::as_fd(&self.sock));
+            }
+        }
         loop {
             if let Some(raw) = self.dec.take()? {
                 return match self.session.open_msg(&raw)? {
@@ -409,6 +420,9 @@ impl Client {
     fn fill(&mut self) -> Result<(), ClientError> {
         let n = read_some(&mut self.sock, &mut self.chunk)?;
         self.dec.push(&self.chunk[..n]);
+        if n == self.chunk.len() && n < LONG_CHUNK {
+            self.chunk.resize(LONG_CHUNK, 0);
+        }
         Ok(())
     }
 }
@@ -455,7 +469,8 @@ impl Call<'_> {
         let mut out = Vec::with_capacity(4096);
         let session = shake::write_auth(version, claims.clone(), &key, &mut out)?;
         let (patience, server, verified) = (self.patience, hello.host, false);
-        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server })
+        let waits = Some(patience.connect);
+        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server, waits })
     }
 
     /// Whether two spellings are one host of the cluster: reads lsf.cluster, so only where they

@@ -132,6 +132,14 @@ pub fn generate(spec: &Personal) -> Vec<(String, String, u32)> {
     files.into_iter().map(|(path, text)| (path, fill(text, &values), 0o644)).collect()
 }
 
+/// Most candidates for master that are written down.
+const MAX_MASTERS: u32 = 3;
+
+fn masters(hosts: u32) -> String {
+    let names: Vec<String> = (1..=hosts.min(MAX_MASTERS)).map(|n| format!("host{n}")).collect();
+    names.join(" ")
+}
+
 /// What goes where the templates have `@NAME@`.
 fn values(spec: &Personal) -> Vec<(&'static str, String)> {
     let bindir = spec.dir(&spec.bindir, "bin");
@@ -166,6 +174,7 @@ fn values(spec: &Personal) -> Vec<(&'static str, String)> {
         ("PROFILE", shell_quoted(&format!("{top}/conf"))),
         ("BINDIR", bindir),
         ("SERVERDIR", serverdir),
+        ("MASTERS", masters(spec.hosts)),
         ("RUNDIR", spec.dir(&spec.rundir, "run")),
         ("KEYFILE", spec.dir(&spec.key_file, "conf/lsf.key")),
         ("LIM_PORT", spec.lim_port.to_string()),

@@ -92,10 +92,9 @@ fn new(addr: &SocketAddr, kind: SocketType, nonblocking: bool) -> io::Result<Own
     Ok(socket_with(family(addr), kind, flags, None)?)
 }
 
-/// Latency and liveness options of a stream.
-pub fn tune(fd: BorrowedFd<'_>) {
+/// Liveness options of a stream.
+pub fn keep_alive(fd: BorrowedFd<'_>) {
     // A socket without these still works.
-    let _ = sockopt::set_tcp_nodelay(fd, true);
     let _ = sockopt::set_socket_keepalive(fd, true);
     let _ = sockopt::set_tcp_keepidle(fd, std::time::Duration::from_secs(KEEPALIVE_S));
     let _ = sockopt::set_tcp_keepintvl(fd, std::time::Duration::from_secs(KEEPALIVE_S / 4));
@@ -107,7 +106,8 @@ pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
     sockopt::set_socket_reuseaddr(&fd, true)?;
     bind(&fd, &addr)?;
     // What is accepted inherits these.
-    tune(fd.as_fd());
+    let _ = sockopt::set_tcp_nodelay(&fd, true);
+    keep_alive(fd.as_fd());
     listen(&fd, BACKLOG)?;
     Ok(TcpListener::from_std(std::net::TcpListener::from(fd)))
 }
@@ -127,13 +127,15 @@ pub fn tcp_from(from: Option<IpAddr>, to: SocketAddr, nonblocking: bool) -> io::
         let _ = crate::sys::raw::bind_address_no_port(fd.as_fd());
         bind(&fd, &SocketAddr::new(from, 0))?;
     }
-    tune(fd.as_fd());
+    // Slower without it, but working.
+    let _ = sockopt::set_tcp_nodelay(&fd, true);
     Ok(fd)
 }
 
 /// Begins a TCP connection.
 pub fn dial_tcp(from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
     let fd = tcp_from(from, to, true)?;
+    keep_alive(fd.as_fd());
     match connect(&fd, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
         Err(e) => return Err(e.into()),

@@ -1,6 +1,6 @@
 //! Messages, frames and the contract between machines and runners (design §2, §4).
 //!
-//! Every message of every connection is a variant of [`Msg`]; `client`, `batch`, `launch` and
+//! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch` and
 //! `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 pub mod client;
@@ -71,3 +71,7 @@ impl Refusal {
         if self.about.is_empty() { text.to_string() } else { format!("{}: {text}", self.about) }
     }
 }
+
+#[cfg(test)]
+#[path = "golden_tests.rs"]
+mod golden;

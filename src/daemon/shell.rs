@@ -23,17 +23,17 @@
 //!   under the ticket that covers what was appended before it (none open: sent at once).
 //!   After `durable(n)` the shell releases what is due, calls `Host::durable` and then, as in
 //!   every turn, `Host::end_of_turn`, where the next ticket can be sealed. After `failed` it drops
-//!   every held `SendDurable`, forgets all open tickets and calls `Host::failed`, which by
-//!   default gives the machine `Input::LogFailed`.
+//!   every held `SendDurable` (a command is told that the log cannot be written), forgets all open
+//!   tickets and calls `Host::failed`, which by default gives the machine `Input::LogFailed`.
 //! - A message never overtakes another on its connection: behind a held one, later ones wait.
 //!   `Close` lets held and queued output go first.
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
-//! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads the key
-//!   file again and calls `Host::hangup`. They are read from a signalfd: threads must be started after [`run`] has
-//!   begun (in `Host::start`), so that they inherit the blocked mask; `std::process::Command`
-//!   clears it in children.
+//! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads
+//!   the key file again and calls `Host::hangup`. They are read from a signalfd: threads must be
+//!   started after [`run`] has begun (in `Host::start`), so that they inherit the blocked mask;
+//!   `std::process::Command` clears it in children.
 
 use super::logging::LogHandle;
 use crate::auth::KeyRing;

@@ -123,6 +123,8 @@ pub struct Conn {
     pub opened: bool,
     /// The poll tells when it can be written to.
     pub write_armed: bool,
+    /// Not read although there may be something, because its output is behind.
+    pub skipped: bool,
     /// The peer has ended its half: read to the end.
     pub hup: bool,
     /// In the pool's queue of connections to look at.
@@ -153,6 +155,7 @@ impl Conn {
             user: None,
             opened: false,
             write_armed: false,
+            skipped: false,
             hup: false,
             queued: false,
             timer: u64::MAX,
@@ -368,6 +371,7 @@ impl Conn {
         let mut budget = READ_BUDGET;
         while budget > 0 {
             if self.paused() {
+                self.skipped = true;
                 return ReadEnd::Dry;
             }
             let n = match self.sock.read(chunk) {

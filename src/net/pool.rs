@@ -59,6 +59,8 @@ pub struct Pool {
     launcher: PathBuf,
     port_of: Box<dyn Fn(crate::proto::Daemon) -> u16>,
     refusals: (u64, u32),
+    /// When this turn began.
+    now: u64,
 }
 
 impl Pool {
@@ -100,6 +102,7 @@ impl Pool {
             launcher,
             port_of,
             refusals: (0, 0),
+            now: crate::sys::now().mono_us,
         })
     }
 
@@ -164,6 +167,7 @@ impl Pool {
     /// One turn of input: new connections, what they say, datagrams, what is overdue.
     pub fn work(&mut self, now: Now, sink: &mut dyn FnMut(Input)) {
         let us = now.mono_us;
+        self.now = us;
         while let Some(input) = self.pending.pop_front() {
             sink(input);
         }
@@ -509,8 +513,7 @@ impl Pool {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         match conn.phase {
             Phase::Open => {
-                let since = conn.since();
-                conn.set_phase(Phase::Closing, since);
+                conn.set_phase(Phase::Closing, self.now);
                 self.dirty.push(id);
             }
             Phase::Closing | Phase::Lingering => {}
@@ -593,11 +596,11 @@ impl Pool {
             self.fail(id, gone);
             return;
         }
-        let was_paused = conn.paused();
         if conn.drained() && matches!(conn.phase, Phase::Open) {
             self.pending.push_back(Input::Drained { conn: id });
         }
-        let resumed = was_paused && !conn.paused();
+        let resumed = conn.skipped && !conn.paused();
+        conn.skipped &= !resumed;
         if matches!(conn.phase, Phase::Closing) && conn.unsent() == 0 && !conn.holds() {
             // The peer may have closed first; then there is nothing to end.
             let _ = conn.sock.finish();
@@ -612,7 +615,7 @@ impl Pool {
     /// A connection failed while something else was done: the machine hears of it next turn.
     fn fail(&mut self, id: ConnId, gone: Gone) {
         let mut told = Vec::new();
-        self.lose(id, gone, 0, &mut |input| told.push(input));
+        self.lose(id, gone, self.now, &mut |input| told.push(input));
         self.pending.extend(told);
     }
 

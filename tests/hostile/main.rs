@@ -2,6 +2,7 @@
 //! defence taken out.
 
 mod attacks;
+mod authd;
 mod commit;
 mod service;
 mod world;

@@ -12,7 +12,7 @@ use lsf::model::Now;
 use lsf::model::event::{Event, Record};
 use lsf::proto::client::{AdminOp, ClientMsg};
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session, SessionKey};
-use lsf::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer, Refusal};
+use lsf::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
 use lsf::sys::files::RealFiles;
 use lsf::sys::site::Site;
 use std::collections::HashMap;
@@ -341,12 +341,6 @@ impl Machine for Toy {
                 self.knobs.closed.fetch_add(1, Ordering::Relaxed);
                 self.peers.remove(&conn);
                 self.listings.remove(&conn);
-            }
-            Input::LogFailed { why } => {
-                for &conn in self.peers.keys() {
-                    let msg = Msg::Refused(Refusal::text(9001, why.clone()));
-                    out.push(Effect::Send { conn, msg });
-                }
             }
             _ => {}
         }

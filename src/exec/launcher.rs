@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 pub const RESTART_FIRST: u64 = US / 10;
 /// Longest pause; it doubles up to here while the daemon does not stay up, microseconds.
 pub const RESTART_MOST: u64 = 10 * US;
+/// The same in a personal cluster, whose user sits before it.
+pub const RESTART_MOST_OWN: u64 = US / 2;
 /// A daemon that stayed up this long starts again after the first pause, microseconds.
 pub const STEADY: u64 = US;
 /// A daemon told to stop that is still there after this is killed, microseconds.
@@ -402,13 +404,14 @@ impl Launcher {
     /// A daemon is not there (any more): start it again after its pause.
     fn daemon_gone(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
         let down = self.down.is_some();
+        let most = if self.conf.personal { RESTART_MOST_OWN } else { RESTART_MOST };
         let sup = self.sup(daemon);
         if sup.pid != 0 && now.mono_us.saturating_sub(sup.since) >= STEADY {
             sup.pause = RESTART_FIRST;
         }
         (sup.pid, sup.kill_at) = (0, None);
         sup.at = (sup.want && !down).then_some(now.mono_us + sup.pause);
-        sup.pause = (sup.pause * 2).min(RESTART_MOST);
+        sup.pause = (sup.pause * 2).min(most);
         self.downward(now, out);
     }
 

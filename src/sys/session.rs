@@ -148,7 +148,8 @@ mod tests {
     /// A session whose members are in two process groups.
     fn task() -> (std::process::Child, u32, u64) {
         let script = "set -m; sleep 301 & sleep 302 & wait";
-        let child = Command::new("setsid").args(["sh", "-c", script]).process_group(0).spawn();
+        let child =
+            Command::new("setsid").args(["--wait", "sh", "-c", script]).process_group(0).spawn();
         let child = child.unwrap();
         // setsid(1) leading a group forks: the session is its child's
         let mut sid = 0;

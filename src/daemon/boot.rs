@@ -84,6 +84,9 @@ impl Boot {
             Daemon::Launcher => None,
             _ => Some(Arc::new(load_ring(&site)?)),
         };
+        if ring.is_some() {
+            no_core_file();
+        }
         let hosts: Hosts = Arc::new(conf.hosts.clone());
         Ok(Boot { site, conf, host, addr, ring, hosts, log })
     }
@@ -121,6 +124,14 @@ impl Boot {
             log: Some(self.log.clone()),
         }
     }
+}
+
+/// The key must not end up in a core file; no daemon that holds one starts a job.
+fn no_core_file() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Core);
+    // Lowering a soft limit cannot fail.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..limit });
 }
 
 /// Loads the key of this site as the process's own uid.

@@ -203,6 +203,10 @@ impl Pool {
         }
         if matches!(conn.phase, Phase::Local) {
             match conn.local_peer() {
+                Ok(Peer::Local { uid, .. }) if uid != 0 && uid != ident.uid => {
+                    let why = "the launcher's socket is served by another user";
+                    end = Some(ReadEnd::Gone(Gone::Limit(why)));
+                }
                 Ok(who) => {
                     conn.set_phase(Phase::Open, us);
                     conn.opened = true;

@@ -304,6 +304,54 @@ fn a_flood_of_half_open_connections_delays_nobody_long() {
     });
 }
 
+/// The body of the child of the next test: holds connections until it is told to stop.
+#[test]
+fn child_that_holds_connections() {
+    let Ok(server) = std::env::var("LSF_TEST_SERVER") else { return };
+    let held: Vec<_> = (0..100).filter_map(|_| TcpStream::connect(&server).ok()).collect();
+    let mut line = String::new();
+    // Ends with the parent, too.
+    let _ = std::io::stdin().read_line(&mut line);
+    drop(held);
+}
+
+#[test]
+fn without_descriptors_it_waits_and_goes_on() {
+    alone("attacks::without_descriptors_it_waits_and_goes_on", || {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let w = World::new();
+        let mut kept = w.client();
+        let ask = Msg::Client(ClientMsg::Params);
+        kept.call(&ask, &mut std::io::sink()).unwrap();
+        let mut child = std::process::Command::new("/proc/self/exe")
+            .args(["--exact", "attacks::child_that_holds_connections"])
+            .env("LSF_TEST_SERVER", w.server().to_string())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(open + 4), ..before }).unwrap();
+        let cpu = cpu_time();
+        std::thread::sleep(Duration::from_millis(1000));
+        assert!(cpu_time() - cpu < Duration::from_millis(500), "it spins");
+        // Who is connected is served; who is new waits.
+        kept.call(&ask, &mut std::io::sink()).unwrap();
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        setrlimit(Resource::Nofile, before).unwrap();
+        w.client().call(&ask, &mut std::io::sink()).unwrap();
+        assert!(w.stop());
+    });
+}
+
+/// CPU time of this process. Takes no descriptor.
+fn cpu_time() -> Duration {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
+}
+
 #[test]
 fn peers_that_vanish_do_no_harm() {
     let w = World::new();

@@ -335,7 +335,8 @@ fn without_descriptors_it_waits_and_goes_on() {
         setrlimit(Resource::Nofile, Rlimit { current: Some(open + 4), ..before }).unwrap();
         let cpu = cpu_time();
         std::thread::sleep(Duration::from_millis(1000));
-        assert!(cpu_time() - cpu < Duration::from_millis(500), "it spins");
+        let used = cpu_time() - cpu;
+        assert!(used < Duration::from_millis(150), "it spins: {used:?} of a second");
         // Who is connected is served; who is new waits.
         kept.call(&ask, &mut std::io::sink()).unwrap();
         drop(child.stdin.take());

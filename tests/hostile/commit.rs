@@ -94,8 +94,8 @@ fn a_request_as_large_as_a_user_may_send_passes_and_a_larger_one_is_refused_here
 #[test]
 fn a_client_that_asks_faster_than_the_log_writes_is_held_back_and_answered() {
     let w = World::new();
-    w.toy.sync_ms.store(20, Relaxed);
-    let n = 5 * lsf::net::limits::MAX_HELD;
+    w.toy.sync_ms.store(500, Relaxed);
+    let n = 3 * lsf::net::limits::MAX_HELD;
     let mut raw = w.raw();
     let frames: Vec<u8> = (0..n).flat_map(|_| raw.frame(&submit())).collect();
     let mut sock = raw.sock.try_clone().unwrap();
@@ -108,7 +108,7 @@ fn a_client_that_asks_faster_than_the_log_writes_is_held_back_and_answered() {
             }
         }
     });
-    // Held back: it took more than one sync, each of at most so many.
-    assert!(w.toy.syncs.load(Relaxed) >= 5);
+    // Held back: it took several syncs.
+    assert!(w.toy.syncs.load(Relaxed) >= 3);
     assert!(w.stop());
 }

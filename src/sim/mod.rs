@@ -8,7 +8,7 @@
 //! | file | what |
 //! |---|---|
 //! | world | events, hosts, daemons, connections |
-//! | os | processes and journal of a host |
+//! | os, host | processes and journal of a host |
 //! | wal | the event log of mbatchd with its faults |
 //! | client | submitters that retry |
 //! | faults | what goes wrong, and when |
@@ -17,6 +17,7 @@
 mod check;
 mod client;
 mod faults;
+mod host;
 mod os;
 mod wal;
 mod world;

@@ -6,7 +6,7 @@
 
 use super::check::{Check, Failure};
 use super::client::{Client, passing};
-use super::os::{self, Os, SimTask};
+use super::os::Os;
 use super::wal::Wal;
 use super::{Rng, Scale, Stats};
 use crate::batch::Mbd;
@@ -20,7 +20,7 @@ use crate::model::Now;
 use crate::model::time::US;
 use crate::proto::Msg;
 use crate::proto::client::ClientMsg;
-use crate::proto::launch::{OsEffect, OsInput, Ready, Session, Setup, Step, What};
+use crate::proto::launch::OsInput;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine, Peer};
 use crate::proto::sbd::SbdMsg;
@@ -135,12 +135,12 @@ impl Mach {
     }
 }
 
-struct Proc {
-    host: usize,
+pub(super) struct Proc {
+    pub(super) host: usize,
     daemon: Daemon,
-    pid: u32,
+    pub(super) pid: u32,
     mach: Option<Mach>,
-    born: u64,
+    pub(super) born: u64,
     tick_gen: u64,
     tick_at: Option<u64>,
     /// Local connection number -> connection.
@@ -164,7 +164,7 @@ pub struct World {
     events: HashMap<u64, Ev>,
     next_event: u64,
     pub(super) hosts: Vec<HostSim>,
-    procs: Vec<Proc>,
+    pub(super) procs: Vec<Proc>,
     pub(super) conns: BTreeMap<u64, Conn>,
     next_conn: u64,
     next_incoming: ConnId,
@@ -176,7 +176,7 @@ pub struct World {
     pub(super) faults: usize,
     handled: u64,
     /// A fatal thing that no machine may do.
-    fatal: Option<String>,
+    pub(super) fatal: Option<String>,
 }
 
 fn config(scale: Scale) -> ClusterConf {
@@ -388,7 +388,7 @@ impl World {
         p
     }
 
-    fn spawn_daemon(&mut self, host: usize, daemon: Daemon) -> Result<(u32, u64), String> {
+    pub(super) fn spawn_daemon(&mut self, host: usize, daemon: Daemon) -> Result<(u32, u64), String> {
         let name = self.hosts[host].name.clone();
         let mach = match daemon {
             Daemon::Lim => Mach::Lim(Box::new(Lim::new(self.conf.base.clone(), &name))),
@@ -453,7 +453,7 @@ impl World {
     }
 
     /// One input, then everything it leads to at once.
-    fn step(&mut self, p: usize, input: Input) {
+    pub(super) fn step(&mut self, p: usize, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let now = self.now();
@@ -805,166 +805,6 @@ impl World {
                 self.fatal = Some(format!("a good submission was refused: {}", r.words()))
             }
             _ => {}
-        }
-    }
-
-    // ---- operating systems ----
-
-    fn os_effect(&mut self, p: usize, eff: OsEffect, answers: &mut VecDeque<Input>) {
-        let host = self.procs[p].host;
-        let now = self.now_us;
-        match eff {
-            OsEffect::Spawn { id, plan } => {
-                let (ms, code) = match &plan.what {
-                    What::Job(j) => os::work(&j.command.lossy()),
-                    What::Finish(_) => (1, 0),
-                };
-                let parent = self.procs[p].born;
-                let os = &mut self.hosts[host].os;
-                let pid = os.pid();
-                let ticks = now + 1;
-                let task = SimTask {
-                    id,
-                    ticks,
-                    parent,
-                    waiting: true,
-                    left: ms * 1000,
-                    since: now,
-                    stopped: false,
-                    gen_: 0,
-                    status: code << 8,
-                };
-                os.tasks.insert(pid, task);
-                answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks }));
-            }
-            OsEffect::Go { id } => self.go(host, id),
-            OsEffect::SpawnDaemon { daemon } => {
-                let input = match self.spawn_daemon(host, daemon) {
-                    Ok((pid, ticks)) => OsInput::DaemonUp { daemon, pid, ticks },
-                    Err(why) => {
-                        self.fatal = Some(why.clone());
-                        OsInput::DaemonFailed { daemon, why }
-                    }
-                };
-                answers.push_back(Input::Os(input));
-            }
-            OsEffect::Signal { pid, ticks, signal, .. } => self.signal(host, pid, ticks, signal),
-            OsEffect::Check { procs } => {
-                for (pid, ticks) in procs {
-                    if !self.hosts[host].os.alive(pid, ticks) {
-                        answers.push_back(Input::Os(OsInput::Gone { pid, ticks }));
-                    }
-                }
-            }
-            OsEffect::Journal(line) => self.hosts[host].os.journal.push(*line),
-            OsEffect::Rewrite(lines) => self.hosts[host].os.journal = lines,
-            OsEffect::Sample { sids } => {
-                let os = &self.hosts[host].os;
-                let session = |sid: &u32| {
-                    os.tasks.get(sid).filter(|t| !t.waiting).map(|_| Session {
-                        sid: *sid,
-                        usage: os::usage(1000),
-                        pids: vec![*sid],
-                        pgids: vec![*sid],
-                    })
-                };
-                let found = sids.iter().filter_map(session).collect();
-                answers.push_back(Input::Os(OsInput::Sampled(found)));
-            }
-        }
-    }
-
-    fn go(&mut self, host: usize, id: crate::proto::launch::TaskId) {
-        let now = self.now_us;
-        let delay = 200 + self.rng.below(2000);
-        let os = &mut self.hosts[host].os;
-        let boot = os.boot;
-        let Some((&pid, t)) = os.tasks.iter_mut().find(|(_, t)| t.id == id && t.waiting) else {
-            return;
-        };
-        t.waiting = false;
-        t.since = now;
-        let (end, gen_) = (now + delay + t.left, t.gen_);
-        self.push(now + delay, Ev::TaskReady { host, boot, pid });
-        self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
-        if id.step == Step::Job {
-            self.check.started(host, id.key, self.scale.slots);
-        }
-    }
-
-    fn task_ready(&mut self, host: usize, boot: u64, pid: u32) {
-        if self.hosts[host].os.boot != boot {
-            return;
-        }
-        let Some(t) = self.hosts[host].os.tasks.get(&pid) else { return };
-        let (id, parent) = (t.id, t.parent);
-        let Some(l) = self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == parent)
-        else {
-            return;
-        };
-        let ready =
-            Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
-        let setup = Setup::Ready(Box::new(ready));
-        self.step(l, Input::Os(OsInput::Setup { id, setup }));
-    }
-
-    fn task_end(&mut self, host: usize, boot: u64, pid: u32, gen_: u64) {
-        let now = self.now_us;
-        if self.hosts[host].os.boot != boot {
-            return;
-        }
-        let known =
-            self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
-        if !known {
-            return;
-        }
-        let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
-        if t.id.step == Step::Job && !t.waiting {
-            self.check.ended(host, t.id.key, Some(t.status));
-        }
-        if let Some(l) =
-            self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
-        {
-            let usage = os::usage(now.saturating_sub(t.since));
-            self.step(l, Input::Os(OsInput::Exited { pid, status: t.status, usage }));
-        }
-    }
-
-    fn signal(&mut self, host: usize, pid: u32, ticks: u64, signal: i32) {
-        let now = self.now_us;
-        if self.hosts[host].os.daemons.get(&pid).is_some_and(|d| d.1 == ticks) {
-            if let Some(p) = self.procs.iter().position(|q| q.host == host && q.pid == pid) {
-                self.kill_proc(p, true);
-            }
-            return;
-        }
-        let os = &mut self.hosts[host].os;
-        let boot = os.boot;
-        let Some(t) = os.tasks.get_mut(&pid).filter(|t| t.ticks == ticks) else { return };
-        match signal {
-            19 | 20 => {
-                if !t.stopped {
-                    t.left = t.left.saturating_sub(now - t.since);
-                    t.stopped = true;
-                    t.gen_ += 1;
-                }
-            }
-            18 => {
-                if t.stopped {
-                    t.stopped = false;
-                    t.since = now;
-                    t.gen_ += 1;
-                    let (end, gen_) = (now + t.left, t.gen_);
-                    self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
-                }
-            }
-            _ => {
-                t.gen_ += 1;
-                t.stopped = false;
-                t.status = signal;
-                let gen_ = t.gen_;
-                self.push(now + 100, Ev::TaskEnd { host, boot, pid, gen_ });
-            }
         }
     }
 }

@@ -174,8 +174,9 @@ fn nothing_panics_prints_or_exits_outside_main() {
             continue;
         }
         for (i, line) in s.code.iter().enumerate() {
-            let line = bare(line);
-            for ban in bans.iter().filter(|b| line.contains(**b)) {
+            // `.expect("...")` is Option's and Result's; a parser may have an expect of its own.
+            let code = bare(line);
+            for ban in bans.iter().filter(|b| code.contains(**b) || line.contains(".expect(\"")) {
                 found.push(at(&s, i, ban));
             }
         }
@@ -215,7 +216,9 @@ fn files_lines_and_functions_keep_their_sizes() {
             found.push(at(&s, 0, &format!("{} lines", s.all.len())));
         }
         for (i, line) in s.all.iter().enumerate() {
-            if line.chars().count() > LINE && !line.contains("\\n") && !line.contains("http") {
+            // Test data may be long: a record of the log is one line.
+            let data = is_test_file(&s.path) && line.contains('"');
+            if line.chars().count() > LINE && !data {
                 found.push(at(&s, i, &format!("{} characters", line.chars().count())));
             }
         }

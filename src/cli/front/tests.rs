@@ -1,3 +1,5 @@
+//! Tests of the option front.
+
 use super::*;
 use argh::{ArgsInfo, FromArgs};
 use proptest::prelude::*;

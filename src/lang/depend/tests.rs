@@ -1,3 +1,5 @@
+//! Tests of dependency expressions.
+
 use super::*;
 use crate::lang::jobname::{ArraySpec, JobName};
 use proptest::prelude::*;

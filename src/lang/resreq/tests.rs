@@ -1,3 +1,5 @@
+//! Tests of resource requirement strings.
+
 use super::*;
 use proptest::prelude::*;
 use std::cmp::Ordering;

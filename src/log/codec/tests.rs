@@ -1,3 +1,5 @@
+//! Tests of the log's records.
+
 use super::text::Fields;
 use super::*;
 use crate::model::ByteStr;

@@ -1,0 +1,168 @@
+//! What the machines of a simulated host want of its operating system, carried out: processes
+//! begin, stop, end and are found; the journal is kept. State is in `os`, time in `world`.
+
+use super::os::{self, SimTask};
+use super::world::{Ev, World};
+use crate::proto::launch::{OsEffect, OsInput, Ready, Session, Setup, Step, TaskId, What};
+use crate::proto::machine::{Daemon, Input};
+use std::collections::VecDeque;
+
+impl World {
+    pub(super) fn os_effect(&mut self, p: usize, eff: OsEffect, answers: &mut VecDeque<Input>) {
+        let host = self.procs[p].host;
+        let now = self.now_us;
+        match eff {
+            OsEffect::Spawn { id, plan } => {
+                let (ms, code) = match &plan.what {
+                    What::Job(j) => os::work(&j.command.lossy()),
+                    What::Finish(_) => (1, 0),
+                };
+                let parent = self.procs[p].born;
+                let os = &mut self.hosts[host].os;
+                let pid = os.pid();
+                let ticks = now + 1;
+                let task = SimTask {
+                    id,
+                    ticks,
+                    parent,
+                    waiting: true,
+                    left: ms * 1000,
+                    since: now,
+                    stopped: false,
+                    gen_: 0,
+                    status: code << 8,
+                };
+                os.tasks.insert(pid, task);
+                answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks }));
+            }
+            OsEffect::Go { id } => self.go(host, id),
+            OsEffect::SpawnDaemon { daemon } => {
+                let input = match self.spawn_daemon(host, daemon) {
+                    Ok((pid, ticks)) => OsInput::DaemonUp { daemon, pid, ticks },
+                    Err(why) => {
+                        self.fatal = Some(why.clone());
+                        OsInput::DaemonFailed { daemon, why }
+                    }
+                };
+                answers.push_back(Input::Os(input));
+            }
+            OsEffect::Signal { pid, ticks, signal, .. } => self.signal(host, pid, ticks, signal),
+            OsEffect::Check { procs } => {
+                for (pid, ticks) in procs {
+                    if !self.hosts[host].os.alive(pid, ticks) {
+                        answers.push_back(Input::Os(OsInput::Gone { pid, ticks }));
+                    }
+                }
+            }
+            OsEffect::Journal(line) => self.hosts[host].os.journal.push(*line),
+            OsEffect::Rewrite(lines) => self.hosts[host].os.journal = lines,
+            OsEffect::Sample { sids } => {
+                let os = &self.hosts[host].os;
+                let session = |sid: &u32| {
+                    os.tasks.get(sid).filter(|t| !t.waiting).map(|_| Session {
+                        sid: *sid,
+                        usage: os::usage(1000),
+                        pids: vec![*sid],
+                        pgids: vec![*sid],
+                    })
+                };
+                let found = sids.iter().filter_map(session).collect();
+                answers.push_back(Input::Os(OsInput::Sampled(found)));
+            }
+        }
+    }
+
+    fn go(&mut self, host: usize, id: TaskId) {
+        let now = self.now_us;
+        let delay = 200 + self.rng.below(2000);
+        let os = &mut self.hosts[host].os;
+        let boot = os.boot;
+        let Some((&pid, t)) = os.tasks.iter_mut().find(|(_, t)| t.id == id && t.waiting) else {
+            return;
+        };
+        t.waiting = false;
+        t.since = now;
+        let (end, gen_) = (now + delay + t.left, t.gen_);
+        self.push(now + delay, Ev::TaskReady { host, boot, pid });
+        self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
+        if id.step == Step::Job {
+            self.check.started(host, id.key, self.scale.slots);
+        }
+    }
+
+    pub(super) fn task_ready(&mut self, host: usize, boot: u64, pid: u32) {
+        if self.hosts[host].os.boot != boot {
+            return;
+        }
+        let Some(t) = self.hosts[host].os.tasks.get(&pid) else { return };
+        let (id, parent) = (t.id, t.parent);
+        let Some(l) = self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == parent)
+        else {
+            return;
+        };
+        let ready =
+            Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
+        let setup = Setup::Ready(Box::new(ready));
+        self.step(l, Input::Os(OsInput::Setup { id, setup }));
+    }
+
+    pub(super) fn task_end(&mut self, host: usize, boot: u64, pid: u32, gen_: u64) {
+        let now = self.now_us;
+        if self.hosts[host].os.boot != boot {
+            return;
+        }
+        let known =
+            self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
+        if !known {
+            return;
+        }
+        let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
+        if t.id.step == Step::Job && !t.waiting {
+            self.check.ended(host, t.id.key, Some(t.status));
+        }
+        if let Some(l) =
+            self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
+        {
+            let usage = os::usage(now.saturating_sub(t.since));
+            self.step(l, Input::Os(OsInput::Exited { pid, status: t.status, usage }));
+        }
+    }
+
+    fn signal(&mut self, host: usize, pid: u32, ticks: u64, signal: i32) {
+        let now = self.now_us;
+        if self.hosts[host].os.daemons.get(&pid).is_some_and(|d| d.1 == ticks) {
+            if let Some(p) = self.procs.iter().position(|q| q.host == host && q.pid == pid) {
+                self.kill_proc(p, true);
+            }
+            return;
+        }
+        let os = &mut self.hosts[host].os;
+        let boot = os.boot;
+        let Some(t) = os.tasks.get_mut(&pid).filter(|t| t.ticks == ticks) else { return };
+        match signal {
+            19 | 20 => {
+                if !t.stopped {
+                    t.left = t.left.saturating_sub(now - t.since);
+                    t.stopped = true;
+                    t.gen_ += 1;
+                }
+            }
+            18 => {
+                if t.stopped {
+                    t.stopped = false;
+                    t.since = now;
+                    t.gen_ += 1;
+                    let (end, gen_) = (now + t.left, t.gen_);
+                    self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
+                }
+            }
+            _ => {
+                t.gen_ += 1;
+                t.stopped = false;
+                t.status = signal;
+                let gen_ = t.gen_;
+                self.push(now + 100, Ev::TaskEnd { host, boot, pid, gen_ });
+            }
+        }
+    }
+}

@@ -15,5 +15,10 @@ mod bstop;
 mod bsub;
 mod bwait;
 mod common;
+mod lsadmin;
+mod lshosts;
+mod lsid;
+mod lsload;
+mod personal;
 #[path = "../cluster/rig.rs"]
 mod rig;

@@ -8,10 +8,13 @@
 
 use super::{Place, State, at};
 use crate::cli::links::own_binary;
+use crate::cli::site::{Around, find_from};
+use crate::net::sock::with_unix_path;
 use crate::sys::procs::{Proc, below};
 use rustix::process::Signal;
 use std::fs;
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +23,8 @@ use std::time::{Duration, Instant};
 const STOP_WAIT: Duration = Duration::from_secs(30);
 /// How long what was killed may take to go.
 const KILL_WAIT: Duration = Duration::from_secs(5);
+/// How long a launcher may take until it takes requests.
+const LISTEN_WAIT: Duration = Duration::from_secs(10);
 /// Pause between two looks.
 pub const LOOK: Duration = Duration::from_millis(20);
 
@@ -82,6 +87,7 @@ pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<St
         if state.launchers.iter().any(|(h, _)| h == host) && state.alive(host).is_none() {
             notes.push(format!("{host}: the launcher was gone; started again to clear up"));
             start(place, state, host)?;
+            wait_listening(place, state, host);
         }
     }
     let asked: Vec<(String, Proc)> =
@@ -115,6 +121,24 @@ pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<St
     }
     state.write(place)?;
     Ok(notes)
+}
+
+/// Waits until the launcher takes requests: a signal before that would end it as it is, with
+/// what its predecessor left still running.
+fn wait_listening(place: &Place, state: &State, host: &str) {
+    let around = Around {
+        envdir: Some(place.conf().into_os_string()),
+        local_host: Some(host.to_owned()),
+        ..Around::default()
+    };
+    let Ok(site) = find_from(&around) else { return };
+    let until = Instant::now() + LISTEN_WAIT;
+    while Instant::now() < until && state.alive(host).is_some() {
+        if with_unix_path(&site.launcher_socket(), |p| UnixStream::connect(p)).is_ok() {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Those still there after the wait.

@@ -1,0 +1,40 @@
+//! lsid: three lines that tools search (clients.md rule 14), and the end without a LIM.
+
+use crate::common::*;
+
+#[test]
+fn three_lines() {
+    let out = ok("lsid", &[]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].contains("IBM Spectrum LSF Standard 10.1.0.0, "), "{out}");
+    assert_eq!(lines[1], "");
+    assert!(lines[2].starts_with("My cluster name is "), "{out}");
+    assert!(lines[3].starts_with("My master name is "), "{out}");
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn help_and_version_end_well() {
+    for option in ["-h", "-V"] {
+        assert_eq!(run("lsid", &[option]).code, 0);
+    }
+    let version = run("lsid", &["-V"]);
+    assert_eq!((version.out.as_str(), version.err.lines().count()), ("", 1));
+    assert_eq!(run("lsid", &["-x"]).code, 255);
+}
+
+#[test]
+fn without_a_lim() {
+    let dir = scratch("lsid");
+    let Some(envdir) = other_envdir(&dir, "LSF_LIM_PORT=1\n") else { return };
+    let said: Said = cmd("lsid").env("LSF_ENVDIR", envdir).output().unwrap().into();
+    assert_eq!(said.code, 255);
+    assert_eq!(said.err, "ls_getclustername(): LIM is down; try later\n");
+    assert!(said.out.starts_with("lsf "), "{}", said.out);
+    for command in ["lsload", "lshosts"] {
+        let said: Said = cmd(command).env("LSF_ENVDIR", &dir).output().unwrap().into();
+        assert_eq!((said.code, said.out.as_str()), (255, ""));
+        assert_eq!(said.err, "LIM is down; try later\n");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}

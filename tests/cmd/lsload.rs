@@ -1,0 +1,56 @@
+//! lsload: columns, chosen indices, numbers of hosts, the order.
+
+use crate::common::*;
+
+const HEAD: &str = " status  r15s   r1m  r15m   ut    pg  ls    it   tmp   swp   mem";
+
+#[test]
+fn tables() {
+    let out = ok("lsload", &[]);
+    assert_eq!(out.lines().next(), Some(format!("{:<15}{HEAD}", "HOST_NAME").as_str()));
+    let wide = ok("lsload", &["-w"]);
+    assert_eq!(wide.lines().next(), Some(format!("{:<23}{HEAD}", "HOST_NAME").as_str()));
+    for line in wide.lines().skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(words.len() == 12 || words[1] == "unavail", "{line}");
+        assert!(words.len() != 12 || words[5].ends_with('%'), "{line}");
+    }
+    let long = ok("lsload", &["-l"]);
+    assert!(long.lines().next().unwrap().contains("   ut    pg    io  ls"), "{long}");
+}
+
+#[test]
+fn run_queues_are_counted_as_asked() {
+    for option in ["-E", "-N"] {
+        assert_eq!(ok("lsload", &[option]).lines().count(), ok("lsload", &[]).lines().count());
+    }
+    assert_eq!(run("lsload", &["-E", "-N"]).code, 255);
+}
+
+#[test]
+fn chosen_indices_and_hosts() {
+    let out = ok("lsload", &["-I", "ut:mem", "-n", "1"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], "HOST_NAME       status   ut   mem");
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1].split_whitespace().count(), 4, "{out}");
+    let bad = run("lsload", &["-I", "ut:nosuch"]);
+    assert_eq!((bad.code, bad.err.as_str()), (255, "nosuch: Unknown resource name\n"));
+    let none = run("lsload", &["-R", "select[mem<0]"]);
+    assert_eq!((none.code, none.err.as_str()), (255, "No host is eligible\n"));
+}
+
+#[test]
+fn the_order_is_the_requirements() {
+    let name = |order: &str| {
+        let out = ok("lsload", &["-w", "-R", order]);
+        let names = out.lines().skip(1).map(|l| l.split(' ').next().unwrap().to_string());
+        names.collect::<Vec<_>>()
+    };
+    let (mut up, down) = (name("order[-maxmem:r15s]"), name("order[maxmem:r15s]"));
+    assert_eq!(up.len(), down.len());
+    up.sort();
+    let mut sorted = down.clone();
+    sorted.sort();
+    assert_eq!(up, sorted);
+}

@@ -1,0 +1,154 @@
+//! lsf up, down and status: twice, over what was killed, with a port taken, from one directory.
+//! These know no other LSF and always run on clusters of their own.
+
+use crate::common::Said;
+use crate::rig::{Rig, alive, binary, kill, wait_for};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn lsf(args: &[&str]) -> Said {
+    let mut c = Command::new(binary());
+    c.args(args).env_remove("LSF_ENVDIR").stdin(std::process::Stdio::null());
+    c.output().unwrap().into()
+}
+
+fn word<'a>(w: &'a str, dir: &'a Path) -> [&'a str; 3] {
+    [w, "--dir", dir.to_str().unwrap()]
+}
+
+/// Launchers by host, as `lsf up` wrote them down.
+fn launchers(rig: &Rig) -> Vec<(String, u32)> {
+    let text = rig.read("conf/up.state");
+    let words = text.lines().map(|l| l.split(' ').collect::<Vec<_>>());
+    words
+        .filter(|w| w[0] == "launcher")
+        .map(|w| (w[1].to_string(), w[2].parse().unwrap()))
+        .collect()
+}
+
+#[test]
+fn up_twice_status_down_twice() {
+    let rig = Rig::up("personal", 2);
+    let profile = format!(". {}/conf/profile.lsf", rig.dir.display());
+    let again = lsf(&word("up", &rig.dir));
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(again.out, format!("{}: already running\n{profile}\n", rig.dir.display()));
+    let more = lsf(&["up", "--dir", rig.dir.to_str().unwrap(), "--hosts", "5"]);
+    assert!(more.code == 0 && more.err.contains("has 2 host(s)"), "{more:?}");
+    let status = lsf(&word("status", &rig.dir));
+    assert_eq!(status.code, 0);
+    for (host, pid) in launchers(&rig) {
+        let line = status.out.lines().find(|l| l.starts_with(&host)).unwrap();
+        assert!(line.contains(&format!(" {pid} ")), "{line}");
+    }
+    let daemons: Vec<u32> = ["launcher", "authd", "lim", "sbatchd", "mbatchd"]
+        .iter()
+        .flat_map(|d| rig.pids(d).into_values())
+        .collect();
+    assert!(daemons.len() >= 9, "{daemons:?}");
+    rig.bsub(&["sleep", "3600"]);
+    let down = rig.down();
+    assert_eq!(down.code, 0, "{}", down.err);
+    assert!(daemons.iter().all(|&p| !alive(p)), "{daemons:?}");
+    assert_eq!(lsf(&word("status", &rig.dir)).code, 255);
+    let again = lsf(&word("down", &rig.dir));
+    assert_eq!((again.code, again.err.as_str()), (0, ""));
+    assert!(again.out.ends_with(": not running\n"), "{}", again.out);
+}
+
+#[test]
+fn jobs_go_down_with_their_cluster() {
+    let rig = Rig::up("jobs", 1);
+    let pids = rig.path("pids");
+    let job = format!("echo $$ > {0}; setsid sleep 3600 & echo $! >> {0}; wait", pids.display());
+    rig.bsub(&[&job]);
+    let read = || -> Vec<u32> {
+        let text = std::fs::read_to_string(&pids).unwrap_or_default();
+        text.lines().filter_map(|l| l.parse().ok()).collect()
+    };
+    wait_for("the job to run", || read().len() == 2);
+    assert_eq!(rig.down().code, 0);
+    assert!(read().iter().all(|&p| !alive(p)), "{:?}", read());
+}
+
+#[test]
+fn what_was_killed_is_taken_over() {
+    let rig = Rig::up("killed", 2);
+    let id = rig.bsub(&["-m", "host1", "sleep", "3600"]).to_string();
+    wait_for("the job to run", || rig.field(&id, "stat") == "RUN");
+    let old = launchers(&rig);
+    for (_, pid) in &old {
+        kill(*pid, 9);
+    }
+    wait_for("the launchers to be gone", || old.iter().all(|(_, p)| !alive(*p)));
+    let up = lsf(&word("up", &rig.dir));
+    assert_eq!(up.code, 0, "{}", up.err);
+    rig.ready();
+    assert_eq!(rig.field(&id, "stat"), "RUN");
+    for (_, pid) in launchers(&rig) {
+        kill(pid, 9);
+    }
+    let sleeps = rig.field(&id, "pids");
+    let down = lsf(&word("down", &rig.dir));
+    assert_eq!(down.code, 0, "{}", down.err);
+    assert!(down.err.contains("the launcher was gone"), "{}", down.err);
+    assert!(rig.pids("mbatchd").is_empty() && rig.pids("sbatchd").is_empty());
+    let left: Vec<&str> = sleeps.split([',', ' ']).filter(|p| p.parse().is_ok_and(alive)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_taken_port_is_named_with_what_to_do() {
+    let rig = Rig::up("port", 1);
+    assert_eq!(rig.down().code, 0);
+    let conf = rig.read("conf/lsf.conf");
+    let value = |name: &str| {
+        let line = conf.lines().find_map(|l| l.strip_prefix(&format!("{name}="))).unwrap();
+        line.parse::<u16>().unwrap()
+    };
+    let hosts = rig.read("conf/hosts");
+    let addr = hosts.lines().find(|l| l.ends_with("host1")).unwrap();
+    let addr = addr.split_whitespace().next().unwrap();
+    let taken = std::net::TcpListener::bind((addr, value("LSB_MBD_PORT"))).unwrap();
+    let up = lsf(&word("up", &rig.dir));
+    assert_eq!((up.code, up.out.as_str()), (255, ""));
+    for part in ["LSB_MBD_PORT", addr, "is taken", "--new-ports", rig.dir.to_str().unwrap()] {
+        assert!(up.err.contains(part), "{part}: {}", up.err);
+    }
+    let up = lsf(&["up", "--new-ports", "--dir", rig.dir.to_str().unwrap()]);
+    assert_eq!(up.code, 0, "{}", up.err);
+    assert_ne!(rig.read("conf/lsf.conf"), conf);
+    rig.bsub(&["true"]);
+    drop(taken);
+}
+
+#[test]
+fn words_for_what_is_not_there() {
+    let dir = PathBuf::from(format!("/tmp/lsf-none-{}", std::process::id()));
+    for w in ["down", "status"] {
+        let said = lsf(&word(w, &dir));
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{w}");
+        assert!(said.err.starts_with(&format!("lsf {w}: {}: no cluster here", dir.display())));
+    }
+    assert!(!dir.exists());
+    let said = lsf(&["up", "--hosts", "0"]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    let said = lsf(&["statsu"]);
+    assert_eq!(said.code, 255);
+    assert!(said.err.contains("did you mean status"), "{}", said.err);
+}
+
+#[test]
+fn a_broken_configuration_is_told_before_anything_starts() {
+    let rig = Rig::up("broken", 1);
+    assert_eq!(rig.down().code, 0);
+    let path = "conf/lsf.cluster.personal";
+    let text = rig.read(path);
+    rig.write(path, &text.replace("End Host", "End Hots"));
+    let up = lsf(&word("up", &rig.dir));
+    assert_eq!((up.code, up.out.as_str()), (255, ""));
+    assert!(up.err.contains("lsf.cluster.personal:"), "{}", up.err);
+    assert!(rig.pids("launcher").is_empty());
+    rig.write(path, &text);
+    assert_eq!(lsf(&word("up", &rig.dir)).code, 0);
+}

@@ -671,7 +671,7 @@ fn read_journal(path: &Path) -> Vec<Journal> {
     };
     let mut lines = Vec::new();
     for (n, line) in text.lines().enumerate() {
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line.as_bytes()) {
             Ok(line) => lines.push(line),
             Err(e) => {
                 log::error!("{} line {}: {e}; the rest is left", path.display(), n + 1);

@@ -53,7 +53,9 @@ impl Sbatchd {
     /// Learns an attempt from its note.
     pub(super) fn adopt(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
-        let note = serde_json::from_str::<Note>(&info.note).ok().filter(|n| n.order.key == key);
+        let note = serde_json::from_slice::<Note>(info.note.as_bytes())
+            .ok()
+            .filter(|n| n.order.key == key);
         let note = note.unwrap_or_else(|| {
             say(out, log::Level::Error, format!("{key}: its note cannot be read"));
             let order = StartJob { key, uid: info.uid, ..StartJob::default() };

@@ -56,7 +56,8 @@ soak: build
 	$(BIN) lsfsim -t $(SOAK)
 
 bench: build
-	LSF_TEST_BIN=$(BIN) cargo test --locked --release --test bench -- --ignored --nocapture
+	LSF_TEST_BIN=$(BIN) CARGO_PROFILE_RELEASE_LTO=off \
+	    cargo test --locked --release --test bench -- --ignored --nocapture
 
 install: build
 	install -d $(BINDIR) $(EXDIR)

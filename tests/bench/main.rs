@@ -108,6 +108,8 @@ fn machine(table: &mut Table, dir: &Path) -> Machine {
     let name = "spawn+wait of /bin/true";
     let spawn = table.limit(limits::spawn(name, Path::new("/bin/true"), &[]));
     let shells = table.limit(limits::shells_spawn());
+    let args = ["-c", "/bin/true"];
+    table.limit(limits::spawn("spawn+wait of sh -c /bin/true", Path::new("/bin/sh"), &args));
     table.limit(limits::spawn("spawn+wait of this program (lsf -V)", &rig::binary(), &["-V"]));
     let trips = table.limit(limits::round_trips());
     table.limit(limits::syncs(dir));

@@ -388,7 +388,11 @@ impl World {
         p
     }
 
-    pub(super) fn spawn_daemon(&mut self, host: usize, daemon: Daemon) -> Result<(u32, u64), String> {
+    pub(super) fn spawn_daemon(
+        &mut self,
+        host: usize,
+        daemon: Daemon,
+    ) -> Result<(u32, u64), String> {
         let name = self.hosts[host].name.clone();
         let mach = match daemon {
             Daemon::Lim => Mach::Lim(Box::new(Lim::new(self.conf.base.clone(), &name))),

@@ -17,6 +17,8 @@ use std::io;
 
 const PREFIX: &str = "lsb.spool.";
 
+/// Bytes read at a time when checking.
+const STRETCH: usize = 256 << 10;
 /// Spool files kept open for reading.
 const MAX_OPEN: usize = 16;
 
@@ -44,12 +46,20 @@ pub fn damaged(
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(e),
     };
-    let (mut bad, mut buf) = (Vec::new(), Vec::new());
+    let mut bad = Vec::new();
+    // a stretch of the file that holds the piece looked at and, mostly, those behind it
+    let (mut start, mut buf) = (0, Vec::new());
     for entry in entries.iter().filter(|e| places.contains(&(e.at, e.len))) {
-        buf.resize(entry.len as usize, 0);
-        let good = read_full(disk, file, entry.at, &mut buf)
-            .is_ok_and(|got| got == buf.len() && crc32fast::hash(&buf) == entry.crc);
-        if !good {
+        let len = entry.len as usize;
+        if entry.end() > start + buf.len() as u64 {
+            start = entry.at;
+            buf.resize(len.max(STRETCH), 0);
+            let got = read_full(disk, file, start, &mut buf).unwrap_or(0);
+            buf.truncate(got);
+        }
+        let from = (entry.at - start) as usize;
+        let bytes = buf.get(from..from + len);
+        if bytes.is_none_or(|bytes| crc32fast::hash(bytes) != entry.crc) {
             bad.push((entry.at, entry.len));
         }
     }
@@ -70,6 +80,8 @@ pub fn list(disk: &mut dyn Disk) -> io::Result<Vec<u32>> {
 #[derive(Default)]
 pub struct SpoolReader {
     open: BTreeMap<u32, FileId>,
+    /// A spool file and the length it has at least.
+    known: Option<(u32, u64)>,
 }
 
 impl SpoolReader {
@@ -87,6 +99,7 @@ impl SpoolReader {
 
     /// Closes all files (some may have been removed at a switch).
     pub fn forget(&mut self, disk: &mut dyn Disk) {
+        self.known = None;
         for file in std::mem::take(&mut self.open).into_values() {
             disk.close(file);
         }
@@ -103,8 +116,14 @@ impl SpoolReader {
 
     /// Does this place lie within its file?
     pub fn holds(&mut self, disk: &mut dyn Disk, at: SpoolRef) -> io::Result<bool> {
-        let end = at.at.checked_add(u64::from(at.len));
-        Ok(at.len == 0 || end.is_some_and(|end| self.len(disk, at.spool).is_ok_and(|l| end <= l)))
+        let Some(end) = at.at.checked_add(u64::from(at.len)) else { return Ok(false) };
+        // spool files only grow
+        if at.len == 0 || self.known.is_some_and(|(spool, len)| spool == at.spool && end <= len) {
+            return Ok(true);
+        }
+        let len = self.len(disk, at.spool)?;
+        self.known = Some((at.spool, len));
+        Ok(end <= len)
     }
 
     /// The bytes at a place.

@@ -527,6 +527,7 @@ fn open_sum<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
     if plan.sum_head.is_none() {
         let head = Head { spool: 1, ..Head::default() };
         disk.write_at(file, 0, &head.put()).map_err(said(EVENTS_SUM))?;
+        disk.sync(file).map_err(said(EVENTS_SUM))?;
     }
     let len = plan.sum_len.max(sum::ENTRY as u64);
     if !plan.stale {

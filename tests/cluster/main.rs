@@ -4,6 +4,7 @@
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod limits;
 mod reconfig;
 mod rig;
 mod syscalls;

@@ -1,0 +1,112 @@
+//! What the manual pages of lsb.queues, lsb.hosts, lsb.users and lsb.params say of slots and
+//! limits, tried on a running cluster.
+
+use super::rig::{Rig, job_id, wait_for};
+use std::time::Duration;
+
+/// Puts new files into effect; lsb.queues gets `queues` behind those of `lsf up`.
+fn configure(rig: &Rig, queues: &str, files: &[(&str, &str)]) {
+    let dir = rig.configdir();
+    let path = dir.join("lsb.queues");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text + queues).unwrap();
+    for (name, text) in files {
+        std::fs::write(dir.join(name), text).unwrap();
+    }
+    rig.ok("badmin", &["reconfig", "-f"]);
+}
+
+fn queue(name: &str, lines: &str) -> String {
+    format!("\nBegin Queue\nQUEUE_NAME = {name}\n{lines}\nEnd Queue\n")
+}
+
+/// Submits four jobs that stay; how many of them run.
+fn running(rig: &Rig, queue: &str, more: &[&str]) -> usize {
+    let job = |_| rig.bsub(&[&["-q", queue, "-o", "/dev/null"], more, &["sleep", "60"]].concat());
+    let jobs: Vec<String> = (0..4).map(|i: u32| job(i).to_string()).collect();
+    let ids: Vec<&str> = jobs.iter().map(String::as_str).collect();
+    let count = || {
+        let out = rig.run("bjobs", &[&["-noheader", "-o", "stat"][..], &ids].concat()).out;
+        out.lines().filter(|l| l.trim() == "RUN").count()
+    };
+    // dispatch follows at once; what runs after a second stays as it is
+    wait_for("a job to run", || count() > 0);
+    std::thread::sleep(Duration::from_millis(1000));
+    let found = count();
+    rig.run("bkill", &[&["-s", "KILL"][..], &ids].concat());
+    wait_for("the jobs to end", || {
+        let out = rig.run("bjobs", &[&["-a", "-noheader", "-o", "stat"][..], &ids].concat()).out;
+        out.lines().all(|l| l.trim() == "EXIT")
+    });
+    found
+}
+
+const HOSTS: &str = "Begin Host\nHOST_NAME MXJ JL/U\ndefault 3 ()\nEnd Host\n";
+
+#[test]
+fn slots_are_limited_as_the_pages_say() {
+    let rig = Rig::up("limits", 1);
+    let queues = [
+        queue("q", "QJOB_LIMIT = 2"),
+        queue("u", "UJOB_LIMIT = 1"),
+        queue("h", "HJOB_LIMIT = 2"),
+        queue("free", ""),
+    ];
+    configure(&rig, &queues.concat(), &[("lsb.hosts", HOSTS)]);
+    assert_eq!(running(&rig, "free", &[]), 3, "MXJ");
+    assert_eq!(running(&rig, "q", &[]), 2, "QJOB_LIMIT");
+    assert_eq!(running(&rig, "u", &[]), 1, "UJOB_LIMIT");
+    assert_eq!(running(&rig, "h", &[]), 2, "HJOB_LIMIT");
+    assert_eq!(running(&rig, "free", &["-n", "2"]), 1, "two slots a job");
+
+    configure(&rig, "", &[("lsb.hosts", &HOSTS.replace("3 ()", "3 1"))]);
+    assert_eq!(running(&rig, "free", &[]), 1, "JL/U");
+
+    let users = "Begin User\nUSER_NAME MAX_JOBS\ndefault 2\nEnd User\n";
+    configure(&rig, "", &[("lsb.hosts", HOSTS), ("lsb.users", users)]);
+    assert_eq!(running(&rig, "free", &[]), 2, "MAX_JOBS");
+}
+
+#[test]
+fn submissions_are_bounded_as_the_pages_say() {
+    let rig = Rig::up("bounds", 1);
+    let low = "TASKLIMIT = 1 2\nRUNLIMIT = 1 2\nMEMLIMIT = 50\nFILELIMIT = 10";
+    let queues = [
+        queue("low", low),
+        queue("nohost", "HOSTS = none"),
+        queue("nice", "NICE = 5\nCORELIMIT = 100K\nSTACKLIMIT = 4M\nDATALIMIT = 100M 200M"),
+    ];
+    let params = "Begin Parameters\nDEFAULT_QUEUE = nice\nDEFAULT_PROJECT = p1\n\
+                  MAX_PEND_JOBS = 5\nMAX_JOB_ARRAY_SIZE = 4\nMAX_USER_PRIORITY = 7\n\
+                  JOB_ACCEPT_INTERVAL = 0\nEnd Parameters\n";
+    configure(&rig, &queues.concat(), &[("lsb.params", params)]);
+    let refused = |args: &[&str], why: &str| {
+        let said = rig.run("bsub", args);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains(why), "{args:?}: {}", said.err);
+    };
+    refused(&["-q", "low", "-n", "3", "true"], "Too many processors requested");
+    refused(&["-q", "low", "-W", "5", "true"], "RUNLIMIT: Cannot exceed queue's hard limit(s)");
+    refused(&["-q", "low", "-M", "60", "true"], "MEMLIMIT: Cannot exceed queue's hard limit(s)");
+    refused(&["-q", "low", "-F", "11M", "true"], "FILELIMIT: Cannot exceed queue's hard limit(s)");
+    refused(&["-q", "low", "-x", "true"], "Queue does not accept EXCLUSIVE jobs");
+    refused(&["-J", "a[1-5]", "true"], "");
+    refused(&["-sp", "8", "true"], "");
+
+    let out = rig.path("limits.out");
+    let script = "nice; ulimit -c; ulimit -s; ulimit -d";
+    let said = rig.run("bsub", &["-K", "-o", &out.to_string_lossy(), script]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let lines: Vec<&str> = text.lines().take(4).collect();
+    // dash counts core files in blocks of 512 bytes, bash in KB
+    assert!(matches!(lines[..], ["5", "200" | "100", "4096", "102400"]), "{lines:?}");
+    let job = job_id(&said.out).unwrap();
+    assert_eq!(rig.field(&job.to_string(), "proj_name"), "p1");
+    assert_eq!(rig.field(&job.to_string(), "queue"), "nice");
+
+    for _ in 0..5 {
+        rig.bsub(&["-q", "nohost", "-o", "/dev/null", "true"]);
+    }
+    refused(&["-q", "nohost", "true"], "");
+}

@@ -248,7 +248,7 @@ fn daemons_come_back_with_growing_pauses() {
         assert_eq!(spawned(&r.step(now, Input::Tick)), 1);
     }
     assert_eq!(pauses[..3], [RESTART_FIRST, 2 * RESTART_FIRST, 4 * RESTART_FIRST]);
-    assert_eq!(pauses[9], RESTART_MOST);
+    assert_eq!(pauses[9], RESTART_MOST_OWN);
     // one that stayed up starts afresh
     r.os(now, OsInput::DaemonUp { daemon: Daemon::Lim, pid: 30, ticks: 1 });
     now.mono_us += STEADY;

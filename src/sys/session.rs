@@ -173,7 +173,9 @@ mod tests {
     fn a_session_is_measured_and_signalled_whole() {
         let (mut child, sid, start) = task();
         let s = sample(&[sid, 1]).into_iter().find(|s| s.sid == sid).unwrap();
-        assert_eq!((s.usage.nprocs, s.pids.len(), s.pgids.len()), (3, 3, 3));
+        // How many groups depends on the shell: without a terminal some keep to one.
+        assert_eq!((s.usage.nprocs, s.pids.len()), (3, 3));
+        assert!(matches!(s.pgids.len(), 1 | 3), "{:?}", s.pgids);
         assert!(s.usage.mem_kb > 100);
         // another process of that number is left alone
         signal(sid, start + 1, 9, &scan());

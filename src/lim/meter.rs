@@ -2,7 +2,8 @@
 //!
 //! r15s, r1m and r15m are exponential averages of the run queue over 15 seconds, 1 minute and
 //! 15 minutes (the longer ones begin with the system's own averages); ut, pg and io are rates
-//! averaged over the last minute; the rest is taken as measured. Thresholds on run queues count the effective length, as `lsload -E` shows it.
+//! averaged over the last minute; the rest is taken as measured. Thresholds on run queues count
+//! the effective length, as `lsload -E` shows it.
 //! Document implemented: semantics.md section 5 (resources).
 
 use crate::proto::lim::{LoadSample, effective_queue, increasing};

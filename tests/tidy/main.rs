@@ -166,8 +166,7 @@ fn pure_floors_know_no_clock_file_socket_or_environment() {
 
 #[test]
 fn nothing_panics_prints_or_exits_outside_main() {
-    let bans =
-        [".unwrap()", ".expect(", "println!(", "print!(", "process::exit", "todo!(", "dbg!("];
+    let bans = [".unwrap()", "println!(", "print!(", "process::exit", "todo!(", "dbg!("];
     let mut found = Vec::new();
     for s in sources() {
         if s.path.ends_with("applets/main.rs") {
@@ -176,8 +175,11 @@ fn nothing_panics_prints_or_exits_outside_main() {
         for (i, line) in s.code.iter().enumerate() {
             // `.expect("...")` is Option's and Result's; a parser may have an expect of its own.
             let code = bare(line);
-            for ban in bans.iter().filter(|b| code.contains(**b) || line.contains(".expect(\"")) {
+            for ban in bans.iter().filter(|b| code.contains(**b)) {
                 found.push(at(&s, i, ban));
+            }
+            if line.contains(".expect(\"") {
+                found.push(at(&s, i, ".expect(\"...\")"));
             }
         }
     }

@@ -128,7 +128,7 @@ fn a_crash_at_every_step_recovers() {
             assert!(found.recovered.damaged.is_empty(), "op {op} {how:?}: {:?}", found.notices);
             if before == kept() {
                 let sums = |t: &&str| t.contains("lsb.events.sum");
-                assert!(!notice_texts(&found).iter().any(|t| sums(&t)), "{:?}", found.notices);
+                assert!(!notice_texts(&found).iter().any(|t| sums(t)), "{:?}", found.notices);
             }
             assert!(disk.get("lsb.events.new").is_none());
             assert!(disk.get("lsb.events.new.sum").is_none());

@@ -1,13 +1,15 @@
 //! badmin reconfig: a broken file changes nothing and is pointed at; the mended one takes effect;
-//! cron swaps day and night.
+//! a crontab line swaps day and night, under cron itself where root has one.
 
-use crate::rig::{Rig, binary};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use crate::rig::{Rig, binary, skipped};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn policy(name: &str) -> String {
     let p = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies").join(name);
-    let p = if p.is_dir() { p.join("lsb.queues") } else { p };
     std::fs::read_to_string(p).unwrap()
 }
 
@@ -36,18 +38,22 @@ fn a_broken_file_keeps_the_old_policy() {
     assert_eq!(rig.end_of(held), "DONE");
 }
 
-/// What a crontab line does: a bare environment, no terminal, LSF_ENVDIR unset.
-fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
+/// A crontab's command that puts a policy in place, without LSF_ENVDIR.
+fn crontab_command(rig: &Rig, name: &str) -> String {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies").join(name);
-    let src = if src.is_dir() { src.join("lsb.queues") } else { src };
-    let line = format!(
-        "cp {} {} && {} reconfig",
+    let queues = rig.configdir().join("lsb.queues");
+    format!(
+        "cp {} {}.new && mv {1}.new {1} && {} reconfig",
         src.display(),
-        rig.configdir().join("lsb.queues").display(),
+        queues.display(),
         rig.path("bin/badmin").display()
-    );
+    )
+}
+
+/// What cron does with it: a bare environment, no terminal.
+fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
     Command::new("/bin/sh")
-        .args(["-c", &line])
+        .args(["-c", &crontab_command(rig, name)])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env("SHELL", "/bin/sh")
@@ -58,21 +64,104 @@ fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
         .unwrap()
 }
 
+/// The cluster has the queues of a policy.
+fn in_force(rig: &Rig, name: &str) {
+    let text = policy(name);
+    let wanted: Vec<String> = (text.lines())
+        .filter_map(|l| l.trim().strip_prefix("QUEUE_NAME"))
+        .map(|l| l.trim_start_matches([' ', '=']).split('#').next().unwrap().trim().to_string())
+        .collect();
+    let shown = rig.ok("bqueues", &[]);
+    let names: Vec<&str> =
+        shown.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
+    // Both policies have the same queues: their order tells them apart.
+    assert_eq!(names, wanted, "{name}: {shown}");
+}
+
 #[test]
-fn cron_swaps_day_and_night() {
+fn a_crontab_line_swaps_day_and_night() {
     assert!(binary().exists());
-    let rig = Rig::up("cron", 3);
+    let rig = Rig::up("crontab", 3);
     for name in ["night", "day"] {
         let out = as_cron(&rig, name);
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(0), "{name}: {err}");
-        let text = policy(name);
-        let wanted = text.lines().filter_map(|l| l.trim().strip_prefix("QUEUE_NAME")).map(|l| {
-            l.trim_start_matches([' ', '=']).split('#').next().unwrap().trim().to_string()
-        });
-        let shown = rig.ok("bqueues", &[]);
-        for q in wanted {
-            assert!(shown.contains(&q), "{name}: {q} in {shown}");
+        in_force(&rig, name);
+    }
+}
+
+/// Longest a crontab line waits for its minute.
+const MINUTE: Duration = Duration::from_secs(75);
+
+/// A line of the system's crontabs, and the cron started for it if none ran; both go with it.
+struct Crontab {
+    file: PathBuf,
+    cron: Option<Child>,
+}
+
+impl Crontab {
+    /// `None` where there is no cron, or where it may not run.
+    fn new(line: &str) -> Option<Crontab> {
+        let cron = ["/usr/sbin/cron", "/sbin/cron"].into_iter().find(|p| Path::new(p).exists())?;
+        // cron takes names without a dot alone, and files of root that nobody else may write.
+        let file = PathBuf::from(format!("/etc/cron.d/lsf-test-{}", std::process::id()));
+        std::fs::write(&file, line).ok()?;
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).ok()?;
+        let mut tab = Crontab { file, cron: None };
+        if !is_running("cron") {
+            let mut command = Command::new(cron);
+            command.arg("-f").stdin(Stdio::null()).stdout(Stdio::null());
+            tab.cron = Some(command.spawn().ok()?);
+        }
+        Some(tab)
+    }
+}
+
+impl Drop for Crontab {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+        if let Some(cron) = &mut self.cron {
+            let _ = cron.kill();
+            let _ = cron.wait();
         }
     }
+}
+
+fn is_running(name: &str) -> bool {
+    let comm = |e: std::fs::DirEntry| std::fs::read_to_string(e.path().join("comm"));
+    std::fs::read_dir("/proc").unwrap().flatten().any(|e| comm(e).is_ok_and(|c| c.trim() == name))
+}
+
+#[test]
+fn cron_swaps_the_policy() {
+    const NAME: &str = "cron_swaps_the_policy";
+    if !rustix::process::geteuid().is_root() {
+        return skipped(&format!("{NAME}: only root has a line in /etc/cron.d"));
+    }
+    let rig = Rig::up("cron", 3);
+    assert_eq!(as_cron(&rig, "day").status.code(), Some(0));
+    in_force(&rig, "day");
+    let (said, code, env) = (rig.path("cron.said"), rig.path("cron.code"), rig.path("cron.env"));
+    // Once is enough, should the test see the minute after it.
+    let line = format!(
+        "* * * * * root [ -e {code} ] || {{ env >{env}; {{ {}; }} >{said} 2>&1; echo $? >{code}; }}\n",
+        crontab_command(&rig, "night"),
+        code = code.display(),
+        env = env.display(),
+        said = said.display()
+    );
+    let Some(tab) = Crontab::new(&line) else {
+        return skipped(&format!("{NAME}: cron is not installed"));
+    };
+    let end = Instant::now() + MINUTE;
+    let ran = || std::fs::read_to_string(&code).is_ok_and(|c| c.ends_with('\n'));
+    while !ran() {
+        assert!(Instant::now() < end, "cron did not run its line within {MINUTE:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(tab);
+    let read = |p: &Path| std::fs::read_to_string(p).unwrap();
+    assert_eq!(read(&code), "0\n", "{}", read(&said));
+    assert!(!read(&env).contains("LSF_ENVDIR"), "{}", read(&env));
+    in_force(&rig, "night");
 }

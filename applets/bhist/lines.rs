@@ -1,6 +1,6 @@
 //! The sentences of bhist -l, one a record (commands.md §bhist).
 
-use lsf::cli::submission::{cpu_words, end_words, push, push_given};
+use lsf::cli::submission::{cpu_words, end_words, push, push_given, push_note};
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobStart, JobStatus};
 use lsf::model::job::stat;
@@ -30,10 +30,11 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         Event::JobStartAccept { pid, .. } => {
             let _ = write!(t, "Starting (Pid {pid});");
         }
-        Event::JobExecute { pid, cwd, home, .. } => {
+        Event::JobExecute { pid, cwd, home, note, .. } => {
             push(&mut t, "Running with execution home ", home);
             push(&mut t, ", Execution CWD ", cwd);
             let _ = write!(t, ", Execution Pid <{pid}>;");
+            push_note(&mut t, " ", note);
         }
         Event::JobStatus(s) => status(&mut t, s)?,
         Event::JobSignal { user, signal, .. } => {

@@ -55,6 +55,7 @@ fn start(after: i64, at: JobRef, hosts: &[(&str, u32)], res: &str) -> [Record; 3
         cwd: "/home/user1".into(),
         home: "/home/user1".into(),
         user: "user1".into(),
+        note: String::new(),
     };
     [rec(after, Event::JobStart(Box::new(s))), rec(after, accept), rec(after, execute)]
 }

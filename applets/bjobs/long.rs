@@ -7,7 +7,9 @@ use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
 use lsf::cli::long::{mem_words, paragraph, push_clean, thresholds};
 use lsf::cli::rows::{Cell, Row};
-use lsf::cli::submission::{Submission, cpu_words, end_words, limit_block, push, push_given};
+use lsf::cli::submission::{
+    Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
+};
 use lsf::model::job::Limits;
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
@@ -59,6 +61,7 @@ pub const COLS: &[Col] = &[
     Col::Home,
     Col::ExecCwd,
     Col::ExecHome,
+    Col::ExecNote,
     Col::Limits,
     Col::LimitSpec,
     Col::Options,
@@ -87,6 +90,13 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
         text.clear();
         started(&mut text, r, s);
         paragraph(out, &text, wrap);
+        text.clear();
+        stamp(&mut text, s, r.int(Col::StartTime));
+        let head = text.len();
+        push_note(&mut text, "", &r.text(Col::ExecNote));
+        if text.len() > head {
+            paragraph(out, &text, wrap);
+        }
     }
     let stat = r.text(Col::Stat);
     if is_finished(&stat) {

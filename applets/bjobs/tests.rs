@@ -192,6 +192,16 @@ fn a_running_job_unwrapped() {
 }
 
 #[test]
+fn what_could_not_be_done_as_asked() {
+    let mut job = running();
+    job["ExecNote"] = json!("current \u{1b}x; </tmp> is used");
+    let s = Show { unwrapped: true, ..show() };
+    let got = long_of(&s, job);
+    let line = "\nFri Nov 20 09:30:14: Current ?x; </tmp> is used;\nFri Nov 20 09:31:17: Resource";
+    assert!(got.contains(line), "{got}");
+}
+
+#[test]
 fn the_wording_of_tasks() {
     let s = Show { unwrapped: true, hpc: true, ..show() };
     let got = long_of(&s, running());

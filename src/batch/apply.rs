@@ -36,9 +36,9 @@ impl State {
             Event::JobStartAccept { at, attempt, pid, pgid } => {
                 self.accepted(*at, *attempt, *pid, *pgid)
             }
-            Event::JobExecute { at, uid, pid, pgid, cwd, home, user } => {
-                let exec =
-                    Exec { uid: *uid, user: user.clone(), cwd: cwd.clone(), home: home.clone() };
+            Event::JobExecute { at, uid, pid, pgid, cwd, home, user, note } => {
+                let (user, cwd) = (user.clone(), cwd.clone());
+                let exec = Exec { uid: *uid, user, cwd, home: home.clone(), note: note.clone() };
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),

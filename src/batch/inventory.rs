@@ -130,7 +130,7 @@ impl Mbd {
                 } else if asked.is_some_and(|a| a != 0) {
                     self.act(cx, t.key, i, Act::Suspend);
                 }
-                self.note_task(t);
+                self.settled(t.key);
                 if let Some(info) = killed {
                     self.act(cx, t.key, i, Act::Terminate { exit_info: info });
                 }
@@ -145,7 +145,7 @@ impl Mbd {
                     let why = asked.unwrap_or(susp::USER);
                     self.phase_event(cx, at, t.key.attempt, stat::USUSP, why);
                 }
-                self.note_task(t);
+                self.settled(t.key);
                 if let Some(info) = killed {
                     self.act(cx, t.key, i, Act::Terminate { exit_info: info });
                 }
@@ -161,10 +161,10 @@ impl Mbd {
         }
     }
 
-    fn note_task(&mut self, t: &TaskState) {
-        if let Some(run) = self.st.running_mut(t.key) {
+    /// The host has told where the attempt stands: nothing asked of it is open.
+    fn settled(&mut self, key: JobKey) {
+        if let Some(run) = self.st.running_mut(key) {
             run.soft.asked = None;
-            run.soft.note = t.note.clone();
         }
     }
 
@@ -174,9 +174,9 @@ impl Mbd {
         let (pid, pgid) = (t.pid, t.pgid);
         self.emit(cx, Event::JobStartAccept { at, attempt: t.key.attempt, pid, pgid });
         let (cwd, home) = (t.exec_cwd.clone(), t.exec_home.clone());
-        let user = t.exec_user.clone();
-        self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user });
-        self.note_task(t);
+        let (user, note) = (t.exec_user.clone(), t.note.clone());
+        self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user, note });
+        self.settled(t.key);
     }
 
     pub(crate) fn phase_event(&mut self, cx: &mut Cx, at: JobRef, attempt: u32, st: u32, why: u32) {

@@ -183,6 +183,7 @@ impl Shown<'_> {
             Col::EffectiveResReq => json(out, run.map_or("", |r| &r.eff_res_req)),
             Col::ExecCwd => json(out, self.exec(|e| &e.cwd)),
             Col::ExecHome => json(out, self.exec(|e| &e.home)),
+            Col::ExecNote => json(out, self.exec(|e| &e.note)),
             Col::ExecUser => json(out, self.exec(|e| &e.user)),
             Col::Attempt => int(out, self.elem.map_or(0, |e| i64::from(e.attempts))),
             Col::UsageTime => int(out, run.map_or(0, |r| r.soft.usage_time)),

@@ -258,7 +258,6 @@ pub struct Soft {
     pub usage: Usage,
     pub usage_time: i64,
     pub pids: Vec<u32>,
-    pub note: String,
     /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed.
     pub asked: Option<u32>,
 }
@@ -269,6 +268,8 @@ pub struct Exec {
     pub user: String,
     pub cwd: String,
     pub home: String,
+    /// What could not be done as asked; empty none.
+    pub note: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

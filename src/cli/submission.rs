@@ -139,6 +139,17 @@ pub fn push_given(text: &mut String, label: &str, value: &str) {
     }
 }
 
+/// What could not be done as asked, as a sentence after `lead`; nothing for an empty note.
+pub fn push_note(text: &mut String, lead: &str, note: &str) {
+    let mut rest = note.chars();
+    if let Some(first) = rest.next() {
+        text.push_str(lead);
+        let words: String = first.to_uppercase().chain(rest).collect();
+        push_clean(text, &words);
+        text.push(';');
+    }
+}
+
 /// The directory of submission as the user knows it: `$HOME/w` below the home directory.
 pub fn cwd_words(cwd: &str, home: &str) -> String {
     let home = home.trim_end_matches('/');

@@ -227,7 +227,11 @@ fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
         Ok(()) if want.is_absolute() => want,
         got => {
             let why = got.err().map_or("not absolute".into(), |e| words(&e.into()));
-            let text = format!("working directory <{}>: {why}", want.display());
+            let text = format!(
+                "current working directory <{}> is not accessible or does not exist on the \
+                 execution host: {why}",
+                want.display()
+            );
             if job.need_cwd {
                 return Err(Failed(Stage::Cwd, text));
             }

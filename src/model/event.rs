@@ -102,6 +102,9 @@ pub enum Event {
         cwd: String,
         home: String,
         user: String,
+        /// Our tail: what could not be done as asked (another directory, another output file);
+        /// empty none.
+        note: String,
     },
     JobStatus(Box<JobStatus>),
     /// A signal was asked for. `by_admin`: not the owner (our tail).

@@ -260,6 +260,8 @@ pub enum Col {
     UsageTime,
     /// true: -H and not yet released
     Held,
+    /// what could not be done as asked; empty none
+    ExecNote,
 }
 
 /// bqueues.

@@ -200,6 +200,14 @@ fn a_directory_that_is_gone_shows() {
     let long = ok("bjobs", &["-UF", &id]);
     assert!(long.contains(&format!("CWD <{}>", dir.display())), "{long}");
     assert!(long.contains("Execution CWD </tmp>"), "{long}");
+    let told = format!(
+        ": Current working directory <{}> is not accessible or does not exist on the execution \
+         host: No such file or directory; </tmp> is used;\n",
+        dir.display()
+    );
+    assert!(long.contains(&told), "{long}");
+    let past = ok("bhist", &["-l", &id]).replace("\n                     ", "");
+    assert!(past.contains(told.trim_start_matches(": ").trim_end()), "{past}");
 }
 
 #[test]

@@ -63,7 +63,9 @@ fn a_missing_directory_is_told_of() {
         let job = JobPlan { cwd: "/no/such/place".into(), out_file, ..r.plan("pwd") };
         let (ready, _) = r.run(1, job.clone());
         assert_eq!((ready.cwd.as_str(), r.read("out").as_str()), ("/tmp", "/tmp\n"));
-        assert!(ready.note.contains("</no/such/place>: No such file"), "{}", ready.note);
+        let want = "current working directory </no/such/place> is not accessible or does not exist \
+                    on the execution host: No such file or directory; </tmp> is used";
+        assert_eq!(ready.note, want);
         let id = r.start(2, JobPlan { need_cwd: true, ..job });
         assert!(matches!(r.setup(id), Setup::Failed { at: Stage::Cwd, .. }));
         assert_eq!(r.end(id).end, End::Status(2 << 8));

@@ -102,7 +102,10 @@ fn get_execute(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let (job, uid, pgid) = (f.num()?, f.num()?, f.num()?);
     let (cwd, home, user) = (f.text()?, f.text()?, f.text()?);
     let (pid, idx) = (f.num()?, f.num()?);
-    Ok(Event::JobExecute { at: JobRef { job, idx }, uid, pid, pgid, cwd, home, user })
+    let tail = find_tail(f).unwrap_or_default();
+    let note = tail.iter().find(|(key, _)| &**key == b"lsf.note");
+    let note = note.map_or(String::new(), |(_, text)| String::from_utf8_lossy(text).into_owned());
+    Ok(Event::JobExecute { at: JobRef { job, idx }, uid, pid, pgid, cwd, home, user, note })
 }
 
 fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> {

@@ -124,6 +124,7 @@ fn the_small_records_have_the_checked_order() {
         cwd: "/home/user1".into(),
         home: "/home/user1".into(),
         user: "user1".into(),
+        note: String::new(),
     });
     assert_eq!(
         text,
@@ -452,7 +453,6 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
 }
 
 fn job_event() -> impl Strategy<Value = Event> {
-    let three = || [kept(), kept(), kept()];
     prop_oneof![
         (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()]).prop_map(
             |(at, attempt, hosts, host_factor, [eff_res_req, boot])| {
@@ -463,9 +463,11 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), any::<[u32; 3]>()).prop_map(|(at, [attempt, pid, pgid])| {
             Event::JobStartAccept { at, attempt, pid, pgid }
         }),
-        (at(), any::<[u32; 3]>(), three()).prop_map(|(at, [uid, pid, pgid], [cwd, home, user])| {
-            Event::JobExecute { at, uid, pid, pgid, cwd, home, user }
-        }),
+        (at(), any::<[u32; 3]>(), [kept(), kept(), kept(), kept()]).prop_map(
+            |(at, [uid, pid, pgid], [cwd, home, user, note])| {
+                Event::JobExecute { at, uid, pid, pgid, cwd, home, user, note }
+            }
+        ),
         job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
         (at(), any::<(u32, u32, bool)>(), [kept(), kept()]).prop_map(
             |(at, (uid, run_count, by_admin), [user, signal])| {

@@ -118,7 +118,7 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
 }
 
 fn put_execute(out: &mut Vec<u8>, event: &Event) {
-    let Event::JobExecute { at, uid, pid, pgid, cwd, home, user } = event else { return };
+    let Event::JobExecute { at, uid, pid, pgid, cwd, home, user, note } = event else { return };
     for n in [at.job, *uid, *pgid] {
         put_int(out, n);
     }
@@ -129,6 +129,11 @@ fn put_execute(out: &mut Vec<u8>, event: &Event) {
     put_int(out, at.idx);
     // additionalInfo SLAscaledRunLimit execRusage position duration4PreemptBackfill, clusters
     out.extend_from_slice(b" \"\" -1 \"\" 0 2147483647 \"\" -1 \"\" -1 \"\" -1");
+    if !note.is_empty() {
+        let mut tail = Tail::begin(out);
+        tail.text(out, "lsf.note", note.as_bytes());
+        tail.end(out);
+    }
 }
 
 fn put_ctrl(out: &mut Vec<u8>, op: Ctrl, name: &str, uid: u32, user: &str, message: &str) {

@@ -163,7 +163,10 @@ fn tell(ctx: &mut Ctx, op: AdminOp) -> Result<Vec<AdminLine>, ClientError> {
     match master.call(&Msg::Client(ClientMsg::Admin(op)), ctx.err) {
         Ok(Msg::Client(ClientMsg::AdminDone { lines })) => Ok(lines),
         Ok(_) => Err(ClientError::Unexpected),
-        Err(ClientError::Lost(_)) if ends => Ok(Vec::new()),
+        Err(ClientError::Lost(why)) if ends => {
+            let why = format!("{why} before it answered; whether MBD restarts is not known");
+            Err(ClientError::Lost(why))
+        }
         Err(e) => Err(e),
     }
 }

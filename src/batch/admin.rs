@@ -55,7 +55,10 @@ impl Mbd {
 
     fn shutdown(&mut self, cx: &mut Cx, conn: ConnId, comment: &str) {
         let (master, message) = (self.me.clone(), comment.to_string());
-        self.emit(cx, Event::MbdDie { master, removed: 0, code: 0, message });
+        // A log that cannot be written must not keep an administrator from a restart.
+        if self.log_failed.is_none() {
+            self.emit(cx, Event::MbdDie { master, removed: 0, code: 0, message });
+        }
         cx.reply_durable(conn, ClientMsg::AdminDone { lines: Vec::new() });
         cx.out.push(Effect::Exit { code: 0 });
     }

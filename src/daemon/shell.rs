@@ -30,6 +30,8 @@
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
+//! - `Exit` with code 0, and `Ctl::exit(0)`, first let the log be written and the answers that
+//!   wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
 //! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads
 //!   the key file again and calls `Host::hangup`. They are read from a signalfd: threads must be
 //!   started after [`run`] has begun (in `Host::start`), so that they inherit the blocked mask;
@@ -52,6 +54,9 @@ use std::time::{Duration, Instant};
 
 /// Longest time to flush answers when the daemon ends.
 const LAST_FLUSH: Duration = Duration::from_millis(500);
+/// Longest wait, when the daemon ends as it was asked to, for what was appended to be durable
+/// and for the answers that rest on it.
+pub const LAST_SYNC: Duration = Duration::from_secs(5);
 /// Events taken from one poll.
 const EVENTS: usize = 1024;
 /// What threads told that is taken in one turn.
@@ -523,8 +528,43 @@ impl<H: Host> Shell<H> {
         }
     }
 
+    /// An end that was asked for owes an answer to all that was accepted before: nothing new is
+    /// read, the log is written to its end, and what waited for that goes out.
+    fn settle(&mut self) {
+        let until = Instant::now() + LAST_SYNC;
+        loop {
+            self.host.end_of_turn(&mut self.machine, &mut self.ctl);
+            self.after_host();
+            self.pool.flush(self.ctl.now.mono_us);
+            if self.ctl.tickets.due().is_none() {
+                return;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(Told::Durable(ticket)) => {
+                    self.ctl.tickets.durable = self.ctl.tickets.durable.max(ticket);
+                    self.pool.release(self.ctl.tickets.durable);
+                    self.host.durable(&mut self.machine, ticket, &mut self.ctl);
+                }
+                Ok(Told::Failed(..)) => {
+                    self.pool.void();
+                    self.ctl.tickets.void();
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    log::error!("the log was not written within {LAST_SYNC:?}: answers are lost");
+                    return;
+                }
+            }
+        }
+    }
+
     /// The last words: what became durable is told, what is queued goes out.
     fn stop(&mut self, code: i32) {
+        if code == 0 {
+            self.settle();
+        }
         self.host.stopping(&mut self.machine, code);
         while let Ok(told) = self.told.try_recv() {
             match told {

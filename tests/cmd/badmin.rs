@@ -165,3 +165,24 @@ fn the_master_restarts_once() {
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(rig.pid("mbatchd", "host1"), now);
 }
+
+#[test]
+fn a_master_that_dies_over_the_order_is_no_success() {
+    let rig = crate::rig::Rig::up("mbdlost", 1);
+    rig.ready();
+    // The next master kills itself when its second commit, the order's, is written.
+    rig.write("crash.at", "before-reply:2");
+    let before = rig.pid("mbatchd", "host1");
+    assert!(rig.kill9("mbatchd", "host1"));
+    wait_for("another mbatchd", || {
+        let now = rig.pid("mbatchd", "host1");
+        now.is_some() && now != before
+    });
+    rig.ready();
+    let said = rig.run("badmin", &["mbdrestart"]);
+    assert_eq!(said.code, 255, "{said:?}");
+    assert_eq!(said.out, "No errors found.\n\n");
+    let words = "closed by the daemon before it answered; whether MBD restarts is not known\n";
+    assert!(said.err.ends_with(words), "{said:?}");
+    rig.ready();
+}

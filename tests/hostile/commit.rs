@@ -2,8 +2,9 @@
 
 use super::world::World;
 use lsf::cli::client::ClientError;
+use lsf::daemon::shell::LAST_SYNC;
 use lsf::proto::Msg;
-use lsf::proto::client::{ClientMsg, Submit};
+use lsf::proto::client::{AdminOp, ClientMsg, Submit};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,38 @@ fn a_failed_sync_refuses_what_waited_for_it_and_nothing_else() {
     let again = c.call(&submit(), &mut std::io::sink()).unwrap();
     assert!(matches!(again, Msg::Client(ClientMsg::Submitted { job: 3, .. })));
     assert!(w.stop());
+}
+
+fn shutdown() -> Msg {
+    Msg::Client(ClientMsg::Admin(AdminOp::Shutdown { comment: String::new() }))
+}
+
+#[test]
+fn a_daemon_told_to_end_first_answers_what_it_owes() {
+    let w = World::new();
+    w.toy.sync_ms.store(150, Relaxed);
+    std::thread::scope(|s| {
+        let first = s.spawn(|| w.client().call(&submit(), &mut std::io::sink()));
+        // The log is being written for the first when the end is asked for.
+        std::thread::sleep(Duration::from_millis(60));
+        let answer = w.client().call(&shutdown(), &mut std::io::sink());
+        assert!(matches!(answer, Ok(Msg::Client(ClientMsg::AdminDone { .. }))), "{answer:?}");
+        let answer = first.join().unwrap();
+        assert!(matches!(answer, Ok(Msg::Client(ClientMsg::Submitted { .. }))), "{answer:?}");
+    });
+    assert_eq!((w.toy.appends.load(Relaxed), w.toy.syncs.load(Relaxed)), (2, 2));
+    assert!(matches!(w.ended(), Ok(0)));
+}
+
+#[test]
+fn a_log_that_hangs_does_not_hold_the_end_up_for_ever() {
+    let w = World::new();
+    w.toy.sync_ms.store(60_000, Relaxed);
+    let at = Instant::now();
+    let answer = w.client().call(&shutdown(), &mut std::io::sink());
+    assert!(matches!(answer, Err(ClientError::Lost(_))), "{answer:?}");
+    assert!(matches!(w.ended(), Ok(0)));
+    assert!(at.elapsed() >= LAST_SYNC && at.elapsed() < 2 * LAST_SYNC, "{:?}", at.elapsed());
 }
 
 #[test]

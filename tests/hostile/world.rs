@@ -178,15 +178,20 @@ impl World {
     }
 
     /// Ends the daemon the polite way; true if it was still alive and well.
-    pub fn stop(mut self) -> bool {
+    pub fn stop(self) -> bool {
         let mut c = self.client();
         let op = AdminOp::Shutdown { comment: String::new() };
         c.send(&Msg::Client(ClientMsg::Admin(op))).unwrap();
         // The server's proof (and end) must arrive before we hang up.
         let _ = c.next(Some(Duration::from_secs(5)));
+        matches!(self.ended(), Ok(0))
+    }
+
+    /// Waits for the end of a daemon that was told to.
+    pub fn ended(mut self) -> Result<i32, shell::ShellError> {
         let ended = self.daemon.take().unwrap().join().unwrap();
         let _ = std::fs::remove_dir_all(&self.dir);
-        matches!(ended, Ok(0))
+        ended
     }
 }
 
@@ -313,7 +318,13 @@ impl Toy {
                 let to = Endpoint::Tcp { host: names[0].clone(), daemon: Daemon::Sbatchd };
                 out.push(Effect::Connect { conn: id, to });
             }
-            ClientMsg::Admin(_) => out.push(Effect::Exit { code: 0 }),
+            ClientMsg::Admin(_) => {
+                let event = Event::LogSwitch { last_job: self.jobs };
+                out.push(Effect::Append(Box::new(Record { time: now.secs(), event })));
+                let msg = Msg::Client(ClientMsg::AdminDone { lines: Vec::new() });
+                out.push(Effect::SendDurable { conn, msg });
+                out.push(Effect::Exit { code: 0 });
+            }
             _ => {}
         }
     }

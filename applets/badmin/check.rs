@@ -150,6 +150,9 @@ fn act(ctx: &mut Ctx, verb: &str, what: &str, op: fn(String) -> AdminOp) -> Resu
         Err(e) => {
             let failed = if e.code() == Some(err::PERMISSION) { "Failed: " } else { "" };
             errln!(ctx, "{failed}{e}");
+            if matches!(e, ClientError::Lost(_) | ClientError::Timeout(_)) {
+                errln!(ctx, "The answer was lost: whether {verb} takes effect is not known.");
+            }
             Ok(FAIL)
         }
     }
@@ -158,15 +161,10 @@ fn act(ctx: &mut Ctx, verb: &str, what: &str, op: fn(String) -> AdminOp) -> Resu
 /// Tells the master once: where it goes away over it, asking again would end the next one too.
 fn tell(ctx: &mut Ctx, op: AdminOp) -> Result<Vec<AdminLine>, ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
-    let ends = matches!(op, AdminOp::Shutdown { .. });
     let mut master = client::mbatchd(&site, ctx.err)?;
     match master.call(&Msg::Client(ClientMsg::Admin(op)), ctx.err) {
         Ok(Msg::Client(ClientMsg::AdminDone { lines })) => Ok(lines),
         Ok(_) => Err(ClientError::Unexpected),
-        Err(ClientError::Lost(why)) if ends => {
-            let why = format!("{why} before it answered; whether MBD restarts is not known");
-            Err(ClientError::Lost(why))
-        }
         Err(e) => Err(e),
     }
 }

@@ -1,12 +1,14 @@
 //! Dependency conditions of pending jobs: who waits for whom, and what a condition says now.
 //! Conditions were bound to job IDs at submission; here they are only evaluated, and only when a
-//! job they name has changed.
+//! job they name has changed; where elements wait for elements of their own index, only for the
+//! elements that changed.
 
 use super::Mbd;
 use super::state::{Body, Elem, ElemState, Job, View};
 use crate::lang::depend::{
-    DepCounts, DepFacts, DepState, DepValue, JobLookup, NamedJob, PostState, Resolver,
+    DepCounts, DepFacts, DepState, DepValue, JobLookup, NamedJob, PostState, Resolved, Resolver,
 };
+use crate::model::JobRef;
 use crate::model::job::stat;
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,10 +19,25 @@ pub struct Deps {
     waiters: HashMap<u32, BTreeSet<u32>>,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
     values: HashMap<u32, DepValue>,
-    /// Elements whose own condition holds, for conditions with `[*]`.
-    elements: HashMap<u32, BTreeSet<u32>>,
-    /// Jobs that changed since the conditions were last looked at.
-    pub dirty: BTreeSet<u32>,
+    /// The elements, for conditions with `[*]`.
+    elements: HashMap<u32, Each>,
+    /// Jobs and elements that changed since the conditions were last looked at; idx 0 of an
+    /// array: all of it.
+    dirty: BTreeSet<JobRef>,
+    /// Elements whose condition was evaluated.
+    #[cfg(test)]
+    pub looked: usize,
+}
+
+/// An array whose elements wait for elements of their own index.
+#[derive(Debug, Default)]
+struct Each {
+    /// Pending elements whose condition holds.
+    ready: BTreeSet<u32>,
+    /// Pending elements whose condition can never hold.
+    never: BTreeSet<u32>,
+    /// [`Resolved::shared`] when they were last looked at.
+    shared: Vec<u8>,
 }
 
 impl Deps {
@@ -28,7 +45,21 @@ impl Deps {
         self.values.get(&job).copied().unwrap_or(DepValue::True)
     }
     pub fn ready_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
-        self.elements.get(&job)
+        self.elements.get(&job).map(|each| &each.ready)
+    }
+    /// What was found of an array with `pend` pending elements, `_looked` of them evaluated.
+    fn keep(&mut self, job: u32, pend: u32, each: Each, _looked: usize) {
+        let value = match (each.ready.is_empty(), each.never.len() < pend as usize) {
+            (false, _) => DepValue::True,
+            (true, true) => DepValue::False,
+            (true, false) => DepValue::Never,
+        };
+        self.values.insert(job, value);
+        self.elements.insert(job, each);
+        #[cfg(test)]
+        {
+            self.looked += _looked;
+        }
     }
     /// Does an unfinished job still name this one?
     pub fn is_named(&self, job: u32) -> bool {
@@ -169,52 +200,92 @@ impl Mbd {
             self.deps.values.insert(id, value);
             return;
         }
-        let mut ready = BTreeSet::new();
-        let mut worst = DepValue::Never;
-        for idx in job.indices() {
-            let waits = match job.view(idx) {
-                Some(View::Fresh) => true,
-                Some(View::Own(e)) => e.stat() == stat::PEND,
-                None => false,
-            };
-            if !waits {
-                continue;
-            }
+        let mut each = Each { shared: dep.shared(self), ..Each::default() };
+        let all = job.indices();
+        for &idx in &all {
+            self.look_at_element(job, &dep, idx, &mut each);
+        }
+        let pend = job.tally.pend;
+        self.deps.keep(id, pend, each, all.len());
+    }
+
+    /// One element of an array whose elements wait one by one: it changed, or what it waits for.
+    fn evaluate_element(&mut self, id: u32, idx: u32) {
+        let Some(mut each) = self.deps.elements.remove(&id) else { return };
+        let Some(job) = self.st.job(id) else { return };
+        let Some(dep) = &job.depend else { return };
+        self.look_at_element(job, dep, idx, &mut each);
+        let pend = job.tally.pend;
+        self.deps.keep(id, pend, each, 1);
+    }
+
+    fn look_at_element(&self, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
+        each.ready.remove(&idx);
+        each.never.remove(&idx);
+        let waits = match job.view(idx) {
+            Some(View::Fresh) => true,
+            Some(View::Own(e)) => e.stat() == stat::PEND,
+            None => false,
+        };
+        if waits {
             match dep.eval(self, Some(idx)) {
-                DepValue::True => {
-                    ready.insert(idx);
-                }
-                DepValue::False => worst = DepValue::False,
-                DepValue::Never => {}
+                DepValue::True => each.ready.insert(idx),
+                DepValue::Never => each.never.insert(idx),
+                DepValue::False => false,
+            };
+        }
+    }
+
+    /// A job changed: at once where its own elements wait one by one, so that what has started
+    /// is no longer among the ready; what waits for it is looked at by [`Mbd::settle`].
+    pub(crate) fn depend_touched(&mut self, at: JobRef) {
+        if self.deps.elements.contains_key(&at.job) {
+            match at.idx {
+                0 => self.evaluate(at.job),
+                idx => self.evaluate_element(at.job, idx),
             }
         }
-        let value = if ready.is_empty() { worst } else { DepValue::True };
-        self.deps.values.insert(id, value);
-        self.deps.elements.insert(id, ready);
+        self.deps.dirty.insert(at);
     }
 
     /// Looks at the conditions that name what has changed; at waits too.
     pub(crate) fn settle(&mut self, cx: &mut super::Cx) {
-        while let Some(changed) = self.deps.dirty.pop_first() {
-            self.wait_changed(cx, changed);
-            let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
-            if self.deps.values.contains_key(&changed) {
-                if over {
-                    let dep = self.st.job(changed).and_then(|j| j.depend.clone());
-                    let ids = dep.map_or(Vec::new(), |d| d.job_ids());
-                    self.deps.forget(changed, &ids);
-                } else if self.deps.elements.contains_key(&changed) {
-                    // One of its own elements started: it is no longer among the ready ones.
-                    self.evaluate(changed);
-                    self.refresh(changed);
-                }
+        while let Some(first) = self.deps.dirty.pop_first() {
+            let mut elements = vec![first.idx];
+            while self.deps.dirty.first().is_some_and(|at| at.job == first.job) {
+                elements.extend(self.deps.dirty.pop_first().map(|at| at.idx));
             }
-            let Some(waiters) = self.deps.waiters.get(&changed) else { continue };
-            for id in waiters.clone() {
-                self.evaluate(id);
-                self.refresh(id);
-                self.sched.needed = true;
-            }
+            self.settle_job(cx, first.job, &elements);
+        }
+    }
+
+    fn settle_job(&mut self, cx: &mut super::Cx, changed: u32, elements: &[u32]) {
+        self.wait_changed(cx, changed);
+        let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
+        if over && self.deps.values.contains_key(&changed) {
+            let dep = self.st.job(changed).and_then(|j| j.depend.clone());
+            let ids = dep.map_or(Vec::new(), |d| d.job_ids());
+            self.deps.forget(changed, &ids);
+        }
+        let Some(waiters) = self.deps.waiters.get(&changed) else { return };
+        for id in waiters.clone() {
+            self.named_changed(id, elements);
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+    }
+
+    /// These elements (0: all) of a job that the condition of `id` names have changed.
+    fn named_changed(&mut self, id: u32, elements: &[u32]) {
+        let dep = self.st.job(id).and_then(|j| j.depend.clone());
+        let one_by_one = match (&dep, self.deps.elements.get(&id)) {
+            (Some(dep), Some(each)) => !elements.contains(&0) && dep.shared(self) == each.shared,
+            _ => false,
+        };
+        if one_by_one {
+            elements.iter().for_each(|&idx| self.evaluate_element(id, idx));
+        } else {
+            self.evaluate(id);
         }
     }
 }

@@ -206,8 +206,8 @@ impl Mbd {
 
     /// A job changed: its readiness, and what depends on it, are looked at again.
     fn touched(&mut self, at: JobRef) {
+        self.depend_touched(at);
         self.refresh(at.job);
-        self.deps.dirty.insert(at.job);
         self.sched.needed = true;
     }
 

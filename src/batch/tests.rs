@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
+use crate::lang::depend::DepValue;
 use crate::model::JobKey;
 use crate::model::job::{End, JobSpec};
 use crate::proto::client::*;
@@ -40,6 +41,7 @@ struct Rig {
     log: Vec<Record>,
     acct: Vec<crate::model::event::Finish>,
     dialled: Vec<(ConnId, Endpoint)>,
+    said: Vec<String>,
 }
 
 const USER: ConnId = crate::proto::machine::INCOMING + 1;
@@ -48,10 +50,15 @@ const ADMIN: ConnId = crate::proto::machine::INCOMING + 3;
 
 impl Rig {
     fn new() -> Rig {
+        Rig::of(conf())
+    }
+
+    fn of(conf: ClusterConf) -> Rig {
         let found = Recovered { epoch: 1, ..Default::default() };
-        let mbd = Mbd::new(conf(), "h1", found);
+        let mbd = Mbd::new(conf, "h1", found);
         let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
-        let mut rig = Rig { mbd, now, sent: vec![], log: vec![], acct: vec![], dialled: vec![] };
+        let (sent, log, acct) = (vec![], vec![], vec![]);
+        let mut rig = Rig { mbd, now, sent, log, acct, dialled: vec![], said: vec![] };
         rig.step(Input::Start);
         rig.connect();
         for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)]
@@ -76,6 +83,7 @@ impl Rig {
                 Effect::Append(r) => self.log.push(*r),
                 Effect::Account(f) => self.acct.push(*f),
                 Effect::Connect { conn, to } => self.dialled.push((conn, to)),
+                Effect::Say { text, .. } => self.said.push(text),
                 _ => {}
             }
         }
@@ -126,6 +134,16 @@ impl Rig {
             }
             _ => true,
         });
+        keys
+    }
+
+    fn starts_of(&mut self, job: u32) -> Vec<(ConnId, JobKey)> {
+        let (of, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.sent)
+            .into_iter()
+            .partition(|(_, m)| matches!(m, Msg::Sbd(SbdMsg::Start(s)) if s.key.job == job));
+        self.sent = of;
+        let keys = self.starts();
+        self.sent.extend(rest);
         keys
     }
 
@@ -240,6 +258,62 @@ fn per_element_dependencies_go_one_by_one() {
     r.report(conn, key, done());
     let next = r.starts();
     assert_eq!(next.iter().map(|s| (s.1.job, s.1.idx)).collect::<Vec<_>>(), [(b, 2)]);
+}
+
+#[test]
+fn elements_that_are_ready_together_go_in_one_pass() {
+    let mut r = Rig::new();
+    let a = r.submit(JobSpec { name: "a[1-3]".into(), ..spec("x") }).unwrap();
+    for (conn, key) in r.starts() {
+        r.report(conn, key, done());
+    }
+    let depend = format!("done({a}[*])");
+    let b = r.submit(JobSpec { name: "b[1-3]".into(), depend, ..spec("y") }).unwrap();
+    let starts: Vec<_> = r.starts().iter().map(|s| (s.1.job, s.1.idx)).collect();
+    assert_eq!(starts, [(b, 1), (b, 2), (b, 3)]);
+    let misfit = r.said.iter().find(|s| s.contains("does not fit"));
+    assert_eq!(misfit, None);
+}
+
+#[test]
+fn elements_are_looked_at_when_theirs_change() {
+    const N: u32 = 10_000;
+    let mut c = conf();
+    c.batch.params.max_job_array_size = N;
+    c.batch.hosts.hosts[0].mxj = Mxj::Slots(N);
+    let mut r = Rig::of(c);
+    let name = |n: &str| format!("{n}[1-{N}]");
+    let first = r.submit(spec("x")).unwrap();
+    r.submit(JobSpec { name: name("a"), ..spec("x") }).unwrap();
+    // What says the same of all is looked at too, but is no reason to look at all.
+    let depend = format!("done(a[*]) && numdone(a, >= 0) && done({first})");
+    let b = r.submit(JobSpec { name: name("b"), depend, ..spec("y") }).unwrap();
+    let (conn, key) = r.starts_of(first)[0];
+    let before = r.mbd.deps.looked;
+    r.report(conn, key, done());
+    let all = r.mbd.deps.looked - before;
+    assert!((N as usize..2 * N as usize).contains(&all), "{all}");
+    let before = r.mbd.deps.looked;
+    let mut started = 0;
+    loop {
+        let starts = r.starts();
+        if starts.is_empty() {
+            break;
+        }
+        for (conn, key) in starts {
+            started += usize::from(key.job == b);
+            let end = if key.idx % 2 == 0 {
+                done()
+            } else {
+                Phase::Ended { end: End::Status(256), exit_info: 0 }
+            };
+            r.report(conn, key, end);
+        }
+    }
+    assert_eq!(started, N as usize / 2);
+    let looked = r.mbd.deps.looked - before;
+    assert!(looked < 12 * N as usize, "{looked} for {N} elements");
+    assert_eq!(r.mbd.deps.value(b), DepValue::Never);
 }
 
 #[test]

@@ -146,6 +146,28 @@ impl Resolved {
     }
 }
 
+impl Resolved {
+    /// What the parts that say the same of every element say now (not those with `[*]`), a byte
+    /// each: as long as it stays, a change of a named element concerns one element alone.
+    pub fn shared(&self, jobs: &dyn JobLookup) -> Vec<u8> {
+        let mut out = Vec::new();
+        shared(&self.expr, jobs, &mut out);
+        out
+    }
+}
+
+fn shared(expr: &Expr<IdRef>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
+    match expr {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| shared(p, jobs, out)),
+        Expr::Not(inner) => shared(inner, jobs, out),
+        Expr::Cond(func, r) if r.index != DepIndex::Same => {
+            let t = condition(func, r, jobs, None);
+            out.push(u8::from(t.holds) | u8::from(t.fixed) << 1);
+        }
+        Expr::Cond(..) => {}
+    }
+}
+
 fn truth(expr: &Expr<IdRef>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
     match expr {
         Expr::And(parts) => join(parts, jobs, own, true),

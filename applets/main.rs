@@ -38,6 +38,11 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// musl's own allocator is slow.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// An applet: what it is called, what it does.
 struct Applet {
     name: &'static str,

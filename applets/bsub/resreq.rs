@@ -5,6 +5,7 @@
 use super::spec::Rejection;
 use lsf::conf::units::SizeUnit;
 use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
+use lsf::model::sort::sort_by_key;
 use std::cell::RefCell;
 
 /// Most unknown names whose kinds are tried in every combination.
@@ -122,7 +123,7 @@ fn sections(texts: &[String]) -> Option<String> {
         }
     }
     let order = |name: &str| usize::from(name != "select");
-    found.sort_by_key(|(name, _)| order(name));
+    sort_by_key(&mut found, |(name, _)| order(name));
     let text = |(name, bodies): &(String, Vec<String>)| match (name.as_str(), bodies.as_slice()) {
         (_, [one]) => format!("{name}[{one}]"),
         ("select", many) => {

@@ -105,7 +105,6 @@ impl Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Auth {
     pub version: u16,
-    #[serde(flatten)]
     pub claims: Claims,
 }
 

@@ -7,6 +7,7 @@ use crate::lang::jobname::{JobIdSpec, JobName};
 use crate::model::event::{Event, JobStatus};
 use crate::model::job::stat;
 use crate::model::reason::{err, pend, susp, term};
+use crate::model::sort::sort_by_key;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Control, IdSel, JobSelect, Outcome, Verb};
@@ -69,7 +70,7 @@ impl Mbd {
             }
             found.push((job.order, IdSel { job: job.id, elems }));
         }
-        found.sort_by_key(|f| f.0);
+        sort_by_key(&mut found, |f| f.0);
         found.into_iter().map(|f| f.1).collect()
     }
 

@@ -10,6 +10,7 @@ use crate::lang::depend::{
 };
 use crate::model::JobRef;
 use crate::model::job::stat;
+use crate::model::sort::sort_by_key;
 use std::collections::{BTreeSet, HashMap};
 
 /// Soft state about conditions.
@@ -171,7 +172,7 @@ impl Resolver for Finder<'_> {
                 }
         };
         let mut found: Vec<&Job> = self.mbd.st.jobs.values().filter(fits).collect();
-        found.sort_by_key(|j| j.order);
+        sort_by_key(&mut found, |j| j.order);
         if self.mbd.pol.params().job_dep_last_sub {
             found = found.pop().into_iter().collect();
         }

@@ -7,6 +7,7 @@ use super::{Cx, Mbd};
 use crate::model::JobRef;
 use crate::model::job::stat;
 use crate::model::reason::err;
+use crate::model::sort::sort_by_key;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Col, JobQuery, Which};
 use crate::proto::machine::ConnId;
@@ -89,7 +90,7 @@ impl Mbd {
     fn find_arrays(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
         let mut jobs = self.jobs_asked(who, q);
         jobs.retain(|j| j.is_array());
-        jobs.sort_by_key(|j| j.order);
+        sort_by_key(&mut jobs, |j| j.order);
         jobs.iter().map(|j| JobRef { job: j.id, idx: 0 }).collect()
     }
 

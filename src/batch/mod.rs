@@ -197,7 +197,7 @@ impl Mbd {
             Did::Job(at) => self.touched(at),
             Did::Nothing => {}
             Did::Misfit(why) => {
-                cx.say(log::Level::Error, format!("event does not fit ({why}): {:?}", rec.event));
+                cx.say(log::Level::Error, format!("an event does not fit: {why}"));
                 return;
             }
         }
@@ -281,7 +281,7 @@ impl Mbd {
             (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),
             (_, peer) => {
-                cx.say(log::Level::Warn, format!("{peer:?} sent what it may not; closed"));
+                cx.say(log::Level::Warn, format!("{peer} sent what it may not; closed"));
                 cx.out.push(Effect::Close { conn });
             }
         }
@@ -299,8 +299,8 @@ impl Mbd {
             ClientMsg::Wait(w) => self.wait(cx, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(cx, conn, &who, op),
             ClientMsg::Params => self.list_params(cx, conn),
-            other => {
-                cx.say(log::Level::Warn, format!("a command sent an answer: {other:?}"));
+            _ => {
+                cx.say(log::Level::Warn, format!("connection {conn}: a command sent an answer"));
                 cx.out.push(Effect::Close { conn });
             }
         }

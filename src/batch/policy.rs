@@ -5,6 +5,7 @@
 use super::require::{Names, Req};
 use crate::conf::types::{BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm};
 use crate::conf::{ClusterConf, HostDef};
+use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -81,7 +82,7 @@ impl Policy {
             });
         }
         let mut queues: Vec<Queue> = p.conf.batch.queues.iter().map(|q| p.queue(q)).collect();
-        queues.sort_by_key(|q| std::cmp::Reverse(q.conf.priority));
+        sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
         p.queue_ix = queues.iter().enumerate().map(|(i, q)| (q.conf.name.clone(), i)).collect();
         p.queues = queues;
         p

@@ -4,6 +4,7 @@
 
 use crate::conf::{ResourceKind, Shared};
 use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};
+use crate::model::sort;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, status};
 
 /// MB in a GB, GB in a TB.
@@ -232,7 +233,7 @@ fn sort_by(hosts: &mut Vec<HostLoad>, order: &Order) {
     let rank = |h: &HostLoad| order.rank(&View { load: h, how: Queue::Normalised });
     let mut keyed: Vec<(bool, Vec<f64>, HostLoad)> =
         hosts.drain(..).map(|h| (h.unavailable(), rank(&h), h)).collect();
-    keyed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| Order::compare_ranks(&a.1, &b.1)));
+    sort::sort_by(&mut keyed, |a, b| a.0.cmp(&b.0).then_with(|| Order::compare_ranks(&a.1, &b.1)));
     hosts.extend(keyed.into_iter().map(|(_, _, h)| h));
 }
 

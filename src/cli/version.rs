@@ -25,7 +25,7 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
             near.push((if starts { 0 } else { d }, name));
         }
     }
-    near.sort();
+    near.sort_unstable();
     near.truncate(OFFERS);
     near.into_iter().map(|(_, name)| name).collect()
 }

@@ -7,6 +7,7 @@ use super::logging::{self, LogHandle};
 use super::shell::{Ports, ShellConfig};
 use crate::auth::{HostLookup, KeyRing};
 use crate::conf::{BaseConf, Severity, load};
+use crate::model::sort::sort_by_key;
 use crate::net::Hosts;
 use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
@@ -153,7 +154,7 @@ fn resolve_missing(conf: &mut BaseConf, host: &str) {
         .filter(|e| e.addrs.is_empty())
         .map(|e| e.name.clone())
         .collect();
-    missing.sort_by_key(|name| name != host);
+    sort_by_key(&mut missing, |name| name != host);
     for name in missing {
         if Instant::now() >= until {
             log::warn!("no time left to look up host {name}");

@@ -401,7 +401,7 @@ impl Real {
             Effect::Os(os) => self.os(os),
             Effect::Say { level, text } => log::log!(level, "{text}"),
             Effect::Exit { code } => self.exit = Some(code),
-            other => log::error!("not for a launcher: {other:?}"),
+            other => log::error!("an effect not for a launcher: {}", other.name()),
         }
     }
 

@@ -18,7 +18,7 @@ impl Host for LimHost {
     fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut Ctl) {
         match eff {
             Effect::Sample => ctl.input(Input::Sample(Box::new(self.probe.sample()))),
-            other => log::warn!("lim does not carry out {other:?}"),
+            other => log::warn!("lim does not carry out an effect: {}", other.name()),
         }
     }
 }

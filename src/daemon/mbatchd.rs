@@ -125,7 +125,7 @@ impl Host for MbdHost {
             Effect::Spool { at, data } => self.batch.spool(at, data.as_bytes()),
             Effect::SendBlob { conn, at } => match self.blob(at) {
                 Ok(data) => ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
-                Err(e) => log::error!("spooled bytes at {at:?}: {e}"),
+                Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
             Effect::LoadConfig => {
                 let (conf, diags) = conf::load(&RealFiles, &self.envdir);
@@ -139,7 +139,7 @@ impl Host for MbdHost {
                     log.switch(Order { live, head, spool, oldest_spool });
                 }
             }
-            other => log::error!("mbatchd does not carry out {other:?}"),
+            other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
 

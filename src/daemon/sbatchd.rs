@@ -55,7 +55,7 @@ impl Host for Looks {
             Effect::Os(OsEffect::Sample { sids }) => {
                 ctl.input(Input::Os(OsInput::Sampled(session::sample(&sids))));
             }
-            other => log::error!("not for sbatchd: {other:?}"),
+            other => log::error!("an effect not for sbatchd: {}", other.name()),
         }
     }
 }

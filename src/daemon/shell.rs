@@ -179,7 +179,7 @@ impl<M> Default for NoHost<M> {
 impl<M: Machine> Host for NoHost<M> {
     type M = M;
     fn effect(&mut self, _: &mut M, eff: Effect, _: &mut Ctl) {
-        log::warn!("no one here carries out {eff:?}");
+        log::warn!("no one here carries out an effect: {}", eff.name());
     }
 }
 

@@ -190,13 +190,13 @@ fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
     let kb = |n: Option<u64>| n.map(|n| n.saturating_mul(1024));
     let l = &job.limits;
     let all = [
-        (Resource::Cpu, l.cpu),
-        (Resource::Fsize, kb(l.fsize)),
-        (Resource::Data, kb(l.data)),
-        (Resource::Stack, kb(l.stack)),
-        (Resource::Core, kb(l.core)),
+        (Resource::Cpu, "CPU", l.cpu),
+        (Resource::Fsize, "file size", kb(l.fsize)),
+        (Resource::Data, "data", kb(l.data)),
+        (Resource::Stack, "stack", kb(l.stack)),
+        (Resource::Core, "core", kb(l.core)),
     ];
-    for (what, limit) in all {
+    for (what, name, limit) in all {
         let Some(limit) = limit else { continue };
         let hard = getrlimit(what).maximum.unwrap_or(u64::MAX);
         let soft = limit.min(hard);
@@ -204,7 +204,7 @@ fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
         let top = if what == Resource::Cpu { hard } else { soft };
         let maximum = (top != u64::MAX).then_some(top);
         setrlimit(what, Rlimit { current: Some(soft), maximum })
-            .map_err(|e| at(Stage::Limits, format!("{what:?} limit {limit}"))(e.into()))?;
+            .map_err(|e| at(Stage::Limits, format!("{name} limit {limit}"))(e.into()))?;
     }
     if job.nice != 0 && rustix::process::nice(job.nice).is_err() {
         note(ready, format!("nice value {} is not permitted", job.nice));
@@ -252,7 +252,7 @@ fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd, bool)> {
     let fd = rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
     if !matches!(kind, FileType::RegularFile | FileType::CharacterDevice) {
-        return Err(io::Error::other(format!("not a file ({kind:?})")));
+        return Err(io::Error::other("neither a file nor a character device"));
     }
     rustix::fs::fcntl_setfl(&fd, flags.difference(OFlags::NONBLOCK) & OFlags::APPEND)?;
     Ok((fd, kind == FileType::RegularFile))

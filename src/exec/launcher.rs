@@ -605,7 +605,7 @@ impl Launcher {
                 self.conns.insert(conn, false);
             }
             _ => {
-                say(out, log::Level::Warn, format!("{peer:?} may not ask the launcher"));
+                say(out, log::Level::Warn, format!("{peer} may not ask the launcher"));
                 out.push(Effect::Close { conn });
             }
         }

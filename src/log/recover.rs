@@ -637,7 +637,7 @@ impl Scan {
                 out.push((JobRef { job: *job, idx: 0 }, why));
             }
         }
-        out.sort();
+        out.sort_unstable();
         out
     }
 

@@ -3,6 +3,7 @@
 
 use super::bytes::{ByteStr, log_loses};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Job status bits, as logged.
 pub mod stat {
@@ -85,6 +86,12 @@ pub struct SpoolRef {
     pub at: u64,
     /// Length of the data, bytes.
     pub len: u32,
+}
+
+impl fmt::Display for SpoolRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {} of spool {}", self.len, self.at, self.spool)
+    }
 }
 
 /// A submission as accepted: what JOB_NEW records. Names are validated; byte strings are exact.

@@ -5,6 +5,7 @@ pub mod event;
 pub mod ids;
 pub mod job;
 pub mod reason;
+pub mod sort;
 pub mod time;
 
 pub use bytes::ByteStr;

@@ -365,7 +365,7 @@ impl Pool {
     ) {
         let refused = self.refusal(addr);
         if let Some(error) = refused {
-            self.complain(us, &format!("connection from {addr:?} refused: {error}"));
+            self.complain(us, &format!("connection from {} refused: {error}", shown(addr)));
             let mut words = Vec::new();
             shake::deny(&error, &mut words);
             // Best effort: a full socket buffer cannot be, and a peer that is gone may be.
@@ -640,8 +640,7 @@ impl Pool {
                     let _ = conn.sock.finish();
                 }
                 if !matches!(gone, Gone::Eof) {
-                    let at = peer.map_or(String::new(), |a| a.to_string());
-                    self.complain(us, &format!("connection from {at}: {gone}"));
+                    self.complain(us, &format!("connection from {}: {gone}", shown(peer)));
                 }
             }
             (_, false) => {
@@ -649,8 +648,9 @@ impl Pool {
             }
             (_, true) => {
                 if matches!(gone, Gone::Frame(_) | Gone::Limit(_)) {
-                    let who = conn.user.clone();
-                    self.complain(us, &format!("connection {who:?} {peer:?}: {gone}"));
+                    let uid =
+                        conn.user.as_ref().map_or(String::new(), |u| format!(" of uid {}", u.0));
+                    self.complain(us, &format!("connection{uid} from {}: {gone}", shown(peer)));
                 }
                 sink(Input::Closed { conn: id });
             }
@@ -691,6 +691,11 @@ impl Pool {
 }
 
 /// Raises the soft descriptor limit to the hard one; the connections that leaves room for.
+/// A peer's address for the log; nothing for a local one.
+fn shown(addr: Option<IpAddr>) -> String {
+    addr.map_or("this host".into(), |a| a.to_string())
+}
+
 fn max_conns() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

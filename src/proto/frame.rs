@@ -124,7 +124,9 @@ impl fmt::Display for FrameError {
             FrameError::Short => f.write_str("the stream ended inside a frame"),
             FrameError::Magic => f.write_str("not a frame of this protocol"),
             FrameError::Kind(k) => write!(f, "unknown frame kind {k}"),
-            FrameError::Unexpected(k) => write!(f, "a {k:?} frame does not belong here"),
+            FrameError::Unexpected(k) => {
+                write!(f, "a frame of kind {} does not belong here", *k as u8)
+            }
             FrameError::Length { len, cap } => {
                 write!(f, "frame of {len} bytes is over the limit of {cap}")
             }

@@ -10,6 +10,7 @@ use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, Now};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Names a connection within one daemon. The runner numbers the incoming ones from
 /// [`INCOMING`] up; the machine chooses the numbers of those it opens below that.
@@ -52,6 +53,16 @@ pub enum Peer {
     Daemon { daemon: Daemon, host: String },
     /// A process on this host over a Unix socket, known by SO_PEERCRED.
     Local { uid: u32, pid: u32 },
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::User { user, uid, host, .. } => write!(f, "user <{user}> ({uid}) of <{host}>"),
+            Peer::Daemon { daemon, host } => write!(f, "{} of <{host}>", daemon.name()),
+            Peer::Local { uid, pid } => write!(f, "process {pid} of uid {uid}"),
+        }
+    }
 }
 
 /// Whom to connect to.
@@ -185,6 +196,29 @@ pub enum Effect {
     Exit {
         code: i32,
     },
+}
+
+impl Effect {
+    /// What kind of effect it is, for a daemon's log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Effect::Send { .. } => "send",
+            Effect::SendDurable { .. } => "send when durable",
+            Effect::SendBlob { .. } => "send spooled bytes",
+            Effect::Close { .. } => "close",
+            Effect::Connect { .. } => "connect",
+            Effect::Append(_) => "append",
+            Effect::Spool { .. } => "spool",
+            Effect::Account(_) => "account",
+            Effect::Switch { .. } => "switch",
+            Effect::LoadConfig => "read the configuration",
+            Effect::Datagram { .. } => "send a datagram",
+            Effect::Sample => "measure",
+            Effect::Os(_) => "processes",
+            Effect::Say { .. } => "say",
+            Effect::Exit { .. } => "exit",
+        }
+    }
 }
 
 /// A daemon's logic.

@@ -124,7 +124,7 @@ impl Wal {
         for line in self.durable.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
             let rec = codec::read_record(line);
             let text = || String::from_utf8_lossy(line).into_owned();
-            found.records.push(rec.map_err(|e| format!("{e:?} in {}", text()))?);
+            found.records.push(rec.map_err(|e| format!("{e} in {}", text()))?);
         }
         for ((spool, at), data) in &self.spool {
             let end = at + data.len() as u64;

@@ -514,7 +514,7 @@ impl World {
             }
             Effect::SendBlob { conn, at } => match self.wal.blob(at) {
                 Some(data) => self.send(p, conn, Msg::Sbd(SbdMsg::Blob { at, data })),
-                None => self.fatal = Some(format!("no spooled bytes at {at:?}")),
+                None => self.fatal = Some(format!("no spooled bytes at {at}")),
             },
             Effect::Close { conn } => {
                 if let Some(id) = self.procs[p].conns.remove(&conn) {

@@ -111,7 +111,7 @@ fn living(wanted: impl Fn(&Stat) -> bool) -> Vec<Proc> {
         .filter(|(_, s)| !matches!(s.state, 'Z' | 'X') && wanted(s))
         .map(|(p, s)| Proc { pid: p, ticks: s.ticks })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found
 }
 

@@ -4,6 +4,7 @@ use super::{Place, at, make_dir, write_file};
 use crate::auth::ring::new_key;
 use crate::cli::links;
 use crate::conf::generate::{Personal, generate};
+use crate::model::sort::sort_by_key;
 use crate::sys::users::Users;
 use std::fs;
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -99,7 +100,7 @@ fn write(place: &Place, spec: &Personal, names: &[&str]) -> Result<(), String> {
     link(place, names)?;
     // lsf.conf comes last: with it the cluster exists
     let mut files = generate(spec);
-    files.sort_by_key(|(path, ..)| path == "conf/lsf.conf");
+    sort_by_key(&mut files, |(path, ..)| path == "conf/lsf.conf");
     for (path, text, mode) in files {
         let path = place.top.join(path);
         make_dir(path.parent().unwrap_or(&place.top))?;

@@ -146,7 +146,7 @@ impl Sbatchd {
                 self.callers.insert(conn);
             }
             (_, peer) => {
-                say(out, log::Level::Warn, format!("{peer:?} has no business with sbatchd"));
+                say(out, log::Level::Warn, format!("{peer} has no business with sbatchd"));
                 refuse(out, conn, Refusal::new(err::PERMISSION));
             }
         }

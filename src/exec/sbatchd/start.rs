@@ -61,7 +61,7 @@ impl Sbatchd {
 
     pub(super) fn blob(&mut self, now: Now, at: SpoolRef, data: Vec<u8>, out: &mut Vec<Effect>) {
         if !self.asked.remove(&at) || data.len() != at.len as usize {
-            return say(out, log::Level::Warn, format!("{at:?}: bytes not asked for"));
+            return say(out, log::Level::Warn, format!("{at}: bytes not asked for"));
         }
         self.blobs.put(at, data);
         let mine = |j: &&Attempt| {

@@ -80,7 +80,7 @@ impl Mbd {
         let user_fits = match s.user.as_str() {
             "" => user == who.user,
             "all" => true,
-            u => user == u || self.in_user_group(u, user),
+            u => user == u || self.in_user_group(u, user, job.gid),
         };
         user_fits
             && (s.queue.is_empty() || **self.st.names.text(job.queue) == *s.queue)
@@ -88,9 +88,9 @@ impl Mbd {
             && (s.name.is_empty() || name_fits(&s.name, job))
     }
 
-    fn in_user_group(&self, group: &str, user: &str) -> bool {
+    fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
         let groups = &self.pol.conf.batch.users.groups;
-        groups.iter().any(|g| g.name == group && self.pol.user_in(&g.members, user))
+        groups.iter().any(|g| g.name == group && self.pol.user_in(&g.members, user, Some(gid)))
     }
 
     pub(crate) fn on_host(&self, job: &Job, idx: u32, host: &str) -> bool {

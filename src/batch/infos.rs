@@ -28,7 +28,8 @@ impl Mbd {
         let mut rows = Vec::new();
         for q in &self.pol.queues {
             let name_fits = names.is_empty() || names.contains(&q.conf.name);
-            let user_fits = user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user);
+            let user_fits =
+                user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user, None);
             let host_fits = hosts.is_empty()
                 || q.hosts.as_ref().is_none_or(|set| hosts.iter().any(|h| set.contains_key(h)));
             if name_fits && user_fits && host_fits {

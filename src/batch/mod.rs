@@ -315,7 +315,8 @@ impl Mbd {
     }
 
     fn config(&mut self, cx: &mut Cx, conf: Option<ClusterConf>, diags: Vec<Diag>) {
-        if let Some(conf) = conf {
+        if let Some(mut conf) = conf {
+            conf.unix.keep_answers(&self.pol.conf.unix);
             self.pol = Rc::new(Policy::new(conf));
             self.net_reconfigured(cx);
             self.rebuild();
@@ -374,6 +375,12 @@ impl Machine for Mbd {
             Input::Drained { conn } => self.next_slice(cx, conn),
             Input::Msg { conn, msg } => self.message(cx, conn, msg),
             Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
+            Input::Groups { asked, found } => {
+                let mut conf = self.pol.conf.clone();
+                conf.unix.answered(&asked, found);
+                self.pol = Rc::new(Policy::new(conf));
+                self.sched.needed = true;
+            }
             Input::LogFailed { why } => self.failed(cx, why),
             Input::LogBack => {
                 self.log_failed = None;

@@ -55,7 +55,7 @@ impl Mbd {
             owner: !owner.is_empty() && owner == who.user,
             admin: self.pol.is_admin(&who.user),
             root: who.uid == 0,
-            queue_admin: !queue.is_empty() && self.pol.is_queue_admin(queue, &who.user),
+            queue_admin: !queue.is_empty() && self.pol.is_queue_admin(queue, &who.user, who.gid),
         }
     }
 

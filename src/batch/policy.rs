@@ -122,21 +122,23 @@ impl Policy {
         self.conf.expand_hosts(word).into_iter().map(str::to_string).collect()
     }
 
-    /// Is `user` meant by these words (USERS of a queue, members of a group)?
-    pub fn user_in(&self, terms: &[UserTerm], user: &str) -> bool {
-        self.conf.user_in(terms, user, &[])
+    /// Is `user` meant by these words (USERS of a queue, members of a group)? `gid`: the primary
+    /// group, where it is known.
+    pub fn user_in(&self, terms: &[UserTerm], user: &str, gid: Option<u32>) -> bool {
+        self.conf.user_in(terms, user, &self.conf.unix.of(user, gid))
     }
 
-    pub fn may_use(&self, queue: &QueueConf, user: &str) -> bool {
-        queue.users.is_empty() || self.user_in(&queue.users, user) || self.is_admin(user)
+    pub fn may_use(&self, queue: &QueueConf, user: &str, gid: Option<u32>) -> bool {
+        queue.users.is_empty() || self.user_in(&queue.users, user, gid) || self.is_admin(user)
     }
 
     pub fn is_admin(&self, user: &str) -> bool {
         self.conf.base.cluster.admins.iter().any(|a| a == user)
     }
 
-    pub fn is_queue_admin(&self, queue: &str, user: &str) -> bool {
-        self.find_queue(queue).is_some_and(|q| q.conf.admins.iter().any(|a| a == user))
+    pub fn is_queue_admin(&self, queue: &str, user: &str, gid: u32) -> bool {
+        let groups = self.conf.unix.of(user, Some(gid));
+        self.find_queue(queue).is_some_and(|q| self.conf.administers(&q.conf, user, &groups))
     }
 
     pub fn find_queue(&self, name: &str) -> Option<&Queue> {
@@ -162,16 +164,8 @@ impl Policy {
         let rows = &self.conf.batch.users.users;
         let own = rows.iter().find(|r| r.name == user && !r.each_member);
         let member = || {
-            rows.iter().find(|r| {
-                r.each_member
-                    && self
-                        .conf
-                        .batch
-                        .users
-                        .groups
-                        .iter()
-                        .any(|g| g.name == r.name && self.user_in(&g.members, user))
-            })
+            let groups = self.conf.unix.of(user, None);
+            rows.iter().find(|r| r.each_member && self.conf.in_user_group(user, &r.name, &groups))
         };
         let row = own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"));
         row.and_then(|r| r.max_jobs).map(u64::from)

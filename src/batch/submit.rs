@@ -169,7 +169,7 @@ impl Mbd {
         if self.st.queue_ctl.get(name).is_some_and(|c| c.closed) {
             return Err(Refusal::about(err::QUEUE_CLOSED, name));
         }
-        if !self.pol.may_use(&queue.conf, &who.user) {
+        if !self.pol.may_use(&queue.conf, &who.user, Some(who.gid)) {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
         Ok(())

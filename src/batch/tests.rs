@@ -402,6 +402,39 @@ fn bad_submissions_change_nothing() {
 }
 
 #[test]
+fn groups_of_the_operating_system_count() {
+    use crate::conf::types::UserTerm;
+    use crate::conf::unix::UnixGroup;
+    use crate::model::reason::err;
+    let mut c = conf();
+    let term = |name: &str| UserTerm { name: name.into(), ..Default::default() };
+    c.batch.queues[0].users = vec![term("staff")];
+    c.batch.queues[0].admins = vec!["wheel".into()];
+    c.unix.unknown = vec!["staff".into(), "wheel".into()];
+    let mut r = Rig::of(c.clone());
+    assert_eq!(r.submit(spec("x")).map_err(|e| e.code), Err(err::QUEUE_USE));
+    let group = |name: &str, gid: u32, member: &str| UnixGroup {
+        name: name.into(),
+        gid,
+        members: vec![member.into()],
+    };
+    let asked = c.unix.unknown.clone();
+    // ann is listed; the credential of bob (1002) says that it is his primary group.
+    let found = vec![group("staff", 1002, "ann"), group("wheel", 7, "bob")];
+    r.step(Input::Groups { asked: asked.clone(), found });
+    let id = r.submit(spec("x")).unwrap();
+    let s = Submit { spec: spec("y"), ..Default::default() };
+    let answer = r.ask(OTHER, ClientMsg::Submit(Box::new(s)));
+    assert!(matches!(answer, Some(Msg::Client(ClientMsg::Submitted { .. }))), "{answer:?}");
+    assert_eq!(r.kill(OTHER, id), 0, "bob administers the queue");
+    // A reconfiguration keeps the answers until the new ones come.
+    r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
+    assert!(r.submit(spec("z")).is_ok());
+    r.step(Input::Groups { asked, found: vec![] });
+    assert_eq!(r.submit(spec("x")).map_err(|e| e.code), Err(err::QUEUE_USE));
+}
+
+#[test]
 fn a_log_that_cannot_be_written_refuses_and_keeps() {
     use crate::model::reason::err;
     let mut r = Rig::new();

@@ -12,7 +12,7 @@ use super::hosts::HostTable;
 use super::lsfconf::{self, LsfConf};
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, Shared};
-use super::{bhosts, bresources, busers, clusterfile, params, queues, shared};
+use super::{bhosts, bresources, busers, clusterfile, params, queues, shared, unix};
 
 /// Where the readers get their files.
 pub trait Files {
@@ -71,7 +71,8 @@ pub fn load_lenient(
     let mut diags = Diags::new();
     let conf = base(files, envdir, local_host, &mut diags).and_then(|base| {
         let batch = batch(files, &base, &mut diags)?;
-        let conf = ClusterConf { base, batch };
+        let mut conf = ClusterConf { base, batch, ..ClusterConf::default() };
+        conf.unix = unix::read(files, &conf);
         check::cross(&conf, &mut diags);
         Some(conf)
     });

@@ -27,6 +27,7 @@ pub mod testing;
 mod tests;
 pub mod types;
 pub mod units;
+pub mod unix;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
 pub use generate::{Personal, generate};

@@ -8,6 +8,7 @@
 use super::diag::Pos;
 use super::hosts::HostTable;
 use super::lsfconf::LsfConf;
+use super::unix::UnixGroups;
 use std::collections::BTreeMap;
 
 /// The whole configuration: LSF base and LSF batch.
@@ -17,6 +18,8 @@ pub struct ClusterConf {
     pub base: BaseConf,
     /// The lsb.* files.
     pub batch: BatchConf,
+    /// Groups of the operating system that they speak of.
+    pub unix: UnixGroups,
 }
 
 /// What lim and the commands need: the lsf.* files.

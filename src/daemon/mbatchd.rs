@@ -10,6 +10,7 @@
 //! fail so).
 
 use super::boot::{Boot, BootError};
+use super::groups::{self, Asker};
 use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::Mbd;
 use crate::conf;
@@ -54,6 +55,10 @@ struct MbdHost {
     shared: Arc<Shared>,
     reader: RealDisk,
     spools: SpoolReader,
+    /// Asks for the groups that only the name service knows; there from the first need on.
+    groups: Option<Asker>,
+    /// Words that it had not answered in time for the start.
+    late: Vec<String>,
     /// Held as long as this process writes.
     _lock: LogLock,
 }
@@ -97,6 +102,22 @@ impl MbdHost {
         }
     }
 
+    /// Has the name service asked for these words.
+    fn ask_groups(&mut self, words: Vec<String>, ctl: &Ctl) {
+        if words.is_empty() {
+            return;
+        }
+        if self.groups.is_none() {
+            match Asker::start(ctl.remote()) {
+                Ok(asker) => self.groups = Some(asker),
+                Err(e) => log::error!("the groups thread: {e}"),
+            }
+        }
+        if let Some(asker) = &self.groups {
+            asker.ask(words);
+        }
+    }
+
     fn blob(&mut self, at: SpoolRef) -> std::io::Result<ByteStr> {
         self.spools.read(&mut self.reader, at).map(ByteStr)
     }
@@ -106,6 +127,8 @@ impl Host for MbdHost {
     type M = Mbd;
 
     fn start(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
+        let late = std::mem::take(&mut self.late);
+        self.ask_groups(late, ctl);
         let Some(store) = self.store.take() else { return };
         let (remote, shared, crash) = (ctl.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
@@ -129,6 +152,9 @@ impl Host for MbdHost {
             },
             Effect::LoadConfig => {
                 let (conf, diags) = conf::load(&RealFiles, &self.envdir);
+                if let Some(conf) = &conf {
+                    self.ask_groups(conf.unix.unknown.clone(), ctl);
+                }
                 ctl.input(Input::Config { conf: conf.map(Box::new), diags });
             }
             Effect::Switch { live, head, spool, oldest_spool } => {
@@ -203,7 +229,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     for d in &diags {
         log::warn!("{d}");
     }
-    let conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
+    let mut conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
     let dir = PathBuf::from(dir);
     let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
@@ -217,6 +243,10 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let found = find(&mut disk, &boot.host).map_err(|e| here(&e))?;
     let epoch = found.recovered.epoch;
     let store = Store::open(disk, found.plan).map_err(|e| here(&e))?;
+    let (asked, groups) = groups::ask(&conf.unix.unknown, groups::START_WAIT);
+    conf.unix.answered(&asked, groups);
+    let mut late = conf.unix.unknown.clone();
+    late.retain(|word| !asked.contains(word));
     let host = MbdHost {
         envdir,
         epoch,
@@ -229,6 +259,8 @@ fn serve(boot: Boot) -> Result<i32, String> {
         shared: Arc::default(),
         reader: RealDisk::read_only(&dir),
         spools: SpoolReader::default(),
+        groups: None,
+        late,
         dir,
         _lock: lock,
     };

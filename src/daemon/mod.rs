@@ -2,6 +2,7 @@
 
 pub mod authd;
 pub mod boot;
+pub mod groups;
 pub mod launcher;
 pub mod lim;
 pub mod logging;

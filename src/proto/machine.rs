@@ -5,6 +5,7 @@
 use super::Msg;
 use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
+use crate::conf::unix::UnixGroup;
 use crate::conf::{ClusterConf, Diag};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
@@ -114,6 +115,11 @@ pub enum Input {
     Config {
         conf: Option<Box<ClusterConf>>,
         diags: Vec<Diag>,
+    },
+    /// What the name service says of the words in `unix.unknown` of the configuration (mbatchd).
+    Groups {
+        asked: Vec<String>,
+        found: Vec<UnixGroup>,
     },
     /// The log could not be written: every record since the last durable one is void, and the
     /// runner has put the machine's state back to what the log holds (mbatchd).

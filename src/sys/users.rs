@@ -1,6 +1,7 @@
 //! Users and groups: /etc/passwd and /etc/group read directly, never NSS from this binary
 //! (design §1); what they do not know, `getent` as a bounded child does.
 
+use crate::conf::unix::parse_group;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Read;
 use std::path::PathBuf;
@@ -51,14 +52,6 @@ pub fn is_name(name: &str) -> bool {
         && name.len() <= 256
         && name.chars().all(|c| !c.is_control() && !c.is_whitespace() && c != ':' && c != '/')
         && !name.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Reads a line of group: name, gid, members.
-pub fn parse_group(line: &str) -> Option<(&str, u32, Vec<&str>)> {
-    let mut f = line.trim_end_matches('\n').split(':');
-    let (name, _, gid, members) = (f.next()?, f.next()?, f.next()?, f.next()?);
-    let members = members.split(',').map(str::trim).filter(|m| !m.is_empty()).collect();
-    Some((name, gid.parse().ok()?, members))
 }
 
 /// A text file kept until it changes.

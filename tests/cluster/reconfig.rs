@@ -38,6 +38,43 @@ fn a_broken_file_keeps_the_old_policy() {
     assert_eq!(rig.end_of(held), "DONE");
 }
 
+/// A user of /etc/passwd whose primary group has another name, with that name; and another user
+/// who is not in it.
+fn somebody() -> Option<(String, String, String)> {
+    let read = |p| std::fs::read_to_string(p).unwrap_or_default();
+    let (passwd, group) = (read("/etc/passwd"), read("/etc/group"));
+    let column = |line: &str, n| line.split(':').nth(n).unwrap_or_default().to_string();
+    let line = |gid: &str| group.lines().find(|l| column(l, 2) == gid).map(str::to_string);
+    passwd.lines().find_map(|l| {
+        let (user, of) = (column(l, 0), line(&column(l, 3))?);
+        let name = column(&of, 0);
+        let in_it = |o: &str| {
+            column(o, 3) == column(l, 3)
+                || column(&of, 3).split(',').any(|m| m == column(o, 0))
+                || column(o, 0) == name
+        };
+        let other = passwd.lines().find(|o| !in_it(o) && column(o, 2) != "0")?;
+        (user != name && column(l, 2) != "0").then(|| (user, name, column(other, 0)))
+    })
+}
+
+#[test]
+fn users_may_be_a_group_of_the_operating_system() {
+    let Some((member, group, other)) = somebody() else {
+        return skipped(
+            "users_may_be_a_group_of_the_operating_system: no user here has a group of another name",
+        );
+    };
+    let rig = Rig::up("groups", 1);
+    let queues = rig.configdir().join("lsb.queues");
+    let mut text = std::fs::read_to_string(&queues).unwrap();
+    text.push_str(&format!("\nBegin Queue\nQUEUE_NAME = few\nUSERS = {group}\nEnd Queue\n"));
+    std::fs::write(&queues, text).unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    assert!(rig.ok("bqueues", &["-u", &member]).contains("few"), "{member} is in {group}");
+    assert!(!rig.ok("bqueues", &["-u", &other]).contains("few"), "{other} is not in {group}");
+}
+
 /// A crontab's command that puts a policy in place, without LSF_ENVDIR.
 fn crontab_command(rig: &Rig, name: &str) -> String {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies").join(name);

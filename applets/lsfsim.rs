@@ -36,6 +36,7 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.virtual_secs += s.virtual_secs;
     sum.acknowledged += s.acknowledged;
     sum.faults += s.faults;
+    sum.switches += s.switches;
     sum.unknown_ends += s.unknown_ends;
 }
 
@@ -77,11 +78,12 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
         Ok(s) => {
             outln!(
                 ctx,
-                "{n} seeds of {} hosts: {} submissions, {} faults, {} unknown ends, {} events, \
-                 {} virtual seconds in {took:.1} s",
+                "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, \
+                 {} unknown ends, {} events, {} virtual seconds in {took:.1} s",
                 scale.hosts,
                 s.acknowledged,
                 s.faults,
+                s.switches,
                 s.unknown_ends,
                 s.events,
                 s.virtual_secs

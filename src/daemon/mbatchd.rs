@@ -15,14 +15,12 @@ use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::Mbd;
 use crate::conf;
 use crate::log::disk::RealDisk;
+use crate::log::front::Front;
 use crate::log::owner::LogLock;
 use crate::log::recover::{self, Found, Params};
-use crate::log::spool::SpoolReader;
-use crate::log::store::{Batch, Point, Store};
-use crate::log::switch::Order;
-use crate::log::thread::{CrashPoints, LogHandle, Notice};
-use crate::model::ByteStr;
-use crate::model::job::SpoolRef;
+use crate::log::store::{Point, Store};
+use crate::log::thread::{CrashPoints, LogHandle};
+use crate::log::writer::{Command, Notice};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
@@ -41,20 +39,14 @@ struct Shared {
 struct MbdHost {
     envdir: String,
     dir: PathBuf,
-    epoch: u64,
     /// Until the loop starts.
     store: Option<Store<RealDisk>>,
     log: Option<LogHandle>,
     crash: CrashPoints,
-    /// Gathered since the last ticket was sealed.
-    batch: Batch,
-    /// Tickets sealed and not yet durable.
-    syncing: u32,
+    front: Front<RealDisk>,
     /// Replies went out in an earlier turn.
     replied: bool,
     shared: Arc<Shared>,
-    reader: RealDisk,
-    spools: SpoolReader,
     /// Asks for the groups that only the name service knows; there from the first need on.
     groups: Option<Asker>,
     /// Words that it had not answered in time for the start.
@@ -89,19 +81,16 @@ fn tell(notice: Notice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
     }
 }
 
-impl MbdHost {
-    /// Hands over what was gathered.
-    fn seal(&mut self, ctl: &mut Ctl) {
-        if let Some(ticket) = ctl.seal()
-            && let Some(log) = &self.log
-        {
-            let mut batch = std::mem::take(&mut self.batch);
-            batch.ticket = ticket;
-            self.syncing += 1;
-            log.submit(batch);
+/// Where orders go.
+fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
+    move |command| {
+        if let Some(log) = log {
+            log.order(command);
         }
     }
+}
 
+impl MbdHost {
     /// Has the name service asked for these words.
     fn ask_groups(&mut self, words: Vec<String>, ctl: &Ctl) {
         if words.is_empty() {
@@ -116,10 +105,6 @@ impl MbdHost {
         if let Some(asker) = &self.groups {
             asker.ask(words);
         }
-    }
-
-    fn blob(&mut self, at: SpoolRef) -> std::io::Result<ByteStr> {
-        self.spools.read(&mut self.reader, at).map(ByteStr)
     }
 }
 
@@ -142,11 +127,11 @@ impl Host for MbdHost {
     }
 
     fn effect(&mut self, _m: &mut Mbd, eff: Effect, ctl: &mut Ctl) {
+        let Some(eff) = self.front.take(eff, &mut ctl.tickets, &mut orders(&self.log)) else {
+            return;
+        };
         match eff {
-            Effect::Append(r) => self.batch.append(&r),
-            Effect::Account(f) => self.batch.account(&f),
-            Effect::Spool { at, data } => self.batch.spool(at, data.as_bytes()),
-            Effect::SendBlob { conn, at } => match self.blob(at) {
+            Effect::SendBlob { conn, at } => match self.front.blob(at) {
                 Ok(data) => ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
                 Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
@@ -157,14 +142,6 @@ impl Host for MbdHost {
                 }
                 ctl.input(Input::Config { conf: conf.map(Box::new), diags });
             }
-            Effect::Switch { live, head, spool, oldest_spool } => {
-                // The new log begins exactly here: what was gathered belongs to the old one.
-                self.seal(ctl);
-                self.spools.forget(&mut self.reader);
-                if let Some(log) = &self.log {
-                    log.switch(Order { live, head, spool, oldest_spool });
-                }
-            }
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
@@ -173,9 +150,7 @@ impl Host for MbdHost {
         if std::mem::take(&mut self.replied) {
             self.crash.reach(Point::AfterReply);
         }
-        if self.syncing == 0 {
-            self.seal(ctl);
-        }
+        self.front.end_of_turn(&mut ctl.tickets, &mut orders(&self.log));
     }
 
     fn woken(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
@@ -185,16 +160,12 @@ impl Host for MbdHost {
     }
 
     fn durable(&mut self, _m: &mut Mbd, _ticket: u64, _ctl: &mut Ctl) {
-        // One notice may cover several batches that were joined: none is left behind it.
-        self.syncing = 0;
         self.replied = true;
     }
 
     fn failed(&mut self, m: &mut Mbd, _ticket: u64, why: String, ctl: &mut Ctl) {
-        self.syncing = 0;
-        self.batch = Batch::default();
         let limit = self.shared.durable_len.load(Ordering::SeqCst);
-        match recover::again(&mut self.reader, limit, self.epoch) {
+        match self.front.again(limit) {
             Ok(found) => m.reload(found),
             Err(e) => {
                 log::error!("mbatchd ends: the log cannot be read again: {e}");
@@ -202,7 +173,7 @@ impl Host for MbdHost {
             }
         }
         if let Some(log) = &self.log {
-            log.rebuilt();
+            log.order(Command::Rebuilt);
         }
         ctl.input(Input::LogFailed { why });
     }
@@ -249,16 +220,12 @@ fn serve(boot: Boot) -> Result<i32, String> {
     late.retain(|word| !asked.contains(word));
     let host = MbdHost {
         envdir,
-        epoch,
         store: Some(store),
         log: None,
         crash: crash_points(top.as_deref()),
-        batch: Batch::default(),
-        syncing: 0,
+        front: Front::new(RealDisk::read_only(&dir), epoch),
         replied: false,
         shared: Arc::default(),
-        reader: RealDisk::read_only(&dir),
-        spools: SpoolReader::default(),
         groups: None,
         late,
         dir,

@@ -42,6 +42,7 @@ use crate::auth::KeyRing;
 use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
+use crate::proto::held::Tickets;
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
 use crate::sys::raw::SignalFd;
@@ -219,49 +220,11 @@ impl Ctl {
     }
     /// Whether something was appended since the last [`Ctl::seal`].
     pub fn dirty(&self) -> bool {
-        self.tickets.dirty
+        self.tickets.dirty()
     }
     /// A handle for threads.
     pub fn remote(&self) -> Remote {
         self.remote.clone()
-    }
-}
-
-/// Which appends belong together, and how far the log is durable.
-#[derive(Debug)]
-pub struct Tickets {
-    pub(super) current: u64,
-    pub(super) durable: u64,
-    pub(super) dirty: bool,
-}
-
-impl Default for Tickets {
-    fn default() -> Self {
-        Tickets { current: 1, durable: 0, dirty: false }
-    }
-}
-
-impl Tickets {
-    /// The ticket that what is sent now must wait for.
-    fn due(&self) -> Option<u64> {
-        let last = if self.dirty { self.current } else { self.current - 1 };
-        (last > self.durable).then_some(last)
-    }
-
-    /// Every open ticket has failed.
-    fn void(&mut self) {
-        self.dirty = false;
-        self.current += 1;
-        self.durable = self.current - 1;
-    }
-
-    fn seal(&mut self) -> Option<u64> {
-        if !self.dirty {
-            return None;
-        }
-        self.dirty = false;
-        self.current += 1;
-        Some(self.current - 1)
     }
 }
 
@@ -473,8 +436,7 @@ impl<H: Host> Shell<H> {
                 Told::Input(input) => ctl.inputs.push_back(*input),
                 Told::Wake => host.woken(machine, ctl),
                 Told::Durable(ticket) => {
-                    ctl.tickets.durable = ctl.tickets.durable.max(ticket);
-                    pool.release(ctl.tickets.durable);
+                    pool.release(ctl.tickets.release(ticket));
                     host.durable(machine, ticket, ctl);
                 }
                 Told::Failed(ticket, why) => {
@@ -510,7 +472,7 @@ impl<H: Host> Shell<H> {
             Effect::Exit { code } => self.ctl.exit(code),
             other => {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {
-                    self.ctl.tickets.dirty = true;
+                    self.ctl.tickets.touch();
                 }
                 self.host.effect(&mut self.machine, other, &mut self.ctl);
                 self.after_host();
@@ -542,8 +504,7 @@ impl<H: Host> Shell<H> {
             let left = until.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
                 Ok(Told::Durable(ticket)) => {
-                    self.ctl.tickets.durable = self.ctl.tickets.durable.max(ticket);
-                    self.pool.release(self.ctl.tickets.durable);
+                    self.pool.release(self.ctl.tickets.release(ticket));
                     self.host.durable(&mut self.machine, ticket, &mut self.ctl);
                 }
                 Ok(Told::Failed(..)) => {
@@ -626,39 +587,3 @@ impl std::fmt::Display for ShellError {
     }
 }
 impl std::error::Error for ShellError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tickets_cover_what_was_appended_before() {
-        let mut t = Tickets::default();
-        assert_eq!((t.due(), t.seal()), (None, None));
-        t.dirty = true;
-        assert_eq!(t.due(), Some(1));
-        assert_eq!((t.seal(), t.seal()), (Some(1), None));
-        // Nothing appended since, but the first is still under way.
-        assert_eq!(t.due(), Some(1));
-        t.dirty = true;
-        assert_eq!(t.due(), Some(2));
-        t.durable = 1;
-        assert_eq!((t.due(), t.seal()), (Some(2), Some(2)));
-        t.durable = 2;
-        assert_eq!(t.due(), None);
-    }
-
-    #[test]
-    fn a_failure_voids_every_open_ticket() {
-        let mut t = Tickets { dirty: true, ..Tickets::default() };
-        t.seal();
-        t.dirty = true;
-        t.void();
-        assert_eq!((t.due(), t.seal()), (None, None));
-        t.dirty = true;
-        assert_eq!((t.due(), t.seal()), (Some(3), Some(3)));
-        // A late report of an older one changes nothing.
-        t.durable = t.durable.max(1);
-        assert_eq!(t.due(), Some(3));
-    }
-}

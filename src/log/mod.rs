@@ -10,11 +10,14 @@
 //! | recover, acct | what is read at start |
 //! | store | what is written, batch by batch |
 //! | switch | beginning a new log without stopping |
+//! | writer | what is done in which order, and told |
+//! | front | the loop's side: what is gathered, sealed, read again |
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
 pub mod codec;
 pub mod disk;
+pub mod front;
 pub mod owner;
 pub mod recover;
 pub mod simdisk;
@@ -26,6 +29,7 @@ pub mod switch;
 mod tests;
 pub mod thread;
 pub mod walk;
+pub mod writer;
 
 /// The event log.
 pub const EVENTS: &str = "lsb.events";

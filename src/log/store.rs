@@ -19,14 +19,13 @@ use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, read_small};
 use super::owner::OWNER;
 use super::recover::Plan;
 use super::sum::{self, Entry, Head};
-use super::switch::Switching;
+use super::switch::{SLICE_RECORDS, Switching};
 use super::walk::head_line;
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use std::fmt;
 use std::io;
-use std::time::{Duration, Instant};
 
 /// Bytes of records after which the checksum entries are synced.
 pub const SUM_SYNC: u64 = 1 << 20;
@@ -39,8 +38,8 @@ const MAX_ACCT_PENDING: usize = 64 << 20;
 const CUT: &str = "lsb.events.cut";
 /// File with which is tried whether writing works again.
 const PROBE: &str = "lsb.events.probe";
-/// Longest time between two readings of the owner file, as long as commits come.
-pub const OWNER_AGE: Duration = Duration::from_millis(500);
+/// Longest time between two readings of the owner file, as long as commits come, microseconds.
+pub const OWNER_AGE: u64 = 500_000;
 /// Bytes that must fit for writing to be tried again.
 const PROBE_BYTES: usize = 64 << 10;
 
@@ -177,7 +176,8 @@ pub struct Store<D: Disk> {
     pub(super) disk: D,
     owner: Vec<u8>,
     owner_file: FileId,
-    owner_read: Instant,
+    /// When it was read last, by the monotonic clock.
+    owner_read: Option<u64>,
     pub(super) events: Tail,
     pub(super) sum: Tail,
     pub(super) acct: Tail,
@@ -194,6 +194,8 @@ pub struct Store<D: Disk> {
     sum_lag: u64,
     pub(super) newest: i64,
     pub(super) switching: Option<Switching>,
+    /// Records looked at in one slice of a switch.
+    pub(super) slice: usize,
     buf: Vec<u8>,
 }
 
@@ -218,7 +220,7 @@ impl<D: Disk> Store<D> {
             disk,
             owner: plan.owner.text(),
             owner_file,
-            owner_read: Instant::now(),
+            owner_read: None,
             events,
             sum,
             acct: Tail { file: acct, len: plan.acct_end },
@@ -231,6 +233,7 @@ impl<D: Disk> Store<D> {
             sum_lag: 0,
             newest: plan.newest,
             switching: None,
+            slice: SLICE_RECORDS,
             buf: Vec::new(),
         };
         for finish in &plan.finishes {
@@ -248,14 +251,25 @@ impl<D: Disk> Store<D> {
         self.events.len
     }
 
+    /// Another size for the slices of a switch, records.
+    pub fn set_slice(&mut self, records: usize) {
+        self.slice = records.max(1);
+    }
+
     /// The disk, for reading.
     pub fn disk(&mut self) -> &mut D {
         &mut self.disk
     }
 
-    /// Makes a batch durable. `at` is told where the commit is (tests kill the process there).
-    pub fn commit(&mut self, batch: &Batch, at: &mut dyn FnMut(Point)) -> Result<(), Fail> {
-        self.check_owner()?;
+    /// Makes a batch durable. `now` is the monotonic clock, microseconds; `at` is told where the
+    /// commit is (tests kill the process there).
+    pub fn commit(
+        &mut self,
+        batch: &Batch,
+        now: u64,
+        at: &mut dyn FnMut(Point),
+    ) -> Result<(), Fail> {
+        self.check_owner(now)?;
         let done = self.try_commit(batch, at);
         if let Err(Fail::Write(_)) = done {
             // what cannot be cut now is cut before the next commit
@@ -298,18 +312,18 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    fn check_owner(&mut self) -> Result<(), Fail> {
+    fn check_owner(&mut self, now: u64) -> Result<(), Fail> {
         let taken =
             || Fail::Fatal(format!("{OWNER}: another mbatchd has taken over this event log"));
         if self.disk.nameless(self.owner_file).map_err(said(OWNER))? {
             return Err(taken());
         }
-        if self.owner_read.elapsed() < OWNER_AGE {
+        if self.owner_read.is_some_and(|t| now < t + OWNER_AGE) {
             return Ok(());
         }
         match read_small(&mut self.disk, OWNER, self.owner.len() + 1) {
             Ok(Some(text)) if text == self.owner => {
-                self.owner_read = Instant::now();
+                self.owner_read = Some(now);
                 Ok(())
             }
             Ok(_) => Err(taken()),
@@ -479,12 +493,12 @@ impl<D: Disk> Store<D> {
     }
 
     /// What the head of the next log's checksum file says of lsb.acct, after making it durable.
-    pub(super) fn acct_head(&mut self, spool: u32) -> Result<Head, Fail> {
+    /// `acct_at`: its length when the records of ended jobs were carried over.
+    pub(super) fn acct_head(&mut self, spool: u32, acct_at: u64) -> Result<Head, Fail> {
         if !self.flush_acct() {
             return Err(Fail::Write(format!("{ACCT}: cannot be written")));
         }
         self.disk.sync(self.acct.file).map_err(said(ACCT))?;
-        let acct_at = self.acct.len;
         let acct_crc = acct::mark(&mut self.disk, self.acct.file, acct_at).map_err(said(ACCT))?;
         Ok(Head { spool, acct_at, acct_crc })
     }

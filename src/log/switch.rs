@@ -31,7 +31,7 @@ const OLD_SUM: &str = "lsb.events.1.sum";
 /// Bytes copied in one slice.
 const SLICE: usize = 1 << 20;
 /// Records looked at in one slice.
-const SLICE_RECORDS: usize = 4000;
+pub(super) const SLICE_RECORDS: usize = 4000;
 
 /// What a switch keeps (`Effect::Switch`).
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,9 @@ pub struct Switching {
     live: Vec<u32>,
     spool: u32,
     oldest: u32,
+    /// Length of lsb.acct when the switch was asked for: what ends from then on is in the new
+    /// log, and looked for behind this place.
+    acct_at: u64,
     new: Tail,
     new_sum: Tail,
     /// Over what the old log held when the switch was asked for.
@@ -132,6 +135,7 @@ impl<D: Disk> Store<D> {
             live: order.live,
             spool: order.spool,
             oldest: order.oldest_spool,
+            acct_at: self.acct.len,
             new: Tail { file: new, len: HEAD },
             new_sum: Tail { file: new_sum, len: ENTRY as u64 },
             walker: Walker::new(self.events.file, head, end, entries),
@@ -171,7 +175,7 @@ impl<D: Disk> Store<D> {
     fn slice(&mut self, s: &mut Switching) -> Result<bool, Fail> {
         if s.carried.is_none() {
             let mut line = Vec::new();
-            for _ in 0..SLICE_RECORDS {
+            for _ in 0..self.slice {
                 let step = s.walker.step(&mut self.disk, &mut line).map_err(said(EVENTS))?;
                 match step {
                     Some(step) => s.take(step, &line, self.newest),
@@ -228,7 +232,7 @@ impl<D: Disk> Store<D> {
     }
 
     fn finish_switch(&mut self, s: &mut Switching) -> Result<(), Fail> {
-        let head = self.acct_head(s.spool)?;
+        let head = self.acct_head(s.spool, s.acct_at)?;
         let pos = s.carried.unwrap_or(s.new.len);
         self.disk.write_at(s.new_sum.file, 0, &head.put()).map_err(said(NEW_SUM))?;
         self.disk.sync(s.new_sum.file).map_err(said(NEW_SUM))?;

@@ -8,14 +8,13 @@ use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
 use crate::auth::shake::{self, AuthError, Gate};
-use crate::model::reason::err;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
+use crate::proto::held::Held;
 use crate::proto::machine::ConnId;
-use crate::proto::{Daemon, Msg, Peer, Refusal};
-use std::collections::VecDeque;
+use crate::proto::{Daemon, Msg, Peer};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -102,15 +101,6 @@ pub enum ReadEnd {
     Gone(Gone),
 }
 
-/// A message that waits for its ticket, or behind one that does.
-#[derive(Debug)]
-struct Held {
-    ticket: u64,
-    /// Void when its ticket fails; what only waited behind is sent all the same.
-    durable: bool,
-    msg: Msg,
-}
-
 pub struct Conn {
     pub id: ConnId,
     pub sock: Sock,
@@ -135,7 +125,7 @@ pub struct Conn {
     dec: Decoder,
     out: Vec<u8>,
     sent: usize,
-    held: VecDeque<Held>,
+    held: Held,
     want_drained: bool,
     over: bool,
     phase_since: u64,
@@ -163,7 +153,7 @@ impl Conn {
             dec: Decoder::new(cap),
             out: Vec::new(),
             sent: 0,
-            held: VecDeque::new(),
+            held: Held::default(),
             want_drained: false,
             over: false,
             phase_since: now,
@@ -253,41 +243,29 @@ impl Conn {
 
     /// Sends, behind whatever waits.
     pub fn send(&mut self, msg: Msg) -> Result<(), Gone> {
-        match self.held.back() {
-            Some(last) => {
-                let ticket = last.ticket;
-                self.held.push_back(Held { ticket, durable: false, msg });
-                Ok(())
-            }
-            None => self.put(&msg),
+        match self.held.behind(msg) {
+            Some(msg) => self.put(&msg),
+            None => Ok(()),
         }
     }
 
     /// Sends once `ticket` is durable.
     pub fn hold(&mut self, ticket: u64, msg: Msg) {
-        self.held.push_back(Held { ticket, durable: true, msg });
+        self.held.hold(ticket, msg);
     }
 
     /// Sends what `durable` lets go. True while some still waits.
     pub fn release(&mut self, durable: u64) -> Result<bool, Gone> {
-        while self.held.front().is_some_and(|h| h.ticket <= durable) {
-            if let Some(h) = self.held.pop_front() {
-                self.put(&h.msg)?;
-            }
+        while let Some(msg) = self.held.next(durable) {
+            self.put(&msg)?;
         }
         Ok(!self.held.is_empty())
     }
 
     /// Drops what waits for a ticket, telling a command so; sends what only waited behind.
     pub fn void(&mut self) -> Result<(), Gone> {
-        for h in std::mem::take(&mut self.held) {
-            match (h.durable, &h.msg) {
-                (false, msg) => self.put(msg)?,
-                (true, Msg::Client(_)) => {
-                    self.put(&Msg::Refused(Refusal::new(err::LOG_FULL)))?;
-                }
-                (true, _) => {}
-            }
+        for msg in self.held.void() {
+            self.put(&msg)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod frame;
+pub mod held;
 pub mod launch;
 pub mod lim;
 pub mod machine;

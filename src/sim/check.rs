@@ -4,6 +4,8 @@
 
 use crate::batch::Mbd;
 use crate::batch::state::{ElemState, View};
+use crate::log::codec::read_finish;
+use crate::model::event::Finish;
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -124,6 +126,48 @@ impl Check {
             }
         }
         unknown
+    }
+
+    /// lsb.acct has the end of each element once, as mbatchd knows it.
+    pub fn accounted(&mut self, mbd: &Mbd, acct: &[u8]) {
+        let mut seen: HashMap<JobRef, Finish> = HashMap::new();
+        for line in acct.split_inclusive(|b| *b == b'\n') {
+            match read_finish(line) {
+                Ok(f) => {
+                    let at = f.at;
+                    if seen.insert(at, f).is_some() {
+                        self.fail(format!("job <{at}> is in lsb.acct twice"));
+                    }
+                }
+                // what the host's loss of power tore
+                Err(_) if line.contains(&0) => {}
+                Err(e) => self.fail(format!("lsb.acct has a line that cannot be read: {e}")),
+            }
+        }
+        for job in mbd.st.jobs.values() {
+            for idx in job.indices() {
+                let at = JobRef { job: job.id, idx };
+                let end = job.view(idx).and_then(|v| match v {
+                    View::Own(e) => match &e.state {
+                        ElemState::End(end) => Some(end),
+                        _ => None,
+                    },
+                    _ => None,
+                });
+                let same = match (end, seen.remove(&at)) {
+                    (Some(end), Some(f)) => {
+                        f.unknown_end == end.unknown && f.exit_status == end.status.unwrap_or(0)
+                    }
+                    (end, f) => end.is_none() && f.is_none(),
+                };
+                if !same {
+                    self.fail(format!("job <{at}> is not in lsb.acct as it ended"));
+                }
+            }
+        }
+        if let Some(at) = seen.keys().next() {
+            self.fail(format!("lsb.acct has job <{at}>, which is not known"));
+        }
     }
 
     /// What has not finished, for the words of a failure.

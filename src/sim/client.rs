@@ -2,9 +2,11 @@
 //! submission under the same request id until it is answered.
 
 use super::Rng;
+use super::net::End;
+use super::world::{Ev, World};
 use crate::model::job::JobSpec;
 use crate::proto::client::{ClientMsg, Submit};
-use crate::proto::machine::ConnId;
+use crate::proto::machine::{ConnId, Daemon, Input, Peer};
 use crate::proto::{Msg, Refusal};
 
 /// One submission.
@@ -81,4 +83,64 @@ impl Client {
 pub fn passing(r: &Refusal) -> bool {
     use crate::model::reason::err;
     matches!(r.code, err::LOG_FULL | err::BUSY)
+}
+
+impl World {
+    pub(super) fn redial(&mut self, client: usize) {
+        if self.clients[client].done() {
+            return;
+        }
+        self.clients[client].dials += 1;
+        let dials = self.clients[client].dials;
+        let at = self.now_us + 100_000 + self.rng.below(900_000);
+        self.push(at, Ev::ClientDial { client, dials });
+    }
+
+    pub(super) fn client_dial(&mut self, client: usize, dials: u64) {
+        if self.clients[client].dials != dials || self.clients[client].conn.is_some() {
+            return;
+        }
+        let host = self.clients[client].host;
+        let cut = host != 0 && (self.hosts[host].isolated || self.hosts[0].isolated);
+        let Some(q) = self.find(0, Daemon::Mbatchd).filter(|_| !cut) else {
+            return self.redial(client);
+        };
+        let remote = self.incoming();
+        let a = End::Client { client, dials };
+        let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
+        let id = self.connect(a, b, host == 0);
+        let c = &self.clients[client];
+        let (uid, user) = (c.uid, c.user.clone());
+        let peer = Peer::User { uid, gid: uid, user, host: self.hosts[host].name.clone() };
+        self.step(q, Input::Opened { conn: remote, peer });
+        self.ask(client, id);
+    }
+
+    fn ask(&mut self, client: usize, id: u64) {
+        if let Some(msg) = self.clients[client].ask() {
+            self.transmit(id, true, msg);
+        }
+    }
+
+    pub(super) fn client_msg(&mut self, client: usize, dials: u64, msg: Msg) {
+        if self.clients[client].dials != dials {
+            return;
+        }
+        let Some(id) = self.clients[client].conn else { return };
+        match msg {
+            Msg::Client(ClientMsg::Submitted { job, .. }) => {
+                let w = &self.clients[client].wishes[self.clients[client].next];
+                let (request, size) = (w.request.clone(), w.size);
+                self.check.acknowledged(&request, job, size);
+                self.clients[client].last = Some(job);
+                self.clients[client].next += 1;
+                self.ask(client, id);
+            }
+            Msg::Refused(r) if passing(&r) => self.cut(id),
+            Msg::Refused(r) => {
+                self.fatal = Some(format!("a good submission was refused: {}", r.words()))
+            }
+            _ => {}
+        }
+    }
 }

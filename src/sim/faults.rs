@@ -58,6 +58,9 @@ impl World {
                 self.kill_proc(p, false);
             }
         }
+        if host == 0 {
+            self.log.power_cut(&mut self.rng);
+        }
         for key in self.hosts[host].os.reboot() {
             self.check.ended(host, key, None);
         }
@@ -84,12 +87,24 @@ impl World {
         self.push(until, Ev::Rejoin { host });
     }
 
+    /// The disk is full for a while, or a write or a sync of the log fails once.
     fn break_disk(&mut self) {
-        if self.wal.broken {
-            return;
+        let mut faults = self.log.usual_faults();
+        match self.rng.below(4) {
+            0 => {
+                faults.eio_at_write = Some(self.log.disk.writes() + self.rng.below(8));
+            }
+            1 => {
+                faults.fail_at_sync = Some(self.log.disk.syncs() + self.rng.below(4));
+            }
+            _ if self.log.full => return,
+            _ => {
+                self.log.full = true;
+                faults.bytes_left = Some(self.rng.below(4096));
+                let until = self.now_us + 500_000 + self.rng.below(5_000_000);
+                self.push(until, Ev::DiskBack);
+            }
         }
-        self.wal.broken = true;
-        let until = self.now_us + 500_000 + self.rng.below(5_000_000);
-        self.push(until, Ev::DiskBack);
+        self.log.disk.set_faults(faults);
     }
 }

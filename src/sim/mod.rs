@@ -2,14 +2,15 @@
 //! with a seeded network, disk and process faults (design §2, §10). The same seed gives the same
 //! run, so a failure replays.
 //!
-//! What is real: every machine, every message and record as a typed value, the text of the log.
-//! What is simulated: clocks, connections, datagrams, processes, the disk's latency and faults.
+//! What is real: every machine, every message and record as a typed value, the event log with its
+//! recovery. What is simulated: clocks, connections, datagrams, processes, the disk.
 //!
 //! | file | what |
 //! |---|---|
-//! | world | events, hosts, daemons, connections |
+//! | world | events, hosts, daemons |
+//! | net | connections, datagrams |
 //! | os, host | processes and journal of a host |
-//! | wal | the event log of mbatchd with its faults |
+//! | log | the event log of mbatchd on a disk with faults |
 //! | client | submitters that retry |
 //! | faults | what goes wrong, and when |
 //! | check | what must hold |
@@ -18,8 +19,9 @@ mod check;
 mod client;
 mod faults;
 mod host;
+mod log;
+mod net;
 mod os;
-mod wal;
 mod world;
 
 pub use check::Failure;
@@ -54,6 +56,8 @@ pub struct Stats {
     pub virtual_secs: u64,
     pub acknowledged: usize,
     pub faults: usize,
+    /// Switches of lsb.events.
+    pub switches: usize,
     pub unknown_ends: usize,
 }
 

@@ -1,13 +1,11 @@
-//! The world: events in virtual time, hosts with their daemons, connections between them.
-//!
-//! A connection delivers in order and exactly once until it breaks; then both ends hear of it,
-//! and what was under way is gone. Datagrams may be lost. While a host is isolated its
-//! connections stall and break, and new ones fail.
+//! The world: events in virtual time, hosts with their daemons. Connections are in `net`,
+//! mbatchd's log in `log`.
 
 use super::check::{Check, Failure};
-use super::client::{Client, passing};
+use super::client::Client;
+use super::log::MbdLog;
+use super::net::{Conn, End};
 use super::os::Os;
-use super::wal::Wal;
 use super::{Rng, Scale, Stats};
 use crate::batch::Mbd;
 use crate::conf::ClusterConf;
@@ -16,14 +14,14 @@ use crate::exec::launcher::{self, Launcher};
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
+use crate::log::writer::Notice;
 use crate::model::Now;
 use crate::model::time::US;
 use crate::proto::Msg;
 use crate::proto::client::ClientMsg;
 use crate::proto::launch::OsInput;
 use crate::proto::lim::{HostFacts, LoadSample};
-use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine, Peer};
-use crate::proto::sbd::SbdMsg;
+use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
@@ -62,8 +60,14 @@ pub(super) enum Ev {
     Closed {
         end: End,
     },
-    Commit {
+    /// The log's thread is through with what it does.
+    LogTurn {
+        gen_: u64,
+    },
+    /// The loop hears of it.
+    LogTold {
         born: u64,
+        notice: Notice,
     },
     TaskEnd {
         host: usize,
@@ -92,24 +96,7 @@ pub(super) enum Ev {
     DiskBack,
 }
 
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Proc { proc_: usize, born: u64, local: ConnId },
-    Client { client: usize, dials: u64 },
-}
-
-#[derive(Debug)]
-pub(super) struct Conn {
-    a: End,
-    b: End,
-    /// Last delivery in each direction: order is kept.
-    last: [u64; 2],
-    /// On one host: never isolated.
-    local: bool,
-}
-
-enum Mach {
+pub(super) enum Mach {
     Launcher(Box<Launcher>),
     Lim(Box<Lim>),
     Sbd(Box<Sbatchd>),
@@ -137,14 +124,14 @@ impl Mach {
 
 pub(super) struct Proc {
     pub(super) host: usize,
-    daemon: Daemon,
+    pub(super) daemon: Daemon,
     pub(super) pid: u32,
-    mach: Option<Mach>,
+    pub(super) mach: Option<Mach>,
     pub(super) born: u64,
     tick_gen: u64,
     tick_at: Option<u64>,
     /// Local connection number -> connection.
-    conns: BTreeMap<ConnId, u64>,
+    pub(super) conns: BTreeMap<ConnId, u64>,
 }
 
 #[derive(Debug, Default)]
@@ -166,20 +153,21 @@ pub struct World {
     pub(super) hosts: Vec<HostSim>,
     pub(super) procs: Vec<Proc>,
     pub(super) conns: BTreeMap<u64, Conn>,
-    next_conn: u64,
-    next_incoming: ConnId,
+    pub(super) next_conn: u64,
+    pub(super) next_incoming: ConnId,
     births: u64,
-    conf: ClusterConf,
-    pub(super) wal: Wal,
-    clients: Vec<Client>,
+    pub(super) conf: ClusterConf,
+    pub(super) log: MbdLog,
+    pub(super) clients: Vec<Client>,
     pub(super) check: Check,
     pub(super) faults: usize,
+    pub(super) switches: usize,
     handled: u64,
     /// A fatal thing that no machine may do.
     pub(super) fatal: Option<String>,
 }
 
-fn config(scale: Scale) -> ClusterConf {
+fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     let mut c = ClusterConf::default();
     c.base.name = "sim".into();
     c.base.cluster.admins = vec!["admin".into()];
@@ -196,7 +184,8 @@ fn config(scale: Scale) -> ClusterConf {
     c.batch.params.default_queue = vec!["normal".into()];
     c.batch.params.job_accept_interval = 0;
     c.batch.params.clean_period = 1 << 30;
-    c.batch.params.max_job_num = 1 << 30;
+    // Switches of the log come a few times in each run.
+    c.batch.params.max_job_num = scale.jobs as u64 / 10 + rng.below(scale.jobs as u64 / 4);
     c
 }
 
@@ -222,15 +211,17 @@ impl World {
             next_conn: 1,
             next_incoming: INCOMING,
             births: 0,
-            conf: config(scale),
-            wal: Wal::default(),
+            conf: config(scale, &mut rng),
+            log: MbdLog::default(),
             clients,
             check: Check::default(),
             faults: 0,
+            switches: 0,
             handled: 0,
             fatal: None,
             rng,
         };
+        w.log.slice = 10 + w.rng.below(scale.jobs as u64 * 4) as usize;
         for host in 0..scale.hosts {
             w.push(0, Ev::Boot { host, boot: 0 });
         }
@@ -248,7 +239,7 @@ impl World {
         self.events.insert(self.next_event, ev);
     }
 
-    fn now(&self) -> Now {
+    pub(super) fn now(&self) -> Now {
         Now { mono_us: self.now_us, wall_us: EPOCH_US + self.now_us as i64 }
     }
 
@@ -277,6 +268,10 @@ impl World {
             Some(Some(Mach::Mbd(m))) => self.check.finish(m),
             _ => return Err(self.failure("mbatchd is down at the end".to_string())),
         };
+        self.check_log();
+        if let Some(what) = self.fatal.take() {
+            return Err(self.failure(what));
+        }
         if let Some(what) = self.check.wrong.clone() {
             return Err(self.failure(what));
         }
@@ -285,6 +280,7 @@ impl World {
             virtual_secs: self.now_us / US,
             acknowledged: self.check.acked.len(),
             faults: self.faults,
+            switches: self.switches,
             unknown_ends,
         })
     }
@@ -303,6 +299,7 @@ impl World {
     fn finished(&self) -> bool {
         self.now_us >= self.scale.fault_secs * US
             && self.clients.iter().all(Client::done)
+            && self.log.quiet()
             && self.mbd().is_some_and(|m| self.check.all_over(m))
     }
 
@@ -322,7 +319,8 @@ impl World {
             Ev::Arrive { conn, from_a, msg } => self.arrive(conn, from_a, *msg),
             Ev::Dial { proc_, born, local, to } => self.dial(proc_, born, local, to),
             Ev::Closed { end } => self.end_closed(end),
-            Ev::Commit { born } => self.commit(born),
+            Ev::LogTurn { gen_ } => self.log_turn(gen_),
+            Ev::LogTold { born, notice } => self.log_told(born, notice),
             Ev::TaskEnd { host, boot, pid, gen_ } => self.task_end(host, boot, pid, gen_),
             Ev::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
             Ev::Boot { host, boot } => self.boot(host, boot),
@@ -401,8 +399,14 @@ impl World {
                 if host != 0 {
                     self.fatal = Some(format!("mbatchd was started on {name}"));
                 }
-                let found = self.wal.recover(true)?;
-                Mach::Mbd(Box::new(Mbd::new(self.conf.clone(), &name, found)))
+                match self.start_log() {
+                    Ok(mbd) => Mach::Mbd(Box::new(mbd)),
+                    Err(why) => {
+                        let pid = self.hosts[host].os.pid();
+                        self.failed_start(pid, &why);
+                        return Ok((pid, self.now_us + 1));
+                    }
+                }
             }
             other => return Err(format!("no {} here", other.name())),
         };
@@ -440,9 +444,7 @@ impl World {
         }
         self.hosts[host].os.daemons.remove(&pid);
         if daemon == Daemon::Mbatchd {
-            let mut rng = self.rng.clone();
-            self.wal.crash(&mut rng);
-            self.rng = rng;
+            self.log_killed();
         }
         if told && let Some(l) = self.find(host, Daemon::Launcher) {
             let input = OsInput::Exited { pid, status: 9, usage: Default::default() };
@@ -450,7 +452,7 @@ impl World {
         }
     }
 
-    fn later(&mut self, p: usize, after: u64, input: Input) {
+    pub(super) fn later(&mut self, p: usize, after: u64, input: Input) {
         let born = self.procs[p].born;
         let at = self.now_us + after;
         self.push(at, Ev::Input { proc_: p, born, input: Box::new(input) });
@@ -476,9 +478,8 @@ impl World {
                 inputs.push_front(a);
             }
         }
-        if self.procs[p].daemon == Daemon::Mbatchd && self.wal.seal() {
-            let at = self.now_us + 100 + self.rng.below(3000);
-            self.push(at, Ev::Commit { born: self.procs[p].born });
+        if self.procs[p].daemon == Daemon::Mbatchd {
+            self.log_end_of_turn();
         }
         self.arm(p);
     }
@@ -499,6 +500,7 @@ impl World {
     }
 
     fn carry_out(&mut self, p: usize, eff: Effect, answers: &mut VecDeque<Input>) {
+        let Some(eff) = self.log_effect(eff) else { return };
         match eff {
             Effect::Send { conn, msg } => {
                 let drained = matches!(&msg, Msg::Client(ClientMsg::Rows { more: true, .. }));
@@ -507,29 +509,17 @@ impl World {
                     self.later(p, 100, Input::Drained { conn });
                 }
             }
-            Effect::SendDurable { conn, msg } => {
-                if let Some(msg) = self.wal.hold(conn, msg) {
-                    self.send(p, conn, msg);
-                }
-            }
-            Effect::SendBlob { conn, at } => match self.wal.blob(at) {
-                Some(data) => self.send(p, conn, Msg::Sbd(SbdMsg::Blob { at, data })),
-                None => self.fatal = Some(format!("no spooled bytes at {at}")),
+            Effect::SendDurable { conn, msg } => match self.log.tickets.due() {
+                Some(ticket) => self.hold(p, conn, ticket, msg),
+                None => self.send(p, conn, msg),
             },
-            Effect::Close { conn } => {
-                if let Some(id) = self.procs[p].conns.remove(&conn) {
-                    self.close_by(id, p);
-                }
-            }
+            Effect::SendBlob { conn, at } => self.send_blob(p, conn, at),
+            Effect::Close { conn } => self.close(p, conn),
             Effect::Connect { conn, to } => {
                 let born = self.procs[p].born;
                 let at = self.now_us + self.latency();
                 self.push(at, Ev::Dial { proc_: p, born, local: conn, to });
             }
-            Effect::Append(rec) => self.wal.append(&rec),
-            Effect::Spool { at, data } => self.wal.spool(at, data),
-            Effect::Account(f) => self.wal.account(&f),
-            Effect::Switch { .. } => answers.push_back(Input::Switched { ok: false }),
             Effect::LoadConfig => {
                 let conf = Some(Box::new(self.conf.clone()));
                 answers.push_back(Input::Config { conf, diags: Vec::new() });
@@ -549,266 +539,11 @@ impl World {
                 log::log!(level, "{t:.6} {} on {host}: {text}", q.daemon.name());
             }
             Effect::Exit { .. } => self.kill_proc(p, true),
-        }
-    }
-
-    fn datagram(&mut self, p: usize, to: &str, msg: Msg) {
-        let from = self.procs[p].host;
-        let Some(host) = self.hosts.iter().position(|h| h.name == to) else { return };
-        let lost = self.hosts[from].isolated || self.hosts[host].isolated || self.rng.chance(0.02);
-        if lost && host != from {
-            return;
-        }
-        if let Some(l) = self.find(host, Daemon::Lim) {
-            let name = self.hosts[from].name.clone();
-            let after = self.latency();
-            self.later(l, after, Input::Datagram { from: name, msg });
-        }
-    }
-
-    // ---- connections ----
-
-    fn latency(&mut self) -> u64 {
-        50 + self.rng.below(if self.rng.clone().chance(0.02) { 200_000 } else { 500 })
-    }
-
-    fn dial(&mut self, p: usize, born: u64, local: ConnId, to: Endpoint) {
-        if self.procs[p].born != born {
-            return;
-        }
-        let from = self.procs[p].host;
-        let (host, daemon) = match &to {
-            Endpoint::Launcher => (Some(from), Daemon::Launcher),
-            Endpoint::Tcp { host, daemon } => {
-                (self.hosts.iter().position(|h| h.name == *host), *daemon)
-            }
-        };
-        let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
-        let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
-        let Some((h, q)) = target else {
-            let why = "refused".to_string();
-            return self.step(p, Input::ConnectFailed { conn: local, why });
-        };
-        let remote = self.incoming();
-        let me = self.procs[p].daemon;
-        let (to_q, to_p) = match to {
-            Endpoint::Launcher => {
-                (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
-            }
-            Endpoint::Tcp { .. } => (
-                Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
-                Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
-            ),
-        };
-        let a = End::Proc { proc_: p, born, local };
-        let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
-        self.connect(a, b, h == from);
-        self.step(q, Input::Opened { conn: remote, peer: to_q });
-        if self.procs[p].born == born {
-            self.step(p, Input::Opened { conn: local, peer: to_p });
-        }
-    }
-
-    fn incoming(&mut self) -> ConnId {
-        self.next_incoming += 1;
-        self.next_incoming
-    }
-
-    fn connect(&mut self, a: End, b: End, local: bool) -> u64 {
-        let id = self.next_conn;
-        self.next_conn += 1;
-        for end in [a, b] {
-            match end {
-                End::Proc { proc_, local, .. } => {
-                    self.procs[proc_].conns.insert(local, id);
-                }
-                End::Client { client, .. } => self.clients[client].conn = Some(id),
-            }
-        }
-        self.conns.insert(id, Conn { a, b, last: [0, 0], local });
-        id
-    }
-
-    fn send(&mut self, p: usize, local: ConnId, msg: Msg) {
-        let Some(&id) = self.procs[p].conns.get(&local) else { return };
-        let from_a = self.conns.get(&id).is_some_and(
-            |c| matches!(c.a, End::Proc { proc_, local: l, .. } if proc_ == p && l == local),
-        );
-        self.transmit(id, from_a, msg);
-    }
-
-    fn transmit(&mut self, id: u64, from_a: bool, msg: Msg) {
-        let after = self.latency();
-        let Some(c) = self.conns.get_mut(&id) else { return };
-        let at = (self.now_us + after).max(c.last[usize::from(from_a)] + 1);
-        c.last[usize::from(from_a)] = at;
-        self.push(at, Ev::Arrive { conn: id, from_a, msg: Box::new(msg) });
-    }
-
-    fn host_of(&self, end: End) -> usize {
-        match end {
-            End::Proc { proc_, .. } => self.procs[proc_].host,
-            End::Client { client, .. } => self.clients[client].host,
-        }
-    }
-
-    fn arrive(&mut self, id: u64, from_a: bool, msg: Msg) {
-        let Some(c) = self.conns.get(&id) else { return };
-        let (to, local) = (if from_a { c.b } else { c.a }, c.local);
-        let cut = !local
-            && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
-        if cut {
-            // What cannot be delivered breaks the connection in the end.
-            return self.cut(id);
-        }
-        match to {
-            End::Proc { proc_, born, local } => {
-                if self.procs[proc_].born == born {
-                    self.step(proc_, Input::Msg { conn: local, msg });
-                }
-            }
-            End::Client { client, dials } => self.client_msg(client, dials, msg),
-        }
-    }
-
-    /// Both ends hear of it.
-    pub(super) fn cut(&mut self, id: u64) {
-        let Some(c) = self.conns.remove(&id) else { return };
-        for end in [c.a, c.b] {
-            let at = self.now_us + self.latency();
-            self.push(at, Ev::Closed { end });
-        }
-    }
-
-    /// One end closes: what it sent before still arrives, then the other end hears of it.
-    fn close_by(&mut self, id: u64, p: usize) {
-        let Some(c) = self.conns.get(&id) else { return };
-        let by_a = matches!(c.a, End::Proc { proc_, .. } if proc_ == p);
-        let other = if by_a { c.b } else { c.a };
-        let at = (self.now_us + 100).max(c.last[usize::from(by_a)] + 1);
-        self.push(at, Ev::Closed { end: other });
-    }
-
-    fn end_closed(&mut self, end: End) {
-        match end {
-            End::Proc { proc_, born, local } => {
-                if self.procs[proc_].born == born
-                    && let Some(id) = self.procs[proc_].conns.remove(&local)
-                {
-                    self.conns.remove(&id);
-                    self.step(proc_, Input::Closed { conn: local });
-                }
-            }
-            End::Client { client, dials } => {
-                if self.clients[client].dials == dials {
-                    if let Some(id) = self.clients[client].conn.take() {
-                        self.conns.remove(&id);
-                    }
-                    self.redial(client);
-                }
-            }
-        }
-    }
-
-    // ---- mbatchd's log ----
-
-    fn commit(&mut self, born: u64) {
-        let Some(p) = self.find(0, Daemon::Mbatchd).filter(|p| self.procs[*p].born == born) else {
-            return;
-        };
-        match self.wal.committed() {
-            Some(held) => {
-                for (conn, msg) in held {
-                    self.send(p, conn, msg);
-                }
-                if self.wal.seal() {
-                    let at = self.now_us + 100 + self.rng.below(3000);
-                    self.push(at, Ev::Commit { born });
-                }
-            }
-            None => self.log_failed(p),
-        }
-    }
-
-    fn log_failed(&mut self, p: usize) {
-        self.wal.void();
-        match (self.wal.recover(false), &mut self.procs[p].mach) {
-            (Ok(found), Some(Mach::Mbd(m))) => m.reload(found),
-            (Err(e), _) => self.fatal = Some(e),
-            _ => {}
-        }
-        self.step(p, Input::LogFailed { why: "No space left on device".into() });
-        // Clients whose answers were void are told by the runner: here their connections end.
-        let clients: Vec<u64> = self.clients.iter().filter_map(|c| c.conn).collect();
-        for id in clients {
-            self.cut(id);
-        }
-    }
-
-    fn disk_back(&mut self) {
-        self.wal.broken = false;
-        if let Some(p) = self.find(0, Daemon::Mbatchd) {
-            self.step(p, Input::LogBack);
-        }
-    }
-
-    // ---- submitters ----
-
-    fn redial(&mut self, client: usize) {
-        if self.clients[client].done() {
-            return;
-        }
-        self.clients[client].dials += 1;
-        let dials = self.clients[client].dials;
-        let at = self.now_us + 100_000 + self.rng.below(900_000);
-        self.push(at, Ev::ClientDial { client, dials });
-    }
-
-    fn client_dial(&mut self, client: usize, dials: u64) {
-        if self.clients[client].dials != dials || self.clients[client].conn.is_some() {
-            return;
-        }
-        let host = self.clients[client].host;
-        let cut = host != 0 && (self.hosts[host].isolated || self.hosts[0].isolated);
-        let Some(q) = self.find(0, Daemon::Mbatchd).filter(|_| !cut) else {
-            return self.redial(client);
-        };
-        let remote = self.incoming();
-        let a = End::Client { client, dials };
-        let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
-        let id = self.connect(a, b, host == 0);
-        let c = &self.clients[client];
-        let (uid, user) = (c.uid, c.user.clone());
-        let peer = Peer::User { uid, gid: uid, user, host: self.hosts[host].name.clone() };
-        self.step(q, Input::Opened { conn: remote, peer });
-        self.ask(client, id);
-    }
-
-    fn ask(&mut self, client: usize, id: u64) {
-        if let Some(msg) = self.clients[client].ask() {
-            self.transmit(id, true, msg);
-        }
-    }
-
-    fn client_msg(&mut self, client: usize, dials: u64, msg: Msg) {
-        if self.clients[client].dials != dials {
-            return;
-        }
-        let Some(id) = self.clients[client].conn else { return };
-        match msg {
-            Msg::Client(ClientMsg::Submitted { job, .. }) => {
-                let w = &self.clients[client].wishes[self.clients[client].next];
-                let (request, size) = (w.request.clone(), w.size);
-                self.check.acknowledged(&request, job, size);
-                self.clients[client].last = Some(job);
-                self.clients[client].next += 1;
-                self.ask(client, id);
-            }
-            Msg::Refused(r) if passing(&r) => self.cut(id),
-            Msg::Refused(r) => {
-                self.fatal = Some(format!("a good submission was refused: {}", r.words()))
-            }
-            _ => {}
+            // taken by the log above
+            Effect::Append(_)
+            | Effect::Spool { .. }
+            | Effect::Account(_)
+            | Effect::Switch { .. } => {}
         }
     }
 }

@@ -34,7 +34,7 @@ fn look(disk: &SimDisk, boot: &str) -> Found {
 }
 
 fn commit(store: &mut Store<SimDisk>, batch: &Batch) -> Result<(), Fail> {
-    store.commit(batch, &mut |_| {})
+    store.commit(batch, 0, &mut |_| {})
 }
 
 fn at(job: u32) -> JobRef {
@@ -267,8 +267,9 @@ fn another_run_ends_this_one() {
     assert_eq!(look(&disk, BOOT).recovered.records, [new(1), new(2)]);
     // written over in place: seen when the file is read again
     disk.damage(super::owner::OWNER, |bytes| bytes[25] ^= 1);
-    std::thread::sleep(super::store::OWNER_AGE);
-    assert!(matches!(commit(&mut second, &batch(&[new(3)])), Err(Fail::Fatal(_))));
+    let mut late = |now| second.commit(&batch(&[new(3)]), now, &mut |_| {});
+    late(super::store::OWNER_AGE - 1).unwrap();
+    assert!(matches!(late(super::store::OWNER_AGE), Err(Fail::Fatal(_))));
 }
 
 #[test]

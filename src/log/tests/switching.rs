@@ -77,6 +77,26 @@ fn the_records_of_live_jobs_are_carried_over() {
 }
 
 #[test]
+fn an_end_during_a_switch_is_accounted_for_once() {
+    for acct in [true, false] {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&[new(2), start(2), new(5), start(5), done(5)])).unwrap();
+        store.begin_switch(order()).unwrap();
+        if acct {
+            commit(&mut store, &batch(&[done(2)])).unwrap();
+        } else {
+            let mut b = Batch::default();
+            b.append(&done(2));
+            commit(&mut store, &b).unwrap();
+        }
+        while !store.switch_slice().unwrap() {}
+        open(&disk, BOOT);
+        assert_eq!(accounted(&disk), [5, 2], "{acct}");
+    }
+}
+
+#[test]
 fn old_logs_move_up_as_far_as_there_is_no_gap() {
     let disk = SimDisk::new();
     disk.put("lsb.events.1", b"#1\n");

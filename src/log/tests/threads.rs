@@ -3,7 +3,8 @@
 use super::super::disk::RealDisk;
 use super::super::owner::LogLock;
 use super::super::switch::Order;
-use super::super::thread::{CrashPoints, LogHandle, Notice};
+use super::super::thread::{CrashPoints, LogHandle};
+use super::super::writer::{Command, Notice};
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -68,15 +69,15 @@ fn batches_become_durable_in_order_and_the_files_have_their_modes() {
     let lock = LogLock::take(&dir.0).unwrap();
     let mut b = numbered(1, &[new(1)]);
     b.spool(SpoolRef { spool: 1, at: 0, len: 3 }, b"A=1");
-    log.submit(b);
+    log.order(Command::Batch(Box::new(b)));
     for ticket in 2..=50 {
-        log.submit(numbered(ticket, &[new(ticket as u32)]));
+        log.order(Command::Batch(Box::new(numbered(ticket, &[new(ticket as u32)]))));
     }
     wait_durable(&told, 50);
     let carried = Record { time: 1, event: Event::Carried { next_job: 51, epoch: 1 } };
     let (live, head) = ((40..=50).collect(), vec![carried.clone()]);
-    log.switch(Order { live, head, spool: 2, oldest_spool: 2 });
-    log.submit(numbered(51, &[new(51)]));
+    log.order(Command::Switch(Box::new(Order { live, head, spool: 2, oldest_spool: 2 })));
+    log.order(Command::Batch(Box::new(numbered(51, &[new(51)]))));
     let mut left = 2;
     while left > 0 {
         match next(&told) {
@@ -102,10 +103,10 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     let dir = Dir::new("full");
     let fault = dir.path("fault");
     let (_, log, told) = begin(&dir.0, Some(fault.clone()));
-    log.submit(numbered(1, &[new(1)]));
+    log.order(Command::Batch(Box::new(numbered(1, &[new(1)]))));
     wait_durable(&told, 1);
     std::fs::write(&fault, "enospc\n").unwrap();
-    log.submit(numbered(2, &[new(2)]));
+    log.order(Command::Batch(Box::new(numbered(2, &[new(2)]))));
     let len = std::fs::metadata(dir.path("lsb.events")).unwrap().len();
     match next(&told) {
         Notice::WriteFailed { ticket: 2, why, durable_len } => {
@@ -115,20 +116,20 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
         other => panic!("{other:?}"),
     }
     // submitted before the machine knew: void
-    log.submit(numbered(3, &[new(3)]));
-    log.rebuilt();
-    log.submit(numbered(4, &[new(4)]));
+    log.order(Command::Batch(Box::new(numbered(3, &[new(3)]))));
+    log.order(Command::Rebuilt);
+    log.order(Command::Batch(Box::new(numbered(4, &[new(4)]))));
     assert!(matches!(next(&told), Notice::WriteFailed { ticket: 4, .. }));
-    log.switch(Order::default());
+    log.order(Command::Switch(Box::new(Order::default())));
     assert!(matches!(next(&told), Notice::Switched { ok: false, .. }));
-    log.rebuilt();
+    log.order(Command::Rebuilt);
     std::fs::remove_file(&fault).unwrap();
     assert_eq!(next(&told), Notice::Back);
-    log.submit(numbered(5, &[new(5)]));
+    log.order(Command::Batch(Box::new(numbered(5, &[new(5)]))));
     wait_durable(&told, 5);
     // a failed sync is the end
     std::fs::write(&fault, "sync").unwrap();
-    log.submit(numbered(6, &[new(6)]));
+    log.order(Command::Batch(Box::new(numbered(6, &[new(6)]))));
     assert!(matches!(next(&told), Notice::Fatal(_)));
     log.stop();
     let (found, log, _) = begin(&dir.0, None);
@@ -163,7 +164,7 @@ fn measure() {
             spooled += 300;
             b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
         }
-        log.submit(b);
+        log.order(Command::Batch(Box::new(b)));
     }
     wait_durable(&told, jobs / 100);
     let wrote = began.elapsed();

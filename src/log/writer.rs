@@ -1,0 +1,192 @@
+//! What is done with the log, in which order (design §3): batches are committed as they come,
+//! those that wait together; a switch goes on between commits; while writing fails everything is
+//! void. The real mbatchd turns it on a thread (`thread`), the simulator in virtual time.
+//!
+//! After [`Notice::WriteFailed`] everything ordered is void until [`Command::Rebuilt`] says that
+//! the machine is back to what the log holds; meanwhile it is tried every [`PROBE_SECS`] whether
+//! writing works again, and told by [`Notice::Back`]. After [`Notice::Fatal`] the process must
+//! end; nothing more is done.
+//!
+//! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
+
+use super::disk::Disk;
+use super::store::{Batch, Fail, Point, Store};
+use super::switch::Order;
+use crate::model::time::US;
+use std::collections::VecDeque;
+
+/// Seconds between tries to write again.
+pub const PROBE_SECS: u64 = 2;
+
+/// Batches joined into one commit hold at most about so many bytes.
+const MAX_JOINED: usize = 8 << 20;
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Everything up to this ticket is durable.
+    Durable(u64),
+    /// This ticket and all later ones are void; lsb.events is good up to `durable_len`.
+    WriteFailed { ticket: u64, why: String, durable_len: u64 },
+    /// The log can be written again.
+    Back,
+    /// The process must end at once.
+    Fatal(String),
+    /// The switch asked for is complete, or was given up.
+    Switched { ok: bool, why: String },
+}
+
+/// What is to be done.
+pub enum Command {
+    /// Make it durable. Its ticket must be larger than any before.
+    Batch(Box<Batch>),
+    /// Switch lsb.events, behind what was ordered before.
+    Switch(Box<Order>),
+    /// The machine is back to what the log holds after [`Notice::WriteFailed`].
+    Rebuilt,
+}
+
+/// When the next turn is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    Now,
+    /// At this instant of the monotonic clock, microseconds.
+    At(u64),
+    /// When something is ordered.
+    Ordered,
+}
+
+/// Writing does not work.
+struct Failed {
+    next_probe: u64,
+    /// The machine is back to what the log holds: what is ordered now is not void but fails.
+    rebuilt: bool,
+}
+
+/// The writer of one open log.
+pub struct Writer<D: Disk> {
+    store: Store<D>,
+    orders: VecDeque<Command>,
+    failed: Option<Failed>,
+    /// A storm of batches must not starve a switch: it has the next turn.
+    slice: bool,
+}
+
+impl<D: Disk> Writer<D> {
+    pub fn new(store: Store<D>) -> Writer<D> {
+        Writer { store, orders: VecDeque::new(), failed: None, slice: false }
+    }
+
+    pub fn order(&mut self, command: Command) {
+        self.orders.push_back(command);
+    }
+
+    /// Is something ordered that was not begun?
+    pub fn has_orders(&self) -> bool {
+        !self.orders.is_empty()
+    }
+
+    pub fn due(&self) -> Due {
+        match &self.failed {
+            _ if self.has_orders() => Due::Now,
+            Some(failed) => Due::At(failed.next_probe),
+            None if self.store.is_switching() => Due::Now,
+            None => Due::Ordered,
+        }
+    }
+
+    /// Does the next thing. `at` is told where a commit is.
+    pub fn turn(&mut self, now: u64, at: &mut dyn FnMut(Point)) -> Option<Notice> {
+        if std::mem::take(&mut self.slice) {
+            return self.switch_slice();
+        }
+        match self.orders.pop_front() {
+            Some(Command::Rebuilt) => {
+                if let Some(failed) = &mut self.failed {
+                    failed.rebuilt = true;
+                }
+                None
+            }
+            Some(Command::Switch(order)) => self.begin_switch(*order),
+            Some(Command::Batch(batch)) => self.commit(*batch, now, at),
+            None if self.failed.is_some() => self.probe(now),
+            None => self.switch_slice(),
+        }
+    }
+
+    /// Syncs what is synced lazily: before the process ends.
+    pub fn close(self) {
+        self.store.close();
+    }
+
+    fn switch_slice(&mut self) -> Option<Notice> {
+        match self.store.switch_slice() {
+            Ok(false) => None,
+            Ok(true) => Some(Notice::Switched { ok: true, why: String::new() }),
+            Err(fail) => Some(not_switched(fail)),
+        }
+    }
+
+    fn begin_switch(&mut self, order: Order) -> Option<Notice> {
+        if self.failed.is_some() {
+            return Some(not_switched(Fail::Write("the log cannot be written".into())));
+        }
+        self.store.begin_switch(order).err().map(not_switched)
+    }
+
+    fn probe(&mut self, now: u64) -> Option<Notice> {
+        let failed = self.failed.as_mut()?;
+        if now < failed.next_probe {
+            return None;
+        }
+        failed.next_probe = now + PROBE_SECS * US;
+        // not before the machine is back: what it ordered until then is void
+        if !failed.rebuilt {
+            return None;
+        }
+        match self.store.probe() {
+            Ok(()) => {
+                self.failed = None;
+                Some(Notice::Back)
+            }
+            Err(Fail::Write(_)) => None,
+            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+        }
+    }
+
+    /// Commits a batch with all that wait behind it.
+    fn commit(&mut self, mut batch: Batch, now: u64, at: &mut dyn FnMut(Point)) -> Option<Notice> {
+        if let Some(failed) = &self.failed {
+            let why = "the log cannot be written".to_string();
+            return failed.rebuilt.then(|| self.write_failed(batch.ticket, why, now));
+        }
+        let first = batch.ticket;
+        while batch.bytes() < MAX_JOINED
+            && let Some(Command::Batch(_)) = self.orders.front()
+            && let Some(Command::Batch(next)) = self.orders.pop_front()
+        {
+            batch.join(*next);
+        }
+        match self.store.commit(&batch, now, at) {
+            Ok(()) => {
+                self.slice = self.store.is_switching();
+                Some(Notice::Durable(batch.ticket))
+            }
+            Err(Fail::Write(why)) => Some(self.write_failed(first, why, now)),
+            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+        }
+    }
+
+    fn write_failed(&mut self, ticket: u64, why: String, now: u64) -> Notice {
+        self.failed = Some(Failed { next_probe: now + PROBE_SECS * US, rebuilt: false });
+        let durable_len = self.store.durable_len();
+        Notice::WriteFailed { ticket, why, durable_len }
+    }
+}
+
+fn not_switched(fail: Fail) -> Notice {
+    match fail {
+        Fail::Write(why) => Notice::Switched { ok: false, why },
+        Fail::Fatal(why) => Notice::Fatal(why),
+    }
+}

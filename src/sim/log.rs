@@ -1,0 +1,298 @@
+//! mbatchd's event log: the code that ships (`crate::log`) on a disk in memory. What its thread
+//! does takes virtual time; a crash finds it anywhere in what it is doing, and leaves of the
+//! writes that were not synced all (the process died) or a torn part (the host did).
+
+use super::Rng;
+use super::world::{Ev, Mach, World};
+use crate::batch::Mbd;
+use crate::log::front::Front;
+use crate::log::recover::{self, Found, Params};
+use crate::log::simdisk::{Crash, Faults, SimDisk};
+use crate::log::store::Store;
+use crate::log::writer::{Command, Due, Notice, Writer};
+use crate::model::job::SpoolRef;
+use crate::model::time::US;
+use crate::proto::held::Tickets;
+use crate::proto::machine::{ConnId, Daemon, Effect, Input};
+use crate::proto::sbd::SbdMsg;
+use crate::proto::{Msg, launch::OsInput};
+use std::collections::BTreeSet;
+
+/// How many operations on the disk a crash may come after the thread's turn began.
+const CRASH_OPS: u64 = 12;
+/// The same for the start, which mends and may complete a switch.
+const START_OPS: u64 = 24;
+/// Microseconds of a turn of the log's thread: the shortest, and what a seed may add.
+const TURN: (u64, u64) = (100, 3000);
+
+/// The log's two sides while mbatchd runs.
+struct Open {
+    writer: Writer<SimDisk>,
+    front: Front<SimDisk>,
+    /// The thread has told that the process must end, and does nothing more.
+    ended: bool,
+}
+
+/// The disk, which outlives mbatchd, and the process side, which does not.
+#[derive(Default)]
+pub(super) struct MbdLog {
+    pub(super) disk: SimDisk,
+    open: Option<Open>,
+    pub(super) tickets: Tickets,
+    /// Connections with messages that wait.
+    pub(super) holding: BTreeSet<u64>,
+    /// When the thread's next turn is planned, and which plan is good.
+    due: Option<u64>,
+    gen_: u64,
+    /// The last thing the thread told arrives then.
+    told_at: u64,
+    /// There is no space until told otherwise.
+    pub(super) full: bool,
+    /// Records looked at in one slice of a switch.
+    pub(super) slice: usize,
+}
+
+impl MbdLog {
+    /// Nothing waits to become durable, and the thread has nothing to do.
+    pub(super) fn quiet(&self) -> bool {
+        let idle = self.open.as_ref().is_some_and(|o| o.writer.due() == Due::Ordered);
+        idle && self.tickets.due().is_none()
+    }
+
+    /// What the disk does when nothing special was ordered.
+    pub(super) fn usual_faults(&self) -> Faults {
+        Faults { bytes_left: self.full.then_some(0), ..Faults::default() }
+    }
+
+    /// mbatchd ends: no loop, no thread, nothing open. What was written is there.
+    fn drop_process(&mut self) {
+        self.open = None;
+        self.tickets = Tickets::default();
+        self.holding.clear();
+        self.due = None;
+        self.gen_ += 1;
+        self.disk.crash(Crash::Process);
+        self.disk.set_faults(self.usual_faults());
+    }
+
+    /// The host loses power.
+    pub(super) fn power_cut(&mut self, rng: &mut Rng) {
+        let seed = rng.next();
+        let how = if rng.chance(0.5) { Crash::PowerTorn(seed) } else { Crash::Power(seed) };
+        self.disk.crash(how);
+        self.disk.set_faults(self.usual_faults());
+    }
+}
+
+impl World {
+    /// The process is at its start: the log is read and mended.
+    fn find_log(&mut self) -> Result<Found, String> {
+        let at = &self.hosts[0];
+        let (host, boot) = (at.name.clone(), at.os.boot_id());
+        let params = Params { host, boot, now: self.now().secs() };
+        let mut disk = self.log.disk.clone();
+        let found = recover::recover(&mut disk, &params).map_err(|e| e.to_string())?;
+        for n in &found.notices {
+            log::log!(n.level, "{:.6} the log: {}", self.now_us as f64 / 1e6, n.text);
+        }
+        if let Some((job, why)) = found.recovered.damaged.first() {
+            self.fatal = Some(format!("job <{job}> is held without damage: {why}"));
+        }
+        Ok(found)
+    }
+
+    /// Opens the log; the machine, or why the process ends instead.
+    pub(super) fn open_log(&mut self) -> Result<Mbd, String> {
+        if self.log.open.is_some() {
+            return Err("another mbatchd has the lock".into());
+        }
+        let mut found = self.find_log()?;
+        let plan = std::mem::take(&mut found.plan);
+        let disk = self.log.disk.clone();
+        let mut store = Store::open(disk.clone(), plan).map_err(|e| e.to_string())?;
+        store.set_slice(self.log.slice);
+        let front = Front::new(disk, found.recovered.epoch);
+        self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
+        let name = self.hosts[0].name.clone();
+        Ok(Mbd::new(self.conf.clone(), &name, found.recovered))
+    }
+
+    /// As [`World::open_log`], but the process may be killed at any step of it.
+    pub(super) fn start_log(&mut self) -> Result<Mbd, String> {
+        if self.faulty() && self.rng.chance(0.1) && self.log.open.is_none() {
+            let die_at_op = Some(self.log.disk.ops() + 1 + self.rng.below(START_OPS));
+            self.log.disk.set_faults(Faults { die_at_op, ..self.log.usual_faults() });
+        }
+        let done = self.open_log();
+        if done.is_err() && self.log.open.is_none() {
+            self.log.drop_process();
+        } else {
+            self.log.disk.set_faults(self.log.usual_faults());
+        }
+        done
+    }
+
+    /// An effect that concerns the log; gives back what does not.
+    pub(super) fn log_effect(&mut self, eff: Effect) -> Option<Effect> {
+        if matches!(eff, Effect::Append(_) | Effect::Spool { .. }) {
+            self.log.tickets.touch();
+        }
+        let Some(Open { writer, front, .. }) = &mut self.log.open else { return Some(eff) };
+        front.take(eff, &mut self.log.tickets, &mut |command| writer.order(command))
+    }
+
+    pub(super) fn send_blob(&mut self, p: usize, conn: ConnId, at: SpoolRef) {
+        let Some(open) = &mut self.log.open else { return };
+        match open.front.blob(at) {
+            Ok(data) => self.send(p, conn, Msg::Sbd(SbdMsg::Blob { at, data })),
+            Err(e) => self.fatal = Some(format!("spooled bytes at {at}: {e}")),
+        }
+    }
+
+    /// Everything of mbatchd's turn was carried out.
+    pub(super) fn log_end_of_turn(&mut self) {
+        if let Some(Open { writer, front, .. }) = &mut self.log.open {
+            front.end_of_turn(&mut self.log.tickets, &mut |command| writer.order(command));
+        }
+        self.plan_log();
+    }
+
+    /// Plans the thread's next turn.
+    fn plan_log(&mut self) {
+        let Some(open) = self.log.open.as_ref().filter(|o| !o.ended) else { return };
+        let want = match open.writer.due() {
+            Due::Ordered => None,
+            Due::At(at) => Some(at),
+            // under way already
+            Due::Now if self.log.due.is_some_and(|at| at <= self.now_us + TURN.0 + TURN.1) => {
+                return;
+            }
+            Due::Now => Some(self.now_us + TURN.0 + self.rng.below(TURN.1)),
+        };
+        if want == self.log.due {
+            return;
+        }
+        self.log.due = want;
+        self.log.gen_ += 1;
+        if let Some(at) = want {
+            self.push(at, Ev::LogTurn { gen_: self.log.gen_ });
+        }
+    }
+
+    /// A turn of the thread is through.
+    pub(super) fn log_turn(&mut self, gen_: u64) {
+        if self.log.gen_ != gen_ {
+            return;
+        }
+        self.log.due = None;
+        let now = self.now_us;
+        let Some(open) = &mut self.log.open else { return };
+        if let Some(notice) = open.writer.turn(now, &mut |_| {}) {
+            open.ended = matches!(notice, Notice::Fatal(_));
+            // The loop hears of it a little later, in order.
+            self.log.told_at = (now + 1 + self.rng.below(300)).max(self.log.told_at + 1);
+            let born = self.mbd_born();
+            self.push(self.log.told_at, Ev::LogTold { born, notice });
+        }
+        self.plan_log();
+    }
+
+    fn mbd_born(&self) -> u64 {
+        self.find(0, Daemon::Mbatchd).map_or(0, |p| self.procs[p].born)
+    }
+
+    pub(super) fn log_told(&mut self, born: u64, notice: Notice) {
+        let Some(p) = self.find(0, Daemon::Mbatchd).filter(|p| self.procs[*p].born == born) else {
+            return;
+        };
+        match notice {
+            Notice::Durable(ticket) => {
+                let durable = self.log.tickets.release(ticket);
+                self.release(p, durable);
+                self.log_end_of_turn();
+            }
+            Notice::WriteFailed { why, durable_len, .. } => self.log_failed(p, why, durable_len),
+            Notice::Back => self.step(p, Input::LogBack),
+            Notice::Switched { ok, why } => {
+                if !ok {
+                    self.say(log::Level::Error, &format!("lsb.events was not switched: {why}"));
+                }
+                self.switches += usize::from(ok);
+                self.step(p, Input::Switched { ok });
+            }
+            Notice::Fatal(why) => {
+                self.say(log::Level::Error, &format!("mbatchd ends: {why}"));
+                self.kill_proc(p, true);
+            }
+        }
+    }
+
+    fn say(&self, level: log::Level, text: &str) {
+        log::log!(level, "{:.6} the log: {text}", self.now_us as f64 / 1e6);
+    }
+
+    fn log_failed(&mut self, p: usize, why: String, durable_len: u64) {
+        self.void(p);
+        self.log.tickets.void();
+        let Some(open) = &mut self.log.open else { return };
+        match (open.front.again(durable_len), &mut self.procs[p].mach) {
+            (Ok(found), Some(Mach::Mbd(m))) => m.reload(found),
+            (Err(e), _) => self.fatal = Some(format!("the log cannot be read again: {e}")),
+            _ => {}
+        }
+        open.writer.order(Command::Rebuilt);
+        self.step(p, Input::LogFailed { why });
+    }
+
+    /// mbatchd was killed; its thread may have been in the middle of a turn.
+    pub(super) fn log_killed(&mut self) {
+        let busy = self.log.due.is_some();
+        if busy && self.rng.chance(0.8) {
+            let die_at_op = Some(self.log.disk.ops() + 1 + self.rng.below(CRASH_OPS));
+            self.log.disk.set_faults(Faults { die_at_op, ..self.log.usual_faults() });
+            if let Some(open) = self.log.open.as_mut().filter(|o| !o.ended) {
+                open.writer.turn(self.now_us, &mut |_| {});
+            }
+        }
+        self.log.drop_process();
+    }
+
+    /// There is space again. The log finds out by itself.
+    pub(super) fn disk_back(&mut self) {
+        self.log.full = false;
+        self.log.disk.set_faults(Faults::default());
+    }
+
+    /// Once all is over, the last of the log: what a mbatchd finds that starts after the power
+    /// went must be what the one before knew, and lsb.acct has each end once.
+    pub(super) fn check_log(&mut self) {
+        self.log.full = false;
+        self.log.drop_process();
+        if self.rng.chance(0.5) {
+            self.hosts[0].os.reboot();
+            self.log.power_cut(&mut self.rng);
+        }
+        match self.open_log() {
+            Ok(mbd) => {
+                self.check.finish(&mbd);
+                let acct = self.log.disk.get(crate::log::ACCT).unwrap_or_default();
+                self.check.accounted(&mbd, &acct);
+            }
+            Err(e) => self.fatal = Some(format!("the log cannot be opened: {e}")),
+        }
+    }
+
+    /// mbatchd ended during its start: its launcher hears of it.
+    pub(super) fn failed_start(&mut self, pid: u32, why: &str) {
+        self.say(log::Level::Error, &format!("mbatchd does not start: {why}"));
+        if let Some(l) = self.find(0, Daemon::Launcher) {
+            let input = OsInput::Exited { pid, status: 1 << 8, usage: Default::default() };
+            self.later(l, 500, Input::Os(input));
+        }
+    }
+
+    /// Do faults still come?
+    fn faulty(&self) -> bool {
+        self.scale.fault_every > 0.0 && self.now_us < self.scale.fault_secs * US
+    }
+}

@@ -1,0 +1,256 @@
+//! The network: connections between daemons and from submitters, datagrams.
+//!
+//! A connection delivers in order and exactly once until it breaks; then both ends hear of it,
+//! and what was under way is gone. Datagrams may be lost. While a host is isolated its
+//! connections stall and break, and new ones fail. What mbatchd holds until its records are
+//! durable waits as in the real runner.
+
+use super::world::{Ev, World};
+use crate::proto::Msg;
+use crate::proto::held::Held;
+use crate::proto::machine::{ConnId, Daemon, Endpoint, Input, Peer};
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Proc { proc_: usize, born: u64, local: ConnId },
+    Client { client: usize, dials: u64 },
+}
+
+#[derive(Debug)]
+pub(super) struct Conn {
+    a: End,
+    b: End,
+    /// Last delivery in each direction: order is kept.
+    last: [u64; 2],
+    /// On one host: never isolated.
+    local: bool,
+    /// What mbatchd's end holds.
+    held: Held,
+    /// It closes when that has gone.
+    closing: bool,
+}
+
+impl World {
+    pub(super) fn datagram(&mut self, p: usize, to: &str, msg: Msg) {
+        let from = self.procs[p].host;
+        let Some(host) = self.hosts.iter().position(|h| h.name == to) else { return };
+        let lost = self.hosts[from].isolated || self.hosts[host].isolated || self.rng.chance(0.02);
+        if lost && host != from {
+            return;
+        }
+        if let Some(l) = self.find(host, Daemon::Lim) {
+            let name = self.hosts[from].name.clone();
+            let after = self.latency();
+            self.later(l, after, Input::Datagram { from: name, msg });
+        }
+    }
+
+    pub(super) fn latency(&mut self) -> u64 {
+        50 + self.rng.below(if self.rng.clone().chance(0.02) { 200_000 } else { 500 })
+    }
+
+    pub(super) fn dial(&mut self, p: usize, born: u64, local: ConnId, to: Endpoint) {
+        if self.procs[p].born != born {
+            return;
+        }
+        let from = self.procs[p].host;
+        let (host, daemon) = match &to {
+            Endpoint::Launcher => (Some(from), Daemon::Launcher),
+            Endpoint::Tcp { host, daemon } => {
+                (self.hosts.iter().position(|h| h.name == *host), *daemon)
+            }
+        };
+        let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
+        let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
+        let Some((h, q)) = target else {
+            let why = "refused".to_string();
+            return self.step(p, Input::ConnectFailed { conn: local, why });
+        };
+        let remote = self.incoming();
+        let me = self.procs[p].daemon;
+        let (to_q, to_p) = match to {
+            Endpoint::Launcher => {
+                (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
+            }
+            Endpoint::Tcp { .. } => (
+                Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
+                Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
+            ),
+        };
+        let a = End::Proc { proc_: p, born, local };
+        let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
+        self.connect(a, b, h == from);
+        self.step(q, Input::Opened { conn: remote, peer: to_q });
+        if self.procs[p].born == born {
+            self.step(p, Input::Opened { conn: local, peer: to_p });
+        }
+    }
+
+    pub(super) fn incoming(&mut self) -> ConnId {
+        self.next_incoming += 1;
+        self.next_incoming
+    }
+
+    pub(super) fn connect(&mut self, a: End, b: End, local: bool) -> u64 {
+        let id = self.next_conn;
+        self.next_conn += 1;
+        for end in [a, b] {
+            match end {
+                End::Proc { proc_, local, .. } => {
+                    self.procs[proc_].conns.insert(local, id);
+                }
+                End::Client { client, .. } => self.clients[client].conn = Some(id),
+            }
+        }
+        self.conns
+            .insert(id, Conn { a, b, last: [0, 0], local, held: Held::default(), closing: false });
+        id
+    }
+
+    pub(super) fn send(&mut self, p: usize, local: ConnId, msg: Msg) {
+        let Some(&id) = self.procs[p].conns.get(&local) else { return };
+        let Some(c) = self.conns.get_mut(&id).filter(|c| !c.closing) else { return };
+        if let Some(msg) = c.held.behind(msg) {
+            self.deliver(id, p, msg);
+        }
+    }
+
+    /// mbatchd sends once `ticket` is durable.
+    pub(super) fn hold(&mut self, p: usize, local: ConnId, ticket: u64, msg: Msg) {
+        let Some(&id) = self.procs[p].conns.get(&local) else { return };
+        let Some(c) = self.conns.get_mut(&id).filter(|c| !c.closing) else { return };
+        c.held.hold(ticket, msg);
+        self.log.holding.insert(id);
+    }
+
+    /// Everything up to this ticket is durable.
+    pub(super) fn release(&mut self, p: usize, durable: u64) {
+        for id in std::mem::take(&mut self.log.holding) {
+            while let Some(c) = self.conns.get_mut(&id) {
+                match c.held.next(durable) {
+                    Some(msg) => self.deliver(id, p, msg),
+                    None => break,
+                }
+            }
+            self.drained(id, p);
+        }
+    }
+
+    /// What is held will never be durable.
+    pub(super) fn void(&mut self, p: usize) {
+        for id in std::mem::take(&mut self.log.holding) {
+            let Some(c) = self.conns.get_mut(&id) else { continue };
+            for msg in c.held.void() {
+                self.deliver(id, p, msg);
+            }
+            self.drained(id, p);
+        }
+    }
+
+    fn drained(&mut self, id: u64, p: usize) {
+        let Some(c) = self.conns.get(&id) else { return };
+        if !c.held.is_empty() {
+            self.log.holding.insert(id);
+        } else if c.closing {
+            self.procs[p].conns.retain(|_, i| *i != id);
+            self.close_by(id, p);
+        }
+    }
+
+    /// Closes after what is held has gone.
+    pub(super) fn close(&mut self, p: usize, local: ConnId) {
+        let Some(&id) = self.procs[p].conns.get(&local) else { return };
+        match self.conns.get_mut(&id) {
+            Some(c) if !c.held.is_empty() => c.closing = true,
+            _ => {
+                self.procs[p].conns.remove(&local);
+                self.close_by(id, p);
+            }
+        }
+    }
+
+    fn deliver(&mut self, id: u64, p: usize, msg: Msg) {
+        let from_a = self
+            .conns
+            .get(&id)
+            .is_some_and(|c| matches!(c.a, End::Proc { proc_, .. } if proc_ == p));
+        self.transmit(id, from_a, msg);
+    }
+
+    pub(super) fn transmit(&mut self, id: u64, from_a: bool, msg: Msg) {
+        let after = self.latency();
+        let Some(c) = self.conns.get_mut(&id) else { return };
+        let at = (self.now_us + after).max(c.last[usize::from(from_a)] + 1);
+        c.last[usize::from(from_a)] = at;
+        self.push(at, Ev::Arrive { conn: id, from_a, msg: Box::new(msg) });
+    }
+
+    fn host_of(&self, end: End) -> usize {
+        match end {
+            End::Proc { proc_, .. } => self.procs[proc_].host,
+            End::Client { client, .. } => self.clients[client].host,
+        }
+    }
+
+    pub(super) fn arrive(&mut self, id: u64, from_a: bool, msg: Msg) {
+        let Some(c) = self.conns.get(&id) else { return };
+        let (to, local, closing) = (if from_a { c.b } else { c.a }, c.local, c.closing);
+        let cut = !local
+            && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
+        if cut {
+            // What cannot be delivered breaks the connection in the end.
+            return self.cut(id);
+        }
+        match to {
+            End::Proc { proc_, born, local } => {
+                let open = self.procs[proc_].conns.get(&local) == Some(&id) && !closing;
+                if self.procs[proc_].born == born && open {
+                    self.step(proc_, Input::Msg { conn: local, msg });
+                }
+            }
+            End::Client { client, dials } => self.client_msg(client, dials, msg),
+        }
+    }
+
+    /// Both ends hear of it.
+    pub(super) fn cut(&mut self, id: u64) {
+        let Some(c) = self.conns.remove(&id) else { return };
+        for end in [c.a, c.b] {
+            let at = self.now_us + self.latency();
+            self.push(at, Ev::Closed { end });
+        }
+    }
+
+    /// One end closes: what it sent before still arrives, then the other end hears of it.
+    fn close_by(&mut self, id: u64, p: usize) {
+        let Some(c) = self.conns.get(&id) else { return };
+        let by_a = matches!(c.a, End::Proc { proc_, .. } if proc_ == p);
+        let other = if by_a { c.b } else { c.a };
+        let at = (self.now_us + 100).max(c.last[usize::from(by_a)] + 1);
+        self.push(at, Ev::Closed { end: other });
+    }
+
+    pub(super) fn end_closed(&mut self, end: End) {
+        match end {
+            End::Proc { proc_, born, local } => {
+                if self.procs[proc_].born == born
+                    && let Some(id) = self.procs[proc_].conns.remove(&local)
+                {
+                    // one that it closed itself it does not hear of
+                    if self.conns.remove(&id).is_none_or(|c| !c.closing) {
+                        self.step(proc_, Input::Closed { conn: local });
+                    }
+                }
+            }
+            End::Client { client, dials } => {
+                if self.clients[client].dials == dials {
+                    if let Some(id) = self.clients[client].conn.take() {
+                        self.conns.remove(&id);
+                    }
+                    self.redial(client);
+                }
+            }
+        }
+    }
+}

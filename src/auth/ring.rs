@@ -5,13 +5,10 @@
 //! too). Key bytes are never printed: errors name file, host and line.
 
 use crate::proto::frame::MacKey;
-use rustix::fs::{Mode, OFlags};
 use std::fmt;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 
 /// Largest key file, bytes.
-pub const MAX_KEY_FILE: u64 = 16 << 10;
+pub const MAX_KEY_FILE: usize = 16 << 10;
 /// Most keys in a file.
 pub const MAX_KEYS: usize = 16;
 /// Shortest and longest key, bytes.
@@ -62,24 +59,9 @@ impl KeyRing {
     /// Reads the key file as `uid`, the daemon's own.
     pub fn load(file: &str, host: &str, uid: u32) -> Result<KeyRing, KeyError> {
         let fail = |why: String| KeyError { host: host.into(), file: file.into(), why };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let fd = rustix::fs::open(file, flags, Mode::empty())
-            .map_err(|e| fail(crate::sys::words(&e.into())))?;
-        let open = std::fs::File::from(fd);
-        let meta = open.metadata().map_err(|e| fail(crate::sys::words(&e)))?;
-        if !meta.is_file() {
-            return Err(fail("not a regular file".into()));
-        }
-        if meta.uid() != uid {
-            return Err(fail(format!("owner is uid {}, must be {uid}", meta.uid())));
-        }
-        if meta.mode() & 0o7177 != 0 {
-            return Err(fail(format!("mode is {:04o}, must be 0600", meta.mode() & 0o7777)));
-        }
-        let mut text = Vec::new();
-        open.take(MAX_KEY_FILE + 1)
-            .read_to_end(&mut text)
-            .map_err(|e| fail(crate::sys::words(&e)))?;
+        let none = || fail("No such file or directory".into());
+        let read = crate::sys::files::read_private(file, uid, MAX_KEY_FILE);
+        let mut text = read.map_err(fail)?.ok_or_else(none)?;
         let ring = KeyRing::parse(&text).map_err(fail);
         text.fill(0);
         std::hint::black_box(&text);
@@ -88,7 +70,7 @@ impl KeyRing {
 
     /// Reads the text of a key file; the error does not quote it.
     pub fn parse(text: &[u8]) -> Result<KeyRing, String> {
-        if text.len() as u64 > MAX_KEY_FILE {
+        if text.len() > MAX_KEY_FILE {
             return Err(format!("longer than {MAX_KEY_FILE} bytes"));
         }
         let text = std::str::from_utf8(text).map_err(|_| "not text".to_string())?;

@@ -16,6 +16,7 @@ pub mod hosts;
 pub mod lexer;
 pub mod load;
 pub mod lsfconf;
+pub mod lsfsudoers;
 pub mod names;
 pub mod params;
 pub mod queues;

@@ -3,8 +3,10 @@
 use crate::conf::Files;
 use crate::conf::lexer::MAX_BYTES;
 use crate::sys::words;
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 
 /// Reads real files. Only regular files are read (a FIFO or device in the way would hang a
 /// daemon), and never more than the readers accept.
@@ -29,6 +31,33 @@ impl Files for RealFiles {
         // What is there and cannot be read must be told, not taken for absent.
         !matches!(std::fs::metadata(path), Err(e) if e.kind() == io::ErrorKind::NotFound)
     }
+}
+
+/// Reads a file that is `owner`'s alone: a regular file, no link, of that uid, mode 0600 or less.
+/// `None`: there is none. Errors do not name the file.
+pub fn read_private(path: &str, owner: u32, max: usize) -> Result<Option<Vec<u8>>, String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(e) => return Err(words(&e.into())),
+    };
+    let meta = file.metadata().map_err(|e| words(&e))?;
+    if !meta.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    if meta.uid() != owner {
+        return Err(format!("owner is uid {}, must be {owner}", meta.uid()));
+    }
+    if meta.mode() & 0o7177 != 0 {
+        return Err(format!("mode is {:04o}, must be 0600", meta.mode() & 0o7777));
+    }
+    let mut bytes = Vec::with_capacity((meta.len() as usize).min(max) + 1);
+    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(|e| words(&e))?;
+    if bytes.len() > max {
+        return Err(format!("longer than {max} bytes"));
+    }
+    Ok(Some(bytes))
 }
 
 /// The length of a regular file; `None` where it is none.

@@ -6,6 +6,7 @@ pub mod procs;
 pub mod raw;
 pub mod session;
 pub mod site;
+pub mod sudoers;
 pub mod users;
 
 use crate::model::Now;

@@ -246,6 +246,26 @@ pub static LIMIT: NameTable = table(
     ],
 );
 
+/// Variables of lsf.sudoers.
+pub static SUDOERS: NameTable = table(
+    "lsf.sudoers",
+    "",
+    &[
+        off("LSB_PRE_POST_EXEC_USER", "user that runs pre- and post-execution commands of queues"),
+        on("LSF_EAUTH_KEY", "secret from which eauth makes its credentials"),
+        off("LSF_EAUTH_OLDKEY", "the secret before it"),
+        off("LSF_EAUTH_OLDKEY_EXPIRY", "until when it is accepted"),
+        on("LSF_EAUTH_USER", "user that a site's own eauth -s runs as"),
+        off("LSF_EEXEC_USER", "user that eexec runs as"),
+        off("LSF_EGO_ADMIN_PASSWD", "password of the EGO administrator"),
+        off("LSF_EGO_ADMIN_USER", "the EGO administrator"),
+        off("LSF_LOAD_PLUGINS", "commands load plugins of LSF_LIBDIR: Y/N"),
+        off("LSF_ROOT_USER", "root may submit jobs to this host: Y/N"),
+        off("LSF_STARTUP_PATH", "directory of the daemons that LSF_STARTUP_USERS may start"),
+        off("LSF_STARTUP_USERS", "who may start daemons: all_admins, or users"),
+    ],
+);
+
 /// Sections of the lsb.* files that are read past, each with its file.
 pub const OTHER_SECTIONS: &[(&str, &str)] = &[
     ("lsb.resources", "GuaranteedResourcePool"),
@@ -258,7 +278,7 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 17] = [
+pub const ALL: [&NameTable; 18] = [
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,
@@ -276,4 +296,5 @@ pub const ALL: [&NameTable; 17] = [
     &USER,
     &USER_MAP,
     &LIMIT,
+    &SUDOERS,
 ];

@@ -5,9 +5,16 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::errln;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    if !ctx.args.is_empty() {
-        errln!(ctx, "starter: started by the launcher alone");
-        return FAIL;
+    match ctx.args.as_slice() {
+        [] => lsf::daemon::starter::run(),
+        [daemon, user] => {
+            let why = lsf::daemon::starter::run_daemon(daemon, &user.to_string_lossy());
+            errln!(ctx, "starter: {}: {why}", daemon.to_string_lossy());
+            FAIL
+        }
+        _ => {
+            errln!(ctx, "starter: started by the launcher alone");
+            FAIL
+        }
     }
-    lsf::daemon::starter::run()
 }

@@ -33,6 +33,7 @@ pub enum Action {
 pub struct Roles {
     pub owner: bool,
     pub admin: bool,
+    /// Root, where LSF_ROOT_USER lets root administer, or in a personal cluster of root.
     pub root: bool,
     pub queue_admin: bool,
 }
@@ -54,7 +55,7 @@ impl Mbd {
         Roles {
             owner: !owner.is_empty() && owner == who.user,
             admin: self.pol.is_admin(&who.user),
-            root: who.uid == 0,
+            root: who.uid == 0 && self.pol.root_user(),
             queue_admin: !queue.is_empty() && self.pol.is_queue_admin(queue, &who.user, who.gid),
         }
     }

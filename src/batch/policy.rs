@@ -153,6 +153,11 @@ impl Policy {
         self.conf.base.lsf.personal()
     }
 
+    /// Whether root may administer.
+    pub fn root_user(&self) -> bool {
+        self.personal() || self.conf.base.lsf.root_user()
+    }
+
     /// DEFAULT_QUEUE, or the queue named `default`.
     pub fn default_queues(&self) -> Vec<String> {
         let named = &self.params().default_queue;

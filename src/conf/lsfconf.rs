@@ -200,6 +200,11 @@ impl LsfConf {
         self.get("LSF_KEY_FILE").unwrap_or(DEFAULT_KEY_FILE)
     }
 
+    /// LSF_ROOT_USER: root may do what an administrator may.
+    pub fn root_user(&self) -> bool {
+        self.yes("LSF_ROOT_USER")
+    }
+
     /// LSF_PERSONAL: a personal cluster, loopback only, one uid.
     pub fn personal(&self) -> bool {
         self.yes("LSF_PERSONAL")

@@ -48,7 +48,6 @@ const SIGNALS: Token = Token(usize::MAX - 3);
 
 /// Runs authd for this host until it is told to end.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
-    boot.rundir()?;
     let ring = boot.ring.clone().ok_or_else(|| BootError("no cluster key".into()))?;
     let path = boot.site.authd_socket();
     let mut authd = Authd::new(&path, ring, &boot.host, boot.only_uid())

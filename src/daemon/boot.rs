@@ -13,7 +13,6 @@ use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
 use crate::sys::site::{self, Site};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,13 +91,12 @@ impl Boot {
         Ok(Boot { site, conf, host, addr, ring, hosts, log })
     }
 
-    /// The directory of this host's sockets and journals, made if need be.
-    pub fn rundir(&self) -> Result<PathBuf, BootError> {
-        let dir = self.site.rundir();
-        match std::fs::create_dir_all(&dir) {
-            Ok(()) => Ok(dir),
-            Err(e) => Err(BootError(format!("{}: {}", dir.display(), crate::sys::words(&e)))),
-        }
+    /// Makes the directories of this host's sockets and journals, where the launcher is no
+    /// other user than the daemons.
+    pub fn make_rundir(&self) -> Result<(), BootError> {
+        let dir = self.site.rundir().join("authd");
+        std::fs::create_dir_all(&dir)
+            .map_err(|e| BootError(format!("{}: {}", dir.display(), crate::sys::words(&e))))
     }
 
     /// A personal cluster's only uid.

@@ -12,6 +12,8 @@
 //! starters stay, the state crosses in an unlinked file.
 
 use super::boot::{Boot, BootError};
+use super::guard;
+use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
 use crate::model::job::Usage;
 use crate::net::sock;
@@ -21,6 +23,7 @@ use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::procs::Proc;
 use crate::sys::raw::{self, SignalFd};
+use crate::sys::users::User;
 use crate::sys::{session, words};
 use mio::net::{UnixListener, UnixStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,6 +82,8 @@ struct Pending {
 struct Real {
     machine: Launcher,
     boot: Boot,
+    /// Whom daemons run as, where that is not ourselves.
+    admin: Option<User>,
     rundir: PathBuf,
     /// The file a successor is started from.
     exe: PathBuf,
@@ -98,24 +103,24 @@ struct Real {
 /// Runs this host's launcher.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let fail = |what: &str, e: io::Error| BootError(format!("{what}: {}", words(&e)));
-    if crate::sys::euid() == 0 && !boot.conf.lsf.personal() {
-        let text = "the launcher of a cluster of several users is not ready yet; `lsf up` makes a \
-                    personal cluster";
-        return Err(BootError(text.into()));
+    let admin = guard::admin(&boot)?;
+    let rundir = boot.site.rundir();
+    match &admin {
+        Some(admin) => guard::directories(&rundir, admin).map_err(|e| BootError(words(&e)))?,
+        None => boot.make_rundir()?,
     }
-    let rundir = boot.rundir()?;
     let heard = [&TOLD[..], &[libc::SIGCHLD]].concat();
     let signals = SignalFd::new(&heard).map_err(|e| fail("signals", e))?;
     // what was ignored when we were started would never be told
     heard.iter().try_for_each(|s| raw::set_signal(*s, false)).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
-    let conf = conf(&boot)?;
-    let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
+    let conf = conf(&boot, admin.as_ref())?;
+    let mut real = Real::open(boot, conf, admin, rundir, signals).map_err(|e| fail("start", e))?;
     real.reap();
     real.serve().map_err(|e| fail("poll", e))
 }
 
-fn conf(boot: &Boot) -> Result<Conf, BootError> {
+fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
     let path = "/proc/sys/kernel/random/boot_id";
     let boot_id = std::fs::read_to_string(path).map_err(|e| BootError(format!("{path}: {e}")))?;
     let mut hosts = boot.conf.cluster.hosts.iter();
@@ -129,7 +134,7 @@ fn conf(boot: &Boot) -> Result<Conf, BootError> {
         personal: boot.conf.lsf.personal(),
         boot_id: boot_id.trim().to_owned(),
         daemons,
-        peers: Vec::new(),
+        peers: admin.map(|a| a.uid).into_iter().collect(),
     })
 }
 
@@ -148,7 +153,13 @@ fn handed_over() -> Option<Handover> {
 
 impl Real {
     /// Takes over from the launcher that was this process, or begins as a new one.
-    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Real> {
+    fn open(
+        boot: Boot,
+        conf: Conf,
+        admin: Option<User>,
+        rundir: PathBuf,
+        signals: SignalFd,
+    ) -> io::Result<Real> {
         let exe = std::fs::read_link(SELF)?;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let mut setups = BTreeMap::new();
@@ -173,13 +184,16 @@ impl Real {
                 let lock = private(&rundir.join("launcher.lock"))?;
                 rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
                     .map_err(|_| io::Error::other("another launcher of this host runs"))?;
-                let listener = sock::listen_unix(&boot.site.launcher_socket(), 0o600)?;
+                let path = boot.site.launcher_socket();
+                let listener = sock::listen_unix(&path, 0o600)?;
+                admin.iter().try_for_each(|a| guard::give(&path, a))?;
                 (Launcher::new(conf, journal()), lock, listener)
             }
         };
         Ok(Real {
             machine,
             boot,
+            admin,
             rundir,
             exe,
             signals,
@@ -477,12 +491,15 @@ impl Real {
     }
 
     fn spawn_daemon(&mut self, daemon: Daemon) -> io::Result<Proc> {
-        let child = Command::new(SELF)
-            .arg0(daemon.name())
-            .env("LSF_ENVDIR", &self.boot.site.envdir)
-            .env_remove(STATE_FD)
-            .stdin(Stdio::null())
-            .spawn()?;
+        let mut command = Command::new(SELF);
+        match &self.admin {
+            Some(admin) => command.arg0("starter").args([daemon.name(), &admin.name]),
+            None => command.arg0(daemon.name()),
+        };
+        command.env_clear().env("LSF_ENVDIR", &self.boot.site.envdir).env("PATH", DEFAULT_PATH);
+        let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
+        command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        let child = command.stdin(Stdio::null()).spawn()?;
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(proc_of(child.id()))
     }
@@ -580,7 +597,7 @@ impl Real {
     /// Everything a successor needs, in a file that stays open over exec.
     fn hand_over(&self) -> io::Result<File> {
         if crate::sys::euid() == 0 {
-            safe(&self.exe)?;
+            guard::safe(&self.exe)?;
         }
         let setups = self.setups.iter();
         let handover = Handover {
@@ -644,19 +661,6 @@ fn private(path: &Path) -> io::Result<File> {
         return Err(io::Error::other(format!("{} is another user's", path.display())));
     }
     Ok(file)
-}
-
-/// Refuses a file that anybody but root could have put there.
-fn safe(path: &Path) -> io::Result<()> {
-    for part in path.ancestors() {
-        let meta = std::fs::symlink_metadata(part)?;
-        let sticky = meta.is_dir() && meta.mode() & 0o1000 != 0;
-        if meta.uid() != 0 || (meta.mode() & 0o022 != 0 && !sticky) {
-            let text = format!("{} can be changed by others than root", part.display());
-            return Err(io::Error::other(text));
-        }
-    }
-    Ok(())
 }
 
 /// The journal a predecessor left; what follows a damaged line is given up.

@@ -8,7 +8,7 @@ use crate::proto::Daemon;
 use log::LevelFilter;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,11 +127,17 @@ impl LogFile {
 
 fn open_log(path: &PathBuf) -> io::Result<(File, u64)> {
     let mut how = OpenOptions::new();
-    how.append(true).create(true).mode(0o644).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    // a FIFO without a reader must not hold us up
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    how.append(true).create(true).mode(0o644).custom_flags(flags);
     let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
     let file = how.open(path).map_err(named)?;
-    let size = file.metadata()?.len();
-    Ok((file, size))
+    let meta = file.metadata()?;
+    // the directory is the administrator's, who must not have root write elsewhere
+    if crate::sys::euid() == 0 && (!meta.is_file() || meta.uid() != 0 || meta.nlink() != 1) {
+        return Err(named(io::Error::other("not a file of root's alone")));
+    }
+    Ok((file, meta.len()))
 }
 
 impl Write for LogFile {

@@ -3,6 +3,7 @@
 pub mod authd;
 pub mod boot;
 pub mod groups;
+pub mod guard;
 pub mod launcher;
 pub mod lim;
 pub mod logging;

@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// Largest plan, bytes.
 pub const PLAN_MAX: u64 = 64 << 20;
+/// PATH of daemons, and of jobs that have none.
+pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Longest wait for the name service.
 const USER_WAIT: Duration = Duration::from_secs(5);
 /// Exit status where the working directory is missing and the job asked for that.
@@ -48,7 +50,20 @@ fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// Runs the starter; returns only where there is no job to become.
+/// Becomes a daemon of the user; returns only with the reason why not.
+pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
+    let becomes = || {
+        raw::cloexec_from(3).map_err(at(Stage::Plan, "descriptors"))?;
+        let found = Users::default().find_name(user, USER_WAIT);
+        become_user(&found.ok_or_else(|| Failed(Stage::User, format!("{user} is not known")))?)
+    };
+    match becomes() {
+        Ok(()) => words(&Command::new("/proc/self/exe").arg0(daemon).exec()),
+        Err(Failed(_, why)) => why,
+    }
+}
+
+/// Runs the starter of a task; returns only where there is no job to become.
 pub fn run() -> i32 {
     let Ok(mut link) = begin() else { return EXIT_SETUP };
     match link.read(&mut [0u8; 1]) {
@@ -364,7 +379,7 @@ fn environment(job: &JobPlan, user: &User, cwd: &Path, store: &Store) -> Vec<(Os
     put("HOME", user.home.clone().into(), true);
     put("USER", user.name.clone().into(), true);
     put("LOGNAME", user.name.clone().into(), false);
-    put("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin".into(), false);
+    put("PATH", DEFAULT_PATH.into(), false);
     put("PWD", cwd.as_os_str().into(), true);
     put("LSB_OUTDIR", cwd.as_os_str().into(), false);
     put("LS_JOBPID", std::process::id().to_string().into(), true);

@@ -122,7 +122,7 @@ impl Site {
     }
 
     pub fn authd_socket(&self) -> PathBuf {
-        self.rundir().join("authd.sock")
+        self.rundir().join("authd/sock")
     }
 
     pub fn launcher_socket(&self) -> PathBuf {
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(host("a/conf", Some("two")).host, "two");
         assert_eq!(host("a/conf", None).host, "one");
         assert_eq!(host("b", Some("two")).host, "node");
-        assert_eq!(host("b", None).authd_socket(), Path::new("/r/authd.sock"));
-        assert!(host("a/conf", None).authd_socket().ends_with("one/authd.sock"));
+        assert_eq!(host("b", None).authd_socket(), Path::new("/r/authd/sock"));
+        assert!(host("a/conf", None).authd_socket().ends_with("one/authd/sock"));
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

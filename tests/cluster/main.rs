@@ -7,4 +7,6 @@ mod damage;
 mod limits;
 mod reconfig;
 mod rig;
+mod site;
 mod syscalls;
+mod users;

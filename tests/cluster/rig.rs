@@ -31,7 +31,7 @@ pub struct Said {
 }
 
 impl Said {
-    fn from(o: Output) -> Said {
+    pub fn from(o: Output) -> Said {
         use std::os::unix::process::ExitStatusExt;
         let code = o.status.code().unwrap_or_else(|| 128 + o.status.signal().unwrap_or(0));
         let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();

@@ -328,7 +328,7 @@ const NAMES: &[Name] = &[
     ),
     off("LSF_RES_TIMEOUT", "seconds a command waits for res; 15"),
     off("LSF_ROOT_REX", "root remote execution: local/all; undefined"),
-    off("LSF_ROOT_USER", "root may run admin commands: Y/N; N"),
+    on("LSF_ROOT_USER", "root may run admin commands: Y/N; N"),
     off("LSF_RSH", "lsfstartup etc.: rsh"),
     on("LSF_RUNDIR", "local sockets and journals; /run/lsf (not in LSF)"),
     off("LSF_SECUREDIR", "legacy/platform"),

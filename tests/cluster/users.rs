@@ -1,0 +1,169 @@
+//! A cluster of several users: who runs as whom, what belongs to whom, who may do what to whom.
+
+use super::rig::wait_for;
+use super::site::{ADMIN, PROJ, Site, uid};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+#[test]
+fn jobs_are_their_users_and_nobody_elses() {
+    if !Site::possible("jobs_are_their_users_and_nobody_elses") {
+        return;
+    }
+    let site = Site::up("users", 3);
+    // who runs as whom
+    for (name, pid, owner) in site.processes() {
+        match name.as_str() {
+            "launcher" => assert_eq!(owner, 0, "launcher {pid}"),
+            "authd" | "lim" | "sbatchd" | "mbatchd" => {
+                assert_eq!(owner, uid(ADMIN), "{name} {pid}");
+            }
+            _ => {}
+        }
+    }
+    // a job has its user's ids, groups, umask and files
+    for (user, host) in [("ann", "host2"), ("bob", "host3")] {
+        let what = "'id -u; id -g; id -G; umask; ulimit -c; pwd; echo mine > made'";
+        let line = format!("umask 027; ulimit -c 0; bsub -m {host} -o out.%J {what}");
+        let out = site.ok(user, &line);
+        let job = super::rig::job_id(&out).unwrap();
+        assert_eq!(site.end_of(job), "DONE");
+        let home = site.path(&format!("home/{user}"));
+        let text = std::fs::read_to_string(home.join(format!("out.{job}"))).unwrap();
+        let id = uid(user).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|l| *l == id).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(lines[at + 1], id);
+        assert_eq!(lines[at + 2], format!("{id} {PROJ}"));
+        assert_eq!(&lines[at + 3..at + 6], ["0027", "0", home.to_str().unwrap()]);
+        for file in [format!("out.{job}"), "made".into()] {
+            let meta = std::fs::metadata(home.join(&file)).unwrap();
+            assert_eq!((meta.uid(), meta.mode() & 0o777), (uid(user), 0o640), "{file}");
+        }
+    }
+    // neither touches the other's
+    let job = site.bsub("ann", "-o /dev/null sleep 1000");
+    wait_for("the job to run", || site.stat(job) == "RUN");
+    for line in ["bkill", "bstop", "bkill -r", "bkill -s USR1", "bresume"] {
+        let s = site.run("bob", &format!("{line} {job}"));
+        let denied = s.err.contains("User permission denied");
+        assert!(s.code == 255 && denied, "{line}: {}{}", s.out, s.err);
+    }
+    assert_eq!(site.stat(job), "RUN");
+    let s = site.run("root", &format!("bkill {job}"));
+    assert!(s.code == 255 && s.err.contains("User permission denied"), "{}{}", s.out, s.err);
+    let s = site.run("root", "bsub sleep 1");
+    assert!(s.code == 255 && s.err.contains("Root job submission is disabled"), "{}", s.err);
+    for line in ["badmin qclose normal", "badmin hclose host2", "badmin reconfig"] {
+        let s = site.run("bob", line);
+        assert!(s.code != 0 && s.err.contains("denied"), "{line}: {}{}", s.out, s.err);
+    }
+    site.ok(ADMIN, &format!("bkill {job}"));
+    assert_eq!(site.end_of(job), "EXIT");
+}
+
+#[test]
+fn scripts_environments_and_spools_are_private() {
+    if !Site::possible("scripts_environments_and_spools_are_private") {
+        return;
+    }
+    let site = Site::up("private", 1);
+    let (token, said, text) = ("SeCrEt-5417", "SaId-8832", "TeXt-1190");
+    // the output is made by the job, so that its text is not in the command
+    site.write(
+        "home/script",
+        &format!("#!/bin/sh\n: {text}\necho SaId-$((8800 + 32))\nsleep 1000\n"),
+    );
+    let script = site.path("home/script");
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o600)).unwrap();
+    std::os::unix::fs::chown(&script, Some(uid("ann")), None).unwrap();
+    let out = site.ok("ann", &format!("TOKEN={token} bsub < {}", script.display()));
+    let job = super::rig::job_id(&out).unwrap();
+    let found = |user: &str, what: &str| {
+        let look = format!(
+            "grep -la {what} /proc/[0-9]*/environ 2>/dev/null; grep -rlsa {what} {} \
+             /tmp/.lsbtmp{}; true",
+            site.dir.display(),
+            uid("ann"),
+        );
+        site.ok(user, &look)
+    };
+    wait_for("the job to write", || found("ann", said).contains(".lsbatch"));
+    assert_eq!(found("bob", said), "", "the output");
+    assert_eq!(found("bob", token), "", "the environment");
+    // of a script the log tells what bjobs shows to everybody, as LSF's does
+    let log = site.path("work/personal/logdir/lsb.events");
+    assert_eq!(found("bob", text).trim(), log.to_str().unwrap(), "the script");
+    assert!(found("ann", token).contains("/proc/"), "the owner finds it");
+    site.ok("ann", &format!("bkill {job}"));
+    assert_eq!(site.end_of(job), "EXIT");
+}
+
+/// What a launcher says that must not start.
+fn refusal(site: &Site) -> String {
+    let out = site.launcher("host1").output().unwrap();
+    assert!(!out.status.success());
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+#[test]
+fn root_believes_only_what_root_wrote() {
+    if !Site::possible("root_believes_only_what_root_wrote") {
+        return;
+    }
+    let site = Site::new("guard", 1);
+    let cluster = std::fs::read_to_string(site.path("conf/lsf.cluster.personal")).unwrap();
+    let admin = |name: &str| {
+        site.write("conf/lsf.cluster.personal", &cluster.replace(ADMIN, name));
+        refusal(&site)
+    };
+    let said = admin("root");
+    assert!(said.contains("the primary administrator must not be root"), "{said}");
+    let said = admin("nosuchuser");
+    assert!(said.contains("<nosuchuser> is not known on this host"), "{said}");
+    site.write("conf/lsf.cluster.personal", &cluster);
+    // the administrator cannot make it a personal cluster of root
+    let conf = site.path("conf/lsf.conf");
+    let plain = std::fs::read_to_string(&conf).unwrap();
+    site.lsf_conf("LSF_PERSONAL=Y");
+    std::os::unix::fs::chown(&conf, Some(uid(ADMIN)), None).unwrap();
+    let said = refusal(&site);
+    assert!(said.contains("lsf.conf can be changed by others than root"), "{said}");
+    std::fs::write(&conf, &plain).unwrap();
+    // nor have root write where the administrator can put a link
+    site.lsf_conf(&format!("LSF_RUNDIR={}/work/run", site.dir.display()));
+    let said = refusal(&site);
+    assert!(said.contains("work can be changed by others than root"), "{said}");
+    std::fs::write(&conf, &plain).unwrap();
+    let (log, victim) = (site.path("log/launcher.log.host1"), site.path("victim"));
+    site.write("victim", "");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::hard_link(&victim, &log).unwrap();
+    let said = refusal(&site);
+    assert!(said.contains("not a file of root's alone"), "{said}");
+    std::fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(&victim, &log).unwrap();
+    refusal(&site);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "");
+}
+
+#[test]
+fn a_user_with_another_uid_here_is_refused() {
+    if !Site::possible("a_user_with_another_uid_here_is_refused") {
+        return;
+    }
+    let mut site = Site::new("uids", 2);
+    // host2 alone learns another number
+    let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
+    let line = |id: u32| format!("ann:x:{id}:{}:", uid("ann"));
+    let other = passwd.replace(&line(uid("ann")), &line(70_099));
+    assert_ne!(passwd, other);
+    site.write("etc/passwd.host2", &other);
+    site.start();
+    let job = site.bsub("ann", "-m host2 -o out 'id -u'");
+    let why = || site.ok("ann", &format!("bjobs -p {job}"));
+    wait_for("the refusal", || why().contains("There is no such user account"));
+    let log = std::fs::read_to_string(site.path("log/mbatchd.log.host1")).unwrap();
+    assert!(log.contains("user ann has uid 70099 here, not 70002"), "{log}");
+    assert_ne!(site.stat(job), "DONE");
+    assert!(!site.path("home/ann/out").exists());
+}

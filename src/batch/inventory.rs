@@ -200,7 +200,7 @@ impl Mbd {
             let status =
                 JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
             let until = cx.now.after(EXCLUDE_SECS);
-            self.sched.exclude(at, &self.net.hosts[i].name, until);
+            self.sched.exclude(at, &self.net.hosts[i].name, until, reason);
             self.emit(cx, Event::JobStatus(Box::new(status)));
         }
         self.order(cx, i, SbdMsg::Forget { key: t.key });

@@ -64,8 +64,8 @@ pub struct Sched {
     entries: HashMap<u32, Entry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,
-    /// Hosts passed over for an element after a failed start, until an instant.
-    excluded: HashMap<(JobRef, String), u64>,
+    /// Hosts passed over for an element after a failed start: until when, why.
+    excluded: HashMap<(JobRef, String), (u64, u32)>,
     /// The next instant at which a host may take a job again, or an exclusion ends.
     timer: Option<u64>,
     begin_timer: Option<u64>,
@@ -79,8 +79,8 @@ impl Sched {
         [self.timer, self.begin_timer].into_iter().flatten().min()
     }
 
-    pub fn exclude(&mut self, at: JobRef, host: &str, until: u64) {
-        self.excluded.insert((at, host.to_string()), until);
+    pub fn exclude(&mut self, at: JobRef, host: &str, until: u64, why: u32) {
+        self.excluded.insert((at, host.to_string()), (until, why));
     }
 
     /// Why the class of a ready job found no place.
@@ -221,7 +221,7 @@ impl Mbd {
         if self.sched.needed || self.sched.timer.is_some_and(|t| t <= now) {
             self.sched.needed = false;
             self.sched.timer = None;
-            self.sched.excluded.retain(|_, until| *until > now);
+            self.sched.excluded.retain(|_, (until, _)| *until > now);
             self.pass(cx);
         }
     }

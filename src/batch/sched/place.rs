@@ -263,8 +263,9 @@ impl Mbd {
                 }
                 continue;
             }
-            if self.sched.excluded.contains_key(&(at, self.net.hosts[i].name.clone())) {
-                note(&mut full, pend::SBD_REFUSED, i);
+            let excluded = self.sched.excluded.get(&(at, self.net.hosts[i].name.clone()));
+            if let Some((_, why)) = excluded {
+                note(&mut full, *why, i);
                 continue;
             }
             free.push((i, room.min(u64::from(max)) as u32));
@@ -311,7 +312,7 @@ impl Mbd {
 
     fn arm_exclusion_timer(&mut self, at: JobRef) {
         let until =
-            self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, t)| *t).min();
+            self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, e)| e.0).min();
         if let Some(t) = until {
             self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
         }

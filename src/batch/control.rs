@@ -259,9 +259,19 @@ impl Mbd {
         {
             return err::PERMISSION;
         }
+        // With closed run windows it waits for them.
+        let shut = self.run_shut(at.job);
         if let Some(Phase::Ususp(_)) = phase {
             self.signal_event(cx, who, at, "CONT", key, by_admin);
-            self.phase_event(cx, at, key.attempt, stat::SSUSP, susp::RESUMED);
+            let why = if shut { susp::WINDOW } else { susp::RESUMED };
+            self.phase_event(cx, at, key.attempt, stat::SSUSP, why);
+        }
+        if shut {
+            if let Some(run) = self.st.running_mut(key) {
+                run.soft.asked = None;
+            }
+            self.shut_job(cx, key);
+            return 0;
         }
         if let Some(run) = self.st.running_mut(key) {
             run.soft.asked = Some(0);

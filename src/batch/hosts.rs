@@ -152,6 +152,7 @@ pub enum HostStatus {
     Unreach,
     ClosedAdm,
     ClosedLock,
+    ClosedWind,
     ClosedFull,
     ClosedBusy,
 }
@@ -165,6 +166,7 @@ impl HostStatus {
             HostStatus::Unreach => "unreach",
             HostStatus::ClosedAdm => "closed_Adm",
             HostStatus::ClosedLock => "closed_Lock",
+            HostStatus::ClosedWind => "closed_Wind",
             HostStatus::ClosedFull => "closed_Full",
             HostStatus::ClosedBusy => "closed_Busy",
         }
@@ -425,6 +427,8 @@ impl Mbd {
             HostStatus::ClosedAdm
         } else if lim & (status::LOCK_U | status::LOCK_W | status::LOCK_M) != 0 {
             HostStatus::ClosedLock
+        } else if self.shut.host(i) {
+            HostStatus::ClosedWind
         } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
             HostStatus::ClosedFull
         } else if lim & status::BUSY != 0 || self.load_over(i, &self.pol.hosts[i].bounds).is_some()

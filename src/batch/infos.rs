@@ -51,7 +51,7 @@ impl Mbd {
             nice: c.nice,
             open: !ctl.closed,
             active: !ctl.inactive,
-            window_closed: false,
+            window_closed: self.queue_shut(&c.name),
             is_default: self.pol.default_queues().contains(&c.name),
             max: c.qjob_limit.map(u64::from),
             jl_u: c.ujob_limit.map(u64::from),

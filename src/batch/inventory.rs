@@ -121,34 +121,28 @@ impl Mbd {
         match &t.phase {
             Phase::Starting => {}
             Phase::Running => {
+                let want = asked.unwrap_or(0);
+                let shut = killed.is_none() && self.run_shut(at.job);
                 if starting {
                     self.confirmed(cx, t);
-                } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_))
-                    && asked.is_none_or(|a| a == 0)
-                {
+                } else if shut && phase == RunPhase::Ssusp(susp::WINDOW) {
+                    self.act(cx, t.key, i, Act::Suspend);
+                } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
                     self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
-                } else if asked.is_some_and(|a| a != 0) {
+                } else if want != 0 {
                     self.act(cx, t.key, i, Act::Suspend);
                 }
                 self.settled(t.key);
-                if let Some(info) = killed {
-                    self.act(cx, t.key, i, Act::Terminate { exit_info: info });
+                if shut && want == 0 {
+                    self.shut_job(cx, t.key);
                 }
             }
             Phase::Suspended => {
                 if starting {
                     self.confirmed(cx, t);
                 }
-                if asked == Some(0) {
-                    self.act(cx, t.key, i, Act::Resume);
-                } else if !matches!(phase, RunPhase::Ususp(_)) {
-                    let why = asked.unwrap_or(susp::USER);
-                    self.phase_event(cx, at, t.key.attempt, stat::USUSP, why);
-                }
+                self.suspended(cx, i, t.key, phase, asked);
                 self.settled(t.key);
-                if let Some(info) = killed {
-                    self.act(cx, t.key, i, Act::Terminate { exit_info: info });
-                }
             }
             Phase::Failed { reason } => self.start_failed(cx, i, t, *reason),
             Phase::Ended { end, exit_info } => {
@@ -158,6 +152,31 @@ impl Mbd {
                 self.ended(cx, t, *end, *exit_info);
                 self.order(cx, i, SbdMsg::Forget { key: t.key });
             }
+        }
+        if matches!(t.phase, Phase::Running | Phase::Suspended)
+            && let Some(info) = killed
+        {
+            self.act(cx, t.key, i, Act::Terminate { exit_info: info });
+        }
+    }
+
+    /// The host has suspended it: for its queue's run windows, or for who asked.
+    fn suspended(
+        &mut self,
+        cx: &mut Cx,
+        i: usize,
+        key: JobKey,
+        phase: RunPhase,
+        asked: Option<u32>,
+    ) {
+        let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
+        if windowed && self.run_shut(key.job) {
+            // As it should be.
+        } else if windowed || asked == Some(0) {
+            self.act(cx, key, i, Act::Resume);
+        } else if !matches!(phase, RunPhase::Ususp(_)) {
+            let why = asked.unwrap_or(susp::USER);
+            self.phase_event(cx, key.job_ref(), key.attempt, stat::USUSP, why);
         }
     }
 

@@ -36,6 +36,7 @@ pub mod sched;
 pub mod state;
 pub mod submit;
 pub mod wait;
+pub mod windows;
 
 use crate::conf::{ClusterConf, Diag};
 use crate::model::event::{Event, Record};
@@ -123,6 +124,7 @@ pub struct Mbd {
     pub(crate) waits: wait::Waits,
     pub(crate) listings: listing::Listings,
     pub(crate) keep: housekeep::Keep,
+    pub(crate) shut: windows::Shut,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -152,6 +154,7 @@ impl Mbd {
             waits: wait::Waits::default(),
             listings: listing::Listings::default(),
             keep: housekeep::Keep::default(),
+            shut: windows::Shut::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -320,6 +323,7 @@ impl Mbd {
             self.pol = Rc::new(Policy::new(conf));
             self.net_reconfigured(cx);
             self.rebuild();
+            self.shut.renew();
             cx.say(log::Level::Info, "reconfigured");
         } else {
             cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");
@@ -397,6 +401,7 @@ impl Machine for Mbd {
         self.wait_tick(cx);
         if self.log_failed.is_none() && self.started {
             self.housekeep(cx);
+            self.windows_due(cx);
             self.schedule_due(cx);
         }
     }
@@ -404,7 +409,7 @@ impl Machine for Mbd {
     fn deadline(&self) -> Option<u64> {
         // While nothing may be decided, nothing is due.
         let on = self.started && self.log_failed.is_none();
-        let work = on.then(|| [self.keep.deadline(), self.sched.deadline()]);
+        let work = on.then(|| [self.keep.deadline(), self.sched.deadline(), self.shut.deadline()]);
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()
     }

@@ -5,6 +5,7 @@
 use super::require::{Names, Req};
 use crate::conf::types::{BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm};
 use crate::conf::{ClusterConf, HostDef};
+use crate::lang::window::Windows;
 use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,6 +22,8 @@ pub struct Queue {
     pub hosts: Option<BTreeMap<String, u32>>,
     pub req: Option<Rc<Req>>,
     pub bounds: Bounds,
+    pub dispatch_window: Windows,
+    pub run_window: Windows,
 }
 
 /// A compiled batch server host.
@@ -30,6 +33,7 @@ pub struct HostPol {
     pub mxj: Mxj,
     pub jl_u: Option<u32>,
     pub dispatch_window: String,
+    pub window: Windows,
     pub bounds: Bounds,
 }
 
@@ -43,6 +47,11 @@ pub struct Policy {
     pub hosts: Vec<HostPol>,
     pub host_ix: HashMap<String, usize>,
     pub names: Rc<Names>,
+}
+
+/// Windows of the files; what cannot be read is open (the reader has said so).
+fn windows(text: &str) -> Windows {
+    Windows::parse(text).unwrap_or_default()
 }
 
 fn bounds(t: &Thresholds) -> Bounds {
@@ -76,6 +85,7 @@ impl Policy {
             p.hosts.push(HostPol {
                 mxj: pol.as_ref().map_or(unlisted, |h| h.mxj),
                 jl_u: pol.as_ref().and_then(|h| h.jl_u),
+                window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
                 dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
                 def,
@@ -94,6 +104,8 @@ impl Policy {
             hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
             bounds: bounds(&q.thresholds),
+            dispatch_window: windows(&q.dispatch_window),
+            run_window: windows(&q.run_window),
             conf: q.clone(),
         }
     }

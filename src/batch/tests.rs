@@ -8,7 +8,7 @@ use crate::model::job::{End, JobSpec};
 use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
 use crate::proto::machine::Endpoint;
-use crate::proto::sbd::{Phase, SbdMsg, TaskState};
+use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 fn conf() -> ClusterConf {
     let mut c = ClusterConf::default();
@@ -432,6 +432,183 @@ fn groups_of_the_operating_system_count() {
     assert!(r.submit(spec("z")).is_ok());
     r.step(Input::Groups { asked, found: vec![] });
     assert_eq!(r.submit(spec("x")).map_err(|e| e.code), Err(err::QUEUE_USE));
+}
+
+/// Tuesday, 22:13:20 in UTC: these windows close 40 seconds later, until 8:00.
+const SHUT_SOON: &str = "8:00-22:14";
+const TO_EIGHT: u64 = 9 * 3600 + 46 * 60;
+
+impl Rig {
+    /// Lets time pass; all hosts are heard of meanwhile.
+    fn pass(&mut self, mut secs: u64) {
+        while secs > 0 {
+            let step = secs.min(15);
+            secs -= step;
+            self.now.mono_us += step * 1_000_000;
+            self.now.wall_us += step as i64 * 1_000_000;
+            let due = self.mbd.shut.deadline();
+            assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
+            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
+                self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+            }
+            self.step(Input::Tick);
+        }
+    }
+
+    /// What a host was ordered to do with running jobs.
+    fn acts(&mut self) -> Vec<Act> {
+        let mut acts = Vec::new();
+        self.sent.retain(|(_, m)| match m {
+            Msg::Sbd(SbdMsg::Act { act, .. }) => {
+                acts.push(act.clone());
+                false
+            }
+            _ => true,
+        });
+        acts
+    }
+
+    /// The host that was lost is back, with this attempt.
+    fn meet(&mut self, key: JobKey, phase: Phase) -> ConnId {
+        self.now.mono_us += 10_000_000;
+        self.now.wall_us += 10_000_000;
+        self.step(Input::Tick);
+        let (conn, to) = self.dialled.pop().unwrap();
+        let Endpoint::Tcp { host, daemon } = to else { panic!() };
+        self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
+        let task = TaskState { key, phase, pid: 7, ..Default::default() };
+        let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task] };
+        self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+        conn
+    }
+
+    fn control(&mut self, verb: Verb, job: u32) {
+        let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..Default::default() };
+        self.ask(USER, ClientMsg::Control(Box::new(Control { verb, select })));
+    }
+
+    fn reason(&self, job: u32) -> u32 {
+        self.mbd.sched.reasons(job).first().map_or(0, |r| r.0)
+    }
+
+    /// Its state, with why it is suspended.
+    fn phase(&self, job: u32) -> state::Phase {
+        self.mbd.st.job(job).unwrap().elem(0).unwrap().run().unwrap().phase
+    }
+
+    fn queue_row(&mut self) -> QueueInfo {
+        let (names, user, host) = (vec!["normal".into()], String::new(), String::new());
+        match self.ask(USER, ClientMsg::Queues { names, user, host }) {
+            Some(Msg::Client(ClientMsg::QueueRows { rows })) => rows[0].clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn run_windows_suspend_and_resume() {
+    use crate::model::reason::{pend, susp};
+    let mut c = conf();
+    c.batch.queues[0].run_window = SHUT_SOON.into();
+    let mut r = Rig::of(c.clone());
+    let runs = r.submit(spec("x")).unwrap();
+    let stopped = r.submit(spec("y")).unwrap();
+    let late = r.submit(spec("z")).unwrap();
+    let starts = r.starts();
+    r.report(starts[0].0, starts[0].1, Phase::Running);
+    r.report(starts[1].0, starts[1].1, Phase::Running);
+    r.control(Verb::Stop, stopped);
+    r.report(starts[1].0, starts[1].1, Phase::Suspended);
+    assert_eq!((r.acts(), r.queue_row().window_closed), (vec![Act::Suspend], false));
+    r.pass(40);
+    assert_eq!((r.acts(), r.queue_row().window_closed), (vec![Act::Suspend], true));
+    assert_eq!(r.phase(runs), state::Phase::Ssusp(susp::WINDOW));
+    r.report(starts[0].0, starts[0].1, Phase::Suspended);
+    assert_eq!((r.stat(runs, 0), r.stat(stopped, 0)), ("SSUSP", "USUSP"));
+    // The start was under way: it follows when the host confirms it.
+    r.report(starts[2].0, starts[2].1, Phase::Running);
+    assert_eq!((r.acts(), r.stat(late, 0)), (vec![Act::Suspend], "SSUSP"));
+    let waits = r.submit(spec("w")).unwrap();
+    assert_eq!((r.starts().len(), r.reason(waits)), (0, pend::QUEUE_WINDOW));
+    // A user's bresume ends the user's stop, not the window's.
+    r.control(Verb::Resume, stopped);
+    assert_eq!((r.acts(), r.phase(stopped)), (vec![], state::Phase::Ssusp(susp::WINDOW)));
+    r.control(Verb::Stop, runs);
+    r.report(starts[0].0, starts[0].1, Phase::Suspended);
+    assert_eq!(r.stat(runs, 0), "USUSP");
+    r.acts();
+    r.pass(TO_EIGHT);
+    assert_eq!(r.acts(), [Act::Resume, Act::Resume]);
+    r.report(starts[1].0, starts[1].1, Phase::Running);
+    assert_eq!((r.stat(runs, 0), r.stat(stopped, 0)), ("USUSP", "RUN"));
+    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [waits]);
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    let again = Mbd::new(c, "h1", found);
+    assert_eq!(again.st.job(late).unwrap().tally.ssusp, 1);
+}
+
+#[test]
+fn hosts_are_brought_in_line_with_run_windows() {
+    let mut c = conf();
+    c.batch.queues[0].run_window = SHUT_SOON.into();
+    let mut r = Rig::of(c);
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    r.step(Input::Closed { conn });
+    r.pass(40);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "SSUSP"));
+    // The host was never told, and says that the job runs.
+    let conn = r.meet(key, Phase::Running);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![Act::Suspend], "SSUSP"));
+    r.step(Input::Closed { conn });
+    let conn = r.meet(key, Phase::Suspended);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "SSUSP"));
+    r.step(Input::Closed { conn });
+    // Back twice, ten seconds each.
+    r.pass(TO_EIGHT - 20);
+    let conn = r.meet(key, Phase::Suspended);
+    assert_eq!(r.acts(), [Act::Resume]);
+    r.report(conn, key, Phase::Running);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
+    // Without windows nothing is due.
+    r.step(Input::Config { conf: Some(Box::new(conf())), diags: vec![] });
+    assert_eq!(r.mbd.shut.deadline(), None);
+}
+
+#[test]
+fn dispatch_windows_hold_dispatch_alone() {
+    use crate::model::reason::pend;
+    let mut c = conf();
+    c.batch.queues[0].dispatch_window = SHUT_SOON.into();
+    let row = HostPolicy {
+        name: "h2".into(),
+        mxj: Mxj::Slots(9),
+        dispatch_window: SHUT_SOON.into(),
+        ..Default::default()
+    };
+    c.batch.hosts.hosts.push(row);
+    let mut r = Rig::of(c);
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    r.pass(40);
+    assert_eq!((r.acts(), r.stat(id, 0), r.queue_row().window_closed), (vec![], "RUN", true));
+    let waits = r.submit(spec("y")).unwrap();
+    assert_eq!((r.starts().len(), r.reason(waits)), (0, pend::QUEUE_WINDOW));
+    let on = |host: &str, queue: &str| JobSpec {
+        hosts: vec![host.into()],
+        queue: queue.into(),
+        ..spec("z")
+    };
+    let no = r.submit(on("h2", "high")).unwrap();
+    assert!(r.mbd.sched.reasons(no).iter().any(|w| w.0 == pend::HOST_WINDOW));
+    assert_eq!(r.mbd.host_status(1).text(), "closed_Wind");
+    r.submit(on("h1", "high")).unwrap();
+    assert_eq!(r.starts().len(), 1);
+    r.pass(TO_EIGHT);
+    assert_eq!(r.starts().len(), 2);
+    assert_eq!(r.mbd.host_status(1).text(), "ok");
 }
 
 #[test]

@@ -523,18 +523,17 @@ mod tests {
 
     #[test]
     fn cells_are_words_groups_and_strings() {
-        let (rows, told) = rows(
-            "HOST_NAME MXJ DISPATCH_WINDOW\n a  ()  (1-2 (3))\n\"b c\" - -\nd mem=(1 2) [x y](z)\n",
-        );
+        let (rows, told) =
+            rows("HOST_NAME MXJ EXIT_RATE\n a  ()  (1-2 (3))\n\"b c\" - -\nd mem=(1 2) [x y](z)\n");
         assert_eq!(
             rows,
             [
-                "3 DISPATCH_WINDOW=1-2 (3)@10 HOST_NAME=a@2",
+                "3 EXIT_RATE=1-2 (3)@10 HOST_NAME=a@2",
                 "4 HOST_NAME=b c@2",
-                "5 DISPATCH_WINDOW=[x y](z)@13 HOST_NAME=d@1 MXJ=mem=(1 2)@3"
+                "5 EXIT_RATE=[x y](z)@13 HOST_NAME=d@1 MXJ=mem=(1 2)@3"
             ]
         );
-        assert_eq!(told, ["f:3:10: DISPATCH_WINDOW is known and not acted on"]);
+        assert_eq!(told, ["f:3:10: EXIT_RATE is known and not acted on"]);
     }
 
     #[test]

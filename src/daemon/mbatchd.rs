@@ -24,6 +24,7 @@ use crate::log::writer::{Command, Notice};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
+use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -232,7 +233,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
-    let mbd = Mbd::new(conf, &boot.host, found.recovered);
+    let mbd = Mbd::new(conf, &boot.host, found.recovered).with_zone(TimeZone::system());
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
 }
 

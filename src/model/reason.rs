@@ -116,6 +116,7 @@ pub mod susp {
     pub const USER: u32 = 1;
     pub const ADMIN: u32 = 2;
     pub const RESUMED: u32 = 3;
+    pub const WINDOW: u32 = 4;
 }
 
 /// The text of a suspending reason.
@@ -124,6 +125,7 @@ pub fn susp_text(code: u32) -> &'static str {
         1 => "The job was suspended by user",
         2 => "The job was suspended by LSF admin or root",
         3 => "Waiting for re-scheduling after being resumed by user",
+        4 => "The run windows of the queue are closed",
         _ => "Unknown suspending reason",
     }
 }

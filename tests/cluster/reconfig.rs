@@ -1,7 +1,7 @@
 //! badmin reconfig: a broken file changes nothing and is pointed at; the mended one takes effect;
 //! a crontab line swaps day and night, under cron itself where root has one.
 
-use crate::rig::{Rig, binary, skipped};
+use crate::rig::{Rig, binary, skipped, wait_for};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -73,6 +73,49 @@ fn users_may_be_a_group_of_the_operating_system() {
     rig.ok("badmin", &["reconfig"]);
     assert!(rig.ok("bqueues", &["-u", &member]).contains("few"), "{member} is in {group}");
     assert!(!rig.ok("bqueues", &["-u", &other]).contains("few"), "{other} is not in {group}");
+}
+
+#[test]
+fn run_windows_stop_a_real_job() {
+    let rig = Rig::up("windows", 1);
+    let queues = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&queues).unwrap();
+    // The daemons' zone is this process's.
+    let hour = Command::new("date").arg("+%-H").output().unwrap().stdout;
+    let hour: u32 = String::from_utf8(hour).unwrap().trim().parse().unwrap();
+    let set = |window: &str| {
+        let queue = format!("\nBegin Queue\nQUEUE_NAME = shift\n{window}\nEnd Queue\n");
+        std::fs::write(&queues, format!("{text}{queue}")).unwrap();
+        rig.ok("badmin", &["reconfig"]);
+    };
+    set("");
+    let job = rig.bsub(&["-q", "shift", "-o", "/dev/null", "exec sleep 1000"]);
+    let id = job.to_string();
+    wait_for("the job's process", || rig.field(&id, "pids").parse::<u32>().is_ok());
+    let pid = rig.field(&id, "pids");
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().chars().next().unwrap()
+    };
+    set(&format!("RUN_WINDOW = {}:00-{}:00", (hour + 10) % 24, (hour + 11) % 24));
+    wait_for("the job to be suspended", || rig.stat(job) == "SSUSP" && state() == 'T');
+    let long = rig.ok("bjobs", &["-l", &id]);
+    assert!(long.contains("The run windows of the queue are closed"), "{long}");
+    assert!(rig.ok("bqueues", &["shift"]).contains("Open:Inact_Win"));
+    assert!(rig.ok("bqueues", &["-l", "shift"]).contains("RUN_WINDOW: "));
+    let waits = rig.bsub(&["-q", "shift", "-o", "/dev/null", "true"]).to_string();
+    let why = rig.ok("bjobs", &["-p", &waits]);
+    assert!(why.contains("The queue is inactivated by its time windows"), "{why}");
+    // mbatchd may be killed over it.
+    rig.kill9("mbatchd", "host1");
+    rig.ready();
+    assert_eq!((rig.stat(job).as_str(), state()), ("SSUSP", 'T'));
+    set(&format!("RUN_WINDOW = {}:00-{}:00", (hour + 22) % 24, (hour + 3) % 24));
+    wait_for("the job to go on", || rig.stat(job) == "RUN" && state() == 'S');
+    let past = rig.ok("bhist", &["-l", &id]);
+    assert!(past.contains("Suspended: The run windows of the queue are closed;"), "{past}");
+    rig.ok("bkill", &[&id]);
+    assert_eq!(rig.end_of(job), "EXIT");
 }
 
 /// A crontab's command that puts a policy in place, without LSF_ENVDIR.

@@ -244,6 +244,12 @@ impl Mbd {
                 }
                 continue;
             }
+            if self.queue_shut(&queue.conf.name) {
+                for c in classes {
+                    self.sched.classes[c].reasons = vec![(pend::QUEUE_WINDOW, Vec::new())];
+                }
+                continue;
+            }
             self.pass_queue(cx, queue, classes, &mut budget);
             if budget == 0 {
                 self.sched.needed = true;

@@ -140,6 +140,7 @@ impl Mbd {
             HostStatus::Unreach => return Some(pend::SBD_UNREACH),
             HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
             HostStatus::ClosedLock => return Some(pend::HOST_LOCKED),
+            HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
             HostStatus::ClosedFull => return Some(pend::HOST_FULL),
             HostStatus::ClosedBusy => {
                 let over = self.load_over(i, &self.pol.hosts[i].bounds).or_else(|| {

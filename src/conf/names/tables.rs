@@ -129,7 +129,7 @@ pub static BATCH_HOST: NameTable = table(
     &[
         off("AFFINITY", "affinity scheduling: Y/N/CPU_LIST=...; N"),
         off("CHKPNT", "checkpoint copying: C"),
-        off("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
+        on("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
         off("EXIT_RATE", "job exits a minute that are an exception"),
         on("HOST_NAME", "host, host group, type, model or default"),
         on("JL/U", "slots per user; unlimited"),

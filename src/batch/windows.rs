@@ -1,0 +1,165 @@
+//! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues
+//! also suspends what runs when it closes and lets it go on when it opens (semantics §3).
+//!
+//! What is open is looked at at the edges, never while scheduling. That a job is suspended for a
+//! window is logged before the host is told; whatever the host says later is compared with that,
+//! so that neither a crash nor a lost link leaves a job in the wrong state. Who was stopped by a
+//! user stays stopped.
+
+use super::state::{ElemState, Phase, Run};
+use super::{Cx, Mbd};
+use crate::lang::window::Windows;
+use crate::model::job::stat;
+use crate::model::reason::susp;
+use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::Act;
+use jiff::tz::TimeZone;
+
+/// Longest time between two looks, seconds: clocks may be set, and zones changed.
+const LOOK_SECS: u64 = 600;
+
+/// What is closed by its windows; soft state.
+#[derive(Debug)]
+pub struct Shut {
+    /// The master's zone, in which windows are civil time.
+    zone: TimeZone,
+    /// By queue, as the policy has them: run windows, dispatch windows.
+    queues: Vec<(bool, bool)>,
+    /// By host, as the policy has them.
+    hosts: Vec<bool>,
+    /// The policy is new.
+    stale: bool,
+    /// When it was looked at last, seconds since the epoch.
+    looked: i64,
+    /// When something opens or closes next, likewise; and the instant to look at.
+    next: Option<i64>,
+    timer: Option<u64>,
+}
+
+impl Default for Shut {
+    fn default() -> Self {
+        Shut {
+            zone: TimeZone::UTC,
+            queues: Vec::new(),
+            hosts: Vec::new(),
+            stale: true,
+            looked: 0,
+            next: None,
+            timer: None,
+        }
+    }
+}
+
+impl Shut {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timer
+    }
+    pub fn host(&self, i: usize) -> bool {
+        self.hosts.get(i).copied().unwrap_or(false)
+    }
+    /// Does a queue start no jobs now?
+    pub fn queue(&self, i: usize) -> bool {
+        self.queues.get(i).is_some_and(|q| q.0 || q.1)
+    }
+    /// Look again at the next turn.
+    pub fn renew(&mut self) {
+        self.stale = true;
+    }
+}
+
+impl Mbd {
+    /// The same with windows in this zone.
+    pub fn with_zone(mut self, zone: TimeZone) -> Self {
+        self.shut.zone = zone;
+        self
+    }
+
+    /// Does this queue start no jobs now?
+    pub(crate) fn queue_shut(&self, name: &str) -> bool {
+        self.pol.queue_ix.get(name).is_some_and(|&i| self.shut.queue(i))
+    }
+
+    /// Are the run windows of a job's queue closed?
+    pub(crate) fn run_shut(&self, job: u32) -> bool {
+        let Some(job) = self.st.job(job) else { return false };
+        let ix = self.pol.queue_ix.get(&**self.st.names.text(job.queue));
+        ix.and_then(|&i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+    }
+
+    /// Looks at the windows when one may have opened or closed.
+    pub(crate) fn windows_due(&mut self, cx: &mut Cx) {
+        let (now, s) = (cx.now.secs(), &self.shut);
+        let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
+        if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
+            return;
+        }
+        let (zone, pol) = (s.zone.clone(), self.pol.clone());
+        let mut next: Option<i64> = None;
+        let mut shut = |w: &Windows| {
+            let edge = w.next_change(now, &zone);
+            next = [next, edge].into_iter().flatten().min();
+            !w.open_at(now, &zone)
+        };
+        let queues: Vec<_> =
+            pol.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
+        let hosts: Vec<_> = pol.hosts.iter().map(|h| shut(&h.window)).collect();
+        let changed = s.stale || queues != s.queues || hosts != s.hosts;
+        let timer =
+            next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));
+        let zone = self.shut.zone.clone();
+        self.shut = Shut { zone, queues, hosts, stale: false, looked: now, next, timer };
+        if changed {
+            self.sched.needed = true;
+            self.keep_run_windows(cx);
+        }
+    }
+
+    /// Suspends and resumes what is not as the run windows want it.
+    fn keep_run_windows(&mut self, cx: &mut Cx) {
+        let hosts = self.st.counts.host.values();
+        let mut all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        // A job that holds several hosts is found on each.
+        all.sort_unstable();
+        all.dedup();
+        for at in all {
+            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            let (key, phase) = (run.key, run.phase);
+            match self.run_shut(at.job) {
+                true => self.shut_job(cx, key),
+                false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
+                false => {}
+            }
+        }
+    }
+
+    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
+    /// that the host has not confirmed yet follows when it does.
+    pub(crate) fn shut_job(&mut self, cx: &mut Cx, key: JobKey) {
+        let Some(run) = self.st.running(key) else { return };
+        let runs = match run.phase {
+            Phase::Running => true,
+            Phase::Ssusp(why) => why != susp::WINDOW,
+            Phase::Starting | Phase::Ususp(_) => false,
+        };
+        if !runs || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
+            return;
+        }
+        self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
+        self.order_for_window(cx, key, None, Act::Suspend);
+    }
+
+    pub(crate) fn resume_job(&mut self, cx: &mut Cx, key: JobKey) {
+        if self.st.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
+            self.order_for_window(cx, key, Some(0), Act::Resume);
+        }
+    }
+
+    fn order_for_window(&mut self, cx: &mut Cx, key: JobKey, asked: Option<u32>, act: Act) {
+        let Some(run) = self.st.running_mut(key) else { return };
+        run.soft.asked = asked;
+        let host = self.st.running(key).and_then(|r: &Run| self.first_host(r));
+        if let Some(i) = host {
+            self.act(cx, key, i, act);
+        }
+    }
+}

@@ -159,17 +159,24 @@ impl<D: Disk> Store<D> {
         let Some(mut switching) = self.switching.take() else { return Ok(false) };
         let done = self.slice(&mut switching);
         match done {
-            Ok(false) => self.switching = Some(switching),
             Ok(true) => {}
-            Err(_) => {
-                self.disk.close(switching.new.file);
-                self.disk.close(switching.new_sum.file);
-                if matches!(done, Err(Fail::Write(_))) {
-                    let _ = self.discard_new();
-                }
+            Ok(false) | Err(Fail::Fatal(_)) => self.switching = Some(switching),
+            Err(Fail::Write(_)) => {
+                self.switching = Some(switching);
+                self.give_up_switch();
             }
         }
         done
+    }
+
+    /// Ends a switch without result; `false` where none is under way.
+    pub fn give_up_switch(&mut self) -> bool {
+        let Some(switching) = self.switching.take() else { return false };
+        self.disk.close(switching.new.file);
+        self.disk.close(switching.new_sum.file);
+        // what cannot be removed now is with the next switch, or at the next start
+        let _ = self.discard_new();
+        true
     }
 
     fn slice(&mut self, s: &mut Switching) -> Result<bool, Fail> {

@@ -70,11 +70,13 @@ pub struct Writer<D: Disk> {
     failed: Option<Failed>,
     /// A storm of batches must not starve a switch: it has the next turn.
     slice: bool,
+    /// A switch was given up, which is not told yet.
+    gave_up: bool,
 }
 
 impl<D: Disk> Writer<D> {
     pub fn new(store: Store<D>) -> Writer<D> {
-        Writer { store, orders: VecDeque::new(), failed: None, slice: false }
+        Writer { store, orders: VecDeque::new(), failed: None, slice: false, gave_up: false }
     }
 
     pub fn order(&mut self, command: Command) {
@@ -88,7 +90,7 @@ impl<D: Disk> Writer<D> {
 
     pub fn due(&self) -> Due {
         match &self.failed {
-            _ if self.has_orders() => Due::Now,
+            _ if self.gave_up || self.has_orders() => Due::Now,
             Some(failed) => Due::At(failed.next_probe),
             None if self.store.is_switching() => Due::Now,
             None => Due::Ordered,
@@ -97,6 +99,9 @@ impl<D: Disk> Writer<D> {
 
     /// Does the next thing. `at` is told where a commit is.
     pub fn turn(&mut self, now: u64, at: &mut dyn FnMut(Point)) -> Option<Notice> {
+        if std::mem::take(&mut self.gave_up) {
+            return Some(not_switched(Fail::Write("the log cannot be written".into())));
+        }
         if std::mem::take(&mut self.slice) {
             return self.switch_slice();
         }
@@ -179,6 +184,8 @@ impl<D: Disk> Writer<D> {
 
     fn write_failed(&mut self, ticket: u64, why: String, now: u64) -> Notice {
         self.failed = Some(Failed { next_probe: now + PROBE_SECS * US, rebuilt: false });
+        // the machine goes back to before what it ordered; in its old spool file it may go on
+        self.gave_up |= self.store.give_up_switch();
         let durable_len = self.store.durable_len();
         Notice::WriteFailed { ticket, why, durable_len }
     }

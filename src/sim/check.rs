@@ -38,6 +38,8 @@ pub struct Check {
     /// Wait status of each attempt whose process ended.
     ends: HashMap<JobKey, i32>,
     running: HashMap<usize, BTreeSet<JobKey>>,
+    /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
+    pub cleans: bool,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
 }
@@ -86,8 +88,9 @@ impl Check {
 
     /// Are all acknowledged jobs over, as mbatchd sees it?
     pub fn all_over(&self, mbd: &Mbd) -> bool {
-        self.acked.values().all(|id| {
-            mbd.st.job(*id).is_some_and(|j| j.tally.unfinished() == 0 && j.tally.total > 0)
+        self.acked.values().all(|id| match mbd.st.job(*id) {
+            Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
+            None => self.cleans,
         })
     }
 
@@ -96,7 +99,9 @@ impl Check {
         let mut unknown = 0;
         for (request, id) in self.acked.clone() {
             let Some(job) = mbd.st.job(id) else {
-                self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
+                if !self.cleans {
+                    self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
+                }
                 continue;
             };
             if job.tally.total != self.sizes.get(&id).copied().unwrap_or(1) {
@@ -128,8 +133,8 @@ impl Check {
         unknown
     }
 
-    /// lsb.acct has the end of each element once, as mbatchd knows it.
-    pub fn accounted(&mut self, mbd: &Mbd, acct: &[u8]) {
+    /// lsb.acct has the end of each element of each acknowledged job once, as it was.
+    pub fn accounted(&mut self, acct: &[u8]) {
         let mut seen: HashMap<JobRef, Finish> = HashMap::new();
         for line in acct.split_inclusive(|b| *b == b'\n') {
             match read_finish(line) {
@@ -139,34 +144,27 @@ impl Check {
                         self.fail(format!("job <{at}> is in lsb.acct twice"));
                     }
                 }
-                // what the host's loss of power tore
+                // what a loss of power tore
                 Err(_) if line.contains(&0) => {}
                 Err(e) => self.fail(format!("lsb.acct has a line that cannot be read: {e}")),
             }
         }
-        for job in mbd.st.jobs.values() {
-            for idx in job.indices() {
-                let at = JobRef { job: job.id, idx };
-                let end = job.view(idx).and_then(|v| match v {
-                    View::Own(e) => match &e.state {
-                        ElemState::End(end) => Some(end),
-                        _ => None,
-                    },
-                    _ => None,
-                });
-                let same = match (end, seen.remove(&at)) {
-                    (Some(end), Some(f)) => {
-                        f.unknown_end == end.unknown && f.exit_status == end.status.unwrap_or(0)
-                    }
-                    (end, f) => end.is_none() && f.is_none(),
+        for (job, size) in self.sizes.clone() {
+            let elements = if size == 1 { 0..=0 } else { 1..=size };
+            for idx in elements {
+                let at = JobRef { job, idx };
+                let Some(f) = seen.remove(&at) else {
+                    self.fail(format!("job <{at}> is not in lsb.acct"));
+                    continue;
                 };
-                if !same {
+                let key = JobKey { job, idx, attempt: f.attempt };
+                if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {
                     self.fail(format!("job <{at}> is not in lsb.acct as it ended"));
                 }
             }
         }
         if let Some(at) = seen.keys().next() {
-            self.fail(format!("lsb.acct has job <{at}>, which is not known"));
+            self.fail(format!("lsb.acct has job <{at}>, which nobody was told of"));
         }
     }
 

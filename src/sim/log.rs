@@ -276,7 +276,7 @@ impl World {
             Ok(mbd) => {
                 self.check.finish(&mbd);
                 let acct = self.log.disk.get(crate::log::ACCT).unwrap_or_default();
-                self.check.accounted(&mbd, &acct);
+                self.check.accounted(&acct);
             }
             Err(e) => self.fatal = Some(format!("the log cannot be opened: {e}")),
         }

@@ -183,7 +183,8 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     }
     c.batch.params.default_queue = vec!["normal".into()];
     c.batch.params.job_accept_interval = 0;
-    c.batch.params.clean_period = 1 << 30;
+    // In some runs finished jobs leave memory, and with them what they have in the spool.
+    c.batch.params.clean_period = if rng.chance(0.5) { 40 + rng.below(30) } else { 1 << 30 };
     // Switches of the log come a few times in each run.
     c.batch.params.max_job_num = scale.jobs as u64 / 10 + rng.below(scale.jobs as u64 / 4);
     c
@@ -221,6 +222,7 @@ impl World {
             fatal: None,
             rng,
         };
+        w.check.cleans = w.conf.batch.params.clean_period < 1 << 30;
         w.log.slice = 10 + w.rng.below(scale.jobs as u64 * 4) as usize;
         for host in 0..scale.hosts {
             w.push(0, Ev::Boot { host, boot: 0 });

@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod switching;
 mod threads;
+mod writer;
 
 use super::EVENTS;
 use super::codec::{read_finish, write_record};

@@ -61,19 +61,28 @@ impl Ended<'_> {
     }
 }
 
-/// The finishes that lsb.acct lacks, in the order of the events, and the length of its whole
-/// lines. `ends`: indices of the records that ended a job, ascending.
+/// What is known of lsb.acct.
+pub struct Missing {
+    /// The finishes that it lacks, in the order of the events.
+    pub finishes: Vec<Finish>,
+    /// Length of its whole lines.
+    pub end: u64,
+    /// Up to there it was synced when the log was begun.
+    pub synced: u64,
+}
+
+/// Compares lsb.acct with the events. `ends`: indices of the records that ended a job, ascending.
 pub fn missing(
     disk: &mut dyn Disk,
     head: Option<Head>,
     records: &[Record],
     ends: &[usize],
-) -> io::Result<(Vec<Finish>, u64)> {
+) -> io::Result<Missing> {
     let ended = gather(records, ends);
     let mut wanted: HashSet<Key> = ended.iter().map(Ended::key).collect();
-    let end = strike(disk, head, &mut wanted)?;
+    let (synced, end) = strike(disk, head, &mut wanted)?;
     let lacking = ended.iter().filter(|e| wanted.remove(&e.key()));
-    Ok((lacking.map(Ended::finish).collect(), end))
+    Ok(Missing { finishes: lacking.map(Ended::finish).collect(), end, synced })
 }
 
 fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
@@ -104,21 +113,24 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
     out
 }
 
-/// Takes out of `wanted` what the accounting files hold; returns the length of the whole lines
-/// of lsb.acct.
-fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut HashSet<Key>) -> io::Result<u64> {
-    let mut end = 0;
-    let mut all = true;
+/// Takes out of `wanted` what the accounting files hold; returns where lsb.acct was read from
+/// and the length of its whole lines.
+fn strike(
+    disk: &mut dyn Disk,
+    head: Option<Head>,
+    wanted: &mut HashSet<Key>,
+) -> io::Result<(u64, u64)> {
+    let (mut from, mut end) = (0, 0);
     match disk.open(ACCT, None) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(e),
         Ok(file) => {
             let got = strike_file(disk, file, head, wanted);
             disk.close(file);
-            (end, all) = got?;
+            (from, end) = got?;
         }
     }
-    if all && !wanted.is_empty() {
+    if from == 0 && !wanted.is_empty() {
         // it was put aside since: what it held is in the newest old one
         match disk.open(ACCT_OLD, None) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -130,16 +142,16 @@ fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut HashSet<Key>) ->
             }
         }
     }
-    Ok(end)
+    Ok((from, end))
 }
 
-/// Returns the length of the whole lines and whether the file was read from its beginning.
+/// Returns where the file was read from and the length of the whole lines.
 fn strike_file(
     disk: &mut dyn Disk,
     file: FileId,
     head: Option<Head>,
     wanted: &mut HashSet<Key>,
-) -> io::Result<(u64, bool)> {
+) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
     let from = match head {
         Some(h) if h.acct_at <= len && mark(disk, file, h.acct_at)? == h.acct_crc => h.acct_at,
@@ -159,7 +171,7 @@ fn strike_file(
             wanted.remove(&Key { at, submit_time, attempt });
         }
     }
-    Ok((end, from == 0))
+    Ok((from, end))
 }
 
 /// CRC-32 of the bytes before a place, by which a file is known again.

@@ -85,10 +85,16 @@ pub struct Plan {
     pub stale: bool,
     /// Entries to add with the first commit.
     pub backfill: Vec<Entry>,
+    /// The system has not been started since the log was written. What no checksum entry covers
+    /// may then have been read from memory alone, after a sync that failed or never came.
+    pub same_boot: bool,
+    /// What the records in `backfill` have in the spool.
+    pub spooled: Vec<SpoolRef>,
     /// Accounting records that lsb.acct lacks.
     pub finishes: Vec<Finish>,
-    /// Length of lsb.acct to keep.
+    /// Length of lsb.acct to keep, and up to where it was synced at least.
     pub acct_end: u64,
+    pub acct_synced: u64,
     pub owner: Owner,
     /// Time of the newest record.
     pub newest: i64,
@@ -141,7 +147,9 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let finishes = std::mem::take(&mut scan.finishes);
     let mut found = scan.finish(disk)?;
     let acct = acct::missing(disk, sum_head, &found.recovered.records, &finishes);
-    (found.plan.finishes, found.plan.acct_end) = acct.map_err(failed(super::ACCT))?;
+    let acct = acct.map_err(failed(super::ACCT))?;
+    (found.plan.finishes, found.plan.acct_end) = (acct.finishes, acct.end);
+    found.plan.acct_synced = acct.synced;
     let carried = found.recovered.epoch;
     let epoch = match &before {
         owner::Read::Is(o) => o.epoch.max(carried) + 1,
@@ -246,6 +254,7 @@ struct Scan {
     /// Indices of the records that ended a job since the log was begun.
     finishes: Vec<usize>,
     backfill: Vec<Entry>,
+    spooled: Vec<SpoolRef>,
     foreign: BTreeMap<String, u64>,
     spool: SpoolReader,
     /// Number and end of the newest spool file that something refers to.
@@ -288,6 +297,7 @@ impl Scan {
             bad_head: false,
             finishes: Vec::new(),
             backfill: Vec::new(),
+            spooled: Vec::new(),
             foreign: BTreeMap::new(),
             spool: SpoolReader::default(),
             spool_seen: (0, 0),
@@ -364,6 +374,9 @@ impl Scan {
                     self.ids.push(job_of(&record.event).job);
                     if s.at >= self.covered {
                         self.backfill.push(Entry::of(s.at, line, &record.event));
+                        if let Event::JobNew(new) = &record.event {
+                            self.spooled.extend([new.env, new.script, new.exact]);
+                        }
                     }
                     self.record(disk, s.at, record)
                 }
@@ -608,6 +621,8 @@ impl Scan {
             sum_len: sum_len.max(sum::ENTRY as u64),
             stale,
             backfill: std::mem::take(&mut self.backfill),
+            same_boot: self.same_boot,
+            spooled: std::mem::take(&mut self.spooled),
             newest: self.newest,
             ..Plan::default()
         })

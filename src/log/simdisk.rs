@@ -22,7 +22,8 @@ pub struct Faults {
     pub bytes_left: Option<u64>,
     /// The write with this number (see [`SimDisk::writes`]) fails once with EIO, half done.
     pub eio_at_write: Option<u64>,
-    /// The sync with this number fails once; what it should have covered stays unsynced.
+    /// The sync with this number fails once. As on Linux, what it should have covered can still
+    /// be read and no later sync covers it: only what is written anew is.
     pub fail_at_sync: Option<u64>,
     /// The process dies at this operation (writes, truncations, syncs and changes of names are
     /// counted, see [`SimDisk::ops`]): it and all later ones fail until [`SimDisk::crash`].
@@ -368,6 +369,7 @@ impl Disk for SimDisk {
         inner.syncs += 1;
         if inner.faults.fail_at_sync == Some(number) {
             inner.faults.fail_at_sync = None;
+            inner.inode(file)?.pending.clear();
             return Err(errno(EIO));
         }
         let inode = inner.inode(file)?;

@@ -225,7 +225,7 @@ impl<D: Disk> Store<D> {
             sum,
             acct: Tail { file: acct, len: plan.acct_end },
             spool: None,
-            backfill: plan.backfill,
+            backfill: plan.backfill.clone(),
             acct_pending: Vec::new(),
             acct_lost: false,
             stale: plan.stale,
@@ -240,6 +240,12 @@ impl<D: Disk> Store<D> {
             write_finish(finish, &mut store.acct_pending);
         }
         store.flush_acct();
+        if plan.same_boot {
+            let from = plan.backfill.first().map_or(store.events.len, |e| e.at);
+            rewrite(&mut store.disk, store.events, from).map_err(said(EVENTS))?;
+            rewrite(&mut store.disk, store.acct, plan.acct_synced).map_err(said(ACCT))?;
+            rewrite_spooled(&mut store.disk, &plan.spooled)?;
+        }
         // whole records that were never synced may be in what was read
         store.disk.sync(store.events.file).map_err(fatal(EVENTS))?;
         store.disk.sync_dir("").map_err(fatal("the log directory"))?;
@@ -498,10 +504,57 @@ impl<D: Disk> Store<D> {
         if !self.flush_acct() {
             return Err(Fail::Write(format!("{ACCT}: cannot be written")));
         }
-        self.disk.sync(self.acct.file).map_err(said(ACCT))?;
+        self.disk.sync(self.acct.file).map_err(fatal(ACCT))?;
         let acct_crc = acct::mark(&mut self.disk, self.acct.file, acct_at).map_err(said(ACCT))?;
         Ok(Head { spool, acct_at, acct_crc })
     }
+}
+
+/// Longest stretch that is written anew, bytes: what is older has long been written back.
+const MAX_REWRITE: u64 = super::recover::MAX_LAG;
+/// Bytes written anew at a time.
+const REWRITE: usize = 1 << 20;
+
+/// Writes what a file has from a place on once more. After a sync that failed, the system counts
+/// it as written though it is not: no later sync would cover it.
+fn rewrite<D: Disk>(disk: &mut D, tail: Tail, from: u64) -> io::Result<()> {
+    let mut at = from.max(tail.len.saturating_sub(MAX_REWRITE));
+    let mut buf = vec![0; REWRITE.min(tail.len.saturating_sub(at) as usize)];
+    while at < tail.len {
+        let want = buf.len().min((tail.len - at) as usize);
+        let got = super::disk::read_full(disk, tail.file, at, &mut buf[..want])?;
+        if got == 0 {
+            break;
+        }
+        disk.write_at(tail.file, at, &buf[..got])?;
+        at += got as u64;
+    }
+    Ok(())
+}
+
+/// The same for what records have in the spool, which is synced before they are.
+fn rewrite_spooled<D: Disk>(disk: &mut D, places: &[SpoolRef]) -> Result<(), Fail> {
+    let mut numbers: Vec<u32> = places.iter().filter(|at| at.len > 0).map(|at| at.spool).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        let name = spool::name(number);
+        if !super::disk::exists(disk, &name).map_err(said("the spool"))? {
+            continue;
+        }
+        let file = disk.open(&name, Some(PRIVATE)).map_err(said("the spool"))?;
+        let here = places.iter().filter(|at| at.spool == number && at.len > 0);
+        let from = here.clone().map(|at| at.at).min().unwrap_or(0);
+        let end = here.map(|at| at.at.saturating_add(u64::from(at.len))).max().unwrap_or(0);
+        let len = disk.len(file).map_err(said("the spool"))?.min(end);
+        rewrite(disk, Tail { file, len }, from).map_err(said("the spool"))?;
+        disk.sync(file).map_err(fatal("the spool"))?;
+        disk.close(file);
+    }
+    if !places.is_empty() {
+        disk.sync_dir(INFO).map_err(fatal("the spool"))?;
+    }
+    Ok(())
 }
 
 fn open_events<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {

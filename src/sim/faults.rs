@@ -25,7 +25,10 @@ impl World {
         log::info!("{:.6} fault {}", self.now_us as f64 / 1e6, self.faults);
         let host = self.rng.below(self.scale.hosts as u64) as usize;
         match self.rng.below(100) {
-            0..25 => self.crash_daemon(0, Daemon::Mbatchd),
+            0..25 => {
+                self.crash_daemon(0, Daemon::Mbatchd);
+                self.power_later(0.1);
+            }
             25..45 => self.crash_daemon(host, Daemon::Sbatchd),
             45..52 => self.crash_daemon(host, Daemon::Lim),
             52..60 => self.crash_launcher(host),
@@ -43,6 +46,14 @@ impl World {
         }
     }
 
+    /// What mbatchd left when it ended is put to the test: its host may lose power soon.
+    fn power_later(&mut self, chance: f64) {
+        if self.rng.chance(chance) {
+            let at = self.now_us + 100_000 + self.rng.below(3_000_000);
+            self.push(at, Ev::Power { host: 0 });
+        }
+    }
+
     fn crash_launcher(&mut self, host: usize) {
         if let Some(p) = self.find(host, Daemon::Launcher) {
             self.kill_proc(p, false);
@@ -52,7 +63,7 @@ impl World {
         }
     }
 
-    fn crash_host(&mut self, host: usize) {
+    pub(super) fn crash_host(&mut self, host: usize) {
         for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
             if let Some(p) = self.find(host, daemon) {
                 self.kill_proc(p, false);
@@ -96,6 +107,7 @@ impl World {
             }
             1 => {
                 faults.fail_at_sync = Some(self.log.disk.syncs() + self.rng.below(4));
+                self.power_later(0.5);
             }
             _ if self.log.full => return,
             _ => {

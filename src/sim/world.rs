@@ -90,6 +90,10 @@ pub(super) enum Ev {
         dials: u64,
     },
     Fault,
+    /// A host loses power.
+    Power {
+        host: usize,
+    },
     Rejoin {
         host: usize,
     },
@@ -328,6 +332,7 @@ impl World {
             Ev::Boot { host, boot } => self.boot(host, boot),
             Ev::ClientDial { client, dials } => self.client_dial(client, dials),
             Ev::Fault => self.fault(),
+            Ev::Power { host } => self.crash_host(host),
             Ev::Rejoin { host } => self.hosts[host].isolated = false,
             Ev::DiskBack => self.disk_back(),
         }

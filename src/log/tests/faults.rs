@@ -2,6 +2,7 @@
 
 use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
+use super::super::switch::Order;
 use super::*;
 
 const ENOSPC: i32 = 28;
@@ -173,6 +174,59 @@ fn a_failed_sync_ends_the_process() {
         disk.set_faults(Faults { fail_at_sync, ..Faults::default() });
         assert!(matches!(commit(&mut store, &b), Err(Fail::Fatal(_))), "{sync}");
     }
+}
+
+/// A job with a script.
+fn scripted() -> Batch {
+    let mut new = job_new(1);
+    new.script = SpoolRef { spool: 1, at: 0, len: 3 };
+    let mut b = Batch::default();
+    b.spool(new.script, b"A=1");
+    b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
+    b
+}
+
+#[test]
+fn what_a_start_found_survives_a_loss_of_power() {
+    // the commit before died at any step, or one of its syncs failed
+    let dies = (1..12).map(|op| (Some(op), None));
+    let mut whole = 0;
+    for (die, sync) in dies.chain((0..2).map(|sync| (None, Some(sync)))) {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        disk.set_faults(Faults {
+            die_at_op: die.map(|op| disk.ops() + op),
+            fail_at_sync: sync.map(|sync| disk.syncs() + sync),
+            ..Faults::default()
+        });
+        let done = commit(&mut store, &scripted());
+        assert!(sync.is_none() || matches!(done, Err(Fail::Fatal(_))));
+        disk.crash(Crash::Process);
+        let (found, _store) = open(&disk, BOOT);
+        whole += found.recovered.records.len();
+        disk.crash(Crash::Power(die.unwrap_or(77)));
+        let again = look(&disk, "boot-2");
+        assert_eq!(again.recovered.records, found.recovered.records, "{die:?} {sync:?}");
+        assert!(again.recovered.damaged.is_empty(), "{die:?} {sync:?}");
+    }
+    assert!(whole > 5, "{whole}");
+}
+
+#[test]
+fn accounting_whose_sync_failed_is_written_again() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&script().concat())).unwrap();
+    store.begin_switch(Order::default()).unwrap();
+    disk.set_faults(Faults { fail_at_sync: Some(disk.syncs()), ..Faults::default() });
+    assert!(matches!(store.switch_slice(), Err(Fail::Fatal(_))));
+    disk.crash(Crash::Process);
+    let (_, mut store) = open(&disk, BOOT);
+    store.begin_switch(Order::default()).unwrap();
+    while !store.switch_slice().unwrap() {}
+    disk.crash(Crash::Power(3));
+    open(&disk, "boot-2");
+    assert_eq!(accounted(&disk), [1, 3, 4, 6]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::conf::LsfConf;
 use crate::proto::Daemon;
 use log::LevelFilter;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -49,12 +49,16 @@ pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle>
     let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
         Some(dir) => {
             let path = PathBuf::from(dir).join(format!("{}.log.{host}", daemon.name()));
-            (Box::new(LogFile::open(path, lsf.log_maxsize(), handle.clone())?), false)
+            match LogFile::open(path, lsf.log_maxsize(), handle.clone()) {
+                Ok(file) => (Box::new(file), false),
+                // shared file systems deny root: the launcher then speaks to syslog
+                Err(e) if crate::sys::euid() == 0 && e.kind() == ErrorKind::PermissionDenied => {
+                    elsewhere()
+                }
+                Err(e) => return Err(e),
+            }
         }
-        None => match Syslog::open() {
-            Ok(sink) => (Box::new(sink), true),
-            Err(_) => (Box::new(io::stderr()), false),
-        },
+        None => elsewhere(),
     };
     let name = daemon.name();
     env_logger::Builder::new()
@@ -73,6 +77,14 @@ pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle>
         .try_init()
         .map_err(io::Error::other)?;
     Ok(handle)
+}
+
+/// Where lines go without a file.
+fn elsewhere() -> (Box<dyn Write + Send>, bool) {
+    match Syslog::open() {
+        Ok(sink) => (Box::new(sink), true),
+        Err(_) => (Box::new(io::stderr()), false),
+    }
 }
 
 fn severity(level: log::Level) -> u8 {

@@ -130,7 +130,7 @@ fn root_believes_only_what_root_wrote() {
     assert!(said.contains("lsf.conf can be changed by others than root"), "{said}");
     std::fs::write(&conf, &plain).unwrap();
     // nor have root write where the administrator can put a link
-    site.lsf_conf(&format!("LSF_RUNDIR={}/work/run", site.dir.display()));
+    site.lsf_conf(&format!("LSF_RUNDIR={}", site.path("work/run").display()));
     let said = refusal(&site);
     assert!(said.contains("work can be changed by others than root"), "{said}");
     std::fs::write(&conf, &plain).unwrap();

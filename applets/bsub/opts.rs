@@ -136,10 +136,10 @@ struct BsubOpts {
     /// exclusive use of the hosts (accepted with a notice)
     #[argh(switch, short = 'x')]
     pub exclusive: bool,
-    /// mail address (accepted with a notice)
+    /// mail address, instead of the submitter
     #[argh(option, short = 'u', arg_name = "address")]
     pub mail_user: Option<String>,
-    /// mail the report at the end (accepted with a notice)
+    /// mail the report at the end, also with -o
     #[argh(switch, short = 'N')]
     pub mail_end: bool,
     /// mail the report if the job fails (accepted with a notice)
@@ -262,8 +262,6 @@ impl BsubOpts {
             ("-t", self.term.is_some()),
             ("-L", self.login_shell.is_some()),
             ("-x", self.exclusive),
-            ("-u", self.mail_user.is_some()),
-            ("-N", self.mail_end),
             ("-Ne", self.mail_error),
             ("-B", self.mail_begin),
             ("-G", self.user_group.is_some()),

@@ -265,7 +265,7 @@ fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
 fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
     let bits = [
         (opts.exclusive, opt::EXCLUSIVE),
-        (opts.mail_end || opts.mail_error, opt::NOTIFY_END),
+        (opts.mail_end, opt::NOTIFY_END),
         (opts.mail_begin, opt::NOTIFY_BEGIN),
         (opts.mail_user.is_some(), opt::MAIL_USER),
         (opts.user_group.is_some(), opt::USER_GROUP),

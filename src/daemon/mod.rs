@@ -7,6 +7,7 @@ pub mod guard;
 pub mod launcher;
 pub mod lim;
 pub mod logging;
+pub mod mail;
 pub mod mbatchd;
 pub mod sbatchd;
 pub mod shell;

@@ -16,6 +16,9 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     shell::run(boot.shell(Daemon::Sbatchd), machine, Looks).map_err(|e| BootError(e.to_string()))
 }
 
+/// LSB_MAILPROG where lsf.conf has none.
+const MAIL_PROGRAM: &str = "/usr/lib/sendmail";
+
 fn conf(boot: &Boot) -> Conf {
     let lsf = &boot.conf.lsf;
     let named = [
@@ -32,6 +35,9 @@ fn conf(boot: &Boot) -> Conf {
         host: boot.host.clone(),
         env: env.collect(),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
+        mail_program: lsf.get("LSB_MAILPROG").unwrap_or(MAIL_PROGRAM).into(),
+        mail_to: lsf.get("LSB_MAILTO").unwrap_or("!U").into(),
+        mail_limit_kb: lsf.get("LSB_MAILSIZE_LIMIT").and_then(|v| v.parse().ok()).unwrap_or(0),
         terminate_interval: 0,
     };
     Conf {

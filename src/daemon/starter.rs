@@ -8,6 +8,7 @@
 //!
 //! Invariant: from any step that fails it exits without having run anything of the job's.
 
+use super::mail;
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Plan, Ready, Setup, Stage, What};
@@ -282,15 +283,27 @@ fn input(job: &JobPlan) -> Step<OwnedFd> {
 
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::CREATE);
 
-/// Opens one of the output files; a directory gets a file named by the job.
+/// Opens one of the output files; a directory gets a file named by the job. What a link leads
+/// to must be the user's own, whatever its mode.
 fn output(job: &JobPlan, cwd: &Path, name: &ByteStr, over: bool, ext: &str) -> io::Result<Out> {
     let mut path = cwd.join(path_of(&name.0));
     if path.is_dir() {
         let idx = if job.idx == 0 { String::new() } else { format!(".{}", job.idx) };
         path.push(format!("{}{idx}.{ext}", job.job));
     }
-    let over = if over { OFlags::TRUNC } else { OFlags::empty() };
-    let (fd, regular) = open(&path, WRITE | over, 0o666)?;
+    let (fd, regular) = match open(&path, WRITE | OFlags::NOFOLLOW, 0o666) {
+        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            let (fd, regular) = open(&path, WRITE, 0o666)?;
+            if regular && rustix::fs::fstat(&fd)?.st_uid != crate::sys::euid() {
+                return Err(io::Error::other("a link to a file of another user's"));
+            }
+            (fd, regular)
+        }
+        got => got?,
+    };
+    if over && regular {
+        rustix::fs::ftruncate(&fd, 0)?;
+    }
     Ok((fd, if regular { path } else { PathBuf::new() }))
 }
 
@@ -319,7 +332,12 @@ fn outputs(
             let path = store.file(".out").map_err(at(Stage::Output, "output directory"))?;
             let (fd, _) = open(&path, WRITE | OFlags::NOFOLLOW, 0o600)
                 .map_err(at(Stage::Output, path.display()))?;
-            note(ready, format!("output is kept in <{}>", path.display()));
+            ready.kept = true;
+            match mail::possible(&job.mail_program.0) {
+                false => note(ready, format!("output is kept in <{}>", path.display())),
+                true if !job.out_file.is_empty() => note(ready, "output is mailed".into()),
+                true => {}
+            }
             (fd, path)
         }
     };
@@ -438,28 +456,44 @@ impl Store {
 
 // ---- after the end ----
 
+/// Does all of it, whatever fails; the first failure is told.
 fn finish_job(finish: &FinishPlan) -> Step<()> {
-    let mut done = Ok(());
-    if !finish.append_to.is_empty() {
-        let path = path_of(&finish.append_to.0);
-        // a file that the job removed is not made again
-        let opened = open(path, OFlags::WRONLY | OFlags::APPEND, 0);
-        let wrote = opened.and_then(|(fd, regular)| match regular {
-            true => File::from(fd).write_all(&finish.text.0),
-            false => Ok(()),
-        });
-        done = wrote.map_err(at(Stage::Finish, path.display()));
-    }
-    if !finish.remove.is_empty() {
-        let path = path_of(&finish.remove.0);
-        match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound && done.is_ok() => {
-                done = Err(at(Stage::Finish, path.display())(e));
-            }
-            _ => {}
+    let out = path_of(&finish.append_to.0);
+    let mailed = match &finish.mail {
+        Some(mail) if mail::possible(&mail.program.0) => {
+            mail::send(mail, mail.output.then_some(out))
+                .map_err(at(Stage::Finish, mail.program.lossy()))
         }
+        _ => Ok(false),
+    };
+    let wrote = match mailed {
+        Ok(true) => remove(&finish.append_to),
+        _ => append(out, &finish.text),
+    };
+    mailed.map(|_| ()).and(wrote).and(remove(&finish.remove))
+}
+
+fn append(to: &Path, text: &ByteStr) -> Step<()> {
+    if to.as_os_str().is_empty() {
+        return Ok(());
     }
-    done
+    // a file that the job removed is not made again
+    let opened = open(to, OFlags::WRONLY | OFlags::APPEND, 0);
+    let wrote = opened.and_then(|(fd, regular)| match regular {
+        true => File::from(fd).write_all(&text.0),
+        false => Ok(()),
+    });
+    wrote.map_err(at(Stage::Finish, to.display()))
+}
+
+fn remove(file: &ByteStr) -> Step<()> {
+    let path = path_of(&file.0);
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound && !file.is_empty() => {
+            Err(at(Stage::Finish, path.display())(e))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

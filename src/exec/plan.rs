@@ -50,6 +50,10 @@ pub struct Site {
     pub env: Vec<(String, String)>,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
     pub need_cwd: bool,
+    /// LSB_MAILPROG, LSB_MAILTO, LSB_MAILSIZE_LIMIT (KB; 0 any).
+    pub mail_program: String,
+    pub mail_to: String,
+    pub mail_limit_kb: u64,
     /// Seconds between INT, TERM and KILL.
     pub terminate_interval: u64,
 }
@@ -204,8 +208,19 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         umask: spec.umask & 0o777,
         nice: o.nice,
         limits: o.limits.clone(),
+        mail_program: site.mail_program.as_str().into(),
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
+}
+
+/// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is
+/// the user and `!H` the host of submission. Empty: what mail programs would take for an option.
+pub fn mail_to(site: &Site, o: &StartJob) -> String {
+    let to = match o.spec.mail_user.is_empty() {
+        true => site.mail_to.replace("!U", &o.user).replace("!H", &o.spec.from_host),
+        false => o.spec.mail_user.clone(),
+    };
+    if to.starts_with('-') || to.chars().any(char::is_control) { String::new() } else { to }
 }
 
 /// Where a directory of the submission host lies here: below the home there, below the home

@@ -54,6 +54,10 @@ pub struct Report<'a> {
     pub run_secs: i64,
     /// Name of the file that has the error output, where it is apart; empty none.
     pub err_file: &'a str,
+    /// The same of the output.
+    pub out_file: &'a str,
+    /// A mail to whom, and whether the output follows in it; `None`: it stands below the output.
+    pub mail: Option<(&'a str, bool)>,
 }
 
 /// What of a command or script a report shows.
@@ -101,7 +105,10 @@ impl Report<'_> {
         let at = |secs| ctime(zone, secs);
         let id = self.key.job_ref();
         let word = if self.end == End::Status(0) { "Done" } else { "Exited" };
-        writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?;
+        match self.mail {
+            None => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
+            Some((to, _)) => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
+        }
         writeln!(out, "Subject: Job {id}: <{name}> in cluster <{cluster}> {word}\n")?;
         writeln!(
             out,
@@ -177,13 +184,24 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// Where the output is. In a mail it comes last, so what is elsewhere is told before it.
     fn tail(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "\nThe output (if any) is above this job summary.\n")?;
-        if !self.err_file.is_empty() {
-            let file = self.err_file;
-            writeln!(out, "PS:\n\nRead file <{file}> for stderr output of this job.\n")?;
+        if self.mail.is_none() {
+            writeln!(out, "\nThe output (if any) is above this job summary.")?;
         }
-        Ok(())
+        let apart = matches!(self.mail, Some((_, false)));
+        let files = [(apart, self.out_file, "stdout"), (true, self.err_file, "stderr")];
+        let mut files = files.iter().filter(|(told, file, _)| *told && !file.is_empty()).peekable();
+        if files.peek().is_some() {
+            writeln!(out, "\nPS:\n")?;
+        }
+        for (_, file, what) in files {
+            writeln!(out, "Read file <{file}> for {what} output of this job.")?;
+        }
+        if matches!(self.mail, Some((_, true))) {
+            writeln!(out, "\nThe output (if any) follows:")?;
+        }
+        writeln!(out)
     }
 }
 
@@ -248,6 +266,8 @@ mod tests {
             requested_mb: Some(1000.0),
             run_secs: 142,
             err_file: "",
+            out_file: "",
+            mail: None,
         }
     }
 

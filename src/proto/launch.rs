@@ -146,6 +146,8 @@ pub struct Ready {
     pub out: ByteStr,
     /// The job file to remove at the end; empty none.
     pub script: ByteStr,
+    /// `out` is a file of our own, to be mailed at the end.
+    pub kept: bool,
     /// Words to show: why the cwd or an output file is not the one asked for.
     pub note: String,
 }
@@ -208,15 +210,33 @@ pub struct JobPlan {
     pub umask: u32,
     pub nice: i32,
     pub limits: Limits,
+    /// Program that mails output without a file of its own; empty: such output is kept.
+    pub mail_program: ByteStr,
 }
 
 /// What is left to do after a job's end. Empty paths: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FinishPlan {
+    /// Takes `text`; where there is `mail` with the output, only if that cannot be sent.
     pub append_to: ByteStr,
     pub text: ByteStr,
     pub remove: ByteStr,
+    pub mail: Option<Box<Mail>>,
+}
+
+/// A message about a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mail {
+    pub program: ByteStr,
+    pub to: String,
+    /// Header and text.
+    pub text: ByteStr,
+    /// `append_to` follows the text, and is removed once it is sent.
+    pub output: bool,
+    /// Largest message, KB; 0 any.
+    pub limit_kb: u64,
 }
 
 /// One line of the launcher's journal: enough for a successor to adopt what survives.

@@ -426,12 +426,7 @@ impl World {
 
     fn sbatchd_conf(&self, host: &str) -> sbatchd::Conf {
         sbatchd::Conf {
-            site: Site {
-                host: host.to_string(),
-                env: Vec::new(),
-                need_cwd: false,
-                terminate_interval: 10,
-            },
+            site: Site { host: host.to_string(), terminate_interval: 10, ..Site::default() },
             cluster: self.conf.base.name.clone(),
             admin: "admin".to_string(),
             candidates: self.hosts.iter().map(|h| h.name.clone()).collect(),

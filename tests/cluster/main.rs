@@ -5,6 +5,7 @@ mod crash_daemons;
 mod crash_master;
 mod damage;
 mod limits;
+mod outputs;
 mod reconfig;
 mod rig;
 mod site;

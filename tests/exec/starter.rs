@@ -159,6 +159,7 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
             append_to: path.to_str().unwrap().into(),
             text: "the report\n".into(),
             remove: ready.script.clone(),
+            ..FinishPlan::default()
         });
         r.start_as(id, r.uid, what);
         assert_eq!(r.end(id).end, End::Status(0));

@@ -78,10 +78,10 @@ impl Sbatchd {
         }
         let job = &self.jobs[&key];
         let append_to = job.ready.out.clone();
-        let text = if append_to.is_empty() { String::new() } else { self.report(job) };
-        let remove = job.ready.script.clone();
+        let text = if append_to.is_empty() { String::new() } else { self.report(job, None) };
+        let (remove, mail) = (job.ready.script.clone(), self.mail(job));
         let o = &job.note.order;
-        let what = What::Finish(FinishPlan { append_to, text: text.into(), remove });
+        let what = What::Finish(FinishPlan { append_to, text: text.into(), remove, mail });
         let plan = Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what };
         let id = TaskId { key, step: Step::Finish };
         ask(out, LaunchMsg::Start { id, plan: Box::new(plan), note: String::new() });
@@ -96,12 +96,28 @@ impl Sbatchd {
         self.tell_state(key, out);
     }
 
-    pub(super) fn report(&self, job: &Attempt) -> String {
+    /// What is mailed about a job that is over: its output where that has no file of its own,
+    /// and its report where -N asked for it.
+    fn mail(&self, job: &Attempt) -> Option<Box<Mail>> {
+        let (o, site) = (&job.note.order, &self.conf.site);
+        let (output, to) = (job.ready.kept, plan::mail_to(site, o));
+        let asked = o.spec.options & opt::NOTIFY_END != 0;
+        if !(output || asked) || site.mail_program.is_empty() || to.is_empty() {
+            return None;
+        }
+        let text = self.report(job, Some((&to, output))).into();
+        let (program, limit_kb) = (site.mail_program.as_str().into(), site.mail_limit_kb);
+        Some(Box::new(Mail { program, to, text, output, limit_kb }))
+    }
+
+    /// The report as it stands below output, or as a mail to somebody, with the output or not.
+    fn report(&self, job: &Attempt, mail: Option<(&str, bool)>) -> String {
         let o = &job.note.order;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
         let command = o.spec.command.lossy();
-        let err_file = plan::expand(&o.spec.err_file.0, o.key.job, o.key.idx);
+        let expand = |file: &ByteStr| plan::expand(&file.0, o.key.job, o.key.idx);
+        let (err_file, out_file) = (expand(&o.spec.err_file), expand(&o.spec.out_file));
         Report {
             admin: &self.conf.admin,
             host: &self.conf.site.host,
@@ -127,6 +143,8 @@ impl Sbatchd {
             requested_mb: requested_mb(o),
             run_secs: job.run_secs(ended),
             err_file: &String::from_utf8_lossy(&err_file),
+            out_file: &String::from_utf8_lossy(&out_file),
+            mail,
         }
         .text(&self.conf.zone)
     }

@@ -20,11 +20,11 @@ use crate::exec::blobs::Blobs;
 use crate::exec::plan::{self, Site};
 use crate::exec::report::{self, Report};
 use crate::lang::resreq::{Builtins, ResReq, Syntax};
-use crate::model::job::{End, SpoolRef};
+use crate::model::job::{End, SpoolRef, opt};
 use crate::model::reason::{err, pend, term};
-use crate::model::{JobKey, Now, time::US};
+use crate::model::{ByteStr, JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, Ended, FinishPlan, LaunchMsg, OsEffect, OsInput, Plan, Ready, Session, Setup, Step,
+    self, Ended, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, Session, Setup, Step,
     TaskId, TaskInfo, What,
 };
 use crate::proto::lim::LimMsg;

@@ -1,0 +1,61 @@
+//! Mail about a job, sent by its starter as its user through the site's mail program, which is
+//! called as LSF calls it: `-oi`, `-FLSF`, the address; the message on its standard input
+//! (config.md, LSB_MAILPROG; semantics.md section 18).
+
+use crate::proto::launch::Mail;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Whether the mail program is there to be run.
+pub fn possible(program: &[u8]) -> bool {
+    let path = Path::new(OsStr::from_bytes(program));
+    path.is_absolute() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Sends the message, with the output in `body` below it; where that is larger than the site
+/// allows, only where it is kept. Whether the output is in the mail.
+pub fn send(mail: &Mail, body: Option<&Path>) -> io::Result<bool> {
+    let file = body.map(File::open).transpose()?;
+    let size = file.as_ref().map_or(Ok(0), |f| f.metadata().map(|m| m.len()))?;
+    let kb = (size + mail.text.len() as u64).div_ceil(1024);
+    let fits = mail.limit_kb == 0 || kb <= mail.limit_kb;
+    let mut child = Command::new(OsStr::from_bytes(&mail.program.0))
+        .args(["-oi", "-FLSF", &mail.to])
+        .env_clear()
+        .env("PATH", super::starter::DEFAULT_PATH)
+        .env("LSB_MAILSIZE", if fits { kb.to_string() } else { "-1".into() })
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let wrote = match child.stdin.take() {
+        Some(pipe) => write(pipe, mail, file, body.filter(|_| !fits)),
+        None => Ok(()),
+    };
+    let status = child.wait()?;
+    wrote?;
+    match status.success() {
+        true => Ok(fits && body.is_some()),
+        false => Err(io::Error::other(format!("{status}"))),
+    }
+}
+
+fn write(
+    mut to: impl Write,
+    mail: &Mail,
+    file: Option<File>,
+    too_large: Option<&Path>,
+) -> io::Result<()> {
+    to.write_all(&mail.text.0)?;
+    match (file, too_large) {
+        (_, Some(path)) => {
+            writeln!(to, "The output is larger than LSB_MAILSIZE_LIMIT: {}", path.display())
+        }
+        (Some(mut file), None) => io::copy(&mut file, &mut to).map(|_| ()),
+        (None, None) => Ok(()),
+    }
+}

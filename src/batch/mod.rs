@@ -114,6 +114,8 @@ pub struct Mbd {
     envs_bytes: usize,
     /// Jobs to hold because the log lost part of their history.
     damaged: Vec<(JobRef, String)>,
+    /// Root may submit (lsf.sudoers; launchers check again).
+    root_jobs: bool,
     started: bool,
     /// The log cannot be written: nothing is accepted or dispatched, with the reason.
     pub(crate) log_failed: Option<String>,
@@ -146,6 +148,7 @@ impl Mbd {
             envs: HashMap::new(),
             envs_bytes: 0,
             damaged: Vec::new(),
+            root_jobs: false,
             started: false,
             log_failed: None,
             peers: HashMap::new(),
@@ -159,6 +162,12 @@ impl Mbd {
         };
         mbd.reload(found);
         mbd
+    }
+
+    /// Says whether root may submit.
+    pub fn with_root_jobs(mut self, may: bool) -> Self {
+        self.root_jobs = may;
+        self
     }
 
     /// Puts the state back to what the log holds: at start, and when records could not be

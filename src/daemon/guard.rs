@@ -6,8 +6,9 @@
 //! where root itself wrote lsf.conf.
 
 use super::boot::{Boot, BootError};
+use crate::conf::lsfsudoers::LsfSudoers;
 use crate::sys::users::{User, Users};
-use crate::sys::words;
+use crate::sys::{sudoers, words};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
@@ -61,6 +62,20 @@ pub fn directories(rundir: &Path, admin: &User) -> io::Result<()> {
         return Err(io::Error::other(text));
     }
     give(&own, admin)
+}
+
+/// lsf.sudoers, where it is root's alone.
+pub fn sudoers() -> Option<LsfSudoers> {
+    match sudoers::load(sudoers::PATH, 0) {
+        Ok(found) => found.map(|(conf, notices)| {
+            notices.iter().for_each(|n| log::warn!("{n}"));
+            conf
+        }),
+        Err(why) => {
+            log::error!("{why}; the file is not believed");
+            None
+        }
+    }
 }
 
 /// Makes what lies in a directory of root's the administrator's.

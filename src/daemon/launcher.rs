@@ -48,6 +48,8 @@ const SETUP_MAX: usize = 64 << 10;
 const READ_TURN: usize = 1 << 20;
 /// Carries the number of the state's descriptor over exec.
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
+/// Tells mbatchd that root may submit; no user can set a daemon's environment.
+pub const ROOT_JOBS: &str = "LSF_ROOT_JOBS";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
 /// What a child is: itself, whichever file that is by now.
@@ -85,6 +87,8 @@ struct Real {
     /// Whom daemons run as, where that is not ourselves.
     admin: Option<User>,
     rundir: PathBuf,
+    /// lsf.sudoers lets root submit.
+    root_jobs: bool,
     /// The file a successor is started from.
     exe: PathBuf,
     signals: SignalFd,
@@ -135,6 +139,7 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
         boot_id: boot_id.trim().to_owned(),
         daemons,
         peers: admin.map(|a| a.uid).into_iter().collect(),
+        root_jobs: admin.is_some() && guard::sudoers().is_some_and(|s| s.root_user()),
     })
 }
 
@@ -161,6 +166,7 @@ impl Real {
         signals: SignalFd,
     ) -> io::Result<Real> {
         let exe = std::fs::read_link(SELF)?;
+        let conf_root = conf.root_jobs;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let mut setups = BTreeMap::new();
         let (machine, lock, listener) = match handed_over() {
@@ -195,6 +201,7 @@ impl Real {
             boot,
             admin,
             rundir,
+            root_jobs: conf_root,
             exe,
             signals,
             listener,
@@ -499,6 +506,9 @@ impl Real {
         command.env_clear().env("LSF_ENVDIR", &self.boot.site.envdir).env("PATH", DEFAULT_PATH);
         let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        if daemon == Daemon::Mbatchd && self.root_jobs {
+            command.env(ROOT_JOBS, "Y");
+        }
         let child = command.stdin(Stdio::null()).spawn()?;
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(proc_of(child.id()))

@@ -354,6 +354,7 @@ impl World {
             boot_id: self.hosts[host].os.boot_id(),
             daemons: vec![Daemon::Lim, Daemon::Sbatchd],
             peers: vec![500],
+            root_jobs: false,
         };
         let journal = self.hosts[host].os.journal.clone();
         let mach = Mach::Launcher(Box::new(Launcher::new(conf, journal)));

@@ -1,6 +1,6 @@
 //! A cluster of several users, for tests that root alone can run: its launchers are root's, its
-//! administrator and users are known only in mount namespaces of the test's own, where passwd
-//! and group are other files.
+//! administrator and users are known only in mount namespaces of the test's own, which have another
+//! /etc.
 
 use super::rig::{Said, alive, binary, kill, skipped, wait_for};
 use lsf::auth::ring::new_key;
@@ -21,6 +21,8 @@ pub const PROJ: u32 = 70_010;
 pub struct Site {
     pub dir: PathBuf,
     hosts: usize,
+    /// The name service reads extrausers/passwd and group too.
+    pub extrausers: bool,
     launchers: BTreeMap<String, Child>,
 }
 
@@ -46,10 +48,11 @@ impl Site {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("lsf-{name}-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
-        for sub in ["bin", "etc", "home", "log", "work/personal/logdir"] {
+        for sub in ["bin", "home", "log", "work/personal/logdir"] {
             std::fs::create_dir_all(dir.join(sub)).unwrap();
         }
-        let site = Site { dir, hosts, launchers: BTreeMap::new() };
+        let launchers = BTreeMap::new();
+        let site = Site { dir, hosts, extrausers: false, launchers };
         site.accounts();
         site.configure();
         // users must reach the file, wherever it was built; no child made meanwhile by another
@@ -69,6 +72,8 @@ impl Site {
     }
 
     fn accounts(&self) {
+        let copy = Command::new("cp").args(["-a", "/etc"]).arg(self.path("etc")).status().unwrap();
+        assert!(copy.success());
         let mut passwd = std::fs::read_to_string("/etc/passwd").unwrap();
         let mut group = std::fs::read_to_string("/etc/group").unwrap();
         for (name, id) in USERS.into_iter().filter(|u| u.1 != 0) {
@@ -112,20 +117,30 @@ impl Site {
         std::fs::write(self.path(rel), text).unwrap();
     }
 
+    /// Another /etc for a host that does not run yet.
+    pub fn etc_of(&self, host: &str) -> PathBuf {
+        let to = self.path(&format!("etc.{host}"));
+        let copy = Command::new("cp").arg("-a").arg(self.path("etc")).arg(&to).status().unwrap();
+        assert!(copy.success());
+        to
+    }
+
     /// Adds lines to lsf.conf; later ones of a name count.
     pub fn lsf_conf(&self, lines: &str) {
         let old = std::fs::read_to_string(self.path("conf/lsf.conf")).unwrap();
         self.write("conf/lsf.conf", &format!("{old}{lines}\n"));
     }
 
-    /// `words` in a namespace with this cluster's group file and one of its passwd files.
-    fn inside(&self, passwd: &str, words: &[&str]) -> Command {
+    /// `words` in a namespace with this /etc.
+    fn inside(&self, etc: &str, words: &[&str]) -> Command {
         let mut c = Command::new("unshare");
-        let script = format!(
-            "mount --bind {0}/etc/{passwd} /etc/passwd && mount --bind {0}/etc/group /etc/group && \
-             exec \"$@\"",
-            self.dir.display()
-        );
+        let bind =
+            |from: &str, to: &str| format!("mount --bind {} {to} && ", self.path(from).display());
+        let mut script = bind(etc, "/etc");
+        if self.extrausers {
+            script.push_str(&bind("extrausers", "/var/lib/extrausers"));
+        }
+        script.push_str("exec \"$@\"");
         c.args(["-m", "sh", "-c", &script, "sh"]).args(words).env_clear();
         c.env("LSF_ENVDIR", self.path("conf")).env("TZ", "UTC").stdin(Stdio::null());
         c.env("PATH", format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", self.path("bin").display()));
@@ -133,9 +148,9 @@ impl Site {
     }
 
     pub fn launcher(&self, host: &str) -> Command {
-        let own = format!("passwd.{host}");
-        let passwd = if self.path("etc").join(&own).exists() { &own } else { "passwd" };
-        let mut c = self.inside(passwd, &[self.path("bin/launcher").to_str().unwrap()]);
+        let own = format!("etc.{host}");
+        let etc = if self.path(&own).exists() { &own } else { "etc" };
+        let mut c = self.inside(etc, &[self.path("bin/launcher").to_str().unwrap()]);
         c.env("LSF_LOCAL_HOST", host).current_dir("/").stderr(Stdio::piped());
         c
     }
@@ -157,7 +172,7 @@ impl Site {
         let id = uid(user).to_string();
         let (to, group) = (format!("--reuid={id}"), format!("--regid={id}"));
         let words = ["setpriv", &to, &group, "--init-groups", "sh", "-c", line];
-        let mut c = self.inside("passwd", &words);
+        let mut c = self.inside("etc", &words);
         let home = self.path(&format!("home/{user}"));
         c.env("HOME", &home).env("USER", user).env("LOGNAME", user);
         c.current_dir(if home.is_dir() { &home } else { &self.dir });

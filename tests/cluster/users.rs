@@ -157,7 +157,7 @@ fn a_user_with_another_uid_here_is_refused() {
     let line = |id: u32| format!("ann:x:{id}:{}:", uid("ann"));
     let other = passwd.replace(&line(uid("ann")), &line(70_099));
     assert_ne!(passwd, other);
-    site.write("etc/passwd.host2", &other);
+    std::fs::write(site.etc_of("host2").join("passwd"), &other).unwrap();
     site.start();
     let job = site.bsub("ann", "-m host2 -o out 'id -u'");
     let why = || site.ok("ann", &format!("bjobs -p {job}"));
@@ -166,4 +166,59 @@ fn a_user_with_another_uid_here_is_refused() {
     assert!(log.contains("user ann has uid 70099 here, not 70002"), "{log}");
     assert_ne!(site.stat(job), "DONE");
     assert!(!site.path("home/ann/out").exists());
+}
+
+#[test]
+fn root_submits_where_its_own_file_says_so() {
+    if !Site::possible("root_submits_where_its_own_file_says_so") {
+        return;
+    }
+    let mut site = Site::new("rootjobs", 2);
+    let sudoers = |etc: &std::path::Path, mode: u32| {
+        let file = etc.join("lsf.sudoers");
+        std::fs::write(&file, "LSF_ROOT_USER=Y\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    // on host1, which takes submissions, and on host2 with a mode that is not believed
+    sudoers(&site.path("etc"), 0o600);
+    sudoers(&site.etc_of("host2"), 0o644);
+    site.start();
+    let job = site.bsub("root", "-m host1 -o /dev/null 'test $(id -u) = 0'");
+    assert_eq!(site.end_of(job), "DONE");
+    let job = site.bsub("root", "-m host2 -o /dev/null true");
+    let log = || std::fs::read_to_string(site.path("log/launcher.log.host2")).unwrap();
+    wait_for("the refusal", || log().contains("nothing is started as root"));
+    assert!(log().contains("lsf.sudoers") && log().contains("must be 0600"), "{}", log());
+    assert_ne!(site.stat(job), "DONE");
+    let job = site.bsub("ann", "-m host1 -o /dev/null 'test $(id -u) != 0'");
+    assert_eq!(site.end_of(job), "DONE");
+}
+
+#[test]
+fn users_known_to_the_name_service_alone() {
+    let name = "users_known_to_the_name_service_alone";
+    let module = ["/usr/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"];
+    let module = module.iter().map(|d| format!("{d}/libnss_extrausers.so.2"));
+    if !module.into_iter().any(|m| std::path::Path::new(&m).exists()) {
+        return super::rig::skipped(&format!("{name}: no libnss-extrausers"));
+    }
+    if !Site::possible(name) {
+        return;
+    }
+    let mut site = Site::new("nss", 1);
+    // ann moves from passwd to a file that only the module reads
+    let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
+    let (ann, rest): (Vec<&str>, Vec<&str>) =
+        passwd.split_inclusive('\n').partition(|l| l.starts_with("ann:"));
+    site.write("etc/passwd", &rest.concat());
+    std::fs::create_dir(site.path("extrausers")).unwrap();
+    site.write("extrausers/passwd", &ann.concat());
+    site.write("extrausers/group", "extra:x:70020:ann\n");
+    site.write("etc/nsswitch.conf", "passwd: files extrausers\ngroup: files extrausers\n");
+    site.extrausers = true;
+    site.start();
+    let job = site.bsub("ann", "-o out 'id -un; id -G'");
+    assert_eq!(site.end_of(job), "DONE");
+    let out = std::fs::read_to_string(site.path("home/ann/out")).unwrap();
+    assert!(out.starts_with(&format!("ann\n{} 70010 70020\n", uid("ann"))), "{out}");
 }

@@ -52,7 +52,14 @@ fn conf(personal: bool) -> Conf {
 
 fn launcher_conf() -> launcher::Conf {
     let boot_id = "b".into();
-    launcher::Conf { uid: 9, personal: true, boot_id, daemons: vec![], peers: vec![] }
+    launcher::Conf {
+        uid: 9,
+        personal: true,
+        boot_id,
+        daemons: vec![],
+        peers: vec![],
+        root_jobs: false,
+    }
 }
 
 fn key(n: u32) -> JobKey {

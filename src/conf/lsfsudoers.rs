@@ -197,7 +197,6 @@ mod tests {
             "error /etc/lsf.sudoers:6:18: bad value of LSF_STARTUP_PATH: an absolute path is \
              wanted",
             "notice /etc/lsf.sudoers:7:1: LSF_LOAD_PLUGINS is known and not acted on",
-            "notice /etc/lsf.sudoers:8:1: LSF_ROOT_USER is known and not acted on",
             "error /etc/lsf.sudoers:8:15: bad value of LSF_ROOT_USER: Y or N is wanted",
             "error /etc/lsf.sudoers:9:15: bad value of LSF_EAUTH_KEY: quotes are not paired",
         ];

@@ -12,3 +12,4 @@ pub mod mbatchd;
 pub mod sbatchd;
 pub mod shell;
 pub mod starter;
+pub mod task;

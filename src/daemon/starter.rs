@@ -2,27 +2,21 @@
 //!
 //! Descriptor 0 is a socket to the launcher, 1 the plan. It does nothing before the launcher's
 //! byte has come (its journal is written) and ends where that never comes. It has no environment
-//! to begin with; every path of the user's is opened after it has become the user; a set*id call
-//! is believed only when read back. What came of the setup is told through the socket, which
-//! exec closes.
+//! to begin with; a set*id call is believed only when read back; everything that concerns a file
+//! is done after it has become the user, by [`super::task`]. What came of the setup is told
+//! through the socket, which exec closes.
 //!
 //! Invariant: from any step that fails it exits without having run anything of the job's.
 
-use super::mail;
-use crate::exec::plan::map_home;
-use crate::model::ByteStr;
-use crate::proto::launch::{FinishPlan, JobPlan, Plan, Ready, Setup, Stage, What};
+use super::task::{self, Failed, Step, at, note};
+use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
 use crate::sys::users::{User, Users};
 use crate::sys::{raw, words};
-use rustix::fs::{FileType, Mode, OFlags};
-use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use rustix::fs::Mode;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -36,20 +30,6 @@ const USER_WAIT: Duration = Duration::from_secs(5);
 const EXIT_CWD: i32 = 2;
 /// Exit status of a setup that failed; nobody takes it for the job's.
 const EXIT_SETUP: i32 = 125;
-
-/// A step that failed.
-struct Failed(Stage, String);
-
-type Step<T> = Result<T, Failed>;
-
-/// Words of an error with what they are about.
-fn at(stage: Stage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
-    move |e| Failed(stage, format!("{what}: {}", words(&e)))
-}
-
-fn path_of(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
-}
 
 /// Becomes a daemon of the user; returns only with the reason why not.
 pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
@@ -76,7 +56,7 @@ pub fn run() -> i32 {
         What::Finish(finish) => {
             let user = identify(&plan)?;
             become_user(&user)?;
-            finish_job(finish)?;
+            task::finish(finish)?;
             tell(&mut link, &Setup::Ready(Box::default()));
             Ok(0)
         }
@@ -169,8 +149,6 @@ fn become_user(user: &User) -> Step<()> {
     Ok(())
 }
 
-// ---- the job ----
-
 fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
     let mut user = identify(plan)?;
     if user.home.is_empty() {
@@ -180,25 +158,12 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
     limits(job, &mut ready)?;
     become_user(&user)?;
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
-    let cwd = enter(job, &user, &mut ready)?;
-    let stdin = input(job)?;
-    let store = Store::new(&user, job);
-    let (stdout, stderr) = outputs(job, &cwd, &store, &mut ready)?;
-    let argv = program(job, &store, &mut ready)?;
-    let env = environment(job, &user, &cwd, &store);
-    let std = |r: rustix::io::Result<()>| r.map_err(|e| at(Stage::Output, "stdio")(e.into()));
+    let task = task::prepare(job, &user, &mut ready)?;
     // nothing can fail after this but exec, which speaks to the job's own error output
     if !tell(link, &Setup::Ready(Box::new(ready))) {
         return Ok(EXIT_SETUP);
     }
-    std(rustix::stdio::dup2_stdin(&stdin))?;
-    std(rustix::stdio::dup2_stdout(&stdout))?;
-    std(rustix::stdio::dup2_stderr(&stderr))?;
-    let mut command = Command::new(&argv[0]);
-    command.args(&argv[1..]).env_clear().envs(env);
-    let e = command.exec();
-    let _ = writeln!(io::stderr(), "{}: {}", argv[0].display(), words(&e));
-    Ok(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    task.exec()
 }
 
 fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
@@ -226,335 +191,4 @@ fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
         note(ready, format!("nice value {} is not permitted", job.nice));
     }
     Ok(())
-}
-
-fn note(ready: &mut Ready, text: String) {
-    if !ready.note.is_empty() {
-        ready.note.push_str("; ");
-    }
-    ready.note.push_str(&text);
-}
-
-/// Enters the working directory, or /tmp.
-fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
-    let want = map_home(&job.cwd.0, &job.home.0, user.home.as_bytes());
-    let want = path_of(&want);
-    let cwd = match rustix::process::chdir(want) {
-        Ok(()) if want.is_absolute() => want,
-        got => {
-            let why = got.err().map_or("not absolute".into(), |e| words(&e.into()));
-            let text = format!(
-                "current working directory <{}> is not accessible or does not exist on the \
-                 execution host: {why}",
-                want.display()
-            );
-            if job.need_cwd {
-                return Err(Failed(Stage::Cwd, text));
-            }
-            note(ready, format!("{text}; </tmp> is used"));
-            let tmp = Path::new("/tmp");
-            rustix::process::chdir(tmp).map_err(|e| at(Stage::Cwd, "/tmp")(e.into()))?;
-            tmp
-        }
-    };
-    ready.cwd = cwd.to_string_lossy().into_owned();
-    Ok(cwd.to_path_buf())
-}
-
-/// Opens a file as the user without ever waiting for one; only regular files and character
-/// devices are files to read from or write to.
-fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd, bool)> {
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?;
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
-    if !matches!(kind, FileType::RegularFile | FileType::CharacterDevice) {
-        return Err(io::Error::other("neither a file nor a character device"));
-    }
-    rustix::fs::fcntl_setfl(&fd, flags.difference(OFlags::NONBLOCK) & OFlags::APPEND)?;
-    Ok((fd, kind == FileType::RegularFile))
-}
-
-fn input(job: &JobPlan) -> Step<OwnedFd> {
-    let name: &[u8] = if job.in_file.is_empty() { b"/dev/null" } else { &job.in_file.0 };
-    let path = path_of(name);
-    let opened = open(path, OFlags::RDONLY, 0).map(|f| f.0);
-    opened.map_err(at(Stage::Input, format!("input file <{}>", path.display())))
-}
-
-const WRITE: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::CREATE);
-
-/// Opens one of the output files; a directory gets a file named by the job. What a link leads
-/// to must be the user's own, whatever its mode.
-fn output(job: &JobPlan, cwd: &Path, name: &ByteStr, over: bool, ext: &str) -> io::Result<Out> {
-    let mut path = cwd.join(path_of(&name.0));
-    if path.is_dir() {
-        let idx = if job.idx == 0 { String::new() } else { format!(".{}", job.idx) };
-        path.push(format!("{}{idx}.{ext}", job.job));
-    }
-    let (fd, regular) = match open(&path, WRITE | OFlags::NOFOLLOW, 0o666) {
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            let (fd, regular) = open(&path, WRITE, 0o666)?;
-            if regular && rustix::fs::fstat(&fd)?.st_uid != crate::sys::euid() {
-                return Err(io::Error::other("a link to a file of another user's"));
-            }
-            (fd, regular)
-        }
-        got => got?,
-    };
-    if over && regular {
-        rustix::fs::ftruncate(&fd, 0)?;
-    }
-    Ok((fd, if regular { path } else { PathBuf::new() }))
-}
-
-/// An open file and, where it is a regular one, its path.
-type Out = (OwnedFd, PathBuf);
-
-fn outputs(
-    job: &JobPlan,
-    cwd: &Path,
-    store: &Store,
-    ready: &mut Ready,
-) -> Step<(OwnedFd, OwnedFd)> {
-    let asked = |name: &ByteStr, over, ext, ready: &mut Ready| {
-        if name.is_empty() {
-            return None;
-        }
-        let got = output(job, cwd, name, over, ext);
-        if let Err(e) = &got {
-            note(ready, format!("output file <{}>: {}", name.lossy(), words(e)));
-        }
-        got.ok()
-    };
-    let (out, path) = match asked(&job.out_file, job.out_over, "out", ready) {
-        Some(out) => out,
-        None => {
-            let path = store.file(".out").map_err(at(Stage::Output, "output directory"))?;
-            let (fd, _) = open(&path, WRITE | OFlags::NOFOLLOW, 0o600)
-                .map_err(at(Stage::Output, path.display()))?;
-            ready.kept = true;
-            match mail::possible(&job.mail_program.0) {
-                false => note(ready, format!("output is kept in <{}>", path.display())),
-                true if !job.out_file.is_empty() => note(ready, "output is mailed".into()),
-                true => {}
-            }
-            (fd, path)
-        }
-    };
-    ready.out = path.into_os_string().into_vec().into();
-    let err = match asked(&job.err_file, job.err_over, "err", ready) {
-        Some((err, _)) => err,
-        None => out.try_clone().map_err(at(Stage::Output, "error output"))?,
-    };
-    Ok((out, err))
-}
-
-/// What to exec: the command under the shell, or the script's file under its interpreter.
-fn program(job: &JobPlan, store: &Store, ready: &mut Ready) -> Step<Vec<OsString>> {
-    let word = |b: &[u8]| OsString::from_vec(b.to_vec());
-    if job.script.is_empty() {
-        return Ok(vec!["/bin/sh".into(), "-c".into(), word(&job.command.0)]);
-    }
-    let path = store.file("").map_err(at(Stage::JobFile, "job file directory"))?;
-    let how = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-    let (fd, _) = open(&path, how, 0o700).map_err(at(Stage::JobFile, path.display()))?;
-    File::from(fd).write_all(&job.script.0).map_err(at(Stage::JobFile, path.display()))?;
-    ready.script = path.as_os_str().as_bytes().to_vec().into();
-    let mut argv: Vec<OsString> = interpreter(&job.script.0).into_iter().map(word).collect();
-    argv.push(path.into_os_string());
-    Ok(argv)
-}
-
-/// The words of a script's `#!` line as the kernel reads them: the interpreter and at most one
-/// argument; /bin/sh where there is none.
-fn interpreter(script: &[u8]) -> Vec<&[u8]> {
-    let line = script.strip_prefix(b"#!").and_then(|rest| rest.split(|&b| b == b'\n').next());
-    let line = line.unwrap_or_default().trim_ascii();
-    let blank = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let (program, arg) = (&line[..blank], line[blank..].trim_ascii_start());
-    match (program.is_empty(), arg.is_empty()) {
-        (true, _) => vec![b"/bin/sh"],
-        (false, true) => vec![program],
-        (false, false) => vec![program, arg],
-    }
-}
-
-fn environment(job: &JobPlan, user: &User, cwd: &Path, store: &Store) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = Vec::new();
-    for entry in job.env.0.split(|&b| b == 0) {
-        if let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0) {
-            let (name, value) = (&entry[..eq], &entry[eq + 1..]);
-            env.push((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())));
-        }
-    }
-    let mut put = |name: &str, value: OsString, always: bool| {
-        if always || !env.iter().any(|(n, _)| n == name) {
-            // of two of a name the later one counts
-            env.push((name.into(), value));
-        }
-    };
-    let file = store.name("").into_os_string();
-    put("HOME", user.home.clone().into(), true);
-    put("USER", user.name.clone().into(), true);
-    put("LOGNAME", user.name.clone().into(), false);
-    put("PATH", DEFAULT_PATH.into(), false);
-    put("PWD", cwd.as_os_str().into(), true);
-    put("LSB_OUTDIR", cwd.as_os_str().into(), false);
-    put("LS_JOBPID", std::process::id().to_string().into(), true);
-    put("LSB_JOBRES_PID", std::process::id().to_string().into(), true);
-    put("LSB_JOBFILENAME", file.clone(), true);
-    put("LSB_CHKFILENAME", file, true);
-    env
-}
-
-// ---- files of our own ----
-
-/// Where job files and kept output lie: ~/.lsbatch, else /tmp/.lsbtmpUID.
-struct Store {
-    home: PathBuf,
-    uid: u32,
-    base: String,
-}
-
-impl Store {
-    fn new(user: &User, job: &JobPlan) -> Self {
-        let idx = if job.idx == 0 { String::new() } else { format!(".{}", job.idx) };
-        let base = format!("{}.{}{idx}", job.submit_time, job.job);
-        Store { home: PathBuf::from(&user.home), uid: user.uid, base }
-    }
-
-    fn name(&self, ext: &str) -> PathBuf {
-        self.home.join(".lsbatch").join(format!("{}{ext}", self.base))
-    }
-
-    /// The path of a file of this job, in a directory that is the user's alone.
-    fn file(&self, ext: &str) -> io::Result<PathBuf> {
-        let mut dir = self.home.join(".lsbatch");
-        if !self.home.is_absolute() || self.own(&dir, false).is_err() {
-            dir = PathBuf::from(format!("/tmp/.lsbtmp{}", self.uid));
-            self.own(&dir, true)?;
-        }
-        Ok(dir.join(format!("{}{ext}", self.base)))
-    }
-
-    /// Makes the directory; refuses one that is a link or another's, and below /tmp one that
-    /// others may enter.
-    fn own(&self, dir: &Path, private: bool) -> io::Result<()> {
-        match DirBuilder::new().mode(0o700).create(dir) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-            _ => {}
-        }
-        let meta = std::fs::symlink_metadata(dir)?;
-        let open = private && meta.mode() & 0o077 != 0;
-        if !meta.is_dir() || meta.uid() != self.uid || open {
-            return Err(io::Error::other(format!("{} is not safe", dir.display())));
-        }
-        rustix::fs::access(dir, rustix::fs::Access::WRITE_OK)?;
-        Ok(())
-    }
-}
-
-// ---- after the end ----
-
-/// Does all of it, whatever fails; the first failure is told.
-fn finish_job(finish: &FinishPlan) -> Step<()> {
-    let out = path_of(&finish.append_to.0);
-    let mailed = match &finish.mail {
-        Some(mail) if mail::possible(&mail.program.0) => {
-            mail::send(mail, mail.output.then_some(out))
-                .map_err(at(Stage::Finish, mail.program.lossy()))
-        }
-        _ => Ok(false),
-    };
-    let wrote = match mailed {
-        Ok(true) => remove(&finish.append_to),
-        _ => append(out, &finish.text),
-    };
-    mailed.map(|_| ()).and(wrote).and(remove(&finish.remove))
-}
-
-fn append(to: &Path, text: &ByteStr) -> Step<()> {
-    if to.as_os_str().is_empty() {
-        return Ok(());
-    }
-    // a file that the job removed is not made again
-    let opened = open(to, OFlags::WRONLY | OFlags::APPEND, 0);
-    let wrote = opened.and_then(|(fd, regular)| match regular {
-        true => File::from(fd).write_all(&text.0),
-        false => Ok(()),
-    });
-    wrote.map_err(at(Stage::Finish, to.display()))
-}
-
-fn remove(file: &ByteStr) -> Step<()> {
-    let path = path_of(&file.0);
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound && !file.is_empty() => {
-            Err(at(Stage::Finish, path.display())(e))
-        }
-        _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interpreters() {
-        let of = |s: &str| -> Vec<String> {
-            let words = interpreter(s.as_bytes());
-            words.iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect()
-        };
-        assert_eq!(of("echo"), ["/bin/sh"]);
-        assert_eq!(of("#!/bin/bash\nx"), ["/bin/bash"]);
-        assert_eq!(of("#! /usr/bin/env  python3 -u \r\nx"), ["/usr/bin/env", "python3 -u"]);
-        assert_eq!(of("#!\nx"), ["/bin/sh"]);
-        assert_eq!(of("\n#!/bin/bash\n"), ["/bin/sh"]);
-    }
-
-    #[test]
-    fn only_files_are_opened_and_nothing_hangs() {
-        let n = u32::from_ne_bytes(crate::sys::random::<4>().unwrap());
-        let dir = std::env::temp_dir().join(format!("lsf-starter-{n}"));
-        std::fs::create_dir(&dir).unwrap();
-        let fifo = dir.join("fifo");
-        let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
-        assert!(made.success());
-        assert!(open(&fifo, OFlags::RDONLY, 0).is_err());
-        assert!(open(&fifo, WRITE, 0o600).is_err());
-        assert!(open(&dir, OFlags::RDONLY, 0).is_err());
-        assert!(!open(Path::new("/dev/null"), WRITE, 0o600).unwrap().1);
-        let (fd, regular) = open(&dir.join("f"), WRITE, 0o600).unwrap();
-        assert!(regular);
-        let flags = rustix::fs::fcntl_getfl(&fd).unwrap();
-        assert!(flags.contains(OFlags::APPEND) && !flags.contains(OFlags::NONBLOCK));
-        std::fs::remove_dir_all(&dir).unwrap();
-    }
-
-    #[test]
-    fn directories_of_others_and_links_are_refused() {
-        let n = u32::from_ne_bytes(crate::sys::random::<4>().unwrap());
-        let dir = std::env::temp_dir().join(format!("lsf-store-{n}"));
-        std::fs::create_dir(&dir).unwrap();
-        let user = User {
-            name: "u".into(),
-            uid: crate::sys::euid(),
-            gid: 0,
-            home: dir.to_string_lossy().into_owned(),
-            shell: String::new(),
-        };
-        let job = JobPlan { job: 7, idx: 2, submit_time: 99, ..JobPlan::default() };
-        let store = Store::new(&user, &job);
-        assert_eq!(store.file(".out").unwrap(), dir.join(".lsbatch/99.7.2.out"));
-        let link = dir.join("link");
-        std::os::unix::fs::symlink(&dir, &link).unwrap();
-        assert!(store.own(&link, false).is_err());
-        let loose = dir.join("loose");
-        DirBuilder::new().mode(0o755).create(&loose).unwrap();
-        assert!(store.own(&loose, false).is_ok() && store.own(&loose, true).is_err());
-        let other = Store { uid: store.uid + 1, ..store };
-        assert!(other.own(&loose, false).is_err());
-        std::fs::remove_dir_all(&dir).unwrap();
-    }
 }

@@ -4,6 +4,22 @@ use super::rig::wait_for;
 use super::site::{ADMIN, PROJ, Site, uid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+/// No descriptor of the process is a socket but of the Unix kind.
+fn only_unix_sockets(pid: u32) {
+    let unix = std::fs::read_to_string("/proc/net/unix").unwrap();
+    let inodes: Vec<&str> = unix.lines().filter_map(|l| l.split_whitespace().nth(6)).collect();
+    let mut sockets = 0;
+    for fd in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
+        let Ok(to) = std::fs::read_link(fd.path()) else { continue };
+        let to = to.to_string_lossy().into_owned();
+        if let Some(inode) = to.strip_prefix("socket:[").and_then(|t| t.strip_suffix("]")) {
+            assert!(inodes.contains(&inode), "launcher {pid} has {to}");
+            sockets += 1;
+        }
+    }
+    assert!(sockets > 0, "launcher {pid} has no socket at all");
+}
+
 #[test]
 fn jobs_are_their_users_and_nobody_elses() {
     if !Site::possible("jobs_are_their_users_and_nobody_elses") {
@@ -13,7 +29,10 @@ fn jobs_are_their_users_and_nobody_elses() {
     // who runs as whom
     for (name, pid, owner) in site.processes() {
         match name.as_str() {
-            "launcher" => assert_eq!(owner, 0, "launcher {pid}"),
+            "launcher" => {
+                assert_eq!(owner, 0, "launcher {pid}");
+                only_unix_sockets(pid);
+            }
             "authd" | "lim" | "sbatchd" | "mbatchd" => {
                 assert_eq!(owner, uid(ADMIN), "{name} {pid}");
             }

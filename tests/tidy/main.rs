@@ -186,6 +186,43 @@ fn nothing_panics_prints_or_exits_outside_main() {
     report("bans", found);
 }
 
+/// What runs with root's rights: the launcher's machine and runner, the starter until it has
+/// become its user (`task` is what it does then).
+const AS_ROOT: [&str; 6] = [
+    "src/exec/launcher.rs",
+    "src/daemon/launcher.rs",
+    "src/daemon/guard.rs",
+    "src/daemon/starter.rs",
+    "applets/launcher.rs",
+    "applets/starter.rs",
+];
+/// Lines of code, without comments and empty ones.
+const AS_ROOT_MAX: usize = 1500;
+
+#[test]
+fn what_runs_as_root_is_small_and_knows_no_network() {
+    let all = sources();
+    let mine: Vec<&Source> =
+        all.iter().filter(|s| AS_ROOT.iter().any(|f| s.path == root().join(f))).collect();
+    assert_eq!(mine.len(), AS_ROOT.len());
+    let code = |s: &Source| s.code.iter().filter(|l| !bare(l).trim().is_empty()).count();
+    let lines: usize = mine.iter().map(|s| code(s)).sum();
+    assert!(lines < AS_ROOT_MAX, "{lines} lines run as root");
+    let mut found = Vec::new();
+    for s in mine {
+        for (i, line) in s.code.iter().enumerate() {
+            let line = bare(line);
+            if ["Tcp", "Udp", "listen_tcp", "std::net", "mio::net::Tcp"]
+                .iter()
+                .any(|w| line.contains(w))
+            {
+                found.push(at(s, i, "the network"));
+            }
+        }
+    }
+    report("root on the network", found);
+}
+
 #[test]
 fn unsafe_lives_in_one_file_and_is_explained() {
     let mut found = Vec::new();

@@ -199,10 +199,9 @@ fn request_id() -> Result<String, Rejection> {
 /// What `-b` and `-t` came to, on stderr.
 fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
     for (secs, what) in [(spec.begin_time, "scheduled after"), (spec.term_time, "terminated by")] {
-        if secs != 0
-            && let Ok(at) = jiff::Timestamp::from_second(secs)
-        {
-            let text = at.to_zoned(zone.clone()).strftime("%a %b %e %H:%M:%S %Y").to_string();
+        if secs != 0 {
+            let mut text = String::new();
+            lsf::cli::clock::Clock::of(zone.clone()).full(&mut text, secs);
             errln!(ctx, "Job will be {what} {text}");
         }
     }

@@ -5,9 +5,9 @@
 //! month's, a month already past next year's. A time that does not exist in the zone takes the
 //! first instant after it, one that occurs twice takes the first (design §2).
 
+use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Unit, Zoned};
 use lsf::lang::civil::instant;
 
 /// A time as typed.
@@ -34,17 +34,16 @@ pub fn parse(text: &str, now: i64, zone: &TimeZone) -> Option<Clock> {
         }
         _ => return None,
     };
-    let now = Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
+    let local = zone.to_datetime(Timestamp::from_second(now).ok()?);
     // At the minute that is just running, a time means now rather than tomorrow.
-    let floor =
-        now.round(jiff::ZonedRound::new().smallest(Unit::Minute).mode(jiff::RoundMode::Floor));
-    let floor = floor.unwrap_or_else(|_| now.clone()).timestamp().as_second();
+    let floor = now - i64::from(local.second());
+    let now = local.date();
     let day = |d: &i16| i8::try_from(*d).ok();
     match given {
-        [] => first(now.date(), |d| d.checked_add(1.day()).ok(), clock, zone, floor, 3),
+        [] => first(now, |d| d.tomorrow().ok(), clock, zone, floor, 3),
         [d] => {
             let d = day(d)?;
-            month_days(&now, d, clock, zone, floor)
+            month_days(now, d, clock, zone, floor)
         }
         [m, d] => {
             let (m, d) = (day(m)?, day(d)?);
@@ -79,15 +78,14 @@ fn first(
 }
 
 /// The next `day` of a month that has one.
-fn month_days(now: &Zoned, day: i8, clock: Time, zone: &TimeZone, floor: i64) -> Option<i64> {
+fn month_days(now: Date, day: i8, clock: Time, zone: &TimeZone, floor: i64) -> Option<i64> {
     if !(1..=31).contains(&day) {
         return None;
     }
-    let months =
-        std::iter::successors(Some(now.date().first_of_month()), |d| d.checked_add(1.month()).ok());
-    months
-        .take(12)
-        .filter_map(|m| Date::new(m.year(), m.month(), day).ok())
+    // Months counted from the year 0.
+    let first = i32::from(now.year()) * 12 + i32::from(now.month()) - 1;
+    (first..first + 12)
+        .filter_map(|m| Date::new((m / 12) as i16, (m % 12) as i8 + 1, day).ok())
         .map(|d| instant(d.to_datetime(clock), zone))
         .find(|&t| t >= floor)
 }

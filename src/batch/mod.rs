@@ -389,10 +389,10 @@ impl Machine for Mbd {
             Input::Msg { conn, msg } => self.message(cx, conn, msg),
             Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
             Input::Groups { asked, found } => {
-                let mut conf = self.pol.conf.clone();
-                conf.unix.answered(&asked, found);
-                self.pol = Rc::new(Policy::new(conf));
-                self.sched.needed = true;
+                // Nobody else holds the policy between two steps.
+                if let Some(pol) = Rc::get_mut(&mut self.pol) {
+                    pol.conf.unix.answered(&asked, found);
+                }
             }
             Input::LogFailed { why } => self.failed(cx, why),
             Input::LogBack => {

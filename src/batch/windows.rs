@@ -117,10 +117,8 @@ impl Mbd {
     /// Suspends and resumes what is not as the run windows want it.
     fn keep_run_windows(&mut self, cx: &mut Cx) {
         let hosts = self.st.counts.host.values();
-        let mut all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
-        // A job that holds several hosts is found on each.
-        all.sort_unstable();
-        all.dedup();
+        // A job that holds several hosts is found on each, and is as it should be by then.
+        let all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         for at in all {
             let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
             let (key, phase) = (run.key, run.phase);

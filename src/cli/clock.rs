@@ -29,7 +29,7 @@ impl Clock {
         Clock::of(TimeZone::UTC)
     }
 
-    fn of(zone: TimeZone) -> Self {
+    pub fn of(zone: TimeZone) -> Self {
         Clock { zone, last: RefCell::new((i64::MIN, String::new())) }
     }
 
@@ -59,6 +59,12 @@ impl Clock {
         let month = MONTHS[t.month() as usize - 1];
         let (d, h, m, s) = (t.day(), t.hour(), t.minute(), t.second());
         let _ = write!(out, "{day} {month} {d:>2} {h:02}:{m:02}:{s:02}");
+    }
+
+    /// `Fri Nov 20 09:12:33 2026`.
+    pub fn full(&self, out: &mut String, secs: i64) {
+        self.long(out, secs);
+        let _ = write!(out, " {}", self.civil(secs).year());
     }
 
     /// `11/20-09:12:33`.

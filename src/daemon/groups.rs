@@ -6,7 +6,7 @@ use super::shell::Remote;
 use crate::conf::unix::{UnixGroup, parse_group};
 use crate::proto::Input;
 use crate::sys::users::{GETENT_WAIT, getent};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Longest wait for all groups before mbatchd answers anybody: until they are known, users may
@@ -40,31 +40,53 @@ pub fn ask(words: &[String], wait: Duration) -> (Vec<String>, Vec<UnixGroup>) {
     (asked, found)
 }
 
-/// The thread that asks.
+/// What is still to be asked, and whether a thread is at it.
+#[derive(Default)]
+struct Orders {
+    words: Vec<String>,
+    busy: bool,
+}
+
+/// Asks on a thread that is there as long as there is something to ask.
 pub struct Asker {
-    orders: Sender<Vec<String>>,
+    orders: Arc<Mutex<Orders>>,
+    remote: Remote,
+}
+
+fn lock(orders: &Mutex<Orders>) -> MutexGuard<'_, Orders> {
+    orders.lock().unwrap_or_else(|held| held.into_inner())
 }
 
 impl Asker {
-    pub fn start(remote: Remote) -> std::io::Result<Asker> {
-        let (orders, inbox) = channel::<Vec<String>>();
-        std::thread::Builder::new().name("groups".into()).spawn(move || {
-            while let Ok(mut words) = inbox.recv() {
-                // Of several reconfigurations the last one counts.
-                while let Ok(newer) = inbox.try_recv() {
-                    words = newer;
-                }
-                let (asked, found) = ask(&words, LATER_WAIT);
-                remote.input(Input::Groups { asked, found });
-            }
-        })?;
-        Ok(Asker { orders })
+    pub fn new(remote: Remote) -> Asker {
+        Asker { orders: Arc::default(), remote }
     }
 
-    /// The answer comes as [`Input::Groups`].
-    pub fn ask(&self, words: Vec<String>) {
-        // A thread that is gone has told why.
-        let _ = self.orders.send(words);
+    /// The answer comes as [`Input::Groups`]. Of several orders the last one counts.
+    pub fn ask(&self, words: Vec<String>) -> std::io::Result<()> {
+        let mut orders = lock(&self.orders);
+        orders.words = words;
+        if orders.busy || orders.words.is_empty() {
+            return Ok(());
+        }
+        let (work, remote) = (self.orders.clone(), self.remote.clone());
+        std::thread::Builder::new().name("groups".into()).spawn(move || serve(&work, &remote))?;
+        orders.busy = true;
+        Ok(())
+    }
+}
+
+fn serve(orders: &Mutex<Orders>, remote: &Remote) {
+    loop {
+        let mut now = lock(orders);
+        let words = std::mem::take(&mut now.words);
+        now.busy = !words.is_empty();
+        drop(now);
+        if words.is_empty() {
+            return;
+        }
+        let (asked, found) = ask(&words, LATER_WAIT);
+        remote.input(Input::Groups { asked, found });
     }
 }
 

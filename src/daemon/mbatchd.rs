@@ -95,17 +95,9 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 impl MbdHost {
     /// Has the name service asked for these words.
     fn ask_groups(&mut self, words: Vec<String>, ctl: &Ctl) {
-        if words.is_empty() {
-            return;
-        }
-        if self.groups.is_none() {
-            match Asker::start(ctl.remote()) {
-                Ok(asker) => self.groups = Some(asker),
-                Err(e) => log::error!("the groups thread: {e}"),
-            }
-        }
-        if let Some(asker) = &self.groups {
-            asker.ask(words);
+        let asker = self.groups.get_or_insert_with(|| Asker::new(ctl.remote()));
+        if let Err(e) = asker.ask(words) {
+            log::error!("the groups thread: {e}");
         }
     }
 }

@@ -6,8 +6,8 @@
 //! the caller says in which zone.
 
 use super::civil;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
 use std::fmt;
 
 /// Minutes of a day.
@@ -114,8 +114,10 @@ impl Windows {
         let (day, minute) = civil::week_minute(now, zone);
         let minutes = self.until_change(day, minute)?;
         let at = zone.to_datetime(Timestamp::from_second(now).ok()?);
-        let whole = at.with().second(0).subsec_nanosecond(0).build().ok()?;
-        let then = whole.checked_add(i64::from(minutes).minutes()).ok()?;
+        // The clock's reading then, counted on as if it were UTC.
+        let reading = TimeZone::UTC.to_timestamp(at).ok()?.as_second();
+        let reading = reading - reading.rem_euclid(60) + i64::from(minutes) * 60;
+        let then = TimeZone::UTC.to_datetime(Timestamp::from_second(reading).ok()?);
         // Where clocks go back, the same reading comes again: look once more a minute later.
         Some(civil::instant(then, zone).max(now - now.rem_euclid(60) + 60))
     }

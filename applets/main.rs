@@ -17,6 +17,7 @@ mod bsub;
 mod bwait;
 mod control;
 mod down;
+mod eauth;
 mod launcher;
 mod lim;
 mod lsadmin;
@@ -31,7 +32,7 @@ mod status;
 mod up;
 
 use lsf::cli::ctx::{Ctx, FAIL, Stream};
-use lsf::cli::version;
+use lsf::cli::{privport, version};
 use lsf::{errln, outln};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
@@ -90,6 +91,7 @@ const APPLETS: &[Applet] = &[
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),
+    applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
@@ -113,6 +115,9 @@ fn main() -> ExitCode {
     let called = Path::new(&called).file_name().map_or(called.clone(), OsStr::to_os_string);
     let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, std::io::stdout()));
     let mut err = Stream::new(std::io::stderr());
+    if privport::is_helper(&called) {
+        return ExitCode::from(privport::run(&words, &mut err) as u8);
+    }
     let mut code = dispatch(&called, words, &mut out, &mut err);
     let _ = out.flush();
     if let Some(why) = out.complaint() {
@@ -152,6 +157,7 @@ fn multi(ctx: &mut Ctx) -> i32 {
             0
         }
         Some("--install") => match ctx.args.as_slice() {
+            [flag, dir] if flag == "--setuid" => setuid(Path::new(&dir.clone()), ctx),
             [dir] => install(Path::new(&dir.clone()), ctx),
             _ => {
                 errln!(ctx, "lsf: --install takes one directory");
@@ -190,7 +196,8 @@ fn usage(to: &mut dyn Write) {
     let _ = writeln!(
         to,
         "{}\n\nUsage: lsf APPLET [arguments]\n       APPLET [arguments]   (through a link of \
-         that name)\n       lsf --list\n       lsf --install DIR\n       lsf -h | -V\n\nApplets:",
+         that name)\n       lsf --list\n       lsf --install [--setuid] DIR\n       \
+         lsf -h | -V\n\nApplets:",
         version::line()
     );
     for a in shown() {
@@ -207,6 +214,20 @@ fn install(dir: &Path, ctx: &mut Ctx) -> i32 {
         }
         Err(why) => {
             errln!(ctx, "lsf: --install: {why}");
+            FAIL
+        }
+    }
+}
+
+/// Makes the helper for LSF_AUTH=setuid.
+fn setuid(dir: &Path, ctx: &mut Ctx) -> i32 {
+    match lsf::cli::links::install_setuid(dir, privport::HELPER) {
+        Ok(path) => {
+            outln!(ctx, "{}: owner root, mode 4755", path.display());
+            0
+        }
+        Err(why) => {
+            errln!(ctx, "lsf: --install --setuid: {why}");
             FAIL
         }
     }

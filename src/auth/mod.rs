@@ -1,11 +1,16 @@
 //! Credentials (design §5): the cluster key, authd's signatures, per-connection session keys.
 //! One credential authenticates one connection; no clock, no replay window.
 
+pub mod check;
+pub mod eauth;
+pub mod ident;
 pub mod ring;
 pub mod shake;
+pub mod ways;
 
 pub use ring::{KeyError, KeyRing, new_key};
 pub use shake::{AuthError, Claims, Hello, Target, Who};
+pub use ways::{Way, Ways};
 
 use crate::conf::HostTable;
 use std::net::IpAddr;

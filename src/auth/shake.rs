@@ -13,17 +13,31 @@
 //! that it *wants*, not the one that answers; so a credential is worth nothing to another
 //! daemon, another host, another connection, and a changed Hello makes both ends disagree.
 //! `AuthOk` proves the server: nothing it says is believed before.
+//!
+//! A user of a site that enables another way (LSF_AUTH) names it in `Auth`, with what it needs.
+//! Where the client's authd answers, the frames are signed as above all the same, and the way is
+//! asked on top. Where it does not, the session key is made from what travels in the open: it
+//! finds damage and guessing, it does not keep out who can read along, and it does not prove the
+//! server. Hello's list of ways is bound into the session key where there is such a list.
 
+use super::ways::{Way, Ways};
 use super::{HostLookup, KeyRing};
+use crate::model::ByteStr;
 use crate::model::reason::err;
-use crate::proto::frame::{FrameError, Head, Kind, Raw, Session, SessionKey, Side, write_frame};
+use crate::proto::frame::{
+    FrameError, Head, Kind, MacKey, Raw, Session, SessionKey, Side, write_frame,
+};
 use crate::proto::{Daemon, PROTO_HIGH, PROTO_LOW, Peer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Bytes of a nonce.
 pub const NONCE: usize = 32;
+/// Largest credential of another way, bytes.
+pub const MAX_DATA: usize = 8 << 10;
+/// Ports from here up are anybody's.
+const UNPRIVILEGED: u16 = 1024;
 /// Longest user or host name in a credential, bytes.
 pub const MAX_NAME: usize = 256;
 
@@ -61,6 +75,9 @@ pub struct Hello {
     pub nonce: Hex32,
     pub daemon: Daemon,
     pub host: String,
+    /// The ways open to users; empty: the built-in credential alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ways: String,
 }
 
 /// What kind of caller a credential speaks for.
@@ -91,13 +108,16 @@ pub struct Target {
     pub nonce: Hex32,
     pub lo: u16,
     pub hi: u16,
+    /// As in [`Hello`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ways: String,
 }
 
 impl Hello {
     /// What a credential for this server is good for.
     pub fn target(&self) -> Target {
-        let (daemon, host) = (self.daemon, self.host.clone());
-        Target { daemon, host, nonce: self.nonce, lo: self.lo, hi: self.hi }
+        let (daemon, host, ways) = (self.daemon, self.host.clone(), self.ways.clone());
+        Target { daemon, host, nonce: self.nonce, lo: self.lo, hi: self.hi, ways }
     }
 }
 
@@ -106,6 +126,26 @@ impl Hello {
 pub struct Auth {
     pub version: u16,
     pub claims: Claims,
+    /// How the user proves it; empty: by the signature itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub way: String,
+    /// What `eauth -c` printed.
+    #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
+    pub data: ByteStr,
+}
+
+impl Auth {
+    /// By the signature.
+    pub fn signed(version: u16, claims: Claims) -> Auth {
+        Auth { version, claims, way: String::new(), data: ByteStr::default() }
+    }
+}
+
+/// What is still to be found out about a caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub way: Way,
+    pub data: ByteStr,
 }
 
 /// The server's answer to a good [`Auth`].
@@ -123,13 +163,26 @@ pub struct Deny {
 pub struct Ask {
     pub target: Target,
     pub keys: Vec<String>,
+    /// `-c`: a credential of eauth for the target's host is wanted; any other text: such a
+    /// credential is to be judged. Empty: a session key is wanted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub eauth: String,
 }
 
 /// authd's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grant {
-    Yes { claims: Claims, session: Hex32 },
-    No { why: String },
+    Yes {
+        claims: Claims,
+        session: Hex32,
+    },
+    No {
+        why: String,
+    },
+    /// What `eauth -c` prints.
+    Eauth {
+        text: String,
+    },
 }
 
 /// Why a connection was not authenticated.
@@ -167,6 +220,19 @@ pub enum AuthError {
     Denied {
         code: i32,
     },
+    /// A way that this site does not enable, or that this host does not know.
+    NotEnabled {
+        way: String,
+    },
+    /// The way was asked and does not confirm the caller.
+    Unproved {
+        way: Way,
+        why: String,
+    },
+    /// hosts.equiv does not let this user of this host in.
+    NotEquiv,
+    /// Too many callers are being looked into.
+    Busy,
     /// authd refused, in its words.
     NoGrant {
         why: String,
@@ -179,6 +245,7 @@ impl AuthError {
         match self {
             AuthError::NotOurHost { .. } | AuthError::WrongHost { .. } => err::NOLSF_HOST,
             AuthError::Denied { code } => *code,
+            AuthError::Busy => err::BUSY,
             _ => err::PERMISSION,
         }
     }
@@ -214,6 +281,12 @@ impl fmt::Display for AuthError {
             AuthError::Denied { code } => {
                 write!(f, "refused: {}", crate::model::reason::err_text(*code))
             }
+            AuthError::NotEnabled { way } => {
+                write!(f, "authentication by {} is not enabled (LSF_AUTH)", way.escape_debug())
+            }
+            AuthError::Unproved { way, why } => write!(f, "{}: {why}", way.name()),
+            AuthError::NotEquiv => f.write_str("hosts.equiv does not allow it (LSF_USE_HOSTEQUIV)"),
+            AuthError::Busy => f.write_str("too many callers are being looked into"),
             AuthError::NoGrant { why } => write!(f, "authd: {why}"),
         }
     }
@@ -221,7 +294,7 @@ impl fmt::Display for AuthError {
 impl std::error::Error for AuthError {}
 
 /// Names in a credential: printable, no blanks, of a bounded length.
-fn sound(name: &str) -> bool {
+pub fn sound(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= MAX_NAME
         && !name.chars().any(|c| c.is_control() || c.is_whitespace())
@@ -233,6 +306,22 @@ pub fn session_key(
     claims: &Claims,
     target: &Target,
 ) -> Result<SessionKey, AuthError> {
+    let key = ring.find(&claims.key).ok_or(AuthError::UnknownKey);
+    derive(key, b"lsf-cred-1", claims, target)
+}
+
+/// The session key of a connection whose ends share no secret.
+pub fn open_key(auth: &Auth, target: &Target) -> Result<SessionKey, AuthError> {
+    let key = MacKey::new(&auth.data.0);
+    derive(Ok(&key), format!("lsf-open-1 {}", auth.way).as_bytes(), &auth.claims, target)
+}
+
+fn derive(
+    key: Result<&MacKey, AuthError>,
+    label: &[u8],
+    claims: &Claims,
+    target: &Target,
+) -> Result<SessionKey, AuthError> {
     let names = [&claims.user, &claims.host, &target.host];
     if !names.into_iter().all(|n| sound(n)) {
         return Err(AuthError::BadName);
@@ -241,21 +330,26 @@ pub fn session_key(
         Who::User => "user".to_string(),
         Who::Daemon(d) => format!("daemon:{}", d.name()),
     };
-    let key = ring.find(&claims.key).ok_or(AuthError::UnknownKey)?;
-    Ok(SessionKey::new(key.of_fields(&[
-        b"lsf-cred-1",
+    let (uid, gid) = (claims.uid.to_be_bytes(), claims.gid.to_be_bytes());
+    let (lo, hi) = (target.lo.to_be_bytes(), target.hi.to_be_bytes());
+    let fields: [&[u8]; 13] = [
+        label,
         claims.key.as_bytes(),
         kind.as_bytes(),
-        &claims.uid.to_be_bytes(),
-        &claims.gid.to_be_bytes(),
+        &uid,
+        &gid,
         claims.user.as_bytes(),
         claims.host.as_bytes(),
         target.daemon.name().as_bytes(),
         target.host.as_bytes(),
-        &target.lo.to_be_bytes(),
-        &target.hi.to_be_bytes(),
+        &lo,
+        &hi,
         &target.nonce.0,
-    ])))
+        target.ways.as_bytes(),
+    ];
+    // A server that names no ways may be one that knows of none: it counts one field less.
+    let counted = fields.len() - usize::from(target.ways.is_empty());
+    Ok(SessionKey::new(key?.of_fields(&fields[..counted])))
 }
 
 /// The lower of the two highest versions, if the other side can speak it.
@@ -275,6 +369,7 @@ pub struct Gate<'a> {
     pub host: &'a str,
     /// A personal cluster: the only uid accepted.
     pub only_uid: Option<u32>,
+    pub ways: &'a Ways,
 }
 
 impl Gate<'_> {
@@ -287,6 +382,7 @@ impl Gate<'_> {
             nonce: Hex32(nonce),
             daemon,
             host: self.host.to_string(),
+            ways: self.ways.words(),
         };
         // Ids and names are bounded far below the cap.
         let _ = write_frame(out, Head::plain(Kind::Hello, PROTO_LOW), None, &hello);
@@ -296,7 +392,7 @@ impl Gate<'_> {
     /// What a credential for the connection greeted with this nonce is good for.
     pub fn target(&self, daemon: Daemon, nonce: [u8; NONCE]) -> Target {
         let (host, nonce) = (self.host.to_string(), Hex32(nonce));
-        Target { daemon, host, nonce, lo: PROTO_LOW, hi: PROTO_HIGH }
+        Target { daemon, host, nonce, lo: PROTO_LOW, hi: PROTO_HIGH, ways: self.ways.words() }
     }
 
     /// Whether a connection from this address may speak at all.
@@ -305,31 +401,82 @@ impl Gate<'_> {
         if known { Ok(()) } else { Err(AuthError::NotOurHost { addr }) }
     }
 
-    /// Judges the client's first frame; appends the answer that proves this server.
+    /// Judges the client's first frame; appends the answer that proves this server, unless
+    /// something is still to be found out: then [`prove`] appends it.
     pub fn admit(
         &self,
         target: &Target,
-        addr: IpAddr,
+        from: SocketAddr,
         raw: &Raw<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(Session, Peer), AuthError> {
+    ) -> Result<(Session, Peer, Option<Check>), AuthError> {
         raw.expect(Kind::Auth)?;
         let auth: Auth = raw.parse()?;
         if auth.version < PROTO_LOW || auth.version > PROTO_HIGH {
             return Err(AuthError::NoVersion { lo: auth.version, hi: auth.version });
         }
-        let key = session_key(self.ring, &auth.claims, target)?;
+        let way = self.way(&auth)?;
+        let key = if way != Way::Key && auth.claims.key.is_empty() {
+            open_key(&auth, target)?
+        } else {
+            session_key(self.ring, &auth.claims, target)?
+        };
         let mut session = Session::signed(auth.version, &key, Side::Server);
         // The body is read again here, this time believed.
-        let Auth { claims, .. } = session.open(Kind::Auth, raw)?;
-        self.judge(&claims, addr)?;
-        session.seal(Kind::AuthOk, &AuthOk {}, out)?;
+        let Auth { claims, data, .. } = session.open(Kind::Auth, raw)?;
+        self.judge(&claims, from.ip())?;
+        self.equivalent(&claims, target.daemon)?;
+        let check = match way {
+            Way::Key => None,
+            Way::Setuid if from.port() >= UNPRIVILEGED => {
+                let why = format!("port {} is not a privileged one", from.port());
+                return Err(AuthError::Unproved { way, why });
+            }
+            Way::Setuid => None,
+            Way::Eauth | Way::Ident => Some(Check { way, data }),
+        };
+        if check.is_none() {
+            prove(&mut session, out)?;
+        }
         let Claims { uid, gid, user, host, .. } = claims;
         let peer = match claims.who {
             Who::User => Peer::User { uid, gid, user, host },
             Who::Daemon(daemon) => Peer::Daemon { daemon, host },
         };
-        Ok((session, peer))
+        Ok((session, peer, check))
+    }
+
+    /// The way that the client takes, if it is open to it.
+    fn way(&self, auth: &Auth) -> Result<Way, AuthError> {
+        let refused = || AuthError::NotEnabled { way: auth.way.chars().take(20).collect() };
+        let way = Way::of(&auth.way).ok_or_else(refused)?;
+        let open = match auth.claims.who {
+            // The key is what daemons have, and all that they have.
+            Who::Daemon(_) => way == Way::Key,
+            Who::User => self.ways.allows(way),
+        };
+        match open {
+            true if auth.data.len() > MAX_DATA => {
+                Err(AuthError::NoGrant { why: "too long".into() })
+            }
+            true => Ok(way),
+            false if auth.way.is_empty() => Err(AuthError::NotEnabled { way: "key".into() }),
+            false => Err(refused()),
+        }
+    }
+
+    /// Where hosts.equiv is to decide, whether it lets this user in. It says nothing of root.
+    fn equivalent(&self, claims: &Claims, daemon: Daemon) -> Result<(), AuthError> {
+        let asked = matches!(daemon, Daemon::Mbatchd | Daemon::Res) && claims.who == Who::User;
+        let Some(equiv) = self.ways.equiv.as_deref().filter(|_| asked) else { return Ok(()) };
+        let same = |word: &str| {
+            let of_addr = |addr| self.hosts.host_of_addr(addr) == Some(&claims.host);
+            word.eq_ignore_ascii_case(&claims.host)
+                || word.parse().ok().or_else(|| self.hosts.addr_of(word)).is_some_and(of_addr)
+        };
+        let user = &claims.user;
+        let fine = claims.uid != 0 && equiv.allows(&same, user, user) == Some(true);
+        if fine { Ok(()) } else { Err(AuthError::NotEquiv) }
     }
 
     fn judge(&self, claims: &Claims, addr: IpAddr) -> Result<(), AuthError> {
@@ -343,6 +490,23 @@ impl Gate<'_> {
             None => Err(AuthError::NotOurHost { addr }),
             Some(_) => Err(AuthError::WrongHost { addr, host: claims.host.clone() }),
         }
+    }
+}
+
+/// Appends the answer that lets a client in.
+pub fn prove(session: &mut Session, out: &mut Vec<u8>) -> Result<(), AuthError> {
+    Ok(session.seal(Kind::AuthOk, &AuthOk {}, out)?)
+}
+
+/// Who the client says it is, for the log: ` user ann (uid 5) of host hosta`. Not believed.
+pub fn whom(raw: &Raw<'_>) -> String {
+    match raw.parse::<Auth>() {
+        Ok(Auth { claims, .. }) if sound(&claims.user) && sound(&claims.host) => {
+            let Claims { user, uid, host, .. } = claims;
+            let (user, host) = (user.escape_debug(), host.escape_debug());
+            format!(" of user {user} (uid {uid}) of host {host}")
+        }
+        _ => String::new(),
     }
 }
 
@@ -380,8 +544,17 @@ pub fn write_auth(
     key: &SessionKey,
     out: &mut Vec<u8>,
 ) -> Result<Session, AuthError> {
-    let mut session = Session::signed(version, key, Side::Client);
-    session.seal(Kind::Auth, &Auth { version, claims }, out)?;
+    write_auth_of(Auth::signed(version, claims), key, out)
+}
+
+/// As [`write_auth`], in any way.
+pub fn write_auth_of(
+    auth: Auth,
+    key: &SessionKey,
+    out: &mut Vec<u8>,
+) -> Result<Session, AuthError> {
+    let mut session = Session::signed(auth.version, key, Side::Client);
+    session.seal(Kind::Auth, &auth, out)?;
     Ok(session)
 }
 

@@ -27,11 +27,15 @@ fn ring(text: &str) -> KeyRing {
 fn one() -> KeyRing {
     ring(&format!("k1 {K1}"))
 }
+fn from(text: &str) -> SocketAddr {
+    SocketAddr::new(ip(text), 40_000)
+}
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 fn gate(ring: &KeyRing) -> Gate<'_> {
-    Gate { ring, hosts: &Table, host: "hostb", only_uid: None }
+    static WAYS: std::sync::LazyLock<Ways> = std::sync::LazyLock::new(Ways::default);
+    Gate { ring, hosts: &Table, host: "hostb", only_uid: None, ways: &WAYS }
 }
 fn with_raw<T>(bytes: &[u8], f: impl FnOnce(&Raw<'_>) -> T) -> T {
     f(&Raw::whole(bytes, MAX_FRAME_EARLY).unwrap())
@@ -45,10 +49,10 @@ fn greet(g: &Gate<'_>, nonce: u8) -> Hello {
 }
 
 fn granted(ring: &KeyRing, hello: &Hello) -> (Claims, SessionKey) {
-    let ask = Ask { target: hello.target(), keys: hello.keys.clone() };
+    let ask = Ask { target: hello.target(), keys: hello.keys.clone(), eauth: String::new() };
     match grant(ring, &ask, 1000, 100, "ann", "hosta") {
         Grant::Yes { claims, session } => (claims, SessionKey::new(session.0)),
-        Grant::No { why } => panic!("{why}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -59,7 +63,12 @@ fn auth_bytes(claims: Claims, key: &SessionKey) -> (Vec<u8>, Session) {
 }
 
 fn admit(g: &Gate<'_>, hello: &Hello, addr: &str, bytes: &[u8]) -> Result<Peer, AuthError> {
-    with_raw(bytes, |r| g.admit(&hello.target(), ip(addr), r, &mut Vec::new())).map(|(_, p)| p)
+    with_raw(bytes, |r| g.admit(&hello.target(), from(addr), r, &mut Vec::new())).map(
+        |(_, p, check)| {
+            assert_eq!(check, None);
+            p
+        },
+    )
 }
 
 #[test]
@@ -71,8 +80,8 @@ fn a_user_and_a_server_prove_themselves_to_each_other() {
     let (claims, key) = granted(&r, &hello);
     let (bytes, mut client) = auth_bytes(claims, &key);
     let mut answer = Vec::new();
-    let (mut server, peer) =
-        with_raw(&bytes, |raw| g.admit(&hello.target(), ip("127.0.0.2"), raw, &mut answer))
+    let (mut server, peer, _) =
+        with_raw(&bytes, |raw| g.admit(&hello.target(), from("127.0.0.2"), raw, &mut answer))
             .unwrap();
     let (user, host) = ("ann".to_string(), "hosta".to_string());
     assert_eq!(peer, Peer::User { uid: 1000, gid: 100, user, host });
@@ -152,7 +161,7 @@ fn a_credential_is_good_for_one_connection_of_one_server() {
         m[at] ^= 4;
         let got = Raw::whole(&m, MAX_FRAME_EARLY)
             .map_err(AuthError::from)
-            .and_then(|raw| g.admit(&hello.target(), ip("127.0.0.2"), &raw, &mut Vec::new()));
+            .and_then(|raw| g.admit(&hello.target(), from("127.0.0.2"), &raw, &mut Vec::new()));
         assert!(got.is_err(), "byte {at}");
     }
 }
@@ -259,10 +268,19 @@ fn session_keys_are_pinned() {
         nonce: Hex32([1; 32]),
         lo: 1,
         hi: 1,
+        ways: String::new(),
     };
-    let key = session_key(&one(), &claims, &target).unwrap();
-    assert_eq!(crate::auth::ring::hex(key.expose()), PINNED);
+    let hex = |key: SessionKey| crate::auth::ring::hex(key.expose());
+    assert_eq!(hex(session_key(&one(), &claims, &target).unwrap()), PINNED);
+    let more = Target { ways: "key ident".into(), ..target.clone() };
+    assert_eq!(hex(session_key(&one(), &claims, &more).unwrap()), PINNED_WAYS);
+    let mut auth = Auth::signed(1, Claims { key: String::new(), ..claims });
+    (auth.way, auth.data) = ("eauth".into(), "MUNGE:x:".into());
+    let more = Target { ways: "eauth".into(), ..target };
+    assert_eq!(hex(open_key(&auth, &more).unwrap()), PINNED_OPEN);
 }
 
 /// HMAC-SHA256 computed apart from this code.
 const PINNED: &str = "4fb76b6c07da8453753bf9b26794c8f4439867564e6ed32c481229171906b1e4";
+const PINNED_WAYS: &str = "22dba5427a36fc47cb81f0f08e1eb4aa3f222990a5bb5aac557ead5bf571250c";
+const PINNED_OPEN: &str = "a9cdf5a781571a7bf17e9487d780bd63b4bb9b4a3f4f2b5255b393113271fea4";

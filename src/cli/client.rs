@@ -10,30 +10,28 @@
 
 use super::ctx::Ctx;
 use super::site::Site;
+use super::{privport, prove};
 use crate::auth::HostLookup;
-use crate::auth::shake::{self, Ask, AuthError, Claims, Grant, Hello};
+use crate::auth::Way;
+use crate::auth::shake::{self, AuthError, Claims, Hello};
 use crate::conf::{HostTable, load};
 use crate::model::reason::{err, err_text};
 use crate::net::sock;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
-    Decoder, FrameError, Head, Kind, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
-    SessionKey, write_frame,
+    Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
-use crate::proto::{Daemon, Msg, PROTO_HIGH, Refusal};
+use crate::proto::{Daemon, Msg, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Seconds to connect where LSB_API_CONNTIMEOUT says nothing.
 const CONN_TIMEOUT: u64 = 10;
 /// Seconds to wait for an answer where LSB_API_RECVTIMEOUT says nothing.
 const RECV_TIMEOUT: u64 = 10;
-/// Longest wait for authd: it only signs.
-const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes read at once, at first; most answers are short.
 const CHUNK: usize = 8 << 10;
 /// Bytes read at once where answers are long.
@@ -427,7 +425,7 @@ impl Client {
     }
 }
 
-fn lost(e: &io::Error) -> ClientError {
+pub(super) fn lost(e: &io::Error) -> ClientError {
     let words = crate::sys::words(e);
     match e.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::Timeout(words),
@@ -435,7 +433,7 @@ fn lost(e: &io::Error) -> ClientError {
     }
 }
 
-fn read_some(sock: &mut impl Read, chunk: &mut [u8]) -> Result<usize, ClientError> {
+pub(super) fn read_some(sock: &mut impl Read, chunk: &mut [u8]) -> Result<usize, ClientError> {
     loop {
         match sock.read(chunk) {
             Ok(0) => return Err(ClientError::Lost("closed by the daemon".into())),
@@ -449,8 +447,31 @@ fn read_some(sock: &mut impl Read, chunk: &mut [u8]) -> Result<usize, ClientErro
 impl Call<'_> {
     fn to(&self, name: &str) -> Result<Client, ClientError> {
         let mut sock = self.connect(name)?;
+        let (mut dec, mut hello, version) = self.greeted(&mut sock, name)?;
+        let way = prove::way(self.site, &hello)?;
+        let mut out = Vec::with_capacity(4096);
+        let (claims, session) = if way == Way::Setuid {
+            // A connection of its own, from a port that only the helper may have.
+            sock = privport::call(self.site, self.to_addr(name)?, self.from_addr(), &hello)?;
+            (dec, hello, _) = self.greeted(&mut sock, name)?;
+            // The helper has said who we are; here it only counts as the first frame.
+            prove::prove(self.site, &hello, version, way, &mut Vec::new())?
+        } else {
+            prove::prove(self.site, &hello, version, way, &mut out)?
+        };
+        let (patience, server, verified) = (self.patience, hello.host, false);
+        let (chunk, waits) = (vec![0u8; CHUNK], Some(patience.connect));
+        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server, waits })
+    }
+
+    /// Reads what the server says first.
+    fn greeted(
+        &self,
+        sock: &mut TcpStream,
+        name: &str,
+    ) -> Result<(Decoder, Hello, u16), ClientError> {
         let mut dec = Decoder::new(MAX_FRAME_EARLY);
-        let mut chunk = vec![0u8; CHUNK];
+        let mut chunk = [0u8; 4096];
         let (hello, version) = loop {
             if let Some(raw) = dec.take()? {
                 break match shake::read_hello(&raw, self.daemon, name) {
@@ -462,15 +483,10 @@ impl Call<'_> {
                     done => done?,
                 };
             }
-            let n = read_some(&mut sock, &mut chunk)?;
+            let n = read_some(sock, &mut chunk)?;
             dec.push(&chunk[..n]);
         };
-        let (claims, key) = credential(self.site, &hello)?;
-        let mut out = Vec::with_capacity(4096);
-        let session = shake::write_auth(version, claims.clone(), &key, &mut out)?;
-        let (patience, server, verified) = (self.patience, hello.host, false);
-        let waits = Some(patience.connect);
-        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server, waits })
+        Ok((dec, hello, version))
     }
 
     /// Whether two spellings are one host of the cluster: reads lsf.cluster, so only where they
@@ -481,15 +497,23 @@ impl Call<'_> {
         base.is_some_and(|b| b.hosts.canonical(name) == Some(host))
     }
 
-    fn connect(&self, name: &str) -> Result<TcpStream, ClientError> {
+    fn to_addr(&self, name: &str) -> Result<SocketAddr, ClientError> {
         let port = crate::daemon::shell::Ports::of(&self.site.lsf).port(self.daemon);
         let addr = match self.table.addr_of(name) {
             Some(addr) => Some(addr),
             None => crate::sys::site::resolve(name).first().copied(),
         };
         let addr = addr.ok_or_else(|| ClientError::Down(format!("{name}: unknown host")))?;
-        let own = self.table.addr_of(&self.site.host).filter(|_| self.site.shared_machine);
-        let to = SocketAddr::new(addr, port);
+        Ok(SocketAddr::new(addr, port))
+    }
+
+    /// The address to leave from, where it has to be this host's own.
+    fn from_addr(&self) -> Option<std::net::IpAddr> {
+        self.table.addr_of(&self.site.host).filter(|_| self.site.shared_machine)
+    }
+
+    fn connect(&self, name: &str) -> Result<TcpStream, ClientError> {
+        let to = self.to_addr(name)?;
         let down = |e: io::Error| {
             let words = format!("{name} ({to}): {}", crate::sys::words(&e));
             match e.kind() {
@@ -497,7 +521,7 @@ impl Call<'_> {
                 _ => ClientError::Down(words),
             }
         };
-        self.open(own, to).map_err(down)
+        self.open(self.from_addr(), to).map_err(down)
     }
 
     fn open(&self, own: Option<std::net::IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
@@ -510,32 +534,5 @@ impl Call<'_> {
             Err(rustix::io::Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
             Err(e) => Err(e.into()),
         }
-    }
-}
-
-/// Asks this host's authd who we are and for the session key.
-fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
-    let path = site.authd_socket();
-    let down =
-        |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)));
-    let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
-    sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
-    let ask = Ask { target: hello.target(), keys: hello.keys.clone() };
-    let mut out = Vec::with_capacity(512);
-    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_HIGH), None, &ask)?;
-    sock.write_all(&out).map_err(down)?;
-    let mut dec = Decoder::new(MAX_FRAME_EARLY);
-    let mut chunk = [0u8; 4096];
-    let grant = loop {
-        if let Some(raw) = dec.take()? {
-            raw.expect(Kind::Grant)?;
-            break raw.parse::<Grant>()?;
-        }
-        let n = read_some(&mut sock, &mut chunk)?;
-        dec.push(&chunk[..n]);
-    };
-    match grant {
-        Grant::Yes { claims, session } => Ok((claims, SessionKey::new(session.0))),
-        Grant::No { why } => Err(AuthError::NoGrant { why }.into()),
     }
 }

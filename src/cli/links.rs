@@ -40,6 +40,32 @@ pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<u
     Ok(made)
 }
 
+/// Copies the running binary to `dir` as root's, with the setuid bit. The copy is whole before it
+/// has its name, and the directory must be one that root alone can write.
+pub fn install_setuid(dir: &Path, name: &str) -> Result<PathBuf, String> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let fail = |e: io::Error| format!("{}: {}", dir.display(), os_words(&e));
+    if crate::sys::euid() != 0 {
+        return Err("only root can make a program that belongs to root".into());
+    }
+    let meta = fs::metadata(dir).map_err(fail)?;
+    if meta.uid() != 0 || meta.mode() & 0o022 != 0 {
+        return Err(format!("{}: must be root's, and nobody else's to write", dir.display()));
+    }
+    let (new, at) = (dir.join(format!(".{name}.new")), dir.join(name));
+    let mut from = fs::File::open(own_binary()?).map_err(fail)?;
+    // One left behind would have to be replaced, not written to.
+    let _ = fs::remove_file(&new);
+    let mut to = fs::File::create_new(&new).map_err(fail)?;
+    let copied = io::copy(&mut from, &mut to)
+        .and_then(|_| fchown(&to, Some(0), Some(0)))
+        .and_then(|()| to.set_permissions(PermissionsExt::from_mode(0o4755)))
+        .and_then(|()| to.sync_all())
+        .and_then(|()| fs::rename(&new, &at));
+    copied.map_err(fail)?;
+    Ok(at)
+}
+
 fn link(target: &Path, at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(m) if m.file_type().is_symlink() => fs::remove_file(at)?,

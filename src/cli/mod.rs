@@ -12,6 +12,8 @@ pub mod links;
 pub mod load;
 pub mod long;
 pub mod personal;
+pub mod privport;
+pub mod prove;
 pub mod rows;
 pub mod select;
 pub mod site;

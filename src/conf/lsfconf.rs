@@ -23,6 +23,8 @@ pub const DEFAULT_RES_PORT: u16 = 6878;
 pub const DEFAULT_MBD_PORT: u16 = 6881;
 /// LSB_SBD_PORT where lsf.conf says nothing.
 pub const DEFAULT_SBD_PORT: u16 = 6882;
+/// LSF_IDENT_PORT where lsf.conf says nothing.
+pub const DEFAULT_IDENT_PORT: u16 = 113;
 /// LSF_ENVDIR where the environment says nothing.
 pub const DEFAULT_ENVDIR: &str = "/etc";
 /// LSF_RUNDIR where lsf.conf says nothing.
@@ -205,6 +207,16 @@ impl LsfConf {
         self.yes("LSF_ROOT_USER")
     }
 
+    /// LSF_AUTH: the ways in which users may prove who they are.
+    pub fn auth(&self) -> std::str::SplitWhitespace<'_> {
+        self.get("LSF_AUTH").unwrap_or("eauth").split_whitespace()
+    }
+
+    /// LSF_IDENT_PORT: where RFC 1413 servers answer.
+    pub fn ident_port(&self) -> u16 {
+        self.port("LSF_IDENT_PORT", DEFAULT_IDENT_PORT)
+    }
+
     /// LSF_PERSONAL: a personal cluster, loopback only, one uid.
     pub fn personal(&self) -> bool {
         self.yes("LSF_PERSONAL")
@@ -270,7 +282,10 @@ fn unquote(value: &mut RawParam) {
 }
 
 /// Variables that hold a port.
-const PORTS: &[&str] = &["LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT"];
+const PORTS: &[&str] =
+    &["LSF_IDENT_PORT", "LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT"];
+/// Words of LSF_AUTH.
+const WAYS: &[&str] = &["eauth", "ident", "setuid"];
 /// Variables that hold Y or N and are acted on.
 const FLAGS: &[&str] = &[
     "LSB_BJOBS_CONSISTENT_EXIT_CODE",
@@ -278,6 +293,7 @@ const FLAGS: &[&str] = &[
     "LSB_SIM_EXEC",
     "LSF_ALLOW_LOCAL_HOST",
     "LSF_PERSONAL",
+    "LSF_USE_HOSTEQUIV",
 ];
 /// Values of LSF_LOG_MASK.
 pub const LOG_MASKS: &[&str] = &[
@@ -310,6 +326,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     for name in FLAGS {
         check(name, &|v| yes_no(v).is_some(), "Y or N is wanted");
     }
+    let ways = |v: &str| v.split_whitespace().all(|word| WAYS.contains(&word));
+    check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");
     check("LSF_LOG_MAXSIZE", &|v| size_kb(v, SizeUnit::KB).is_some(), "a size is wanted");

@@ -10,6 +10,7 @@ pub mod busers;
 pub mod check;
 pub mod clusterfile;
 pub mod diag;
+pub mod equiv;
 pub mod expressions;
 pub mod generate;
 pub mod hosts;

@@ -4,12 +4,18 @@
 //! asks comes from SO_PEERCRED, the name from passwd (then `getent`, in a thread of its own so
 //! that a slow name service delays nobody else); the question only says for which server.
 //! A personal cluster's authd serves its own uid alone. SIGHUP reads the key file again.
+//!
+//! For `eauth -c` it makes credentials of the documented kind, for `eauth -s` (that is, for its
+//! own uid and root alone) it judges them: so that LSF_EAUTH_KEY of lsf.sudoers, which root's
+//! launcher hands over as the contents of an inherited descriptor, is known to nobody else.
 
 use super::boot::{Boot, BootError, load_ring};
 use crate::auth::KeyRing;
+use crate::auth::eauth::{self, Judge};
 use crate::auth::shake::{Ask, Grant, grant};
+use crate::auth::shake::{Claims, Hex32, Who};
 use crate::net::sock;
-use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Raw, write_frame};
+use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, MacKey, Raw, write_frame};
 use crate::proto::{Daemon, PROTO_HIGH};
 use crate::sys::raw::SignalFd;
 use crate::sys::users::Users;
@@ -39,6 +45,10 @@ const KEEP_NAME: Duration = Duration::from_secs(300);
 const KEEP_MISS: Duration = Duration::from_secs(10);
 /// Most names kept.
 const MAX_NAMES: usize = 4096;
+/// Names the descriptor from which LSF_EAUTH_KEY is read, to its end.
+pub const EAUTH_KEY_FD: &str = "LSF_EAUTH_KEY_FD";
+/// Longest LSF_EAUTH_KEY, bytes.
+const MAX_EAUTH_KEY: u64 = 4096;
 /// Pause of accepting when descriptors are short.
 const BACKOFF: Duration = Duration::from_millis(100);
 
@@ -52,12 +62,31 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let path = boot.site.authd_socket();
     let mut authd = Authd::new(&path, ring, &boot.host, boot.only_uid())
         .map_err(|e| BootError(format!("{}: {}", path.display(), crate::sys::words(&e))))?;
+    authd.eauth = eauth_key().map_err(|e| BootError(format!("{EAUTH_KEY_FD}: {e}")))?;
     log::info!("{} listens on {}", Daemon::Authd.name(), path.display());
     let mut reread = || {
         boot.log.reopen();
         load_ring(&boot.site).map(Arc::new).map_err(|e| e.to_string())
     };
     authd.run(&mut reread).map_err(|e| BootError(crate::sys::words(&e)))
+}
+
+/// The key that the launcher hands over, where lsf.sudoers has one.
+fn eauth_key() -> Result<Option<MacKey>, String> {
+    let Ok(fd) = std::env::var(EAUTH_KEY_FD) else { return Ok(None) };
+    let fd = fd.parse().ok().filter(|fd| *fd > 2).ok_or("no descriptor")?;
+    let words = |e: io::Error| crate::sys::words(&e);
+    let file = std::fs::File::from(crate::sys::raw::inherited_fd(fd).map_err(words)?);
+    let mut key = Vec::with_capacity(MAX_EAUTH_KEY as usize + 1);
+    file.take(MAX_EAUTH_KEY + 1).read_to_end(&mut key).map_err(words)?;
+    let text = key.trim_ascii();
+    if text.len() < crate::conf::lsfsudoers::MIN_EAUTH_KEY || key.len() as u64 > MAX_EAUTH_KEY {
+        return Err("no key of a proper length".into());
+    }
+    let mac = MacKey::new(text);
+    key.fill(0);
+    std::hint::black_box(&key);
+    Ok(Some(mac))
 }
 
 struct Client {
@@ -73,6 +102,9 @@ struct Client {
 /// authd without its surroundings.
 pub struct Authd {
     ring: Arc<KeyRing>,
+    /// LSF_EAUTH_KEY: signs eauth's credentials in place of the cluster key.
+    pub eauth: Option<MacKey>,
+    judge: Judge,
     host: String,
     only_uid: Option<u32>,
     poll: Poll,
@@ -107,6 +139,8 @@ impl Authd {
         let waker = Arc::new(mio::Waker::new(registry, WAKER)?);
         Ok(Authd {
             ring,
+            eauth: None,
+            judge: Judge::default(),
             host: host.to_owned(),
             only_uid,
             poll,
@@ -246,11 +280,20 @@ impl Authd {
         if client.waits.is_some() {
             return false;
         }
+        if !ask.eauth.is_empty() && ask.eauth != "-c" {
+            let answer = self.judge(&ask.eauth, uid);
+            return self.clients.get_mut(&id).is_some_and(|c| c.say(&answer));
+        }
         match self.name(uid) {
             Some(Some(name)) => {
                 let Some(client) = self.clients.get_mut(&id) else { return false };
-                let answer = grant(&self.ring, &ask, uid, client.gid, &name, &self.host);
-                client.say(&answer)
+                let gid = client.gid;
+                let answer = if ask.eauth.is_empty() {
+                    grant(&self.ring, &ask, uid, gid, &name, &self.host)
+                } else {
+                    self.eauth(&ask.target.host, uid, gid, name)
+                };
+                self.clients.get_mut(&id).is_some_and(|c| c.say(&answer))
             }
             Some(None) => {
                 let why = format!("uid {uid} has no name on host {}", self.host);
@@ -262,6 +305,32 @@ impl Authd {
                 }
                 true
             }
+        }
+    }
+
+    /// For `eauth -c`.
+    fn eauth(&self, to: &str, uid: u32, gid: u32, user: String) -> Grant {
+        let (key, host) = (String::new(), self.host.clone());
+        let claims = Claims { key, who: Who::User, uid, gid, user, host };
+        let now = crate::sys::now().secs();
+        let made = crate::sys::random().map_err(|e| crate::sys::words(&e)).and_then(|nonce| {
+            eauth::make(&self.ring, self.eauth.as_ref(), &claims, to, now, &nonce)
+        });
+        match made {
+            Ok(text) => Grant::Eauth { text },
+            Err(why) => Grant::No { why },
+        }
+    }
+
+    /// For `eauth -s`. A credential is good once: only who serves may use it up.
+    fn judge(&mut self, text: &str, uid: u32) -> Grant {
+        if uid != 0 && uid != crate::sys::euid() {
+            return Grant::No { why: "judges for the daemons alone".into() };
+        }
+        let (own, now) = (self.eauth.as_ref(), crate::sys::now().secs());
+        match self.judge.judge(&self.ring, own, text, &self.host, now) {
+            Ok(claims) => Grant::Yes { claims, session: Hex32([0; 32]) },
+            Err(why) => Grant::No { why },
         }
     }
 

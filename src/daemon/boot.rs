@@ -5,7 +5,7 @@
 
 use super::logging::{self, LogHandle};
 use super::shell::{Ports, ShellConfig};
-use crate::auth::{HostLookup, KeyRing};
+use crate::auth::{HostLookup, KeyRing, Ways};
 use crate::conf::{BaseConf, Severity, load};
 use crate::model::sort::sort_by_key;
 use crate::net::Hosts;
@@ -119,6 +119,7 @@ impl Boot {
             hosts: self.hosts.clone(),
             launcher_socket: self.site.launcher_socket(),
             only_uid: self.only_uid(),
+            ways: Ways::of_daemon(&self.conf.lsf, &self.conf.name, &self.host),
             key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
         }

@@ -38,7 +38,9 @@
 //!   `std::process::Command` clears it in children.
 
 use super::logging::LogHandle;
-use crate::auth::KeyRing;
+use crate::auth::check::Checker;
+use crate::auth::shake::AuthError;
+use crate::auth::{KeyRing, Ways};
 use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
@@ -120,6 +122,8 @@ pub struct ShellConfig {
     pub launcher_socket: PathBuf,
     /// A personal cluster: every other uid is refused.
     pub only_uid: Option<u32>,
+    /// How users may prove who they are.
+    pub ways: Ways,
     /// Read again at SIGHUP; a file that cannot be used leaves the old keys.
     pub key_file: Option<String>,
     /// Reopened at SIGHUP.
@@ -235,6 +239,8 @@ pub(super) enum Told {
     Durable(u64),
     Failed(u64, String),
     Wake,
+    /// What was found out about the caller of a connection.
+    Checked(ConnId, Result<u32, AuthError>),
 }
 
 /// A thread's way into the loop.
@@ -313,12 +319,17 @@ impl<H: Host> Shell<H> {
             ring: cfg.ring,
             hosts: cfg.hosts,
             only_uid: cfg.only_uid,
+            ways: cfg.ways,
         };
+        let (tx, told) = std::sync::mpsc::channel();
+        let remote = Remote { tx, waker };
+        let ear = remote.clone();
+        let tell = Arc::new(move |conn, found| ear.tell(Told::Checked(conn, found)));
+        let checker = Checker::new(ident.ways.clone(), cfg.daemon.name(), tell);
         let ports = cfg.ports;
         let port_of = Box::new(move |daemon| ports.port(daemon));
-        let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of)
+        let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of, checker)
             .map_err(fail("poll"))?;
-        let (tx, told) = std::sync::mpsc::channel();
         let ctl = Ctl {
             now: crate::sys::now(),
             inputs: Default::default(),
@@ -326,7 +337,7 @@ impl<H: Host> Shell<H> {
             exit: None,
             hosts: None,
             tickets: Tickets::default(),
-            remote: Remote { tx, waker },
+            remote,
         };
         let log = cfg.log;
         let effects = Vec::new();
@@ -435,6 +446,7 @@ impl<H: Host> Shell<H> {
             match told {
                 Told::Input(input) => ctl.inputs.push_back(*input),
                 Told::Wake => host.woken(machine, ctl),
+                Told::Checked(conn, found) => pool.checked(conn, found),
                 Told::Durable(ticket) => {
                     pool.release(ctl.tickets.release(ticket));
                     host.durable(machine, ticket, ctl);

@@ -7,7 +7,7 @@
 use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
-use crate::auth::shake::{self, AuthError, Gate};
+use crate::auth::shake::{self, AuthError, Check, Gate};
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
@@ -16,7 +16,7 @@ use crate::proto::held::Held;
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Msg, Peer};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 /// Where a connection stands.
@@ -42,6 +42,10 @@ pub enum Phase {
     AwaitAuth {
         nonce: [u8; shake::NONCE],
     },
+    /// Incoming: it is being looked into, and not read meanwhile.
+    AwaitCheck {
+        peer: Peer,
+    },
     Open,
     /// Close was asked for: output and held messages go first.
     Closing,
@@ -54,6 +58,8 @@ pub enum Phase {
 pub enum Heard {
     Opened(Peer),
     Msg(Msg),
+    /// This is to be found out about a caller; [`Conn::checked`] takes the answer.
+    Check(Peer, Check),
 }
 
 /// Why a connection is over.
@@ -106,7 +112,9 @@ pub struct Conn {
     pub sock: Sock,
     pub phase: Phase,
     /// The peer's address; None on a Unix socket.
-    pub addr: Option<IpAddr>,
+    pub addr: Option<SocketAddr>,
+    /// Who a refused caller said it was, for the log.
+    pub whom: String,
     /// (uid, host) once authenticated as a user's, for the count of each.
     pub user: Option<(u32, String)>,
     /// The machine has heard of it.
@@ -134,7 +142,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    pub fn new(id: ConnId, sock: Sock, phase: Phase, addr: Option<IpAddr>, now: u64) -> Self {
+    pub fn new(id: ConnId, sock: Sock, phase: Phase, addr: Option<SocketAddr>, now: u64) -> Self {
         let local = matches!(sock, Sock::Unix(_));
         let cap = if local { MAX_FRAME } else { MAX_FRAME_EARLY };
         Conn {
@@ -142,6 +150,7 @@ impl Conn {
             sock,
             phase,
             addr,
+            whom: String::new(),
             user: None,
             opened: false,
             write_armed: false,
@@ -183,7 +192,7 @@ impl Conn {
 
     /// Not yet authenticated, and not of our own making.
     pub fn early(&self) -> bool {
-        matches!(self.phase, Phase::AwaitAuth { .. })
+        matches!(self.phase, Phase::AwaitAuth { .. } | Phase::AwaitCheck { .. })
     }
 
     /// Since when it has been in its phase.
@@ -197,6 +206,9 @@ impl Conn {
         match self.phase {
             Phase::AwaitAuth { .. } => {
                 return Some((since + EARLY_US, "did not authenticate in time"));
+            }
+            Phase::AwaitCheck { .. } => {
+                return Some((since + CHECK_US, "could not be looked into in time"));
             }
             Phase::Connecting { .. } => return Some((since + CONNECT_US, "no connection in time")),
             Phase::AwaitHello { .. } | Phase::AwaitOk { .. } | Phase::Local => {
@@ -227,9 +239,31 @@ impl Conn {
         !self.held.is_empty()
     }
 
-    /// Its output is so far behind that it is not read.
+    /// It is not read: its output is far behind, or it is being looked into.
     pub fn paused(&self) -> bool {
-        self.over || self.held.len() >= MAX_HELD
+        self.over || self.held.len() >= MAX_HELD || matches!(self.phase, Phase::AwaitCheck { .. })
+    }
+
+    /// What was found out about the caller; what it has sent meanwhile is read next.
+    pub fn checked(
+        &mut self,
+        ident: &Identity,
+        found: Result<u32, AuthError>,
+        now: u64,
+        sink: &mut dyn FnMut(Heard),
+    ) -> Result<(), Gone> {
+        let Phase::AwaitCheck { peer } = &mut self.phase else { return Ok(()) };
+        if let Peer::User { gid, user, uid, host } = peer {
+            self.whom = format!(" of user {} (uid {uid}) of host {host}", user.escape_debug());
+            *gid = found?;
+        }
+        let peer = peer.clone();
+        shake::prove(&mut self.session, &mut self.out)?;
+        self.set_phase(Phase::Open, now);
+        self.dec.set_cap(MAX_FRAME_USER);
+        self.opened = true;
+        sink(Heard::Opened(peer));
+        self.frames(ident, now, sink)
     }
 
     /// The output has room again after the machine was to be told of it.
@@ -394,6 +428,10 @@ impl Conn {
         while !matches!(self.phase, Phase::Closing | Phase::Lingering) {
             let Some(heard) = self.frame(ident, now)? else { break };
             took = true;
+            if let Heard::Check(..) = &heard {
+                sink(heard);
+                break;
+            }
             if let Heard::Opened(peer) = &heard {
                 let user = matches!(peer, Peer::User { .. });
                 self.dec.set_cap(if user { MAX_FRAME_USER } else { MAX_FRAME });
@@ -424,11 +462,17 @@ impl Conn {
                     let addr = self.addr.ok_or(Gone::Limit("no address"))?;
                     let gate = gate(ident)?;
                     let target = gate.target(ident.daemon, *nonce);
-                    let (session, peer) = gate.admit(&target, addr, &raw, &mut self.out)?;
+                    let admitted = gate.admit(&target, addr, &raw, &mut self.out);
+                    let (session, peer, check) =
+                        admitted.inspect_err(|_| self.whom = shake::whom(&raw))?;
                     self.session = session;
-                    self.phase = Phase::Open;
                     self.phase_since = now;
-                    return Ok(Some(Heard::Opened(peer)));
+                    let Some(check) = check else {
+                        self.phase = Phase::Open;
+                        return Ok(Some(Heard::Opened(peer)));
+                    };
+                    self.phase = Phase::AwaitCheck { peer: peer.clone() };
+                    return Ok(Some(Heard::Check(peer, check)));
                 }
                 Phase::AwaitHello { daemon, host } => {
                     let (hello, version) = shake::read_hello(&raw, *daemon, host)?;
@@ -450,7 +494,7 @@ impl Conn {
                 Phase::Connecting { .. } | Phase::Local => {
                     return Err(FrameError::Unexpected(raw.kind).into());
                 }
-                Phase::Closing | Phase::Lingering => return Ok(None),
+                Phase::AwaitCheck { .. } | Phase::Closing | Phase::Lingering => return Ok(None),
             }
         }
     }
@@ -464,5 +508,5 @@ impl Conn {
 fn gate(ident: &Identity) -> Result<Gate<'_>, Gone> {
     let ring = ident.ring.as_deref().ok_or(Gone::Limit("no key"))?;
     let (hosts, host) = (&*ident.hosts, ident.host.as_str());
-    Ok(Gate { ring, hosts, host, only_uid: ident.only_uid })
+    Ok(Gate { ring, hosts, host, only_uid: ident.only_uid, ways: &ident.ways })
 }

@@ -31,6 +31,7 @@ fn ident(host: &str, first: char) -> Identity {
         ring: Some(Arc::new(ring)),
         hosts: Arc::new(Table),
         only_uid: None,
+        ways: Default::default(),
     }
 }
 

@@ -14,6 +14,9 @@ pub const MAX_EARLY: usize = 1024;
 pub const EARLY_GRACE_US: u64 = 5_000;
 /// Longest time to authenticate, microseconds.
 pub const EARLY_US: u64 = 5_000_000;
+/// Longest time to look into a caller that does not prove itself by the key, microseconds; more
+/// than the ways themselves take (auth::eauth::WAIT, auth::ident::WAIT and a name look-up).
+pub const CHECK_US: u64 = 12_000_000;
 /// Longest time to make and authenticate an outgoing connection, microseconds.
 pub const CONNECT_US: u64 = 10_000_000;
 /// Most authenticated connections of one user on one host.

@@ -6,7 +6,7 @@ pub mod limits;
 pub mod pool;
 pub mod sock;
 
-use crate::auth::{HostLookup, KeyRing};
+use crate::auth::{HostLookup, KeyRing, Ways};
 use crate::proto::Daemon;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,4 +28,6 @@ pub struct Identity {
     pub hosts: Hosts,
     /// A personal cluster: the only uid accepted.
     pub only_uid: Option<u32>,
+    /// How users may prove who they are.
+    pub ways: Ways,
 }

@@ -8,7 +8,8 @@ use super::dgram::{self, Seal};
 use super::limits::*;
 use super::sock::{self, Sock};
 use super::{Hosts, Identity};
-use crate::auth::shake::{self, AuthError, Gate};
+use crate::auth::check::{Checker, Order};
+use crate::auth::shake::{self, AuthError, Check, Claims, Gate, Who};
 use crate::model::Now;
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Endpoint, Input, Msg, Peer, Refusal};
@@ -17,7 +18,7 @@ use mio::{Interest, Registry, Token};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::io::{self, ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Tokens from here up are not connections.
@@ -59,6 +60,7 @@ pub struct Pool {
     launcher: PathBuf,
     port_of: Box<dyn Fn(crate::proto::Daemon) -> u16>,
     refusals: (u64, u32),
+    checker: Checker,
     /// When this turn began.
     now: u64,
 }
@@ -70,6 +72,7 @@ impl Pool {
         mut listen: Listeners,
         launcher: PathBuf,
         port_of: Box<dyn Fn(crate::proto::Daemon) -> u16>,
+        checker: Checker,
     ) -> io::Result<Pool> {
         if let Some(l) = &mut listen.tcp {
             registry.register(l, TCP, Interest::READABLE)?;
@@ -102,6 +105,7 @@ impl Pool {
             launcher,
             port_of,
             refusals: (0, 0),
+            checker,
             now: crate::sys::now().mono_us,
         })
     }
@@ -194,7 +198,7 @@ impl Pool {
         let Some(conn) = conns.get_mut(&id) else { return };
         conn.queued = false;
         let before = (conn.partial(), conn.early());
-        let mut peer = None;
+        let (mut peer, mut check) = (None, None);
         let mut end = None;
         if matches!(conn.phase, Phase::Connecting { .. })
             && let Err(gone) = conn.connected(us)
@@ -222,6 +226,7 @@ impl Pool {
                     sink(Input::Opened { conn: id, peer: who });
                 }
                 Heard::Msg(msg) => sink(Input::Msg { conn: id, msg }),
+                Heard::Check(who, what) => check = Some((who, what)),
             })
         });
         self.partial = self.partial + conn.partial() - before.0;
@@ -233,12 +238,51 @@ impl Pool {
         if let Some(Peer::User { uid, host, .. }) = peer {
             self.count_user(id, uid, host);
         }
+        if let Some((who, what)) = check {
+            self.look_into(id, who, what);
+        }
         match end {
             ReadEnd::Dry => self.arm(id),
             ReadEnd::More => self.again(id),
             ReadEnd::Gone(gone) => self.lose(id, gone, us, sink),
         }
         self.relieve(id, us, sink);
+    }
+
+    /// Has a caller looked into; [`Pool::checked`] takes the answer.
+    fn look_into(&mut self, id: ConnId, who: Peer, check: Check) {
+        let Peer::User { uid, gid, user, host } = who else { return };
+        let Some(from) = self.conns.get(&id).and_then(|c| c.addr) else { return };
+        let Some(ip) = self.ident.addr else { return };
+        let ours = SocketAddr::new(ip, (self.port_of)(self.ident.daemon));
+        let claims = Claims { key: String::new(), who: Who::User, uid, gid, user, host };
+        let since = std::time::Instant::now();
+        self.checker.order(Order { conn: id, check, claims, from, ours, since });
+    }
+
+    /// What was found out about a caller.
+    pub fn checked(&mut self, id: ConnId, found: Result<u32, AuthError>) {
+        let Pool { conns, ident, pending, now, .. } = self;
+        let Some(conn) = conns.get_mut(&id) else { return };
+        let mut peer = None;
+        let done = conn.checked(ident, found, *now, &mut |heard| match heard {
+            Heard::Opened(who) => {
+                peer = Some(who.clone());
+                pending.push_back(Input::Opened { conn: id, peer: who });
+            }
+            Heard::Msg(msg) => pending.push_back(Input::Msg { conn: id, msg }),
+            Heard::Check(..) => {}
+        });
+        self.dirty.push(id);
+        self.early.remove(&id);
+        if let Some(Peer::User { uid, host, .. }) = peer {
+            self.count_user(id, uid, host);
+        }
+        match done {
+            // What came meanwhile was not read.
+            Ok(()) => self.again(id),
+            Err(gone) => self.fail(id, gone),
+        }
     }
 
     /// Too much of incomplete frames altogether: a connection with much of one is closed.
@@ -336,10 +380,13 @@ impl Pool {
         true
     }
 
-    fn accept_one(&mut self) -> io::Result<Option<(Sock, Option<IpAddr>)>> {
+    fn accept_one(&mut self) -> io::Result<Option<(Sock, Option<SocketAddr>)>> {
         if let Some(l) = self.listen.tcp.as_ref().filter(|_| self.waiting[0]) {
             match l.accept() {
-                Ok((s, from)) => return Ok(Some((Sock::Tcp(s), Some(from.ip().to_canonical())))),
+                Ok((s, mut from)) => {
+                    from.set_ip(from.ip().to_canonical());
+                    return Ok(Some((Sock::Tcp(s), Some(from))));
+                }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting[0] = false,
                 Err(e) => return Err(e),
             }
@@ -359,7 +406,7 @@ impl Pool {
     fn admit(
         &mut self,
         mut sock: Sock,
-        addr: Option<IpAddr>,
+        addr: Option<SocketAddr>,
         us: u64,
         sink: &mut dyn FnMut(Input),
     ) {
@@ -398,14 +445,14 @@ impl Pool {
         self.arm(id);
     }
 
-    fn refusal(&self, addr: Option<IpAddr>) -> Option<AuthError> {
+    fn refusal(&self, addr: Option<SocketAddr>) -> Option<AuthError> {
         if self.conns.len() >= self.max_conns {
             return Some(AuthError::Denied { code: crate::model::reason::err::BUSY });
         }
         let ring = self.ident.ring.as_deref()?;
         let (hosts, host) = (&*self.ident.hosts, self.ident.host.as_str());
-        let gate = Gate { ring, hosts, host, only_uid: None };
-        gate.known_addr(addr?).err()
+        let gate = Gate { ring, hosts, host, only_uid: None, ways: &self.ident.ways };
+        gate.known_addr(addr?.ip()).err()
     }
 
     fn enter(&mut self, mut conn: Conn) -> Result<(), Gone> {
@@ -632,7 +679,7 @@ impl Pool {
                 self.forget(id);
                 return;
             }
-            (Phase::AwaitAuth { .. }, _) => {
+            (Phase::AwaitAuth { .. } | Phase::AwaitCheck { .. }, _) => {
                 if let Gone::Auth(error) = &gone {
                     conn.refuse(error);
                     // Only once, and only what fits.
@@ -640,7 +687,8 @@ impl Pool {
                     let _ = conn.sock.finish();
                 }
                 if !matches!(gone, Gone::Eof) {
-                    self.complain(us, &format!("connection from {}: {gone}", shown(peer)));
+                    let whom = std::mem::take(&mut conn.whom);
+                    self.complain(us, &format!("connection{whom} from {}: {gone}", shown(peer)));
                 }
             }
             (_, false) => {
@@ -692,8 +740,8 @@ impl Pool {
 
 /// Raises the soft descriptor limit to the hard one; the connections that leaves room for.
 /// A peer's address for the log; nothing for a local one.
-fn shown(addr: Option<IpAddr>) -> String {
-    addr.map_or("this host".into(), |a| a.to_string())
+fn shown(addr: Option<SocketAddr>) -> String {
+    addr.map_or("this host".into(), |a| a.ip().to_string())
 }
 
 fn max_conns() -> usize {

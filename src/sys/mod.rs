@@ -1,5 +1,6 @@
 //! Operating system calls: raw.rs alone holds unsafe; the rest are safe helpers over rustix.
 
+pub mod equiv;
 pub mod files;
 pub mod load;
 pub mod procs;

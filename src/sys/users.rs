@@ -176,23 +176,22 @@ pub fn getent_lines(db: &str, key: &str, wait: Duration) -> std::io::Result<Vec<
         .iter()
         .find(|p| std::path::Path::new(p).exists())
         .ok_or_else(|| std::io::Error::other("no getent on this host"))?;
-    let mut child = Command::new(program)
-        .args([db, key])
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut cmd = Command::new(program);
+    cmd.args([db, key]).env_clear().current_dir("/").stderr(Stdio::null());
+    let (text, good) = run_bounded(&mut cmd, wait)?;
+    Ok(text.lines().filter(|l| !l.is_empty() && good).map(str::to_owned).collect())
+}
+
+/// What a command prints, and whether it succeeded; killed after `wait`.
+pub fn run_bounded(cmd: &mut Command, wait: Duration) -> std::io::Result<(String, bool)> {
+    let mut child = cmd.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let text = read_bounded(&mut child, Instant::now() + wait);
     if text.is_err() {
         // Already gone is as good.
         let _ = child.kill();
     }
     let status = child.wait()?;
-    let text = text?;
-    let lines = text.lines().filter(|l| !l.is_empty() && status.success());
-    Ok(lines.map(str::to_owned).collect())
+    Ok((text?, status.success()))
 }
 
 fn read_bounded(child: &mut Child, until: Instant) -> std::io::Result<String> {
@@ -217,7 +216,7 @@ fn read_bounded(child: &mut Child, until: Instant) -> std::io::Result<String> {
             return Ok(String::from_utf8_lossy(&text).into_owned());
         }
         if text.len() + n > MAX_GETENT {
-            return Err(std::io::Error::other("getent says too much"));
+            return Err(std::io::Error::other("it says too much"));
         }
         text.extend_from_slice(&buf[..n]);
     }

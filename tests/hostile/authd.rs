@@ -30,12 +30,12 @@ fn start(name: &str, only_uid: Option<u32>) -> (PathBuf, Arc<KeyRing>) {
 
 fn target() -> Target {
     let (daemon, host) = (Daemon::Mbatchd, "hostb".into());
-    Target { daemon, host, nonce: Hex32([5; 32]), lo: 1, hi: 1 }
+    Target { daemon, host, nonce: Hex32([5; 32]), lo: 1, hi: 1, ways: String::new() }
 }
 
 fn ask(sock: &mut UnixStream, keys: Vec<String>) -> Option<Grant> {
     let mut out = Vec::new();
-    let ask = Ask { target: target(), keys };
+    let ask = Ask { target: target(), keys, eauth: String::new() };
     write_frame(&mut out, Head::plain(Kind::Ask, 1), None, &ask).unwrap();
     sock.write_all(&out).ok()?;
     answer(sock)
@@ -140,7 +140,7 @@ fn callers_that_are_wrong_or_many_keep_nobody_out() {
     let mut greedy = UnixStream::connect(&path).unwrap();
     greedy.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut out = Vec::new();
-    let question = Ask { target: target(), keys: ring.ids() };
+    let question = Ask { target: target(), keys: ring.ids(), eauth: String::new() };
     write_frame(&mut out, Head::plain(Kind::Ask, 1), None, &question).unwrap();
     let flood = out.repeat(10_000);
     assert!(greedy.write_all(&flood).is_err(), "it is cut off");

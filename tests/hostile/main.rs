@@ -4,5 +4,7 @@
 mod attacks;
 mod authd;
 mod commit;
+mod eauth;
+mod methods;
 mod service;
 mod world;

@@ -38,6 +38,7 @@ pub struct World {
     pub ring: Arc<KeyRing>,
     pub ports: Ports,
     pub toy: Arc<Knobs>,
+    only_uid: Option<u32>,
     daemon: Option<JoinHandle<Result<i32, shell::ShellError>>>,
 }
 
@@ -59,6 +60,11 @@ pub struct Knobs {
 
 impl World {
     pub fn new() -> World {
+        World::with(Some(lsf::sys::euid()), &|_| String::new())
+    }
+
+    /// A cluster of every user, or of one; `more` makes lines of lsf.conf from its directory.
+    pub fn with(only_uid: Option<u32>, more: &dyn Fn(&World) -> String) -> World {
         let one = ONE.lock().unwrap_or_else(|held| held.into_inner());
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let net = (1 + (std::process::id() * 7 + n) % 250) as u8;
@@ -84,15 +90,30 @@ impl World {
         std::fs::create_dir_all(site.rundir()).unwrap();
         let ports = Ports::of(&base.lsf);
         let toy = Arc::new(Knobs::default());
-        let mut world = World { _one: one, dir, site, base, ring, ports, toy, daemon: None };
+        let daemon = None;
+        let mut world = World { _one: one, dir, site, base, ring, ports, toy, only_uid, daemon };
+        let lines = more(&world);
+        if !lines.is_empty() {
+            world.add_lines(&lines);
+        }
         world.start_authd();
         world.start_daemon();
         world
     }
 
+    fn add_lines(&mut self, lines: &str) {
+        let path = self.dir.join("conf/lsf.conf");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}\n{lines}")).unwrap();
+        let mut diags = lsf::conf::Diags::new();
+        let lsf = lsf::conf::lsfconf::parse(&RealFiles, &self.site.envdir, &mut diags).unwrap();
+        self.site.lsf = lsf.clone();
+        self.base.lsf = lsf;
+    }
+
     fn start_authd(&self) {
         let (path, ring) = (self.site.authd_socket(), self.ring.clone());
-        let mut authd = Authd::new(&path, ring, "host1", Some(lsf::sys::euid())).unwrap();
+        let mut authd = Authd::new(&path, ring, "host1", self.only_uid).unwrap();
         // It lives as long as the test program.
         std::thread::spawn(move || authd.run(&mut || Err("no".into())));
     }
@@ -109,7 +130,8 @@ impl World {
             ring: Some(self.ring.clone()),
             hosts: Arc::new(self.base.hosts.clone()),
             launcher_socket: self.site.launcher_socket(),
-            only_uid: Some(lsf::sys::euid()),
+            only_uid: self.only_uid,
+            ways: lsf::auth::Ways::of_daemon(&self.site.lsf, &self.base.name, host),
             key_file: None,
             log: None,
         }
@@ -136,7 +158,17 @@ impl World {
 
     /// A plain connection from a host's address.
     pub fn tcp_from(&self, host: &str) -> TcpStream {
-        let fd = lsf::net::sock::tcp_from(Some(self.addr(host)), self.server(), false).unwrap();
+        self.tcp_at(SocketAddr::new(self.addr(host), 0))
+    }
+
+    /// A plain connection from an address and, where it is not 0, a port.
+    pub fn tcp_at(&self, from: SocketAddr) -> TcpStream {
+        let own = Some(from.ip()).filter(|_| from.port() == 0);
+        let fd = lsf::net::sock::tcp_from(own, self.server(), false).unwrap();
+        if own.is_none() {
+            rustix::net::sockopt::set_socket_reuseaddr(&fd, true).unwrap();
+            rustix::net::bind(&fd, &from).unwrap();
+        }
         rustix::net::connect(&fd, &self.server()).unwrap();
         let s = TcpStream::from(fd);
         s.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -159,7 +191,13 @@ impl World {
 
     /// A connection that has heard the Hello and said nothing.
     pub fn greeted(&self) -> RawClient {
-        let mut sock = self.tcp_from("host1");
+        self.greeted_from(None)
+    }
+
+    /// The same from another address.
+    pub fn greeted_from(&self, from: Option<SocketAddr>) -> RawClient {
+        let own = SocketAddr::new(self.addr("host1"), 0);
+        let mut sock = self.tcp_at(from.unwrap_or(own));
         let mut dec = Decoder::new(MAX_FRAME);
         let hello = loop {
             if let Some(raw) = dec.take().unwrap() {
@@ -192,6 +230,13 @@ impl World {
         let ended = self.daemon.take().unwrap().join().unwrap();
         let _ = std::fs::remove_dir_all(&self.dir);
         ended
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A daemon that was not told to end lives as long as the test program, on its sockets.
+        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
@@ -405,6 +450,24 @@ impl Host for Log {
         self.busy = false;
         self.batch = 0;
         ctl.input(Input::LogFailed { why });
+    }
+}
+
+/// The binary under test.
+pub fn binary() -> PathBuf {
+    match std::env::var_os("LSF_TEST_BIN") {
+        Some(path) => path.into(),
+        None => env!("CARGO_BIN_EXE_lsf").into(),
+    }
+}
+
+/// Counts a test as skipped (tests/run reads the file).
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+    let Some(path) = std::env::var_os("LSF_TEST_SKIPS") else { return };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    if let Ok(mut file) = file {
+        let _ = writeln!(file, "{why}");
     }
 }
 

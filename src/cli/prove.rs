@@ -1,0 +1,134 @@
+//! How a command proves who its user is, in whichever way the server takes and lsf.conf here
+//! enables (design §5; LSF_AUTH).
+//!
+//! The built-in credential comes from this host's authd. Any other way is asked on top of it
+//! where authd answers, because the frames are then signed with a secret; where it does not, the
+//! session key is made from what everyone on the way can read.
+
+use super::client::{ClientError, lost, read_some};
+use super::site::Site;
+use crate::auth::shake::{self, Ask, Auth, AuthError, Claims, Grant, Hello, Who};
+use crate::auth::{Way, Ways, eauth};
+use crate::conf::load;
+use crate::model::ByteStr;
+use crate::net::sock;
+use crate::proto::PROTO_HIGH;
+use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
+use crate::sys::files::RealFiles;
+use crate::sys::users::{self, Users};
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+/// Longest wait for authd: it only signs.
+const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The first of the server's ways that is open here. The built-in credential always is.
+pub fn way(site: &Site, hello: &Hello) -> Result<Way, AuthError> {
+    if hello.ways.is_empty() {
+        return Ok(Way::Key);
+    }
+    let own = Ways::of(&site.lsf);
+    let open = |way: &Way| *way == Way::Key || own.allows(*way);
+    let found = hello.ways.split(' ').filter_map(Way::of).find(open);
+    found.ok_or_else(|| AuthError::NotEnabled { way: hello.ways.chars().take(40).collect() })
+}
+
+/// Appends the client's first frame.
+pub fn prove(
+    site: &Site,
+    hello: &Hello,
+    version: u16,
+    way: Way,
+    out: &mut Vec<u8>,
+) -> Result<(Claims, Session), ClientError> {
+    if way == Way::Key {
+        let (claims, key) = credential(site, hello)?;
+        let session = shake::write_auth(version, claims.clone(), &key, out)?;
+        return Ok((claims, session));
+    }
+    let data = if way == Way::Eauth { run_eauth(site, hello)? } else { ByteStr::default() };
+    // A helper on a privileged port has said it in the open.
+    let signed = if way == Way::Setuid { None } else { credential(site, hello).ok() };
+    let (claims, key) = match signed {
+        Some((claims, key)) => (claims, Some(key)),
+        None => (open_claims(&canonical(site))?, None),
+    };
+    let (way, claims) = (way.name().to_owned(), claims);
+    let auth = Auth { version, claims: claims.clone(), way, data };
+    let key = match key {
+        Some(key) => key,
+        None => shake::open_key(&auth, &hello.target())?,
+    };
+    Ok((claims, shake::write_auth_of(auth, &key, out)?))
+}
+
+/// Who this process's user is, without anybody to vouch for it.
+pub fn open_claims(host: &str) -> Result<Claims, ClientError> {
+    let uid = rustix::process::getuid().as_raw();
+    let gid = rustix::process::getgid().as_raw();
+    let user = Users::default().find_uid(uid, users::GETENT_WAIT);
+    let why = || AuthError::NoGrant { why: format!("uid {uid} has no name on this host") };
+    let user = user.ok_or_else(why)?.name;
+    Ok(Claims { key: String::new(), who: Who::User, uid, gid, user, host: host.to_owned() })
+}
+
+/// This host as the cluster spells it.
+pub fn canonical(site: &Site) -> String {
+    let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let name = base.as_ref().and_then(|b| b.hosts.canonical(&site.host));
+    name.unwrap_or(&site.host).to_owned()
+}
+
+/// What the site's own eauth prints for the server's host.
+fn run_eauth(site: &Site, hello: &Hello) -> Result<ByteStr, ClientError> {
+    let ways = Ways::of(&site.lsf);
+    let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let cluster = base.map_or(String::new(), |b| b.name);
+    let server = format!("{}@{cluster}", hello.daemon.name());
+    let mut cmd = Command::new(&ways.eauth);
+    cmd.args(["-c", &hello.host]).env("LSF_EAUTH_CLIENT", "user");
+    cmd.env("LSF_EAUTH_SERVER", server).env("LSF_ENVDIR", &site.envdir);
+    let fail = |why: String| {
+        let why = format!("{} -c: {why}", ways.eauth.display());
+        ClientError::Auth(AuthError::Unproved { way: Way::Eauth, why })
+    };
+    match users::run_bounded(&mut cmd, eauth::WAIT) {
+        Ok((text, true)) => Ok(text.trim_end_matches(['\r', '\n']).into()),
+        Ok((_, false)) => Err(fail("it failed".into())),
+        Err(e) => Err(fail(crate::sys::words(&e))),
+    }
+}
+
+/// Asks this host's authd who we are and for the session key.
+fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
+    let (target, keys) = (hello.target(), hello.keys.clone());
+    match ask_authd(site, &Ask { target, keys, eauth: String::new() })? {
+        Grant::Yes { claims, session } => Ok((claims, SessionKey::new(session.0))),
+        Grant::No { why } => Err(AuthError::NoGrant { why }.into()),
+        Grant::Eauth { .. } => Err(ClientError::Unexpected),
+    }
+}
+
+/// Asks this host's authd one thing.
+pub fn ask_authd(site: &Site, ask: &Ask) -> Result<Grant, ClientError> {
+    let path = site.authd_socket();
+    let down =
+        |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)));
+    let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
+    sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
+    let mut out = Vec::with_capacity(512);
+    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_HIGH), None, ask)?;
+    sock.write_all(&out).map_err(|e| lost(&e))?;
+    let mut dec = Decoder::new(MAX_FRAME_EARLY);
+    let mut chunk = [0u8; 4096];
+    loop {
+        if let Some(raw) = dec.take()? {
+            raw.expect(Kind::Grant)?;
+            return Ok(raw.parse::<Grant>()?);
+        }
+        let n = read_some(&mut sock, &mut chunk)?;
+        dec.push(&chunk[..n]);
+    }
+}

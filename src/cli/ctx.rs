@@ -86,6 +86,31 @@ impl<W: Write> Stream<W> {
     }
 }
 
+/// Shows what is written without terminal escapes: errors quote what users typed, also other
+/// users.
+pub struct Plain<W: Write>(pub W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut shown = text.to_vec();
+        let mut last = 0;
+        for byte in &mut shown {
+            // C1 controls are C2 80 to C2 9F in UTF-8
+            let c1 = last == 0xc2 && (0x80..0xa0).contains(byte);
+            last = *byte;
+            if c1 || *byte == 0x7f || *byte < 0x20 && !matches!(*byte, b'\n' | b'\t') {
+                *byte = b'?';
+            }
+        }
+        self.0.write_all(&shown)?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// The system's words for an error, without Rust's `(os error N)`.
 pub fn os_words(e: &io::Error) -> String {
     let text = e.to_string();

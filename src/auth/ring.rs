@@ -32,6 +32,8 @@ impl Drop for Key {
 /// The keys of a cluster.
 pub struct KeyRing {
     keys: Vec<Key>,
+    /// Where they are from, for messages: ` (cluster key file F of host H)`.
+    place: String,
 }
 
 impl fmt::Debug for KeyRing {
@@ -65,7 +67,8 @@ impl KeyRing {
         let ring = KeyRing::parse(&text).map_err(fail);
         text.fill(0);
         std::hint::black_box(&text);
-        ring
+        let place = format!(" (cluster key file {file} of host {host})");
+        ring.map(|ring| KeyRing { place, ..ring })
     }
 
     /// Reads the text of a key file; the error does not quote it.
@@ -74,7 +77,7 @@ impl KeyRing {
             return Err(format!("longer than {MAX_KEY_FILE} bytes"));
         }
         let text = std::str::from_utf8(text).map_err(|_| "not text".to_string())?;
-        let mut ring = KeyRing { keys: Vec::new() };
+        let mut ring = KeyRing { keys: Vec::new(), place: String::new() };
         for (n, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -93,6 +96,11 @@ impl KeyRing {
             return Err("holds no key".into());
         }
         Ok(ring)
+    }
+
+    /// ` (cluster key file F of host H)`, where it is known.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// Ids in the order of the file; the first signs.

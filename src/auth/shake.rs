@@ -194,8 +194,13 @@ pub enum AuthError {
         lo: u16,
         hi: u16,
     },
-    NoCommonKey,
-    UnknownKey,
+    NoCommonKey {
+        /// As [`KeyRing::place`] tells it.
+        place: String,
+    },
+    UnknownKey {
+        place: String,
+    },
     /// A name that cannot be one.
     BadName,
     /// Another daemon or host answered than the one that was called.
@@ -265,8 +270,10 @@ impl fmt::Display for AuthError {
                 f,
                 "peer speaks protocol versions {lo} to {hi}, here are {PROTO_LOW} to {PROTO_HIGH}"
             ),
-            AuthError::NoCommonKey => f.write_str("no cluster key in common"),
-            AuthError::UnknownKey => f.write_str("signed with an unknown cluster key"),
+            AuthError::NoCommonKey { place } => write!(f, "no cluster key in common{place}"),
+            AuthError::UnknownKey { place } => {
+                write!(f, "signed with an unknown cluster key{place}")
+            }
             AuthError::BadName => f.write_str("a name that cannot be one"),
             AuthError::WrongServer { daemon, host } => {
                 write!(f, "{} on {} answered instead", daemon.name(), host.escape_debug())
@@ -306,7 +313,8 @@ pub fn session_key(
     claims: &Claims,
     target: &Target,
 ) -> Result<SessionKey, AuthError> {
-    let key = ring.find(&claims.key).ok_or(AuthError::UnknownKey);
+    let key = ring.find(&claims.key);
+    let key = key.ok_or_else(|| AuthError::UnknownKey { place: ring.place().to_owned() });
     derive(key, b"lsf-cred-1", claims, target)
 }
 
@@ -567,6 +575,11 @@ pub fn read_ok(session: &mut Session, raw: &Raw<'_>) -> Result<(), AuthError> {
     Ok(())
 }
 
+fn common(ring: &KeyRing, theirs: &[String]) -> Result<String, AuthError> {
+    let none = || AuthError::NoCommonKey { place: ring.place().to_owned() };
+    ring.choose(theirs).map(str::to_owned).ok_or_else(none)
+}
+
 /// A daemon's own credential for a server: who it is comes from the caller, not from the wire.
 pub fn sign_as_daemon(
     ring: &KeyRing,
@@ -575,7 +588,7 @@ pub fn sign_as_daemon(
     my_host: &str,
     uid: u32,
 ) -> Result<(Claims, SessionKey), AuthError> {
-    let key = ring.choose(&hello.keys).ok_or(AuthError::NoCommonKey)?.to_string();
+    let key = common(ring, &hello.keys)?;
     let claims = Claims {
         key,
         who: Who::Daemon(me),
@@ -591,7 +604,7 @@ pub fn sign_as_daemon(
 /// authd's judgement: who asks is told by the kernel and by passwd, never by the question.
 pub fn grant(ring: &KeyRing, ask: &Ask, uid: u32, gid: u32, user: &str, host: &str) -> Grant {
     let made = || {
-        let key = ring.choose(&ask.keys).ok_or(AuthError::NoCommonKey)?.to_string();
+        let key = common(ring, &ask.keys)?;
         let (user, host) = (user.to_string(), host.to_string());
         let claims = Claims { key, who: Who::User, uid, gid, user, host };
         let session = session_key(ring, &claims, &ask.target)?;

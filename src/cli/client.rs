@@ -84,6 +84,12 @@ impl ClientError {
         match self {
             ClientError::Refused(r) => r.words(),
             ClientError::Conf(why) => why.clone(),
+            // What this side knows about it, and can be mended on this side.
+            ClientError::Auth(
+                e @ (AuthError::NoGrant { .. }
+                | AuthError::NotEnabled { .. }
+                | AuthError::Unproved { .. }),
+            ) => format!("{}: {e}", err_text(e.code())),
             other => err_text(other.code().unwrap_or_default()).to_string(),
         }
     }
@@ -92,6 +98,9 @@ impl ClientError {
     pub fn detail(&self) -> String {
         match self {
             ClientError::Down(w) | ClientError::Timeout(w) | ClientError::Lost(w) => w.clone(),
+            ClientError::Auth(AuthError::NoGrant { .. }) => String::new(),
+            ClientError::Auth(AuthError::NotEnabled { .. }) => String::new(),
+            ClientError::Auth(AuthError::Unproved { .. }) => String::new(),
             ClientError::Auth(e) => e.to_string(),
             _ => String::new(),
         }

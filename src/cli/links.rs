@@ -34,10 +34,21 @@ pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<u
     let mut made = 0;
     for name in names {
         let at = dir.join(name);
+        if name == "eauth" && of_the_site(&at) {
+            continue;
+        }
         link(&target, &at).map_err(|e| format!("{}: {}", at.display(), os_words(&e)))?;
         made += 1;
     }
     Ok(made)
+}
+
+/// A site's own eauth stays: replaced, it would be another way to authenticate.
+fn of_the_site(at: &Path) -> bool {
+    match fs::read_link(at) {
+        Ok(to) => to.file_name().is_none_or(|name| name != "lsf"),
+        Err(_) => fs::symlink_metadata(at).is_ok(),
+    }
 }
 
 /// Copies the running binary to `dir` as root's, with the setuid bit. The copy is whole before it
@@ -92,6 +103,19 @@ mod tests {
         let why = install(&dir, ["a", "b"].into_iter()).unwrap_err();
         assert!(why.contains("exists and is no link"), "{why}");
         assert_eq!(fs::read_to_string(dir.join("b")).unwrap(), "mine");
+        // A site's eauth, as a file or a link, stays; a link of ours is made where there is none.
+        for _ in 0..2 {
+            fs::write(dir.join("eauth"), "theirs").unwrap();
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 1);
+            fs::remove_file(dir.join("eauth")).unwrap();
+            std::os::unix::fs::symlink("/site/eauth", dir.join("eauth")).unwrap();
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 1);
+            fs::remove_file(dir.join("eauth")).unwrap();
+            std::os::unix::fs::symlink("/old/lsf", dir.join("eauth")).unwrap();
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 2);
+            assert_eq!(fs::read_link(dir.join("eauth")).unwrap(), own_binary().unwrap());
+            fs::remove_file(dir.join("eauth")).unwrap();
+        }
         fs::remove_dir_all(&dir).unwrap();
     }
 }

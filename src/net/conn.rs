@@ -113,7 +113,7 @@ pub struct Conn {
     pub phase: Phase,
     /// The peer's address; None on a Unix socket.
     pub addr: Option<SocketAddr>,
-    /// Who a refused caller said it was, for the log.
+    /// For the log: who a refused caller said it was, or what was called.
     pub whom: String,
     /// (uid, host) once authenticated as a user's, for the count of each.
     pub user: Option<(u32, String)>,
@@ -476,7 +476,7 @@ impl Conn {
                 }
                 Phase::AwaitHello { daemon, host } => {
                     let (hello, version) = shake::read_hello(&raw, *daemon, host)?;
-                    let ring = ident.ring.as_deref().ok_or(AuthError::NoCommonKey)?;
+                    let ring = ident.ring.as_deref().ok_or(Gone::Limit("no key"))?;
                     let (me, at) = (ident.daemon, &ident.host);
                     let (claims, key) = shake::sign_as_daemon(ring, &hello, me, at, ident.uid)?;
                     self.session = shake::write_auth(version, claims, &key, &mut self.out)?;

@@ -96,8 +96,10 @@ impl Seal {
             return Err(words(FrameError::Version { got: raw.version, want: PROTO_HIGH }));
         }
         let KeyOnly { key } = raw.parse().map_err(words)?;
-        let key = self.key(ident, &key).ok_or("unknown cluster key")?;
-        raw.verify(&key, Direction::Datagram).map_err(words)?;
+        let place = ident.ring.as_deref().map_or("", |ring| ring.place());
+        let none = || format!("unknown cluster key{place}");
+        let key = self.key(ident, &key).ok_or_else(none)?;
+        raw.verify(&key, Direction::Datagram).map_err(|e| format!("{e}{place}"))?;
         let In { from: host, to, msg, .. } = raw.parse().map_err(words)?;
         if to != ident.host {
             return Err(format!("meant for host {}", to.escape_debug()));

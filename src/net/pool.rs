@@ -11,6 +11,7 @@ use super::{Hosts, Identity};
 use crate::auth::check::{Checker, Order};
 use crate::auth::shake::{self, AuthError, Check, Claims, Gate, Who};
 use crate::model::Now;
+use crate::proto::frame::FrameError;
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Endpoint, Input, Msg, Peer, Refusal};
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener};
@@ -484,7 +485,10 @@ impl Pool {
                 .map(|s| (Sock::Tcp(s), Phase::Connecting { daemon: *daemon, host: host.clone() })),
         };
         let entered = made.and_then(|(sock, phase)| {
-            let conn = Conn::new(id, sock, phase, None, us);
+            let mut conn = Conn::new(id, sock, phase, None, us);
+            if let Endpoint::Tcp { host, daemon } = &to {
+                conn.whom = format!("{} on {host}", daemon.name());
+            }
             self.enter(conn).map_err(|gone| gone.to_string())
         });
         match entered {
@@ -688,10 +692,23 @@ impl Pool {
                 }
                 if !matches!(gone, Gone::Eof) {
                     let whom = std::mem::take(&mut conn.whom);
-                    self.complain(us, &format!("connection{whom} from {}: {gone}", shown(peer)));
+                    let ring = self.ident.ring.as_deref();
+                    let forged = matches!(gone, Gone::Auth(AuthError::Frame(FrameError::BadMac)));
+                    // Another key under the same id looks like a forgery: name where ours is from.
+                    let place = ring.filter(|_| forged).map_or("", |ring| ring.place()).to_owned();
+                    let from = shown(peer);
+                    self.complain(us, &format!("connection{whom} from {from}: {gone}{place}"));
                 }
             }
             (_, false) => {
+                if let Gone::Auth(error) = &gone {
+                    let place = self.ident.ring.as_deref().map_or("", |ring| ring.place());
+                    // What names our key file already, need not do so twice.
+                    let told = matches!(error, AuthError::NoCommonKey { .. });
+                    let place = if told { "" } else { place };
+                    let line = format!("connection to {}: {error}{place}", conn.whom);
+                    self.complain(us, &line);
+                }
                 sink(Input::ConnectFailed { conn: id, why: gone.to_string() });
             }
             (_, true) => {

@@ -4,6 +4,7 @@
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod keys;
 mod limits;
 mod outputs;
 mod reconfig;

@@ -149,7 +149,7 @@ fn without_authd(w: &World) {
 fn only_the_ways_that_the_site_names_are_open() {
     let w = World::with(None, &|_| "LSF_AUTH=none\n".into());
     assert_eq!(w.greeted().hello.ways, "none");
-    assert!(dial(&w.site).contains("User permission denied (authentication by none is not"));
+    assert!(dial(&w.site).contains("User permission denied: authentication by none is not"));
     assert_eq!(each_way(&w, "root", true), [17; 7]);
     assert_eq!(each_way(&w, "root", false), [17; 7]);
     // Daemons have the key, whatever users have.

@@ -31,7 +31,12 @@ EXDIR   := $(DESTDIR)$(PREFIX)/share/lsf/conf-examples
 # how long `make soak` goes on
 SOAK ?= 10m
 
-.PHONY: all build check test demo soak bench install uninstall clean help
+# how long `make fuzz` spends on each target, seconds
+FUZZ ?= 60
+FUZZED := frame conf lang record log
+FUZZ_AT := $(TARGETS)/fuzz
+
+.PHONY: all build check test demo soak fuzz bench install uninstall clean help
 
 all: build
 
@@ -41,6 +46,7 @@ help:
 	@echo 'make test      every test; the last line counts them'
 	@echo 'make demo      a personal cluster of three hosts runs a real workload'
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'
+	@echo 'make fuzz      coverage-guided fuzzing, FUZZ=60 seconds a target (nightly Rust, cargo-fuzz)'
 	@echo 'make bench     figures beside what the machine itself can do'
 	@echo 'make install   PREFIX=/usr/local DESTDIR='
 
@@ -66,6 +72,15 @@ demo: build
 
 soak: build
 	$(BIN) lsfsim -t $(SOAK)
+
+# What it finds is left in the folder that it names; it belongs into tests/fuzz/corpus.
+fuzz:
+	@cargo +nightly fuzz --version > /dev/null 2>&1 || { echo 'make fuzz needs nightly Rust and \
+	    cargo-fuzz: rustup toolchain install nightly; cargo install cargo-fuzz'; exit 1; }
+	@for t in $(FUZZED); do mkdir -p $(FUZZ_AT)/corpus/$$t && \
+	    cargo +nightly fuzz run --fuzz-dir tests/fuzz/crate --target-dir $(FUZZ_AT) $$t \
+	    $(FUZZ_AT)/corpus/$$t tests/fuzz/corpus/$$t -- -max_total_time=$(FUZZ) -max_len=8192 \
+	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
 bench: build
 	LSF_TEST_BIN=$(BIN) CARGO_PROFILE_RELEASE_LTO=off \

@@ -70,6 +70,9 @@ fn blocks(text: &str, base: usize) -> Parsed<Option<Vec<Block<'_>>>> {
         let Some(text) = take_balanced(&mut scan, '{', '}') else {
             return ResReqError::at(base, "missing }");
         };
+        if text.trim().is_empty() {
+            return ResReqError::at(base, "empty part");
+        }
         let delay = match scan.eat_after_blanks("@") {
             true => match scan.integer().map(u32::try_from) {
                 Some(Ok(n)) => Some(n),

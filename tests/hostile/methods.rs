@@ -302,6 +302,16 @@ fn a_privileged_port_of_a_cluster_host_is_believed_where_the_site_says_so() {
     // The same words from an ordinary port.
     assert_eq!(each_way(&w, "root", true), [17; 7]);
     assert_eq!(each_way(&w, "root", false), [17; 7]);
+    // It speaks for users: no daemon, and no other host, comes in by it.
+    let by_port = |port: u16, change: &dyn Fn(&mut shake::Claims)| {
+        let mut raw = w.greeted_from(Some(SocketAddr::new(w.addr("host1"), port)));
+        change(&mut raw.claims);
+        let (auth, key) = open(&raw, "setuid");
+        send(&mut raw, auth, &key)
+    };
+    assert_eq!(by_port(1010, &|c| c.user = "root".into()), 0);
+    assert_eq!(by_port(1011, &|c| c.who = shake::Who::Daemon(Daemon::Sbatchd)), 17);
+    assert_eq!(by_port(1012, &|c| c.host = "host2".into()), 34);
     // A privileged port at an address that is nobody's.
     let stranger = SocketAddr::new("127.0.0.1".parse().unwrap(), 1000);
     let mut raw = w.greeted_from(Some(stranger));

@@ -18,9 +18,11 @@ mod bwait;
 mod control;
 mod down;
 mod eauth;
+mod hostsetup;
 mod launcher;
 mod lim;
 mod lsadmin;
+mod lsfinstall;
 mod lsfsim;
 mod lshosts;
 mod lsid;
@@ -92,9 +94,11 @@ const APPLETS: &[Applet] = &[
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),
     applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),
+    applet("hostsetup", hostsetup::run, "check a host of the cluster, install its service"),
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
+    applet("lsfinstall", lsfinstall::run, "write the tree of a new site"),
     applet("lsfsim", lsfsim::run, "simulate clusters with faults"),
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),

@@ -31,13 +31,22 @@ pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<u
         Some(name) if same => PathBuf::from(name),
         _ => exe,
     };
+    point(dir, &target, names)
+}
+
+/// Makes a link to `target` of every name in `dir`; gives their number.
+pub fn point<'a>(
+    dir: &Path,
+    target: &Path,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<usize, String> {
     let mut made = 0;
     for name in names {
         let at = dir.join(name);
         if name == "eauth" && of_the_site(&at) {
             continue;
         }
-        link(&target, &at).map_err(|e| format!("{}: {}", at.display(), os_words(&e)))?;
+        link(target, &at).map_err(|e| format!("{}: {}", at.display(), os_words(&e)))?;
         made += 1;
     }
     Ok(made)
@@ -75,6 +84,12 @@ pub fn install_setuid(dir: &Path, name: &str) -> Result<PathBuf, String> {
         .and_then(|()| fs::rename(&new, &at));
     copied.map_err(fail)?;
     Ok(at)
+}
+
+/// Links one name in `dir` (made if missing) to `target`.
+pub fn install_one(dir: &Path, name: &str, target: PathBuf) -> Result<(), String> {
+    fs::create_dir_all(dir).map_err(|e| format!("{}: {}", dir.display(), os_words(&e)))?;
+    point(dir, &target, [name].into_iter()).map(|_| ())
 }
 
 fn link(target: &Path, at: &Path) -> io::Result<()> {

@@ -1,11 +1,14 @@
-//! Writes the classic configuration of a personal cluster: what `lsf up` puts on disk.
+//! Writes the classic configuration of a new cluster: what `lsf up` and `lsfinstall` put on disk.
 //!
 //! Pure: it gives paths, texts and modes. The files are ordinary ones, with comments that teach
 //! an administrator; nothing about them is special afterwards. The texts are in `templates/`,
 //! with `@NAME@` where a value goes.
-//! Documents implemented: config.md sections 1 to 12 and 18; clients.md rules 13 and 15.
+//! Documents implemented: config.md sections 1 to 12 and 17, 18; clients.md rules 13 and 15.
 
-use super::lsfconf::{DEFAULT_LIM_PORT, DEFAULT_MBD_PORT, DEFAULT_RES_PORT, DEFAULT_SBD_PORT};
+use super::lsfconf::{
+    DEFAULT_KEY_FILE, DEFAULT_LIM_PORT, DEFAULT_MBD_PORT, DEFAULT_RES_PORT, DEFAULT_RUNDIR,
+    DEFAULT_SBD_PORT,
+};
 use super::section::name_fault;
 use super::types::Mxj;
 use std::fmt::Write;
@@ -15,19 +18,21 @@ pub const MAX_PERSONAL_HOSTS: u32 = 1_000;
 /// Hosts on one loopback net of 256 addresses, the first and the last left out.
 const HOSTS_PER_NET: u32 = 254;
 
-/// What a personal cluster is made from.
+/// What a cluster's files are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Personal {
-    /// Its directory, absolute.
+pub struct Plan {
+    /// LSF_TOP, absolute.
     pub top: String,
     /// Name of the cluster.
     pub cluster: String,
-    /// Name of the user who owns it.
-    pub admin: String,
-    /// Number of hosts: host1, host2 ...
-    pub hosts: u32,
-    /// B of the addresses 127.0.B.1, 127.0.B.2 ...
-    pub net: u8,
+    /// Names of the administrators; the first is the primary one.
+    pub admins: Vec<String>,
+    /// The hosts, and whether they run jobs.
+    pub hosts: Vec<(String, bool)>,
+    /// LSF_MASTER_LIST.
+    pub masters: Vec<String>,
+    /// One user on one machine: the hosts are at 127.0.B.1, 127.0.B.2 ... for this B.
+    pub personal: Option<u8>,
     /// LSF_LIM_PORT.
     pub lim_port: u16,
     /// LSF_RES_PORT.
@@ -36,47 +41,55 @@ pub struct Personal {
     pub mbd_port: u16,
     /// LSB_SBD_PORT.
     pub sbd_port: u16,
-    /// LSF_BINDIR; `top`/bin by default.
-    pub bindir: Option<String>,
-    /// LSF_SERVERDIR; `top`/etc by default.
-    pub serverdir: Option<String>,
-    /// LSF_RUNDIR; `top`/run by default.
-    pub rundir: Option<String>,
-    /// LSF_KEY_FILE; `top`/conf/lsf.key by default.
-    pub key_file: Option<String>,
+    /// LSF_RUNDIR.
+    pub rundir: String,
+    /// LSF_KEY_FILE.
+    pub key_file: String,
     /// MXJ of every host.
     pub mxj: Mxj,
     /// LSB_SIM_EXEC=Y.
     pub sim_exec: bool,
 }
 
-impl Personal {
-    /// A cluster of `hosts` hosts in `top`, with the default ports.
-    pub fn new(top: &str, admin: &str, hosts: u32) -> Self {
-        Personal {
+impl Plan {
+    /// A site of several users in `top`, without administrators and hosts yet.
+    pub fn site(top: &str) -> Self {
+        Plan {
             top: top.to_owned(),
-            cluster: "personal".to_owned(),
-            admin: admin.to_owned(),
-            hosts,
-            net: 0,
+            cluster: String::new(),
+            admins: Vec::new(),
+            hosts: Vec::new(),
+            masters: Vec::new(),
+            personal: None,
             lim_port: DEFAULT_LIM_PORT,
             res_port: DEFAULT_RES_PORT,
             mbd_port: DEFAULT_MBD_PORT,
             sbd_port: DEFAULT_SBD_PORT,
-            bindir: None,
-            serverdir: None,
-            rundir: None,
-            key_file: None,
+            rundir: DEFAULT_RUNDIR.to_owned(),
+            key_file: DEFAULT_KEY_FILE.to_owned(),
             mxj: Mxj::Cpus,
             sim_exec: false,
         }
     }
 
+    /// A personal cluster of `hosts` hosts (host1, host2 ...) in `top`, with the default ports.
+    pub fn personal(top: &str, admin: &str, hosts: u32) -> Self {
+        let names: Vec<String> = (1..=hosts).map(|n| format!("host{n}")).collect();
+        Plan {
+            cluster: "personal".to_owned(),
+            admins: vec![admin.to_owned()],
+            masters: names.iter().take(MAX_MASTERS).cloned().collect(),
+            hosts: names.into_iter().map(|name| (name, true)).collect(),
+            personal: Some(0),
+            rundir: format!("{top}/run"),
+            key_file: format!("{top}/conf/lsf.key"),
+            ..Plan::site(top)
+        }
+    }
+
     /// Why no configuration can be written from it; None: it can.
     pub fn fault(&self) -> Option<String> {
-        let dirs = [Some(&self.top), self.bindir.as_ref(), self.serverdir.as_ref()];
-        let dirs = dirs.into_iter().chain([self.rundir.as_ref(), self.key_file.as_ref()]);
-        for dir in dirs.flatten() {
+        for dir in [&self.top, &self.rundir, &self.key_file] {
             // These would end the value, or be taken as a continuation, in lsf.conf.
             if !dir.starts_with('/') || dir.contains(['"', '\\']) || dir.contains(char::is_control)
             {
@@ -87,31 +100,37 @@ impl Personal {
         if let Some(why) = slash.or(name_fault(&self.cluster)) {
             return Some(format!("<{}> cannot name a cluster: {why}", self.cluster));
         }
-        if let Some(why) = name_fault(&self.admin) {
-            return Some(format!("<{}> cannot name a user: {why}", self.admin));
+        for admin in &self.admins {
+            if let Some(why) = name_fault(admin) {
+                return Some(format!("<{admin}> cannot name a user: {why}"));
+            }
         }
-        let last = u32::from(self.net) + self.hosts.saturating_sub(1) / HOSTS_PER_NET;
-        if self.hosts == 0 || self.hosts > MAX_PERSONAL_HOSTS || last > 255 {
+        for (host, _) in &self.hosts {
+            let fine = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+            if name_fault(host).is_some() || host.starts_with('-') || !host.chars().all(fine) {
+                return Some(format!("<{host}> cannot name a host"));
+            }
+        }
+        let count = self.hosts.len() as u32;
+        let net = u32::from(self.personal.unwrap_or(0));
+        let last = net + count.saturating_sub(1) / HOSTS_PER_NET;
+        let many = self.personal.is_some() && (count > MAX_PERSONAL_HOSTS || last > 255);
+        if count == 0 || many {
             return Some(format!("a personal cluster has 1 to {MAX_PERSONAL_HOSTS} hosts"));
         }
         None
     }
 
-    /// The address of host `number` (from 1).
+    /// The address of host `number` (from 1) of a personal cluster.
     pub fn address(&self, number: u32) -> String {
         let index = number.saturating_sub(1);
-        let net = u32::from(self.net) + index / HOSTS_PER_NET;
+        let net = u32::from(self.personal.unwrap_or(0)) + index / HOSTS_PER_NET;
         format!("127.0.{net}.{}", 1 + index % HOSTS_PER_NET)
-    }
-
-    fn dir(&self, given: &Option<String>, default: &str) -> String {
-        given.clone().unwrap_or_else(|| format!("{}/{default}", self.top))
     }
 }
 
-/// The files of a personal cluster: path below its directory, text, mode. Ask
-/// [`Personal::fault`] first.
-pub fn generate(spec: &Personal) -> Vec<(String, String, u32)> {
+/// The files of a cluster: path below its directory, text, mode. Ask [`Plan::fault`] first.
+pub fn generate(spec: &Plan) -> Vec<(String, String, u32)> {
     let values = values(spec);
     let configdir = format!("conf/lsbatch/{}/configdir", spec.cluster);
     let cluster_file = format!("conf/lsf.cluster.{}", spec.cluster);
@@ -132,55 +151,66 @@ pub fn generate(spec: &Personal) -> Vec<(String, String, u32)> {
     files.into_iter().map(|(path, text)| (path, fill(text, &values), 0o644)).collect()
 }
 
-/// Most candidates for master that are written down.
-const MAX_MASTERS: u32 = 3;
+/// Most candidates for master of a personal cluster that are written down.
+const MAX_MASTERS: usize = 3;
 
-fn masters(hosts: u32) -> String {
-    let names: Vec<String> = (1..=hosts.min(MAX_MASTERS)).map(|n| format!("host{n}")).collect();
-    names.join(" ")
-}
+/// The part of lsf.conf that a personal cluster alone has.
+const PERSONAL: &str = include_str!("templates/personal");
+/// The same place for a site.
+const SITE: &str = include_str!("templates/site");
 
 /// What goes where the templates have `@NAME@`.
-fn values(spec: &Personal) -> Vec<(&'static str, String)> {
-    let bindir = spec.dir(&spec.bindir, "bin");
-    let serverdir = spec.dir(&spec.serverdir, "etc");
+fn values(spec: &Plan) -> Vec<(&'static str, String)> {
     let top = spec.top.as_str();
+    let personal = spec.personal.is_some();
+    let own = |mine: &str, sites: &str| if personal { mine.to_owned() } else { sites.to_owned() };
     let mxj = match spec.mxj {
         Mxj::Unlimited => "()".to_owned(),
         Mxj::Cpus => "!".to_owned(),
         Mxj::Slots(slots) => slots.to_string(),
     };
-    let sim_exec = if spec.sim_exec {
-        "# Jobs are not run but imagined: for measurements of the scheduler.\nLSB_SIM_EXEC=Y"
-    } else {
-        "# LSB_SIM_EXEC=Y imagines jobs instead of running them, for measurements."
+    let sim_exec = match (personal, spec.sim_exec) {
+        (false, _) => "",
+        (true, true) => {
+            "# Jobs are not run but imagined: for measurements of the scheduler.\nLSB_SIM_EXEC=Y"
+        }
+        _ => "# LSB_SIM_EXEC=Y imagines jobs instead of running them, for measurements.",
     };
     let mut hosts = String::new();
     let mut addresses = String::new();
-    for number in 1..=spec.hosts {
-        let name = format!("host{number}");
+    for ((name, server), number) in spec.hosts.iter().zip(1u32..) {
         // Writing to a String cannot fail.
-        let _ = writeln!(hosts, "{name:<10} !       !      1        -     ()");
-        let _ = writeln!(addresses, "{:<15} {name}", spec.address(number));
+        let server = u8::from(*server);
+        let _ = writeln!(hosts, "{name:<10} !       !      {server}        -     ()");
+        if personal {
+            let _ = writeln!(addresses, "{:<15} {name}", spec.address(number));
+        }
     }
+    let path = |sub: &str| shell_quoted(&format!("{top}/{sub}"));
     vec![
         ("TOP", top.to_owned()),
         ("CLUSTER", spec.cluster.clone()),
-        ("ADMIN", spec.admin.clone()),
-        ("BINDIR_Q", shell_quoted(&bindir)),
-        ("SERVERDIR_Q", shell_quoted(&serverdir)),
-        ("ENVDIR_Q", shell_quoted(&format!("{top}/conf"))),
-        ("LIBDIR_Q", shell_quoted(&format!("{top}/lib"))),
-        ("PROFILE", shell_quoted(&format!("{top}/conf"))),
-        ("BINDIR", bindir),
-        ("SERVERDIR", serverdir),
-        ("MASTERS", masters(spec.hosts)),
-        ("RUNDIR", spec.dir(&spec.rundir, "run")),
-        ("KEYFILE", spec.dir(&spec.key_file, "conf/lsf.key")),
+        ("ADMINS", spec.admins.join(" ")),
+        ("BINDIR_Q", path("bin")),
+        ("SERVERDIR_Q", path("etc")),
+        ("ENVDIR_Q", path("conf")),
+        ("LIBDIR_Q", path("lib")),
+        ("MASTERS", spec.masters.join(" ")),
+        ("RUNDIR", spec.rundir.clone()),
+        ("KEYFILE", spec.key_file.clone()),
         ("LIM_PORT", spec.lim_port.to_string()),
         ("RES_PORT", spec.res_port.to_string()),
         ("MBD_PORT", spec.mbd_port.to_string()),
         ("SBD_PORT", spec.sbd_port.to_string()),
+        ("RESTART", own("`lsf down` and `lsf up`", "`lsf_daemons restart` on every host")),
+        ("KIND", own(PERSONAL, SITE).trim_end().to_owned()),
+        (
+            "WHERE",
+            own(
+                "These hosts are all this machine, each on a loopback address of its own.",
+                "Hosts that are not here are looked up in /etc/hosts and by the name service.",
+            ),
+        ),
         ("SIM_EXEC", sim_exec.to_owned()),
         ("MXJ", mxj),
         ("HOSTS", hosts),
@@ -252,7 +282,7 @@ mod tests {
     use crate::conf::testing::MapFiles;
     use crate::conf::{self, Severity};
 
-    fn files(spec: &Personal) -> MapFiles {
+    fn files(spec: &Plan) -> MapFiles {
         assert_eq!(spec.fault(), None);
         let mut files = MapFiles::default();
         for (path, text, mode) in generate(spec) {
@@ -262,7 +292,7 @@ mod tests {
         files
     }
 
-    fn load(spec: &Personal) -> conf::ClusterConf {
+    fn load(spec: &Plan) -> conf::ClusterConf {
         let envdir = format!("{}/conf", spec.top);
         let (conf, diags) = conf::load(&files(spec), &envdir);
         let told: Vec<String> = diags.iter().map(|d| d.to_string()).collect();
@@ -272,8 +302,8 @@ mod tests {
 
     #[test]
     fn a_generated_tree_reads_back_without_a_word() {
-        let mut spec = Personal::new("/home/u/.lsf", "u", 3);
-        spec.net = 7;
+        let mut spec = Plan::personal("/home/u/.lsf", "u", 3);
+        spec.personal = Some(7);
         (spec.lim_port, spec.mbd_port, spec.sim_exec) = (7001, 7003, true);
         let conf = load(&spec);
         assert_eq!(conf.base.name, "personal");
@@ -300,7 +330,7 @@ mod tests {
 
     #[test]
     fn slots_and_names_are_taken_over() {
-        let mut spec = Personal::new("/tmp/a b/it's #1", "domain.user", 1);
+        let mut spec = Plan::personal("/tmp/a b/it's #1", "domain.user", 1);
         spec.mxj = Mxj::Slots(12);
         spec.cluster = "c1".to_owned();
         let conf = load(&spec);
@@ -313,7 +343,7 @@ mod tests {
 
     #[test]
     fn many_hosts_use_several_nets() {
-        let spec = Personal::new("/t", "u", 600);
+        let spec = Plan::personal("/t", "u", 600);
         let conf = load(&spec);
         assert_eq!(conf.base.hosts.entries().len(), 600);
         assert_eq!(spec.address(254), "127.0.0.254");
@@ -322,26 +352,29 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_refused() {
-        let fault = |f: fn(&mut Personal)| {
-            let mut spec = Personal::new("/t", "u", 1);
+        let fault = |f: fn(&mut Plan)| {
+            let mut spec = Plan::personal("/t", "u", 1);
             f(&mut spec);
             spec.fault().is_some()
         };
         assert!(fault(|s| s.top = "relative".into()));
         assert!(fault(|s| s.top = "/a\nb".into()));
-        assert!(fault(|s| s.rundir = Some("/a\"b".into())));
+        assert!(fault(|s| s.rundir = "/a\"b".into()));
         assert!(fault(|s| s.cluster = "a b".into()));
         assert!(fault(|s| s.cluster = "../b".into()));
-        assert!(fault(|s| s.admin = "all".into()));
-        assert!(fault(|s| s.hosts = 0));
-        assert!(fault(|s| (s.net, s.hosts) = (255, 300)));
+        assert!(fault(|s| s.admins = vec!["all".into()]));
+        assert!(fault(|s| s.hosts.clear()));
+        assert!(fault(|s| {
+            *s = Plan { personal: Some(255), ..Plan::personal("/t", "u", 300) };
+        }));
+        assert!(fault(|s| s.hosts.push(("a/b".to_owned(), true))));
         assert!(!fault(|_| ()));
     }
 
     #[test]
     fn the_profile_survives_odd_directories() {
         let text = |name: &str| {
-            let files = generate(&Personal::new("/tmp/a b/it's", "u", 1));
+            let files = generate(&Plan::personal("/tmp/a b/it's", "u", 1));
             files.into_iter().find(|(path, ..)| path.ends_with(name)).map(|(_, t, _)| t).unwrap()
         };
         assert!(text("profile.lsf").contains("LSF_ENVDIR='/tmp/a b/it'\\''s/conf'\n"));
@@ -351,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_mistake_in_a_generated_file_is_told() {
-        let spec = Personal::new("/t", "u", 1);
+        let spec = Plan::personal("/t", "u", 1);
         let mut files = files(&spec);
         let path = "/t/conf/lsbatch/personal/configdir/lsb.queues";
         files.edit(path, "PRIORITY     = 30", "PRIORTIY     = 30");

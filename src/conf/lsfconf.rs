@@ -9,9 +9,10 @@
 use super::diag::{Diags, Severity};
 use super::lexer::{self, shown};
 use super::load::Files;
+use super::names::NameTable;
 use super::names::lsfconf::LSF_CONF;
 use super::section::param;
-use super::types::RawParam;
+use super::types::{RawParam, RawParams};
 use super::units::{SizeUnit, size_kb};
 use std::collections::BTreeMap;
 
@@ -237,8 +238,22 @@ impl LsfConf {
 pub fn parse(files: &dyn Files, envdir: &str, diags: &mut Diags) -> Option<LsfConf> {
     let envdir = envdir.strip_suffix('/').filter(|d| !d.is_empty()).unwrap_or(envdir);
     let path = format!("{envdir}/lsf.conf");
-    let mut conf = LsfConf { path, envdir: envdir.to_owned(), values: BTreeMap::new() };
-    for line in lexer::read_flat(files, &conf.path, diags)? {
+    let values = assignments(files, &path, &LSF_CONF, diags)?;
+    let conf = LsfConf { path, envdir: envdir.to_owned(), values };
+    check_values(&conf, diags);
+    Some(conf)
+}
+
+/// Reads a file of `NAME=VALUE` lines whose known names are those of `table`; the last value of
+/// a name counts. None: it cannot be read.
+pub fn assignments(
+    files: &dyn Files,
+    path: &str,
+    table: &NameTable,
+    diags: &mut Diags,
+) -> Option<RawParams> {
+    let mut values = RawParams::new();
+    for line in lexer::read_flat(files, path, diags)? {
         let Some((name, mut value)) = param(&line, diags) else { continue };
         unquote(&mut value);
         if value.text.contains('"') {
@@ -247,7 +262,7 @@ pub fn parse(files: &dyn Files, envdir: &str, diags: &mut Diags) -> Option<LsfCo
             diags.error(&value.pos, text);
         }
         // Names are case-sensitive here, as they are in the environment.
-        match LSF_CONF.find(&name.text) {
+        match table.find(&name.text) {
             Some(known) if known.name != name.text => {
                 let text = format!("unknown parameter <{}>", shown(&name.text));
                 diags.add_near(Severity::Error, &name.pos, text, Some(known.name));
@@ -255,17 +270,16 @@ pub fn parse(files: &dyn Files, envdir: &str, diags: &mut Diags) -> Option<LsfCo
             // An empty value asks for nothing, so there is nothing to tell of it.
             Some(_) if value.text.is_empty() => {}
             _ => {
-                LSF_CONF.check(&name.text, &name.pos, diags);
+                table.check(&name.text, &name.pos, diags);
             }
         }
-        if conf.values.contains_key(&name.text) {
+        if values.contains_key(&name.text) {
             let text = format!("{} is given again; the last one counts", shown(&name.text));
             diags.warning(&name.pos, text);
         }
-        conf.values.insert(name.text, value);
+        values.insert(name.text, value);
     }
-    check_values(&conf, diags);
-    Some(conf)
+    Some(values)
 }
 
 /// Takes the quotes off `"a b"` or `'a b'`.

@@ -14,6 +14,7 @@ pub mod equiv;
 pub mod expressions;
 pub mod generate;
 pub mod hosts;
+pub mod install;
 pub mod lexer;
 pub mod load;
 pub mod lsfconf;
@@ -32,7 +33,7 @@ pub mod units;
 pub mod unix;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
-pub use generate::{Personal, generate};
+pub use generate::{Plan, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{
     Files, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,

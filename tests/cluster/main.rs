@@ -4,8 +4,10 @@
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod install;
 mod keys;
 mod limits;
+mod nodes;
 mod outputs;
 mod reconfig;
 mod rig;

@@ -4,7 +4,7 @@
 
 use super::rig::{Said, alive, binary, kill, skipped, wait_for};
 use lsf::auth::ring::new_key;
-use lsf::conf::generate::{Personal, generate};
+use lsf::conf::generate::{Plan, generate};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const ADMIN: &str = "lsfadm";
 
 /// Name, uid, which is the gid too.
-const USERS: [(&str, u32); 4] = [(ADMIN, 70_001), ("ann", 70_002), ("bob", 70_003), ("root", 0)];
+pub const USERS: [(&str, u32); 4] =
+    [(ADMIN, 70_001), ("ann", 70_002), ("bob", 70_003), ("root", 0)];
 /// A group of ann and bob.
 pub const PROJ: u32 = 70_010;
 
@@ -90,8 +91,8 @@ impl Site {
 
     fn configure(&self) {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut spec = Personal::new(self.dir.to_str().unwrap(), ADMIN, self.hosts as u32);
-        spec.net = (100 + (std::process::id() + n) % 150) as u8;
+        let mut spec = Plan::personal(self.dir.to_str().unwrap(), ADMIN, self.hosts as u32);
+        spec.personal = Some((100 + (std::process::id() + n) % 150) as u8);
         let base = 25_000 + (std::process::id() % 500) as u16 * 8;
         (spec.lim_port, spec.res_port) = (base, base + 1);
         (spec.mbd_port, spec.sbd_port) = (base + 2, base + 3);

@@ -4,7 +4,7 @@
 use lsf::auth::KeyRing;
 use lsf::auth::shake::{self, Claims, Hello, Who, session_key};
 use lsf::cli::client::{Client, Patience};
-use lsf::conf::generate::{Personal, generate};
+use lsf::conf::generate::{Plan, generate};
 use lsf::conf::{BaseConf, load};
 use lsf::daemon::authd::Authd;
 use lsf::daemon::shell::{self, Ctl, Host, Ports, Remote, ShellConfig};
@@ -70,8 +70,8 @@ impl World {
         let net = (1 + (std::process::id() * 7 + n) % 250) as u8;
         let dir = std::env::temp_dir().join(format!("lsf-hostile-{}-{n}", std::process::id()));
         let top = dir.to_str().unwrap();
-        let mut spec = Personal::new(top, "nobody", 3);
-        spec.net = net;
+        let mut spec = Plan::personal(top, "nobody", 3);
+        spec.personal = Some(net);
         let at = spec.address(1);
         let [a, b, c, d] = free_ports(&at);
         (spec.lim_port, spec.res_port, spec.mbd_port, spec.sbd_port) = (a, b, c, d);

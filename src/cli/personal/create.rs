@@ -3,7 +3,7 @@
 use super::{Place, at, make_dir, write_file};
 use crate::auth::ring::new_key;
 use crate::cli::links;
-use crate::conf::generate::{Personal, generate};
+use crate::conf::generate::{Plan, generate};
 use crate::model::sort::sort_by_key;
 use crate::sys::users::Users;
 use std::fs;
@@ -62,14 +62,14 @@ pub fn create(place: &Place, hosts: u32, names: &[&str]) -> Result<(), String> {
     let user = Users::default().find_uid(uid, NAME_WAIT);
     let user = user.ok_or_else(|| format!("user {uid} has no name: a cluster needs one"))?;
     let top = place.top.to_str().ok_or("the directory's name is not UTF-8")?;
-    let mut spec = Personal::new(top, &user.name, hosts);
+    let mut spec = Plan::personal(top, &user.name, hosts);
     let nets = hosts.div_ceil(254).min(255) as u16;
-    spec.net = (1 + random(256 - nets)?) as u8;
+    spec.personal = Some((1 + random(256 - nets)?) as u8);
     if let Some(why) = spec.fault() {
         return Err(why);
     }
     if top.len() + "/run".len() > MAX_RUNDIR {
-        spec.rundir = Some(short_rundir(uid)?);
+        spec.rundir = short_rundir(uid)?;
     }
     let addrs: Vec<IpAddr> = (1..=hosts).filter_map(|n| spec.address(n).parse().ok()).collect();
     let base = free_block(&addrs)?;
@@ -87,7 +87,7 @@ fn short_rundir(uid: u32) -> Result<String, String> {
     Ok(path)
 }
 
-fn write(place: &Place, spec: &Personal, names: &[&str]) -> Result<(), String> {
+fn write(place: &Place, spec: &Plan, names: &[&str]) -> Result<(), String> {
     let logdir = format!("work/{}/logdir", spec.cluster);
     for dir in ["", "conf", "log", "run", "bin", "etc", "lib", "include", &logdir] {
         make_dir(&place.top.join(dir))?;

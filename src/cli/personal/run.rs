@@ -31,7 +31,7 @@ pub const LOOK: Duration = Duration::from_millis(20);
 /// What the daemons inherit of the caller's environment.
 const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
 /// PATH of the daemons.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Starts the launcher of `host` and writes it down in `state`.
 pub fn start(place: &Place, state: &mut State, host: &str) -> Result<(), String> {

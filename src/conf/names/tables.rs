@@ -266,6 +266,45 @@ pub static SUDOERS: NameTable = table(
     ],
 );
 
+/// Keywords of install.config.
+pub static INSTALL: NameTable = table(
+    "install.config",
+    "",
+    &[
+        off("CONFIGURATION_TEMPLATE", "DEFAULT, PARALLEL or HIGH_THROUGHPUT"),
+        off("DERBY_DB_HOST", "host of the reporting data base"),
+        off("EGO_DAEMON_CONTROL", "EGO starts the daemons"),
+        off("EGO_DYNAMIC_HOSTS", "dynamic hosts by EGO"),
+        off("ENABLE_DYNAMIC_HOSTS", "hosts may join by themselves: Y/N"),
+        off("ENABLE_EGO", "EGO is used: Y/N"),
+        off("ENABLE_GPU_CONF", "GPUs are configured: Y/N"),
+        off("ENABLE_HPC_CONF", "parameters for parallel jobs are set: Y/N"),
+        off("ENABLE_STREAM", "lsb.stream is written: Y/N"),
+        on("LSB_MBD_PORT", "port of mbatchd; 6881 (not in LSF)"),
+        on("LSB_SBD_PORT", "port of sbatchd; 6882 (not in LSF)"),
+        on("LSF_ADD_CLIENTS", "hosts that submit only"),
+        on("LSF_ADD_SERVERS", "hosts that run jobs, besides those of LSF_MASTER_LIST"),
+        on("LSF_ADMINS", "administrators; the first is the primary one"),
+        on("LSF_CLUSTER_NAME", "name of the cluster"),
+        off("LSF_DYNAMIC_HOST_WAIT_TIME", "seconds a dynamic host waits"),
+        off("LSF_ENTITLEMENT_FILE", "entitlement"),
+        on("LSF_KEY_FILE", "the cluster key, on local disk; /etc/lsf.key (not in LSF)"),
+        off("LSF_LICENSE", "licence file"),
+        on("LSF_LIM_PORT", "port of lim; 7869"),
+        off("LSF_LOCAL_RESOURCES", "resources of dynamic hosts"),
+        on("LSF_MASTER_LIST", "candidates for master, in order"),
+        off("LSF_QUIET_INST", "fewer words: Y/N"),
+        on("LSF_RES_PORT", "port of res; 6878 (not in LSF)"),
+        on("LSF_RUNDIR", "local sockets and journals; /run/lsf (not in LSF)"),
+        off("LSF_SERVER_HOSTS", "hosts a client may ask"),
+        off("LSF_TARDIR", "where the distribution is"),
+        on("LSF_TOP", "directory of the site's tree"),
+        off("PATCH_BACKUP_DIR", "where patches keep what they replace"),
+        off("PATCH_HISTORY_DIR", "where patches are noted"),
+        off("SILENT_INSTALL", "asks nothing: Y/N"),
+    ],
+);
+
 /// Sections of the lsb.* files that are read past, each with its file.
 pub const OTHER_SECTIONS: &[(&str, &str)] = &[
     ("lsb.resources", "GuaranteedResourcePool"),
@@ -278,7 +317,7 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 18] = [
+pub const ALL: [&NameTable; 19] = [
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,
@@ -297,4 +336,5 @@ pub const ALL: [&NameTable; 18] = [
     &USER_MAP,
     &LIMIT,
     &SUDOERS,
+    &INSTALL,
 ];

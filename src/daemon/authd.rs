@@ -45,7 +45,7 @@ const KEEP_NAME: Duration = Duration::from_secs(300);
 const KEEP_MISS: Duration = Duration::from_secs(10);
 /// Most names kept.
 const MAX_NAMES: usize = 4096;
-/// Names the descriptor from which LSF_EAUTH_KEY is read, to its end.
+/// Names the descriptor from which LSF_EAUTH_KEY is read, to its end; 0 is standard input.
 pub const EAUTH_KEY_FD: &str = "LSF_EAUTH_KEY_FD";
 /// Longest LSF_EAUTH_KEY, bytes.
 const MAX_EAUTH_KEY: u64 = 4096;
@@ -74,11 +74,15 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
 /// The key that the launcher hands over, where lsf.sudoers has one.
 fn eauth_key() -> Result<Option<MacKey>, String> {
     let Ok(fd) = std::env::var(EAUTH_KEY_FD) else { return Ok(None) };
-    let fd = fd.parse().ok().filter(|fd| *fd > 2).ok_or("no descriptor")?;
+    let fd: i32 = fd.parse().ok().filter(|fd| ![1, 2].contains(fd)).ok_or("no descriptor")?;
     let words = |e: io::Error| crate::sys::words(&e);
-    let file = std::fs::File::from(crate::sys::raw::inherited_fd(fd).map_err(words)?);
+    // Standard input passes whatever closes the others, and stays open.
+    let mut from: Box<dyn Read> = match fd {
+        0 => Box::new(io::stdin()),
+        _ => Box::new(std::fs::File::from(crate::sys::raw::inherited_fd(fd).map_err(words)?)),
+    };
     let mut key = Vec::with_capacity(MAX_EAUTH_KEY as usize + 1);
-    file.take(MAX_EAUTH_KEY + 1).read_to_end(&mut key).map_err(words)?;
+    from.by_ref().take(MAX_EAUTH_KEY + 1).read_to_end(&mut key).map_err(words)?;
     let text = key.trim_ascii();
     if text.len() < crate::conf::lsfsudoers::MIN_EAUTH_KEY || key.len() as u64 > MAX_EAUTH_KEY {
         return Err("no key of a proper length".into());

@@ -222,7 +222,14 @@ fn our_eauth_speaks_as_documented() {
 }
 
 #[test]
-fn the_key_of_lsf_sudoers_reaches_authd_by_a_descriptor() {
+fn a_key_of_eauth_s_own_reaches_authd_by_a_descriptor() {
+    // The second as it passes what closes all but the first three.
+    for fd in [3, 0] {
+        handed_over_by(fd);
+    }
+}
+
+fn handed_over_by(fd: i32) {
     let w = World::with(Some(lsf::sys::euid()), &|_| String::new());
     std::fs::remove_file(w.site.authd_socket()).unwrap();
     let key = w.dir.join("eauth.key");
@@ -234,7 +241,8 @@ fn the_key_of_lsf_sudoers_reaches_authd_by_a_descriptor() {
     std::fs::write(file, ring).unwrap();
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
     let mut cmd = Command::new("/bin/sh");
-    cmd.arg("-c").arg("exec 3< \"$1\"; export LSF_EAUTH_KEY_FD=3; exec \"$2\" authd");
+    let script = format!("exec {fd}< \"$1\"; export LSF_EAUTH_KEY_FD={fd}; exec \"$2\" authd");
+    cmd.arg("-c").arg(script);
     cmd.arg("sh").arg(&key).arg(binary()).env("LSF_ENVDIR", w.dir.join("conf"));
     cmd.env("LSF_LOCAL_HOST", "host1").stdin(Stdio::null());
     let child = Ended(cmd.spawn().unwrap());
@@ -253,10 +261,6 @@ fn the_key_of_lsf_sudoers_reaches_authd_by_a_descriptor() {
     // Neither its environment nor what it can be asked holds the key.
     let environ = std::fs::read(format!("/proc/{}/environ", child.0.id())).unwrap();
     assert!(!String::from_utf8_lossy(&environ).contains("secret of root"));
-    assert!(
-        !Path::new(&format!("/proc/{}/fd/3", child.0.id())).exists() || {
-            let link = std::fs::read_link(format!("/proc/{}/fd/3", child.0.id())).unwrap();
-            link != key
-        }
-    );
+    let three = std::fs::read_link(format!("/proc/{}/fd/3", child.0.id()));
+    assert!(three.is_ok_and(|link| link != key), "it is closed, and its number used again");
 }

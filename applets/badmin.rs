@@ -5,7 +5,7 @@
 //! anything. Nothing is asked unless both standard input and standard output are terminals.
 
 mod check;
-mod ctrl;
+pub mod ctrl;
 
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
@@ -74,6 +74,24 @@ const COMMANDS: &[Command] = &[
         usage: "hclose [-C comment] [host_name ... | host_group ... | all]",
     },
     Command {
+        name: "hrestart",
+        run: ctrl::hrestart,
+        line: "Restart slave batch daemon on hosts",
+        usage: "hrestart [-f] [host_name ... | all]",
+    },
+    Command {
+        name: "hshutdown",
+        run: ctrl::hshutdown,
+        line: "Shut down slave batch daemon on hosts",
+        usage: "hshutdown [-f] [host_name ... | all]",
+    },
+    Command {
+        name: "hstartup",
+        run: ctrl::hstartup,
+        line: "Start up slave batch daemon on hosts",
+        usage: "hstartup [-f] [host_name ... | all]",
+    },
+    Command {
         name: "mbdrestart",
         run: check::mbdrestart,
         line: "Restart the master batch daemon",
@@ -87,9 +105,6 @@ const LATER: &[&str] = &[
     "hhist",
     "mbdhist",
     "hist",
-    "hrestart",
-    "hshutdown",
-    "hstartup",
     "hghostadd",
     "hghostdel",
     "showconf",
@@ -223,7 +238,7 @@ fn read_line() -> Option<String> {
 }
 
 /// Asks on the terminal; never called without one.
-fn ask(ctx: &mut Ctx, question: &str) -> bool {
+pub fn ask(ctx: &mut Ctx, question: &str) -> bool {
     loop {
         let _ = write!(ctx.out, "{question} [y/n] ");
         ctx.flush();
@@ -236,7 +251,7 @@ fn ask(ctx: &mut Ctx, question: &str) -> bool {
 }
 
 /// Whether somebody is there to answer.
-fn interactive() -> bool {
+pub fn interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
@@ -257,8 +272,8 @@ mod tests {
         let (code, out, err) = said(&["nosuch"]);
         assert_eq!((code, out.as_str()), (FAIL, ""));
         assert!(err.starts_with("Invalid command <nosuch>\n\nUsage: badmin [-h] [-V] [command]"));
-        let (code, _, err) = said(&["hrestart", "all"]);
-        assert_eq!((code, err.as_str()), (FAIL, "badmin: hrestart is not supported yet\n"));
+        let (code, _, err) = said(&["showstatus"]);
+        assert_eq!((code, err.as_str()), (FAIL, "badmin: showstatus is not supported yet\n"));
     }
 
     #[test]

@@ -1,18 +1,23 @@
-//! lsadmin: administration of the base system. Today: `ckconfig`. Document implemented:
+//! lsadmin: administration of the base system. Document implemented:
 //! commands.md, lsadmin.
 
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::startup::Verb;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
 use lsf::conf::{Diag, Severity};
+use lsf::proto::Daemon;
 use lsf::sys::files::RealFiles;
 use lsf::sys::site;
 use lsf::{errln, outln};
 use std::io::BufRead;
 
 /// The commands there are, with what `help` says.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("ckconfig", "Check configuration files"),
+    ("limrestart", "Restart LIM on hosts"),
+    ("limstartup", "Start up LIM on hosts"),
+    ("limshutdown", "Shut down LIM on hosts"),
     ("help", "Get help on commands"),
     ("?", "Get help on commands"),
     ("quit", "Quit"),
@@ -60,6 +65,9 @@ fn prompt(ctx: &mut Ctx) -> i32 {
 fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     match words[0].as_str() {
         "ckconfig" => ckconfig(ctx, &words[1..]),
+        "limrestart" => lim(ctx, words, "Restart LIM on", Verb::Restart),
+        "limstartup" => lim(ctx, words, "Starting up LIM on", Verb::Start),
+        "limshutdown" => lim(ctx, words, "Shut down LIM on", Verb::Stop),
         "help" | "?" => help(ctx, &words[1..]),
         "quit" => 0,
         other => {
@@ -68,6 +76,11 @@ fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
             FAIL
         }
     }
+}
+
+fn lim(ctx: &mut Ctx, words: &[String], text: &str, verb: Verb) -> i32 {
+    ctx.args = words[1..].iter().map(Into::into).collect();
+    super::badmin::ctrl::daemon(ctx, text, verb, Daemon::Lim)
 }
 
 fn usage(ctx: &mut Ctx) {
@@ -89,7 +102,11 @@ fn help(ctx: &mut Ctx, names: &[String]) -> i32 {
     };
     match known(name) {
         Some((name, what)) => {
-            let options = if *name == "ckconfig" { " [-v]" } else { "" };
+            let options = match *name {
+                "ckconfig" => " [-v]",
+                name if name.starts_with("lim") => " [-f] [host_name ... | all]",
+                _ => "",
+            };
             errln!(ctx, "{what}\nUsage: {name}{options}");
             0
         }

@@ -108,6 +108,7 @@ fn remaining(ctx: &mut Ctx, plan: &Plan, admin: &User, key: &install::Key) {
     outln!(ctx, "      ssh HOST {setup} --key=- < {file}");
     outln!(ctx, "- on each of {}:", hosts.join(" "));
     outln!(ctx, "      {setup}");
-    outln!(ctx, "  It checks the host and installs the service: `systemctl start lsfd`");
+    outln!(ctx, "  It checks the host and installs the service: `systemctl start lsfd`. Or start");
+    outln!(ctx, "  all hosts from here: `. {top}/conf/profile.lsf; lsfstartup`.");
     outln!(ctx, "\nUsers, {} among them, run `. {top}/conf/profile.lsf`.", admin.name);
 }

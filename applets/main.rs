@@ -22,6 +22,7 @@ mod hostsetup;
 mod launcher;
 mod lim;
 mod lsadmin;
+mod lsf_daemons;
 mod lsfinstall;
 mod lsfsim;
 mod lshosts;
@@ -98,8 +99,12 @@ const APPLETS: &[Applet] = &[
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
+    applet("lsf_daemons", lsf_daemons::run, "start and stop the daemons of this host"),
     applet("lsfinstall", lsfinstall::run, "write the tree of a new site"),
+    applet("lsfrestart", lsf_daemons::lsfrestart, "restart the daemons of all hosts"),
+    applet("lsfshutdown", lsf_daemons::lsfshutdown, "stop the daemons of all hosts"),
     applet("lsfsim", lsfsim::run, "simulate clusters with faults"),
+    applet("lsfstartup", lsf_daemons::lsfstartup, "start the daemons of all hosts"),
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
     applet("lsload", lsload::run, "show the load of hosts"),

@@ -6,7 +6,9 @@ use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site;
+use lsf::cli::startup::{self, Verb};
 use lsf::model::reason::{err, err_text};
+use lsf::proto::Daemon;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
 use lsf::{errln, outln};
 
@@ -46,6 +48,36 @@ pub fn hopen(ctx: &mut Ctx) -> Result<i32, Exit> {
 
 pub fn hclose(ctx: &mut Ctx) -> Result<i32, Exit> {
     hosts(ctx, false, "hclose", "Close")
+}
+
+pub fn hrestart(ctx: &mut Ctx) -> Result<i32, Exit> {
+    Ok(daemon(ctx, "Restart slave batch daemon on", Verb::Restart, Daemon::Sbatchd))
+}
+
+pub fn hshutdown(ctx: &mut Ctx) -> Result<i32, Exit> {
+    Ok(daemon(ctx, "Shut down slave batch daemon on", Verb::Stop, Daemon::Sbatchd))
+}
+
+pub fn hstartup(ctx: &mut Ctx) -> Result<i32, Exit> {
+    Ok(daemon(ctx, "Starting up slave batch daemon on", Verb::Start, Daemon::Sbatchd))
+}
+
+/// Does it with a daemon of the hosts named; without -f somebody who is there is asked.
+pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
+    let mut hosts = ctx.words();
+    let sure = hosts.first().is_some_and(|w| w == "-f");
+    if sure {
+        hosts.remove(0);
+    }
+    if let Some(option) = hosts.iter().find(|w| w.starts_with('-')) {
+        errln!(ctx, "{}: illegal option -- {}", ctx.name, option.trim_start_matches('-'));
+        return FAIL;
+    }
+    let whom = if hosts.is_empty() { "this host".to_owned() } else { hosts.join(" ") };
+    if sure || !super::interactive() || super::ask(ctx, &format!("{words} {whom}?")) {
+        return startup::there(ctx, words, (verb, Some(daemon)), &hosts);
+    }
+    FAIL
 }
 
 /// The names and the comment of one of these commands.

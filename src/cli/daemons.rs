@@ -7,12 +7,14 @@
 use super::links::own_binary;
 use super::personal::run::LOOK;
 use super::site::Site;
-use crate::net::sock::with_unix_path;
+use crate::net::sock::{peer_cred, with_unix_path};
 use crate::proto::frame::{Decoder, MAX_FRAME, Session};
 use crate::proto::launch::LaunchMsg;
 use crate::proto::{Daemon, Msg};
+use crate::sys::procs::Proc;
 use crate::sys::words;
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -82,14 +84,28 @@ impl Link {
     /// Has a daemon run or not, and waits until it is so.
     pub fn set(&mut self, daemon: Daemon, on: bool) -> Result<(), String> {
         self.send(LaunchMsg::Run { daemon, on })?;
+        self.wait(daemon, |pid| pid.is_some() == on, if on { "start" } else { "end" })
+    }
+
+    /// Has a daemon end and start again. Others may want it at the same time, so its absence
+    /// need not be seen.
+    pub fn restart(&mut self, daemon: Daemon) -> Result<(), String> {
+        let old = pid_of(&self.daemons()?, daemon);
+        self.send(LaunchMsg::Run { daemon, on: false })?;
+        self.send(LaunchMsg::Run { daemon, on: true })?;
+        self.wait(daemon, |pid| pid.is_some() && pid != old, "start again")
+    }
+
+    fn wait(
+        &mut self,
+        daemon: Daemon,
+        fine: impl Fn(Option<u32>) -> bool,
+        what: &str,
+    ) -> Result<(), String> {
         let until = Instant::now() + MOVE_WAIT;
-        while self.daemons()?.iter().any(|(d, _)| *d == daemon) != on {
+        while !fine(pid_of(&self.daemons()?, daemon)) {
             if Instant::now() >= until {
-                return Err(format!(
-                    "{} does not {}",
-                    daemon.name(),
-                    if on { "start" } else { "end" }
-                ));
+                return Err(format!("{} does not {what}", daemon.name()));
             }
             std::thread::sleep(LOOK);
         }
@@ -97,16 +113,24 @@ impl Link {
     }
 }
 
+/// The pid of a daemon that runs.
+pub fn pid_of(up: &[(Daemon, u32)], daemon: Daemon) -> Option<u32> {
+    up.iter().find(|(d, _)| *d == daemon).map(|(_, pid)| *pid)
+}
+
 /// Starts this host's launcher, apart from the caller's session; false: it runs already.
 pub fn start(site: &Site) -> Result<bool, String> {
     if running(site) {
-        return Ok(false);
+        return Link::open(site).map(|_| false);
     }
     let exe = own_binary()?;
     let mut command = Command::new(&exe);
     command.arg0("detach").current_dir("/").env_clear();
-    for name in ["TZ", "LANG", "LSF_LOCAL_HOST"] {
+    for name in ["TZ", "LANG"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    if site.shared_machine {
+        command.env("LSF_LOCAL_HOST", &site.host);
     }
     command.env("PATH", super::personal::run::PATH).env("LSF_ENVDIR", &site.envdir);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -137,6 +161,24 @@ fn last_words(mut child: Child, ended: bool) -> String {
         "" => format!("the launcher does not listen after {} s", MOVE_WAIT.as_secs()),
         text => text.to_owned(),
     }
+}
+
+/// Has the launcher replace itself by the file it was started from, and waits until it answers.
+pub fn upgrade(site: &Site) -> Result<(), String> {
+    let mut link = Link::open(site)?;
+    link.daemons()?;
+    let (_, _, pid) = peer_cred(link.sock.as_fd()).map_err(|e| words(&e))?;
+    let launcher = Proc::of(pid).ok_or("the launcher is gone")?;
+    launcher.signal(rustix::process::Signal::USR2).map_err(|e| words(&e))?;
+    // the old one hangs up with its exec
+    let until = Instant::now() + MOVE_WAIT;
+    while link.daemons().is_ok() {
+        if Instant::now() >= until {
+            return Err("the launcher did not replace itself; its log says why".to_owned());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Link::open(site)?.daemons().map(|_| ())
 }
 
 /// Stops this host's daemons and its launcher; jobs go on. False: it did not run.

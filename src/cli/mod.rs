@@ -20,6 +20,7 @@ pub mod prove;
 pub mod rows;
 pub mod select;
 pub mod site;
+pub mod startup;
 pub mod submission;
 pub mod version;
 pub mod waiting;

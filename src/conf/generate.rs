@@ -268,7 +268,7 @@ fn needs_quotes(value: &str) -> bool {
 }
 
 /// A word as every shell reads it back.
-fn shell_quoted(text: &str) -> String {
+pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(plain) {
         return text.to_owned();

@@ -80,6 +80,11 @@ fn begin() -> io::Result<File> {
     }
     raw::unblock_signals()?;
     rustix::process::chdir("/")?;
+    // the kernel is to spare the daemons, not their jobs
+    let score = "/proc/self/oom_score_adj";
+    if std::fs::read(score).is_ok_and(|s| s.starts_with(b"-")) {
+        std::fs::write(score, "0")?;
+    }
     Ok(File::from(link))
 }
 

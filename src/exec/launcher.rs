@@ -205,6 +205,9 @@ impl Launcher {
                     (sup.pid, sup.ticks, sup.at) = (pid, ticks, None);
                 }
             }
+            // after the host's restart, all that belongs here is to run again
+            Journal::Want { daemon, .. }
+                if *boot != self.conf.boot_id && self.conf.daemons.contains(&daemon) => {}
             Journal::Want { daemon, on } => {
                 let sup = self.sup(daemon);
                 sup.want = on;
@@ -367,15 +370,16 @@ impl Launcher {
     // ---- daemons ----
 
     fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
-        if daemon != Daemon::Mbatchd || self.sup(daemon).want == on {
+        let ours = self.conf.daemons.contains(&daemon) || daemon == Daemon::Mbatchd;
+        if !ours || self.sup(daemon).want == on {
             return;
         }
         let sup = self.sup(daemon);
         sup.want = on;
         self.journal(Journal::Want { daemon, on }, out);
         if on {
+            // one that was told to stop starts again when it has ended
             let sup = self.sup(daemon);
-            sup.kill_at = None;
             sup.at = (sup.pid == 0).then_some(now.mono_us);
             self.tick(now, out);
         } else {
@@ -584,7 +588,9 @@ impl Launcher {
     fn rewrite(&mut self, out: &mut Vec<Effect>) {
         let mut lines = vec![Journal::Boot { boot_id: self.conf.boot_id.clone() }];
         for s in &self.sups {
-            lines.push(Journal::Want { daemon: s.daemon, on: s.want });
+            // one that was stopped by hand starts with the next launcher
+            let on = s.want || self.down.is_some() && self.conf.daemons.contains(&s.daemon);
+            lines.push(Journal::Want { daemon: s.daemon, on });
             if s.pid != 0 {
                 lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
             }

@@ -266,7 +266,7 @@ fn mbatchd_runs_on_request_only() {
     assert!(out.iter().any(|e| matches!(e, Effect::Os(o) if *o == mbd)));
     r.os(at(1), OsInput::DaemonUp { daemon: Daemon::Mbatchd, pid: 60, ticks: 2 });
     assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true }).is_empty());
-    assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Lim, on: false }).is_empty());
+    assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Res, on: true }).is_empty());
     let out = r.ask(at(3), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: false });
     let term = OsEffect::Signal { pid: 60, ticks: 2, signal: SIGTERM, whole: false };
     assert!(out.iter().any(|e| matches!(e, Effect::Os(o) if *o == term)));
@@ -274,6 +274,38 @@ fn mbatchd_runs_on_request_only() {
     r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 61, ticks: 2 });
     r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 62, ticks: 2 });
     assert_eq!(r.m.deadline(), None);
+}
+
+#[test]
+fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
+    let mut r = Rig::new(conf(1000, false), vec![]);
+    r.connect();
+    r.step(at(1), Input::Start);
+    for (pid, daemon) in [(10, Daemon::Lim), (11, Daemon::Sbatchd)] {
+        r.os(at(1), OsInput::DaemonUp { daemon, pid, ticks: 1 });
+    }
+    let out = r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Sbatchd, on: false });
+    let term = |e: &Effect| {
+        matches!(e, Effect::Os(OsEffect::Signal { pid: 11, signal: SIGTERM, whole: false, .. }))
+    };
+    assert!(out.iter().any(term), "{out:?}");
+    r.os(at(3), OsInput::Exited { pid: 11, status: 0, usage: Usage::default() });
+    let starts = |r: &mut Rig| {
+        let out = r.step(at(100), Input::Start);
+        let all = out.into_iter().filter_map(|e| match e {
+            Effect::Os(OsEffect::SpawnDaemon { daemon }) => Some(daemon),
+            _ => None,
+        });
+        all.collect::<Vec<_>>()
+    };
+    // a launcher that was killed; the host restarted; a launcher that was stopped
+    assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), []);
+    let later = Conf { boot_id: "b2".into(), ..conf(1000, false) };
+    let both = [Daemon::Lim, Daemon::Sbatchd];
+    assert_eq!(starts(&mut Rig::new(later, r.journal.clone())), both);
+    r.os(at(4), OsInput::Down { jobs: false });
+    r.os(at(5), OsInput::Exited { pid: 10, status: 0, usage: Usage::default() });
+    assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), both);
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub enum LaunchMsg {
     Forget {
         key: JobKey,
     },
-    /// Start or stop a daemon that not every host runs (mbatchd). No answer.
+    /// Start or stop a daemon of this host, or mbatchd. No answer.
     Run {
         daemon: Daemon,
         on: bool,

@@ -9,6 +9,7 @@ mod keys;
 mod limits;
 mod nodes;
 mod outputs;
+mod readme;
 mod reconfig;
 mod rig;
 mod site;

@@ -33,7 +33,7 @@ done
 
 /// Hands a line to another node, and gives what it said.
 const RSH: &str = r#"#!/bin/sh
-case $1 in -*) shift ;; esac
+while [ "$1" = -o ]; do shift 2; done
 host=$1; shift
 [ -d DIR/rsh/$host ] || { echo "$host: no such host" >&2; exit 1; }
 at=DIR/rsh/$host/$$.$(date +%N)
@@ -171,7 +171,7 @@ impl Nodes {
         let line = format!("cd \"$HOME\" && {{ {line}\n}}");
         c.args(["setpriv", &to, &group, "--init-groups", "sh", "-c", &line]);
         c.env_clear().env("TZ", "UTC").env("USER", user).env("LOGNAME", user);
-        let bins = [self.path("bin"), self.path("top/bin")].map(|p| p.display().to_string());
+        let bins = [self.path("top/bin"), self.path("bin")].map(|p| p.display().to_string());
         c.env("PATH", format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", bins.join(":")));
         let home = self.path(&format!("home/{user}"));
         let home = if home.is_dir() { home } else { self.dir.clone() };

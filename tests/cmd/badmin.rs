@@ -54,7 +54,7 @@ fn what_is_no_command() {
     let said = run("badmin", &["nosuch"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: badmin"), "{}", said.err);
-    assert_eq!(run("badmin", &["hrestart", "all"]).err, "badmin: hrestart is not supported yet\n");
+    assert_eq!(run("badmin", &["showstatus"]).err, "badmin: showstatus is not supported yet\n");
 }
 
 #[test]
@@ -185,4 +185,20 @@ fn a_master_that_dies_over_the_order_is_no_success() {
     let words = "The answer was lost: whether mbdrestart takes effect is not known.\n";
     assert!(said.err.ends_with(words), "{said:?}");
     rig.ready();
+}
+
+#[test]
+fn sbatchd_of_every_host_is_restarted() {
+    let rig = crate::rig::Rig::up("hrestart", 2);
+    let before = rig.pids("sbatchd");
+    let said = rig.run("badmin", &["hrestart", "all"]);
+    let want = "Restart slave batch daemon on <host1> ...... done\n\
+                Restart slave batch daemon on <host2> ...... done\n";
+    assert_eq!((said.code, said.err.as_str()), (0, want));
+    let after = rig.pids("sbatchd");
+    assert!(after.len() == 2 && before.iter().all(|(h, pid)| after[h] != *pid), "{after:?}");
+    assert_eq!(rig.run("lsadmin", &["limshutdown", "host2"]).code, 0);
+    assert_eq!(rig.pids("lim").len(), 1);
+    assert_eq!(rig.run("lsadmin", &["limstartup", "host2"]).code, 0);
+    assert_eq!(rig.pids("lim").len(), 2);
 }

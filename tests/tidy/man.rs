@@ -12,8 +12,14 @@ use std::process::{Command, Stdio};
 const NOT_ACTED: &str = ".SH NOT ACTED ON";
 
 /// Applets that are part of another one's page.
-const ELSEWHERE: &[(&str, &str)] =
-    &[("detach", "lsf"), ("down", "lsf"), ("status", "lsf"), ("up", "lsf")];
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("detach", "lsf"),
+    ("down", "lsf"),
+    ("lsfrestart", "lsfstartup"),
+    ("lsfshutdown", "lsfstartup"),
+    ("status", "lsf"),
+    ("up", "lsf"),
+];
 
 /// Pages of the system that ours may point at.
 const FOREIGN: &[&str] = &["getent(1)", "hosts(5)", "wait(2)"];

@@ -331,7 +331,7 @@ const NAMES: &[Name] = &[
     off("LSF_RES_TIMEOUT", "seconds a command waits for res; 15"),
     off("LSF_ROOT_REX", "root remote execution: local/all; undefined"),
     on("LSF_ROOT_USER", "root may run admin commands: Y/N; N"),
-    off("LSF_RSH", "lsfstartup etc.: rsh"),
+    on("LSF_RSH", "how lsfstartup and the like reach other hosts; rsh"),
     on("LSF_RUNDIR", "local sockets and journals; /run/lsf (not in LSF)"),
     off("LSF_SECUREDIR", "legacy/platform"),
     on("LSF_SERVERDIR", "daemons"),

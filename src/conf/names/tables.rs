@@ -261,8 +261,8 @@ pub static SUDOERS: NameTable = table(
         off("LSF_EGO_ADMIN_USER", "the EGO administrator"),
         off("LSF_LOAD_PLUGINS", "commands load plugins of LSF_LIBDIR: Y/N"),
         on("LSF_ROOT_USER", "root may submit jobs to this host: Y/N"),
-        off("LSF_STARTUP_PATH", "directory of the daemons that LSF_STARTUP_USERS may start"),
-        off("LSF_STARTUP_USERS", "who may start daemons: all_admins, or users"),
+        on("LSF_STARTUP_PATH", "directory of the daemons that LSF_STARTUP_USERS may start"),
+        on("LSF_STARTUP_USERS", "who may start daemons: all_admins, or users"),
     ],
 );
 

@@ -1,0 +1,122 @@
+//! lsf_daemons: the daemons of this host. Also lsfstartup, lsfshutdown and lsfrestart: those of
+//! all hosts. Documents implemented: commands.md, lsf_daemons, lsfstartup; config.md section 5.
+
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::site::{self, Around, Site};
+use lsf::cli::startup::{self, Verb};
+use lsf::cli::{daemons, links, version};
+use lsf::{errln, outln};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Exit code of `status` where something does not run, as of every service.
+const NOT_RUNNING: i32 = 3;
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let mut words = ctx.words();
+    let mut around = Around::process();
+    if words.first().is_some_and(|w| w == "-d") && words.len() > 1 {
+        around.envdir = Some(words.remove(1).into());
+        words.remove(0);
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let verb = |w: &str| Verb::ALL.iter().find(|v| v.0 == w).map(|v| v.1);
+    let done = match words.as_slice() {
+        ["-V"] => {
+            errln!(ctx, "{}", version::line());
+            return 0;
+        }
+        ["status"] => find(&around).and_then(|site| status(ctx, &site)),
+        [word] if verb(word).is_some() => act(&around, verb(word), None),
+        [word, d] if verb(word).is_some() && startup::named(d).is_some() => {
+            act(&around, verb(word), Some(d))
+        }
+        _ => {
+            errln!(
+                ctx,
+                "Usage: lsf_daemons [-d env_dir] start | stop | restart | reload [daemon]\n       \
+                 lsf_daemons [-d env_dir] status"
+            );
+            return if words == ["-h"] { 0 } else { FAIL };
+        }
+    };
+    done.unwrap_or_else(|why| {
+        errln!(ctx, "lsf_daemons: {why}");
+        FAIL
+    })
+}
+
+fn find(around: &Around) -> Result<Site, String> {
+    site::find_from(around).map_err(|e| e.to_string())
+}
+
+fn act(around: &Around, verb: Option<Verb>, daemon: Option<&&str>) -> Result<i32, String> {
+    let site = find(around)?;
+    let Some(verb) = verb else { return Ok(FAIL) };
+    if needs_root(&site, verb, daemon.is_none()) {
+        let mut sudo = Command::new("sudo");
+        sudo.arg("-n").arg(links::own_binary()?.with_file_name("lsf_daemons"));
+        let words = Verb::ALL.iter().find(|v| v.1 == verb).map(|v| v.0);
+        let e = sudo.arg("-d").arg(&site.envdir).args(words).args(daemon).exec();
+        return Err(format!("only root can, and sudo: {}", lsf::sys::words(&e)));
+    }
+    startup::here(&site, verb, daemon.and_then(|d| startup::named(d)))?;
+    Ok(0)
+}
+
+/// Whether only root can: the launcher's directory is not the caller's, and its socket not for
+/// the caller, or not enough.
+fn needs_root(site: &Site, verb: Verb, all: bool) -> bool {
+    let (me, dir) = (lsf::sys::euid(), site.rundir());
+    let _ = std::fs::create_dir_all(&dir);
+    let own = std::fs::metadata(&dir).is_ok_and(|m| m.uid() == me);
+    let anew = all && matches!(verb, Verb::Restart | Verb::Reload);
+    me != 0 && !own && (anew || daemons::Link::open(site).is_err())
+}
+
+fn status(ctx: &mut Ctx, site: &Site) -> Result<i32, String> {
+    let all = startup::status(site)?;
+    outln!(ctx, "Show status of the LSF subsystem");
+    for (name, pid) in &all {
+        match pid {
+            Some(pid) => outln!(ctx, "{name} (pid {pid}) is running..."),
+            None => outln!(ctx, "{name} is stopped..."),
+        }
+    }
+    Ok(if all.iter().all(|(_, pid)| pid.is_some()) { 0 } else { NOT_RUNNING })
+}
+
+pub fn lsfstartup(ctx: &mut Ctx) -> i32 {
+    all(ctx, "Starting up the daemons on", Verb::Start)
+}
+
+pub fn lsfshutdown(ctx: &mut Ctx) -> i32 {
+    all(ctx, "Shut down the daemons on", Verb::Stop)
+}
+
+pub fn lsfrestart(ctx: &mut Ctx) -> i32 {
+    all(ctx, "Restart the daemons on", Verb::Restart)
+}
+
+/// The same on every server host; without -f somebody who is there is asked.
+fn all(ctx: &mut Ctx, words: &str, verb: Verb) -> i32 {
+    let options = ctx.words();
+    match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["-V"] => {
+            errln!(ctx, "{}", version::line());
+            0
+        }
+        ["-f"] | [] => {
+            let sure = !options.is_empty()
+                || !super::badmin::interactive()
+                || super::badmin::ask(ctx, &format!("{words} all hosts?"));
+            let hosts = ["all".to_owned()];
+            if sure { startup::there(ctx, words, (verb, None), &hosts) } else { FAIL }
+        }
+        other => {
+            errln!(ctx, "Usage: {} [-f]", ctx.name);
+            if other == ["-h"] { 0 } else { FAIL }
+        }
+    }
+}

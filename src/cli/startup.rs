@@ -1,0 +1,224 @@
+//! Daemons of this host and of others: who may start them, and LSF_RSH to where they are
+//! (`lsf_daemons`, `lsfstartup` and its kin, `badmin hstartup`, `lsadmin limstartup` ...).
+//!
+//! Every host is asked the same thing in the same way: `lsf_daemons VERB [DAEMON]`, here without
+//! a shell between. Documents implemented: commands.md, lsadmin, badmin, lsfstartup; config.md
+//! section 5.
+
+use super::ctx::{Ctx, FAIL};
+use super::daemons::{self, Link};
+use super::links::own_binary;
+use super::site::{self, Site};
+use crate::conf::BaseConf;
+use crate::conf::load::load_base_lenient;
+use crate::errln;
+use crate::proto::Daemon;
+use crate::sys::files::RealFiles;
+use crate::sys::{sudoers, words};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Other hosts that are asked at the same time; those that are this machine are asked in turn.
+const AT_ONCE: usize = 32;
+/// The daemons that can be named, in the order of `status`.
+const NAMED: [Daemon; 4] = [Daemon::Authd, Daemon::Lim, Daemon::Sbatchd, Daemon::Mbatchd];
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Start,
+    Stop,
+    Restart,
+    /// Everything becomes the file it was started from, as it is now.
+    Reload,
+}
+
+impl Verb {
+    pub const ALL: [(&'static str, Verb); 4] = [
+        ("start", Verb::Start),
+        ("stop", Verb::Stop),
+        ("restart", Verb::Restart),
+        ("reload", Verb::Reload),
+    ];
+
+    fn word(self) -> &'static str {
+        Verb::ALL.iter().find(|v| v.1 == self).map_or("", |v| v.0)
+    }
+}
+
+/// The daemon of this name.
+pub fn named(name: &str) -> Option<Daemon> {
+    NAMED.into_iter().find(|d| d.name() == name)
+}
+
+/// Does it on this host: with one daemon, or with the launcher and all.
+pub fn here(site: &Site, verb: Verb, daemon: Option<Daemon>) -> Result<(), String> {
+    may(site)?;
+    match (verb, daemon) {
+        (Verb::Start, None) => daemons::start(site).map(|_| ()),
+        (Verb::Stop, None) => daemons::stop(site).map(|_| ()),
+        (Verb::Restart, None) => daemons::stop(site).and_then(|_| daemons::start(site)).map(|_| ()),
+        (Verb::Reload, _) => reload(site),
+        // a launcher that starts, starts them all
+        (Verb::Start, Some(_)) if daemons::start(site)? => Ok(()),
+        (Verb::Start, Some(d)) => Link::open(site)?.set(d, true),
+        (Verb::Stop, Some(d)) => Link::open(site)?.set(d, false),
+        (Verb::Restart, Some(d)) => Link::open(site)?.restart(d),
+    }
+}
+
+/// The launcher replaces itself, then its daemons are started anew; nothing is forgotten.
+fn reload(site: &Site) -> Result<(), String> {
+    daemons::upgrade(site)?;
+    let mut link = Link::open(site)?;
+    for (daemon, _) in link.daemons()? {
+        link.restart(daemon)?;
+    }
+    Ok(())
+}
+
+/// Whether the caller may. Root may; whom sudo made root, if root's own lsf.sudoers names them;
+/// of others the launcher's socket takes the primary administrator.
+fn may(site: &Site) -> Result<(), String> {
+    let caller = std::env::var("SUDO_USER").unwrap_or_default();
+    if crate::sys::euid() != 0 || caller.is_empty() || caller == "root" {
+        return Ok(());
+    }
+    let conf = base(site)?;
+    let known = sudoers::load(sudoers::PATH, 0)?;
+    let refuse = |why: &str| Err(format!("{caller} may not: {why} of {}", sudoers::PATH));
+    let Some((known, _)) = known else { return refuse("there is no LSF_STARTUP_USERS") };
+    if !known.may_start(&caller, conf.cluster.admins.contains(&caller)) {
+        return refuse("not among the LSF_STARTUP_USERS");
+    }
+    let exe = own_binary()?;
+    let (path, dir) = (known.get("LSF_STARTUP_PATH"), exe.parent());
+    if path.is_some_and(|p| std::fs::canonicalize(p).ok().as_deref() != dir) {
+        return refuse("this program is not in the LSF_STARTUP_PATH");
+    }
+    Ok(())
+}
+
+fn base(site: &Site) -> Result<BaseConf, String> {
+    let (conf, diags) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    conf.ok_or_else(|| diags.first().map_or(String::new(), |d| d.to_string()))
+}
+
+/// Does it on these hosts (`all`, or the servers, clients too with `clients`; none named: here)
+/// and says `WORDS <host> ...... done` of each. The exit code.
+pub fn there(
+    ctx: &mut Ctx,
+    words: &str,
+    (verb, daemon): (Verb, Option<Daemon>),
+    hosts: &[String],
+) -> i32 {
+    let done = site::find().map_err(|e| e.to_string()).and_then(|site| {
+        let conf = base(&site)?;
+        let own = conf.hosts.canonical(&site.host).unwrap_or(&site.host).to_owned();
+        let mut asked: Vec<String> = Vec::new();
+        for name in hosts {
+            match conf.hosts.canonical(name) {
+                Some(host) => asked.push(host.to_owned()),
+                None if name == "all" => {
+                    let servers = conf.cluster.hosts.iter().filter(|h| h.server);
+                    asked.extend(servers.map(|h| h.name.clone()));
+                }
+                None => return Err(format!("{name}: No such host")),
+            }
+        }
+        if hosts.is_empty() {
+            asked.push(own.clone());
+        }
+        Ok(each(ctx, words, (verb, daemon), &site, (&own, &asked)))
+    });
+    done.unwrap_or_else(|why| {
+        errln!(ctx, "{}: {why}", ctx.name);
+        FAIL
+    })
+}
+
+fn each(
+    ctx: &mut Ctx,
+    words: &str,
+    (verb, daemon): (Verb, Option<Daemon>),
+    site: &Site,
+    (own, hosts): (&str, &[String]),
+) -> i32 {
+    let mut code = 0;
+    for some in hosts.chunks(AT_ONCE) {
+        let begun: Vec<_> = some
+            .iter()
+            .map(|h| (h != own && !site.shared_machine).then(|| begin(site, h, verb, daemon)))
+            .collect();
+        for (host, child) in some.iter().zip(begun) {
+            let done = match child {
+                None => here(&Site { host: host.clone(), ..site.clone() }, verb, daemon),
+                Some(child) => child.and_then(end),
+            };
+            match done {
+                Ok(()) => errln!(ctx, "{words} <{host}> ...... done"),
+                Err(why) => {
+                    errln!(ctx, "{words} <{host}> ...... failed: {why}");
+                    code = FAIL;
+                }
+            }
+        }
+    }
+    code
+}
+
+/// Begins it on another host, by LSF_RSH.
+fn begin(site: &Site, host: &str, verb: Verb, daemon: Option<Daemon>) -> Result<Child, String> {
+    let rsh = site.lsf.get("LSF_RSH").unwrap_or("rsh");
+    let mut how = rsh.split_whitespace();
+    let mut command = Command::new(how.next().unwrap_or("rsh"));
+    let dir = site.lsf.serverdir().map(Path::new);
+    let program = match dir {
+        Some(dir) => dir.join("lsf_daemons"),
+        None => own_binary()?.with_file_name("lsf_daemons"),
+    };
+    let quoted = |text: &str| crate::conf::generate::shell_quoted(text);
+    let mut line = format!(
+        "{} -d {} {}",
+        quoted(&program.to_string_lossy()),
+        quoted(&site.envdir),
+        verb.word()
+    );
+    if let Some(d) = daemon {
+        line.push(' ');
+        line.push_str(d.name());
+    }
+    command.args(how).arg(host).arg(line);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().map_err(|e| format!("{rsh}: {}", words(&e)))
+}
+
+/// What came of it: the last line it complained with.
+fn end(child: Child) -> Result<(), String> {
+    let out = child.wait_with_output().map_err(|e| words(&e))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&out.stderr);
+    let last = text.lines().rev().find(|l| !l.trim().is_empty());
+    let last = last.map(|l| l.strip_prefix("lsf_daemons: ").unwrap_or(l).to_owned());
+    Err(last.unwrap_or_else(|| "no word from there".to_owned()))
+}
+
+/// The daemons that this host's launcher has, and their pids; those that do not run have none.
+pub fn status(site: &Site) -> Result<Vec<(&'static str, Option<u32>)>, String> {
+    let up = match daemons::running(site) {
+        true => Link::open(site)?.daemons()?,
+        false => Vec::new(),
+    };
+    let conf = base(site)?;
+    let own = conf.hosts.canonical(&site.host).unwrap_or(&site.host);
+    let server = conf.cluster.hosts.iter().any(|h| h.name == own && h.server);
+    let pid = |d: Daemon| daemons::pid_of(&up, d);
+    let here = |d: &Daemon| match d {
+        Daemon::Authd => true,
+        Daemon::Mbatchd => pid(*d).is_some(),
+        _ => server,
+    };
+    Ok(NAMED.into_iter().filter(here).map(|d| (d.name(), pid(d))).collect())
+}

@@ -459,7 +459,8 @@ impl Scan {
                 if at >= self.head_pos {
                     self.finishes.push(self.records.len());
                 }
-                if self.jobs.get(&s.at.job).is_some_and(|t| !t.array) {
+                // an element is not the whole job, even where the JOB_NEW is lost
+                if s.at.idx == 0 && self.jobs.get(&s.at.job).is_some_and(|t| !t.array) {
                     self.jobs.remove(&s.at.job);
                 }
             }

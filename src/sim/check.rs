@@ -40,6 +40,12 @@ pub struct Check {
     running: HashMap<usize, BTreeSet<JobKey>>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
+    /// The log was damaged: of a job that had ended, records may be lost.
+    pub damaged: bool,
+    /// Jobs that are held because the log was damaged; what becomes of them is not asked.
+    pub hurt: BTreeSet<u32>,
+    /// The job whose end a job waits for.
+    pub waits_for: HashMap<u32, u32>,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
 }
@@ -73,8 +79,9 @@ impl Check {
         }
         let on = self.running.entry(host).or_default();
         on.insert(key);
-        if on.len() > slots as usize {
-            let n = on.len();
+        // where one that is held runs, nobody may know
+        let n = on.iter().filter(|k| !self.hurt.contains(&k.job)).count();
+        if n > slots as usize {
             self.fail(format!("host {host} runs {n} jobs on {slots} slots"));
         }
     }
@@ -86,11 +93,24 @@ impl Check {
         }
     }
 
+    /// Is this job held, or waits it for one that is?
+    fn excused(&self, job: u32) -> bool {
+        let mut job = Some(job);
+        while let Some(j) = job {
+            if self.hurt.contains(&j) {
+                return true;
+            }
+            job = self.waits_for.get(&j).copied();
+        }
+        false
+    }
+
     /// Are all acknowledged jobs over, as mbatchd sees it?
     pub fn all_over(&self, mbd: &Mbd) -> bool {
         self.acked.values().all(|id| match mbd.st.job(*id) {
+            _ if self.excused(*id) => true,
             Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
-            None => self.cleans,
+            None => self.cleans || self.damaged,
         })
     }
 
@@ -98,8 +118,11 @@ impl Check {
     pub fn finish(&mut self, mbd: &Mbd) -> usize {
         let mut unknown = 0;
         for (request, id) in self.acked.clone() {
+            if self.excused(id) {
+                continue;
+            }
             let Some(job) = mbd.st.job(id) else {
-                if !self.cleans {
+                if !self.cleans && !self.damaged {
                     self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
                 }
                 continue;
@@ -118,6 +141,9 @@ impl Check {
                     continue;
                 };
                 let Some(run) = &end.run else {
+                    if self.damaged {
+                        continue;
+                    }
                     self.fail(format!("job <{at}> ended without running"));
                     continue;
                 };
@@ -140,7 +166,7 @@ impl Check {
             match read_finish(line) {
                 Ok(f) => {
                     let at = f.at;
-                    if seen.insert(at, f).is_some() {
+                    if seen.insert(at, f).is_some() && !self.excused(at.job) {
                         self.fail(format!("job <{at}> is in lsb.acct twice"));
                     }
                 }
@@ -153,7 +179,11 @@ impl Check {
             let elements = if size == 1 { 0..=0 } else { 1..=size };
             for idx in elements {
                 let at = JobRef { job, idx };
-                let Some(f) = seen.remove(&at) else {
+                let f = seen.remove(&at);
+                if self.excused(job) {
+                    continue;
+                }
+                let Some(f) = f else {
                     self.fail(format!("job <{at}> is not in lsb.acct"));
                     continue;
                 };

@@ -131,7 +131,11 @@ impl World {
             Msg::Client(ClientMsg::Submitted { job, .. }) => {
                 let w = &self.clients[client].wishes[self.clients[client].next];
                 let (request, size) = (w.request.clone(), w.size);
+                let waits = !w.spec.depend.is_empty();
                 self.check.acknowledged(&request, job, size);
+                if let Some(last) = self.clients[client].last.filter(|_| waits) {
+                    self.check.waits_for.insert(job, last);
+                }
                 self.clients[client].last = Some(job);
                 self.clients[client].next += 1;
                 self.ask(client, id);

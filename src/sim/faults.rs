@@ -27,6 +27,9 @@ impl World {
         match self.rng.below(100) {
             0..25 => {
                 self.crash_daemon(0, Daemon::Mbatchd);
+                if self.find(0, Daemon::Mbatchd).is_none() && self.rng.chance(0.03) {
+                    self.damage_log();
+                }
                 self.power_later(0.1);
             }
             25..45 => self.crash_daemon(host, Daemon::Sbatchd),

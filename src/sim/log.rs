@@ -9,6 +9,7 @@ use crate::log::front::Front;
 use crate::log::recover::{self, Found, Params};
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 use crate::log::store::Store;
+use crate::log::walk::HEAD;
 use crate::log::writer::{Command, Due, Notice, Writer};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
@@ -48,6 +49,8 @@ pub(super) struct MbdLog {
     told_at: u64,
     /// There is no space until told otherwise.
     pub(super) full: bool,
+    /// A byte of lsb.events is wrong: the next start may hold jobs.
+    damaged: bool,
     /// Records looked at in one slice of a switch.
     pub(super) slice: usize,
 }
@@ -95,8 +98,13 @@ impl World {
         for n in &found.notices {
             log::log!(n.level, "{:.6} the log: {}", self.now_us as f64 / 1e6, n.text);
         }
-        if let Some((job, why)) = found.recovered.damaged.first() {
-            self.fatal = Some(format!("job <{job}> is held without damage: {why}"));
+        let damaged = std::mem::take(&mut self.log.damaged);
+        for (at, why) in &found.recovered.damaged {
+            if damaged {
+                self.check.hurt.insert(at.job);
+            } else if !self.check.hurt.contains(&at.job) {
+                self.fatal = Some(format!("job <{at}> is held without damage: {why}"));
+            }
         }
         Ok(found)
     }
@@ -261,6 +269,21 @@ impl World {
     pub(super) fn disk_back(&mut self) {
         self.log.full = false;
         self.log.disk.set_faults(Faults::default());
+    }
+
+    /// A bit of lsb.events flips while mbatchd is down.
+    pub(super) fn damage_log(&mut self) {
+        let (at, bit) = (self.rng.next(), self.rng.below(8));
+        let mut hit = false;
+        self.log.disk.damage(crate::log::EVENTS, |bytes| {
+            let records = HEAD as usize..bytes.len();
+            if !records.is_empty() {
+                bytes[records.start + at as usize % records.len()] ^= 1 << bit;
+                hit = true;
+            }
+        });
+        self.log.damaged |= hit;
+        self.check.damaged |= hit;
     }
 
     /// Once all is over, the last of the log: what a mbatchd finds that starts after the power

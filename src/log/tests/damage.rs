@@ -87,6 +87,20 @@ fn a_flipped_byte_anywhere_loses_one_record_and_names_it() {
 }
 
 #[test]
+fn an_array_whose_submission_is_lost_is_named_though_an_element_ended() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    let mut array = job_new(1);
+    array.spec.name = "a[1-2]".into();
+    let mut ended = status(1);
+    ended.at.idx = 1;
+    let events = [Event::JobNew(Box::new(array)), Event::JobStatus(Box::new(ended))];
+    commit(&mut store, &batch(&events.map(|event| Record { time: 1, event }))).unwrap();
+    disk.damage(EVENTS, |bytes| bytes[90] ^= 4);
+    assert_eq!(jobs_of(&look(&disk, BOOT)), [1]);
+}
+
+#[test]
 fn a_zeroed_block_loses_what_it_hits() {
     let disk = ran();
     let records = all();

@@ -176,6 +176,10 @@ impl Mbd {
         self.st = State { next_job: 1, ..State::default() };
         for rec in &found.records {
             self.st.apply(rec);
+            // one that was cleaned had ended, even where the log lost the record that says so
+            if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
+                self.st.jobs.remove(job);
+            }
         }
         let known = &self.st.jobs;
         self.st.reserved =

@@ -653,3 +653,16 @@ fn listings_come_in_slices() {
     }
     assert_eq!(rows, n);
 }
+
+#[test]
+fn a_cleaned_job_stays_gone_though_its_end_is_lost_from_the_log() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let mut records = r.log.clone();
+    let event = Event::JobClean { at: JobRef { job: id, idx: 0 } };
+    records.push(Record { time: 1_700_000_900, event });
+    let found = Recovered { records, seen_ids: vec![id], epoch: 2, ..Default::default() };
+    let again = Mbd::new(conf(), "h1", found);
+    assert!(again.st.job(id).is_none());
+    assert!(again.st.reserved.contains(&id));
+}

@@ -26,8 +26,9 @@ impl World {
         let host = self.rng.below(self.scale.hosts as u64) as usize;
         match self.rng.below(100) {
             0..25 => {
+                let up = self.find(0, Daemon::Mbatchd).is_some();
                 self.crash_daemon(0, Daemon::Mbatchd);
-                if self.find(0, Daemon::Mbatchd).is_none() && self.rng.chance(0.03) {
+                if up && self.rng.chance(0.03) {
                     self.damage_log();
                 }
                 self.power_later(0.1);

@@ -98,7 +98,7 @@ impl World {
         for n in &found.notices {
             log::log!(n.level, "{:.6} the log: {}", self.now_us as f64 / 1e6, n.text);
         }
-        let damaged = std::mem::take(&mut self.log.damaged);
+        let damaged = self.log.damaged;
         for (at, why) in &found.recovered.damaged {
             if damaged {
                 self.check.hurt.insert(at.job);
@@ -122,7 +122,14 @@ impl World {
         let front = Front::new(disk, found.recovered.epoch);
         self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
         let name = self.hosts[0].name.clone();
-        Ok(Mbd::new(self.conf.clone(), &name, found.recovered))
+        let mbd = Mbd::new(self.conf.clone(), &name, found.recovered);
+        if std::mem::take(&mut self.log.damaged) {
+            // what had ended is not held, and not accounted for anew where its beginning is lost
+            let gone = self.check.acked.values().filter(|id| mbd.st.job(**id).is_none());
+            let gone: Vec<u32> = gone.copied().collect();
+            self.check.hurt.extend(gone);
+        }
+        Ok(mbd)
     }
 
     /// As [`World::open_log`], but the process may be killed at any step of it.
@@ -282,6 +289,9 @@ impl World {
                 hit = true;
             }
         });
+        // It hits what is old: by then the checksums have long been written back. (What has
+        // neither survives only one of damage and a loss of power.)
+        self.log.disk.damage(crate::log::EVENTS_SUM, |_| {});
         self.log.damaged |= hit;
         self.check.damaged |= hit;
     }

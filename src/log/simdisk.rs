@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Size of the blocks in which a torn write survives, bytes.
-pub const BLOCK: usize = 4096;
+/// Size of the blocks in which a torn write survives, bytes: a sector.
+pub const BLOCK: usize = 512;
 
 /// What goes wrong, until it is changed.
 #[derive(Clone, Debug, Default)]

@@ -125,7 +125,7 @@ fn strike(
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(e),
         Ok(file) => {
-            let got = strike_file(disk, file, head, wanted);
+            let got = strike_file(disk, file, head, wanted, true);
             disk.close(file);
             (from, end) = got?;
         }
@@ -136,7 +136,7 @@ fn strike(
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
             Ok(file) => {
-                let got = strike_file(disk, file, None, wanted);
+                let got = strike_file(disk, file, None, wanted, false);
                 disk.close(file);
                 got?;
             }
@@ -145,12 +145,14 @@ fn strike(
     Ok((from, end))
 }
 
-/// Returns where the file was read from and the length of the whole lines.
+/// Returns where the file was read from and the length of the whole lines to keep. `cut`: what a
+/// loss of power tore is not kept, as far as it can be derived again.
 fn strike_file(
     disk: &mut dyn Disk,
     file: FileId,
     head: Option<Head>,
     wanted: &mut HashSet<Key>,
+    cut: bool,
 ) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
     let from = match head {
@@ -159,17 +161,34 @@ fn strike_file(
     };
     let mut walker = Walker::new(file, from, len, Vec::new());
     let (mut end, mut line) = (from, Vec::new());
+    // From here on it is torn; what is readable behind it.
+    let mut torn: Option<(u64, Vec<Key>)> = None;
     while let Some(step) = walker.step(disk, &mut line)? {
         if step.what == What::Partial {
             break;
         }
         end = step.end;
-        if !wanted.is_empty()
-            && let Ok(fin) = read_finish(&line)
-        {
-            let (at, submit_time, attempt) = (fin.at, fin.submit_time, fin.attempt);
-            wanted.remove(&Key { at, submit_time, attempt });
+        if cut && torn.is_none() && line.contains(&0) {
+            torn = Some((step.at, Vec::new()));
         }
+        if wanted.is_empty() && torn.is_none() {
+            continue;
+        }
+        if let Ok(fin) = read_finish(&line) {
+            let (at, submit_time, attempt) = (fin.at, fin.submit_time, fin.attempt);
+            let key = Key { at, submit_time, attempt };
+            let known = wanted.remove(&key);
+            match &mut torn {
+                Some((_, behind)) if known => behind.push(key),
+                // there is more here than the log can tell again
+                Some(_) => torn = None,
+                None => {}
+            }
+        }
+    }
+    if let Some((at, behind)) = torn {
+        end = at;
+        wanted.extend(behind);
     }
     Ok((from, end))
 }

@@ -280,7 +280,9 @@ impl<D: Disk> Store<D> {
         if let Err(Fail::Write(_)) = done {
             // what cannot be cut now is cut before the next commit
             self.trim = true;
-            let _ = self.trim();
+            if let Err(Fail::Fatal(why)) = self.trim() {
+                return Err(Fail::Fatal(why));
+            }
         }
         done
     }
@@ -345,11 +347,14 @@ impl<D: Disk> Store<D> {
         self.disk.truncate(self.events.file, self.events.len).map_err(said(EVENTS))?;
         if !self.stale {
             self.disk.truncate(self.sum.file, self.sum.len).map_err(said(EVENTS_SUM))?;
+            // its entries must not come back beside the records that take these places
+            self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
         }
         if let Some(spool) = self.spool {
             for tail in [spool.data, spool.sum] {
                 self.disk.truncate(tail.file, tail.len).map_err(said("the spool"))?;
             }
+            self.disk.sync(spool.sum.file).map_err(fatal("the spool"))?;
         }
         self.trim = false;
         Ok(())

@@ -122,6 +122,10 @@ fn put_pairs(out: &mut Vec<u8>, fin: &Finish) {
 /// tell of the submission (limits but the run limit, home, umask ...) stays empty.
 pub fn read_finish(line: &[u8]) -> Result<Finish, RecordError> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
+    // never written: what a loss of power left of a line, though the rest could be read
+    if line.contains(&0) {
+        return Err(RecordError::NotARecord);
+    }
     let mut f = Fields::new(line);
     let mut fin = Finish::default();
     if !matches!(f.bytes().as_deref(), Ok(b"JOB_FINISH")) {

@@ -13,6 +13,10 @@ use crate::model::job::stat;
 /// Reads a line, with or without its newline.
 pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
+    // never written: what a loss of power left of a line, though the rest could be read
+    if line.contains(&0) {
+        return Err(RecordError::NotARecord);
+    }
     let mut f = Fields::new(line);
     let (name, openlava, time) = head(&mut f)?;
     let event = match name {

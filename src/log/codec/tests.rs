@@ -228,6 +228,7 @@ fn a_finish_of_other_systems_is_read() {
     let fin = read_finish(new.as_bytes()).unwrap();
     assert_eq!((fin.exit_info, fin.spec.limits.run), (14, Some(43200)));
     assert_eq!((fin.spec.description.as_str(), fin.eff_res_req.as_str()), ("about", "select[x]"));
+    assert!(read_finish(format!("{new} 1 \"lsf.x\" \0\0").as_bytes()).is_err());
     let usage = fin.usage.unwrap();
     assert_eq!((usage.max_mem_kb, usage.avg_mem_kb, usage.utime_us), (122880, 2048, 60_100_000));
 }
@@ -247,6 +248,7 @@ fn what_is_no_record_is_refused_and_what_is_newer_stops() {
         "\"LSF_HOLD\" \"10.1\" 5 7 0 \"open",
         "\"LSF_HOLD\" \"10.1\" 5 7 0 \"a\"b",
         "\"MIG\" \"10.1\" 5 \"open",
+        "\"JOB_CLEAN\" \"10.1\" 5 7 0 1 \"lsf.x\" \0\0\0\0",
     ] {
         let got = read_record(bad.as_bytes());
         assert!(got.is_err(), "{bad}: {got:?}");

@@ -176,6 +176,25 @@ fn a_failed_sync_ends_the_process() {
     }
 }
 
+#[test]
+fn checksums_of_a_commit_that_was_undone_do_not_come_back() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1)])).unwrap();
+    // half of the entries are written
+    let eio_at_write = Some(disk.writes() + 1);
+    disk.set_faults(Faults { eio_at_write, ..Faults::default() });
+    let err = commit(&mut store, &batch(&[new(2), new(3)])).unwrap_err();
+    assert_eq!(err, Fail::Write("lsb.events.sum: Input/output error".into()));
+    commit(&mut store, &batch(&[start(1)])).unwrap();
+    for seed in 0..50 {
+        let disk = disk.fork();
+        disk.crash(Crash::Power(seed));
+        let found = look(&disk, "boot-2");
+        assert_eq!(found.recovered.records, [new(1), start(1)], "{seed}");
+    }
+}
+
 /// A job with a script.
 fn scripted() -> Batch {
     let mut new = job_new(1);

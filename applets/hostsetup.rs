@@ -117,6 +117,10 @@ fn admin(conf: &BaseConf) -> Result<User, String> {
 /// Puts the key on this host, where that is asked for.
 fn bring_key(ctx: &mut Ctx, o: &Options, site: &Site, admin: &User) -> Result<(), String> {
     let path = site.lsf.key_file();
+    // lsf.conf is the administrator's: it must not have root make a file that means something
+    if (o.newkey || o.key.is_some()) && lsf::sys::euid() == 0 && !path.ends_with(".key") {
+        return Err(format!("{path}: root writes no key but to a file named *.key"));
+    }
     if o.newkey {
         match install::new_key_file(path, admin)? {
             install::Key::Made => outln!(ctx, "{path}: a new key"),
@@ -175,8 +179,13 @@ fn put(ctx: &mut Ctx, o: &Options, site: &Site, exe: &Path) -> Result<(), String
         outln!(ctx, "{}/{UNIT_NAME}: starts with the host", wants.display());
     }
     if yes(&o.profile) {
-        let profile = PathBuf::from(&site.envdir).join("profile.lsf");
-        links::install_one(&root.join("etc/profile.d"), "lsf.sh", profile)?;
+        let dir = root.join("etc/profile.d");
+        let source = lsf::conf::generate::shell_quoted(&format!("{}/profile.lsf", site.envdir));
+        // the file is the administrator's, and root's shell must not do as it says
+        let text = format!("[ \"$(id -u)\" = 0 ] || . {source}\n");
+        let written =
+            std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(dir.join("lsf.sh"), text));
+        written.map_err(|e| failed(&dir, e))?;
         outln!(ctx, "{}/etc/profile.d/lsf.sh: for every login shell", root.display());
     }
     if o.destdir.is_none() && Path::new("/run/systemd/system").is_dir() {

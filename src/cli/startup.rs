@@ -11,6 +11,7 @@ use super::links::own_binary;
 use super::site::{self, Site};
 use crate::conf::BaseConf;
 use crate::conf::load::load_base_lenient;
+use crate::daemon::guard;
 use crate::errln;
 use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
@@ -20,6 +21,8 @@ use std::process::{Child, Command, Stdio};
 
 /// Other hosts that are asked at the same time; those that are this machine are asked in turn.
 const AT_ONCE: usize = 32;
+/// What root uses where lsf.conf is not root's alone.
+const ROOTS_RSH: &str = "ssh -o BatchMode=yes";
 /// The daemons that can be named, in the order of `status`.
 const NAMED: [Daemon; 4] = [Daemon::Authd, Daemon::Lim, Daemon::Sbatchd, Daemon::Mbatchd];
 
@@ -169,12 +172,13 @@ fn each(
 
 /// Begins it on another host, by LSF_RSH.
 fn begin(site: &Site, host: &str, verb: Verb, daemon: Option<Daemon>) -> Result<Child, String> {
-    let rsh = site.lsf.get("LSF_RSH").unwrap_or("rsh");
-    let mut how = rsh.split_whitespace();
-    let mut command = Command::new(how.next().unwrap_or("rsh"));
-    let dir = site.lsf.serverdir().map(Path::new);
-    let program = match dir {
-        Some(dir) => dir.join("lsf_daemons"),
+    // root does not do as a file says that others can write
+    let conf = Path::new(&site.lsf.path);
+    let believed = crate::sys::euid() != 0 || guard::safe(conf).is_ok();
+    let own = site.lsf.get("LSF_RSH").filter(|_| believed);
+    let rsh = own.unwrap_or(if believed { "rsh" } else { ROOTS_RSH });
+    let program = match site.lsf.serverdir().filter(|_| believed) {
+        Some(dir) => Path::new(dir).join("lsf_daemons"),
         None => own_binary()?.with_file_name("lsf_daemons"),
     };
     let quoted = |text: &str| crate::conf::generate::shell_quoted(text);
@@ -188,7 +192,8 @@ fn begin(site: &Site, host: &str, verb: Verb, daemon: Option<Daemon>) -> Result<
         line.push(' ');
         line.push_str(d.name());
     }
-    command.args(how).arg(host).arg(line);
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("exec {rsh} \"$@\"")).args(["sh", host, &line]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().map_err(|e| format!("{rsh}: {}", words(&e)))
 }

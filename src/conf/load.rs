@@ -110,9 +110,35 @@ fn base(
             hosts.read(&path, &text, ours, diags);
         }
     }
+    let task = format!("lsf.task.{name}");
+    let rest = [&task, "lsf.task", "lsf.licensescheduler", "lsf.datamanager"];
+    untouched(files, &confdir, &rest, diags);
     let base = BaseConf { name, lsf, shared, cluster, hosts };
     check_master_list(&base, diags);
     Some(base)
+}
+
+/// Whole files of LSF's that change nothing yet.
+const UNTOUCHED: [&str; 9] = [
+    "lsb.applications",
+    "lsb.calendars",
+    "lsb.globalpolicies",
+    "lsb.modules",
+    "lsb.nqsmaps",
+    "lsb.reasons",
+    "lsb.serviceclasses",
+    "lsb.threshold",
+    "policy_config.json",
+];
+
+/// Tells of each of these files that is there.
+fn untouched(files: &dyn Files, dir: &str, names: &[&str], diags: &mut Diags) {
+    for name in names {
+        let path = format!("{dir}/{name}");
+        if files.exists(&path) {
+            diags.notice(&Pos::whole(&path), "is known and not acted on");
+        }
+    }
 }
 
 /// Our cluster: the one of lsf.shared whose file lists the local host, else the first whose
@@ -173,6 +199,7 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let users = optional(files, &path("lsb.users"), diags, busers::parse);
     let queues = queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
     let resources = optional(files, &path("lsb.resources"), diags, bresources::parse);
+    untouched(files, &dir, &UNTOUCHED, diags);
     Some(BatchConf {
         params: params?,
         hosts: hosts?,

@@ -157,6 +157,14 @@ fn hostsetup_names_what_is_amiss_and_installs_the_service() {
     let mine = format!("{}/lsf hostsetup --top={}/top", own.display(), nodes.dir.display());
     let s = nodes.run("root", "hostb", &mine);
     assert!(s.code == 255 && s.err.contains("root must not run"), "{}", s.err);
+    // lsf.conf, which others write, does not choose what root writes
+    let conf = nodes.path("top/conf/lsf.conf");
+    let good = std::fs::read_to_string(&conf).unwrap();
+    std::fs::write(&conf, format!("{good}LSF_KEY_FILE=/etc/cron.d/x\n")).unwrap();
+    let s = nodes.run("root", "hostb", &format!("{setup} --newkey"));
+    assert!(s.code == 255 && s.err.contains("root writes no key but to a file named"), "{}", s.err);
+    assert!(!nodes.path("etc.hostb/cron.d/x").exists());
+    std::fs::write(&conf, good).unwrap();
     // all is well
     let line = format!("{setup} --boot=y --profile=y");
     let s = nodes.ok("root", "hostb", &line);
@@ -165,9 +173,7 @@ fn hostsetup_names_what_is_amiss_and_installs_the_service() {
     let start = format!("ExecStart={0}/top/bin/launcher -d {0}/top/conf\n", nodes.dir.display());
     assert!(unit.unwrap().contains(&start));
     let wants = "etc.hostb/systemd/system/multi-user.target.wants/lsfd.service";
-    assert!(
-        nodes.path(wants).is_symlink() && nodes.path("etc.hostb/profile.d/lsf.sh").is_symlink()
-    );
+    assert!(nodes.path(wants).is_symlink() && nodes.path("etc.hostb/profile.d/lsf.sh").exists());
     let elsewhere = format!("{setup} --destdir={}/root", nodes.dir.display());
     nodes.ok("root", "hostb", &elsewhere);
     assert!(nodes.path("root/etc/systemd/system/lsfd.service").exists());

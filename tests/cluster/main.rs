@@ -8,6 +8,7 @@ mod install;
 mod keys;
 mod limits;
 mod nodes;
+mod oldsite;
 mod outputs;
 mod readme;
 mod reconfig;

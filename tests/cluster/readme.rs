@@ -79,6 +79,15 @@ fn the_readme_s_site_runs_jobs_and_its_daemons_come_and_go() {
     assert_eq!(nodes.end_of("hosta", job), "EXIT");
     let code = nodes.ok(ADMIN, "hosta", &format!("bjobs -a -noheader -o exit_code {job}"));
     assert_eq!(code.trim(), "7", "the end was kept for sbatchd");
+    // the administrator's LSF_RSH is the administrator's to use, not root's
+    let conf = nodes.path("top/conf/lsf.conf");
+    let good = std::fs::read_to_string(&conf).unwrap();
+    let trap = nodes.path("home/lsfadm/trap").display().to_string();
+    std::fs::write(&conf, format!("{good}LSF_RSH=\"sh -c 'id -un >> {trap}'\"\n")).unwrap();
+    nodes.ok("root", "hosta", "badmin hrestart hostb");
+    nodes.ok(ADMIN, "hosta", "badmin hrestart hostb");
+    assert_eq!(std::fs::read_to_string(&trap).unwrap(), format!("{ADMIN}\n"));
+    std::fs::write(&conf, good).unwrap();
     let s = nodes.run("root", "hosta", "badmin hrestart hostx");
     assert_eq!((s.code, s.err.as_str()), (255, "badmin: hostx: No such host\n"));
 }

@@ -31,7 +31,7 @@ fn another_lsfs_configuration_starts_unchanged() {
     std::fs::create_dir_all(nodes.path(arch)).unwrap();
     let sub = |s: &str| nodes.path(arch).join(s).display().to_string();
     nodes.ok("root", "hosta", &format!("mkdir -p {} {} {top}/log", sub("bin"), sub("etc")));
-    nodes.ok("root", "hosta", &format!("mkdir -p {top}/work/galaxy/logdir"));
+    nodes.ok("root", "hosta", &format!("cd {top} && mkdir -p work/galaxy/logdir"));
     nodes.ok("root", "hosta", &format!("chown -R {ADMIN} {top}/work {top}/log {top}/conf"));
     nodes.ok("root", "hosta", &format!("cp {} {}/lsf", binary().display(), sub("bin")));
     for dir in ["bin", "etc"] {

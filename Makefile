@@ -16,7 +16,8 @@ TARGETS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BIN      = $(TARGETS)/$(TRIPLE)/release/lsf
 FLAGS    = -C target-feature=+crt-static $(if $(findstring musl,$(TRIPLE)),$(SMALL))
 # no tables for unwinding, relocations packed, functions of the same code one, repeated
-# instructions outlined (90 KB for a fifth of the speed where the processor is all that counts)
+# instructions outlined (90 KB for a fifth or more of the speed where the processor is all that
+# counts)
 SMALL   := -C linker=rust-lld -C link-arg=--no-eh-frame-hdr -C link-arg=-zpack-relative-relocs \
     -C link-arg=--icf=all -C link-arg=-O2 \
     -C llvm-args=-enable-machine-outliner=always \

@@ -4,7 +4,8 @@
 use super::names::Sym;
 use super::state::{Elem, ElemState, Job, Phase, Tally};
 use crate::model::JobRef;
-use std::collections::{BTreeSet, HashMap};
+use crate::model::idmap::IdMap;
+use std::collections::BTreeSet;
 
 /// Slots of one consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,13 +36,13 @@ pub struct HostSlots {
 
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub queue: HashMap<Sym, Slots>,
-    pub user: HashMap<Sym, Slots>,
-    pub host: HashMap<Sym, HostSlots>,
+    pub queue: IdMap<Sym, Slots>,
+    pub user: IdMap<Sym, Slots>,
+    pub host: IdMap<Sym, HostSlots>,
     /// Started slots of (queue, user), (host, user), (host, queue).
-    pub queue_user: HashMap<(Sym, Sym), u64>,
-    pub host_user: HashMap<(Sym, Sym), u64>,
-    pub host_queue: HashMap<(Sym, Sym), u64>,
+    pub queue_user: IdMap<(Sym, Sym), u64>,
+    pub host_user: IdMap<(Sym, Sym), u64>,
+    pub host_queue: IdMap<(Sym, Sym), u64>,
 }
 
 fn bump(n: &mut u64, by: u64, up: bool) {
@@ -52,7 +53,7 @@ fn bump(n: &mut u64, by: u64, up: bool) {
     }
 }
 
-fn bump_map<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u64>, key: K, by: u64, up: bool) {
+fn bump_map<K: std::hash::Hash + Eq>(map: &mut IdMap<K, u64>, key: K, by: u64, up: bool) {
     bump(map.entry(key).or_default(), by, up);
 }
 

@@ -9,19 +9,20 @@ use crate::lang::depend::{
     DepCounts, DepFacts, DepState, DepValue, JobLookup, NamedJob, PostState, Resolved, Resolver,
 };
 use crate::model::JobRef;
+use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::sort::sort_by_key;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Soft state about conditions.
 #[derive(Debug, Default)]
 pub struct Deps {
     /// Named job -> jobs whose condition names it.
-    waiters: HashMap<u32, BTreeSet<u32>>,
+    waiters: IdMap<u32, BTreeSet<u32>>,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
-    values: HashMap<u32, DepValue>,
+    values: IdMap<u32, DepValue>,
     /// The elements, for conditions with `[*]`.
-    elements: HashMap<u32, Each>,
+    elements: IdMap<u32, Each>,
     /// Jobs and elements that changed since the conditions were last looked at; idx 0 of an
     /// array: all of it.
     dirty: BTreeSet<JobRef>,

@@ -6,6 +6,7 @@ use super::policy::Policy;
 use super::{Cx, Mbd};
 use crate::conf::types::Mxj;
 use crate::model::Now;
+use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, LimMsg, status};
@@ -77,7 +78,7 @@ enum Whose {
 pub struct Net {
     pub hosts: Vec<HostRt>,
     lim: Link,
-    conns: HashMap<ConnId, Whose>,
+    conns: IdMap<ConnId, Whose>,
     next_conn: ConnId,
     /// False until the first start, and while the log cannot be written.
     on: bool,
@@ -91,7 +92,7 @@ impl Net {
         Net {
             hosts,
             lim: Link::Down { at: 0, pause: REDIAL_FIRST },
-            conns: HashMap::new(),
+            conns: IdMap::default(),
             next_conn: 1,
             on: false,
             acts: 0,

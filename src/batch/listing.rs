@@ -5,6 +5,7 @@ use super::perm::Caller;
 use super::state::{ElemState, Job, View};
 use super::{Cx, Mbd};
 use crate::model::JobRef;
+use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::err;
 use crate::model::sort::sort_by_key;
@@ -12,7 +13,6 @@ use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Col, JobQuery, Which};
 use crate::proto::machine::ConnId;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -29,7 +29,7 @@ struct Listing {
 
 #[derive(Debug, Default)]
 pub struct Listings {
-    open: HashMap<ConnId, Listing>,
+    open: IdMap<ConnId, Listing>,
 }
 
 impl Listings {

@@ -40,6 +40,7 @@ pub mod windows;
 
 use crate::conf::{ClusterConf, Diag};
 use crate::model::event::{Event, Record};
+use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, JobRef, Now};
 use crate::proto::client::ClientMsg;
@@ -119,7 +120,7 @@ pub struct Mbd {
     started: bool,
     /// The log cannot be written: nothing is accepted or dispatched, with the reason.
     pub(crate) log_failed: Option<String>,
-    pub(crate) peers: HashMap<ConnId, Peer>,
+    pub(crate) peers: IdMap<ConnId, Peer>,
     pub(crate) net: hosts::Net,
     pub(crate) sched: sched::Sched,
     pub(crate) deps: depend::Deps,
@@ -151,7 +152,7 @@ impl Mbd {
             root_jobs: false,
             started: false,
             log_failed: None,
-            peers: HashMap::new(),
+            peers: IdMap::default(),
             sched: sched::Sched::default(),
             deps: depend::Deps::default(),
             waits: wait::Waits::default(),

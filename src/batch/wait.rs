@@ -5,12 +5,13 @@ use super::perm::Caller;
 use super::state::ElemState;
 use super::{Cx, Mbd};
 use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
+use crate::model::idmap::IdMap;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Wait, Waited};
 use crate::proto::machine::ConnId;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Waits at a time.
 pub const MAX_WAITS: usize = 100_000;
@@ -23,9 +24,9 @@ struct Waiter {
 
 #[derive(Debug, Default)]
 pub struct Waits {
-    by_conn: HashMap<ConnId, Waiter>,
+    by_conn: IdMap<ConnId, Waiter>,
     /// Named job -> connections.
-    named: HashMap<u32, BTreeSet<ConnId>>,
+    named: IdMap<u32, BTreeSet<ConnId>>,
     timers: BTreeMap<(u64, ConnId), ()>,
 }
 

@@ -26,8 +26,9 @@ use super::{EVENTS, EVENTS_SUM, switch};
 use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, Record};
+use crate::model::idmap::IdMap;
 use crate::model::job::{SpoolRef, stat};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
@@ -239,7 +240,7 @@ struct Scan {
     walker: Option<Walker>,
     notices: Vec<Notice>,
     records: Vec<Record>,
-    jobs: HashMap<u32, Track>,
+    jobs: IdMap<u32, Track>,
     /// Jobs that are named by records or entries, with repetitions.
     ids: Vec<u32>,
     damage: Vec<Damage>,
@@ -287,7 +288,7 @@ impl Scan {
             walker: None,
             notices: Vec::new(),
             records: Vec::new(),
-            jobs: HashMap::new(),
+            jobs: IdMap::default(),
             ids: Vec::new(),
             damage: Vec::new(),
             doubtful: Vec::new(),

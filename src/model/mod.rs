@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod event;
+pub mod idmap;
 pub mod ids;
 pub mod job;
 pub mod reason;

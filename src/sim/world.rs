@@ -16,6 +16,7 @@ use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
 use crate::log::writer::Notice;
 use crate::model::Now;
+use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::Msg;
 use crate::proto::client::ClientMsg;
@@ -23,7 +24,7 @@ use crate::proto::launch::OsInput;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// Wall clock at virtual time 0.
 const EPOCH_US: i64 = 1_800_000_000_000_000;
@@ -152,7 +153,7 @@ pub struct World {
     pub(super) rng: Rng,
     pub(super) now_us: u64,
     queue: BinaryHeap<Reverse<(u64, u64)>>,
-    events: HashMap<u64, Ev>,
+    events: IdMap<u64, Ev>,
     next_event: u64,
     pub(super) hosts: Vec<HostSim>,
     pub(super) procs: Vec<Proc>,
@@ -208,7 +209,7 @@ impl World {
             seed,
             now_us: 0,
             queue: BinaryHeap::new(),
-            events: HashMap::new(),
+            events: IdMap::default(),
             next_event: 0,
             hosts: hosts.collect(),
             procs: Vec::new(),

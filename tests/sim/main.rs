@@ -21,8 +21,13 @@ fn small_clusters_with_faults() {
     lsfsim(&["-s", "0-979"]);
 }
 
-/// 20 clusters of 50 hosts and 5,000 jobs.
+/// 20 clusters of 50 hosts and 5,000 jobs, in two halves for two processors.
 #[test]
 fn large_clusters_with_faults() {
-    lsfsim(&["-l", "-s", "0-19"]);
+    lsfsim(&["-l", "-s", "0-9"]);
+}
+
+#[test]
+fn more_large_clusters_with_faults() {
+    lsfsim(&["-l", "-s", "10-19"]);
 }

@@ -15,6 +15,7 @@ use super::state::{Body, ElemState, Job};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::event::{Event, JobStart};
+use crate::model::idmap::IdMap;
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef};
 use std::cmp::Reverse;
@@ -61,7 +62,7 @@ pub struct Sched {
     pub needed: bool,
     classes: Vec<Class>,
     by_kind: HashMap<Kind, usize>,
-    entries: HashMap<u32, Entry>,
+    entries: IdMap<u32, Entry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,
     /// Hosts passed over for an element after a failed start: until when, why.

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Threads that run seeds side by side.
+/// Threads that run seeds side by side, where -j does not say.
 const THREADS: usize = 2;
 
 /// Runs simulated clusters with random faults and checks that no job is lost or run twice.
@@ -23,6 +23,9 @@ struct Opts {
     /// 50 hosts and 5,000 jobs a seed instead of 3 hosts and 50 jobs
     #[argh(switch, short = 'l')]
     large: bool,
+    /// threads; two processes of one thread each get on faster than two threads (default: 2)
+    #[argh(option, short = 'j', arg_name = "threads")]
+    threads: Option<usize>,
     /// show what the daemons log
     #[argh(switch, short = 'v')]
     verbose: bool,
@@ -41,12 +44,12 @@ fn add(sum: &mut Stats, s: Stats) {
 }
 
 /// Runs seeds; the first failure ends the run.
-fn run_seeds(seeds: Range<u64>, scale: Scale) -> Result<Stats, Failure> {
+fn run_seeds(seeds: Range<u64>, scale: Scale, threads: usize) -> Result<Stats, Failure> {
     let next = AtomicU64::new(seeds.start);
     let result: Mutex<(Stats, Option<Failure>)> = Mutex::default();
     let lock = || result.lock().unwrap_or_else(|e| e.into_inner());
     std::thread::scope(|s| {
-        for _ in 0..THREADS {
+        for _ in 0..threads.max(1) {
             s.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -98,14 +101,14 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
     }
 }
 
-fn soak(ctx: &mut Ctx, time: Duration) -> bool {
+fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
     let end = Instant::now() + time;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut seed = now.as_secs() << 20;
     while Instant::now() < end {
         for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE)] {
             let begin = Instant::now();
-            let result = run_seeds(seed..seed + n, scale);
+            let result = run_seeds(seed..seed + n, scale, threads);
             if !report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) {
                 return false;
             }
@@ -120,6 +123,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };
+    let threads = opts.threads.unwrap_or(THREADS);
     if opts.verbose {
         env_logger::Builder::new().filter_level(log::LevelFilter::Trace).init();
     }
@@ -128,7 +132,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             errln!(ctx, "lsfsim: {text}: not a time like 90s or 10m");
             return FAIL;
         };
-        return if soak(ctx, time) { 0 } else { FAIL };
+        return if soak(ctx, time, threads) { 0 } else { FAIL };
     }
     let text = opts.seeds.as_deref().unwrap_or("0-99");
     let Some(seeds) = parse_seeds(text) else {
@@ -138,6 +142,6 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let scale = if opts.large { Scale::LARGE } else { Scale::SMALL };
     let begin = Instant::now();
     let n = seeds.end - seeds.start;
-    let result = run_seeds(seeds, scale);
+    let result = run_seeds(seeds, scale, threads);
     if report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) { 0 } else { FAIL }
 }

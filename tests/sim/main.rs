@@ -15,19 +15,16 @@ fn lsfsim(args: &[&str]) {
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
-/// 980 clusters of three hosts and 50 jobs.
-#[test]
-fn small_clusters_with_faults() {
-    lsfsim(&["-s", "0-979"]);
-}
+// Two tests, for two processors: together 980 clusters of three hosts and 50 jobs, and 20 of 50
+// hosts and 5,000 jobs.
 
-/// 20 clusters of 50 hosts and 5,000 jobs, in two halves for two processors.
 #[test]
-fn large_clusters_with_faults() {
-    lsfsim(&["-l", "-s", "0-9"]);
+fn small_clusters_and_some_large_ones() {
+    lsfsim(&["-j", "1", "-s", "0-979"]);
+    lsfsim(&["-j", "1", "-l", "-s", "0-5"]);
 }
 
 #[test]
-fn more_large_clusters_with_faults() {
-    lsfsim(&["-l", "-s", "10-19"]);
+fn large_clusters() {
+    lsfsim(&["-j", "1", "-l", "-s", "6-19"]);
 }

@@ -253,8 +253,9 @@ fn a_job_carried_into_a_newer_log_is_counted_once() {
 
 /// What a call prints over a log of its own: stdout, stderr, exit code.
 fn call(words: &[&str]) -> (String, String, i32) {
-    let dir =
-        std::env::temp_dir().join(format!("lsf-bhist-{}-{}", std::process::id(), words.len()));
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let dir = std::env::temp_dir().join(format!("lsf-bhist-{}-{n}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
     let mut text = b"#80\n".to_vec();

@@ -75,9 +75,9 @@ fn a_key_that_is_missing_or_not_private_is_named_with_file_and_host() {
     let (envdir, key) = own_conf(&rig);
     let good = rig.read("conf/lsf.key");
     let told = |why: &str| {
-        let words = format!("host host2: cluster key file {}: {why}", key.display());
+        let file = format!("host host2: cluster key file {}: ", key.display());
         for daemon in ["authd", "lim", "sbatchd"] {
-            logged(&rig, &format!("{daemon}.log.host2"), &[&words]);
+            logged(&rig, &format!("{daemon}.log.host2"), &[&file, why]);
         }
     };
     let _host2 = start(&rig, &envdir, "launcher", "host2");
@@ -87,7 +87,8 @@ fn a_key_that_is_missing_or_not_private_is_named_with_file_and_host() {
     told("mode is 0640, must be 0600");
     std::fs::remove_file(&key).unwrap();
     symlink(rig.path("conf/lsf.key"), &key).unwrap();
-    told("Too many levels of symbolic links");
+    // libraries differ in the other words
+    told("ymbolic link");
     if lsf::sys::euid() == 0 {
         private(&key, &good);
         std::os::unix::fs::chown(&key, Some(65534), None).unwrap();

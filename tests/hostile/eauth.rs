@@ -262,5 +262,5 @@ fn handed_over_by(fd: i32) {
     let environ = std::fs::read(format!("/proc/{}/environ", child.0.id())).unwrap();
     assert!(!String::from_utf8_lossy(&environ).contains("secret of root"));
     let three = std::fs::read_link(format!("/proc/{}/fd/3", child.0.id()));
-    assert!(three.is_ok_and(|link| link != key), "it is closed, and its number used again");
+    assert!(three.map_or(true, |link| link != key), "it is still open");
 }

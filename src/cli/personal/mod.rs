@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn one_at_a_time() {
-        let dir = std::env::temp_dir().join(format!("lsf-lock-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("lsf-uplock-{}", std::process::id()));
         let place = Place { top: dir.clone() };
         make_dir(&place.conf()).unwrap();
         let held = place.lock().unwrap();

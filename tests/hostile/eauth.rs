@@ -1,6 +1,7 @@
 //! eauth: a site's own program, munge's, and ours as the documented protocol calls it.
 
-use super::world::{World, binary, skipped};
+use super::rig::{binary, skipped};
+use super::world::World;
 use lsf::auth::shake::{self, Auth, open_key};
 use lsf::cli::client::{Client, Patience};
 use lsf::proto::client::ClientMsg;

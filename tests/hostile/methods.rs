@@ -2,7 +2,8 @@
 //! and refuses the wrong user, the replay, the other host, what is cut short, and every way that
 //! the site did not enable.
 
-use super::world::{RawClient, World, skipped};
+use super::rig::skipped;
+use super::world::{RawClient, World};
 use lsf::auth::shake::{self, Auth, AuthError, open_key, session_key};
 use lsf::cli::client::{Client, Patience};
 use lsf::proto::client::ClientMsg;
@@ -281,7 +282,7 @@ fn helper(w: &World) -> String {
     let dir = w.dir.join("etc");
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o755)).unwrap();
-    let out = Command::new(super::world::binary())
+    let out = Command::new(super::rig::binary())
         .args(["--install", "--setuid"])
         .arg(&dir)
         .output()
@@ -354,7 +355,7 @@ fn the_helper_is_nothing_but_the_helper() {
     let open = w.dir.join("open");
     std::fs::create_dir_all(&open).unwrap();
     std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
-    let mut cmd = Command::new(super::world::binary());
+    let mut cmd = Command::new(super::rig::binary());
     let out = cmd.args(["--install", "--setuid"]).arg(&open).output().unwrap();
     assert!(!out.status.success() && !open.join("lsf-port").exists());
 }

@@ -453,24 +453,6 @@ impl Host for Log {
     }
 }
 
-/// The binary under test.
-pub fn binary() -> PathBuf {
-    match std::env::var_os("LSF_TEST_BIN") {
-        Some(path) => path.into(),
-        None => env!("CARGO_BIN_EXE_lsf").into(),
-    }
-}
-
-/// Counts a test as skipped (tests/run reads the file).
-pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-    let Some(path) = std::env::var_os("LSF_TEST_SKIPS") else { return };
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    if let Ok(mut file) = file {
-        let _ = writeln!(file, "{why}");
-    }
-}
-
 /// Resident memory of this process, bytes.
 pub fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();

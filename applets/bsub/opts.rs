@@ -142,10 +142,10 @@ struct BsubOpts {
     /// mail the report at the end, also with -o
     #[argh(switch, short = 'N')]
     pub mail_end: bool,
-    /// mail the report if the job fails (accepted with a notice)
+    /// mail the report if the job fails
     #[argh(switch, long = "-ne")]
     pub mail_error: bool,
-    /// mail when the job starts (accepted with a notice)
+    /// mail when the job starts
     #[argh(switch, short = 'B')]
     pub mail_begin: bool,
     /// user group (accepted with a notice)
@@ -262,8 +262,6 @@ impl BsubOpts {
             ("-t", self.term.is_some()),
             ("-L", self.login_shell.is_some()),
             ("-x", self.exclusive),
-            ("-Ne", self.mail_error),
-            ("-B", self.mail_begin),
             ("-G", self.user_group.is_some()),
             ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),

@@ -274,7 +274,9 @@ fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
     for (_, bit) in bits.into_iter().filter(|b| b.0) {
         spec.options |= bit;
     }
-    for (_, bit) in [(opts.hold, opt2::HOLD), (opts.wait, opt2::WAIT)].into_iter().filter(|b| b.0) {
+    let bits =
+        [(opts.hold, opt2::HOLD), (opts.wait, opt2::WAIT), (opts.mail_error, opt2::NOTIFY_ERROR)];
+    for (_, bit) in bits.into_iter().filter(|b| b.0) {
         spec.options2 |= bit;
     }
 }

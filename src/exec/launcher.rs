@@ -351,7 +351,7 @@ impl Launcher {
 
     fn forget(&mut self, key: JobKey, out: &mut Vec<Effect>) {
         let mut known = false;
-        for step in [Step::Job, Step::Finish] {
+        for step in [Step::Job, Step::Begin, Step::Finish] {
             let id = TaskId { key, step };
             match self.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,

@@ -42,6 +42,8 @@ pub struct Report<'a> {
     pub ended: i64,
     /// Command or script, as by [`shown`].
     pub text: &'a str,
+    /// It runs: there is nothing to tell of its end yet.
+    pub begins: bool,
     pub end: End,
     /// TERM_ number; 0 none.
     pub exit_info: u32,
@@ -94,6 +96,9 @@ impl Report<'_> {
         let mut out = String::with_capacity(2048);
         // writing to a String cannot fail
         let _ = self.head(&mut out, zone);
+        if self.begins {
+            return out;
+        }
         let _ = self.result(&mut out);
         let _ = self.summary(&mut out);
         let _ = self.tail(&mut out);
@@ -104,7 +109,11 @@ impl Report<'_> {
         let Report { admin, host, name, cluster, from_host, user, queue, exec_user, .. } = self;
         let at = |secs| ctime(zone, secs);
         let id = self.key.job_ref();
-        let word = if self.end == End::Status(0) { "Done" } else { "Exited" };
+        let (word, was) = match self.end {
+            _ if self.begins => ("Started", "started"),
+            End::Status(0) => ("Done", "executed"),
+            _ => ("Exited", "executed"),
+        };
         match self.mail {
             None => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
             Some((to, _)) => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
@@ -122,7 +131,7 @@ impl Report<'_> {
         });
         writeln!(
             out,
-            "Job was executed on host(s) {}, in queue <{queue}>, as user <{exec_user}> in cluster \
+            "Job was {was} on host(s) {}, in queue <{queue}>, as user <{exec_user}> in cluster \
              <{cluster}> at {}",
             hosts.next().unwrap_or_else(|| format!("<{host}>")),
             at(self.started)
@@ -133,9 +142,11 @@ impl Report<'_> {
         writeln!(out, "<{}> was used as the home directory.", self.home)?;
         writeln!(out, "<{}> was used as the working directory.", self.cwd)?;
         writeln!(out, "Started at {}", at(self.started))?;
-        writeln!(out, "Terminated at {}", at(self.ended))?;
-        writeln!(out, "Results reported at {}\n", at(self.ended))?;
-        writeln!(out, "Your job looked like:\n\n{RULE}\n# LSBATCH: User input")?;
+        if !self.begins {
+            writeln!(out, "Terminated at {}", at(self.ended))?;
+            writeln!(out, "Results reported at {}", at(self.ended))?;
+        }
+        writeln!(out, "\nYour job looked like:\n\n{RULE}\n# LSBATCH: User input")?;
         writeln!(out, "{}\n{RULE}\n", self.text)
     }
 
@@ -252,6 +263,7 @@ mod tests {
             started: 1_795_165_922,
             ended: 1_795_166_064,
             text: "./b_sim.sh",
+            begins: false,
             end: End::Status(0),
             exit_info: 0,
             usage: Usage {
@@ -317,6 +329,22 @@ The output (if any) is above this job summary.
     fn the_whole_text() {
         let hosts = [("hosta".to_string(), 4), ("hostb".to_string(), 4)];
         assert_eq!(sample(&hosts).text(&TimeZone::UTC), EXPECTED);
+    }
+
+    #[test]
+    fn a_job_that_begins() {
+        let hosts = [("hosta".to_string(), 1)];
+        let mail = Some(("alice", false));
+        let text = Report { begins: true, mail, ..sample(&hosts) }.text(&TimeZone::UTC);
+        let want = "From: LSF <lsfadmin>\nTo: alice\nSubject: Job 101: <b_sim> in cluster \
+                    <cluster1> Started\n\nJob <b_sim> was submitted from host <login1> by user \
+                    <alice> in cluster <cluster1> at Fri Nov 20 09:12:01 2026\nJob was started on \
+                    host(s) <hosta>, in queue <normal>, as user <alice> in cluster <cluster1> at \
+                    Fri Nov 20 09:12:02 2026\n</home/alice> was used as the home directory.\n\
+                    </home/alice/w> was used as the working directory.\n\
+                    Started at Fri Nov 20 09:12:02 2026\n\nYour job looked like:\n\n";
+        assert!(text.starts_with(want), "{text}");
+        assert!(text.ends_with("\n./b_sim.sh\n{RULE}\n\n".replace("{RULE}", RULE).as_str()));
     }
 
     fn result_of(end: End, exit_info: u32) -> String {

@@ -55,6 +55,8 @@ pub mod opt2 {
     pub const WAIT: u32 = 0x20;
     /// The queue was not named: the default one was taken.
     pub const DEFAULT_QUEUE: u32 = 0x40;
+    /// -Ne: the report is mailed where the job fails.
+    pub const NOTIFY_ERROR: u32 = 0x80;
 }
 
 /// Resource limits of a job; `None` is unlimited. Sizes in KB, times in seconds.

@@ -25,6 +25,8 @@ pub const TASKS_MAX: usize = 32_768;
 pub enum Step {
     /// The job itself.
     Job,
+    /// When it runs: the mail that -B asked for; as the user.
+    Begin,
     /// After its end: append the report, remove the job file; as the user.
     Finish,
 }
@@ -40,6 +42,7 @@ impl std::fmt::Display for TaskId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.step {
             Step::Job => write!(f, "{}", self.key),
+            Step::Begin => write!(f, "{} begin", self.key),
             Step::Finish => write!(f, "{} finish", self.key),
         }
     }
@@ -114,7 +117,7 @@ pub struct TaskInfo {
     /// `None` until the starter has reported (or when it never did).
     pub setup: Option<Setup>,
     pub ended: Option<Ended>,
-    /// As given by sbatchd; empty for [`Step::Finish`].
+    /// As given by sbatchd; empty but for [`Step::Job`].
     pub note: String,
 }
 

@@ -3,8 +3,11 @@
 
 use super::rig::wait_for;
 use super::site::{ADMIN, Site, uid};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A mail program: what it was called with, as whom, and the message, in a file of its own.
@@ -148,6 +151,28 @@ fn mail_goes_out_as_its_user() {
         mail.ends_with("\n\nPS:\n\nRead file <out> for stdout output of this job.\n\n"),
         "{mail}"
     );
+    // -Ne: of a failure alone; -B: when it starts
+    let job = site.bsub("bob", "-o out -Ne true");
+    site.end_of(job);
+    assert!(mails(&site).is_empty());
+    let job = site.bsub("bob", "-o out -Ne exit 3");
+    site.end_of(job);
+    let mail = mails(&site).pop().unwrap();
+    assert!(mail.contains("Exited with exit code 3.\n"), "{mail}");
+    let job = site.bsub("bob", "-o out -B -u dan@far 'while [ ! -e go ]; do sleep 0.1; done'");
+    let mut mail = Vec::new();
+    wait_for("the mail of its start", || {
+        mail = mails(&site);
+        !mail.is_empty()
+    });
+    assert_eq!(site.stat(job), "RUN");
+    assert!(mail[0].starts_with("called: -oi -FLSF dan@far\n"), "{}", mail[0]);
+    assert!(mail[0].contains(&format!("as: {}\n", uid("bob"))), "{}", mail[0]);
+    let subject = format!("Subject: Job {job}: <while [ ! -e go ]; do sleep 0.1; done> in cluster");
+    assert!(mail[0].contains(&subject) && mail[0].contains("> Started\n"), "{}", mail[0]);
+    site.ok("bob", "touch go");
+    site.end_of(job);
+    assert!(mails(&site).is_empty());
     // nothing that a mail program takes for an option
     let job = site.bsub("bob", "-u -oQ/tmp echo kept");
     site.end_of(job);
@@ -161,4 +186,90 @@ fn mail_goes_out_as_its_user() {
         let mut texts = dir.filter_map(|e| std::fs::read_to_string(e.path()).ok());
         texts.any(|t| t.contains("kept\n") && t.contains(&format!("Subject: Job {job}:")))
     });
+}
+
+/// An SMTP server of ours that knows nobody called bob; the messages it took.
+fn smtp(listener: TcpListener, took: Arc<Mutex<Vec<String>>>) {
+    std::thread::spawn(move || {
+        for sock in listener.incoming() {
+            let Ok(mut out) = sock else { return };
+            let mut lines = BufReader::new(out.try_clone().unwrap()).lines().map_while(Result::ok);
+            let mut message = String::new();
+            let _ = out.write_all(b"220 here\r\n");
+            while let Some(line) = lines.next() {
+                let word = line.split([' ', ':']).next().unwrap_or_default().to_uppercase();
+                let answer = match word.as_str() {
+                    "RCPT" if line.contains("bob@") => "550 no such user",
+                    "MAIL" | "RCPT" => {
+                        message.push_str(&format!("{line}\n"));
+                        "250 ok"
+                    }
+                    "DATA" => {
+                        let _ = out.write_all(b"354 go on\r\n");
+                        for line in lines.by_ref().take_while(|l| l != ".") {
+                            message.push_str(&format!("{line}\n"));
+                        }
+                        took.lock().unwrap().push(std::mem::take(&mut message));
+                        "250 taken"
+                    }
+                    "QUIT" => "221 bye",
+                    _ => "250 ok",
+                };
+                let _ = out.write_all(format!("{answer}\r\n").as_bytes());
+            }
+        }
+    });
+}
+
+/// A mail program as it is installed on Debian, with a server that takes what it sends.
+#[test]
+fn a_mail_program_of_the_system_sends_it() {
+    let name = "a_mail_program_of_the_system_sends_it";
+    if !Path::new("/usr/bin/msmtp").exists() {
+        return super::rig::skipped(&format!("{name}: msmtp is not installed"));
+    }
+    if !Site::possible(name) {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let took = Arc::new(Mutex::new(Vec::new()));
+    smtp(listener, took.clone());
+    let mut site = Site::new("msmtp", 1);
+    let conf =
+        "account default\nhost 127.0.0.1\nport PORT\nfrom lsf@site.test\nauth off\ntls off\n";
+    site.write("etc/msmtprc", &conf.replace("PORT", &port.to_string()));
+    let mode = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(site.path("etc/msmtprc"), mode).unwrap();
+    site.lsf_conf("LSB_MAILPROG=/usr/bin/msmtp\nLSB_MAILTO=!U@site.test");
+    site.start();
+    let job = site.bsub("ann", "-J named -B 'echo out; echo .; echo err >&2; exit 3'");
+    assert_eq!(site.end_of(job), "EXIT");
+    wait_for("both mails", || took.lock().unwrap().len() == 2);
+    let mut mails = std::mem::take(&mut *took.lock().unwrap());
+    mails.sort_by_key(|m| !m.contains("> Started\n"));
+    for (mail, word) in mails.iter().zip(["Started", "Exited"]) {
+        let to = "MAIL FROM:<lsf@site.test>\nRCPT TO:<ann@site.test>\n";
+        assert!(mail.starts_with(to), "{mail}");
+        for line in [
+            &format!("From: LSF <{ADMIN}>"),
+            "To: ann@site.test",
+            &format!("Subject: Job {job}: <named> in cluster <personal> {word}"),
+        ] {
+            assert!(mail.lines().any(|l| l == line), "{line} in {mail}");
+        }
+    }
+    // a line of one full stop is doubled on its way
+    assert!(mails[1].contains("Exited with exit code 3.\n"), "{}", mails[1]);
+    assert!(mails[1].ends_with("\n\nout\n..\nerr\n"), "{}", mails[1]);
+    assert_eq!(std::fs::read_dir(site.path("home/ann/.lsbatch")).unwrap().count(), 0);
+    // whom the server does not know: the output is kept
+    let job = site.bsub("bob", "echo kept");
+    assert_eq!(site.end_of(job), "DONE");
+    wait_for("the output to be kept", || {
+        let dir = std::fs::read_dir(site.path("home/bob/.lsbatch")).unwrap().flatten();
+        let mut texts = dir.filter_map(|e| std::fs::read_to_string(e.path()).ok());
+        texts.any(|t| t.starts_with("kept\n") && t.contains("Successfully completed."))
+    });
+    assert!(took.lock().unwrap().is_empty());
 }

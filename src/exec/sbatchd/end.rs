@@ -80,11 +80,21 @@ impl Sbatchd {
         let append_to = job.ready.out.clone();
         let text = if append_to.is_empty() { String::new() } else { self.report(job, None) };
         let (remove, mail) = (job.ready.script.clone(), self.mail(job));
+        let what = FinishPlan { append_to, text: text.into(), remove, mail };
+        as_user(&job.note.order, Step::Finish, what, out);
+    }
+
+    /// Sends the mail of -B; a launcher that has the step already does nothing.
+    pub(super) fn mail_begin(&self, key: JobKey, out: &mut Vec<Effect>) {
+        let job = &self.jobs[&key];
         let o = &job.note.order;
-        let what = What::Finish(FinishPlan { append_to, text: text.into(), remove, mail });
-        let plan = Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what };
-        let id = TaskId { key, step: Step::Finish };
-        ask(out, LaunchMsg::Start { id, plan: Box::new(plan), note: String::new() });
+        if o.spec.options & opt::NOTIFY_BEGIN != 0
+            && self.linked
+            && let Some(mail) = self.letter(job, false)
+        {
+            let what = FinishPlan { mail: Some(mail), ..FinishPlan::default() };
+            as_user(o, Step::Begin, what, out);
+        }
     }
 
     pub(super) fn finished(&mut self, key: JobKey, out: &mut Vec<Effect>) {
@@ -97,12 +107,20 @@ impl Sbatchd {
     }
 
     /// What is mailed about a job that is over: its output where that has no file of its own,
-    /// and its report where -N asked for it.
+    /// and its report where -N or -Ne asked for it.
     fn mail(&self, job: &Attempt) -> Option<Box<Mail>> {
-        let (o, site) = (&job.note.order, &self.conf.site);
-        let (output, to) = (job.ready.kept, plan::mail_to(site, o));
-        let asked = o.spec.options & opt::NOTIFY_END != 0;
-        if !(output || asked) || site.mail_program.is_empty() || to.is_empty() {
+        let spec = &job.note.order.spec;
+        let failed = job.end().is_none_or(|(end, ..)| end != End::Status(0));
+        let asked = spec.options & opt::NOTIFY_END != 0
+            || spec.options2 & opt2::NOTIFY_ERROR != 0 && failed;
+        if job.ready.kept || asked { self.letter(job, job.ready.kept) } else { None }
+    }
+
+    /// A mail about a job as it stands; `None` where it cannot be sent.
+    fn letter(&self, job: &Attempt, output: bool) -> Option<Box<Mail>> {
+        let site = &self.conf.site;
+        let to = plan::mail_to(site, &job.note.order);
+        if site.mail_program.is_empty() || to.is_empty() {
             return None;
         }
         let text = self.report(job, Some((&to, output))).into();
@@ -113,6 +131,7 @@ impl Sbatchd {
     /// The report as it stands below output, or as a mail to somebody, with the output or not.
     fn report(&self, job: &Attempt, mail: Option<(&str, bool)>) -> String {
         let o = &job.note.order;
+        let begins = job.stage == Stage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
         let command = o.spec.command.lossy();
@@ -135,6 +154,7 @@ impl Sbatchd {
             started: job.started,
             ended,
             text: &job.note.shown,
+            begins,
             end,
             exit_info,
             usage: job.usage,
@@ -148,6 +168,14 @@ impl Sbatchd {
         }
         .text(&self.conf.zone)
     }
+}
+
+/// Has the launcher do something as the job's user.
+fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
+    let what = What::Finish(what);
+    let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what });
+    let id = TaskId { key: o.key, step };
+    ask(out, LaunchMsg::Start { id, plan, note: String::new() });
 }
 
 /// The pending reason of a setup that failed.

@@ -88,11 +88,15 @@ impl Sbatchd {
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        if info.id.step == Step::Finish {
-            if info.ended.is_some() && job.stage == Stage::Finishing {
-                self.finished(key, out);
+        match info.id.step {
+            Step::Job => {}
+            Step::Begin => return,
+            Step::Finish => {
+                if info.ended.is_some() && job.stage == Stage::Finishing {
+                    self.finished(key, out);
+                }
+                return;
             }
-            return;
         }
         (job.pid, job.started) = (info.pid, info.started);
         if job.stage == Stage::Launching
@@ -112,6 +116,7 @@ impl Sbatchd {
         job.arm(now);
         let suspend = std::mem::take(&mut job.suspend_asked);
         self.tell_state(key, out);
+        self.mail_begin(key, out);
         if suspend {
             self.suspend(now, key, out);
             self.keep_note(key, out);

@@ -56,7 +56,7 @@ fn launcher_conf() -> launcher::Conf {
         uid: 9,
         personal: true,
         boot_id,
-        daemons: vec![],
+        daemons: vec![Daemon::Sbatchd],
         peers: vec![],
         root_jobs: false,
     }

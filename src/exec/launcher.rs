@@ -232,8 +232,27 @@ impl Launcher {
         for t in self.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
             t.info.ended = Some(unknown(now, true));
         }
+        self.retire(now, out);
         self.rewrite(out);
         self.check(now, out);
+    }
+
+    /// Whether this host is one to run the daemon.
+    fn ours(&self, daemon: Daemon) -> bool {
+        // only a server can be the master host
+        let of = if daemon == Daemon::Mbatchd { Daemon::Sbatchd } else { daemon };
+        self.conf.daemons.contains(&of)
+    }
+
+    /// Ends what a launcher before us had to run and we have not: the host is no server any more.
+    fn retire(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let all: Vec<Daemon> = self.sups.iter().map(|s| s.daemon).collect();
+        for daemon in all {
+            if !self.ours(daemon) {
+                self.sup(daemon).want = false;
+                self.stop(now, daemon, out);
+            }
+        }
     }
 
     // ---- requests ----
@@ -370,8 +389,7 @@ impl Launcher {
     // ---- daemons ----
 
     fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
-        let ours = self.conf.daemons.contains(&daemon) || daemon == Daemon::Mbatchd;
-        if !ours || self.sup(daemon).want == on {
+        if !self.ours(daemon) || self.sup(daemon).want == on {
             return;
         }
         let sup = self.sup(daemon);
@@ -590,7 +608,9 @@ impl Launcher {
         for s in &self.sups {
             // one that was stopped by hand starts with the next launcher
             let on = s.want || self.down.is_some() && self.conf.daemons.contains(&s.daemon);
-            lines.push(Journal::Want { daemon: s.daemon, on });
+            if self.ours(s.daemon) {
+                lines.push(Journal::Want { daemon: s.daemon, on });
+            }
             if s.pid != 0 {
                 lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
             }

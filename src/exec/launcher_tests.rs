@@ -308,6 +308,61 @@ fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), both);
 }
 
+/// Who is told to end, who starts.
+fn moved(out: &[Effect]) -> (Vec<u32>, Vec<Daemon>) {
+    let (mut ended, mut started) = (Vec::new(), Vec::new());
+    for e in out {
+        match e {
+            Effect::Os(OsEffect::Signal { pid, signal: SIGTERM, whole: false, .. }) => {
+                ended.push(*pid);
+            }
+            Effect::Os(OsEffect::SpawnDaemon { daemon }) => started.push(*daemon),
+            _ => {}
+        }
+    }
+    (ended, started)
+}
+
+#[test]
+fn a_server_that_becomes_a_client_keeps_authd_alone() {
+    let all = vec![Daemon::Authd, Daemon::Lim, Daemon::Sbatchd];
+    let server = Conf { daemons: all.clone(), ..conf(1000, false) };
+    let client = Conf { daemons: vec![Daemon::Authd], ..conf(1000, false) };
+    let mut r = Rig::new(server.clone(), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    r.ask(at(0), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
+    for (pid, daemon) in (10..).zip(all.iter().copied().chain([Daemon::Mbatchd])) {
+        r.os(at(1), OsInput::DaemonUp { daemon, pid, ticks: 1 });
+    }
+    // replaced by exec, and after a kill by what the journal says
+    let saved = Launcher::resume(client.clone(), r.m.save()).unwrap();
+    let same = Rig { m: saved, journal: vec![], out: vec![] };
+    for mut c in [same, Rig::new(client.clone(), r.journal.clone())] {
+        assert_eq!(moved(&c.step(at(2), Input::Start)), (vec![11, 12, 13], vec![]));
+        let gone = |pid| OsInput::Gone { pid, ticks: 1 };
+        let usage = Usage::default();
+        for pid in 11..14 {
+            c.os(at(3), gone(pid));
+            c.os(at(3), OsInput::Exited { pid, status: 0, usage });
+        }
+        c.connect();
+        c.ask(at(4), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
+        assert_eq!(moved(&c.step(at(20), Input::Tick)).1, []);
+        // a client still, and a server again
+        let journal = c.journal;
+        for (conf, want) in [(&client, vec![]), (&server, all[1..].to_vec())] {
+            let mut next = Rig::new(conf.clone(), journal.clone());
+            let mut started = moved(&next.step(at(30), Input::Start)).1;
+            for pid in 11..14 {
+                next.os(at(31), OsInput::Gone { pid, ticks: 1 });
+            }
+            started.extend(moved(&next.step(at(60), Input::Tick)).1);
+            assert_eq!(started, want);
+        }
+    }
+}
+
 #[test]
 fn down_with_jobs_waits_for_their_ends_then_stops_the_daemons() {
     let mut r = Rig::new(conf(1000, true), vec![]);

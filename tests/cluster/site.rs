@@ -168,6 +168,16 @@ impl Site {
         });
     }
 
+    /// Another launcher where one was killed.
+    #[allow(dead_code)]
+    pub fn again(&mut self, host: &str) {
+        if let Some(mut old) = self.launchers.remove(host) {
+            old.wait().unwrap();
+        }
+        let child = self.launcher(host).stderr(Stdio::null()).spawn().unwrap();
+        self.launchers.insert(host.to_owned(), child);
+    }
+
     /// A shell line of a user, in the user's home; each word that is an applet is ours.
     pub fn shell(&self, user: &str, line: &str) -> Command {
         let id = uid(user).to_string();

@@ -241,3 +241,111 @@ fn users_known_to_the_name_service_alone() {
     let out = std::fs::read_to_string(site.path("home/ann/out")).unwrap();
     assert!(out.starts_with(&format!("ann\n{} 70010 70020\n", uid("ann"))), "{out}");
 }
+
+/// LSF_EAUTH_KEY reaches authd, after a restart as well, and nobody else.
+#[test]
+fn the_key_of_eauth_is_handed_to_authd_alone() {
+    if !Site::possible("the_key_of_eauth_is_handed_to_authd_alone") {
+        return;
+    }
+    let mut site = Site::new("eauthkey", 1);
+    let file = site.path("etc/lsf.sudoers");
+    let put = |key: &str, mode: u32| {
+        std::fs::write(&file, format!("LSF_EAUTH_KEY={key}\n")).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    put("first secret", 0o600);
+    site.start();
+    let ring = lsf::auth::KeyRing::parse(&std::fs::read(site.path("conf/lsf.key")).unwrap());
+    let ring = ring.unwrap();
+    let signed = |key: Option<&str>| {
+        let text = site.ok("ann", "eauth -c host1");
+        let own = key.map(|k| lsf::proto::frame::MacKey::new(k.as_bytes()));
+        let now = lsf::sys::now().secs();
+        let found =
+            lsf::auth::eauth::Judge::default().judge(&ring, own.as_ref(), &text, "host1", now);
+        found.map(|c| (c.user, c.uid))
+    };
+    let ann = Ok(("ann".to_owned(), uid("ann")));
+    assert_eq!(signed(Some("first secret")), ann);
+    assert!(signed(None).is_err() && signed(Some("other secret")).is_err());
+    let authd = |site: &Site| site.processes().into_iter().find(|p| p.0 == "authd").unwrap().1;
+    for (name, pid, _) in site.processes() {
+        let read = |f: &str| std::fs::read(format!("/proc/{pid}/{f}")).unwrap_or_default();
+        let text =
+            String::from_utf8_lossy(&[read("environ"), read("cmdline")].concat()).into_owned();
+        assert!(!text.contains("first secret"), "{name}");
+        assert_eq!(text.contains("LSF_EAUTH_KEY_FD"), name == "authd", "{name}");
+    }
+    // nothing of it is left to be read where it came from
+    let pipe = format!("/proc/{}/fd/0", authd(&site));
+    assert!(std::fs::read_link(&pipe).unwrap().to_string_lossy().starts_with("pipe:"));
+    let script = format!("head -c 1 {pipe} | wc -c");
+    let left = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "0");
+    // the next authd has what the file says then; one that others could read says nothing
+    for (key, mode, want) in
+        [("second secret", 0o600, Some("second secret")), ("third secret", 0o644, None)]
+    {
+        put(key, mode);
+        let old = authd(&site);
+        super::rig::kill(old, 9);
+        wait_for("another authd", || {
+            site.run("ann", "eauth -c host1").code == 0
+                && site.processes().iter().any(|p| p.0 == "authd" && p.1 != old)
+        });
+        assert_eq!(signed(want), ann, "{key}");
+    }
+    let log = std::fs::read_to_string(site.path("log/launcher.log.host1")).unwrap();
+    assert!(log.contains("mode is 0644, must be 0600") && !log.contains("secret"), "{log}");
+}
+
+/// A host that is no server any more, while its launcher was replaced: by itself, and after a kill.
+#[test]
+fn a_server_that_becomes_a_client_stops_its_daemons() {
+    if !Site::possible("a_server_that_becomes_a_client_stops_its_daemons") {
+        return;
+    }
+    let mut site = Site::up("client", 3);
+    let file = "conf/lsf.cluster.personal";
+    let text = std::fs::read_to_string(site.path(file)).unwrap();
+    let changed: Vec<String> = text
+        .lines()
+        .map(|l| match l.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [host @ ("host2" | "host3"), model, kind, "1", rest @ ..] => {
+                format!("{host} {model} {kind} 0 {}", rest.join(" "))
+            }
+            _ => l.to_owned(),
+        })
+        .collect();
+    assert_ne!(changed.join("\n"), text.trim_end());
+    site.write(file, &(changed.join("\n") + "\n"));
+    let conf = std::fs::read_to_string(site.path("conf/lsf.conf")).unwrap();
+    let without = |l: &&str| !l.starts_with("LSF_MASTER_LIST=");
+    let conf: Vec<&str> = conf.lines().filter(without).collect();
+    site.write("conf/lsf.conf", &(conf.join("\n") + "\nLSF_MASTER_LIST=host1\n"));
+    site.ok(ADMIN, "badmin reconfig");
+    let of = |site: &Site, host: &str| {
+        let mine = |pid: u32| {
+            let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let want = format!("LSF_LOCAL_HOST={host}");
+            env.split(|b| *b == 0).any(|v| v == want.as_bytes())
+        };
+        let all = site.processes().into_iter().filter(|p| mine(p.1));
+        let mut names: Vec<(String, u32)> = all.map(|p| (p.0, p.1)).collect();
+        names.sort();
+        names
+    };
+    let launcher =
+        |site: &Site, host: &str| of(site, host).into_iter().find(|p| p.0 == "launcher").unwrap().1;
+    super::rig::kill(launcher(&site, "host2"), 12);
+    super::rig::kill(launcher(&site, "host3"), 9);
+    site.again("host3");
+    for host in ["host2", "host3"] {
+        wait_for(&format!("{host} to be a client"), || {
+            let names: Vec<String> = of(&site, host).into_iter().map(|p| p.0).collect();
+            names == ["authd", "launcher"]
+        });
+    }
+    assert!(of(&site, "host1").iter().any(|p| p.0 == "sbatchd"));
+}

@@ -6,8 +6,10 @@ use lsf::auth::HostLookup;
 use lsf::auth::shake::{Ask, Grant, Hex32, MAX_DATA, Target};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::{front, prove, site};
+use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::proto::Daemon;
+use lsf::sys::files::RealFiles;
 use std::io::BufRead;
 use std::net::IpAddr;
 
@@ -55,6 +57,9 @@ fn ask(site: &site::Site, host: &str, eauth: &str) -> Result<Grant, String> {
 }
 
 fn client(site: &site::Site, host: &str, ctx: &mut Ctx) -> Result<(), String> {
+    let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let known = base.as_ref().and_then(|b| b.hosts.canonical(host));
+    let host = known.ok_or_else(|| format!("{}: No such host", host.escape_debug()))?;
     match ask(site, host, "-c")? {
         Grant::Eauth { text } => writeln!(ctx.out, "{text}").map_err(|e| e.to_string()),
         _ => Err("authd gives another answer than was asked for".into()),

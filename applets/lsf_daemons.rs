@@ -32,19 +32,34 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         [word, d] if verb(word).is_some() && startup::named(d).is_some() => {
             act(&around, verb(word), Some(d))
         }
-        _ => {
+        other => {
+            let known = match other {
+                [word, d, ..] if verb(word).is_some() && startup::named(d).is_some() => 2,
+                [word, ..] if verb(word).is_some() || *word == "status" => 1,
+                _ => 0,
+            };
+            wrong(ctx, &other[known..]);
             errln!(
                 ctx,
                 "Usage: lsf_daemons [-d env_dir] start | stop | restart | reload [daemon]\n       \
                  lsf_daemons [-d env_dir] status"
             );
-            return if words == ["-h"] { 0 } else { FAIL };
+            return if other == ["-h"] { 0 } else { FAIL };
         }
     };
     done.unwrap_or_else(|why| {
         errln!(ctx, "lsf_daemons: {why}");
         FAIL
     })
+}
+
+/// Names the word that makes no sense: the first of these.
+fn wrong(ctx: &mut Ctx, words: &[&str]) {
+    match words {
+        [] | ["-h"] => {}
+        ["-d"] => errln!(ctx, "{}: option -d wants a directory", ctx.name),
+        [word, ..] => errln!(ctx, "{}: {}: not understood", ctx.name, word.escape_debug()),
+    }
 }
 
 fn find(around: &Around) -> Result<Site, String> {
@@ -115,8 +130,50 @@ fn all(ctx: &mut Ctx, words: &str, verb: Verb) -> i32 {
             if sure { startup::there(ctx, words, (verb, None), &hosts) } else { FAIL }
         }
         other => {
+            wrong(ctx, if other[0] == "-f" { &other[1..] } else { other });
             errln!(ctx, "Usage: {} [-f]", ctx.name);
             if other == ["-h"] { 0 } else { FAIL }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn said(name: &'static str, how: fn(&mut Ctx) -> i32, words: &[&str]) -> (i32, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let args = words.iter().map(OsString::from).collect();
+        let code = how(&mut Ctx { name, args, out: &mut out, err: &mut err });
+        let err = String::from_utf8(err).unwrap();
+        (code, err.lines().next().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn a_wrong_word_is_named() {
+        let usage = "Usage: lsf_daemons [-d env_dir] start | stop | restart | reload [daemon]";
+        for (words, want) in [
+            (&["begin"][..], "lsf_daemons: begin: not understood"),
+            (&["start", "cron"], "lsf_daemons: cron: not understood"),
+            (&["start", "lim", "more"], "lsf_daemons: more: not understood"),
+            (&["status", "lim"], "lsf_daemons: lim: not understood"),
+            (&["-d", "/etc", "x\u{1b}"], "lsf_daemons: x\\u{1b}: not understood"),
+            (&["-d"], "lsf_daemons: option -d wants a directory"),
+            (&[], usage),
+        ] {
+            assert_eq!(said("lsf_daemons", run, words), (FAIL, want.to_owned()), "{words:?}");
+        }
+        assert_eq!(said("lsf_daemons", run, &["-h"]), (0, usage.to_owned()));
+        for (name, how) in [
+            ("lsfstartup", lsfstartup as fn(&mut Ctx) -> i32),
+            ("lsfshutdown", lsfshutdown),
+            ("lsfrestart", lsfrestart),
+        ] {
+            let want = format!("{name}: -g: not understood");
+            assert_eq!(said(name, how, &["-g"]), (FAIL, want.clone()));
+            assert_eq!(said(name, how, &["-f", "-g"]), (FAIL, want));
+            assert_eq!(said(name, how, &["-h"]), (0, format!("Usage: {name} [-f]")));
         }
     }
 }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Shortest LSF_EAUTH_KEY, characters.
 pub const MIN_EAUTH_KEY: usize = 6;
+/// Longest LSF_EAUTH_KEY, characters: what any pipe holds.
+pub const MAX_EAUTH_KEY: usize = 4096;
 /// Largest lsf.sudoers, bytes.
 pub const MAX_SUDOERS: usize = 64 << 10;
 
@@ -138,6 +140,9 @@ fn wrong(name: &str, value: &str) -> Option<&'static str> {
         "LSF_EAUTH_KEY" if value.len() < MIN_EAUTH_KEY || !value.chars().all(printable) => {
             Some("at least 6 printable characters are wanted")
         }
+        "LSF_EAUTH_KEY" if value.len() > MAX_EAUTH_KEY => {
+            Some("at most 4096 characters are wanted")
+        }
         "LSF_EAUTH_USER" | "LSF_EEXEC_USER" | "LSB_PRE_POST_EXEC_USER" if !word(value) => {
             Some("the name of one user is wanted")
         }
@@ -202,6 +207,8 @@ mod tests {
         diags.retain(|d| !d.starts_with("notice "));
         assert_eq!(diags, want);
         assert_eq!(conf.eauth_key(), None);
+        let long = |n| read(&format!("LSF_EAUTH_KEY={}\n", "k".repeat(n)));
+        assert!(long(MAX_EAUTH_KEY).1.is_empty() && long(MAX_EAUTH_KEY + 1).1.len() == 1);
         let mut diags = Diags::new();
         parse("f", b"LSF_EAUTH_KEY=\xff", &mut diags);
         assert_eq!(diags.list()[0].to_string(), "f: is not UTF-8 text");

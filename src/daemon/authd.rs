@@ -48,7 +48,7 @@ const MAX_NAMES: usize = 4096;
 /// Names the descriptor from which LSF_EAUTH_KEY is read, to its end; 0 is standard input.
 pub const EAUTH_KEY_FD: &str = "LSF_EAUTH_KEY_FD";
 /// Longest LSF_EAUTH_KEY, bytes.
-const MAX_EAUTH_KEY: u64 = 4096;
+const MAX_EAUTH_KEY: u64 = crate::conf::lsfsudoers::MAX_EAUTH_KEY as u64;
 /// Pause of accepting when descriptors are short.
 const BACKOFF: Duration = Duration::from_millis(100);
 

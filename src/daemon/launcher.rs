@@ -11,6 +11,7 @@
 //! replaces the launcher by the file it was started from: pid, children, listener and pending
 //! starters stay, the state crosses in an unlinked file.
 
+use super::authd::EAUTH_KEY_FD;
 use super::boot::{Boot, BootError};
 use super::guard;
 use super::starter::DEFAULT_PATH;
@@ -509,9 +510,26 @@ impl Real {
         if daemon == Daemon::Mbatchd && self.root_jobs {
             command.env(ROOT_JOBS, "Y");
         }
-        let child = command.stdin(Stdio::null()).spawn()?;
+        command.stdin(Stdio::null());
+        if let Some(key) = self.eauth_key(daemon)? {
+            command.stdin(key).env(EAUTH_KEY_FD, "0");
+        }
+        let child = command.spawn()?;
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(proc_of(child.id()))
+    }
+
+    /// LSF_EAUTH_KEY of lsf.sudoers as it is now, for authd alone: in a pipe, which holds the
+    /// longest and of which nothing is left once it is read.
+    fn eauth_key(&self, daemon: Daemon) -> io::Result<Option<io::PipeReader>> {
+        if daemon != Daemon::Authd || self.admin.is_none() {
+            return Ok(None);
+        }
+        let known = guard::sudoers();
+        let Some(key) = known.as_ref().and_then(|s| s.eauth_key()) else { return Ok(None) };
+        let (from, mut to) = io::pipe()?;
+        to.write_all(key.as_bytes())?;
+        Ok(Some(from))
     }
 
     /// Reads what a starter reports; it is whole when its end is closed.

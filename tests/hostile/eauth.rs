@@ -219,6 +219,11 @@ fn our_eauth_speaks_as_documented() {
     assert_eq!(ask(0, "root", &here, "", "\n"), '0');
     assert_eq!(ask(0, "root", &here, "-c", "\n"), '0');
     assert_eq!(ask(0, "root", &here, &credential(&w, "host1"), "\n"), '1', "it goes on");
+    // a host that no daemon is on
+    let out = eauth(&w, "-c", &["nohost"]).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!((out.status.code(), said.as_str()), (Some(255), "eauth: nohost: No such host\n"));
+    assert!(out.stdout.is_empty());
     assert!(w.stop());
 }
 

@@ -252,7 +252,7 @@ pub static SUDOERS: NameTable = table(
     "",
     &[
         off("LSB_PRE_POST_EXEC_USER", "user that runs pre- and post-execution commands of queues"),
-        off("LSF_EAUTH_KEY", "secret from which eauth makes its credentials"),
+        on("LSF_EAUTH_KEY", "secret from which eauth makes its credentials"),
         off("LSF_EAUTH_OLDKEY", "the secret before it"),
         off("LSF_EAUTH_OLDKEY_EXPIRY", "until when it is accepted"),
         off("LSF_EAUTH_USER", "user that a site's own eauth -s runs as"),

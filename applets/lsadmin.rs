@@ -2,13 +2,15 @@
 //! commands.md, lsadmin.
 
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::lim::Cluster;
 use lsf::cli::startup::Verb;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
 use lsf::conf::{Diag, Severity};
 use lsf::proto::Daemon;
+use lsf::proto::lim::HostLoad;
 use lsf::sys::files::RealFiles;
-use lsf::sys::site;
+use lsf::sys::site::{self, Site};
 use lsf::{errln, outln};
 use std::io::BufRead;
 
@@ -133,8 +135,30 @@ fn ckconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
             return FAIL;
         }
     };
-    let diags = check_lsf(&RealFiles, &site.envdir);
+    let mut diags = check_lsf(&RealFiles, &site.envdir);
+    if verbose {
+        diags.extend(copies(&site));
+    }
     report(ctx, &site.lsf.path, &diags, verbose)
+}
+
+/// Copies of the configuration that differ, as the master LIM knows; none where it does not
+/// run, which does not keep anybody from checking files.
+fn copies(site: &Site) -> Vec<Diag> {
+    let cluster = Cluster::of(site.clone());
+    let Ok(hosts) = cluster.and_then(|mut c| c.hosts(&[])) else { return Vec::new() };
+    let of = |load: HostLoad| {
+        let host = load.host.escape_debug().to_string();
+        load.copies.into_iter().map(move |(name, _)| Diag {
+            severity: Severity::Warning,
+            file: format!("{host}: {}", name.escape_debug()),
+            line: 0,
+            col: 0,
+            text: "differs from that of the master host".into(),
+            near: None,
+        })
+    };
+    hosts.into_iter().flat_map(of).collect()
 }
 
 /// What was found, then the verdict: on stdout when short, under the rule when long.

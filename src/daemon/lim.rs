@@ -2,14 +2,41 @@
 
 use super::boot::{Boot, BootError};
 use super::shell::{self, Ctl, Host};
-use crate::lim::Lim;
+use crate::conf::BaseConf;
+use crate::lim::{Lim, copies};
 use crate::proto::{Daemon, Effect, Input};
+use crate::sys::files::RealFiles;
 use crate::sys::load::Probe;
 use jiff::tz::TimeZone;
+use std::os::unix::fs::MetadataExt;
 
 /// What the shell does not do by itself: measuring.
 struct LimHost {
     probe: Probe,
+    conf: BaseConf,
+    host: String,
+    copies: copies::Copies,
+    /// What the copies looked like when they were read.
+    seen: Vec<Option<Looks>>,
+}
+
+/// Device, inode, length and last change of a file; the last in nanoseconds.
+type Looks = (u64, u64, u64, i64, i64);
+
+impl LimHost {
+    /// The copies of the configuration, read again where one does not look as it did.
+    fn copies(&mut self) -> copies::Copies {
+        let looks = |(_, path): &(String, String)| {
+            let m = std::fs::metadata(path).ok()?;
+            Some((m.dev(), m.ino(), m.len(), m.ctime(), m.ctime_nsec()))
+        };
+        let seen: Vec<_> = copies::files(&self.conf, &self.host).iter().map(looks).collect();
+        if self.copies.is_empty() || seen != self.seen {
+            self.copies = copies::read(&RealFiles, &self.conf, &self.host);
+            self.seen = seen;
+        }
+        self.copies.clone()
+    }
 }
 
 impl Host for LimHost {
@@ -17,7 +44,11 @@ impl Host for LimHost {
 
     fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut Ctl) {
         match eff {
-            Effect::Sample => ctl.input(Input::Sample(Box::new(self.probe.sample()))),
+            Effect::Sample => {
+                let mut sample = Box::new(self.probe.sample());
+                sample.copies = self.copies();
+                ctl.input(Input::Sample(sample));
+            }
             other => log::warn!("lim does not carry out an effect: {}", other.name()),
         }
     }
@@ -26,7 +57,13 @@ impl Host for LimHost {
 /// Runs LIM for this host until it is told to end.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let cfg = boot.shell(Daemon::Lim);
+    let host = LimHost {
+        probe: Probe::new(),
+        conf: boot.conf.clone(),
+        host: boot.host.clone(),
+        copies: Vec::new(),
+        seen: Vec::new(),
+    };
     let machine = Lim::new(boot.conf, &boot.host).with_zone(TimeZone::system());
-    let host = LimHost { probe: Probe::new() };
     shell::run(cfg, machine, host).map_err(|e| BootError(e.to_string()))
 }

@@ -10,7 +10,7 @@
 //! one it claims; facts come from this LIM's own configuration, only what was measured from the
 //! sender. Document implemented: semantics.md section 27.
 
-use super::{Election, facts, meter};
+use super::{Election, copies, facts, meter};
 use crate::conf::BaseConf;
 use crate::lang::window::Windows;
 use crate::model::Now;
@@ -42,6 +42,8 @@ struct Known {
     found: Option<HostFacts>,
     /// Last news, microseconds; None: never.
     heard: Option<u64>,
+    /// Its copies of the configuration beside ours.
+    differ: copies::Differences,
 }
 
 /// One subscriber.
@@ -57,6 +59,8 @@ pub struct Lim {
     base: BaseConf,
     election: Election,
     meter: meter::Meter,
+    /// This host's copies of the configuration.
+    copies: copies::Copies,
     hosts: BTreeMap<String, Known>,
     /// Hosts with news since the last turn.
     fresh: BTreeSet<String>,
@@ -76,6 +80,7 @@ impl Lim {
             host: host.to_owned(),
             election: Election::new(&base),
             meter: meter::Meter::default(),
+            copies: Vec::new(),
             hosts: BTreeMap::new(),
             fresh: BTreeSet::new(),
             peers: BTreeMap::new(),
@@ -184,11 +189,17 @@ impl Lim {
         }
         let mut load = Box::new(known.load.clone());
         load.facts.clone_from(&known.found);
+        load.copies.clone_from(&self.copies);
         out.push(Effect::Datagram { to: master.to_owned(), msg: Msg::Lim(LimMsg::Beat { load }) });
     }
 
+    /// How long a host may be without news.
+    fn inactive_us(&self) -> u64 {
+        self.base.cluster.params.host_inactivity_limit.max(1) * self.interval_us()
+    }
+
     fn find_silent(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let limit = self.base.cluster.params.host_inactivity_limit.max(1) * self.interval_us();
+        let limit = self.inactive_us();
         for (name, known) in &mut self.hosts {
             let Some(heard) = known.heard else { continue };
             if known.load.unavailable() || now.mono_us.saturating_sub(heard) < limit {
@@ -203,6 +214,7 @@ impl Lim {
 
     fn sample(&mut self, now: Now, sample: &LoadSample, out: &mut Vec<Effect>) {
         self.meter.take(now.mono_us, sample);
+        self.copies.clone_from(&sample.copies);
         let load = HostLoad {
             host: self.host.clone(),
             index: self.meter.index(),
@@ -220,6 +232,7 @@ impl Lim {
 
     /// Keeps the reading of `host`; a change of its status is told at once.
     fn record(&mut self, now: Now, host: &str, mut load: HostLoad, out: &mut Vec<Effect>) {
+        self.compare(now, host, &mut load, out);
         let Some(known) = self.hosts.get_mut(host) else { return };
         if let Some(found) = load.facts.take() {
             if known.found.as_ref() != Some(&found) {
@@ -247,6 +260,25 @@ impl Lim {
         if changed {
             self.push(&BTreeSet::from([host.to_owned()]), out);
         }
+    }
+
+    /// Holds a host's copies of the configuration against ours; names of those that differ are
+    /// all that is kept of them.
+    fn compare(&mut self, now: Now, host: &str, load: &mut HostLoad, out: &mut Vec<Effect>) {
+        let grace = self.inactive_us();
+        let theirs = std::mem::take(&mut load.copies);
+        let Some(known) = self.hosts.get_mut(host).filter(|_| host != self.host) else { return };
+        let (new, gone) = known.differ.compare(&self.copies, &theirs, now.mono_us, grace);
+        let me = &self.host;
+        for name in new {
+            let text = format!("{name} of host {host} differs from that of host {me}, the master");
+            say(out, log::Level::Warn, text);
+        }
+        for name in gone {
+            let text = format!("{name} of host {host} is as that of host {me} again");
+            say(out, log::Level::Info, text);
+        }
+        load.copies = known.differ.told().iter().map(|n| (n.clone(), String::new())).collect();
     }
 
     /// Tells the subscribers these hosts.

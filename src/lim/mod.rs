@@ -5,6 +5,7 @@
 //! answers everybody. Documents implemented: semantics.md sections 5, 6 and 27, config.md
 //! section 3.
 
+pub mod copies;
 pub mod election;
 pub mod facts;
 pub mod machine;

@@ -234,3 +234,39 @@ fn a_closed_run_window_locks_the_host() {
     step(&mut lim, 40, beat_of("h2", 0.1));
     assert_eq!(status(&lim), status::LOCK_W);
 }
+
+fn copies(lim: &mut Lim, secs: u64, sum: &str) -> Vec<String> {
+    let Input::Datagram { from, msg } = beat_of("h2", 0.1) else { panic!() };
+    let Msg::Lim(LimMsg::Beat { mut load }) = msg else { panic!() };
+    load.copies = vec![("lsf.shared".into(), sum.into()), ("lsb.new".into(), "9".into())];
+    let msg = Msg::Lim(LimMsg::Beat { load });
+    let said = |e: Effect| match e {
+        Effect::Say { text, .. } => Some(text),
+        _ => None,
+    };
+    step(lim, secs, Input::Datagram { from, msg }).into_iter().filter_map(said).collect()
+}
+
+#[test]
+fn copies_that_differ_are_told_once_they_last() {
+    let mut lim = master();
+    let own = LoadSample {
+        copies: vec![("lsf.shared".into(), "1".into()), ("lsb.hosts".into(), "5".into())],
+        ..LoadSample::default()
+    };
+    step(&mut lim, 0, Input::Sample(Box::new(own)));
+    assert!(copies(&mut lim, 1, "1").is_empty());
+    assert!(copies(&mut lim, 2, "2").is_empty());
+    assert!(copies(&mut lim, 31, "2").is_empty());
+    let told = ["lsf.shared of host h2 differs from that of host h1, the master"];
+    assert_eq!(copies(&mut lim, 32, "2"), told);
+    assert!(copies(&mut lim, 33, "3").is_empty());
+    // whoever asks is told the name and nothing else of it
+    let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["h2".into()] });
+    let Effect::Send { msg: Msg::Lim(LimMsg::Loads { hosts }), .. } = &out[0] else { panic!() };
+    assert_eq!(hosts[0].copies, [("lsf.shared".to_string(), String::new())]);
+    assert_eq!(copies(&mut lim, 34, "1"), ["lsf.shared of host h2 is as that of host h1 again"]);
+    let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["h2".into()] });
+    let Effect::Send { msg: Msg::Lim(LimMsg::Loads { hosts }), .. } = &out[0] else { panic!() };
+    assert!(hosts[0].copies.is_empty());
+}

@@ -132,6 +132,7 @@ fn load() -> HostLoad {
             ..HostFacts::default()
         }),
         boot_id: "b".into(),
+        copies: vec![],
     }
 }
 

@@ -72,6 +72,10 @@ pub struct HostLoad {
     pub external: Vec<(String, String)>,
     pub facts: Option<HostFacts>,
     pub boot_id: String,
+    /// In a beat the sender's copies of the configuration, name and checksum; in an answer the
+    /// names of those that differ from the master's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<(String, String)>,
 }
 
 /// A raw measurement of this host by the runner.
@@ -96,6 +100,8 @@ pub struct LoadSample {
     pub mem: u64,
     pub facts: HostFacts,
     pub boot_id: String,
+    /// As in [`HostLoad`].
+    pub copies: Vec<(String, String)>,
 }
 
 /// How a run queue length is counted (lsload, lsload -E, lsload -N).

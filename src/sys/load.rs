@@ -71,6 +71,7 @@ impl Probe {
             mem: mem.get("MemAvailable").copied().unwrap_or_else(free) / 1024,
             facts,
             boot_id: self.boot_id.clone(),
+            copies: Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::rig::{Said, binary};
 use super::site::{ADMIN, uid};
 use std::os::unix::fs::MetadataExt;
 
-const HOSTS: [&str; 3] = ["hosta", "hostb", "hostc"];
+pub const HOSTS: [&str; 3] = ["hosta", "hostb", "hostc"];
 
 fn config(nodes: &Nodes) -> String {
     format!(
@@ -106,7 +106,7 @@ fn the_administrator_can_install_too() {
 }
 
 /// A site of these hosts whose tree, and the first host's key, are there.
-fn installed(name: &str, hosts: &[&str]) -> Nodes {
+pub fn installed(name: &str, hosts: &[&str]) -> Nodes {
     let nodes = Nodes::new(name, hosts);
     nodes.write("install.config", &config(&nodes));
     let s = install(&nodes, "root");

@@ -1,6 +1,7 @@
 //! Real processes of a personal cluster on this machine: crashes, restarts, damage, reconfiguration.
 //! Each module is one must-show of the foundation; every cluster is its own (`rig`).
 
+mod apart;
 mod crash_daemons;
 mod crash_master;
 mod damage;

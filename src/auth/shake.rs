@@ -27,7 +27,7 @@ use crate::model::reason::err;
 use crate::proto::frame::{
     FrameError, Head, Kind, MacKey, Raw, Session, SessionKey, Side, write_frame,
 };
-use crate::proto::{Daemon, PROTO_HIGH, PROTO_LOW, Peer};
+use crate::proto::{Daemon, PROTO_LOW, Peer, high};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -268,7 +268,8 @@ impl fmt::Display for AuthError {
             AuthError::Frame(e) => e.fmt(f),
             AuthError::NoVersion { lo, hi } => write!(
                 f,
-                "peer speaks protocol versions {lo} to {hi}, here are {PROTO_LOW} to {PROTO_HIGH}"
+                "peer speaks protocol versions {lo} to {hi}, here are {PROTO_LOW} to {}",
+                high()
             ),
             AuthError::NoCommonKey { place } => write!(f, "no cluster key in common{place}"),
             AuthError::UnknownKey { place } => {
@@ -362,7 +363,7 @@ fn derive(
 
 /// The lower of the two highest versions, if the other side can speak it.
 pub fn agree(lo: u16, hi: u16) -> Result<u16, AuthError> {
-    let version = hi.min(PROTO_HIGH);
+    let version = hi.min(high());
     if version < PROTO_LOW || version < lo {
         return Err(AuthError::NoVersion { lo, hi });
     }
@@ -385,7 +386,7 @@ impl Gate<'_> {
     pub fn hello(&self, daemon: Daemon, nonce: [u8; NONCE], out: &mut Vec<u8>) -> Hello {
         let hello = Hello {
             lo: PROTO_LOW,
-            hi: PROTO_HIGH,
+            hi: high(),
             keys: self.ring.ids(),
             nonce: Hex32(nonce),
             daemon,
@@ -400,7 +401,7 @@ impl Gate<'_> {
     /// What a credential for the connection greeted with this nonce is good for.
     pub fn target(&self, daemon: Daemon, nonce: [u8; NONCE]) -> Target {
         let (host, nonce) = (self.host.to_string(), Hex32(nonce));
-        Target { daemon, host, nonce, lo: PROTO_LOW, hi: PROTO_HIGH, ways: self.ways.words() }
+        Target { daemon, host, nonce, lo: PROTO_LOW, hi: high(), ways: self.ways.words() }
     }
 
     /// Whether a connection from this address may speak at all.
@@ -420,7 +421,7 @@ impl Gate<'_> {
     ) -> Result<(Session, Peer, Option<Check>), AuthError> {
         raw.expect(Kind::Auth)?;
         let auth: Auth = raw.parse()?;
-        if auth.version < PROTO_LOW || auth.version > PROTO_HIGH {
+        if auth.version < PROTO_LOW || auth.version > high() {
             return Err(AuthError::NoVersion { lo: auth.version, hi: auth.version });
         }
         let way = self.way(&auth)?;

@@ -1,8 +1,8 @@
 //! The handshake: what passes, and everything that must not.
 
 use super::*;
-use crate::proto::Msg;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
+use crate::proto::{Msg, PROTO_HIGH};
 
 struct Table;
 impl HostLookup for Table {

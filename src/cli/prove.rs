@@ -12,7 +12,7 @@ use crate::auth::{Way, Ways, eauth};
 use crate::conf::load;
 use crate::model::ByteStr;
 use crate::net::sock;
-use crate::proto::PROTO_HIGH;
+use crate::proto::PROTO_LOW;
 use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
 use crate::sys::files::RealFiles;
 use crate::sys::users::{self, Users};
@@ -119,7 +119,7 @@ pub fn ask_authd(site: &Site, ask: &Ask) -> Result<Grant, ClientError> {
     let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
     sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
     let mut out = Vec::with_capacity(512);
-    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_HIGH), None, ask)?;
+    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_LOW), None, ask)?;
     sock.write_all(&out).map_err(|e| lost(&e))?;
     let mut dec = Decoder::new(MAX_FRAME_EARLY);
     let mut chunk = [0u8; 4096];

@@ -16,7 +16,7 @@ use crate::auth::shake::{Ask, Grant, grant};
 use crate::auth::shake::{Claims, Hex32, Who};
 use crate::net::sock;
 use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, MacKey, Raw, write_frame};
-use crate::proto::{Daemon, PROTO_HIGH};
+use crate::proto::{Daemon, PROTO_LOW};
 use crate::sys::raw::SignalFd;
 use crate::sys::users::Users;
 use mio::net::{UnixListener, UnixStream};
@@ -391,7 +391,7 @@ impl Client {
     /// Answers; false where the caller does not take it.
     fn say(&mut self, answer: &Grant) -> bool {
         let mut out = Vec::with_capacity(512);
-        let head = Head::plain(Kind::Grant, PROTO_HIGH);
+        let head = Head::plain(Kind::Grant, PROTO_LOW);
         self.last = Instant::now();
         // A caller that does not read its answer does not get one.
         write_frame(&mut out, head, None, answer).is_ok() && self.sock.write_all(&out).is_ok()

@@ -10,7 +10,7 @@ use super::limits::{DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
 use crate::proto::frame::{
     Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
 };
-use crate::proto::{Msg, PROTO_HIGH, PROTO_LOW};
+use crate::proto::{self, Msg, PROTO_LOW};
 use mio::net::UdpSocket;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -74,7 +74,8 @@ impl Seal {
         let key = self.key(ident, &id).ok_or(FrameError::Unsigned)?;
         self.last_sent = (wall_us.max(0) as u64).max(self.last_sent + 1);
         let kind = Kind::Datagram;
-        let head = Head { version: PROTO_HIGH, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
+        // The receiver may be of an older version, and is not asked.
+        let head = Head { version: PROTO_LOW, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
         let body = Out { key: &id, from: &ident.host, to, msg };
         let mut out = Vec::with_capacity(1024);
         write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body)?;
@@ -92,8 +93,8 @@ impl Seal {
         let words = |e: FrameError| e.to_string();
         let raw = Raw::whole(bytes, MAX_DATAGRAM).map_err(words)?;
         raw.expect(Kind::Datagram).map_err(words)?;
-        if raw.version < PROTO_LOW || raw.version > PROTO_HIGH {
-            return Err(words(FrameError::Version { got: raw.version, want: PROTO_HIGH }));
+        if raw.version < PROTO_LOW || raw.version > proto::high() {
+            return Err(words(FrameError::Version { got: raw.version, want: proto::high() }));
         }
         let KeyOnly { key } = raw.parse().map_err(words)?;
         let place = ident.ring.as_deref().map_or("", |ring| ring.place());

@@ -90,3 +90,9 @@ fn other_receivers_senders_keys_and_bytes_are_refused() {
     assert_eq!(take(&mut b, &bytes, "127.0.0.2"), Err("frame is wrongly signed".into()));
     assert_eq!(take(&mut b, &good, "127.0.0.2"), Ok("hosta".into()), "none of it was counted");
 }
+
+#[test]
+fn a_receiver_of_the_lowest_version_reads_them() {
+    let bytes = beat(&mut Seal::default(), "hostb", NOW);
+    assert_eq!(Raw::whole(&bytes, MAX_DATAGRAM).unwrap().version, PROTO_LOW);
+}

@@ -444,9 +444,10 @@ impl Session {
         Session { version, key: Some(MacKey::new(&key.0)), side, sent: 0, received: 0 }
     }
 
-    /// An unsigned one, for Unix sockets alone.
+    /// An unsigned one, for Unix sockets alone. Its ends agree on no version, and while a host
+    /// is upgraded they differ.
     pub fn local() -> Self {
-        let (version, side) = (super::PROTO_HIGH, Side::Client);
+        let (version, side) = (super::PROTO_LOW, Side::Client);
         Session { version, key: None, side, sent: 0, received: 0 }
     }
 

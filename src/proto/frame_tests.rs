@@ -218,3 +218,19 @@ fn keys_are_never_printed() {
     let text = format!("{k:?} {:?} {:?}", MacKey::new(k.expose()), pair().0);
     assert!(!text.contains("ab") && !text.contains("171"), "{text}");
 }
+
+/// What a newer peer may say beyond what we know.
+#[test]
+fn what_is_to_come_is_passed_over_or_named() {
+    let (k, side) = (key(7), Side::Server);
+    let hear = |body: &serde_json::Value| {
+        let mut out = Vec::new();
+        Session::signed(PROTO_HIGH, &k, Side::Client).seal(Kind::Msg, body, &mut out).unwrap();
+        let raw = Raw::whole(&out, MAX_FRAME).unwrap();
+        Session::signed(PROTO_HIGH, &k, side).open_msg(&raw).map_err(|e| e.to_string())
+    };
+    let known = hear(&serde_json::json!({"Lim": {"Subscribe": {"loads": true, "later": [1]}}}));
+    assert!(known.is_ok(), "{known:?}");
+    let new = hear(&serde_json::json!({"Lim": {"Later": {"n": 1}}})).unwrap_err();
+    assert!(new.starts_with("body is not a message: unknown variant `Later`"), "{new}");
+}

@@ -14,6 +14,7 @@ mod outputs;
 mod readme;
 mod reconfig;
 mod rig;
+mod rolling;
 mod site;
 mod syscalls;
 mod users;

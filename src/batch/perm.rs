@@ -1,4 +1,5 @@
-//! Who may do what: the one table of verb x role (security.md, control across users).
+//! Who may do what: the one table of verb x role (security.md, control across users). What it
+//! comes to for each message and command is in perm.txt, which the tests hold it against.
 
 use super::Mbd;
 use crate::model::reason::err;
@@ -73,6 +74,23 @@ impl Mbd {
             false => Err(Refusal::new(err::PERMISSION)),
         }
     }
+}
+
+/// The rows of perm.txt: the message, and for each role whether it is let through.
+#[cfg(test)]
+pub fn rows() -> Vec<(&'static str, Vec<bool>)> {
+    let lines = include_str!("perm.txt").lines().filter(|l| !l.starts_with('#'));
+    let row = |line: &'static str| {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let roles = words.by_ref().take(5).map(|w| match w {
+            "+" => true,
+            "-" => false,
+            _ => panic!("{line}"),
+        });
+        (name, roles.collect())
+    };
+    lines.map(row).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! The machine driven by hand: a cluster of two hosts, a user, a fake sbatchd and LIM.
 
+#[path = "perm_tests.rs"]
+mod matrix;
+
 use super::*;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::lang::depend::DepValue;

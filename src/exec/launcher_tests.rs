@@ -308,6 +308,40 @@ fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), both);
 }
 
+/// Each request of perm.txt in each role: who may not ask is hung up on, whatever it is.
+#[test]
+fn the_launcher_hears_root_and_the_primary_administrator_alone() {
+    let rows = crate::batch::perm::rows();
+    let mut asked = 0;
+    for (name, want) in rows.iter().filter(|r| r.0.starts_with("Launch.")) {
+        let key = job(1).key;
+        let note = String::new;
+        let msg = match *name {
+            "Launch.Hello" => LaunchMsg::Hello,
+            "Launch.Start" => LaunchMsg::Start { id: job(1), plan: plan(1000), note: note() },
+            "Launch.Signal" => LaunchMsg::Signal { id: job(7), signal: 9 },
+            "Launch.Note" => LaunchMsg::Note { key: job(7).key, note: note() },
+            "Launch.Forget" => LaunchMsg::Forget { key },
+            "Launch.Run" => LaunchMsg::Run { daemon: Daemon::Sbatchd, on: false },
+            "Launch.Daemons" => LaunchMsg::Daemons,
+            "Launch.Down" => LaunchMsg::Down { jobs: true },
+            other => panic!("no message {other}"),
+        };
+        for (uid, want) in [1001, 1002, 1003, 70, 0].into_iter().zip(want) {
+            let mut r = Rig::new(Conf { peers: vec![70], ..conf(0, false) }, vec![]);
+            r.step(at(0), Input::Start);
+            r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 40, ticks: 2 });
+            let out = r.step(at(1), Input::Opened { conn: SBD, peer: Peer::Local { uid, pid: 7 } });
+            let hung_up = out.iter().any(|e| matches!(e, Effect::Close { .. }));
+            assert_eq!(!hung_up, *want, "{name} by uid {uid}");
+            let out = r.ask(at(1), msg.clone());
+            assert!(*want || out.is_empty(), "{name} by uid {uid}: {out:?}");
+            asked += 1;
+        }
+    }
+    assert_eq!(asked, 40);
+}
+
 /// Who is told to end, who starts.
 fn moved(out: &[Effect]) -> (Vec<u32>, Vec<Daemon>) {
     let (mut ended, mut started) = (Vec::new(), Vec::new());

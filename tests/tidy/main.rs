@@ -2,6 +2,7 @@
 //! Each rule is a test of its own; what it finds is printed as file:line: words.
 
 mod man;
+mod verbs;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

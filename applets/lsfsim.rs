@@ -40,6 +40,7 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.acknowledged += s.acknowledged;
     sum.faults += s.faults;
     sum.switches += s.switches;
+    sum.moves += s.moves;
     sum.unknown_ends += s.unknown_ends;
 }
 
@@ -81,12 +82,13 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
         Ok(s) => {
             outln!(
                 ctx,
-                "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, \
+                "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
                  {} unknown ends, {} events, {} virtual seconds in {took:.1} s",
                 scale.hosts,
                 s.acknowledged,
                 s.faults,
                 s.switches,
+                s.moves,
                 s.unknown_ends,
                 s.events,
                 s.virtual_secs

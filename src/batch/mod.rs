@@ -388,7 +388,7 @@ impl Machine for Mbd {
                 self.peers.insert(conn, peer);
                 self.net_opened(cx, conn);
             }
-            Input::ConnectFailed { conn, why } => self.net_failed(cx, conn, &why),
+            Input::ConnectFailed { conn, why, .. } => self.net_failed(cx, conn, &why),
             Input::Closed { conn } => self.closed(cx, conn),
             Input::Drained { conn } => self.next_slice(cx, conn),
             Input::Msg { conn, msg } => self.message(cx, conn, msg),

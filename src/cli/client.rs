@@ -21,6 +21,7 @@ use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
+use crate::proto::lim::LimMsg;
 use crate::proto::{Daemon, Msg, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{self, ErrorKind, Read, Write};
@@ -32,6 +33,8 @@ use std::time::Duration;
 const CONN_TIMEOUT: u64 = 10;
 /// Seconds to wait for an answer where LSB_API_RECVTIMEOUT says nothing.
 const RECV_TIMEOUT: u64 = 10;
+/// Longest wait for the first candidate before the LIMs are asked who is master.
+const FIRST_TRY: Duration = Duration::from_secs(2);
 /// Bytes read at once, at first; most answers are short.
 const CHUNK: usize = 8 << 10;
 /// Bytes read at once where answers are long.
@@ -240,6 +243,17 @@ pub fn lim_of(site: &Site, host: &str) -> Result<Client, ClientError> {
     Call { site, daemon: Daemon::Lim, patience, table: &table }.to(host)
 }
 
+/// The master, as the nearest LIM tells it; `None` where none can.
+fn master_of(site: &Site) -> Option<String> {
+    let patience = Patience::of(site).once();
+    let patience = Patience { connect: patience.connect.min(FIRST_TRY), ..patience };
+    let mut lim = Client::dial(site, Daemon::Lim, patience).ok()?;
+    match lim.call(&Msg::Lim(LimMsg::WhoIsMaster), &mut io::sink()) {
+        Ok(Msg::Lim(LimMsg::Master { master, .. })) if !master.is_empty() => Some(master),
+        _ => None,
+    }
+}
+
 /// Tries until it works, cannot work, or was tried often enough.
 fn persist<T>(
     patience: Patience,
@@ -309,9 +323,25 @@ impl Client {
     /// Connects to the first candidate that answers and authenticates with it.
     pub fn dial(site: &Site, daemon: Daemon, patience: Patience) -> Result<Client, ClientError> {
         let (names, table) = candidates(site, daemon)?;
-        let call = Call { site, daemon, patience, table: &table };
+        let mut call = Call { site, daemon, patience, table: &table };
         let mut last = ClientError::Conf("no host to ask is configured".into());
-        for name in &names {
+        let mut rest = names.as_slice();
+        let mut master = None;
+        if let (Daemon::Mbatchd, [first, others @ ..]) = (daemon, rest)
+            && !others.is_empty()
+        {
+            // Nearly always the first one is master; where not, the LIMs know who is.
+            call.patience.connect = patience.connect.min(FIRST_TRY);
+            match call.to(first) {
+                Err(e) if e.passing() => last = e,
+                done => return done,
+            }
+            let down = matches!(last, ClientError::Down(_));
+            rest = if down { others } else { rest };
+            master = master_of(site).filter(|m| !down || m != first);
+            call.patience = patience;
+        }
+        for name in master.iter().chain(rest.iter().filter(|n| Some(*n) != master.as_ref())) {
             match call.to(name) {
                 Err(e) if e.passing() => last = e,
                 done => return done,

@@ -7,7 +7,7 @@ use crate::conf::{BaseConf, HostDef, ResourceInstance, ResourceMapping};
 use crate::proto::lim::{HostFacts, INDEX_NAMES, SharedRow};
 
 /// Type and model of a host that no table names.
-const DEFAULT_NAME: &str = "DEFAULT";
+pub const DEFAULT_NAME: &str = "DEFAULT";
 
 /// The facts of `host`. `found` is what its LIM measured: its type, and in `model` its
 /// architecture as lsf.shared's HostModel spells it; None while nothing was heard of it.

@@ -2,9 +2,10 @@
 //!
 //! Every LIM measures its host each [`SAMPLE_SECS`] (or EXINTERVAL, where that is shorter) and
 //! sends a beat to the master each EXINTERVAL; the master keeps the newest reading of every
-//! host, takes a host without news for HOST_INACTIVITY_LIMIT x EXINTERVAL as unavailable, and
-//! pushes what changed to its subscribers. A LIM that is not master knows its own host only and
-//! points elsewhere for the rest.
+//! host, asks one that is silent for HOST_INACTIVITY_LIMIT x EXINTERVAL, takes it as unavailable
+//! after RETRY_LIMIT x EXINTERVAL more, and pushes what changed to its subscribers. A LIM that is
+//! not master knows its own host only and points elsewhere for the rest. Who is master is decided
+//! in [`super::election`].
 //!
 //! Invariants: a reading is kept under the name of its authenticated sender, never under the
 //! one it claims; facts come from this LIM's own configuration, only what was measured from the
@@ -78,7 +79,7 @@ impl Lim {
         let mut lim = Lim {
             zone: TimeZone::UTC,
             host: host.to_owned(),
-            election: Election::new(&base),
+            election: Election::default(),
             meter: meter::Meter::default(),
             copies: Vec::new(),
             hosts: BTreeMap::new(),
@@ -91,7 +92,7 @@ impl Lim {
             sampled: false,
             base: BaseConf::default(),
         };
-        lim.configure(base);
+        lim.configure(base, &mut Vec::new());
         lim
     }
 
@@ -102,8 +103,8 @@ impl Lim {
     }
 
     /// Takes a configuration: hosts that left are forgotten, new ones are without news.
-    fn configure(&mut self, base: BaseConf) {
-        self.election = Election::new(&base);
+    fn configure(&mut self, base: BaseConf, out: &mut Vec<Effect>) {
+        self.election = Election::new(&base).on(&self.host, &self.election, out);
         self.base = base;
         let mut old = std::mem::take(&mut self.hosts);
         for def in &self.base.cluster.hosts {
@@ -123,7 +124,7 @@ impl Lim {
     }
 
     fn is_master(&self) -> bool {
-        self.election.master() == Some(self.host.as_str())
+        self.election.is_master()
     }
 
     fn interval_us(&self) -> u64 {
@@ -134,19 +135,50 @@ impl Lim {
         self.sample_at = now.after(self.sample_secs());
         self.beat_at = now.after(1);
         out.push(Effect::Sample);
+        say(out, log::Level::Info, format!("started on {}", self.host));
+        if self.election.start(now.mono_us, out) {
+            self.elected(now, out);
+        }
+        self.seek(now, out);
+    }
+
+    /// The master is another one than before: tells all who want to know.
+    fn elected(&mut self, now: Now, out: &mut Vec<Effect>) {
         let master = self.election.master().unwrap_or("nobody");
-        say(out, log::Level::Info, format!("started on {}, master is {master}", self.host));
+        say(out, log::Level::Info, format!("master is {master}"));
+        for &conn in self.subs.keys() {
+            out.push(Effect::Send { conn, msg: self.who(now) });
+        }
+        // what others told us is old, or was never told
+        for (_, known) in self.hosts.iter_mut().filter(|(name, _)| **name != self.host) {
+            known.load.status |= status::UNAVAIL;
+            known.heard = None;
+        }
         if self.is_master() {
-            self.announce(out);
+            (self.beats, self.beat_at) = (0, now.after(1));
+            self.announce(true, out);
+        } else {
+            self.beat(out);
         }
     }
 
-    /// Asks every other server for its reading.
-    fn announce(&self, out: &mut Vec<Effect>) {
+    /// Tells every other server who is master; `want`: and asks for its reading.
+    fn announce(&self, want: bool, out: &mut Vec<Effect>) {
         for def in self.base.cluster.hosts.iter().filter(|h| h.server && h.name != self.host) {
-            let cluster = self.base.name.clone();
-            let msg = Msg::Lim(LimMsg::Announce { cluster });
-            out.push(Effect::Datagram { to: def.name.clone(), msg });
+            self.announce_to(&def.name, want, out);
+        }
+    }
+
+    fn announce_to(&self, host: &str, want: bool, out: &mut Vec<Effect>) {
+        let msg = Msg::Lim(LimMsg::Announce { cluster: self.base.name.clone(), want });
+        out.push(Effect::Datagram { to: host.to_owned(), msg });
+    }
+
+    /// Asks the candidates who is master, while that is not known.
+    fn seek(&self, now: Now, out: &mut Vec<Effect>) {
+        for host in self.election.to_ask(now.mono_us, self.beats as usize) {
+            let msg = Msg::Lim(LimMsg::WhoIsMaster);
+            out.push(Effect::Datagram { to: host.clone(), msg });
         }
     }
 
@@ -158,6 +190,9 @@ impl Lim {
         if now.mono_us >= self.sample_at {
             self.sample_at = now.after(self.sample_secs());
             out.push(Effect::Sample);
+        }
+        if self.election.tick(now, out) {
+            self.elected(now, out);
         }
         if now.mono_us >= self.beat_at {
             self.turn(now, out);
@@ -171,8 +206,10 @@ impl Lim {
         self.beat_at =
             now.mono_us + if eager { self.interval_us().min(US) } else { self.interval_us() };
         if !self.is_master() {
+            self.seek(now, out);
             return self.beat(out);
         }
+        self.announce(false, out);
         self.find_silent(now, out);
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
@@ -199,16 +236,25 @@ impl Lim {
     }
 
     fn find_silent(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let limit = self.inactive_us();
+        let (quiet, retry) = (self.inactive_us(), self.base.cluster.params.retry_limit);
+        let limit = quiet + retry * self.interval_us();
+        let mut asked = Vec::new();
         for (name, known) in &mut self.hosts {
-            let Some(heard) = known.heard else { continue };
-            if known.load.unavailable() || now.mono_us.saturating_sub(heard) < limit {
+            let silent = known.heard.map_or(u64::MAX, |at| now.mono_us.saturating_sub(at));
+            let server = known.load.facts.as_ref().is_some_and(|f| f.server);
+            if silent >= quiet && server && *name != self.host {
+                asked.push(name.clone());
+            }
+            if known.load.unavailable() || silent < limit {
                 continue;
             }
             known.load.status |= status::UNAVAIL;
             self.fresh.insert(name.clone());
             let secs = limit / US;
             say(out, log::Level::Warn, format!("no news of {name} for {secs} s: unavailable"));
+        }
+        for name in asked {
+            self.announce_to(&name, true, out);
         }
     }
 
@@ -296,22 +342,50 @@ impl Lim {
 
     fn datagram(&mut self, now: Now, from: &str, msg: Msg, out: &mut Vec<Effect>) {
         let Some(from) = self.base.hosts.canonical(from).map(str::to_owned) else { return };
-        self.election.heard(&from, now.mono_us);
         match msg {
             Msg::Lim(LimMsg::Beat { load }) if self.is_master() && from != self.host => {
                 self.record(now, &from, *load, out);
             }
-            Msg::Lim(LimMsg::Announce { cluster }) if cluster == self.base.name => self.beat(out),
+            Msg::Lim(LimMsg::Announce { cluster, want }) if cluster == self.base.name => {
+                if self.election.announced(now.mono_us, &from, out) {
+                    self.elected(now, out);
+                } else if self.is_master() {
+                    self.announce_to(&from, true, out);
+                } else if want && self.election.master() == Some(from.as_str()) {
+                    self.beat(out);
+                }
+            }
+            Msg::Lim(LimMsg::WhoIsMaster) if self.is_master() => {
+                self.announce_to(&from, true, out);
+            }
             _ => {}
         }
     }
 
-    fn request(&mut self, conn: ConnId, msg: LimMsg, out: &mut Vec<Effect>) {
+    /// What the master says over the connection that is kept to it.
+    fn from_master(&mut self, now: Now, conn: ConnId, msg: &Msg, out: &mut Vec<Effect>) {
+        if let Msg::Lim(LimMsg::Master { cluster, master }) = msg
+            && *cluster == self.base.name
+            && self.election.answered(now.mono_us, conn, master, out)
+        {
+            self.elected(now, out);
+        }
+    }
+
+    fn lost(&mut self, now: Now, conn: ConnId, refused: bool, out: &mut Vec<Effect>) {
+        self.peers.remove(&conn);
+        self.subs.remove(&conn);
+        if self.election.failed(now.mono_us, conn, refused, out) {
+            self.elected(now, out);
+        }
+    }
+
+    fn request(&mut self, now: Now, conn: ConnId, msg: LimMsg, out: &mut Vec<Effect>) {
         let answer = match msg {
-            LimMsg::WhoIsMaster => self.who(),
-            LimMsg::Subscribe { loads } => return self.subscribe(conn, loads, out),
+            LimMsg::WhoIsMaster => self.who(now),
+            LimMsg::Subscribe { loads } => return self.subscribe(now, conn, loads, out),
             // Only the master knows the others.
-            LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(),
+            LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(now),
             LimMsg::Hosts { hosts } => self.listed(&hosts),
             LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: facts::shared_rows(&self.base) }),
             _ => Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
@@ -319,8 +393,8 @@ impl Lim {
         out.push(Effect::Send { conn, msg: answer });
     }
 
-    fn who(&self) -> Msg {
-        let master = self.election.master().unwrap_or_default().to_owned();
+    fn who(&self, now: Now) -> Msg {
+        let master = self.election.told(now.mono_us).unwrap_or_default().to_owned();
         Msg::Lim(LimMsg::Master { cluster: self.base.name.clone(), master })
     }
 
@@ -344,7 +418,7 @@ impl Lim {
         Msg::Lim(LimMsg::Loads { hosts })
     }
 
-    fn subscribe(&mut self, conn: ConnId, loads: bool, out: &mut Vec<Effect>) {
+    fn subscribe(&mut self, now: Now, conn: ConnId, loads: bool, out: &mut Vec<Effect>) {
         let daemon = matches!(self.peers.get(&conn), Some(Peer::Daemon { .. }));
         if !daemon {
             let msg = Msg::Refused(Refusal::new(err::PERMISSION));
@@ -355,23 +429,22 @@ impl Lim {
             return out.push(Effect::Send { conn, msg });
         }
         self.subs.insert(conn, Sub { loads });
-        out.push(Effect::Send { conn, msg: self.who() });
+        out.push(Effect::Send { conn, msg: self.who(now) });
         if loads {
             let hosts = self.hosts.values().map(|k| k.load.clone()).collect();
             out.push(Effect::Send { conn, msg: Msg::Lim(LimMsg::Loads { hosts }) });
         }
     }
 
-    fn reconfigured(&mut self, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
+    fn reconfigured(&mut self, now: Now, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
         let Some(base) = conf else {
             return say(out, log::Level::Error, "bad configuration: the old one stays".to_owned());
         };
         let before = self.election.master().map(str::to_owned);
-        self.configure(base);
-        if before.as_deref() != self.election.master() {
-            for &conn in self.subs.keys() {
-                out.push(Effect::Send { conn, msg: self.who() });
-            }
+        self.configure(base, out);
+        let claimed = self.election.claim(now.mono_us, out);
+        if claimed || before.as_deref() != self.election.master() {
+            self.elected(now, out);
         }
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
@@ -394,25 +467,30 @@ impl Machine for Lim {
             Input::Tick => self.tick(now, out),
             Input::Sample(sample) => self.sample(now, &sample, out),
             Input::Datagram { from, msg } => self.datagram(now, &from, msg, out),
+            Input::Opened { conn, .. } if self.election.owns(conn) => {
+                self.election.opened(conn, out);
+            }
             Input::Opened { conn, peer } => {
                 self.peers.insert(conn, peer);
             }
-            Input::Closed { conn } => {
-                self.peers.remove(&conn);
-                self.subs.remove(&conn);
+            Input::Closed { conn } => self.lost(now, conn, false, out),
+            Input::ConnectFailed { conn, refused, .. } => self.lost(now, conn, refused, out),
+            Input::Msg { conn, msg } if self.election.owns(conn) => {
+                self.from_master(now, conn, &msg, out);
             }
-            Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(conn, msg, out),
+            Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(now, conn, msg, out),
             Input::Msg { conn, msg: Msg::Ping { n } } => {
                 out.push(Effect::Send { conn, msg: Msg::Pong { n } });
             }
             Input::Msg { conn, msg: _ } => out.push(Effect::Close { conn }),
-            Input::Config { conf, .. } => self.reconfigured(conf.map(|c| c.base), out),
+            Input::Config { conf, .. } => self.reconfigured(now, conf.map(|c| c.base), out),
             _ => {}
         }
     }
 
     fn deadline(&self) -> Option<u64> {
-        Some(self.sample_at.min(self.beat_at))
+        let own = self.sample_at.min(self.beat_at);
+        Some(self.election.deadline().map_or(own, |at| at.min(own)))
     }
 }
 

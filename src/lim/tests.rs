@@ -88,7 +88,9 @@ fn a_slave_tells_the_master_eagerly_then_each_interval() {
     let mut lim = Lim::new(base(), "h2");
     let out = step(&mut lim, 0, Input::Start);
     assert!(matches!(out[0], Effect::Sample));
-    assert!(!out.iter().any(|e| matches!(e, Effect::Datagram { .. })));
+    let beat =
+        |e: &Effect| matches!(e, Effect::Datagram { msg: Msg::Lim(LimMsg::Beat { .. }), .. });
+    assert!(!out.iter().any(beat));
     let mut beats = Vec::new();
     let mut count = |secs: u64, out: &[Effect]| {
         for e in out {
@@ -108,10 +110,12 @@ fn a_slave_tells_the_master_eagerly_then_each_interval() {
         count(secs, &out);
     }
     assert_eq!(beats, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 21, 31]);
-    // the master came back: it is told at once
-    let msg = Msg::Lim(LimMsg::Announce { cluster: "c1".into() });
-    let out = step(&mut lim, 32, Input::Datagram { from: "h1".into(), msg });
-    assert!(matches!(out[..], [Effect::Datagram { .. }]));
+    // the master came back: it is told at once; by another cluster's it is not asked
+    for (cluster, beats) in [("c1", 1), ("c2", 0)] {
+        let msg = Msg::Lim(LimMsg::Announce { cluster: cluster.into(), want: true });
+        let out = step(&mut lim, 32, Input::Datagram { from: "h1".into(), msg });
+        assert_eq!(out.iter().filter(|e| beat(e)).count(), beats);
+    }
 }
 
 #[test]
@@ -136,19 +140,27 @@ fn hosts_come_turn_busy_and_fall_silent() {
     let out = step(&mut lim, 3, beat_of("h2", 0.6));
     assert_eq!(pushed(&out), [(SUB, "h2".into(), status::LOCK_U | status::BUSY)]);
     assert_eq!(lim.hosts["h2"].load.over, 1 << 3);
-    // 30 s without news and not a second less
-    for secs in (10..33).step_by(1) {
-        step(&mut lim, secs, Input::Tick);
+    // 30 s without news, 20 s of questions, and not a second less
+    let mut asked = 0;
+    for secs in 10..53 {
+        for e in step(&mut lim, secs, Input::Tick) {
+            let Effect::Datagram { to, msg: Msg::Lim(LimMsg::Announce { want: true, .. }) } = e
+            else {
+                continue;
+            };
+            assert!(to == "h2" && secs >= 33, "{to} at {secs}");
+            asked += 1;
+        }
     }
-    assert!(!lim.hosts["h2"].load.unavailable());
+    assert!(asked >= 2 && !lim.hosts["h2"].load.unavailable());
     let mut told = Vec::new();
-    for secs in 33..=43 {
+    for secs in 53..=63 {
         told.extend(pushed(&step(&mut lim, secs, Input::Tick)));
     }
     let gone = status::UNAVAIL | status::LOCK_U | status::BUSY;
     assert!(told.contains(&(SUB, "h2".into(), gone)), "{told:?}");
     // and back
-    let out = step(&mut lim, 50, beat_of("h2", 0.1));
+    let out = step(&mut lim, 64, beat_of("h2", 0.1));
     assert_eq!(pushed(&out), [(SUB, "h2".into(), status::LOCK_U)]);
 }
 
@@ -228,6 +240,7 @@ fn a_closed_run_window_locks_the_host() {
     // the tests' clock starts on Tuesday, 14 November 2023, 22:13:20 UTC
     conf.cluster.hosts[1].run_window = "8:00-22:14".into();
     let mut lim = Lim::new(conf, "h1");
+    step(&mut lim, 0, Input::Start);
     let status = |lim: &Lim| lim.hosts["h2"].load.status & (status::LOCK_W | status::UNAVAIL);
     step(&mut lim, 39, beat_of("h2", 0.1));
     assert_eq!(status(&lim), 0);
@@ -269,4 +282,69 @@ fn copies_that_differ_are_told_once_they_last() {
     let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["h2".into()] });
     let Effect::Send { msg: Msg::Lim(LimMsg::Loads { hosts }), .. } = &out[0] else { panic!() };
     assert!(hosts[0].copies.is_empty());
+}
+
+fn announce(from: &str) -> Input {
+    let msg = Msg::Lim(LimMsg::Announce { cluster: "c1".into(), want: true });
+    Input::Datagram { from: from.into(), msg }
+}
+
+fn names_master(out: &[Effect], conn: ConnId) -> Vec<&str> {
+    let name = |e| match e {
+        &Effect::Send { conn: c, msg: Msg::Lim(LimMsg::Master { ref master, .. }) }
+            if c == conn =>
+        {
+            Some(master.as_str())
+        }
+        _ => None,
+    };
+    out.iter().filter_map(name).collect()
+}
+
+#[test]
+fn a_new_master_is_told_to_those_who_want_to_know() {
+    let mut lim = Lim::new(base(), "h2");
+    step(&mut lim, 0, Input::Start);
+    step(&mut lim, 0, Input::Opened { conn: SUB, peer: daemon() });
+    ask(&mut lim, SUB, LimMsg::Subscribe { loads: false });
+    step(&mut lim, 0, announce("h1"));
+    // silence, then nobody answers for PROBE_TIMEOUT
+    let mut took = None;
+    for secs in 1..=200 {
+        let out = step(&mut lim, secs, Input::Tick);
+        if took.is_none() && lim.is_master() {
+            assert_eq!(names_master(&out, SUB), ["h2"]);
+            let tells = |e: &Effect| {
+                matches!(e, Effect::Datagram { to, msg: Msg::Lim(LimMsg::Announce { .. }) }
+                    if to == "h1")
+            };
+            assert!(out.iter().any(tells));
+            took = Some(secs);
+        }
+    }
+    // (3 + 1 x 2) x 10 s, and 2 s
+    assert_eq!(took, Some(52));
+    step(&mut lim, 200, beat_of("h1", 0.1));
+    assert!(!lim.hosts["h1"].load.unavailable());
+    // the better one is back: it has the readings now
+    let out = step(&mut lim, 201, announce("h1"));
+    assert_eq!(names_master(&out, SUB), ["h1"]);
+    assert!(!lim.is_master() && lim.hosts["h1"].load.unavailable());
+}
+
+#[test]
+fn a_master_answers_who_asks_and_who_claims() {
+    let mut lim = master();
+    for input in
+        [announce("h2"), Input::Datagram { from: "h2".into(), msg: Msg::Lim(LimMsg::WhoIsMaster) }]
+    {
+        let out = step(&mut lim, 1, input);
+        let [Effect::Datagram { to, msg: Msg::Lim(LimMsg::Announce { want: true, .. }) }] =
+            &out[..]
+        else {
+            panic!("{out:?}")
+        };
+        assert_eq!(to, "h2");
+        assert!(lim.is_master());
+    }
 }

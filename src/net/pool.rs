@@ -496,7 +496,10 @@ impl Pool {
                 self.again(id);
                 self.arm(id);
             }
-            Err(why) => self.pending.push_back(Input::ConnectFailed { conn: id, why }),
+            Err(why) => {
+                let failed = Input::ConnectFailed { conn: id, why, refused: false };
+                self.pending.push_back(failed);
+            }
         }
     }
 
@@ -709,7 +712,9 @@ impl Pool {
                     let line = format!("connection to {}: {error}{place}", conn.whom);
                     self.complain(us, &line);
                 }
-                sink(Input::ConnectFailed { conn: id, why: gone.to_string() });
+                let refused = matches!(&gone, Gone::Io(e)
+                    if e.kind() == ErrorKind::ConnectionRefused);
+                sink(Input::ConnectFailed { conn: id, why: gone.to_string(), refused });
             }
             (_, true) => {
                 if matches!(gone, Gone::Frame(_) | Gone::Limit(_)) {

@@ -157,11 +157,15 @@ pub enum LimMsg {
     Beat {
         load: Box<HostLoad>,
     },
-    /// Datagram: the sender serves as master and wants everybody's reading now.
+    /// Datagram: the sender serves as master.
     Announce {
         cluster: String,
+        /// The receiver's reading is wanted now.
+        #[serde(default)]
+        want: bool,
     },
-    /// Ask for the cluster's and the master's name.
+    /// Ask for the cluster's and the master's name; as a datagram it is answered by the master
+    /// alone, with `Announce`.
     WhoIsMaster,
     /// `master` is empty while unknown.
     Master {

@@ -93,6 +93,8 @@ pub enum Input {
     ConnectFailed {
         conn: ConnId,
         why: String,
+        /// The host is there and nobody listens.
+        refused: bool,
     },
     Closed {
         conn: ConnId,

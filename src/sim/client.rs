@@ -6,7 +6,7 @@ use super::net::End;
 use super::world::{Ev, World};
 use crate::model::job::JobSpec;
 use crate::proto::client::{ClientMsg, Submit};
-use crate::proto::machine::{ConnId, Daemon, Input, Peer};
+use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::{Msg, Refusal};
 
 /// One submission.
@@ -101,14 +101,18 @@ impl World {
             return;
         }
         let host = self.clients[client].host;
-        let cut = host != 0 && (self.hosts[host].isolated || self.hosts[0].isolated);
-        let Some(q) = self.find(0, Daemon::Mbatchd).filter(|_| !cut) else {
+        let isolated = |h: usize| self.hosts[h].isolated;
+        let reached = |q: &usize| {
+            let at = self.procs[*q].host;
+            at == host || !isolated(host) && !isolated(at)
+        };
+        let Some(q) = self.mbd_proc().filter(reached) else {
             return self.redial(client);
         };
         let remote = self.incoming();
         let a = End::Client { client, dials };
         let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
-        let id = self.connect(a, b, host == 0);
+        let id = self.connect(a, b, host == self.procs[q].host);
         let c = &self.clients[client];
         let (uid, user) = (c.uid, c.user.clone());
         let peer = Peer::User { uid, gid: uid, user, host: self.hosts[host].name.clone() };

@@ -26,8 +26,8 @@ impl World {
         let host = self.rng.below(self.scale.hosts as u64) as usize;
         match self.rng.below(100) {
             0..25 => {
-                let up = self.find(0, Daemon::Mbatchd).is_some();
-                self.crash_daemon(0, Daemon::Mbatchd);
+                let up = self.mbd_proc().is_some();
+                self.crash_daemon(self.log.host, Daemon::Mbatchd);
                 if up && self.rng.chance(0.03) {
                     self.damage_log();
                 }
@@ -54,7 +54,7 @@ impl World {
     fn power_later(&mut self, chance: f64) {
         if self.rng.chance(chance) {
             let at = self.now_us + 100_000 + self.rng.below(3_000_000);
-            self.push(at, Ev::Power { host: 0 });
+            self.push(at, Ev::Power { host: self.log.host });
         }
     }
 
@@ -73,7 +73,7 @@ impl World {
                 self.kill_proc(p, false);
             }
         }
-        if host == 0 {
+        if host == self.log.host {
             self.log.power_cut(&mut self.rng);
         }
         for key in self.hosts[host].os.reboot() {

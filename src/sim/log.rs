@@ -38,6 +38,8 @@ struct Open {
 #[derive(Default)]
 pub(super) struct MbdLog {
     pub(super) disk: SimDisk,
+    /// The host whose mbatchd has or had the log.
+    pub(super) host: usize,
     open: Option<Open>,
     pub(super) tickets: Tickets,
     /// Connections with messages that wait.
@@ -90,7 +92,7 @@ impl MbdLog {
 impl World {
     /// The process is at its start: the log is read and mended.
     fn find_log(&mut self) -> Result<Found, String> {
-        let at = &self.hosts[0];
+        let at = &self.hosts[self.log.host];
         let (host, boot) = (at.name.clone(), at.os.boot_id());
         let params = Params { host, boot, now: self.now().secs() };
         let mut disk = self.log.disk.clone();
@@ -110,10 +112,11 @@ impl World {
     }
 
     /// Opens the log; the machine, or why the process ends instead.
-    pub(super) fn open_log(&mut self) -> Result<Mbd, String> {
+    pub(super) fn open_log(&mut self, host: usize) -> Result<Mbd, String> {
         if self.log.open.is_some() {
             return Err("another mbatchd has the lock".into());
         }
+        self.moves += usize::from(std::mem::replace(&mut self.log.host, host) != host);
         let mut found = self.find_log()?;
         let plan = std::mem::take(&mut found.plan);
         let disk = self.log.disk.clone();
@@ -121,7 +124,7 @@ impl World {
         store.set_slice(self.log.slice);
         let front = Front::new(disk, found.recovered.epoch);
         self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
-        let name = self.hosts[0].name.clone();
+        let name = self.hosts[host].name.clone();
         let mbd = Mbd::new(self.conf.clone(), &name, found.recovered);
         if std::mem::take(&mut self.log.damaged) {
             // what had ended is not held, and not accounted for anew where its beginning is lost
@@ -133,12 +136,12 @@ impl World {
     }
 
     /// As [`World::open_log`], but the process may be killed at any step of it.
-    pub(super) fn start_log(&mut self) -> Result<Mbd, String> {
+    pub(super) fn start_log(&mut self, host: usize) -> Result<Mbd, String> {
         if self.faulty() && self.rng.chance(0.1) && self.log.open.is_none() {
             let die_at_op = Some(self.log.disk.ops() + 1 + self.rng.below(START_OPS));
             self.log.disk.set_faults(Faults { die_at_op, ..self.log.usual_faults() });
         }
-        let done = self.open_log();
+        let done = self.open_log(host);
         if done.is_err() && self.log.open.is_none() {
             self.log.drop_process();
         } else {
@@ -213,11 +216,11 @@ impl World {
     }
 
     fn mbd_born(&self) -> u64 {
-        self.find(0, Daemon::Mbatchd).map_or(0, |p| self.procs[p].born)
+        self.mbd_proc().map_or(0, |p| self.procs[p].born)
     }
 
     pub(super) fn log_told(&mut self, born: u64, notice: Notice) {
-        let Some(p) = self.find(0, Daemon::Mbatchd).filter(|p| self.procs[*p].born == born) else {
+        let Some(p) = self.mbd_proc().filter(|p| self.procs[*p].born == born) else {
             return;
         };
         match notice {
@@ -302,10 +305,10 @@ impl World {
         self.log.full = false;
         self.log.drop_process();
         if self.rng.chance(0.5) {
-            self.hosts[0].os.reboot();
+            self.hosts[self.log.host].os.reboot();
             self.log.power_cut(&mut self.rng);
         }
-        match self.open_log() {
+        match self.open_log(self.log.host) {
             Ok(mbd) => {
                 self.check.finish(&mbd);
                 let acct = self.log.disk.get(crate::log::ACCT).unwrap_or_default();
@@ -316,9 +319,9 @@ impl World {
     }
 
     /// mbatchd ended during its start: its launcher hears of it.
-    pub(super) fn failed_start(&mut self, pid: u32, why: &str) {
+    pub(super) fn failed_start(&mut self, host: usize, pid: u32, why: &str) {
         self.say(log::Level::Error, &format!("mbatchd does not start: {why}"));
-        if let Some(l) = self.find(0, Daemon::Launcher) {
+        if let Some(l) = self.find(host, Daemon::Launcher) {
             let input = OsInput::Exited { pid, status: 1 << 8, usage: Default::default() };
             self.later(l, 500, Input::Os(input));
         }

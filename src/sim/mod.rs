@@ -58,6 +58,8 @@ pub struct Stats {
     pub faults: usize,
     /// Switches of lsb.events.
     pub switches: usize,
+    /// Times the log went to another host.
+    pub moves: usize,
     pub unknown_ends: usize,
 }
 

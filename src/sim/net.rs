@@ -65,7 +65,8 @@ impl World {
         let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
         let Some((h, q)) = target else {
             let why = "refused".to_string();
-            return self.step(p, Input::ConnectFailed { conn: local, why });
+            let refused = host.is_some_and(|h| !cut(h));
+            return self.step(p, Input::ConnectFailed { conn: local, why, refused });
         };
         let remote = self.incoming();
         let me = self.procs[p].daemon;

@@ -167,6 +167,8 @@ pub struct World {
     pub(super) check: Check,
     pub(super) faults: usize,
     pub(super) switches: usize,
+    /// How often the log went to another host.
+    pub(super) moves: usize,
     handled: u64,
     /// A fatal thing that no machine may do.
     pub(super) fatal: Option<String>,
@@ -223,6 +225,7 @@ impl World {
             check: Check::default(),
             faults: 0,
             switches: 0,
+            moves: 0,
             handled: 0,
             fatal: None,
             rng,
@@ -271,7 +274,7 @@ impl World {
                 return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
             }
         }
-        let unknown_ends = match self.find(0, Daemon::Mbatchd).map(|p| &self.procs[p].mach) {
+        let unknown_ends = match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(Mach::Mbd(m))) => self.check.finish(m),
             _ => return Err(self.failure("mbatchd is down at the end".to_string())),
         };
@@ -288,6 +291,7 @@ impl World {
             acknowledged: self.check.acked.len(),
             faults: self.faults,
             switches: self.switches,
+            moves: self.moves,
             unknown_ends,
         })
     }
@@ -297,7 +301,7 @@ impl World {
     }
 
     fn mbd(&self) -> Option<&Mbd> {
-        match self.find(0, Daemon::Mbatchd).map(|p| &self.procs[p].mach) {
+        match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(Mach::Mbd(m))) => Some(m),
             _ => None,
         }
@@ -343,6 +347,11 @@ impl World {
 
     pub(super) fn find(&self, host: usize, daemon: Daemon) -> Option<usize> {
         self.procs.iter().position(|p| p.host == host && p.daemon == daemon && p.mach.is_some())
+    }
+
+    /// The mbatchd that has the log, wherever it runs.
+    pub(super) fn mbd_proc(&self) -> Option<usize> {
+        self.procs.iter().position(|p| p.daemon == Daemon::Mbatchd && p.mach.is_some())
     }
 
     fn boot(&mut self, host: usize, boot: u64) {
@@ -404,19 +413,14 @@ impl World {
         let mach = match daemon {
             Daemon::Lim => Mach::Lim(Box::new(Lim::new(self.conf.base.clone(), &name))),
             Daemon::Sbatchd => Mach::Sbd(Box::new(Sbatchd::new(self.sbatchd_conf(&name)))),
-            Daemon::Mbatchd => {
-                if host != 0 {
-                    self.fatal = Some(format!("mbatchd was started on {name}"));
+            Daemon::Mbatchd => match self.start_log(host) {
+                Ok(mbd) => Mach::Mbd(Box::new(mbd)),
+                Err(why) => {
+                    let pid = self.hosts[host].os.pid();
+                    self.failed_start(host, pid, &why);
+                    return Ok((pid, self.now_us + 1));
                 }
-                match self.start_log() {
-                    Ok(mbd) => Mach::Mbd(Box::new(mbd)),
-                    Err(why) => {
-                        let pid = self.hosts[host].os.pid();
-                        self.failed_start(pid, &why);
-                        return Ok((pid, self.now_us + 1));
-                    }
-                }
-            }
+            },
             other => return Err(format!("no {} here", other.name())),
         };
         let pid = self.hosts[host].os.pid();

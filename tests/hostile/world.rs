@@ -389,7 +389,7 @@ impl Machine for Toy {
             }
             Input::Msg { conn, msg: Msg::Client(msg) } => self.request(conn, msg, now, out),
             Input::Drained { conn } => self.slice(conn, out),
-            Input::ConnectFailed { conn, why } => {
+            Input::ConnectFailed { conn, why, .. } => {
                 let msg = Toy::rows("failed", why);
                 out.push(Effect::Send { conn: self.dials[&conn], msg });
             }

@@ -5,6 +5,7 @@ use super::super::policy::Queue;
 use super::super::require::Sight;
 use super::super::{Cx, Mbd};
 use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Tile};
+use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::pend;
 use crate::model::time::US;
@@ -89,12 +90,16 @@ impl Mbd {
         Some(set)
     }
 
-    /// Type and model of the submission host.
+    /// Type and model of the submission host; nothing where they were to be found out and LIM
+    /// has not heard of the host (it was down when the master changed).
     fn local_of(&self, from_host: &str) -> (String, String) {
         match self.pol.host_ix.get(from_host) {
             Some(&i) => {
                 let s = self.sight(i);
-                (s.host_type().to_string(), s.model().to_string())
+                let facts = self.net.hosts[i].load.as_ref().and_then(|l| l.facts.as_ref());
+                let heard = facts.is_some_and(|f| f.max_mem > 0);
+                let sure = |t: &str| if heard || t != DEFAULT_NAME { t } else { "" }.to_string();
+                (sure(s.host_type()), sure(s.model()))
             }
             None => (String::new(), String::new()),
         }

@@ -103,9 +103,9 @@ pub static CLUSTER_PARAMETERS: NameTable = table(
         off("LSF_ELIM_RESTARTS", "how often an elim is restarted; unlimited"),
         off("LSF_HOST_ADDR_RANGE", "addresses of dynamic hosts"),
         on("MASTER_INACTIVITY_LIMIT", "EXINTERVALs before a silent master is replaced; 2"),
-        off("PROBE_TIMEOUT", "seconds for probing the master; 2"),
+        on("PROBE_TIMEOUT", "seconds for probing the master; 2"),
         off("PRODUCTS", "licensed products"),
-        off("RETRY_LIMIT", "EXINTERVALs a master tries for a silent host; 2"),
+        on("RETRY_LIMIT", "EXINTERVALs a silent host or master is asked; 2"),
     ],
 );
 

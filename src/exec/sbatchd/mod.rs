@@ -42,6 +42,8 @@ pub const LIM: ConnId = 2;
 pub const LAUNCHER_RETRY: u64 = US / 5;
 /// Pause before the LIM is called again, microseconds.
 pub const LIM_RETRY: u64 = 2 * US;
+/// Without a LIM for so long this host is no master, where others may be, microseconds.
+pub const LIM_LOST: u64 = 4 * US;
 /// Shortest time between two looks at all processes, microseconds.
 pub const SAMPLE_GAP: u64 = US;
 /// How long an end waits for its report to be written, microseconds.
@@ -89,6 +91,8 @@ pub struct Sbatchd {
     linked: bool,
     loaded: bool,
     lim_up: bool,
+    /// Since when there is no LIM.
+    lim_lost: Option<u64>,
     /// Whether this is the master host, once known.
     master: Option<bool>,
     jobs: BTreeMap<JobKey, Attempt>,
@@ -117,6 +121,7 @@ impl Sbatchd {
             linked: false,
             loaded: false,
             lim_up: false,
+            lim_lost: None,
             master: None,
             jobs: BTreeMap::new(),
             blobs: Blobs::default(),
@@ -136,7 +141,7 @@ impl Sbatchd {
                 ask(out, LaunchMsg::Hello);
             }
             (LIM, _) => {
-                self.lim_up = true;
+                (self.lim_up, self.lim_lost) = (true, None);
                 let msg = Msg::Lim(LimMsg::Subscribe { loads: false });
                 out.push(Effect::Send { conn, msg });
             }
@@ -162,9 +167,14 @@ impl Sbatchd {
             LIM => {
                 self.lim_up = false;
                 self.retry_lim = Some(now.mono_us + LIM_RETRY);
+                let since = *self.lim_lost.get_or_insert(now.mono_us);
+                let others = self.conf.candidates.len() > 1;
                 if self.master.is_none() {
                     let first = self.conf.candidates.first() == Some(&self.conf.site.host);
                     self.set_master(first, out);
+                } else if others && now.mono_us >= since + LIM_LOST {
+                    // the LIMs have another master by now
+                    self.set_master(false, out);
                 }
             }
             _ => {

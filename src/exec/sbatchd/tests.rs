@@ -62,6 +62,9 @@ fn launcher_conf() -> launcher::Conf {
     }
 }
 
+/// Pid of the daemon that the launcher is told to run.
+const MBATCHD: u32 = 99;
+
 fn key(n: u32) -> JobKey {
     JobKey { job: n, idx: 0, attempt: 1 }
 }
@@ -139,7 +142,7 @@ impl Rig {
                 queue.push_back(Input::Opened { conn: LAUNCHER, peer });
             }
             Effect::Connect { conn, .. } => {
-                queue.push_back(Input::ConnectFailed { conn, why: "none".into() });
+                queue.push_back(Input::ConnectFailed { conn, why: "none".into(), refused: true });
             }
             Effect::Send { conn: LAUNCHER, msg } if self.linked => {
                 for msg in self.feed_launcher(Input::Msg { conn: UP, msg }) {
@@ -203,6 +206,12 @@ impl Rig {
                     queue.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
                 }
             }
+            OsEffect::Signal { pid: MBATCHD, signal, .. } => {
+                self.runs_mbatchd = false;
+                let exit =
+                    OsInput::Exited { pid: MBATCHD, status: signal, usage: Usage::default() };
+                queue.push_back(Input::Os(exit));
+            }
             OsEffect::Signal { pid, signal, .. } => {
                 let Some(p) = self.procs.get_mut(&pid) else { return };
                 p.signals.push(signal);
@@ -214,7 +223,7 @@ impl Rig {
             }
             OsEffect::SpawnDaemon { daemon } => {
                 self.runs_mbatchd = daemon == Daemon::Mbatchd;
-                let up = OsInput::DaemonUp { daemon, pid: 99, ticks: 1 };
+                let up = OsInput::DaemonUp { daemon, pid: MBATCHD, ticks: 1 };
                 queue.push_back(Input::Os(up));
             }
             OsEffect::Check { procs } => {
@@ -593,6 +602,15 @@ fn mbatchd_runs_on_the_master_host_alone() {
     assert!(!r.runs_mbatchd);
     r.feed(lim("h1"));
     assert!(r.runs_mbatchd);
+    r.feed(lim("m"));
+    assert!(!r.runs_mbatchd);
+    // a LIM that is soon back changes nothing, one that stays away does
+    r.feed(lim("h1"));
+    r.feed(Input::Closed { conn: LIM });
+    r.wait(3);
+    assert!(r.runs_mbatchd);
+    r.wait(3);
+    assert!(!r.runs_mbatchd);
 }
 
 #[test]

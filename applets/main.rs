@@ -18,6 +18,7 @@ mod bwait;
 mod control;
 mod down;
 mod eauth;
+mod eauthd;
 mod hostsetup;
 mod launcher;
 mod lim;
@@ -95,6 +96,7 @@ const APPLETS: &[Applet] = &[
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),
     applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),
+    hidden("eauthd", eauthd::run, "has a site's eauth run as another user"),
     applet("hostsetup", hostsetup::run, "check a host of the cluster, install its service"),
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),

@@ -6,18 +6,22 @@
 //! and once on each host, and not bound to a connection: daemons take the built-in credential of
 //! `shake` instead wherever the site has no eauth of its own.
 //!
-//! [`Server`] is a site's own `eauth -s`: a child that is kept, asked one thing at a time, and
-//! started again when it dies or is slow. It blocks: it runs on a thread of its own.
+//! [`Server`] is a site's own `eauth -s`, a child or one of eauthd's, that is kept, asked one thing
+//! at a time, and started again when it dies or is slow. It blocks: it runs on a thread of its own.
 //! Document implemented: semantics.md EAUTH.
 
 use super::KeyRing;
 use super::ring::{hex, unhex};
 use super::shake::{Claims, Who, sound};
 use super::ways::Ways;
+use crate::net::sock::with_unix_path;
 use crate::proto::frame::MacKey;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a credential is good for, and how far clocks may differ, seconds.
@@ -165,16 +169,19 @@ impl Question<'_> {
 }
 
 struct Running {
-    child: Child,
-    to: ChildStdin,
-    from: ChildStdout,
+    /// None: eauthd's child, which it kills when we hang up.
+    child: Option<Child>,
+    to: File,
+    from: File,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Already gone is as good.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            // Already gone is as good.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
@@ -241,8 +248,26 @@ impl Server {
     }
 }
 
-/// Its environment is this and nothing else.
+/// One of our own, or one of LSF_EAUTH_USER's.
 fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
+    if let Some(path) = &ways.eauthd {
+        let mut sock = with_unix_path(path, |p| UnixStream::connect(p))?;
+        sock.write_all(format!("{server}\n").as_bytes())?;
+        let from = File::from(OwnedFd::from(sock.try_clone()?));
+        return Ok(Running { child: None, to: File::from(OwnedFd::from(sock)), from });
+    }
+    let mut child = command(ways, server).spawn()?;
+    match (child.stdin.take(), child.stdout.take()) {
+        (Some(to), Some(from)) => {
+            let (to, from) = (OwnedFd::from(to).into(), OwnedFd::from(from).into());
+            Ok(Running { child: Some(child), to, from })
+        }
+        _ => Err(std::io::Error::other("no pipes")),
+    }
+}
+
+/// A site's `eauth -s` with pipes; its environment is this and nothing else.
+pub fn command(ways: &Ways, server: &str) -> Command {
     let mut cmd = Command::new(&ways.eauth);
     cmd.arg("-s").env_clear().current_dir("/");
     cmd.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
@@ -252,16 +277,11 @@ fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
         .env("LSF_EAUTH_SERVER", server)
         .env("LSF_EAUTH_HOST", &ways.host);
     cmd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = cmd.spawn()?;
-    let (to, from) = (child.stdin.take(), child.stdout.take());
-    match (to, from) {
-        (Some(to), Some(from)) => Ok(Running { child, to, from }),
-        _ => Err(std::io::Error::other("no pipes")),
-    }
+    cmd
 }
 
 /// Whether there is something to read (or the end) within `wait`.
-fn ready(from: &ChildStdout, wait: Duration) -> Result<bool, String> {
+fn ready(from: &File, wait: Duration) -> Result<bool, String> {
     let mut fds = [PollFd::new(from, PollFlags::IN)];
     let (tv_sec, tv_nsec) = (wait.as_secs() as i64, i64::from(wait.subsec_nanos()));
     match poll(&mut fds, Some(&Timespec { tv_sec, tv_nsec })) {
@@ -271,7 +291,7 @@ fn ready(from: &ChildStdout, wait: Duration) -> Result<bool, String> {
     }
 }
 
-fn next(from: &mut ChildStdout) -> Result<u8, String> {
+fn next(from: &mut File) -> Result<u8, String> {
     let mut byte = [0];
     match from.read(&mut byte) {
         Ok(0) => Err("it ended".into()),

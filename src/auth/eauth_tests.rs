@@ -145,8 +145,12 @@ fn what_is_not_an_answer_lets_nobody_in() {
     let (dir, mut server) = site("two", "while read -r line; do printf 11; sleep 0.1; done\n");
     assert_eq!(ask(&mut server, "x", LONG), Ok(true));
     std::thread::sleep(Duration::from_millis(20));
-    let before = server.running.as_ref().unwrap().child.id();
+    let before = server.running.as_ref().unwrap().child.as_ref().unwrap().id();
     assert_eq!(ask(&mut server, "x", LONG), Ok(true));
-    assert_ne!(server.running.as_ref().unwrap().child.id(), before, "a fresh one answered");
+    assert_ne!(
+        server.running.as_ref().unwrap().child.as_ref().unwrap().id(),
+        before,
+        "a fresh one answered"
+    );
     std::fs::remove_dir_all(&dir).unwrap();
 }

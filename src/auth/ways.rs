@@ -52,6 +52,8 @@ pub struct Ways {
     list: Vec<Way>,
     /// The site's own eauth.
     pub eauth: PathBuf,
+    /// Who has it run as LSF_EAUTH_USER, where lsf.sudoers names one.
+    pub eauthd: Option<PathBuf>,
     /// LSF_IDENT_PORT.
     pub ident_port: u16,
     /// LSF_ENVDIR and LSF_SERVERDIR, for eauth.
@@ -66,8 +68,9 @@ pub struct Ways {
 impl Default for Ways {
     /// The built-in credential alone.
     fn default() -> Ways {
-        let (eauth, dirs, cluster, host) = Default::default();
-        Ways { list: vec![Way::Key], eauth, ident_port: 113, dirs, cluster, host, equiv: None }
+        let (eauth, eauthd, dirs, cluster, host) = Default::default();
+        let (list, equiv) = (vec![Way::Key], None);
+        Ways { list, eauth, eauthd, ident_port: 113, dirs, cluster, host, equiv }
     }
 }
 
@@ -78,6 +81,7 @@ impl Ways {
         let mut ways = Ways {
             list: Vec::new(),
             eauth: Path::new(serverdir).join("eauth"),
+            eauthd: None,
             ident_port: lsf.ident_port(),
             dirs: [lsf.envdir.clone(), serverdir.to_owned()],
             cluster: String::new(),

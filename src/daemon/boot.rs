@@ -3,6 +3,7 @@
 //!
 //! Invariant: no key, no start. A personal cluster stays on loopback.
 
+use super::launcher::EAUTH_USER;
 use super::logging::{self, LogHandle};
 use super::shell::{Ports, ShellConfig};
 use crate::auth::{HostLookup, KeyRing, Ways};
@@ -107,6 +108,11 @@ impl Boot {
     /// The shell's configuration for a daemon with a TCP listener (and for lim a datagram
     /// socket); the launcher gets neither. Unix listeners are the caller's to add.
     pub fn shell(&self, daemon: Daemon) -> ShellConfig {
+        let mut ways = Ways::of_daemon(&self.conf.lsf, &self.conf.name, &self.host);
+        // No user can set a daemon's environment.
+        if std::env::var_os(EAUTH_USER).is_some() {
+            ways.eauthd = Some(self.site.eauthd_socket());
+        }
         ShellConfig {
             daemon,
             host: self.host.clone(),
@@ -119,7 +125,7 @@ impl Boot {
             hosts: self.hosts.clone(),
             launcher_socket: self.site.launcher_socket(),
             only_uid: self.only_uid(),
-            ways: Ways::of_daemon(&self.conf.lsf, &self.conf.name, &self.host),
+            ways,
             key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
         }

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ const READ_TURN: usize = 1 << 20;
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
 /// Tells mbatchd that root may submit; no user can set a daemon's environment.
 pub const ROOT_JOBS: &str = "LSF_ROOT_JOBS";
+/// Tells the daemons that `eauth -s` runs as another user.
+pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
 /// What a child is: itself, whichever file that is by now.
@@ -88,8 +90,8 @@ struct Real {
     /// Whom daemons run as, where that is not ourselves.
     admin: Option<User>,
     rundir: PathBuf,
-    /// lsf.sudoers lets root submit.
-    root_jobs: bool,
+    /// As the machine was told.
+    conf: Conf,
     /// The file a successor is started from.
     exe: PathBuf,
     signals: SignalFd,
@@ -130,9 +132,12 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
     let boot_id = std::fs::read_to_string(path).map_err(|e| BootError(format!("{path}: {e}")))?;
     let mut hosts = boot.conf.cluster.hosts.iter();
     let server = hosts.any(|h| h.name == boot.host && h.server);
+    let sudoers = admin.and_then(|_| guard::sudoers());
+    let eauth_user = sudoers.as_ref().and_then(|s| s.get(EAUTH_USER)).map(str::to_owned);
     let mut daemons = vec![Daemon::Authd];
     if server {
         daemons.extend([Daemon::Lim, Daemon::Sbatchd]);
+        daemons.extend(eauth_user.is_some().then_some(Daemon::Eauthd));
     }
     Ok(Conf {
         uid: crate::sys::euid(),
@@ -140,7 +145,8 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
         boot_id: boot_id.trim().to_owned(),
         daemons,
         peers: admin.map(|a| a.uid).into_iter().collect(),
-        root_jobs: admin.is_some() && guard::sudoers().is_some_and(|s| s.root_user()),
+        root_jobs: sudoers.is_some_and(|s| s.root_user()),
+        eauth_user,
     })
 }
 
@@ -167,7 +173,6 @@ impl Real {
         signals: SignalFd,
     ) -> io::Result<Real> {
         let exe = std::fs::read_link(SELF)?;
-        let conf_root = conf.root_jobs;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let mut setups = BTreeMap::new();
         let (machine, lock, listener) = match handed_over() {
@@ -179,7 +184,7 @@ impl Real {
                 }
                 let machine = Launcher::resume(conf.clone(), h.saved).unwrap_or_else(|| {
                     log::warn!("the state is of another version: going on from the journal");
-                    Launcher::new(conf, journal())
+                    Launcher::new(conf.clone(), journal())
                 });
                 let listener =
                     std::os::unix::net::UnixListener::from(raw::inherited_fd(h.listener)?);
@@ -194,7 +199,7 @@ impl Real {
                 let path = boot.site.launcher_socket();
                 let listener = sock::listen_unix(&path, 0o600)?;
                 admin.iter().try_for_each(|a| guard::give(&path, a))?;
-                (Launcher::new(conf, journal()), lock, listener)
+                (Launcher::new(conf.clone(), journal()), lock, listener)
             }
         };
         Ok(Real {
@@ -202,7 +207,7 @@ impl Real {
             boot,
             admin,
             rundir,
-            root_jobs: conf_root,
+            conf,
             exe,
             signals,
             listener,
@@ -463,8 +468,10 @@ impl Real {
             OsEffect::Check { procs } => {
                 // one of them may be our own child, if the state was lost: its end goes first
                 self.reap();
-                for (pid, ticks) in procs.into_iter().filter(|p| !alive(*p)) {
-                    self.inputs.push_back(Input::Os(OsInput::Gone { pid, ticks }));
+                for (pid, ticks) in procs {
+                    if !(Proc { pid, ticks }).alive() {
+                        self.inputs.push_back(Input::Os(OsInput::Gone { pid, ticks }));
+                    }
                 }
             }
             OsEffect::Journal(line) => self.append(&line),
@@ -500,36 +507,33 @@ impl Real {
 
     fn spawn_daemon(&mut self, daemon: Daemon) -> io::Result<Proc> {
         let mut command = Command::new(SELF);
-        match &self.admin {
-            Some(admin) => command.arg0("starter").args([daemon.name(), &admin.name]),
+        let user = match daemon {
+            Daemon::Eauthd => Some(self.conf.eauth_user.as_ref().ok_or(ErrorKind::NotFound)?),
+            _ => self.admin.as_ref().map(|a| &a.name),
+        };
+        match user {
+            Some(user) => command.arg0("starter").args([daemon.name(), user]),
             None => command.arg0(daemon.name()),
         };
         command.env_clear().env("LSF_ENVDIR", &self.boot.site.envdir).env("PATH", DEFAULT_PATH);
         let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        if daemon == Daemon::Mbatchd && self.root_jobs {
-            command.env(ROOT_JOBS, "Y");
-        }
+        command.envs(self.conf.eauth_user.iter().map(|user| (EAUTH_USER, user)));
         command.stdin(Stdio::null());
-        if let Some(key) = self.eauth_key(daemon)? {
-            command.stdin(key).env(EAUTH_KEY_FD, "0");
+        match (daemon, &self.admin) {
+            (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
+            (Daemon::Authd, Some(_)) => hand_key(&mut command)?,
+            (Daemon::Eauthd, Some(admin)) => {
+                let path = self.boot.site.eauthd_socket();
+                let listener = sock::listen_unix(&path, 0o600)?;
+                guard::give(&path, admin)?;
+                command.stdin(OwnedFd::from(listener));
+            }
+            _ => {}
         }
         let child = command.spawn()?;
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(proc_of(child.id()))
-    }
-
-    /// LSF_EAUTH_KEY of lsf.sudoers as it is now, for authd alone: in a pipe, which holds the
-    /// longest and of which nothing is left once it is read.
-    fn eauth_key(&self, daemon: Daemon) -> io::Result<Option<io::PipeReader>> {
-        if daemon != Daemon::Authd || self.admin.is_none() {
-            return Ok(None);
-        }
-        let known = guard::sudoers();
-        let Some(key) = known.as_ref().and_then(|s| s.eauth_key()) else { return Ok(None) };
-        let (from, mut to) = io::pipe()?;
-        to.write_all(key.as_bytes())?;
-        Ok(Some(from))
     }
 
     /// Reads what a starter reports; it is whole when its end is closed.
@@ -670,8 +674,15 @@ fn decode(id: ConnId, c: &mut Conn, inputs: &mut VecDeque<Input>) -> bool {
     }
 }
 
-fn alive((pid, ticks): (u32, u64)) -> bool {
-    Proc { pid, ticks }.alive()
+/// Gives authd LSF_EAUTH_KEY of lsf.sudoers as it is now: in a pipe, which holds the longest and
+/// of which nothing is left once it is read.
+fn hand_key(authd: &mut Command) -> io::Result<()> {
+    let sudoers = guard::sudoers();
+    let Some(key) = sudoers.as_ref().and_then(|s| s.eauth_key()) else { return Ok(()) };
+    let (from, mut to) = io::pipe()?;
+    to.write_all(key.as_bytes())?;
+    authd.stdin(from).env(EAUTH_KEY_FD, "0");
+    Ok(())
 }
 
 /// The identity of a child just made; one that has ended already has none, and is not reused

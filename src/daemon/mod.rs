@@ -2,6 +2,7 @@
 
 pub mod authd;
 pub mod boot;
+pub mod eauthd;
 pub mod groups;
 pub mod guard;
 pub mod launcher;

@@ -54,6 +54,8 @@ pub struct Conf {
     pub peers: Vec<u32>,
     /// lsf.sudoers allows jobs of root's.
     pub root_jobs: bool,
+    /// LSF_EAUTH_USER of lsf.sudoers, whom eauthd runs as.
+    pub eauth_user: Option<String>,
 }
 
 /// A task; `info.pid` 0 until its process exists.
@@ -246,11 +248,10 @@ impl Launcher {
 
     /// Ends what a launcher before us had to run and we have not: the host is no server any more.
     fn retire(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let all: Vec<Daemon> = self.sups.iter().map(|s| s.daemon).collect();
-        for daemon in all {
-            if !self.ours(daemon) {
-                self.sup(daemon).want = false;
-                self.stop(now, daemon, out);
+        for i in 0..self.sups.len() {
+            if !self.ours(self.sups[i].daemon) {
+                self.sups[i].want = false;
+                self.stop(now, self.sups[i].daemon, out);
             }
         }
     }

@@ -11,7 +11,7 @@ fn at(secs: u64) -> Now {
 
 fn conf(uid: u32, personal: bool) -> Conf {
     let daemons = vec![Daemon::Lim, Daemon::Sbatchd];
-    Conf { uid, personal, boot_id: "b1".into(), daemons, peers: vec![], root_jobs: false }
+    Conf { uid, personal, boot_id: "b1".into(), daemons, ..Conf::default() }
 }
 
 fn job(n: u32) -> TaskId {

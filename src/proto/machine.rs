@@ -30,6 +30,8 @@ pub enum Daemon {
     Sbatchd,
     Mbatchd,
     Res,
+    /// Has a site's `eauth -s` run as LSF_EAUTH_USER.
+    Eauthd,
 }
 
 impl Daemon {
@@ -41,6 +43,7 @@ impl Daemon {
             Daemon::Sbatchd => "sbatchd",
             Daemon::Mbatchd => "mbatchd",
             Daemon::Res => "res",
+            Daemon::Eauthd => "eauthd",
         }
     }
 }

@@ -125,6 +125,11 @@ impl Site {
         self.rundir().join("authd/sock")
     }
 
+    /// Where an `eauth -s` that runs as LSF_EAUTH_USER is asked.
+    pub fn eauthd_socket(&self) -> PathBuf {
+        self.rundir().join("eauthd.sock")
+    }
+
     pub fn launcher_socket(&self) -> PathBuf {
         self.rundir().join("launcher.sock")
     }

@@ -175,6 +175,7 @@ fn only_those_whom_root_named_start_daemons() {
     put(&format!("LSF_STARTUP_USERS=ann\nLSF_STARTUP_PATH={}/top/bin\n", nodes.dir.display()));
     assert_eq!(sudo("ann", "stop"), (0, String::new()));
     put("LSF_STARTUP_USERS=all_admins\n");
+    refused("bob", "not among the LSF_STARTUP_USERS");
     assert_eq!(sudo(ADMIN, "start"), (0, String::new()));
     // without sudo, and without root
     let s = nodes.run("bob", "hostb", "lsf_daemons stop lim");

@@ -349,3 +349,56 @@ fn a_server_that_becomes_a_client_stops_its_daemons() {
     }
     assert!(of(&site, "host1").iter().any(|p| p.0 == "sbatchd"));
 }
+
+/// A site's own `eauth -s` runs as LSF_EAUTH_USER, who is not the administrator.
+#[test]
+fn a_site_s_eauth_runs_as_the_user_that_root_names() {
+    if !Site::possible("a_site_s_eauth_runs_as_the_user_that_root_names") {
+        return;
+    }
+    let mut site = Site::new("eauthuser", 1);
+    let put = |rel: &str, text: &str, mode: u32| {
+        std::fs::create_dir_all(site.path(rel).parent().unwrap()).unwrap();
+        site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
+        std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    put(
+        "server/eauth",
+        "#!/bin/sh\nif [ \"$1\" = -c ]; then echo \"I am $(id -un)\"; exit; fi\n\
+         { id -u; id -G; env; } > DIR/home/bob/asked\n\
+         while read -r u g n a p l d; do\n\
+         case $d in *ann) exit 1;; *lsfadm) echo 1;; *) echo 0;; esac\ndone\n",
+        0o755,
+    );
+    put("etc/lsf.sudoers", "LSF_EAUTH_USER=bob\n", 0o600);
+    site.lsf_conf(&format!("LSF_AUTH=eauth\nLSF_SERVERDIR={}", site.path("server").display()));
+    site.start();
+    let of = |name: &str| site.processes().into_iter().find(|p| p.0 == name).unwrap();
+    assert_eq!(of("eauthd").2, uid("bob"));
+    let said = std::fs::read_to_string(site.path("home/bob/asked")).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    let ids = (uid("bob").to_string(), format!("{} {PROJ}", uid("bob")));
+    assert_eq!((lines[0], lines[1]), (ids.0.as_str(), ids.1.as_str()), "{said}");
+    assert!(lines.contains(&"LSF_EAUTH_SERVER=mbatchd@personal"), "{said}");
+    assert!(lines.contains(&"LSF_EAUTH_CLIENT=user") && !said.contains("LSF_EAUTH_USER"), "{said}");
+    // whom it does not believe, and whom it dies of
+    for user in ["bob", "ann"] {
+        let s = site.run(user, "bqueues");
+        assert!(s.code != 0 && s.err.contains("User permission denied"), "{user}: {}", s.err);
+    }
+    site.ok(ADMIN, "bqueues");
+    // its socket is for the daemons
+    let (mode, owner) = {
+        let dir = site.path("run").join("host1/eauthd.sock");
+        let meta = std::fs::metadata(dir).unwrap();
+        (meta.mode() & 0o777, meta.uid())
+    };
+    assert_eq!((mode, owner), (0o600, uid(ADMIN)));
+    // one that is gone is started again
+    let old = of("eauthd").1;
+    super::rig::kill(old, 9);
+    wait_for("another eauthd", || {
+        site.processes().iter().any(|p| p.0 == "eauthd" && p.1 != old)
+            && site.run(ADMIN, "bqueues").code == 0
+    });
+}

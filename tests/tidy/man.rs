@@ -15,6 +15,7 @@ const NOT_ACTED: &str = ".SH NOT ACTED ON";
 const ELSEWHERE: &[(&str, &str)] = &[
     ("detach", "lsf"),
     ("down", "lsf"),
+    ("eauthd", "eauth"),
     ("lsfrestart", "lsfstartup"),
     ("lsfshutdown", "lsfstartup"),
     ("status", "lsf"),

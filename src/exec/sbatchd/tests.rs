@@ -59,6 +59,7 @@ fn launcher_conf() -> launcher::Conf {
         daemons: vec![Daemon::Sbatchd],
         peers: vec![],
         root_jobs: false,
+        eauth_user: None,
     }
 }
 

@@ -60,7 +60,7 @@ struct Opts {
 impl Opts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
-        [
+        control::given([
             ("-g", self.group.is_some()),
             ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),
@@ -68,9 +68,7 @@ impl Opts {
             ("-stat", self.stat.is_some()),
             ("-d", self.done),
             ("-C", self.reason.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(word, given)| given.then_some(word))
+        ])
     }
 }
 
@@ -146,9 +144,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         outln!(ctx, "{}", names.join(" "));
         return Ok(0);
     }
-    if let Some(word) = opts.refused() {
-        return Err(Exit::fail(format_args!("{}: option {word} is not supported yet", ctx.name)));
-    }
+    control::refuse(ctx.name, opts.refused())?;
     let verb = match &opts.signal {
         Some(_) if opts.remove => {
             return Err(front::usage_error::<Opts>(

@@ -1,4 +1,5 @@
-//! What bkill, bstop and bresume share: which jobs are meant, what is said of each outcome.
+//! What bkill, bstop, bresume, bswitch, brequeue, btop and bbot share: which jobs are meant, what
+//! is said of each outcome.
 //!
 //! Invariants: what happened goes to stdout, what did not to stderr, in the order mbatchd
 //! answers; the exit code is 0 when at least one job was acted on, else 255 (commands.md bkill).
@@ -8,6 +9,7 @@ use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::{select, site};
+use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
 use lsf::{errln, outln};
@@ -41,33 +43,51 @@ pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSe
     }))
 }
 
+/// The first option that was given and that nothing acts on.
+pub fn given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'static str> {
+    options.into_iter().find_map(|(word, given)| given.then_some(word))
+}
+
+/// Refuses an option that nothing acts on.
+pub fn refuse(name: &str, option: Option<&str>) -> Result<(), Exit> {
+    match option {
+        Some(word) => Err(Exit::fail(format_args!("{name}: option {word} is not supported yet"))),
+        None => Ok(()),
+    }
+}
+
 /// The words for having given neither.
 pub const NOTHING_GIVEN: &str = "Job ID or one of '-m', '-u' '-q' and '-J' must be specified.";
 
-/// What a verb does to a job, as the message says it.
-fn done(verb: &Verb) -> &'static str {
-    match verb {
+/// What is said of a job to which it was done.
+fn done(verb: &Verb, id: JobRef) -> String {
+    let being = match verb {
         Verb::Kill | Verb::Remove => "terminated",
         Verb::Signal { name, .. } if name == "KILL" => "terminated",
         Verb::Signal { .. } => "signaled",
         Verb::Stop => "stopped",
         Verb::Resume => "resumed",
-    }
+        Verb::Requeue(_) => "requeued ",
+        Verb::Switch { queue } => return format!("Job <{id}> is switched to queue <{queue}>"),
+        // btop and bbot have words of their own.
+        Verb::Move { .. } => "moved",
+    };
+    format!("Job <{id}> is being {being}")
 }
 
 /// Asks mbatchd to act and says what became of each job.
 pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
     let (name, user) = (select.name.clone(), select.user.clone());
-    let word = done(&verb);
-    let answer = client::ask(ctx, ClientMsg::Control(Box::new(Control { verb, select })));
+    let control = Control { verb: verb.clone(), select };
+    let answer = client::ask(ctx, ClientMsg::Control(Box::new(control)));
     match answer {
         Ok(ClientMsg::Controlled { outcomes }) if outcomes.is_empty() && nobody(&user) => {
             errln!(ctx, "{user}: {}", err_text(err::UNKNOWN_USER));
             FAIL
         }
-        Ok(ClientMsg::Controlled { outcomes }) => report(ctx, word, &name, &outcomes),
+        Ok(ClientMsg::Controlled { outcomes }) => report(ctx, &verb, &name, &outcomes),
         Ok(_) => unexpected(ctx),
-        Err(e) if e.code() == Some(err::NO_JOB) => report(ctx, word, &name, &[]),
+        Err(e) if e.code() == Some(err::NO_JOB) => report(ctx, &verb, &name, &[]),
         Err(e) => {
             errln!(ctx, "{e}");
             FAIL
@@ -86,9 +106,12 @@ pub fn unexpected(ctx: &mut Ctx) -> i32 {
     FAIL
 }
 
-fn report(ctx: &mut Ctx, word: &str, name: &str, outcomes: &[Outcome]) -> i32 {
+fn report(ctx: &mut Ctx, verb: &Verb, name: &str, outcomes: &[Outcome]) -> i32 {
     if outcomes.is_empty() {
         match name {
+            _ if matches!(verb, Verb::Switch { .. } | Verb::Requeue(_)) => {
+                errln!(ctx, "{}", err_text(err::NO_JOB))
+            }
             "" => errln!(ctx, "No unfinished job found"),
             name => errln!(ctx, "Job <{name}> is not found"),
         }
@@ -96,7 +119,7 @@ fn report(ctx: &mut Ctx, word: &str, name: &str, outcomes: &[Outcome]) -> i32 {
     }
     for outcome in outcomes {
         match outcome.code {
-            0 => outln!(ctx, "Job <{}> is being {word}", outcome.id),
+            0 => outln!(ctx, "{}", done(verb, outcome.id)),
             code => errln!(ctx, "Job <{}>: {}", outcome.id, err_text(code)),
         }
     }
@@ -144,16 +167,14 @@ struct StopOpts {
 impl StopOpts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
-        [
+        given([
             ("-g", self.group.is_some()),
             ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),
             ("-a", self.every),
             ("-d", self.done),
             ("-C", self.reason.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(word, given)| given.then_some(word))
+        ])
     }
 }
 
@@ -167,9 +188,7 @@ pub fn stop_or_resume(ctx: &mut Ctx, verb: Verb) -> i32 {
 
 fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
     let parsed = front::parse::<StopOpts>(ctx.name, &ctx.args)?;
-    if let Some(word) = parsed.options.refused() {
-        return Err(Exit::fail(format_args!("{}: option {word} is not supported yet", ctx.name)));
-    }
+    refuse(ctx.name, parsed.options.refused())?;
     let StopOpts { host, queue, user, name, .. } = parsed.options;
     let select = selection(&parsed.operands, Filters { name, queue, host, user })?
         .ok_or_else(|| front::usage_error::<StopOpts>(ctx.name, NOTHING_GIVEN))?;
@@ -179,16 +198,15 @@ fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lsf::model::JobRef;
 
     fn said(name: &str, outcomes: &[(u32, u32, i32)]) -> (i32, String, String) {
         let outcomes: Vec<Outcome> = outcomes
             .iter()
-            .map(|&(job, idx, code)| Outcome { id: JobRef { job, idx }, code })
+            .map(|&(job, idx, code)| Outcome::new(JobRef { job, idx }, code))
             .collect();
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut ctx = Ctx { name: "bkill", args: vec![], out: &mut out, err: &mut err };
-        let code = report(&mut ctx, "terminated", name, &outcomes);
+        let code = report(&mut ctx, &Verb::Kill, name, &outcomes);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

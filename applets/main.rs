@@ -11,9 +11,12 @@ mod bhosts;
 mod bjobs;
 mod bkill;
 mod bqueues;
+mod brequeue;
 mod bresume;
 mod bstop;
 mod bsub;
+mod bswitch;
+mod btop;
 mod bwait;
 mod control;
 mod down;
@@ -84,14 +87,18 @@ const fn hidden(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 const APPLETS: &[Applet] = &[
     applet("authd", authd::run, "signs credentials for the users of this host"),
     applet("badmin", badmin::run, "administer the batch system"),
+    applet("bbot", btop::bottom, "move a pending job behind the others of its queue"),
     applet("bhist", bhist::run, "show the history of jobs from the event log"),
     applet("bhosts", bhosts::run, "show the hosts of the batch system"),
     applet("bjobs", bjobs::run, "show jobs"),
     applet("bkill", bkill::run, "end jobs, or send them a signal"),
     applet("bqueues", bqueues::run, "show the queues"),
+    applet("brequeue", brequeue::run, "put jobs back into their queue"),
     applet("bresume", bresume::run, "resume suspended jobs, release held ones"),
     applet("bstop", bstop::run, "suspend jobs"),
     applet("bsub", bsub::run, "submit a job"),
+    applet("bswitch", bswitch::run, "move jobs to another queue"),
+    applet("btop", btop::top, "move a pending job before the others of its queue"),
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),

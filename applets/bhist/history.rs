@@ -277,6 +277,9 @@ impl History {
         }
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
+        if let Event::JobSwitch { queue, .. } = &rec.event {
+            job.new.spec.queue = queue.clone();
+        }
         let line = self.long.then(|| lines::sentence(&rec.event, self.tasks)).flatten();
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();
         if at.idx == 0 && job.array.is_some() {
@@ -286,13 +289,14 @@ impl History {
             return;
         }
         let Some(e) = job.elem(at.idx) else { return };
-        if e.state.finished() {
+        if e.state.finished() && !matches!(rec.event, Event::JobRequeue { .. }) {
             return;
         }
         match &rec.event {
             Event::JobStart(s) => e.start(rec.time, s),
             Event::JobStatus(s) => e.status(rec.time, s),
-            Event::JobRequeue { .. } => e.enter(rec.time, State::Pend),
+            Event::JobRequeue { held: 0, .. } => e.enter(rec.time, State::Pend),
+            Event::JobRequeue { .. } => e.enter(rec.time, State::Psusp),
             _ => {}
         }
         let time = if e.end > 0 { e.end } else { rec.time };

@@ -15,9 +15,12 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         Event::JobStartAccept { at, .. }
         | Event::JobExecute { at, .. }
         | Event::JobSignal { at, .. }
-        | Event::JobRequeue { at }
+        | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
+        Event::JobSwitch { job, .. } | Event::JobMove { job, .. } => {
+            Some(JobRef { job: *job, idx: 0 })
+        }
         _ => None,
     }
 }
@@ -40,6 +43,9 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         Event::JobSignal { user, signal, .. } => {
             if signal == "DELETEJOB" {
                 t.push_str("Delete");
+            } else if signal.starts_with("REQUEUE_") {
+                t.push_str("Job is being requeued;");
+                return Some(t);
             } else {
                 push(&mut t, "Signal ", signal);
             }
@@ -47,6 +53,17 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             t.push(';');
         }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
+        Event::JobSwitch { queue, user, .. } => {
+            push(&mut t, "Switched to Queue ", queue);
+            push(&mut t, " by user or administrator ", user);
+            t.push(';');
+        }
+        Event::JobMove { position, top, user, .. } => {
+            let end = if *top { "top" } else { "bottom" };
+            let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
+            push(&mut t, "administrator ", user);
+            t.push(';');
+        }
         Event::Hold { why, .. } => {
             t.push_str("Held: ");
             lsf::cli::long::push_clean(&mut t, why);

@@ -104,7 +104,7 @@ fn log() -> Vec<Record> {
     };
     log.push(new(24, "myname", "echo hello", wide));
     log.extend(start(4, at(24, 0), &[("vm", 2)], ""));
-    log.push(rec(107, Event::JobRequeue { at: at(24, 0) }));
+    log.push(rec(107, Event::JobRequeue { at: at(24, 0), held: 0 }));
     log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
     log.extend(start(5, at(25, 1), &[("vm2", 1)], ""));
     log.push(end(105, at(25, 1), 0, 0));

@@ -7,7 +7,7 @@ use super::counts::{owner, tally};
 use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
-use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;
 use crate::model::reason::susp;
 use crate::model::{JobKey, JobRef};
@@ -43,7 +43,9 @@ impl State {
             }
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
-            Event::JobRequeue { at } => self.requeue(t, *at),
+            Event::JobRequeue { at, held } => self.requeue(t, *at, *held),
+            Event::JobSwitch { job, queue, .. } => self.switch(*job, queue),
+            Event::JobMove { job, place, top, .. } => self.moved(*job, *place, *top),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
                 let q = self.queue_ctl.entry(queue.clone()).or_default();
@@ -229,6 +231,7 @@ impl State {
                 pgid: 0,
                 exec: None,
                 killed: None,
+                requeue: None,
                 susp_since: 0,
                 susp_total: 0,
                 soft: Box::default(),
@@ -274,7 +277,17 @@ impl State {
     }
 
     fn signalled(&mut self, at: JobRef, signal: &str, by_admin: bool) -> Did {
-        use crate::model::reason::term;
+        use crate::model::reason::{pend, term};
+        let requeue = match signal {
+            "REQUEUE_PEND" => Some(0),
+            "REQUEUE_PSUSP_USER" => Some(pend::USER_STOP),
+            "REQUEUE_PSUSP_ADMIN" => Some(pend::ADMIN_STOP),
+            _ => None,
+        };
+        if requeue.is_some() {
+            let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
+            return self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), requeue));
+        }
         if !matches!(signal, "KILL" | "DELETEJOB") {
             return Did::Job(at);
         }
@@ -287,7 +300,7 @@ impl State {
         };
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_), .. }) => {
-                self.with_run(at, |r| r.killed = Some(why))
+                self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), None))
             }
             _ => Did::Job(at),
         }
@@ -357,14 +370,51 @@ impl State {
         did
     }
 
-    fn requeue(&mut self, t: i64, at: JobRef) -> Did {
+    fn requeue(&mut self, t: i64, at: JobRef, held: u32) -> Did {
         match self.elem(at) {
-            Some(Elem { state: ElemState::Run(_), .. }) => self.set(at, |e| {
+            Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
                 let reason = crate::model::reason::pend::REQUEUED;
-                e.state = ElemState::Pend(Pend { since: t, held: None, reason });
+                let held = (held != 0).then_some(held);
+                e.state = ElemState::Pend(Pend { since: t, held, reason });
             }),
             _ => Did::Misfit("requeue of a job that is not started"),
         }
+    }
+
+    /// Every counter of the job follows it to the queue.
+    fn switch(&mut self, id: u32, queue: &str) -> Did {
+        let to = self.names.sym(queue);
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return Did::Misfit("no such job");
+        };
+        let (from, user, slots) = owner(job);
+        for (queue, up) in [(from, false), (to, true)] {
+            match &job.body {
+                Body::Single(e) => {
+                    let at = JobRef { job: id, idx: 0 };
+                    self.counts.elem(queue, user, slots, at, e, up);
+                }
+                Body::Array(a) => {
+                    self.counts.fresh(queue, user, slots, a.fresh.left(), up);
+                    for (&idx, e) in &a.own {
+                        self.counts.elem(queue, user, slots, JobRef { job: id, idx }, e, up);
+                    }
+                }
+            }
+        }
+        job.queue = to;
+        Rc::make_mut(&mut job.spec).queue = queue.to_string();
+        Did::Job(JobRef { job: id, idx: 0 })
+    }
+
+    fn moved(&mut self, id: u32, place: Option<Spot>, top: bool) -> Did {
+        if !self.jobs.contains_key(&id) {
+            return Did::Misfit("no such job");
+        }
+        // Another LSF's record does not tell the place: before or behind all.
+        let place = place.unwrap_or(Spot { base: if top { 0 } else { u64::MAX }, between: id });
+        self.moved.insert(id, place);
+        Did::Job(JobRef { job: id, idx: 0 })
     }
 
     fn clean(&mut self, at: JobRef) -> Did {
@@ -384,6 +434,7 @@ impl State {
             return Did::Misfit("clean of a job that has not finished");
         }
         self.jobs.remove(&at.job);
+        self.moved.remove(&at.job);
         Did::Job(at)
     }
 

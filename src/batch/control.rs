@@ -1,4 +1,5 @@
-//! bkill, bstop, bresume: which jobs are meant, who may, and what happens to each.
+//! bkill, bstop, bresume, and what they share with bswitch, btop, bbot and brequeue ([`super::
+//! change`]): which jobs are meant, who may, and what happens to each.
 
 use super::perm::{Action, Caller};
 use super::state::{Elem, ElemState, Job, Phase};
@@ -26,13 +27,19 @@ impl Mbd {
         if let Err(r) = self.check_select(&c.select) {
             return cx.refuse(conn, r);
         }
+        if let Verb::Switch { queue } = &c.verb
+            && self.pol.find_queue(queue).is_none()
+        {
+            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
+        }
         let mut outcomes = Vec::new();
         if !c.select.ids.is_empty() {
             for sel in &c.select.ids {
                 self.control_id(cx, who, &c.verb, sel, &mut outcomes);
             }
         } else {
-            let mut jobs = self.unfinished(who, &c.select);
+            let finished = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
+            let mut jobs = self.chosen(who, &c.select, finished);
             if !c.select.all {
                 // Without 0 or an ID only the last job submitted is meant.
                 jobs = jobs.pop().into_iter().collect();
@@ -55,12 +62,12 @@ impl Mbd {
         Ok(())
     }
 
-    /// Unfinished jobs that the filters let through, oldest first; elements where the name
-    /// asks for one.
-    fn unfinished(&self, who: &Caller, s: &JobSelect) -> Vec<IdSel> {
+    /// Jobs that the filters let through, oldest first; elements where the name asks for one.
+    /// Finished ones only where they are wanted.
+    fn chosen(&self, who: &Caller, s: &JobSelect, finished: bool) -> Vec<IdSel> {
         let mut found: Vec<(u64, IdSel)> = Vec::new();
         for job in self.st.jobs.values() {
-            if job.tally.unfinished() == 0 || !self.selects(who, s, job) {
+            if (job.tally.unfinished() == 0 && !finished) || !self.selects(who, s, job) {
                 continue;
             }
             let elems = name_elements(&s.name);
@@ -109,17 +116,24 @@ impl Mbd {
     ) {
         let whole = JobRef { job: sel.job, idx: 0 };
         let Some(job) = self.st.job(sel.job) else {
-            return outcomes.push(Outcome { id: whole, code: err::NO_JOB });
+            return outcomes.push(Outcome::new(whole, err::NO_JOB));
         };
         let owner = self.st.names.text(job.user).to_string();
         let queue = self.st.names.text(job.queue).to_string();
         if self.check(who, Action::ControlJob, &owner, &queue).is_err() {
-            return outcomes.push(Outcome { id: whole, code: err::PERMISSION });
+            return outcomes.push(Outcome::new(whole, err::PERMISSION));
         }
         let by_admin = owner != who.user;
+        if let Verb::Switch { .. } | Verb::Move { .. } = verb {
+            outcomes.push(match sel.elems.is_empty() {
+                true => self.change_whole(cx, who, verb, sel.job),
+                false => Outcome::new(whole, err::ELEMENT),
+            });
+            return;
+        }
         if job.damaged && *verb == Verb::Resume {
             let code = self.release(cx, who, whole);
-            return outcomes.push(Outcome { id: whole, code });
+            return outcomes.push(Outcome::new(whole, code));
         }
         if !job.is_array() || sel.elems.is_empty() {
             let indices = job.indices();
@@ -131,7 +145,7 @@ impl Mbd {
                     best = code;
                 }
             }
-            return outcomes.push(Outcome { id: whole, code: best });
+            return outcomes.push(Outcome::new(whole, best));
         }
         for idx in elements(&sel.elems).take(MAX_ELEMENTS) {
             let at = JobRef { job: sel.job, idx };
@@ -140,7 +154,7 @@ impl Mbd {
                 true => self.control_one(cx, who, verb, at, by_admin),
                 false => err::NO_JOB,
             };
-            outcomes.push(Outcome { id: at, code });
+            outcomes.push(Outcome::new(at, code));
         }
     }
 
@@ -161,6 +175,9 @@ impl Mbd {
         at: JobRef,
         by_admin: bool,
     ) -> i32 {
+        if let Verb::Requeue(which) = verb {
+            return self.requeue_one(cx, who, *which, at, by_admin);
+        }
         let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
             Some(super::state::View::Fresh) => (stat::PEND, None, None),
@@ -206,6 +223,7 @@ impl Mbd {
                 }
             }
             (Verb::Resume, Some(key)) => return self.resume_running(cx, who, at, key, by_admin),
+            (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_), _) => {}
         }
         0
     }
@@ -280,7 +298,7 @@ impl Mbd {
         0
     }
 
-    fn signal_event(
+    pub(crate) fn signal_event(
         &mut self,
         cx: &mut Cx,
         who: &Caller,
@@ -300,7 +318,7 @@ impl Mbd {
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    fn act_on(&mut self, cx: &mut Cx, key: JobKey, act: Act) {
+    pub(crate) fn act_on(&mut self, cx: &mut Cx, key: JobKey, act: Act) {
         let Some(i) = self.st.running(key).and_then(|r| self.first_host(r)) else { return };
         self.act(cx, key, i, act);
     }

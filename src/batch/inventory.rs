@@ -81,7 +81,7 @@ impl Mbd {
         let rerun = self.st.job(key.job).is_some_and(|j| j.spec.options & opt::RERUNNABLE != 0);
         if rebooted && rerun {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            self.emit(cx, Event::JobRequeue { at });
+            self.emit(cx, Event::JobRequeue { at, held: 0 });
             return;
         }
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
@@ -206,12 +206,15 @@ impl Mbd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
     fn start_failed(&mut self, cx: &mut Cx, i: usize, t: &TaskState, reason: u32) {
         let at = t.key.job_ref();
-        let killed = self.st.running(t.key).and_then(|r| r.killed);
+        let (killed, requeue) =
+            self.st.running(t.key).map_or((None, None), |r| (r.killed, r.requeue));
         cx.say(
             log::Level::Warn,
             format!("{} could not start job <{at}>: {}", self.net.hosts[i].name, t.note),
         );
-        if let Some(info) = killed {
+        if let Some(held) = requeue {
+            self.emit(cx, Event::JobRequeue { at, held });
+        } else if let Some(info) = killed {
             self.exit_unstarted(cx, at, info);
         } else {
             let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
@@ -242,7 +245,12 @@ impl Mbd {
     /// A started job ends.
     fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
-        let killed = self.st.running(t.key).and_then(|r| r.killed);
+        let (killed, requeue) =
+            self.st.running(t.key).map_or((None, None), |r| (r.killed, r.requeue));
+        // Only one whose end is known: it must not run twice at the same time.
+        if let (Some(held), End::Status(_)) = (requeue, end) {
+            return self.emit(cx, Event::JobRequeue { at, held });
+        }
         let status = match end {
             End::Status(0) => stat::DONE,
             _ => stat::EXIT,

@@ -5,6 +5,7 @@ use super::perm::Caller;
 use super::state::{ElemState, Job, View};
 use super::{Cx, Mbd};
 use crate::model::JobRef;
+use crate::model::event::Spot;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::err;
@@ -54,6 +55,9 @@ fn wanted(w: Which, st: u32, by_id: bool) -> bool {
         || (w.susp && st & (stat::SSUSP | stat::USUSP | stat::PSUSP) != 0)
 }
 
+/// What rows are sorted by: kind, then host, queue or end, priority, place, element.
+type Order = (u8, i64, u32, Spot, u32);
+
 impl Mbd {
     pub(crate) fn list_jobs(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, q: JobQuery) {
         if let Err(r) = self.check_select(&q.select) {
@@ -98,7 +102,7 @@ impl Mbd {
     fn find_elements(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
         let by_id = !q.select.ids.is_empty();
         let name_elems = super::control::name_elements(&q.select.name);
-        let mut found: Vec<((u8, i64, u64, u32), JobRef)> = Vec::new();
+        let mut found: Vec<(Order, JobRef)> = Vec::new();
         for job in self.jobs_asked(who, q) {
             if q.select.ids.is_empty()
                 && job.tally.unfinished() == 0
@@ -134,18 +138,18 @@ impl Mbd {
         found.into_iter().map(|f| f.1).collect()
     }
 
-    fn list_order(&self, job: &Job, view: &View, rank: i64, idx: u32) -> (u8, i64, u64, u32) {
-        let priority = u64::from(u32::MAX - job.spec.priority) << 32;
-        let pending = (1, rank, priority.wrapping_add(job.order), idx);
+    fn list_order(&self, job: &Job, view: &View, rank: i64, idx: u32) -> Order {
+        let unmoved = |order| Spot { base: order, between: 0 };
+        let pending = (1, rank, u32::MAX - job.spec.priority, self.st.spot(job), idx);
         match view {
             View::Fresh => pending,
             View::Own(e) => match &e.state {
                 ElemState::Pend(_) => pending,
                 ElemState::Run(r) => {
                     let host = self.first_host(r).map_or(i64::MAX, |i| i as i64);
-                    (0, host, job.order, idx)
+                    (0, host, 0, unmoved(job.order), idx)
                 }
-                ElemState::End(end) => (2, end.end_time, job.order, idx),
+                ElemState::End(end) => (2, end.end_time, 0, unmoved(job.order), idx),
             },
         }
     }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | state, apply, counts, names | the event-sourced state |
 //! | policy, require | the configuration, compiled |
-//! | submit, control, admin, perm | requests that change something |
+//! | submit, control, change, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait | dependency conditions and who waits for them |
 //! | sched | which pending job goes where |
@@ -18,6 +18,7 @@
 
 pub mod admin;
 pub mod apply;
+pub mod change;
 pub mod control;
 pub mod counts;
 pub mod depend;

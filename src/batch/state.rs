@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::names::{Names, Sym};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::{ArraySpec, JobName};
+use crate::model::event::Spot;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -35,6 +36,8 @@ pub struct State {
     pub finished: u64,
     /// IDs that must not be given again although no job of that ID is known.
     pub reserved: BTreeSet<u32>,
+    /// Jobs that btop or bbot gave another place in the order of dispatch.
+    pub moved: BTreeMap<u32, Spot>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
 }
@@ -245,6 +248,8 @@ pub struct Run {
     pub exec: Option<Box<Exec>>,
     /// Termination asked for: TERM_ number.
     pub killed: Option<u32>,
+    /// After its end it goes back to the queue: 0, or to be held for this pending reason.
+    pub requeue: Option<u32>,
     /// When it was last suspended, and for how long before.
     pub susp_since: i64,
     pub susp_total: i64,
@@ -424,6 +429,11 @@ impl State {
             ElemState::Run(r) if r.key == key => Some(r),
             _ => None,
         }
+    }
+    /// The place of a job among those of its priority.
+    pub fn spot(&self, job: &Job) -> Spot {
+        let own = || Spot::submitted(job.submit_time, job.id);
+        self.moved.get(&job.id).copied().unwrap_or_else(own)
     }
     /// An ID that neither is known nor may still be in a log.
     pub fn free_id(&self, max: u32) -> Option<u32> {

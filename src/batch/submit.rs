@@ -72,24 +72,13 @@ impl Mbd {
         let pol = self.pol.clone();
         let queue = self.choose_queue(&mut spec, who)?;
         let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
-        self.check_slots(&mut spec, queue)?;
-        self.check_hosts(&spec, queue)?;
-        if !spec.res_req.is_empty() && self.pol.names.parse(&spec.res_req).is_err() {
-            return Err(Refusal::new(err::BAD_RESREQ));
-        }
-        super::limits::check(&mut spec, queue, &self.pol)?;
+        self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
-        if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
-            return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
-        }
         self.check_pending(&name)?;
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         if spec.project.is_empty() {
             spec.project = self.pol.params().default_project.clone();
-        }
-        if queue.conf.rerunnable {
-            spec.options |= opt::RERUNNABLE;
         }
         let max = self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32;
         let job = self.st.free_id(max).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
@@ -99,6 +88,23 @@ impl Mbd {
         self.watch_begin(cx, job);
         self.refresh(job);
         Ok(job)
+    }
+
+    /// What a job must have for this queue, and what the queue gives to it.
+    pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        self.check_slots(spec, queue)?;
+        self.check_hosts(spec, queue)?;
+        if !spec.res_req.is_empty() && self.pol.names.parse(&spec.res_req).is_err() {
+            return Err(Refusal::new(err::BAD_RESREQ));
+        }
+        super::limits::check(spec, queue, &self.pol)?;
+        if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
+            return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
+        }
+        if queue.conf.rerunnable {
+            spec.options |= opt::RERUNNABLE;
+        }
+        Ok(())
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -163,7 +169,7 @@ impl Mbd {
         Err(first.unwrap_or_else(|| Refusal::new(err::QUEUE_NAME)))
     }
 
-    fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
+    pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
         let queue =
             self.pol.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
         if self.st.queue_ctl.get(name).is_some_and(|c| c.closed) {

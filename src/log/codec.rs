@@ -78,10 +78,11 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobStartAccept { at, .. }
         | Event::JobExecute { at, .. }
         | Event::JobSignal { at, .. }
-        | Event::JobRequeue { at }
+        | Event::JobRequeue { at, .. }
         | Event::JobClean { at }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => *at,
+        Event::JobSwitch { job, .. } | Event::JobMove { job, .. } => JobRef { job: *job, idx: 0 },
         Event::QueueCtrl { .. }
         | Event::HostCtrl { .. }
         | Event::MbdStart { .. }
@@ -104,6 +105,8 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobSignal { .. } => "JOB_SIGNAL",
         Event::JobRequeue { .. } => "JOB_REQUEUE",
         Event::JobClean { .. } => "JOB_CLEAN",
+        Event::JobSwitch { .. } => "JOB_SWITCH",
+        Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",
         Event::HostCtrl { .. } => "HOST_CTRL",
         Event::MbdStart { .. } => "MBD_START",

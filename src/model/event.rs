@@ -72,6 +72,23 @@ pub struct JobStatus {
     pub unknown_end: bool,
 }
 
+/// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
+/// and between two such places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Seconds since the epoch, then the job ID, 32 bits each.
+    pub base: u64,
+    pub between: u32,
+}
+
+impl Spot {
+    /// The place of a job that nobody moved.
+    pub fn submitted(time: i64, job: u32) -> Self {
+        let secs = u64::try_from(time).unwrap_or(0) & u64::from(u32::MAX);
+        Spot { base: secs << 32 | u64::from(job), between: 1 << 31 }
+    }
+}
+
 /// What QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
@@ -116,9 +133,30 @@ pub enum Event {
         run_count: u32,
         by_admin: bool,
     },
-    /// A rerunnable job goes back to the queue.
+    /// A started or finished job goes back to the queue.
     JobRequeue {
         at: JobRef,
+        /// Our tail: it waits suspended, for this pending reason; 0: it does not.
+        held: u32,
+    },
+    /// bswitch: the whole job goes to another queue.
+    JobSwitch {
+        job: u32,
+        queue: String,
+        uid: u32,
+        user: String,
+    },
+    /// btop, bbot: the whole job gets another place in the order of dispatch.
+    JobMove {
+        job: u32,
+        /// From 1.
+        position: u32,
+        /// Counted from the top, else from the bottom.
+        top: bool,
+        uid: u32,
+        user: String,
+        /// Our tail: the place; `None` in another LSF's log.
+        place: Option<Spot>,
     },
     /// A finished job left memory. idx 0 of an array: all of it.
     JobClean {

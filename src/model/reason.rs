@@ -138,6 +138,8 @@ pub mod term {
     pub const PROCESSLIMIT: u32 = 7;
     pub const FORCE_OWNER: u32 = 8;
     pub const FORCE_ADMIN: u32 = 9;
+    pub const REQUEUE_OWNER: u32 = 10;
+    pub const REQUEUE_ADMIN: u32 = 11;
     pub const CPULIMIT: u32 = 12;
     pub const OWNER: u32 = 14;
     pub const ADMIN: u32 = 15;
@@ -230,9 +232,12 @@ pub mod err {
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
     pub const ARRAY_NONE: i32 = 99;
+    /// What is meant is the whole array.
+    pub const ELEMENT: i32 = 101;
     pub const BAD_JOBID: i32 = 102;
     pub const BAD_PRIORITY: i32 = 118;
     pub const PRIORITY_UNDEF: i32 = 119;
+    pub const REQUEUED: i32 = 120;
     pub const PROC_LESS: i32 = 125;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
@@ -283,9 +288,11 @@ pub fn err_text(code: i32) -> &'static str {
         97 => "Job array index error",
         98 => "Job array index too large",
         99 => "Job array does not exist",
+        101 => "Cannot operate on element job",
         102 => "Bad jobId",
         118 => "Bad user priority",
         119 => "Job priority control undefined",
+        120 => "Job has already been requeued",
         125 => "Too few processors requested",
         131 => "Dependent arrays do not have the same size",
         132 => "Pending job threshold reached",

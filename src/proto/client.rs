@@ -118,6 +118,33 @@ pub enum Verb {
     },
     Stop,
     Resume,
+    /// bswitch.
+    Switch {
+        queue: String,
+    },
+    /// btop, bbot: to this position, from 1.
+    Move {
+        top: bool,
+        position: u32,
+    },
+    /// brequeue.
+    Requeue(Requeue),
+}
+
+/// Which jobs brequeue takes, and what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Requeue {
+    /// -d.
+    pub done: bool,
+    /// -e.
+    pub exit: bool,
+    /// -r, and where no state is named: started ones.
+    pub run: bool,
+    /// -p.
+    pub pend: bool,
+    /// -H: they wait suspended.
+    pub hold: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -132,6 +159,16 @@ pub struct Outcome {
     /// As the message names it: `123` or `123[4]`.
     pub id: JobRef,
     pub code: i32,
+    /// btop, bbot: the position reached.
+    #[serde(default)]
+    pub place: u32,
+}
+
+impl Outcome {
+    /// The outcome of anything but a move.
+    pub fn new(id: JobRef, code: i32) -> Self {
+        Outcome { id, code, place: 0 }
+    }
 }
 
 /// Which states bjobs wants.

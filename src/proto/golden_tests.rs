@@ -164,7 +164,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Submit(Box::new(submit)),
         ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true },
         ClientMsg::Control(Box::new(Control { verb, select })),
-        ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 4 }] },
+        ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }] },
         ClientMsg::Jobs(Box::new(query)),
         ClientMsg::Queues { names: names.clone(), user, host },
         ClientMsg::QueueRows { rows: vec![QueueInfo::default()] },

@@ -13,6 +13,7 @@ mod bqueues;
 mod bresume;
 mod bstop;
 mod bsub;
+mod bswitch;
 mod bwait;
 mod common;
 mod lsadmin;

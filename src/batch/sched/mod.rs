@@ -14,7 +14,7 @@ use super::require::Req;
 use super::state::{Body, ElemState, Job};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
-use crate::model::event::{Event, JobStart};
+use crate::model::event::{Event, JobStart, Spot};
 use crate::model::idmap::IdMap;
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef};
@@ -37,8 +37,8 @@ struct Kind {
     hosts: Vec<String>,
 }
 
-/// Dispatch order within a queue: user priority, then first come.
-type Place = (Reverse<u32>, u64);
+/// Dispatch order within a queue: user priority, then first come, unless moved.
+type Place = (Reverse<u32>, Spot);
 
 /// A class of pending jobs.
 #[derive(Debug)]
@@ -96,7 +96,8 @@ impl Sched {
         self.classes[self.entries.get(&job)?.class].req.clone()
     }
 
-    fn drop_entry(&mut self, id: u32) {
+    /// A job changed in what its class or its place is made of.
+    pub(crate) fn drop_entry(&mut self, id: u32) {
         if let Some(e) = self.entries.remove(&id)
             && e.ready
         {
@@ -120,7 +121,7 @@ impl Mbd {
         let entry = match self.sched.entries.get(&id) {
             Some(e) => *e,
             None => {
-                let place = (Reverse(job.spec.priority), job.order);
+                let place = (Reverse(job.spec.priority), self.st.spot(job));
                 let e = Entry { class: self.class_of(id), place, ready: false };
                 self.sched.entries.insert(id, e);
                 e

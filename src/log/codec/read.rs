@@ -7,7 +7,7 @@
 use super::text::{Field, Fields, find_tail, nums};
 use super::{RecordError, get_usage, new, set_more_usage};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;
 
 /// Reads a line, with or without its newline.
@@ -30,7 +30,11 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_EXECUTE" => get_execute(&mut f)?,
         b"JOB_STATUS" => get_status(&mut f, openlava)?,
         b"JOB_SIGNAL" => get_signal(&mut f)?,
-        b"JOB_REQUEUE" => Event::JobRequeue { at: get_ref(&mut f)? },
+        b"JOB_REQUEUE" => {
+            let at = get_ref(&mut f)?;
+            Event::JobRequeue { at, held: tail_number(&f, b"lsf.held") }
+        }
+        b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,
         _ => get_others(&mut f, name)?,
@@ -68,6 +72,32 @@ fn one_number(value: &[u8]) -> u32 {
 
 fn get_ref(f: &mut Fields<'_>) -> Result<JobRef, RecordError> {
     Ok(JobRef { job: f.num()?, idx: f.num()? })
+}
+
+/// A change of one element in another LSF's log is not acted on: here arrays change as a whole.
+fn get_change(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
+    let (uid, job) = (f.num()?, f.num()?);
+    if record == b"JOB_SWITCH" {
+        let queue = f.text()?;
+        return Ok(match (f.num::<u32>()?, f.text()?) {
+            (0, user) => Event::JobSwitch { job, queue, uid, user },
+            _ => Event::Foreign { name: "JOB_SWITCH".to_string() },
+        });
+    }
+    let (position, base): (u32, u32) = (f.num()?, f.num()?);
+    let (idx, user): (u32, String) = (f.num()?, f.text()?);
+    if idx != 0 {
+        return Ok(Event::Foreign { name: "JOB_MOVE".to_string() });
+    }
+    let pairs = find_tail(f).unwrap_or_default();
+    let spot = pairs.iter().find(|(k, _)| &**k == b"lsf.place");
+    let place = match spot.and_then(|(_, v)| nums(v, ' ')).as_deref() {
+        Some(&[base, between]) => {
+            Some(Spot { base, between: between.try_into().unwrap_or(u32::MAX) })
+        }
+        _ => None,
+    };
+    Ok(Event::JobMove { job, position, top: base == 1, uid, user, place })
 }
 
 fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {

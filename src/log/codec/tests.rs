@@ -209,8 +209,22 @@ fn records_of_other_systems_are_read() {
     assert_eq!((s.at.idx, s.eff_res_req.as_str()), (7, "o[r15s]"));
     assert_eq!(s.hosts, [("vm".to_string(), 1), ("vn".to_string(), 3)]);
 
+    let line = r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#;
+    let Event::JobSwitch { job, queue, uid, user } = read_record(line.as_bytes()).unwrap().event
+    else {
+        panic!()
+    };
+    assert_eq!((job, queue.as_str(), uid, user.as_str()), (11, "night", 1002, "user1"));
+    let line = r#""JOB_MOVE" "10.1" 1795167012 1002 11 3 2 0 "user1""#;
+    let moved = read_record(line.as_bytes()).unwrap().event;
+    assert!(
+        matches!(moved, Event::JobMove { job: 11, position: 3, top: false, place: None, .. }),
+        "{moved:?}"
+    );
+
     for foreign in [
-        r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#,
+        r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 3 "user1""#,
+        r#""JOB_MOVE" "10.1" 1795167012 1002 11 1 1 3 "user1""#,
         r#""HOST_CTRL" "10.1" 1795167012 4 "vm" 0 "root" """#,
     ] {
         let event = read_record(foreign.as_bytes()).unwrap().event;
@@ -476,8 +490,16 @@ fn job_event() -> impl Strategy<Value = Event> {
                 Event::JobSignal { at, uid, user, signal, run_count, by_admin }
             }
         ),
-        at().prop_map(|at| Event::JobRequeue { at }),
+        (at(), any::<u32>()).prop_map(|(at, held)| Event::JobRequeue { at, held }),
         at().prop_map(|at| Event::JobClean { at }),
+        (any::<[u32; 2]>(), [kept(), kept()])
+            .prop_map(|([job, uid], [queue, user])| { Event::JobSwitch { job, queue, uid, user } }),
+        (any::<[u32; 3]>(), any::<bool>(), kept(), option::of(any::<(u64, u32)>())).prop_map(
+            |([job, position, uid], top, user, place)| {
+                let place = place.map(|(base, between)| Spot { base, between });
+                Event::JobMove { job, position, top, uid, user, place }
+            }
+        ),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
     ]

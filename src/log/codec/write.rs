@@ -39,7 +39,16 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             }
             tail.end(out);
         }
-        Event::JobRequeue { at } | Event::JobClean { at } => put_ref(out, *at),
+        Event::JobRequeue { at, held } => {
+            put_ref(out, *at);
+            let mut tail = Tail::begin(out);
+            if *held != 0 {
+                tail.nums(out, "lsf.held", b' ', &[u64::from(*held)]);
+            }
+            tail.end(out);
+        }
+        Event::JobClean { at } => put_ref(out, *at),
+        Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
         Event::QueueCtrl { op, queue: name, uid, user, message }
         | Event::HostCtrl { op, host: name, uid, user, message } => {
             put_ctrl(out, *op, name, *uid, user, message)
@@ -52,6 +61,34 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
 fn put_ref(out: &mut Vec<u8>, at: JobRef) {
     put_int(out, at.job);
     put_int(out, at.idx);
+}
+
+/// userId jobId, what is changed, idx userName.
+fn put_change(out: &mut Vec<u8>, event: &Event) {
+    let mut put = |job: &u32, uid: &u32, user: &str, what: &mut dyn FnMut(&mut Vec<u8>)| {
+        put_int(out, *uid);
+        put_int(out, *job);
+        what(out);
+        put_int(out, 0);
+        put_str(out, user.as_bytes());
+    };
+    match event {
+        Event::JobSwitch { job, queue, uid, user } => {
+            put(job, uid, user, &mut |out| put_str(out, queue.as_bytes()));
+        }
+        Event::JobMove { job, position, top, uid, user, place } => {
+            put(job, uid, user, &mut |out| {
+                put_int(out, *position);
+                put_int(out, if *top { 1 } else { 2 });
+            });
+            if let Some(spot) = place {
+                let mut tail = Tail::begin(out);
+                tail.nums(out, "lsf.place", b' ', &[spot.base, u64::from(spot.between)]);
+                tail.end(out);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn put_start(out: &mut Vec<u8>, s: &JobStart) {

@@ -1,0 +1,72 @@
+//! bswitch: moves jobs to another queue (commands.md bswitch).
+
+use super::control::{self, Filters};
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::Ctx;
+use lsf::cli::front::{self, Exit};
+use lsf::proto::client::Verb;
+
+/// Moves jobs that have not finished to another queue.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// jobs on this host or host group
+    #[argh(option, short = 'm', arg_name = "host_name")]
+    host: Option<String>,
+    /// jobs in this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
+    queue: Option<String>,
+    /// jobs of this user; `all`: of everybody
+    #[argh(option, short = 'u', arg_name = "user_name | all")]
+    user: Option<String>,
+    /// jobs of this name; may end in `*`
+    #[argh(option, short = 'J', arg_name = "job_name")]
+    name: Option<String>,
+    /// not acted on
+    #[argh(option, short = 'g', hidden_help)]
+    group: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    app: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    sla: Option<String>,
+    /// not acted on
+    #[argh(switch, short = 'a', hidden_help)]
+    every: bool,
+    /// where they go, then the jobs; `0`: all that the options let through
+    #[argh(positional, greedy, arg_name = "dest_queue [job_ID | \"job_ID[list]\"]")]
+    _words: Vec<String>,
+}
+
+impl Opts {
+    fn refused(&self) -> Option<&'static str> {
+        control::given([
+            ("-g", self.group.is_some()),
+            ("-app", self.app.is_some()),
+            ("-sla", self.sla.is_some()),
+            ("-a", self.every),
+        ])
+    }
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match plan(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let (opts, mut operands) = (parsed.options, parsed.operands);
+    control::refuse(ctx.name, opts.refused())?;
+    if operands.is_empty() {
+        let words = "The destination queue must be specified.";
+        return Err(front::usage_error::<Opts>(ctx.name, words));
+    }
+    let queue = operands.remove(0).to_string_lossy().into_owned();
+    let Opts { host, queue: from, user, name, .. } = opts;
+    let filters = Filters { name, queue: from, host, user };
+    let select = control::selection(&operands, filters)?.unwrap_or_default();
+    Ok(control::run(ctx, Verb::Switch { queue }, select))
+}

@@ -7,11 +7,11 @@
 
 mod command;
 mod env;
-mod opts;
+pub mod opts;
 mod resreq;
 mod script;
 mod source;
-mod spec;
+pub mod spec;
 mod wait;
 mod when;
 
@@ -133,7 +133,7 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, St
 }
 
 /// `times`: the zone is wanted; reading it costs every submission two files.
-fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
+pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     Ok(Facts {
         now: lsf::sys::now().secs(),
@@ -197,7 +197,7 @@ fn request_id() -> Result<String, Rejection> {
 }
 
 /// What `-b` and `-t` came to, on stderr.
-fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
+pub fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
     for (secs, what) in [(spec.begin_time, "scheduled after"), (spec.term_time, "terminated by")] {
         if secs != 0 {
             let mut text = String::new();

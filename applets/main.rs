@@ -10,6 +10,7 @@ mod bhist;
 mod bhosts;
 mod bjobs;
 mod bkill;
+mod bmod;
 mod bqueues;
 mod brequeue;
 mod bresume;
@@ -92,6 +93,7 @@ const APPLETS: &[Applet] = &[
     applet("bhosts", bhosts::run, "show the hosts of the batch system"),
     applet("bjobs", bjobs::run, "show jobs"),
     applet("bkill", bkill::run, "end jobs, or send them a signal"),
+    applet("bmod", bmod::run, "change pending jobs"),
     applet("bqueues", bqueues::run, "show the queues"),
     applet("brequeue", brequeue::run, "put jobs back into their queue"),
     applet("bresume", bresume::run, "resume suspended jobs, release held ones"),

@@ -8,7 +8,7 @@
 use super::lines;
 use lsf::lang::jobname::{ArraySpec, JobName};
 use lsf::model::JobRef;
-use lsf::model::event::{Event, JobNew, JobStart, JobStatus, Record};
+use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
 use lsf::model::job::{opt2, stat};
 use lsf::proto::client::IdSel;
 use std::collections::BTreeMap;
@@ -224,6 +224,16 @@ impl Job {
         Job { new: Box::new(new.clone()), array, name, fresh, own: BTreeMap::new() }
     }
 
+    /// Listings show it as it is now; what `-l` says of the submission stays.
+    fn modified(&mut self, m: &JobModify) {
+        let spec = &mut self.new.spec;
+        spec.queue = m.spec.queue.clone();
+        spec.project = m.spec.project.clone();
+        if let Ok(n) = JobName::parse(&m.spec.name) {
+            self.name = n.name;
+        }
+    }
+
     fn elem(&mut self, idx: u32) -> Option<&mut Elem> {
         let known = match &self.array {
             Some(list) => list.contains(idx),
@@ -277,8 +287,10 @@ impl History {
         }
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
-        if let Event::JobSwitch { queue, .. } = &rec.event {
-            job.new.spec.queue = queue.clone();
+        match &rec.event {
+            Event::JobSwitch { queue, .. } => job.new.spec.queue = queue.clone(),
+            Event::JobModify(m) => job.modified(m),
+            _ => {}
         }
         let line = self.long.then(|| lines::sentence(&rec.event, self.tasks)).flatten();
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();

@@ -1,10 +1,11 @@
 //! The sentences of bhist -l, one a record (commands.md §bhist).
 
 use lsf::cli::submission::{cpu_words, end_words, push, push_given, push_note};
-use lsf::model::JobRef;
-use lsf::model::event::{Event, JobStart, JobStatus};
+use lsf::model::event::{Event, JobModify, JobStart, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{pend_text, susp_text, term_text};
+use lsf::model::specfield::SpecField;
+use lsf::model::{ByteStr, JobRef};
 use std::fmt::Write;
 
 /// The job or element that a record is about.
@@ -18,6 +19,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
+        Event::JobModify(m) => Some(JobRef { job: m.job, idx: 0 }),
         Event::JobSwitch { job, .. } | Event::JobMove { job, .. } => {
             Some(JobRef { job: *job, idx: 0 })
         }
@@ -53,6 +55,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             t.push(';');
         }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
+        Event::JobModify(m) => modified(&mut t, m)?,
         Event::JobSwitch { queue, user, .. } => {
             push(&mut t, "Switched to Queue ", queue);
             push(&mut t, " by user or administrator ", user);
@@ -76,6 +79,40 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         _ => return None,
     }
     Some(t)
+}
+
+/// What bmod changed, with the new values where they are texts or numbers.
+fn modified(t: &mut String, m: &JobModify) -> Option<()> {
+    let s = &m.spec;
+    for (i, field) in m.fields.iter().enumerate() {
+        t.push_str(if i == 0 { "Parameters of Job are changed: " } else { ", " });
+        t.push_str(field.label());
+        t.push(' ');
+        let lossy = |b: &ByteStr| b.lossy().into_owned();
+        let value = match field {
+            SpecField::Name => s.name.clone(),
+            SpecField::Description => s.description.clone(),
+            SpecField::Command => lossy(&s.command),
+            SpecField::Queue => s.queue.clone(),
+            SpecField::Project => s.project.clone(),
+            SpecField::ResReq => s.res_req.clone(),
+            SpecField::Slots => format!("{},{}", s.min_slots, s.max_slots),
+            SpecField::Hosts => s.hosts.join(" "),
+            SpecField::InFile => lossy(&s.in_file),
+            SpecField::OutFile => lossy(&s.out_file),
+            SpecField::ErrFile => lossy(&s.err_file),
+            SpecField::Depend => s.depend.clone(),
+            SpecField::Cwd => lossy(&s.cwd),
+            SpecField::Priority => s.priority.to_string(),
+            _ => {
+                t.pop();
+                continue;
+            }
+        };
+        push(t, "", &value);
+    }
+    t.push(';');
+    (!m.fields.is_empty()).then_some(())
 }
 
 fn dispatched(t: &mut String, s: &JobStart, tasks: bool) {

@@ -7,9 +7,10 @@ use super::counts::{owner, tally};
 use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
-use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record, Spot};
-use crate::model::job::stat;
+use crate::model::event::{Ctrl, Event, JobModify, JobNew, JobStart, JobStatus, Record, Spot};
+use crate::model::job::{SpoolRef, stat};
 use crate::model::reason::susp;
+use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
 use std::rc::Rc;
 
@@ -44,6 +45,7 @@ impl State {
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
             Event::JobRequeue { at, held } => self.requeue(t, *at, *held),
+            Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { job, queue, .. } => self.switch(*job, queue),
             Event::JobMove { job, place, top, .. } => self.moved(*job, *place, *top),
             Event::JobClean { at } => self.clean(*at),
@@ -384,27 +386,50 @@ impl State {
     /// Every counter of the job follows it to the queue.
     fn switch(&mut self, id: u32, queue: &str) -> Did {
         let to = self.names.sym(queue);
+        self.recount(id, |job| {
+            job.queue = to;
+            Rc::make_mut(&mut job.spec).queue = queue.to_string();
+        })
+    }
+
+    /// Changes a job in what its counters are made of.
+    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Did {
         let Some(job) = self.jobs.get_mut(&id) else {
             return Did::Misfit("no such job");
         };
-        let (from, user, slots) = owner(job);
-        for (queue, up) in [(from, false), (to, true)] {
-            match &job.body {
-                Body::Single(e) => {
-                    let at = JobRef { job: id, idx: 0 };
-                    self.counts.elem(queue, user, slots, at, e, up);
-                }
-                Body::Array(a) => {
-                    self.counts.fresh(queue, user, slots, a.fresh.left(), up);
-                    for (&idx, e) in &a.own {
-                        self.counts.elem(queue, user, slots, JobRef { job: id, idx }, e, up);
-                    }
-                }
-            }
-        }
-        job.queue = to;
-        Rc::make_mut(&mut job.spec).queue = queue.to_string();
+        self.counts.job(job, false);
+        change(job);
+        self.counts.job(job, true);
         Did::Job(JobRef { job: id, idx: 0 })
+    }
+
+    fn modify(&mut self, m: &JobModify) -> Did {
+        let queue = self.names.sym(&m.spec.queue);
+        let depend = m.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new);
+        let did = self.recount(m.job, |job| {
+            job.queue = queue;
+            job.depend = depend;
+            job.spec = Rc::new(m.spec.clone());
+            if m.fields.contains(&SpecField::Command) {
+                job.script = SpoolRef::default();
+            }
+            // The list of an array stays; its limit may change.
+            let name = match m.spec.name.as_str() {
+                "" => JobName { name: String::new(), array: None },
+                text => JobName::parse(text).unwrap_or_else(|_| job.name.clone()),
+            };
+            match (&mut job.body, &name.array) {
+                (Body::Array(a), Some(new)) => a.spec.limit = new.limit,
+                (Body::Single(_), None) => {}
+                _ => return,
+            }
+            job.name = name;
+        });
+        if matches!(did, Did::Job(_)) {
+            self.changed.entry(m.job).or_default().push(m.exact);
+        }
+        did
     }
 
     fn moved(&mut self, id: u32, place: Option<Spot>, top: bool) -> Did {
@@ -435,6 +460,7 @@ impl State {
         }
         self.jobs.remove(&at.job);
         self.moved.remove(&at.job);
+        self.changed.remove(&at.job);
         Did::Job(at)
     }
 

@@ -48,18 +48,19 @@ impl Mbd {
         if **self.st.names.text(job.queue) == *to {
             return Ok(());
         }
-        let owner = Caller {
-            uid: job.uid,
-            gid: job.gid,
-            user: self.st.names.text(job.user).to_string(),
-            host: job.spec.from_host.clone(),
-        };
+        let owner = self.owner(id).map_err(|r| r.code)?;
         self.queue_takes(to, &owner).map_err(|r| r.code)?;
+        let pending = job.tally.pend + job.tally.psusp > 0;
         let mut spec = (*job.spec).clone();
+        spec.queue = to.to_string();
         self.fit(&mut spec, queue).map_err(|r| r.code)?;
         let (uid, user) = (who.uid, who.user.clone());
         self.sched.drop_entry(id);
         self.emit(cx, Event::JobSwitch { job: id, queue: to.to_string(), uid, user });
+        // What the new queue gives and the old one gave.
+        if pending && self.st.job(id).is_some_and(|j| *j.spec != spec) {
+            self.record_modified(cx, who, id, spec, Vec::new());
+        }
         Ok(())
     }
 
@@ -134,7 +135,7 @@ impl Mbd {
                 ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
                 ElemState::Pend(_) => err::NOT_STARTED,
                 ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
-                    self.emit(cx, Event::JobRequeue { at, held });
+                    self.back_to_queue(cx, at, held);
                     0
                 }
                 ElemState::End(_) => err::JOB_FINISH,

@@ -20,11 +20,7 @@ const MAX_ELEMENTS: usize = 1_000_000;
 
 impl Mbd {
     pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: &Control) {
-        if let Some(why) = &self.log_failed {
-            let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
-            return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
-        }
-        if let Err(r) = self.check_select(&c.select) {
+        if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
             return cx.refuse(conn, r);
         }
         if let Verb::Switch { queue } = &c.verb

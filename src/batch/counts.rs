@@ -2,7 +2,7 @@
 //! look-up and never a walk over jobs.
 
 use super::names::Sym;
-use super::state::{Elem, ElemState, Job, Phase, Tally};
+use super::state::{Body, Elem, ElemState, Job, Phase, Tally};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeSet;
@@ -63,6 +63,22 @@ impl Counts {
         for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
             bump(&mut s.pend_jobs, u64::from(n), up);
             bump(&mut s.pend, u64::from(n) * u64::from(slots), up);
+        }
+    }
+
+    /// Adds or takes away a whole job as it stands.
+    pub fn job(&mut self, job: &Job, up: bool) {
+        let (queue, user, slots) = owner(job);
+        match &job.body {
+            Body::Single(e) => {
+                self.elem(queue, user, slots, JobRef { job: job.id, idx: 0 }, e, up);
+            }
+            Body::Array(a) => {
+                self.fresh(queue, user, slots, a.fresh.left(), up);
+                for (&idx, e) in &a.own {
+                    self.elem(queue, user, slots, JobRef { job: job.id, idx }, e, up);
+                }
+            }
         }
     }
 

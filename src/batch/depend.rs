@@ -194,6 +194,13 @@ impl Mbd {
         self.evaluate(id);
     }
 
+    /// Its condition is about to be another one.
+    pub(crate) fn unwatch_depend(&mut self, id: u32) {
+        let dep = self.st.job(id).and_then(|j| j.depend.clone());
+        let ids = dep.map_or(Vec::new(), |d| d.job_ids());
+        self.deps.forget(id, &ids);
+    }
+
     fn evaluate(&mut self, id: u32) {
         let Some(job) = self.st.job(id) else { return };
         let Some(dep) = job.depend.clone() else { return };

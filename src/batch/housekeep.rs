@@ -90,6 +90,7 @@ impl Mbd {
     /// The oldest spool file that a job in memory needs.
     fn oldest_spool(&self) -> u32 {
         let used = self.st.jobs.values().flat_map(|j| [j.env, j.script, j.exact]);
+        let used = used.chain(self.st.changed.values().flatten().copied());
         let used = used.filter(|r| r.len > 0).map(|r| r.spool);
         used.min().unwrap_or(self.spool.spool).min(self.spool.spool)
     }

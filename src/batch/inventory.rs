@@ -81,7 +81,7 @@ impl Mbd {
         let rerun = self.st.job(key.job).is_some_and(|j| j.spec.options & opt::RERUNNABLE != 0);
         if rebooted && rerun {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            self.emit(cx, Event::JobRequeue { at, held: 0 });
+            self.back_to_queue(cx, at, 0);
             return;
         }
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
@@ -92,6 +92,13 @@ impl Mbd {
             ..TaskState::default()
         };
         self.ended(cx, &t, End::Unknown, info);
+    }
+
+    /// Its condition is watched again where that had ended with its start.
+    pub(crate) fn back_to_queue(&mut self, cx: &mut Cx, at: JobRef, held: u32) {
+        self.emit(cx, Event::JobRequeue { at, held });
+        self.watch_depend(at.job);
+        self.refresh(at.job);
     }
 
     /// One attempt as its host sees it.
@@ -213,7 +220,7 @@ impl Mbd {
             format!("{} could not start job <{at}>: {}", self.net.hosts[i].name, t.note),
         );
         if let Some(held) = requeue {
-            self.emit(cx, Event::JobRequeue { at, held });
+            self.back_to_queue(cx, at, held);
         } else if let Some(info) = killed {
             self.exit_unstarted(cx, at, info);
         } else {
@@ -249,7 +256,7 @@ impl Mbd {
             self.st.running(t.key).map_or((None, None), |r| (r.killed, r.requeue));
         // Only one whose end is known: it must not run twice at the same time.
         if let (Some(held), End::Status(_)) = (requeue, end) {
-            return self.emit(cx, Event::JobRequeue { at, held });
+            return self.back_to_queue(cx, at, held);
         }
         let status = match end {
             End::Status(0) => stat::DONE,

@@ -2,9 +2,82 @@
 
 use super::policy::{Policy, Queue};
 use crate::conf::types::{Limit, TimeLimit};
-use crate::model::job::JobSpec;
+use crate::model::job::{JobSpec, Limits, opt};
 use crate::model::reason::err;
 use crate::proto::Refusal;
+
+/// Key of [`JobSpec::extra`] under which is kept what a queue gave to a job, so that another
+/// queue can take it back.
+const EXTRA_FILLED: &str = "filled";
+
+/// The limits that a queue may give.
+fn limits(l: &mut Limits) -> [(&'static str, &mut Option<u64>); 10] {
+    [
+        ("run", &mut l.run),
+        ("cpu", &mut l.cpu),
+        ("rss", &mut l.rss),
+        ("swap", &mut l.swap),
+        ("data", &mut l.data),
+        ("process", &mut l.process),
+        ("thread", &mut l.thread),
+        ("fsize", &mut l.fsize),
+        ("stack", &mut l.stack),
+        ("core", &mut l.core),
+    ]
+}
+
+/// Takes back what a queue gave.
+pub fn unfill(spec: &mut JobSpec) {
+    let Some(at) = spec.extra.iter().position(|(k, _)| k == EXTRA_FILLED) else { return };
+    let (_, words) = spec.extra.remove(at);
+    for word in words.split(' ') {
+        match word {
+            "slots" => (spec.min_slots, spec.max_slots) = (0, 0),
+            "rerun" => spec.options &= !opt::RERUNNABLE,
+            _ => {
+                let all = limits(&mut spec.limits).into_iter();
+                all.filter(|l| l.0 == word).for_each(|l| *l.1 = None)
+            }
+        }
+    }
+}
+
+/// What a submission asked for, of all that a queue may give.
+pub struct Asked {
+    limits: Limits,
+    slots: bool,
+    rerun: bool,
+}
+
+impl Asked {
+    /// Taken before the queue gives anything.
+    pub fn by(spec: &JobSpec) -> Self {
+        let rerun = spec.options & opt::RERUNNABLE != 0;
+        Asked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun }
+    }
+
+    /// Notes what the queue gave beyond it.
+    pub fn note_filled(mut self, spec: &mut JobSpec) {
+        let mut words: Vec<&str> = Vec::new();
+        for ((word, has), (_, had)) in
+            limits(&mut spec.limits).into_iter().zip(limits(&mut self.limits))
+        {
+            if has.is_some() && had.is_none() {
+                words.push(word);
+            }
+        }
+        // One slot is what every queue gives.
+        if !self.slots && spec.max_slots > 1 {
+            words.push("slots");
+        }
+        if !self.rerun && spec.options & opt::RERUNNABLE != 0 {
+            words.push("rerun");
+        }
+        if !words.is_empty() {
+            spec.extra.push((EXTRA_FILLED.to_string(), words.join(" ")));
+        }
+    }
+}
 
 /// Fills in the queue's defaults and refuses what exceeds its maxima.
 pub fn check(spec: &mut JobSpec, queue: &Queue, pol: &Policy) -> Result<(), Refusal> {

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | state, apply, counts, names | the event-sourced state |
 //! | policy, require | the configuration, compiled |
-//! | submit, control, change, admin, perm | requests that change something |
+//! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait | dependency conditions and who waits for them |
 //! | sched | which pending job goes where |
@@ -28,6 +28,7 @@ pub mod infos;
 pub mod inventory;
 pub mod limits;
 pub mod listing;
+pub mod modify;
 pub mod names;
 pub mod perm;
 pub mod policy;
@@ -309,6 +310,7 @@ impl Mbd {
         match msg {
             ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
             ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
+            ClientMsg::Modify(m) => self.modify(cx, conn, &who, &m),
             ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(cx, conn, &names, &user, &host)

@@ -47,6 +47,16 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Control.Signal" => control(Verb::Signal { number: 10, name: "USR1".into() }),
         "Control.Stop" => control(Verb::Stop),
         "Control.Resume" => control(Verb::Resume),
+        "Control.Switch" => control(Verb::Switch { queue: "high".into() }),
+        "Control.Move" => control(Verb::Move { top: true, position: 1 }),
+        "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
+        "Modify" => {
+            use crate::model::job::opt2::HOLD;
+            let job = r.submit(JobSpec { options2: HOLD, ..spec("z") }).unwrap();
+            let (id, spec) = (IdSel { job, elems: vec![] }, spec("y"));
+            let fields = vec![crate::model::specfield::SpecField::Command];
+            ClientMsg::Modify(Box::new(Modify { id, spec, fields }))
+        }
         "Control.Resume/damaged" => {
             r.mbd.st.jobs.get_mut(&job).unwrap().damaged = true;
             control(Verb::Resume)

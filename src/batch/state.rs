@@ -38,6 +38,8 @@ pub struct State {
     pub reserved: BTreeSet<u32>,
     /// Jobs that btop or bbot gave another place in the order of dispatch.
     pub moved: BTreeMap<u32, Spot>,
+    /// Where the spool holds what jobs were changed to.
+    pub changed: BTreeMap<u32, Vec<SpoolRef>>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
 }

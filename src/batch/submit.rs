@@ -26,7 +26,7 @@ pub const MAX_NAME: usize = 4094;
 /// Most slots one job may ask for.
 pub const MAX_SLOTS: u32 = 1 << 20;
 
-type Checked<T> = Result<T, Refusal>;
+pub(crate) type Checked<T> = Result<T, Refusal>;
 
 impl Mbd {
     pub(crate) fn submit(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: Submit) {
@@ -58,10 +58,7 @@ impl Mbd {
     }
 
     fn accept(&mut self, cx: &mut Cx, who: &Caller, s: Submit) -> Checked<u32> {
-        if let Some(why) = &self.log_failed {
-            let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
-            return Err(Refusal::text(err::LOG_FULL, text));
-        }
+        self.log_works()?;
         if who.uid == 0 && !self.pol.personal() && !self.root_jobs {
             return Err(Refusal::new(err::ROOT));
         }
@@ -77,9 +74,7 @@ impl Mbd {
         self.check_pending(&name)?;
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
-        if spec.project.is_empty() {
-            spec.project = self.pol.params().default_project.clone();
-        }
+        self.default_project(&mut spec);
         let max = self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32;
         let job = self.st.free_id(max).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
         let new = self.job_new(cx, who, job, spec, s.request, s.env, s.script);
@@ -90,8 +85,27 @@ impl Mbd {
         Ok(job)
     }
 
+    /// Nothing is accepted that could not be recorded.
+    pub(crate) fn log_works(&self) -> Checked<()> {
+        match &self.log_failed {
+            None => Ok(()),
+            Some(why) => {
+                let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
+                Err(Refusal::text(err::LOG_FULL, text))
+            }
+        }
+    }
+
+    pub(crate) fn default_project(&self, spec: &mut JobSpec) {
+        if spec.project.is_empty() {
+            spec.project = self.pol.params().default_project.clone();
+        }
+    }
+
     /// What a job must have for this queue, and what the queue gives to it.
     pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        super::limits::unfill(spec);
+        let asked = super::limits::Asked::by(spec);
         self.check_slots(spec, queue)?;
         self.check_hosts(spec, queue)?;
         if !spec.res_req.is_empty() && self.pol.names.parse(&spec.res_req).is_err() {
@@ -104,6 +118,7 @@ impl Mbd {
         if queue.conf.rerunnable {
             spec.options |= opt::RERUNNABLE;
         }
+        asked.note_filled(spec);
         Ok(())
     }
 
@@ -120,16 +135,24 @@ impl Mbd {
     ) -> JobNew {
         let env = self.spool_env(cx, who.uid, env);
         let script = if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
-        let exact = match spec.text_loses().then(|| serde_json::to_vec(&spec)) {
-            Some(Ok(json)) => self.spool(cx, ByteStr(json)),
-            _ => SpoolRef::default(),
+        let exact = match spec.text_loses() {
+            true => self.spool_spec(cx, &spec),
+            false => SpoolRef::default(),
         };
         let (uid, gid, user) = (who.uid, who.gid, who.user.clone());
         let submit_time = cx.now.secs();
         JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
     }
 
-    fn check_name(&self, spec: &JobSpec) -> Checked<JobName> {
+    /// The exact submission goes to the spool.
+    pub(crate) fn spool_spec(&mut self, cx: &mut Cx, spec: &JobSpec) -> SpoolRef {
+        match serde_json::to_vec(spec) {
+            Ok(json) => self.spool(cx, ByteStr(json)),
+            Err(_) => SpoolRef::default(),
+        }
+    }
+
+    pub(crate) fn check_name(&self, spec: &JobSpec) -> Checked<JobName> {
         if spec.name.is_empty() {
             return Ok(JobName { name: String::new(), array: None });
         }
@@ -146,7 +169,7 @@ impl Mbd {
     }
 
     /// The first of the queues named (or the default ones) that takes the job.
-    fn choose_queue(&self, spec: &mut JobSpec, who: &Caller) -> Checked<String> {
+    pub(crate) fn choose_queue(&self, spec: &mut JobSpec, who: &Caller) -> Checked<String> {
         let defaulted = spec.queue.trim().is_empty();
         let names: Vec<String> = match defaulted {
             true => self.pol.default_queues(),
@@ -237,7 +260,7 @@ impl Mbd {
         if now + more > max { Err(Refusal::new(err::PJOB_LIMIT)) } else { Ok(()) }
     }
 
-    fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
+    pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
         match (spec.priority, self.pol.params().max_user_priority) {
             (0, _) => Ok(()),
             (_, None) => Err(Refusal::new(err::PRIORITY_UNDEF)),
@@ -247,7 +270,12 @@ impl Mbd {
     }
 
     /// Parses the dependency and binds its names to jobs, once, now.
-    fn check_depend(&self, spec: &mut JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
+    pub(crate) fn check_depend(
+        &self,
+        spec: &mut JobSpec,
+        who: &Caller,
+        name: &JobName,
+    ) -> Checked<()> {
         spec.extra.retain(|(k, _)| k != EXTRA_DEPEND);
         if spec.depend.trim().is_empty() {
             return Ok(());
@@ -266,7 +294,7 @@ impl Mbd {
 }
 
 /// Names without control characters, texts and blobs within their limits.
-fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Checked<()> {
+pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Checked<()> {
     let plain = |what: &str, s: &str| {
         if s.len() > MAX_NAME || s.chars().any(char::is_control) {
             return Err(Refusal::about(err::BAD_ARG, format!("{what} <{}>", s.escape_debug())));
@@ -311,7 +339,7 @@ fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Checked<()> {
     Ok(())
 }
 
-fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {
+pub(crate) fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {
     if spec.term_time != 0 && spec.term_time <= now {
         return Err(Refusal::new(err::BAD_TIME));
     }

@@ -14,6 +14,8 @@ use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
 use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
+mod change;
+
 fn conf() -> ClusterConf {
     let mut c = ClusterConf::default();
     c.base.name = "c1".into();
@@ -180,7 +182,12 @@ impl Rig {
         for rec in &self.log {
             let mut line = Vec::new();
             crate::log::codec::write_record(rec, &mut line);
-            records.push(crate::log::codec::read_record(&line).unwrap());
+            let mut read = crate::log::codec::read_record(&line).unwrap();
+            // As recovery does with what the spool holds.
+            if let (Event::JobModify(m), Event::JobModify(was)) = (&mut read.event, &rec.event) {
+                m.spec = was.spec.clone();
+            }
+            records.push(read);
         }
         Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..Default::default() })
     }
@@ -684,127 +691,4 @@ fn a_cleaned_job_stays_gone_though_its_end_is_lost_from_the_log() {
     let again = Mbd::new(conf(), "h1", found);
     assert!(again.st.job(id).is_none());
     assert!(again.st.reserved.contains(&id));
-}
-
-fn order(m: &Mbd, jobs: &[u32]) -> Vec<u32> {
-    let mut jobs = jobs.to_vec();
-    jobs.sort_by_key(|id| m.st.spot(m.st.job(*id).unwrap()));
-    jobs
-}
-
-#[test]
-fn jobs_are_moved_among_their_users_own() {
-    let mut r = Rig::new();
-    let full: Vec<u32> = (0..4).map(|_| r.submit(spec("x")).unwrap()).collect();
-    let started = r.starts();
-    let mine: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
-    let his = match r
-        .ask(OTHER, ClientMsg::Submit(Box::new(Submit { spec: spec("y"), ..Default::default() })))
-    {
-        Some(Msg::Client(ClientMsg::Submitted { job, .. })) => job,
-        other => panic!("{other:?}"),
-    };
-    let last = r.submit(spec("x")).unwrap();
-    let all = [mine[0], mine[1], mine[2], his, last];
-    let top = |position| Verb::Move { top: true, position };
-    let bottom = |position| Verb::Move { top: false, position };
-    // To the top of the own ones, of which all were submitted before.
-    assert_eq!(r.does(USER, top(1), last).place, 1);
-    assert_eq!(order(&r.mbd, &all), [last, mine[0], mine[1], mine[2], his]);
-    // Not before anybody else's.
-    assert_eq!(r.does(OTHER, top(1), his).place, 1);
-    assert_eq!(order(&r.mbd, &all)[4], his);
-    assert_eq!(r.does(OTHER, top(1), last).code, err::PERMISSION);
-    assert_eq!(r.does(USER, bottom(2), last).place, 2);
-    assert_eq!(order(&r.mbd, &all), [mine[0], mine[1], last, mine[2], his]);
-    // Beyond the range: as far as it goes.
-    assert_eq!(r.does(USER, bottom(99), mine[2]).place, 4);
-    assert_eq!(order(&r.mbd, &all), [mine[2], mine[0], mine[1], last, his]);
-    assert_eq!(r.does(ADMIN, top(1), his).place, 1);
-    assert_eq!(r.does(ADMIN, bottom(1), mine[2]).place, 1);
-    let now = [his, mine[0], mine[1], last, mine[2]];
-    assert_eq!(order(&r.mbd, &all), now);
-    assert_eq!(order(&r.restarted(), &all), now);
-    assert_eq!(r.does(USER, top(1), full[0]).code, err::JOB_STARTED);
-    // And they are dispatched so.
-    let mut went = Vec::new();
-    let mut ends = started;
-    while let Some((conn, key)) = ends.pop() {
-        r.report(conn, key, done());
-        for (conn, key) in r.starts() {
-            went.push(key.job);
-            ends.insert(0, (conn, key));
-        }
-    }
-    assert_eq!(went, now);
-}
-
-#[test]
-fn a_job_goes_to_another_queue_with_its_counters() {
-    let mut r = Rig::new();
-    for _ in 0..4 {
-        r.submit(spec("x")).unwrap();
-    }
-    let started = r.starts();
-    let (a, b) = (r.submit(spec("a")).unwrap(), r.submit(spec("b")).unwrap());
-    let to = |q: &str| Verb::Switch { queue: q.into() };
-    assert_eq!(r.does(OTHER, to("high"), b).code, err::PERMISSION);
-    assert_eq!(r.does(USER, to("high"), b).code, 0);
-    assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
-    let count = |m: &Mbd, q: &str| {
-        let s = m.st.counts.queue[&m.st.names.find(q).unwrap()];
-        (s.pend, s.run)
-    };
-    for m in [&r.mbd, &r.restarted()] {
-        assert_eq!((count(m, "normal"), count(m, "high")), ((1, 3), (1, 1)));
-    }
-    // The queue of the higher priority goes first.
-    r.report(started[0].0, started[0].1, done());
-    assert_eq!(r.starts()[0].1.job, b);
-    r.report(started[1].0, started[1].1, done());
-    assert_eq!(r.starts()[0].1.job, a);
-    assert_eq!(r.does(USER, to("high"), started[0].1.job).code, err::JOB_FINISH);
-    let verb = to("nosuch");
-    let select = JobSelect { all: true, ..JobSelect::default() };
-    let answer = r.ask(USER, ClientMsg::Control(Box::new(Control { verb, select })));
-    assert!(matches!(answer, Some(Msg::Refused(r)) if r.code == err::BAD_QUEUE));
-}
-
-#[test]
-fn a_job_runs_again_after_brequeue() {
-    let mut r = Rig::new();
-    let id = r.submit(spec("x")).unwrap();
-    let (conn, key) = r.starts()[0];
-    let plain = Verb::Requeue(Requeue::default());
-    r.report(conn, key, Phase::Running);
-    assert_eq!(r.does(OTHER, plain.clone(), id).code, err::PERMISSION);
-    assert_eq!(r.does(USER, plain.clone(), id).code, 0);
-    assert_eq!(r.does(USER, plain.clone(), id).code, err::REQUEUED);
-    let acts = |r: &Rig| {
-        let kills = |(_, m): &&(ConnId, Msg)| {
-            matches!(m, Msg::Sbd(SbdMsg::Act { act: Act::Terminate { exit_info: 10 }, .. }))
-        };
-        r.sent.iter().filter(kills).count()
-    };
-    assert_eq!(acts(&r), 1);
-    // A restart in between does not forget what is to become of it.
-    let run = r.restarted();
-    assert_eq!(run.st.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue, Some(0));
-    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 10 });
-    assert!(r.acct.is_empty());
-    let (conn, again) = r.starts()[0];
-    assert_eq!(again, JobKey { attempt: 2, ..key });
-    r.report(conn, again, done());
-    assert_eq!(r.does(USER, plain, id).code, err::JOB_FINISH);
-    let held = Verb::Requeue(Requeue { done: true, hold: true, ..Requeue::default() });
-    assert_eq!(r.does(USER, held, id).code, 0);
-    assert_eq!(r.stat(id, 0), "PSUSP");
-    assert_eq!(r.restarted().st.job(id).unwrap().tally.psusp, 1);
-    assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-    let (conn, third) = r.starts()[0];
-    // One whose end nobody knows is not run a second time.
-    r.report(conn, third, Phase::Running);
-    assert_eq!(r.does(ADMIN, Verb::Requeue(Requeue::default()), id).code, 0);
-    r.report(conn, third, Phase::Ended { end: End::Unknown, exit_info: 9001 });
-    assert_eq!(r.stat(id, 0), "EXIT");
 }

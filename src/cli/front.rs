@@ -99,6 +99,11 @@ pub fn parse_over<T: FromArgs + ArgsInfo>(
     Ok(Parsed { options, operands: own.operands })
 }
 
+/// Is this the whole name of an option that takes a value?
+pub fn takes_value<T: ArgsInfo>(word: &str) -> bool {
+    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value && e.word == word)
+}
+
 /// A usage error found by the applet itself: its words, then the usage lines; exit 255.
 pub fn usage_error<T: ArgsInfo>(name: &str, words: &str) -> Exit {
     let usage = help::usage(name, &T::get_args_info());

@@ -10,7 +10,7 @@ use super::walk::{Walker, What};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
-use crate::model::job::stat;
+use crate::model::job::{JobSpec, stat};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -26,6 +26,8 @@ struct Key {
 struct Ended<'a> {
     time: i64,
     new: &'a JobNew,
+    /// The submission as it was at the end.
+    spec: JobSpec,
     start: Option<(i64, &'a JobStart)>,
     status: &'a JobStatus,
 }
@@ -47,7 +49,7 @@ impl Ended<'_> {
             user: new.user.clone(),
             submit_time: new.submit_time,
             start_time: self.start.map_or(0, |(time, _)| time),
-            spec: new.spec.clone(),
+            spec: self.spec.clone(),
             exec_hosts: start.map_or(Vec::new(), |start| start.hosts.clone()),
             status: s.status & (stat::DONE | stat::EXIT),
             host_factor: start.map_or(0.0, |start| start.host_factor),
@@ -91,12 +93,23 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
         return out;
     }
     let mut news: HashMap<u32, &JobNew> = HashMap::new();
+    let mut specs: HashMap<u32, JobSpec> = HashMap::new();
     let mut starts: HashMap<JobRef, (i64, &JobStart)> = HashMap::new();
     let mut ends = ends.iter().peekable();
     for (i, record) in records.iter().enumerate() {
         match &record.event {
             Event::JobNew(new) => {
                 news.insert(new.job, new);
+                specs.remove(&new.job);
+            }
+            Event::JobModify(m) => {
+                specs.insert(m.job, m.spec.clone());
+            }
+            Event::JobSwitch { job, queue, .. } => {
+                if let Some(new) = news.get(job) {
+                    let spec = specs.entry(*job).or_insert_with(|| new.spec.clone());
+                    spec.queue = queue.clone();
+                }
             }
             Event::JobStart(start) => {
                 starts.insert(start.at, (record.time, start));
@@ -105,7 +118,8 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 let Some(new) = news.get(&status.at.job) else { continue };
                 let start = starts.get(&status.at).copied();
                 let start = start.filter(|(_, start)| start.attempt == status.attempt);
-                out.push(Ended { time: record.time, new, start, status });
+                let spec = specs.get(&status.at.job).unwrap_or(&new.spec).clone();
+                out.push(Ended { time: record.time, new, spec, start, status });
             }
             _ => {}
         }

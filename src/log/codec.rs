@@ -9,6 +9,7 @@
 //! (`JobSpec::text_loses`).
 
 mod finish;
+mod modify;
 mod new;
 mod read;
 #[cfg(test)]
@@ -64,7 +65,7 @@ impl fmt::Display for RecordError {
 }
 impl std::error::Error for RecordError {}
 
-/// The submission spooled for `JobNew::exact` (its JSON).
+/// The submission spooled for `JobNew::exact` and `JobModify::exact` (its JSON).
 pub fn read_exact_spec(bytes: &[u8]) -> Result<JobSpec, serde_json::Error> {
     serde_json::from_slice(bytes)
 }
@@ -73,6 +74,7 @@ pub fn read_exact_spec(bytes: &[u8]) -> Result<JobSpec, serde_json::Error> {
 pub fn job_of(event: &Event) -> JobRef {
     match event {
         Event::JobNew(new) => JobRef { job: new.job, idx: 0 },
+        Event::JobModify(m) => JobRef { job: m.job, idx: 0 },
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
         Event::JobStartAccept { at, .. }
@@ -105,6 +107,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobSignal { .. } => "JOB_SIGNAL",
         Event::JobRequeue { .. } => "JOB_REQUEUE",
         Event::JobClean { .. } => "JOB_CLEAN",
+        Event::JobModify(_) => "JOB_MODIFY2",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

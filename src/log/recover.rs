@@ -27,7 +27,7 @@ use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, Record};
 use crate::model::idmap::IdMap;
-use crate::model::job::{SpoolRef, stat};
+use crate::model::job::{JobSpec, SpoolRef, stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -225,7 +225,7 @@ struct Track {
     held: u64,
     /// Place of its JOB_NEW, and what lies in the spool.
     new_at: u64,
-    spooled: [SpoolRef; 3],
+    spooled: Vec<SpoolRef>,
 }
 
 /// One pass over lsb.events.
@@ -375,8 +375,12 @@ impl Scan {
                     self.ids.push(job_of(&record.event).job);
                     if s.at >= self.covered {
                         self.backfill.push(Entry::of(s.at, line, &record.event));
-                        if let Event::JobNew(new) = &record.event {
-                            self.spooled.extend([new.env, new.script, new.exact]);
+                        match &record.event {
+                            Event::JobNew(new) => {
+                                self.spooled.extend([new.env, new.script, new.exact]);
+                            }
+                            Event::JobModify(m) => self.spooled.push(m.exact),
+                            _ => {}
                         }
                     }
                     self.record(disk, s.at, record)
@@ -456,6 +460,21 @@ impl Scan {
         self.newest = self.newest.max(record.time);
         match &mut record.event {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
+            Event::JobModify(m) => {
+                let found = self.spooled(disk, &[m.exact], m.exact);
+                let Some(track) = self.jobs.get_mut(&m.job) else { return Ok(()) };
+                match found {
+                    Ok(spec) => {
+                        m.spec = spec.unwrap_or_default();
+                        track.spooled.push(m.exact);
+                    }
+                    // what it was changed to is lost: it stays as it was, and is held
+                    Err(why) => {
+                        track.hurt = Some((at, why));
+                        return Ok(());
+                    }
+                }
+            }
             Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => {
                 if at >= self.head_pos {
                     self.finishes.push(self.records.len());
@@ -508,13 +527,20 @@ impl Scan {
     ) -> Result<(), RecoverError> {
         self.ids.push(new.job);
         let array = new.spec.name.contains('[');
-        let spooled = [new.env, new.script, new.exact];
+        let spooled = vec![new.env, new.script, new.exact];
         let mut track = Track { array, new_at: at, spooled, ..Track::default() };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
         let why = if new.gid == NO_GID {
             Some("its environment and script are not in this log".to_string())
         } else {
-            self.spooled(disk, new)
+            match self.spooled(disk, &[new.env, new.script, new.exact], new.exact) {
+                Ok(Some(spec)) => {
+                    new.spec = spec;
+                    None
+                }
+                Ok(None) => None,
+                Err(why) => Some(why),
+            }
         };
         if let Some(why) = why {
             track.hurt = Some((at, why));
@@ -523,34 +549,35 @@ impl Scan {
         Ok(())
     }
 
-    /// Checks what a submission has in the spool and puts its exact text in; says what is lost.
-    fn spooled(&mut self, disk: &mut dyn Disk, new: &mut JobNew) -> Option<String> {
-        for at in [new.env, new.script, new.exact] {
+    /// Checks what a submission has in the spool; returns its exact text where there is one, or
+    /// what is lost.
+    fn spooled(
+        &mut self,
+        disk: &mut dyn Disk,
+        places: &[SpoolRef],
+        exact: SpoolRef,
+    ) -> Result<Option<JobSpec>, String> {
+        for &at in places {
             if at.len > 0 {
                 let end = at.at.saturating_add(u64::from(at.len));
                 self.spool_seen = self.spool_seen.max((at.spool, end));
             }
             if !self.spool.holds(disk, at).unwrap_or(false) {
-                return Some(format!("{} is missing or too short", spool::name(at.spool)));
+                return Err(format!("{} is missing or too short", spool::name(at.spool)));
             }
         }
-        if new.exact == SpoolRef::default() {
-            return None;
+        if exact == SpoolRef::default() {
+            return Ok(None);
         }
-        let bytes = self.spool.read(disk, new.exact).map_err(|e| e.to_string());
-        match bytes.and_then(|b| read_exact_spec(&b).map_err(|e| e.to_string())) {
-            Ok(spec) => {
-                new.spec = spec;
-                None
-            }
-            Err(e) => Some(format!("{}: {e}", spool::name(new.exact.spool))),
-        }
+        let bytes = self.spool.read(disk, exact).map_err(|e| e.to_string());
+        let spec = bytes.and_then(|b| read_exact_spec(&b).map_err(|e| e.to_string()));
+        spec.map(Some).map_err(|e| format!("{}: {e}", spool::name(exact.spool)))
     }
 
     /// Compares what unfinished jobs have in the spool with its checksums.
     fn check_spool(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
         let mut places: BTreeMap<u32, BTreeSet<(u64, u32)>> = BTreeMap::new();
-        for at in self.jobs.values().flat_map(|track| track.spooled).filter(|at| at.len > 0) {
+        for at in self.jobs.values().flat_map(|track| &track.spooled).filter(|at| at.len > 0) {
             places.entry(at.spool).or_default().insert((at.at, at.len));
         }
         for (number, places) in places {

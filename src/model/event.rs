@@ -4,6 +4,7 @@
 
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
+use super::specfield::SpecField;
 
 /// An event and the second it happened in.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,21 @@ pub struct JobNew {
     pub script: SpoolRef,
     /// Our tail: where the exact bytes of text fields lie, when the log's text lost some; len 0
     /// when nothing was lost. JSON of a [`JobSpec`].
+    pub exact: SpoolRef,
+}
+
+/// JOB_MODIFY2: bmod gave the job another submission, or a switch of queues did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobModify {
+    pub job: u32,
+    pub uid: u32,
+    pub user: String,
+    pub submit_time: i64,
+    /// The whole submission as it is from now on. Another LSF's record is not acted on.
+    pub spec: JobSpec,
+    /// Our tail: what was asked for.
+    pub fields: Vec<SpecField>,
+    /// Our tail: where the JSON of the submission lies.
     pub exact: SpoolRef,
 }
 
@@ -139,6 +155,7 @@ pub enum Event {
         /// Our tail: it waits suspended, for this pending reason; 0: it does not.
         held: u32,
     },
+    JobModify(Box<JobModify>),
     /// bswitch: the whole job goes to another queue.
     JobSwitch {
         job: u32,

@@ -7,6 +7,7 @@ pub mod ids;
 pub mod job;
 pub mod reason;
 pub mod sort;
+pub mod specfield;
 pub mod time;
 
 pub use bytes::ByteStr;

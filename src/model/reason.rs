@@ -228,6 +228,7 @@ pub mod err {
     pub const TIMEOUT: i32 = 60;
     pub const CONN_REFUSED: i32 = 62;
     pub const IN_PROGRESS: i32 = 66;
+    pub const RUNNING: i32 = 68;
     pub const BAD_RESREQ: i32 = 75;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
@@ -235,6 +236,7 @@ pub mod err {
     /// What is meant is the whole array.
     pub const ELEMENT: i32 = 101;
     pub const BAD_JOBID: i32 = 102;
+    pub const ARRAY_NAME: i32 = 103;
     pub const BAD_PRIORITY: i32 = 118;
     pub const PRIORITY_UNDEF: i32 = 119;
     pub const REQUEUED: i32 = 120;
@@ -284,12 +286,14 @@ pub fn err_text(code: i32) -> &'static str {
         60 => "Contacting batch daemon: Communication timeout",
         62 => "Connection refused by server",
         66 => "Operation is in progress",
+        68 => "Job parameters cannot be changed now; non-repetitive job is running",
         75 => "Bad resource requirement syntax",
         97 => "Job array index error",
         98 => "Job array index too large",
         99 => "Job array does not exist",
         101 => "Cannot operate on element job",
         102 => "Bad jobId",
+        103 => "Change job name is not allowed for job array",
         118 => "Bad user priority",
         119 => "Job priority control undefined",
         120 => "Job has already been requeued",

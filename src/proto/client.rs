@@ -1,5 +1,6 @@
 //! A command and mbatchd.
 
+use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,6 +17,8 @@ pub enum ClientMsg {
     Controlled {
         outcomes: Vec<Outcome>,
     },
+    /// Answered by `Controlled` with one outcome, or refused.
+    Modify(Box<Modify>),
     Jobs(Box<JobQuery>),
     /// `array`: one row an array (bjobs -A).
     Queues {
@@ -151,6 +154,15 @@ pub struct Requeue {
 pub struct Control {
     pub verb: Verb,
     pub select: JobSelect,
+}
+
+/// bmod of one job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Modify {
+    pub id: IdSel,
+    /// Holds the values of `fields`; what is not among them is not looked at.
+    pub spec: JobSpec,
+    pub fields: Vec<SpecField>,
 }
 
 /// What became of one job of a [`Control`]; `code` is an lsberrno, 0 done.

@@ -8,6 +8,7 @@ use super::lim::*;
 use super::sbd::*;
 use super::{Daemon, Msg, Refusal};
 use crate::model::job::{End, JobSpec, Limits, SpoolRef, Usage};
+use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobKey, JobRef};
 
 const GOLDEN: &str = include_str!("golden.txt");
@@ -42,6 +43,7 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Waited(_) => "Client.Waited",
         ClientMsg::Admin(_) => "Client.Admin",
         ClientMsg::AdminDone { .. } => "Client.AdminDone",
+        ClientMsg::Modify(_) => "Client.Modify",
         ClientMsg::Params => "Client.Params",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
     }
@@ -94,7 +96,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 16 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 17 + 10 + 12 + 9;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -150,7 +152,6 @@ fn client_samples() -> Vec<ClientMsg> {
         script: s("#!/bin/sh\n").into(),
     };
     let verb = Verb::Signal { number: 10, name: s("USR1") };
-    let id = JobRef { job: 7, idx: 2 };
     let which = Which { pend: true, ..Which::default() };
     let cols = vec![Col::Job, Col::PendReasons];
     let query = JobQuery { select: select.clone(), which, cols, arrays: false };
@@ -160,6 +161,9 @@ fn client_samples() -> Vec<ClientMsg> {
     let admin = AdminOp::QueueCtrl { op, queues: names.clone(), comment: s("c") };
     let line = AdminLine { about: s("q"), code: 18, text: s("t") };
     let (exit_code, status, started) = (Some(3), 768, true);
+    let id = IdSel { job: 7, elems: vec![] };
+    let modify = Modify { id, spec: spec(), fields: vec![SpecField::Name, SpecField::Slots] };
+    let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),
         ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true },
@@ -177,6 +181,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::AdminDone { lines: vec![line] },
         ClientMsg::Params,
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
+        ClientMsg::Modify(Box::new(modify)),
     ]
 }
 

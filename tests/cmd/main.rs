@@ -9,6 +9,7 @@ mod bhist;
 mod bhosts;
 mod bjobs;
 mod bkill;
+mod bmod;
 mod bqueues;
 mod bresume;
 mod bstop;

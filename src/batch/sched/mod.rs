@@ -163,6 +163,14 @@ impl Mbd {
         }
     }
 
+    /// Its start time is about to be another one.
+    pub(crate) fn unwatch_begin(&mut self, cx: &Cx, id: u32) {
+        if let Some(job) = self.st.jobs.get(&id) {
+            self.sched.begins.remove(&(job.spec.begin_time, id));
+            self.set_begin_timer(cx);
+        }
+    }
+
     fn set_begin_timer(&mut self, cx: &Cx) {
         let first = self.sched.begins.keys().next();
         self.sched.begin_timer = first.map(|(t, _)| cx.now.mono_of_wall(*t));

@@ -14,10 +14,20 @@ use crate::model::job::{JobSpec, Limits, SpoolRef, opt2};
 /// gid of a job whose log does not tell it (another LSF's): nogroup.
 pub const NO_GID: u32 = 65534;
 
-fn put_limit(out: &mut Vec<u8>, limit: Option<u64>) {
+pub(super) fn put_limit(out: &mut Vec<u8>, limit: Option<u64>) {
     match limit {
         Some(n) => put_u64(out, n),
         None => put_int(out, -1),
+    }
+}
+
+/// The 11 limits that every version has.
+pub(super) fn put_limits(out: &mut Vec<u8>, l: &Limits) {
+    let files = None;
+    for limit in
+        [l.cpu, l.fsize, l.data, l.stack, l.core, l.rss, files, files, l.swap, l.run, l.process]
+    {
+        put_limit(out, limit);
     }
 }
 
@@ -35,13 +45,7 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
     // chkpntPeriod restartPid
     out.extend_from_slice(b" 0 0");
     put_str(out, new.user.as_bytes());
-    let l = &s.limits;
-    let files = None;
-    for limit in
-        [l.cpu, l.fsize, l.data, l.stack, l.core, l.rss, files, files, l.swap, l.run, l.process]
-    {
-        put_limit(out, limit);
-    }
+    put_limits(out, &s.limits);
     put_str(out, s.limit_spec.as_bytes());
     out.extend_from_slice(b" 1.00");
     put_int(out, s.umask);
@@ -122,7 +126,7 @@ fn put_tail(out: &mut Vec<u8>, new: &JobNew) {
     }
     for (key, at) in [("lsf.env", new.env), ("lsf.script", new.script), ("lsf.exact", new.exact)] {
         if at != SpoolRef::default() {
-            tail.nums(out, key, b':', &[u64::from(at.spool), at.at, u64::from(at.len)]);
+            put_place(&mut tail, out, key, at);
         }
     }
     for (name, value) in &s.extra {
@@ -175,11 +179,11 @@ pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordE
     Ok(new)
 }
 
-fn get_bytes(f: &mut Fields<'_>) -> Result<ByteStr, RecordError> {
+pub(super) fn get_bytes(f: &mut Fields<'_>) -> Result<ByteStr, RecordError> {
     Ok(ByteStr(f.bytes()?.into_owned()))
 }
 
-fn get_limits(f: &mut Fields<'_>) -> Result<Limits, RecordError> {
+pub(super) fn get_limits(f: &mut Fields<'_>) -> Result<Limits, RecordError> {
     let mut l = Limits {
         cpu: f.limit()?,
         fsize: f.limit()?,
@@ -292,7 +296,11 @@ fn get_tail(new: &mut JobNew, pairs: &Pairs<'_>) {
     }
 }
 
-fn get_place(value: &[u8]) -> SpoolRef {
+pub(super) fn put_place(tail: &mut Tail, out: &mut Vec<u8>, key: &str, at: SpoolRef) {
+    tail.nums(out, key, b':', &[u64::from(at.spool), at.at, u64::from(at.len)]);
+}
+
+pub(super) fn get_place(value: &[u8]) -> SpoolRef {
     match nums(value, ':').as_deref() {
         Some(&[spool, at, len]) => SpoolRef { spool: spool as u32, at, len: len as u32 },
         _ => SpoolRef::default(),

@@ -5,7 +5,7 @@
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
 use super::text::{Field, Fields, find_tail, nums};
-use super::{RecordError, get_usage, new, set_more_usage};
+use super::{RecordError, get_usage, modify, new, set_more_usage};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;
@@ -34,6 +34,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
             let at = get_ref(&mut f)?;
             Event::JobRequeue { at, held: tail_number(&f, b"lsf.held") }
         }
+        b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,

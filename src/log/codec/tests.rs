@@ -5,7 +5,8 @@ use super::*;
 use crate::model::ByteStr;
 use crate::model::bytes::log_loses;
 use crate::model::event::*;
-use crate::model::job::{Limits, SpoolRef, stat};
+use crate::model::job::{JobSpec, Limits, SpoolRef, stat};
+use crate::model::specfield::SpecField;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -492,6 +493,14 @@ fn job_event() -> impl Strategy<Value = Event> {
         ),
         (at(), any::<u32>()).prop_map(|(at, held)| Event::JobRequeue { at, held }),
         at().prop_map(|at| Event::JobClean { at }),
+        (job_new(), any::<[u32; 2]>()).prop_map(|(new, [job, uid])| {
+            let spec = JobSpec { extra: Vec::new(), ..new.spec };
+            let exact = SpoolRef { spool: 1, at: 2, len: 3 };
+            let fields = vec![SpecField::Name, SpecField::ResReq];
+            let (user, submit_time) = (new.user, new.submit_time);
+            let m = JobModify { job, uid, user, submit_time, spec, fields, exact };
+            Event::JobModify(Box::new(m))
+        }),
         (any::<[u32; 2]>(), [kept(), kept()])
             .prop_map(|([job, uid], [queue, user])| { Event::JobSwitch { job, queue, uid, user } }),
         (any::<[u32; 3]>(), any::<bool>(), kept(), option::of(any::<(u64, u32)>())).prop_map(

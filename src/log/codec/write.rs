@@ -1,7 +1,7 @@
 //! Writes one event as one line of lsb.events (semantics §19).
 
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
-use super::{more_usage, name_of, new, put_head, put_list, put_slots, put_usage};
+use super::{modify, more_usage, name_of, new, put_head, put_list, put_slots, put_usage};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
 use crate::model::job::stat;
@@ -48,6 +48,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             tail.end(out);
         }
         Event::JobClean { at } => put_ref(out, *at),
+        Event::JobModify(m) => modify::put_job_modify(out, m),
         Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
         Event::QueueCtrl { op, queue: name, uid, user, message }
         | Event::HostCtrl { op, host: name, uid, user, message } => {

@@ -292,7 +292,7 @@ fn the_log_of_another_system_is_read() {
         r#""MBD_START" "22" 1795166884 "vm" "volclava" 1 5"#.to_string(),
         new(11),
         new(12),
-        r#""JOB_MOVE" "22" 17 1002 12 1 1 0 "u""#.to_string(),
+        r#""JOB_MOVE" "22" 17 1002 12 1 1 4 "u""#.to_string(),
         r#""JOB_STATUS" "22" 18 11 32 0 0 0.0000 18 0 0 0 0 0"#.to_string(),
         String::new(),
     ];

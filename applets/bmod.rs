@@ -1,0 +1,218 @@
+//! bmod: changes pending jobs (commands.md bmod). Its options are those of bsub, each with a form
+//! that resets it (`-Jn`), and `-Z` for the command; they are read and checked by bsub's own
+//! code. Which can be changed is the table of [`SpecField`].
+
+use super::bsub::opts::BsubOpts;
+use super::bsub::spec::{self, Rejection};
+use super::{bsub, control};
+use argh::{ArgsInfo, CommandInfoWithArgs, EarlyExit, FromArgs, Optionality, PositionalInfo};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::{client, select, site};
+use lsf::model::ByteStr;
+use lsf::model::job::JobSpec;
+use lsf::model::specfield::SpecField;
+use lsf::proto::client::{ClientMsg, IdSel, Modify};
+use lsf::{errln, outln};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// The options of bsub under another head.
+struct BmodOpts(BsubOpts);
+
+impl FromArgs for BmodOpts {
+    fn from_args(name: &[&str], args: &[&str]) -> Result<Self, EarlyExit> {
+        BsubOpts::from_args(name, args).map(BmodOpts)
+    }
+}
+
+impl ArgsInfo for BmodOpts {
+    fn get_args_info() -> CommandInfoWithArgs {
+        CommandInfoWithArgs {
+            description: "Changes a pending job: each option as for bsub; with an n behind it \
+                (-Jn, -Rn) what it set is reset; -Z \"command\" changes the command.",
+            positionals: &[PositionalInfo {
+                name: "job_ID",
+                description: "the job",
+                optionality: Optionality::Greedy,
+                hidden: false,
+            }],
+            ..BsubOpts::get_args_info()
+        }
+    }
+}
+
+/// What the words ask for.
+struct Asked {
+    /// What bsub's table reads.
+    rest: Vec<OsString>,
+    /// -Z.
+    command: Option<OsString>,
+    /// `-Jn` and the like.
+    reset: Vec<SpecField>,
+}
+
+/// Takes out what bsub does not know. A word behind an option that takes a value is its value.
+fn split(args: &[OsString]) -> Result<Asked, Exit> {
+    let mut asked = Asked { rest: Vec::new(), command: None, reset: Vec::new() };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let name = text.strip_prefix('-').unwrap_or("");
+        let reset = name
+            .strip_suffix('n')
+            .and_then(|name| SpecField::ALL.iter().find(|f| f.word() == name).copied());
+        if name == "Z" {
+            let Some(command) = words.next() else {
+                return Err(front::usage_error::<BmodOpts>("bmod", "option requires a value -- Z"));
+            };
+            asked.command = Some(command.clone());
+        } else if let Some(field) = reset {
+            asked.reset.push(field);
+        } else {
+            asked.rest.push(word.clone());
+            if front::takes_value::<BmodOpts>(name) {
+                asked.rest.extend(words.next().cloned());
+            }
+        }
+    }
+    Ok(asked)
+}
+
+/// The fields that the options name.
+fn fields(o: &BsubOpts) -> Vec<SpecField> {
+    use SpecField::*;
+    let given = [
+        (Name, o.name.is_some()),
+        (Description, o.description.is_some()),
+        (Queue, o.queue.is_some()),
+        (Project, o.project.is_some()),
+        (UserGroup, o.user_group.is_some()),
+        (ResReq, !o.res_req.is_empty()),
+        (Slots, o.slots.is_some()),
+        (Hosts, o.hosts.is_some()),
+        (InFile, o.input.is_some()),
+        (OutFile, o.out.is_some() || o.out_over.is_some()),
+        (ErrFile, o.err.is_some() || o.err_over.is_some()),
+        (Depend, o.depend.is_some()),
+        (Begin, o.begin.is_some()),
+        (Term, o.term.is_some()),
+        (RunLimit, o.run_limit.is_some()),
+        (CpuLimit, o.cpu_limit.is_some()),
+        (MemLimit, o.mem_limit.is_some()),
+        (SwapLimit, o.swap_limit.is_some()),
+        (CoreLimit, o.core_limit.is_some()),
+        (DataLimit, o.data_limit.is_some()),
+        (StackLimit, o.stack_limit.is_some()),
+        (FileLimit, o.file_limit.is_some()),
+        (ProcessLimit, o.process_limit.is_some()),
+        (ThreadLimit, o.thread_limit.is_some()),
+        (Cwd, o.cwd.is_some()),
+        (LoginShell, o.login_shell.is_some()),
+        (MailUser, o.mail_user.is_some()),
+        (MailEnd, o.mail_end),
+        (MailError, o.mail_error),
+        (MailBegin, o.mail_begin),
+        (Exclusive, o.exclusive),
+        (Rerun, o.rerun),
+        (Priority, o.priority.is_some()),
+    ];
+    given.into_iter().filter_map(|(field, given)| given.then_some(field)).collect()
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match plan(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+/// The words of bsub's checks, about a change.
+fn not_modified(why: Rejection) -> Exit {
+    Exit::fail(format_args!("{}. Job not modified.", why.words.trim_end_matches('.')))
+}
+
+fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let asked = split(&ctx.args)?;
+    let parsed = front::parse::<BmodOpts>(ctx.name, &asked.rest)?;
+    let opts = parsed.options.0;
+    let fixed = [("-H", opts.hold), ("-K", opts.wait), ("-env", !opts.env.is_empty())];
+    control::refuse(ctx.name, control::given(fixed))?;
+    let id = operand(&parsed.operands)?;
+    let mut fields = fields(&opts);
+    let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
+    let times = opts.begin.is_some() || opts.term.is_some();
+    let facts = bsub::facts(&site.lsf, times).map_err(not_modified)?;
+    let mut spec = spec::build(&opts, &facts).map_err(not_modified)?;
+    if let Some(command) = asked.command {
+        spec.command = ByteStr(command.into_vec());
+        fields.push(SpecField::Command);
+    }
+    for field in asked.reset {
+        if !fields.contains(&field) {
+            field.copy(&mut spec, &JobSpec::default());
+            fields.push(field);
+        }
+    }
+    if fields.is_empty() {
+        let words = "At least one option must be specified.";
+        return Err(front::usage_error::<BmodOpts>(ctx.name, words));
+    }
+    for word in opts.ignored() {
+        errln!(ctx, "bmod: option {word} is accepted but not acted on yet");
+    }
+    bsub::say_times(ctx, &spec, &facts.zone);
+    let job = id.job;
+    match client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields }))) {
+        Ok(ClientMsg::Controlled { .. }) => {
+            outln!(ctx, "Parameters of job <{job}> are being changed");
+            Ok(0)
+        }
+        Ok(_) => Ok(control::unexpected(ctx)),
+        Err(e) => {
+            errln!(ctx, "{}. Job not modified.", e.to_string().trim_end_matches('.'));
+            Ok(FAIL)
+        }
+    }
+}
+
+/// One job; what is none is named as LSF names it.
+fn operand(operands: &[OsString]) -> Result<IdSel, Exit> {
+    if operands.is_empty() {
+        return Err(front::usage_error::<BmodOpts>("bmod", "Job ID must be specified."));
+    }
+    let found = select::ids(&operands[..1]).map(|found| found.ids).unwrap_or_default();
+    match (<[IdSel; 1]>::try_from(found), operands.len()) {
+        (Ok([id]), 1) => Ok(id),
+        _ => {
+            let words: Vec<_> = operands.iter().map(|o| o.to_string_lossy()).collect();
+            Err(Exit::fail(format_args!("{}: Illegal job ID.", words.join("/"))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn resets_and_values_are_told_apart() {
+        let asked = split(&os(&["-Jn", "-R", "-Rn", "-Z", "-Jn", "-nn", "-n", "4", "29"])).unwrap();
+        assert_eq!(asked.reset, [SpecField::Name, SpecField::Slots]);
+        assert_eq!(asked.command, Some("-Jn".into()));
+        assert_eq!(asked.rest, os(&["-R", "-Rn", "-n", "4", "29"]));
+        assert!(split(&os(&["-Z"])).is_err());
+    }
+
+    #[test]
+    fn what_is_no_job_is_named() {
+        assert_eq!(operand(&os(&["29"])).unwrap().job, 29);
+        let e = operand(&os(&["sleep 6", "29"])).unwrap_err();
+        assert_eq!(e.err, "sleep 6/29: Illegal job ID.\n");
+        assert!(operand(&[]).is_err());
+    }
+}

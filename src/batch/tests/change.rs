@@ -1,0 +1,255 @@
+//! bswitch, btop, bbot, brequeue and bmod.
+
+use super::*;
+use crate::conf::types::{Limit, TimeLimit};
+use crate::model::specfield::SpecField;
+
+fn order(m: &Mbd, jobs: &[u32]) -> Vec<u32> {
+    let mut jobs = jobs.to_vec();
+    jobs.sort_by_key(|id| m.st.spot(m.st.job(*id).unwrap()));
+    jobs
+}
+
+#[test]
+fn jobs_are_moved_among_their_users_own() {
+    let mut r = Rig::new();
+    let full: Vec<u32> = (0..4).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let started = r.starts();
+    let mine: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let his = match r
+        .ask(OTHER, ClientMsg::Submit(Box::new(Submit { spec: spec("y"), ..Default::default() })))
+    {
+        Some(Msg::Client(ClientMsg::Submitted { job, .. })) => job,
+        other => panic!("{other:?}"),
+    };
+    let last = r.submit(spec("x")).unwrap();
+    let all = [mine[0], mine[1], mine[2], his, last];
+    let top = |position| Verb::Move { top: true, position };
+    let bottom = |position| Verb::Move { top: false, position };
+    // To the top of the own ones, of which all were submitted before.
+    assert_eq!(r.does(USER, top(1), last).place, 1);
+    assert_eq!(order(&r.mbd, &all), [last, mine[0], mine[1], mine[2], his]);
+    // Not before anybody else's.
+    assert_eq!(r.does(OTHER, top(1), his).place, 1);
+    assert_eq!(order(&r.mbd, &all)[4], his);
+    assert_eq!(r.does(OTHER, top(1), last).code, err::PERMISSION);
+    assert_eq!(r.does(USER, bottom(2), last).place, 2);
+    assert_eq!(order(&r.mbd, &all), [mine[0], mine[1], last, mine[2], his]);
+    // Beyond the range: as far as it goes.
+    assert_eq!(r.does(USER, bottom(99), mine[2]).place, 4);
+    assert_eq!(order(&r.mbd, &all), [mine[2], mine[0], mine[1], last, his]);
+    assert_eq!(r.does(ADMIN, top(1), his).place, 1);
+    assert_eq!(r.does(ADMIN, bottom(1), mine[2]).place, 1);
+    let now = [his, mine[0], mine[1], last, mine[2]];
+    assert_eq!(order(&r.mbd, &all), now);
+    assert_eq!(order(&r.restarted(), &all), now);
+    assert_eq!(r.does(USER, top(1), full[0]).code, err::JOB_STARTED);
+    // And they are dispatched so.
+    let mut went = Vec::new();
+    let mut ends = started;
+    while let Some((conn, key)) = ends.pop() {
+        r.report(conn, key, done());
+        for (conn, key) in r.starts() {
+            went.push(key.job);
+            ends.insert(0, (conn, key));
+        }
+    }
+    assert_eq!(went, now);
+}
+
+#[test]
+fn a_job_goes_to_another_queue_with_its_counters() {
+    let mut r = Rig::new();
+    for _ in 0..4 {
+        r.submit(spec("x")).unwrap();
+    }
+    let started = r.starts();
+    let (a, b) = (r.submit(spec("a")).unwrap(), r.submit(spec("b")).unwrap());
+    let to = |q: &str| Verb::Switch { queue: q.into() };
+    assert_eq!(r.does(OTHER, to("high"), b).code, err::PERMISSION);
+    assert_eq!(r.does(USER, to("high"), b).code, 0);
+    assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
+    let count = |m: &Mbd, q: &str| {
+        let s = m.st.counts.queue[&m.st.names.find(q).unwrap()];
+        (s.pend, s.run)
+    };
+    for m in [&r.mbd, &r.restarted()] {
+        assert_eq!((count(m, "normal"), count(m, "high")), ((1, 3), (1, 1)));
+    }
+    // The queue of the higher priority goes first.
+    r.report(started[0].0, started[0].1, done());
+    assert_eq!(r.starts()[0].1.job, b);
+    r.report(started[1].0, started[1].1, done());
+    assert_eq!(r.starts()[0].1.job, a);
+    assert_eq!(r.does(USER, to("high"), started[0].1.job).code, err::JOB_FINISH);
+    let verb = to("nosuch");
+    let select = JobSelect { all: true, ..JobSelect::default() };
+    let answer = r.ask(USER, ClientMsg::Control(Box::new(Control { verb, select })));
+    assert!(matches!(answer, Some(Msg::Refused(r)) if r.code == err::BAD_QUEUE));
+}
+
+#[test]
+fn a_job_runs_again_after_brequeue() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    let plain = Verb::Requeue(Requeue::default());
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.does(OTHER, plain.clone(), id).code, err::PERMISSION);
+    assert_eq!(r.does(USER, plain.clone(), id).code, 0);
+    assert_eq!(r.does(USER, plain.clone(), id).code, err::REQUEUED);
+    let acts = |r: &Rig| {
+        let kills = |(_, m): &&(ConnId, Msg)| {
+            matches!(m, Msg::Sbd(SbdMsg::Act { act: Act::Terminate { exit_info: 10 }, .. }))
+        };
+        r.sent.iter().filter(kills).count()
+    };
+    assert_eq!(acts(&r), 1);
+    // A restart in between does not forget what is to become of it.
+    let run = r.restarted();
+    assert_eq!(run.st.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue, Some(0));
+    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 10 });
+    assert!(r.acct.is_empty());
+    let (conn, again) = r.starts()[0];
+    assert_eq!(again, JobKey { attempt: 2, ..key });
+    r.report(conn, again, done());
+    assert_eq!(r.does(USER, plain, id).code, err::JOB_FINISH);
+    let held = Verb::Requeue(Requeue { done: true, hold: true, ..Requeue::default() });
+    assert_eq!(r.does(USER, held, id).code, 0);
+    assert_eq!(r.stat(id, 0), "PSUSP");
+    assert_eq!(r.restarted().st.job(id).unwrap().tally.psusp, 1);
+    assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
+    let (conn, third) = r.starts()[0];
+    // One whose end nobody knows is not run a second time.
+    r.report(conn, third, Phase::Running);
+    assert_eq!(r.does(ADMIN, Verb::Requeue(Requeue::default()), id).code, 0);
+    r.report(conn, third, Phase::Ended { end: End::Unknown, exit_info: 9001 });
+    assert_eq!(r.stat(id, 0), "EXIT");
+}
+
+impl Rig {
+    fn modify(&mut self, conn: ConnId, job: u32, fields: &[SpecField], spec: JobSpec) -> i32 {
+        let id = IdSel { job, elems: vec![] };
+        let m = Modify { id, spec, fields: fields.to_vec() };
+        match self.ask(conn, ClientMsg::Modify(Box::new(m))) {
+            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,
+            Some(Msg::Refused(r)) => r.code,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_pending_job_is_changed() {
+    use SpecField::*;
+    let mut r = Rig::new();
+    let busy = r.submit(JobSpec { min_slots: 2, max_slots: 2, ..spec("x") }).unwrap();
+    let (conn, key) = r.starts()[0];
+    let id = r.submit(JobSpec { depend: format!("exit({busy},7)"), ..spec("a") }).unwrap();
+    let to = JobSpec {
+        name: "new".into(),
+        command: "b".into(),
+        queue: "high".into(),
+        min_slots: 2,
+        max_slots: 2,
+        project: "other".into(),
+        ..JobSpec::default()
+    };
+    assert_eq!(r.modify(OTHER, id, &[Name], to.clone()), err::PERMISSION);
+    assert_eq!(r.modify(USER, busy, &[Name], to.clone()), err::RUNNING);
+    assert_eq!(r.modify(USER, 99, &[Name], to.clone()), err::NO_JOB);
+    let bad = JobSpec { queue: "nosuch".into(), ..to.clone() };
+    assert_eq!(r.modify(USER, id, &[Queue, Name], bad), err::BAD_QUEUE);
+    assert_eq!(r.mbd.st.job(id).unwrap().spec.name, "");
+    assert_eq!(r.modify(USER, id, &[Name, Command, Queue, Slots], to.clone()), 0);
+    let seen = |m: &Mbd| {
+        let j = m.st.job(id).unwrap();
+        let queue = m.st.names.text(j.queue).to_string();
+        let pend = m.st.counts.queue[&j.queue].pend;
+        (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
+    };
+    assert_eq!(seen(&r.mbd), ("new".into(), "b".into(), "high".into(), 2));
+    // What was not named stays.
+    assert_eq!(r.mbd.st.job(id).unwrap().spec.project, "default");
+    assert_eq!(seen(&r.restarted()).2, "high");
+    // The condition it waited for is gone.
+    assert!(r.starts_of(id).is_empty());
+    assert_eq!(r.modify(USER, id, &[Depend], JobSpec::default()), 0);
+    assert_eq!(r.starts_of(id).len(), 1);
+    r.report(conn, key, done());
+    assert_eq!(r.modify(USER, busy, &[Name], to), err::JOB_FINISH);
+}
+
+#[test]
+fn a_start_time_is_put_off_and_taken_back() {
+    let mut r = Rig::new();
+    let at = |r: &Rig, secs: i64| JobSpec { begin_time: r.now.secs() + secs, ..spec("a") };
+    let (later, much) = (at(&r, 5), at(&r, 1000));
+    let id = r.submit(later).unwrap();
+    assert!(r.starts().is_empty());
+    assert_eq!(r.modify(USER, id, &[SpecField::Begin], much), 0);
+    let wait = |r: &mut Rig, secs: u64| {
+        r.now.mono_us += secs * 1_000_000;
+        r.now.wall_us += secs as i64 * 1_000_000;
+        r.step(Input::Tick);
+    };
+    wait(&mut r, 8);
+    assert!(r.starts().is_empty());
+    assert_eq!(r.modify(USER, id, &[SpecField::Begin], JobSpec::default()), 0);
+    assert_eq!(r.starts().len(), 1);
+}
+
+#[test]
+fn what_a_queue_gave_goes_with_it() {
+    let mut c = conf();
+    let secs = |s| Some(TimeLimit { seconds: s, spec: None });
+    c.batch.queues[0].run_limit = Limit { default: secs(600), maximum: None };
+    c.batch.queues[1].mem_limit = Limit { default: Some(1000), maximum: Some(2000) };
+    c.batch.queues[1].rerunnable = true;
+    let mut r = Rig::of(c);
+    let hold = |s: JobSpec| JobSpec { options2: crate::model::job::opt2::HOLD, ..s };
+    let id = r.submit(hold(spec("a"))).unwrap();
+    let limits = |r: &Rig, id: u32| {
+        let s = &r.mbd.st.job(id).unwrap().spec;
+        let rerun = s.options & crate::model::job::opt::RERUNNABLE != 0;
+        (s.limits.run, s.limits.rss, rerun)
+    };
+    assert_eq!(limits(&r, id), (Some(600), None, false));
+    let to = |q: &str| Verb::Switch { queue: q.into() };
+    assert_eq!(r.does(USER, to("high"), id).code, 0);
+    assert_eq!(limits(&r, id), (None, Some(1000), true));
+    assert_eq!(r.does(USER, to("normal"), id).code, 0);
+    assert_eq!(limits(&r, id), (Some(600), None, false));
+    // What was asked for stays; what exceeds a maximum keeps the job where it is.
+    let mut asked = spec("b");
+    asked.limits.run = Some(60);
+    asked.limits.rss = Some(5000);
+    let id = r.submit(hold(asked)).unwrap();
+    assert_eq!(r.does(USER, to("high"), id).code, err::OVER_LIMIT);
+    assert_eq!(limits(&r, id), (Some(60), Some(5000), false));
+    let mut less = JobSpec::default();
+    less.limits.rss = Some(1500);
+    assert_eq!(r.modify(USER, id, &[SpecField::MemLimit], less), 0);
+    assert_eq!(r.does(USER, to("high"), id).code, 0);
+    assert_eq!(limits(&r, id), (Some(60), Some(1500), true));
+    assert_eq!(r.modify(USER, id, &[SpecField::MemLimit], JobSpec::default()), 0);
+    assert_eq!(limits(&r, id), (Some(60), Some(1000), true));
+}
+
+#[test]
+fn an_array_keeps_its_list() {
+    use SpecField::Name;
+    let mut r = Rig::new();
+    let id = r.submit(JobSpec { name: "a[1-9]%1".into(), ..spec("x") }).unwrap();
+    assert_eq!(r.starts().len(), 1);
+    let named = |n: &str| JobSpec { name: n.into(), ..JobSpec::default() };
+    for bad in ["b", "", "a[1-8]", "a[1-9:2]"] {
+        assert_eq!(r.modify(USER, id, &[Name], named(bad)), err::ARRAY_NAME, "{bad}");
+    }
+    assert_eq!(r.modify(USER, id, &[Name], named("b[1-9]%3")), 0);
+    assert_eq!(r.starts().len(), 2);
+    let job = r.mbd.st.job(id).unwrap();
+    assert_eq!((job.display_name(4), job.tally.run), ("b[4]".to_string(), 3));
+    let again = r.restarted();
+    assert_eq!(again.st.job(id).unwrap().name.array.as_ref().unwrap().limit, Some(3));
+}

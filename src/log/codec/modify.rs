@@ -1,0 +1,171 @@
+//! JOB_MODIFY2 (semantics §19: the order of the API's structure; that on LSF's disk is not
+//! confirmed). Ours hold the whole submission as it is from then on, in the classic fields for
+//! readers of the log, exactly in the spool. Without that mark a record is another LSF's, and
+//! nothing is done about it.
+
+use super::new::{get_bytes, get_limits, get_place, put_limit, put_limits, put_place};
+use super::text::{Fields, Tail, find_tail, put_int, put_str};
+use super::{
+    OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
+    put_list,
+};
+use crate::model::event::{Event, JobModify};
+use crate::model::job::SpoolRef;
+use crate::model::specfield::SpecField;
+
+/// Everything after the record's head.
+pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
+    let s = &m.spec;
+    put_str(out, m.job.to_string().as_bytes());
+    put_int(out, lsb_options(s));
+    put_int(out, lsb_options2(s));
+    // delOptions delOptions2
+    out.extend_from_slice(b" 0 0");
+    put_int(out, m.uid);
+    put_str(out, m.user.as_bytes());
+    put_int(out, m.submit_time);
+    put_int(out, s.umask);
+    put_int(out, s.min_slots);
+    put_int(out, s.begin_time);
+    put_int(out, s.term_time);
+    put_int(out, UNSET_SIGNAL);
+    // restartPid
+    put_int(out, 0);
+    put_str(out, s.name.as_bytes());
+    put_str(out, s.queue.as_bytes());
+    put_list(out, &s.hosts);
+    put_str(out, s.res_req.as_bytes());
+    put_limits(out, &s.limits);
+    put_str(out, s.limit_spec.as_bytes());
+    put_str(out, s.depend.as_bytes());
+    // timeEvent
+    put_str(out, b"");
+    for text in [&s.home, &s.in_file, &s.out_file, &s.err_file, &s.command] {
+        put_str(out, text.as_bytes());
+    }
+    // inFileSpool commandSpool chkpntPeriod chkpntDir nxf
+    out.extend_from_slice(b" \"\" \"\" 0 \"\" 0");
+    put_job_file(out, m.submit_time, m.job);
+    put_str(out, s.from_host.as_bytes());
+    put_str(out, s.cwd.as_bytes());
+    put_str(out, s.pre_exec.as_bytes());
+    put_str(out, s.mail_user.as_bytes());
+    put_str(out, s.project.as_bytes());
+    // niosPort
+    put_int(out, 0);
+    put_int(out, s.max_slots);
+    put_str(out, s.login_shell.as_bytes());
+    // schedHostType
+    put_str(out, b"");
+    put_str(out, s.user_group.as_bytes());
+    // exceptList
+    put_str(out, b"");
+    put_int(out, if s.priority == 0 { -1 } else { i64::from(s.priority) });
+    // rsvId extsched warningTimePeriod warningAction jobGroup sla licenseProject
+    out.extend_from_slice(b" \"\" \"\" -1 \"\" \"\" \"\" \"\"");
+    put_int(out, lsb_options3(s));
+    // delOptions3 app apsString
+    out.extend_from_slice(b" 0 \"\" \"\"");
+    put_str(out, s.post_exec.as_bytes());
+    // runtimeEstimation requeueEValues initChkpntPeriod migThreshold notifyCmd
+    out.extend_from_slice(b" -1 \"\" 0 -1 \"\"");
+    put_str(out, s.description.as_bytes());
+    // submitExt, src and dst cluster, options4 delOptions4
+    out.extend_from_slice(b" 0 \"\" -1 \"\" -1 0 0");
+    // no field of its own
+    put_limit(out, s.limits.thread);
+    let mut tail = Tail::begin(out);
+    put_place(&mut tail, out, "lsf.exact", m.exact);
+    let words: Vec<&str> = m.fields.iter().map(|f| f.word()).collect();
+    tail.text(out, "lsf.fields", words.join(" ").as_bytes());
+    tail.nums(out, "lsf.options", b' ', &[u64::from(s.options), u64::from(s.options2)]);
+    tail.end(out);
+}
+
+/// Reads what follows the record's head.
+pub fn get_job_modify(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let foreign = || Event::Foreign { name: "JOB_MODIFY2".to_string() };
+    let mut m = JobModify::default();
+    let id = f.text()?;
+    let mut ahead = f.clone();
+    let read = get_fields(&mut ahead, &mut m);
+    let Some(pairs) = find_tail(f) else { return Ok(foreign()) };
+    for (key, value) in &pairs {
+        match &**key {
+            b"lsf.exact" => m.exact = get_place(value),
+            b"lsf.fields" => {
+                let words = String::from_utf8_lossy(value);
+                let field = |w: &str| SpecField::ALL.iter().find(|f| f.word() == w).copied();
+                m.fields = words.split(' ').filter_map(field).collect();
+            }
+            b"lsf.options" => {
+                let bits = super::text::nums(value, ' ').unwrap_or_default();
+                if let [one, two] = bits[..] {
+                    (m.spec.options, m.spec.options2) = (one as u32, two as u32);
+                }
+            }
+            _ => {}
+        }
+    }
+    match id.parse() {
+        Ok(job) if m.exact != SpoolRef::default() => {
+            read?;
+            m.job = job;
+            Ok(Event::JobModify(Box::new(m)))
+        }
+        _ => Ok(foreign()),
+    }
+}
+
+fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> {
+    let s = &mut m.spec;
+    f.skip(1)?;
+    let lsb2: u32 = f.num()?;
+    for (ours, theirs) in OPT2 {
+        s.options2 |= if lsb2 & theirs != 0 { ours } else { 0 };
+    }
+    f.skip(2)?;
+    m.uid = f.num()?;
+    m.user = f.text()?;
+    m.submit_time = f.num()?;
+    s.umask = f.num()?;
+    s.min_slots = f.num()?;
+    s.begin_time = f.num()?;
+    s.term_time = f.num()?;
+    f.skip(2)?;
+    s.name = f.text()?;
+    s.queue = f.text()?;
+    s.hosts = f.list()?;
+    s.res_req = f.text()?;
+    s.limits = get_limits(f)?;
+    s.limit_spec = f.text()?;
+    s.depend = f.text()?;
+    f.skip(1)?;
+    s.home = get_bytes(f)?;
+    s.in_file = get_bytes(f)?;
+    s.out_file = get_bytes(f)?;
+    s.err_file = get_bytes(f)?;
+    s.command = get_bytes(f)?;
+    f.skip(6)?;
+    s.from_host = f.text()?;
+    s.cwd = get_bytes(f)?;
+    s.pre_exec = get_bytes(f)?;
+    s.mail_user = f.text()?;
+    s.project = f.text()?;
+    f.skip(1)?;
+    s.max_slots = f.num()?;
+    s.login_shell = get_bytes(f)?;
+    f.skip(1)?;
+    s.user_group = f.text()?;
+    f.skip(1)?;
+    let priority: i64 = f.num()?;
+    s.priority = priority.try_into().unwrap_or(0);
+    // up to options3 delOptions3 app apsString
+    f.skip(7 + 4)?;
+    s.post_exec = get_bytes(f)?;
+    f.skip(5)?;
+    s.description = f.text()?;
+    f.skip(7)?;
+    s.limits.thread = f.limit()?;
+    Ok(())
+}

@@ -1,25 +1,32 @@
 //! lsadmin: administration of the base system. Document implemented:
 //! commands.md, lsadmin.
 
+use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim::Cluster;
 use lsf::cli::startup::Verb;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
 use lsf::conf::{Diag, Severity};
-use lsf::proto::Daemon;
 use lsf::proto::lim::HostLoad;
+use lsf::proto::res::ResMsg;
+use lsf::proto::{Daemon, Msg};
 use lsf::sys::files::RealFiles;
 use lsf::sys::site::{self, Site};
 use lsf::{errln, outln};
 use std::io::BufRead;
 
 /// The commands there are, with what `help` says.
-const COMMANDS: [(&str, &str); 7] = [
+const COMMANDS: [(&str, &str); 12] = [
     ("ckconfig", "Check configuration files"),
     ("limrestart", "Restart LIM on hosts"),
     ("limstartup", "Start up LIM on hosts"),
     ("limshutdown", "Shut down LIM on hosts"),
+    ("resstartup", "Start up RES on hosts"),
+    ("resshutdown", "Shut down RES on hosts"),
+    ("resrestart", "Restart RES on hosts"),
+    ("reslogon", "Log the tasks of RES on hosts"),
+    ("reslogoff", "Log the tasks of RES no more"),
     ("help", "Get help on commands"),
     ("?", "Get help on commands"),
     ("quit", "Quit"),
@@ -67,9 +74,16 @@ fn prompt(ctx: &mut Ctx) -> i32 {
 fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     match words[0].as_str() {
         "ckconfig" => ckconfig(ctx, &words[1..]),
-        "limrestart" => lim(ctx, words, "Restart LIM on", Verb::Restart),
-        "limstartup" => lim(ctx, words, "Starting up LIM on", Verb::Start),
-        "limshutdown" => lim(ctx, words, "Shut down LIM on", Verb::Stop),
+        "limrestart" => daemon(ctx, words, Verb::Restart, Daemon::Lim),
+        "limstartup" => daemon(ctx, words, Verb::Start, Daemon::Lim),
+        "limshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Lim),
+        "resrestart" => daemon(ctx, words, Verb::Restart, Daemon::Res),
+        "resstartup" => daemon(ctx, words, Verb::Start, Daemon::Res),
+        "resshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Res),
+        "reslogon" | "reslogoff" => res_log(ctx, words).unwrap_or_else(|why| {
+            errln!(ctx, "{}: {why}", words[0]);
+            FAIL
+        }),
         "help" | "?" => help(ctx, &words[1..]),
         "quit" => 0,
         other => {
@@ -80,9 +94,43 @@ fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     }
 }
 
-fn lim(ctx: &mut Ctx, words: &[String], text: &str, verb: Verb) -> i32 {
+fn daemon(ctx: &mut Ctx, words: &[String], verb: Verb, daemon: Daemon) -> i32 {
     ctx.args = words[1..].iter().map(Into::into).collect();
-    super::badmin::ctrl::daemon(ctx, text, verb, Daemon::Lim)
+    let text = match verb {
+        Verb::Start => "Starting up",
+        Verb::Stop => "Shut down",
+        _ => "Restart",
+    };
+    let text = format!("{text} {} on", daemon.name().to_uppercase());
+    super::badmin::ctrl::daemon(ctx, &text, verb, daemon)
+}
+
+/// `reslogon [-c cpu_ms] [host ...]`, `reslogoff [host ...]`; this host where none is named.
+fn res_log(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
+    let (on, mut hosts) = (words[0] == "reslogon", words[1..].to_vec());
+    let mut cpu_ms = on.then_some(0);
+    if on && hosts.first().is_some_and(|w| w == "-c") {
+        let number = hosts.get(1).and_then(|n| n.parse().ok());
+        cpu_ms = Some(number.ok_or("-c wants milliseconds")?);
+        hosts.drain(..2);
+    }
+    let site = site::find().map_err(|e| e.to_string())?;
+    if hosts.is_empty() {
+        hosts.push(site.host.clone());
+    }
+    let mut code = 0;
+    for host in &hosts {
+        let msg = Msg::Res(ResMsg::Log { cpu_ms });
+        let done = client::res_of(&site, host).and_then(|mut res| res.call(&msg, ctx.err));
+        match done {
+            Ok(_) => errln!(ctx, "{} on <{host}> ...... done", words[0]),
+            Err(e) => {
+                errln!(ctx, "{} on <{host}> ...... failed: {e:#}", words[0]);
+                code = FAIL;
+            }
+        }
+    }
+    Ok(code)
 }
 
 fn usage(ctx: &mut Ctx) {
@@ -106,7 +154,11 @@ fn help(ctx: &mut Ctx, names: &[String]) -> i32 {
         Some((name, what)) => {
             let options = match *name {
                 "ckconfig" => " [-v]",
-                name if name.starts_with("lim") => " [-f] [host_name ... | all]",
+                "reslogon" => " [-c cpu_ms] [host_name ...]",
+                "reslogoff" => " [host_name ...]",
+                name if name.starts_with("lim") || name.starts_with("res") => {
+                    " [-f] [host_name ... | all]"
+                }
                 _ => "",
             };
             errln!(ctx, "{what}\nUsage: {name}{options}");

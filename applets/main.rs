@@ -33,7 +33,9 @@ mod lsfsim;
 mod lshosts;
 mod lsid;
 mod lsload;
+mod lsrun;
 mod mbatchd;
+mod res;
 mod sbatchd;
 mod starter;
 mod status;
@@ -119,7 +121,9 @@ const APPLETS: &[Applet] = &[
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
     applet("lsload", lsload::run, "show the load of hosts"),
+    applet("lsrun", lsrun::run, "run a command on the best host"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
+    applet("res", res::run, "runs the tasks of commands of other hosts"),
     applet("sbatchd", sbatchd::run, "the batch agent of this host"),
     hidden("starter", starter::run, "sets one task up and becomes it"),
     word("status", status::run, "show the daemons of a personal cluster"),

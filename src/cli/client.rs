@@ -22,11 +22,12 @@ use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
 use crate::proto::lim::LimMsg;
+use crate::proto::res::ResMsg;
 use crate::proto::{Daemon, Msg, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Seconds to connect where LSB_API_CONNTIMEOUT says nothing.
@@ -238,9 +239,20 @@ pub fn lim(site: &Site) -> Result<Client, ClientError> {
 
 /// A connection to the LIM of one host. One try.
 pub fn lim_of(site: &Site, host: &str) -> Result<Client, ClientError> {
-    let (_, table) = candidates(site, Daemon::Lim)?;
-    let patience = Patience::of(site).once();
-    Call { site, daemon: Daemon::Lim, patience, table: &table }.to(host)
+    at(site, Daemon::Lim, host)
+}
+
+/// A connection to the res of one host. One try.
+pub fn res_of(site: &Site, host: &str) -> Result<Client, ClientError> {
+    at(site, Daemon::Res, host)
+}
+
+fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
+    let table = match site.lsf.master_list().is_empty() {
+        true => candidates(site, daemon)?.1,
+        false => site.addresses(&[host, &site.host]),
+    };
+    Call { site, daemon, patience: Patience::of(site).once(), table: &table }.to(host)
 }
 
 /// The master, as the nearest LIM tells it; `None` where none can.
@@ -311,6 +323,12 @@ fn dedup(names: &mut Vec<String>) {
     names.retain(|n| seen.insert(n.to_ascii_lowercase()));
 }
 
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.sock.as_fd()
+    }
+}
+
 /// One candidate, ready to be called.
 struct Call<'a> {
     site: &'a Site,
@@ -373,7 +391,9 @@ impl Client {
 
     /// Sends without waiting.
     pub fn send(&mut self, msg: &Msg) -> Result<(), ClientError> {
-        if !self.verified && matches!(msg, Msg::Client(ClientMsg::Submit(_))) {
+        // what carries the user's environment
+        let private = matches!(msg, Msg::Client(ClientMsg::Submit(_)) | Msg::Res(ResMsg::Run(_)));
+        if !self.verified && private {
             self.verify()?;
         }
         let before = self.out.len();
@@ -425,6 +445,21 @@ impl Client {
         }
     }
 
+    /// Sends raw bytes.
+    pub fn send_data(&mut self, port: u8, bytes: &[u8]) -> Result<(), ClientError> {
+        self.session.seal_data(port, bytes, &mut self.out)?;
+        self.push()
+    }
+
+    /// The next message among what was read already.
+    pub fn take(&mut self) -> Result<Option<Msg>, ClientError> {
+        let Some(raw) = self.dec.take()? else { return Ok(None) };
+        match self.session.open_msg(&raw)? {
+            Msg::Refused(r) => Err(ClientError::Refused(r)),
+            msg => Ok(Some(msg)),
+        }
+    }
+
     /// Reads the server's proof, if it is still due.
     fn verify(&mut self) -> Result<(), ClientError> {
         if self.verified {
@@ -454,7 +489,8 @@ impl Client {
         })
     }
 
-    fn fill(&mut self) -> Result<(), ClientError> {
+    /// Reads once, for [`Client::take`].
+    pub fn fill(&mut self) -> Result<(), ClientError> {
         let n = read_some(&mut self.sock, &mut self.chunk)?;
         self.dec.push(&self.chunk[..n]);
         if n == self.chunk.len() && n < LONG_CHUNK {

@@ -50,6 +50,11 @@ impl Cluster {
         &self.name
     }
 
+    /// This host.
+    pub fn local_host(&self) -> &str {
+        self.lim.local_host()
+    }
+
     /// The master host.
     pub fn master(&self) -> Result<&str, String> {
         if self.master.is_empty() { Err(NO_MASTER.to_owned()) } else { Ok(&self.master) }

@@ -24,7 +24,8 @@ const AT_ONCE: usize = 32;
 /// What root uses where lsf.conf is not root's alone.
 const ROOTS_RSH: &str = "ssh -o BatchMode=yes";
 /// The daemons that can be named, in the order of `status`.
-const NAMED: [Daemon; 4] = [Daemon::Authd, Daemon::Lim, Daemon::Sbatchd, Daemon::Mbatchd];
+const NAMED: [Daemon; 5] =
+    [Daemon::Authd, Daemon::Lim, Daemon::Res, Daemon::Sbatchd, Daemon::Mbatchd];
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

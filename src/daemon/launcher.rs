@@ -136,7 +136,7 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
     let eauth_user = sudoers.as_ref().and_then(|s| s.get(EAUTH_USER)).map(str::to_owned);
     let mut daemons = vec![Daemon::Authd];
     if server {
-        daemons.extend([Daemon::Lim, Daemon::Sbatchd]);
+        daemons.extend([Daemon::Lim, Daemon::Sbatchd, Daemon::Res]);
         daemons.extend(eauth_user.is_some().then_some(Daemon::Eauthd));
     }
     Ok(Conf {

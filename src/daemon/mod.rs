@@ -1,5 +1,6 @@
 //! The real runner: drives one machine with sockets, clocks and files.
 
+pub mod attach;
 pub mod authd;
 pub mod boot;
 pub mod eauthd;
@@ -10,6 +11,7 @@ pub mod lim;
 pub mod logging;
 pub mod mail;
 pub mod mbatchd;
+pub mod res;
 pub mod sbatchd;
 pub mod shell;
 pub mod starter;

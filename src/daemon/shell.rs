@@ -45,11 +45,13 @@ use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
 use crate::proto::held::Tickets;
-use crate::proto::machine::ConnId;
+use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
 use crate::sys::raw::SignalFd;
+use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -66,6 +68,9 @@ const EVENTS: usize = 1024;
 const TOLD_BUDGET: usize = 4096;
 const WAKER: Token = Token(usize::MAX - 4);
 const SIGNALS: Token = Token(usize::MAX - 5);
+/// Tokens of the host's own descriptors lie from here up and below those of connections that
+/// came in.
+const OWN_TOKEN: usize = 1 << 61;
 
 /// TCP (and for lim UDP) ports by daemon.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,6 +145,10 @@ pub trait Host {
     }
     /// An effect that the shell does not carry out itself.
     fn effect(&mut self, m: &mut Self::M, eff: Effect, ctl: &mut Ctl);
+    /// A descriptor that [`Ctl::watch`] was asked for can be read or written.
+    fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut Ctl) {
+        let _ = (m, token, ctl);
+    }
     /// Every effect of this turn has been carried out.
     fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
         let _ = (m, ctl);
@@ -198,9 +207,20 @@ pub struct Ctl {
     pub(super) hosts: Option<Hosts>,
     pub(super) tickets: Tickets,
     pub(super) remote: Remote,
+    pub(super) registry: mio::Registry,
 }
 
 impl Ctl {
+    /// Has [`Host::ready`] called with this token, below 2^60, each time that the descriptor has
+    /// become readable (writable); closing it ends that.
+    pub fn watch(&mut self, fd: BorrowedFd<'_>, token: usize, write: bool) -> std::io::Result<()> {
+        let interest = if write { Interest::WRITABLE } else { Interest::READABLE };
+        let (token, fd) = (Token(OWN_TOKEN + token), fd.as_raw_fd());
+        let mut source = SourceFd(&fd);
+        // one that is watched already gets another token
+        let again = |_| self.registry.reregister(&mut SourceFd(&fd), token, interest);
+        self.registry.register(&mut source, token, interest).or_else(again)
+    }
     /// Gives the machine this input in the next turn, which follows at once.
     pub fn input(&mut self, input: Input) {
         self.inputs.push_back(input);
@@ -307,7 +327,7 @@ impl<H: Host> Shell<H> {
         let poll = Poll::new().map_err(fail("poll"))?;
         let registry = poll.registry().try_clone().map_err(fail("poll"))?;
         let waker = Arc::new(mio::Waker::new(&registry, WAKER).map_err(fail("waker"))?);
-        let mut source = mio::unix::SourceFd(&signals.fd());
+        let mut source = SourceFd(&signals.fd());
         registry.register(&mut source, SIGNALS, Interest::READABLE).map_err(fail("signals"))?;
         let listen = listeners(&cfg)?;
         let key_file = cfg.key_file.map(|file| (file, cfg.host.clone()));
@@ -338,6 +358,7 @@ impl<H: Host> Shell<H> {
             hosts: None,
             tickets: Tickets::default(),
             remote,
+            registry: poll.registry().try_clone().map_err(fail("poll"))?,
         };
         let log = cfg.log;
         let effects = Vec::new();
@@ -380,10 +401,14 @@ impl<H: Host> Shell<H> {
         self.ctl.now = crate::sys::now();
         let now = self.ctl.now;
         let (mut signalled, mut told) = (false, false);
+        let own = OWN_TOKEN..INCOMING as usize;
         for event in events {
             match event.token() {
                 SIGNALS => signalled = true,
                 WAKER => told = true,
+                Token(t) if own.contains(&t) => {
+                    self.host.ready(&mut self.machine, t - OWN_TOKEN, &mut self.ctl);
+                }
                 token => self.pool.event(token, event),
             }
         }

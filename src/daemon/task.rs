@@ -4,8 +4,8 @@
 //! Invariants: nothing here runs with another's rights, so that no path is followed for somebody
 //! who may not; no open waits; below /tmp only directories of the user's own are used.
 
-use super::mail;
 use super::starter::DEFAULT_PATH;
+use super::{attach, mail};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Ready, Stage};
@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,22 +39,27 @@ fn path_of(bytes: &[u8]) -> &Path {
 
 /// A job that only has to be exec'ed.
 pub struct Task {
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-    argv: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) argv: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+    /// Of a task of res on a terminal: the way to res.
+    pub(super) control: Option<UnixStream>,
 }
 
 /// Opens and makes what the job needs.
 pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     let cwd = enter(job, user, ready)?;
+    if let Some(attach) = &job.attach {
+        return attach::prepare(attach, environment(job, user, &cwd, None));
+    }
     let stdin = input(job)?;
     let store = Store::new(user, job);
     let (stdout, stderr) = outputs(job, &cwd, &store, ready)?;
     let argv = program(job, &store, ready)?;
-    let env = environment(job, user, &cwd, &store);
-    Ok(Task { stdin, stdout, stderr, argv, env })
+    let env = environment(job, user, &cwd, Some(&store));
+    Ok(Task { stdin, stdout, stderr, argv, env, control: None })
 }
 
 impl Task {
@@ -66,7 +72,13 @@ impl Task {
         let program = &self.argv[0];
         let mut command = Command::new(program);
         command.args(&self.argv[1..]).env_clear().envs(self.env);
-        let e = command.exec();
+        let e = match self.control {
+            None => command.exec(),
+            Some(control) => match attach::supervise(command, control) {
+                Ok(code) => return Ok(code),
+                Err(e) => e,
+            },
+        };
         let _ = writeln!(io::stderr(), "{}: {}", program.display(), words(&e));
         Ok(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
     }
@@ -224,7 +236,12 @@ fn interpreter(script: &[u8]) -> Vec<&[u8]> {
     }
 }
 
-fn environment(job: &JobPlan, user: &User, cwd: &Path, store: &Store) -> Vec<(OsString, OsString)> {
+fn environment(
+    job: &JobPlan,
+    user: &User,
+    cwd: &Path,
+    store: Option<&Store>,
+) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     for entry in job.env.0.split(|&b| b == 0) {
         if let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0) {
@@ -238,14 +255,15 @@ fn environment(job: &JobPlan, user: &User, cwd: &Path, store: &Store) -> Vec<(Os
             env.push((name.into(), value));
         }
     };
-    let file = store.name("").into_os_string();
     put("HOME", user.home.clone().into(), true);
     put("USER", user.name.clone().into(), true);
     put("LOGNAME", user.name.clone().into(), false);
     put("PATH", DEFAULT_PATH.into(), false);
     put("PWD", cwd.as_os_str().into(), true);
-    put("LSB_OUTDIR", cwd.as_os_str().into(), false);
     put("LS_JOBPID", std::process::id().to_string().into(), true);
+    let Some(store) = store else { return env };
+    let file = store.name("").into_os_string();
+    put("LSB_OUTDIR", cwd.as_os_str().into(), false);
     put("LSB_JOBRES_PID", std::process::id().to_string().into(), true);
     put("LSB_JOBFILENAME", file.clone(), true);
     put("LSB_CHKFILENAME", file, true);

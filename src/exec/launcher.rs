@@ -343,7 +343,7 @@ impl Launcher {
         if self.tasks.len() >= TASKS_MAX {
             return Some(format!("{TASKS_MAX} tasks are known here already"));
         }
-        if self.down.is_some() && id.step == Step::Job {
+        if self.down.is_some() && matches!(id.step, Step::Job | Step::Task) {
             return Some("this host's launcher is going down".into());
         }
         None
@@ -371,7 +371,7 @@ impl Launcher {
 
     fn forget(&mut self, key: JobKey, out: &mut Vec<Effect>) {
         let mut known = false;
-        for step in [Step::Job, Step::Begin, Step::Finish] {
+        for step in [Step::Job, Step::Begin, Step::Finish, Step::Task] {
             let id = TaskId { key, step };
             match self.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,

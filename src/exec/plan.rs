@@ -209,6 +209,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         nice: o.nice,
         limits: o.limits.clone(),
         mail_program: site.mail_program.as_str().into(),
+        attach: None,
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
 }

@@ -12,6 +12,7 @@ mod finish;
 mod modify;
 mod new;
 mod read;
+mod task;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -20,6 +21,7 @@ mod write;
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
 pub use read::read_record;
+pub use task::{put_task, read_task};
 pub use write::write_record;
 
 use crate::model::JobRef;

@@ -10,7 +10,7 @@
 //! 12   8    sequence number: counts from 0 in each direction of a connection; microseconds
 //!           since the epoch in a datagram
 //! 20  16    MAC; zero in the few unsigned kinds
-//! 36   n    body: JSON
+//! 36   n    body: JSON; in a stream frame a port (1 byte) and raw bytes
 //! ```
 //!
 //! The MAC is HMAC-SHA256 under the connection's session key, cut to 16 bytes, over bytes 0 to
@@ -68,6 +68,8 @@ pub enum Kind {
     Ask = 8,
     /// authd's answer. Unsigned.
     Grant = 9,
+    /// Raw bytes of a task's input or output behind the number of its port. Signed.
+    Stream = 10,
 }
 
 impl Kind {
@@ -82,6 +84,7 @@ impl Kind {
             7 => Kind::Datagram,
             8 => Kind::Ask,
             9 => Kind::Grant,
+            10 => Kind::Stream,
             _ => return None,
         })
     }
@@ -392,6 +395,16 @@ pub fn write_frame<T: Serialize + ?Sized>(
         out.truncate(start);
         return Err(FrameError::NotJson(clip(&e.to_string())));
     }
+    finish(out, start, head, key)
+}
+
+/// Fills in the header of a frame whose body stands at the end of `out`, and signs it.
+fn finish(
+    out: &mut Vec<u8>,
+    start: usize,
+    head: Head,
+    key: Option<(&MacKey, Direction)>,
+) -> Result<(), FrameError> {
     let len = out.len() - start - HEADER;
     if len > head.cap {
         out.truncate(start);
@@ -468,18 +481,44 @@ impl Session {
         body: &T,
         out: &mut Vec<u8>,
     ) -> Result<(), FrameError> {
+        write_frame(out, self.head(kind), self.signs(), body)?;
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn head(&self, kind: Kind) -> Head {
+        Head { version: self.version, kind, seq: self.sent, cap: MAX_FRAME }
+    }
+
+    fn signs(&self) -> Option<(&MacKey, Direction)> {
         let direction = match self.side {
             Side::Client => Direction::ToServer,
             Side::Server => Direction::ToClient,
         };
-        let head = Head { version: self.version, kind, seq: self.sent, cap: MAX_FRAME };
-        write_frame(out, head, self.key.as_ref().map(|k| (k, direction)), body)?;
+        self.key.as_ref().map(|k| (k, direction))
+    }
+
+    /// Appends raw bytes of a port.
+    pub fn seal_data(
+        &mut self,
+        port: u8,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), FrameError> {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER]);
+        out.push(port);
+        out.extend_from_slice(bytes);
+        finish(out, start, self.head(Kind::Stream), self.signs())?;
         self.sent += 1;
         Ok(())
     }
 
     /// Appends the next message.
     pub fn seal_msg(&mut self, msg: &super::Msg, out: &mut Vec<u8>) -> Result<(), FrameError> {
+        if let super::Msg::Data(data) = msg {
+            return self.seal_data(data.port, &data.bytes, out);
+        }
         self.seal(self.message_kind(), msg, out)
     }
 
@@ -489,6 +528,11 @@ impl Session {
         kind: Kind,
         raw: &Raw<'a>,
     ) -> Result<T, FrameError> {
+        self.check(kind, raw)?;
+        raw.parse()
+    }
+
+    fn check(&mut self, kind: Kind, raw: &Raw<'_>) -> Result<(), FrameError> {
         raw.expect(kind)?;
         if raw.version != self.version {
             return Err(FrameError::Version { got: raw.version, want: self.version });
@@ -504,11 +548,16 @@ impl Session {
             return Err(FrameError::Replayed { got: raw.seq, want: self.received });
         }
         self.received += 1;
-        raw.parse()
+        Ok(())
     }
 
     /// As [`Session::open`], for messages.
     pub fn open_msg(&mut self, raw: &Raw<'_>) -> Result<super::Msg, FrameError> {
+        if raw.kind == Kind::Stream && self.key.is_some() {
+            self.check(Kind::Stream, raw)?;
+            let (port, bytes) = raw.body.split_first().ok_or(FrameError::Short)?;
+            return Ok(super::Msg::Data(super::res::Data { port: *port, bytes: bytes.to_vec() }));
+        }
         self.open(self.message_kind(), raw)
     }
 }

@@ -5,6 +5,7 @@
 use super::client::*;
 use super::launch::*;
 use super::lim::*;
+use super::res::*;
 use super::sbd::*;
 use super::{Daemon, Msg, Refusal};
 use crate::model::job::{End, JobSpec, Limits, SpoolRef, Usage};
@@ -21,9 +22,25 @@ fn name(msg: &Msg) -> &'static str {
         Msg::Sbd(m) => sbd_name(m),
         Msg::Launch(m) => launch_name(m),
         Msg::Lim(m) => lim_name(m),
+        Msg::Res(m) => res_name(m),
+        Msg::Data(_) => "Data",
         Msg::Refused(_) => "Refused",
         Msg::Ping { .. } => "Ping",
         Msg::Pong { .. } => "Pong",
+    }
+}
+
+fn res_name(m: &ResMsg) -> &'static str {
+    match m {
+        ResMsg::Run(_) => "Res.Run",
+        ResMsg::Signal { .. } => "Res.Signal",
+        ResMsg::Resize { .. } => "Res.Resize",
+        ResMsg::Credit { .. } => "Res.Credit",
+        ResMsg::Close { .. } => "Res.Close",
+        ResMsg::Log { .. } => "Res.Log",
+        ResMsg::Done => "Res.Done",
+        ResMsg::Stopped => "Res.Stopped",
+        ResMsg::Ended { .. } => "Res.Ended",
     }
 }
 
@@ -96,7 +113,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 17 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 9 + 17 + 10 + 12 + 9;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -241,6 +258,28 @@ fn launch_samples() -> Vec<LaunchMsg> {
     ]
 }
 
+fn res_samples() -> Vec<ResMsg> {
+    let pty = Pty { modes: [1, 2, 3, 4], chars: vec![3, 28], rows: 24, cols: 80 };
+    let run = RunTask {
+        argv: vec!["ls".into(), ByteStr(vec![0xff])],
+        cwd: "/tmp".into(),
+        rlimits: vec![(4, Some(0), None)],
+        pty: Some(pty),
+        ..RunTask::default()
+    };
+    vec![
+        ResMsg::Run(Box::new(run)),
+        ResMsg::Signal { signal: 2 },
+        ResMsg::Resize { rows: 25, cols: 81 },
+        ResMsg::Credit { bytes: 4096 },
+        ResMsg::Close { port: OUT },
+        ResMsg::Log { cpu_ms: Some(5) },
+        ResMsg::Done,
+        ResMsg::Stopped,
+        ResMsg::Ended { status: Some(768) },
+    ]
+}
+
 fn samples() -> Vec<Msg> {
     let s = String::from;
     let (cluster, master) = (s("c"), s("h1"));
@@ -261,6 +300,7 @@ fn samples() -> Vec<Msg> {
     out.extend(sbd_samples().into_iter().map(Msg::Sbd));
     out.extend(launch_samples().into_iter().map(Msg::Launch));
     out.extend(lim.map(Msg::Lim));
+    out.extend(res_samples().into_iter().map(Msg::Res));
     out.extend(own);
     out
 }

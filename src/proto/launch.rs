@@ -29,6 +29,8 @@ pub enum Step {
     Begin,
     /// After its end: append the report, remove the job file; as the user.
     Finish,
+    /// A task of res; its key is none of a job.
+    Task,
 }
 
 /// Names one task of a launcher.
@@ -44,6 +46,7 @@ impl std::fmt::Display for TaskId {
             Step::Job => write!(f, "{}", self.key),
             Step::Begin => write!(f, "{} begin", self.key),
             Step::Finish => write!(f, "{} finish", self.key),
+            Step::Task => write!(f, "task {}", self.key.job),
         }
     }
 }
@@ -215,6 +218,26 @@ pub struct JobPlan {
     pub limits: Limits,
     /// Program that mails output without a file of its own; empty: such output is kept.
     pub mail_program: ByteStr,
+    /// A task of res: its words, and its descriptors in the place of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attach: Option<Box<Attach>>,
+}
+
+/// How a task of res meets it: the starter, once it is the user, makes the terminal or the pipes
+/// and hands the other ends to res over res's socket.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attach {
+    pub socket: ByteStr,
+    /// Proves to res which task this is.
+    pub token: ByteStr,
+    pub argv: Vec<ByteStr>,
+    pub pty: Option<super::res::Pty>,
+    /// Number, soft and hard value of each limit to be set, as far as the user may.
+    pub rlimits: Vec<super::res::Rlim>,
+    /// Program to run first, as the user, and what it reads; empty none.
+    pub eexec: ByteStr,
+    pub eexec_data: ByteStr,
 }
 
 /// What is left to do after a job's end. Empty paths: nothing.

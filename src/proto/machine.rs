@@ -5,6 +5,7 @@
 use super::Msg;
 use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
+use super::res::{TaskNews, TaskOp};
 use crate::conf::unix::UnixGroup;
 use crate::conf::{ClusterConf, Diag};
 use crate::model::event::{Finish, Record};
@@ -141,6 +142,11 @@ pub enum Input {
     Sample(Box<LoadSample>),
     /// What the operating system reports (launcher).
     Os(OsInput),
+    /// What became of a task's descriptors (res).
+    Task {
+        n: u64,
+        news: TaskNews,
+    },
 }
 
 /// What a machine wants done.
@@ -198,6 +204,11 @@ pub enum Effect {
     Sample,
     /// Processes and journal (launcher).
     Os(OsEffect),
+    /// The descriptors of a task (res).
+    Task {
+        n: u64,
+        op: TaskOp,
+    },
     /// A line for the daemon's log.
     Say {
         level: log::Level,
@@ -226,6 +237,7 @@ impl Effect {
             Effect::Datagram { .. } => "send a datagram",
             Effect::Sample => "measure",
             Effect::Os(_) => "processes",
+            Effect::Task { .. } => "descriptors",
             Effect::Say { .. } => "say",
             Effect::Exit { .. } => "exit",
         }

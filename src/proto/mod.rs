@@ -1,7 +1,7 @@
 //! Messages, frames and the contract between machines and runners (design §2, §4).
 //!
-//! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch` and
-//! `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
+//! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch`, `res`
+//! and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 pub mod client;
 pub mod frame;
@@ -9,6 +9,7 @@ pub mod held;
 pub mod launch;
 pub mod lim;
 pub mod machine;
+pub mod res;
 pub mod sbd;
 
 pub use machine::{Daemon, Effect, Endpoint, Input, Machine, Peer};
@@ -43,6 +44,11 @@ pub enum Msg {
     Launch(launch::LaunchMsg),
     /// A LIM and whoever asks it; LIM datagrams.
     Lim(lim::LimMsg),
+    /// A command and res.
+    Res(res::ResMsg),
+    /// Input or output of a task: a stream frame, not JSON.
+    #[serde(skip)]
+    Data(res::Data),
     /// The request was refused.
     Refused(Refusal),
     /// Liveness probe and its answer.

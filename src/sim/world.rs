@@ -548,8 +548,9 @@ impl World {
                 log::log!(level, "{t:.6} {} on {host}: {text}", q.daemon.name());
             }
             Effect::Exit { .. } => self.kill_proc(p, true),
-            // taken by the log above
-            Effect::Append(_)
+            // taken by the log above; res is not simulated
+            Effect::Task { .. }
+            | Effect::Append(_)
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::Switch { .. } => {}

@@ -8,6 +8,7 @@ pub mod raw;
 pub mod session;
 pub mod site;
 pub mod sudoers;
+pub mod term;
 pub mod users;
 
 use crate::model::Now;

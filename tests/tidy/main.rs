@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("batch", 3),
     ("exec", 3),
     ("lim", 3),
+    ("res", 3),
     ("net", 4),
     ("sys", 4),
     ("log", 4),
@@ -33,7 +34,7 @@ const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Floors in which nothing may know a clock, a file, a socket or the environment.
-const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim"];
+const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res"];
 
 const PURE_BANS: &[&str] = &[
     "std::fs",

@@ -17,6 +17,9 @@ const ANSWERS: &[&str] = &[
     "Launch.Task",
     "Launch.Refused",
     "Launch.DaemonList",
+    "Res.Done",
+    "Res.Stopped",
+    "Res.Ended",
 ];
 
 fn read(rel: &str) -> String {
@@ -59,6 +62,8 @@ fn asked() -> BTreeSet<String> {
     }
     let launch = variants(&read("src/proto/launch.rs"), "LaunchMsg");
     found.extend(launch.iter().map(|v| format!("Launch.{v}")));
+    let res = variants(&read("src/proto/res.rs"), "ResMsg");
+    found.extend(res.iter().map(|v| format!("Res.{v}")));
     assert!(found.len() > 30, "{found:?}");
     found.into_iter().filter(|m| !ANSWERS.contains(&m.as_str())).collect()
 }

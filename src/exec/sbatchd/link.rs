@@ -90,7 +90,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         match info.id.step {
             Step::Job => {}
-            Step::Begin => return,
+            Step::Begin | Step::Task => return,
             Step::Finish => {
                 if info.ended.is_some() && job.stage == Stage::Finishing {
                     self.finished(key, out);

@@ -1,0 +1,397 @@
+//! A command's side of a remote task: starts it at a host's res, carries terminal, input, output
+//! and signals, and ends as it ended (commands.md lsrun; LSF Base, Remote Execution Control).
+//!
+//! Invariants: input is read only as the task takes it; output is written in the order it came;
+//! the terminal has its own modes back whenever this process stops or ends.
+
+use super::client::{self, Client, ClientError};
+use super::site::Site;
+use crate::daemon::attach::LIMITS;
+use crate::model::ByteStr;
+use crate::proto::Msg;
+use crate::proto::res::{DATA_MAX, Data, ERR, IN, OUT, Pty, ResMsg, RunTask, WINDOW};
+use crate::sys::raw::{self, SignalFd};
+use crate::sys::{term, words};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
+use rustix::stdio;
+use rustix::termios::Termios;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::{Command, Stdio};
+
+/// Exit code where LSF, not the task, failed (C's `exit(-10)`).
+pub const LSF_ERROR: i32 = 246;
+/// Credit is given back in pieces of at least so many bytes.
+const CREDIT: usize = WINDOW / 8;
+/// Signals that are for the task.
+const FORWARDED: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// How a task is run.
+#[derive(Clone, Debug, Default)]
+pub struct How {
+    /// On a pseudo-terminal.
+    pub pty: bool,
+    /// Without input.
+    pub no_input: bool,
+}
+
+/// How a task ended: its raw wait status, where that is known.
+pub type Ended = Option<i32>;
+
+/// The task that these words make here and now: environment, directory, limits and all.
+pub fn task(site: &Site, argv: &[OsString], how: &How) -> RunTask {
+    let bytes = |s: OsString| ByteStr(s.into_vec());
+    let mut env = Vec::new();
+    for (name, value) in std::env::vars_os().filter(|(n, _)| n != "LSF_LOCAL_HOST") {
+        if !env.is_empty() {
+            env.push(0);
+        }
+        env.extend_from_slice(name.as_bytes());
+        env.push(b'=');
+        env.extend_from_slice(value.as_bytes());
+    }
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let rlimits = LIMITS.iter().map(|(number, what)| {
+        let Rlimit { current, maximum } = rustix::process::getrlimit(*what);
+        (*number, current, maximum)
+    });
+    RunTask {
+        argv: started(argv),
+        cwd: bytes(cwd.into_os_string()),
+        home: bytes(std::env::var_os("HOME").unwrap_or_default()),
+        env: env.into(),
+        umask: mask.as_raw_mode(),
+        rlimits: rlimits.collect(),
+        pty: how.pty.then(terminal),
+        eexec: esub(site).into(),
+    }
+}
+
+/// Under LSF_JOB_STARTER the command is that program's last argument.
+fn started(argv: &[OsString]) -> Vec<ByteStr> {
+    let plain = || argv.iter().map(|w| ByteStr(w.as_bytes().to_vec()));
+    let starter = std::env::var("LSF_JOB_STARTER").unwrap_or_default();
+    let mut words: Vec<ByteStr> = starter.split_whitespace().map(ByteStr::from).collect();
+    if words.is_empty() {
+        return plain().collect();
+    }
+    let line: Vec<Vec<u8>> = plain().map(|w| w.0).collect();
+    words.push(line.join(&b' ').into());
+    words
+}
+
+/// What the site's esub prints is for its eexec.
+fn esub(site: &Site) -> Vec<u8> {
+    let Some(dir) = site.lsf.serverdir() else { return Vec::new() };
+    let path = std::path::Path::new(dir).join("esub");
+    if !path.is_file() {
+        return Vec::new();
+    }
+    let mut command = Command::new(path);
+    command.env("LSF_INVOKE_CMD", "lsrun").stdin(Stdio::null()).stderr(Stdio::inherit());
+    command.output().map(|o| o.stdout).unwrap_or_default()
+}
+
+/// Our terminal as the task is to have it.
+fn terminal() -> Pty {
+    let fds = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
+    let like = term::read(fds[0]);
+    let size = fds.into_iter().find_map(term::size).unwrap_or((24, 80));
+    let mut pty = like.unwrap_or_default();
+    (pty.rows, pty.cols) = size;
+    pty
+}
+
+/// Runs a task at a host and stays with it until it has ended.
+pub fn run(site: &Site, host: &str, task: RunTask, how: &How) -> Result<Ended, ClientError> {
+    let mut client = client::res_of(site, host)?;
+    let pty = task.pty.is_some();
+    client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
+    Relay::new(client, pty, how).map_err(|e| ClientError::Lost(words(&e)))?.run()
+}
+
+/// Ends this process as the task has ended; returns where that is by an exit code.
+pub fn end(ended: Ended) -> i32 {
+    let Some(status) = ended else { return LSF_ERROR };
+    let number = status & 0x7f;
+    if number == 0 {
+        return (status >> 8) & 0xff;
+    }
+    // the core file, if any, is the task's
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = raw::set_signal(number, false);
+    let _ = raw::unblock_signals();
+    if let Some(signal) = Signal::from_named_raw(number) {
+        let _ = kill_process(getpid(), signal);
+    }
+    128 + number
+}
+
+/// One of our outputs.
+struct Out {
+    fd: OwnedFd,
+    queue: VecDeque<Vec<u8>>,
+    /// Of the first of the queue.
+    written: usize,
+    closed: bool,
+}
+
+impl Out {
+    /// A pipe or a terminal is opened anew, so that it can be written to without waiting and
+    /// without a change to others who have it.
+    fn new(fd: BorrowedFd<'_>) -> io::Result<Out> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
+        let polled = matches!(kind, FileType::Fifo | FileType::CharacterDevice);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let anew = rustix::fs::open(path, how, Mode::empty()).ok().filter(|_| polled);
+        let fd = match anew {
+            Some(fd) => fd,
+            None => fd.try_clone_to_owned()?,
+        };
+        Ok(Out { fd, queue: VecDeque::new(), written: 0, closed: false })
+    }
+
+    /// Writes what can be written; how much left the queue.
+    fn flush(&mut self) -> usize {
+        let mut done = 0;
+        while let Some(first) = self.queue.front() {
+            match rustix::io::write(&self.fd, &first[self.written..]) {
+                Ok(n) => {
+                    self.written += n;
+                    done += n;
+                    if self.written == first.len() {
+                        self.queue.pop_front();
+                        self.written = 0;
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    self.queue.clear();
+                    self.closed = true;
+                }
+            }
+        }
+        done
+    }
+}
+
+struct Relay {
+    client: Client,
+    signals: SignalFd,
+    outs: [Out; 2],
+    input: bool,
+    /// Input that may still be sent; output handed on and not yet told.
+    room: usize,
+    credit: usize,
+    pty: bool,
+    /// The modes to go back to.
+    modes: Option<Termios>,
+    raw: bool,
+    ended: Option<Ended>,
+    chunk: Vec<u8>,
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.cooked();
+    }
+}
+
+impl Relay {
+    fn new(client: Client, pty: bool, how: &How) -> io::Result<Relay> {
+        let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
+        let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
+        let outs = [Out::new(stdio::stdout())?, Out::new(stdio::stderr())?];
+        let raw = pty && term::size(stdio::stdin()).is_some() && !how.no_input;
+        let mut me = Relay {
+            client,
+            signals,
+            outs,
+            input: !how.no_input,
+            room: WINDOW,
+            credit: 0,
+            pty,
+            modes: None,
+            raw,
+            ended: None,
+            chunk: vec![0; DATA_MAX],
+        };
+        me.rawly();
+        if how.no_input {
+            me.eof();
+        }
+        Ok(me)
+    }
+
+    fn rawly(&mut self) {
+        if self.raw {
+            self.modes = term::raw(stdio::stdin()).ok();
+        }
+    }
+
+    fn cooked(&mut self) {
+        if let Some(modes) = self.modes.take() {
+            term::restore(stdio::stdin(), &modes);
+        }
+    }
+
+    fn send(&mut self, msg: ResMsg) -> Result<(), ClientError> {
+        self.client.send(&Msg::Res(msg))
+    }
+
+    fn eof(&mut self) {
+        self.input = false;
+        // a connection that is lost is seen when it is read
+        let _ = self.client.send(&Msg::Data(Data { port: IN, bytes: Vec::new() }));
+    }
+
+    fn run(mut self) -> Result<Ended, ClientError> {
+        self.messages()?;
+        loop {
+            if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty()))
+            {
+                return Ok(ended);
+            }
+            let ready = self.wait().map_err(|e| ClientError::Lost(words(&e)))?;
+            if ready[0] {
+                self.signalled()?;
+            }
+            if ready[1] && self.ended.is_none() {
+                self.client.fill()?;
+                self.messages()?;
+            }
+            self.flush()?;
+            if ready[2] && self.input {
+                self.feed()?;
+            }
+        }
+    }
+
+    /// What there is to do: a signal, the connection, our input.
+    fn wait(&self) -> io::Result<[bool; 3]> {
+        let (r, w) = (PollFlags::IN, PollFlags::OUT);
+        let when = |on: bool, flags| if on { flags } else { PollFlags::empty() };
+        let stdin = stdio::stdin();
+        let mut fds = vec![PollFd::new(&self.signals, r)];
+        fds.push(PollFd::new(&self.client, when(self.ended.is_none(), r)));
+        let feeding = self.input && self.room > 0 && self.ended.is_none();
+        if feeding {
+            fds.push(PollFd::from_borrowed_fd(stdin, r));
+        }
+        for out in self.outs.iter().filter(|o| !o.queue.is_empty()) {
+            fds.push(PollFd::new(&out.fd, w));
+        }
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
+            got => got?,
+        };
+        let on = |i: usize| !fds[i].revents().is_empty();
+        Ok([on(0), on(1), feeding && on(2)])
+    }
+
+    fn messages(&mut self) -> Result<(), ClientError> {
+        while let Some(msg) = self.client.take()? {
+            match msg {
+                Msg::Data(Data { port: port @ (OUT | ERR), bytes }) => {
+                    let out = &mut self.outs[usize::from(port) - 1];
+                    if out.closed {
+                        self.credit += bytes.len();
+                    } else {
+                        out.queue.push_back(bytes);
+                    }
+                }
+                Msg::Res(ResMsg::Credit { bytes }) => self.room += bytes as usize,
+                Msg::Res(ResMsg::Ended { status }) => self.ended = Some(status),
+                Msg::Res(ResMsg::Stopped) => self.stop(true)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ClientError> {
+        for at in 0..2 {
+            let out = &mut self.outs[at];
+            let before = out.closed;
+            self.credit += out.flush();
+            if out.closed && !before && self.ended.is_none() {
+                self.send(ResMsg::Close { port: at as u8 + OUT })?;
+            }
+        }
+        if self.credit >= CREDIT && self.ended.is_none() {
+            let bytes = std::mem::take(&mut self.credit) as u32;
+            self.send(ResMsg::Credit { bytes })?;
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self) -> Result<(), ClientError> {
+        let most = self.chunk.len().min(self.room);
+        match rustix::io::read(stdio::stdin(), &mut self.chunk[..most]) {
+            Ok(n) if n > 0 => {
+                self.room -= n;
+                self.client.send_data(IN, &self.chunk[..n])
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(()),
+            _ => {
+                self.eof();
+                Ok(())
+            }
+        }
+    }
+
+    fn signalled(&mut self) -> Result<(), ClientError> {
+        while let Ok(Some(signal)) = self.signals.take() {
+            match signal {
+                libc::SIGTSTP => self.stop(false)?,
+                libc::SIGWINCH if self.pty => {
+                    let Pty { rows, cols, .. } = terminal();
+                    self.send(ResMsg::Resize { rows, cols })?;
+                }
+                signal if FORWARDED.contains(&signal) => self.send(ResMsg::Signal { signal })?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops with the task, and continues with it. `told`: the task has stopped already, and who
+    /// started us together with others is to see all of us stopped.
+    fn stop(&mut self, told: bool) -> Result<(), ClientError> {
+        if !told {
+            self.send(ResMsg::Signal { signal: libc::SIGSTOP })?;
+        }
+        self.cooked();
+        if told {
+            let _ = rustix::process::kill_current_process_group(Signal::TSTP);
+        }
+        let _ = kill_process(getpid(), Signal::STOP);
+        while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
+        self.rawly();
+        if self.pty {
+            let Pty { rows, cols, .. } = terminal();
+            self.send(ResMsg::Resize { rows, cols })?;
+        }
+        self.send(ResMsg::Signal { signal: libc::SIGCONT })
+    }
+}
+
+/// Reads a file of host names, one a line; what follows `#` is left.
+pub fn host_file(path: &str) -> Result<Vec<String>, String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|mut f| f.read_to_string(&mut text));
+    read.map_err(|e| format!("{path}: {}", words(&e)))?;
+    let names = text.lines().filter_map(|l| l.split('#').next()?.split_whitespace().next());
+    Ok(names.map(str::to_owned).collect())
+}

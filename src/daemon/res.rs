@@ -1,0 +1,358 @@
+//! The real res: the machine of `crate::res` under the shell, and the descriptors of its tasks,
+//! which starters hand over through a Unix socket.
+//!
+//! Invariants: descriptors are taken from the uid that the task runs as, against the task's
+//! token, once; no read goes beyond a task's credit; nothing here blocks.
+
+use super::boot::{Boot, BootError};
+use super::shell::{self, Ctl, Host};
+use crate::log::codec::put_task;
+use crate::net::sock;
+use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
+use crate::proto::{Daemon, Effect, Input};
+use crate::res::{Conf, Res};
+use crate::sys::{term, words};
+use mio::net::UnixListener;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// Seconds that a task whose command is gone has to end, where LSF_RES_TIMEOUT says nothing.
+const TIMEOUT: u64 = 15;
+/// Bytes of a token.
+const TOKEN: usize = 32;
+/// Most starters that have connected and not yet spoken.
+const WAITING: usize = 64;
+/// Where lsf.acct goes without LSF_RES_ACCTDIR.
+const ACCT_DIR: &str = "/tmp";
+/// End of input on a terminal (^D).
+const EOT: u8 = 4;
+
+/// Tokens: the listener, starters that wait, and four for each task.
+const LISTENER: usize = 0;
+const CONTROL: usize = 3;
+
+/// Runs this host's res until it is told to end; its tasks are then hung up.
+pub fn run(boot: Boot) -> Result<i32, BootError> {
+    let fail = |e: io::Error| BootError(words(&e));
+    let path = boot.site.rundir().join("authd/res");
+    let listener = sock::listen_unix(&path, 0o666).map_err(fail)?;
+    let conf = conf(&boot, &path.to_string_lossy());
+    let lsf = &boot.conf.lsf;
+    let dir = lsf.get("LSF_RES_ACCTDIR").unwrap_or(ACCT_DIR);
+    let acct = PathBuf::from(dir).join(format!("lsf.acct.{}", boot.host));
+    let machine = Res::new(conf, crate::sys::random().map_err(fail)?);
+    let (tasks, waiting) = Default::default();
+    let host = Ends { listener, tasks, waiting, acct, chunk: vec![0; DATA_MAX] };
+    shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
+}
+
+fn conf(boot: &Boot, socket: &str) -> Conf {
+    let lsf = &boot.conf.lsf;
+    let own = boot.conf.cluster.hosts.iter().find(|h| h.name == boot.host);
+    let named = [
+        ("LSF_ENVDIR", Some(boot.site.envdir.as_str())),
+        ("LSF_LOCAL_HOST", boot.site.shared_machine.then_some(boot.host.as_str())),
+    ];
+    let env = named.into_iter().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned())));
+    let root = lsf.get("LSF_ROOT_REX").unwrap_or_default();
+    Conf {
+        host: boot.host.clone(),
+        admins: boot.conf.cluster.admins.clone(),
+        personal: lsf.personal(),
+        root: (root.eq_ignore_ascii_case("local"), root.eq_ignore_ascii_case("all")),
+        timeout: lsf.int("LSF_RES_TIMEOUT", TIMEOUT).max(1),
+        env: env.collect(),
+        nice: own.map_or(0, |h| h.rexpri),
+        socket: socket.to_owned(),
+        eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
+        acct_ms: lsf.get("LSF_RES_ACCT").and_then(|v| v.parse().ok()),
+    }
+}
+
+/// The descriptors of one task.
+#[derive(Default)]
+struct Task {
+    uid: u32,
+    /// Empty once it was shown.
+    token: Vec<u8>,
+    input: Option<File>,
+    outs: [Option<File>; 2],
+    /// The way to the leader of a terminal's session.
+    control: Option<mio::net::UnixStream>,
+    pty: bool,
+    queue: VecDeque<Vec<u8>>,
+    /// Of the first of the queue.
+    written: usize,
+    close_in: bool,
+    allow: usize,
+    draining: bool,
+}
+
+struct Ends {
+    listener: UnixListener,
+    tasks: BTreeMap<u64, Task>,
+    waiting: VecDeque<mio::net::UnixStream>,
+    acct: PathBuf,
+    chunk: Vec<u8>,
+}
+
+fn token(n: u64, slot: usize) -> usize {
+    4 * n as usize + slot
+}
+
+fn tell(ctl: &mut Ctl, n: u64, news: TaskNews) {
+    ctl.input(Input::Task { n, news });
+}
+
+impl Host for Ends {
+    type M = Res;
+
+    fn start(&mut self, _: &mut Res, ctl: &mut Ctl) {
+        if let Err(e) = ctl.watch(self.listener.as_fd(), LISTENER, false) {
+            log::error!("the socket for starters: {}", words(&e));
+            ctl.exit(1);
+        }
+    }
+
+    fn ready(&mut self, _: &mut Res, at: usize, ctl: &mut Ctl) {
+        let (n, slot) = (at as u64 / 4, at % 4);
+        if n == 0 {
+            return self.accept(ctl);
+        }
+        let Some(task) = self.tasks.get_mut(&n) else { return };
+        match slot {
+            0 => task.feed(n, ctl),
+            CONTROL => task.heard(n, ctl),
+            _ => task.take(n, &mut self.chunk, ctl),
+        }
+    }
+
+    fn effect(&mut self, _: &mut Res, effect: Effect, ctl: &mut Ctl) {
+        match effect {
+            Effect::Task { n, op: TaskOp::Expect { uid, token } } => {
+                let task = Task { uid, token, allow: WINDOW, ..Task::default() };
+                self.tasks.insert(n, task);
+            }
+            Effect::Task { n, op: TaskOp::Forget } => {
+                self.tasks.remove(&n);
+            }
+            Effect::Task { op: TaskOp::Account(account), .. } => self.account(&account),
+            Effect::Task { n, op } => {
+                if op == TaskOp::Drain {
+                    // its descriptors may still wait at our socket
+                    self.accept(ctl);
+                }
+                if let Some(task) = self.tasks.get_mut(&n) {
+                    task.act(n, op, &mut self.chunk, ctl);
+                }
+            }
+            other => log::error!("an effect not for res: {}", other.name()),
+        }
+    }
+}
+
+impl Ends {
+    fn accept(&mut self, ctl: &mut Ctl) {
+        while let Ok((sock, _)) = self.listener.accept() {
+            if let Err(e) = ctl.watch(sock.as_fd(), LISTENER, false) {
+                log::warn!("a starter: {}", words(&e));
+            }
+            self.waiting.push_back(sock);
+            if self.waiting.len() > WAITING {
+                self.waiting.pop_front();
+            }
+        }
+        for _ in 0..self.waiting.len() {
+            let Some(sock) = self.waiting.pop_front() else { return };
+            match receive(&sock) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting.push_back(sock),
+                Err(e) => log::warn!("a starter: {}", words(&e)),
+                Ok((token, fds)) => {
+                    if let Err(e) = self.attach(sock, &token, fds, ctl) {
+                        log::warn!("a starter: {}", words(&e));
+                    }
+                }
+            }
+        }
+    }
+
+    fn attach(
+        &mut self,
+        sock: mio::net::UnixStream,
+        shown: &[u8],
+        fds: Vec<OwnedFd>,
+        ctl: &mut Ctl,
+    ) -> io::Result<()> {
+        let (uid, ..) = sock::peer_cred(sock.as_fd())?;
+        let owns = |t: &&mut Task| t.uid == uid && t.token.len() == TOKEN && t.token == shown;
+        let mut tasks = self.tasks.iter_mut();
+        let found = tasks.find_map(|(n, t)| Some((*n, Some(t).filter(owns)?)));
+        let (n, task) = found.ok_or_else(|| io::Error::other("no task waits for it"))?;
+        task.token.clear();
+        let mut fds = fds.into_iter();
+        let first = fds.next().map(File::from);
+        task.pty = fds.len() == 0;
+        (task.input, task.outs) = match (task.pty, first) {
+            (true, Some(master)) => (Some(master.try_clone()?), [Some(master), None]),
+            (_, first) => (first, [fds.next().map(File::from), fds.next().map(File::from)]),
+        };
+        let all = [&task.input, &task.outs[0], &task.outs[1]];
+        for (slot, fd) in all.into_iter().enumerate().filter_map(|(s, f)| Some((s, f.as_ref()?))) {
+            rustix::io::ioctl_fionbio(fd, true)?;
+            ctl.watch(fd.as_fd(), token(n, slot), slot == 0)?;
+        }
+        if task.pty {
+            ctl.watch(sock.as_fd(), token(n, CONTROL), false)?;
+            task.control = Some(sock);
+        }
+        task.feed(n, ctl);
+        task.take(n, &mut self.chunk, ctl);
+        Ok(())
+    }
+
+    fn account(&self, account: &Account) {
+        let mut line = Vec::new();
+        put_task(&mut line, account);
+        let mut how = File::options();
+        // below /tmp, nobody's link is followed
+        how.append(true).create(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        let wrote = how.open(&self.acct).and_then(|mut file| file.write_all(&line));
+        if let Err(e) = wrote {
+            log::error!("{}: {}", self.acct.display(), words(&e));
+        }
+    }
+}
+
+fn receive(sock: &mio::net::UnixStream) -> io::Result<([u8; TOKEN], Vec<OwnedFd>)> {
+    let mut shown = [0u8; TOKEN];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut into = [IoSliceMut::new(&mut shown)];
+    recvmsg(sock, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let fds = control.drain().filter_map(|m| match m {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    let fds = fds.flatten().collect();
+    Ok((shown, fds))
+}
+
+impl Task {
+    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], ctl: &mut Ctl) {
+        match op {
+            TaskOp::Write(bytes) => {
+                self.queue.push_back(bytes);
+                self.feed(n, ctl);
+            }
+            TaskOp::CloseIn => {
+                if self.pty {
+                    self.queue.push_back(vec![EOT]);
+                } else {
+                    self.close_in = true;
+                }
+                self.feed(n, ctl);
+            }
+            TaskOp::Allow(more) => {
+                self.allow += more;
+                self.take(n, chunk, ctl);
+            }
+            TaskOp::Close(port) => {
+                if let Some(out) = self.outs.get_mut(usize::from(port).wrapping_sub(1)) {
+                    *out = None;
+                }
+            }
+            TaskOp::Resize { rows, cols } => {
+                if let Some(master) = self.outs[0].as_ref().filter(|_| self.pty) {
+                    // a terminal that is gone has no size
+                    let _ = term::set_size(master.as_fd(), (rows, cols));
+                }
+            }
+            TaskOp::Continue => {
+                if let Some(control) = &mut self.control {
+                    let _ = control.write(b"c");
+                }
+            }
+            TaskOp::Drain => {
+                self.draining = true;
+                self.take(n, chunk, ctl);
+            }
+            TaskOp::Expect { .. } | TaskOp::Forget | TaskOp::Account(_) => {}
+        }
+    }
+
+    /// Gives the task what it takes of its input.
+    fn feed(&mut self, n: u64, ctl: &mut Ctl) {
+        let Some(input) = &mut self.input else { return };
+        let mut wrote = 0;
+        let gone = loop {
+            let Some(first) = self.queue.front() else { break self.close_in };
+            match input.write(&first[self.written..]) {
+                Ok(some) => {
+                    self.written += some;
+                    wrote += some;
+                    if self.written == first.len() {
+                        self.queue.pop_front();
+                        self.written = 0;
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break false,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                // nobody reads it: the command is not asked for more
+                Err(_) => break true,
+            }
+        };
+        if gone {
+            self.input = None;
+            self.queue.clear();
+        }
+        if wrote > 0 {
+            tell(ctl, n, TaskNews::Wrote(wrote));
+        }
+    }
+
+    /// Takes what the task has put out, within its credit.
+    fn take(&mut self, n: u64, chunk: &mut [u8], ctl: &mut Ctl) {
+        let mut dry = true;
+        for (i, slot) in self.outs.iter_mut().enumerate() {
+            while let Some(out) = slot {
+                if self.allow == 0 {
+                    dry = false;
+                    break;
+                }
+                let most = chunk.len().min(self.allow);
+                match out.read(&mut chunk[..most]) {
+                    Ok(some) if some > 0 => {
+                        self.allow -= some;
+                        tell(ctl, n, TaskNews::Read(i as u8 + 1, chunk[..some].to_vec()));
+                    }
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    // its end; on a terminal an error
+                    _ => *slot = None,
+                }
+            }
+        }
+        if self.draining && dry {
+            self.draining = false;
+            tell(ctl, n, TaskNews::Drained);
+        }
+    }
+
+    fn heard(&mut self, n: u64, ctl: &mut Ctl) {
+        let Some(control) = &mut self.control else { return };
+        let mut byte = [0u8; 16];
+        while let Ok(some) = control.read(&mut byte) {
+            if some == 0 {
+                self.control = None;
+                return;
+            }
+            tell(ctl, n, TaskNews::Stopped);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A command and res: remote tasks (commands.md lsrun). One connection runs one task at a time.
+//! Input and output are stream frames, [`Data`]; everything else is JSON.
+//!
+//! Both directions are bounded by credit: who sends starts with [`WINDOW`] bytes and gets back
+//! by `Credit` what the other side has handed on, so that nothing is fed faster than it is read
+//! and a signal never waits behind input.
+
+use crate::model::ByteStr;
+use crate::model::job::Usage;
+use serde::{Deserialize, Serialize};
+
+/// Bytes that may be under way in each direction of a task.
+pub const WINDOW: usize = 512 << 10;
+/// Most raw bytes in one stream frame.
+pub const DATA_MAX: usize = 64 << 10;
+/// Longest environment, arguments included, bytes.
+pub const RUN_MAX: usize = 2 << 20;
+
+/// Ports of a task.
+pub const IN: u8 = 0;
+pub const OUT: u8 = 1;
+pub const ERR: u8 = 2;
+
+/// Bytes of a port; none: it has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    pub port: u8,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ResMsg {
+    // command -> res
+    /// Answered by `Ended`, or refused.
+    Run(Box<RunTask>),
+    /// Signal every process of the task. No answer.
+    Signal {
+        signal: i32,
+    },
+    /// The terminal has another size now. No answer.
+    Resize {
+        rows: u16,
+        cols: u16,
+    },
+    /// So many bytes more may be sent. Either way.
+    Credit {
+        bytes: u32,
+    },
+    /// Nobody takes the output of this port any more. No answer.
+    Close {
+        port: u8,
+    },
+    /// Write lsf.acct for tasks that use so many milliseconds of CPU time; `None`: do not.
+    /// Answered by `Done`.
+    Log {
+        cpu_ms: Option<u64>,
+    },
+
+    // res -> command
+    Done,
+    /// The task on a terminal has stopped itself.
+    Stopped,
+    /// After all of its output. Raw wait status; `None`: unknown.
+    Ended {
+        status: Option<i32>,
+    },
+}
+
+/// A task as the caller wants it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunTask {
+    pub argv: Vec<ByteStr>,
+    pub cwd: ByteStr,
+    /// The caller's home: a cwd below it is taken relative to the home there.
+    pub home: ByteStr,
+    /// NUL-separated `NAME=value`.
+    pub env: ByteStr,
+    pub umask: u32,
+    pub rlimits: Vec<Rlim>,
+    pub pty: Option<Pty>,
+    /// What esub printed, for eexec.
+    pub eexec: ByteStr,
+}
+
+/// The system's number of a resource, its soft and its hard limit; `None` no limit.
+pub type Rlim = (u8, Option<u64>, Option<u64>);
+
+/// The caller's terminal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pty {
+    /// Input, output, control and local modes and the control characters; all zero: the system's.
+    pub modes: [u32; 4],
+    pub chars: Vec<u8>,
+    pub rows: u16,
+    pub cols: u16,
+}
+
+/// What res wants done with the descriptors of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskOp {
+    /// A starter of this uid will bring them, and show this token.
+    Expect {
+        uid: u32,
+        token: Vec<u8>,
+    },
+    /// Into the task's input; answered by `Wrote` as it goes.
+    Write(Vec<u8>),
+    /// End of input, behind what is still to be written.
+    CloseIn,
+    /// So many bytes more may be read.
+    Allow(usize),
+    /// Close an output.
+    Close(u8),
+    Resize {
+        rows: u16,
+        cols: u16,
+    },
+    /// Let a stopped task on a terminal go on.
+    Continue,
+    /// The task has ended: read what is still there; answered by `Drained`.
+    Drain,
+    /// Close everything.
+    Forget,
+    /// A line for lsf.acct.
+    Account(Box<Account>),
+}
+
+/// A task that has ended, for lsf.acct (semantics.md section 21).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Account {
+    pub pid: u32,
+    pub user: String,
+    pub exit_status: i32,
+    /// Seconds since the epoch.
+    pub started: i64,
+    pub ended: i64,
+    pub from_host: String,
+    pub exec_host: String,
+    pub cwd: ByteStr,
+    pub command: ByteStr,
+    pub usage: Usage,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskNews {
+    Wrote(usize),
+    /// Bytes of an output; none: it has ended.
+    Read(u8, Vec<u8>),
+    Stopped,
+    Drained,
+}

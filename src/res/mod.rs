@@ -1,0 +1,461 @@
+//! res as a pure machine: remote tasks of users' commands (commands.md lsrun; concepts, Remote
+//! Execution Control).
+//!
+//! It never starts anything itself: the launcher does, and the starter, once it is the user,
+//! brings the task's descriptors. This machine decides who may, carries bytes both ways within
+//! their credit, and tells of the end after all output.
+//!
+//! Invariants: a connection reaches its own task and no other; a task whose command is gone is
+//! hung up, and killed after LSF_RES_TIMEOUT; one that an earlier res left behind likewise; root
+//! runs nothing but where LSF_ROOT_REX says so (the launcher asks lsf.sudoers besides).
+
+use crate::model::job::{End, Usage};
+use crate::model::reason::err;
+use crate::model::{JobKey, Now, time::US};
+use crate::proto::frame::MacKey;
+use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, Step, TaskId, TaskInfo, What};
+use crate::proto::machine::ConnId;
+use crate::proto::res::{Account, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
+use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal};
+use std::collections::BTreeMap;
+
+/// Most tasks at a time.
+pub const TASKS_MAX: usize = 4096;
+/// Our connection to the launcher.
+const LAUNCHER: ConnId = 1;
+/// Pause before it is tried again, microseconds.
+const RETRY: u64 = US / 5;
+/// Array indices from here up are no job's: tasks of res have them in their keys.
+const INDEX: u32 = 1 << 31;
+const SIGHUP: i32 = 1;
+const SIGKILL: i32 = 9;
+const SIGCONT: i32 = 18;
+
+/// What res is told at its start.
+#[derive(Clone, Debug, Default)]
+pub struct Conf {
+    pub host: String,
+    pub admins: Vec<String>,
+    /// A personal cluster: the one user is let in by the shell already.
+    pub personal: bool,
+    /// LSF_ROOT_REX: root of this host may run tasks; of every host.
+    pub root: (bool, bool),
+    /// Seconds that a task without its command has to end.
+    pub timeout: u64,
+    /// Variables put over the caller's.
+    pub env: Vec<(String, String)>,
+    /// The host's REXPRI.
+    pub nice: i32,
+    /// The path of our socket, for starters.
+    pub socket: String,
+    /// LSF_SERVERDIR/eexec.
+    pub eexec: String,
+    /// LSF_RES_ACCT: milliseconds of CPU time from which a task is accounted.
+    pub acct_ms: Option<u64>,
+}
+
+struct Client {
+    uid: u32,
+    gid: u32,
+    user: String,
+    host: String,
+    task: Option<u64>,
+}
+
+struct Task {
+    conn: Option<ConnId>,
+    /// Input taken and not yet written; output that may still be sent.
+    taken: usize,
+    room: usize,
+    /// What the launcher told last, once the task has ended.
+    ended: Option<TaskInfo>,
+    /// Hung up: killed at this instant.
+    kill_at: Option<u64>,
+    pty: bool,
+    account: Box<Account>,
+}
+
+/// The machine.
+pub struct Res {
+    conf: Conf,
+    /// Makes tokens; and names this incarnation in keys.
+    seed: MacKey,
+    born: u32,
+    next: u64,
+    clients: BTreeMap<ConnId, Client>,
+    tasks: BTreeMap<u64, Task>,
+    linked: bool,
+    dial_at: Option<u64>,
+}
+
+impl Res {
+    /// `seed`: random bytes.
+    pub fn new(conf: Conf, seed: [u8; 32]) -> Res {
+        let born = u32::from_be_bytes([seed[0], seed[1], seed[2], seed[3]]);
+        Res {
+            conf,
+            seed: MacKey::new(&seed),
+            born,
+            next: 1,
+            clients: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            linked: false,
+            dial_at: None,
+        }
+    }
+
+    fn id(&self, n: u64) -> TaskId {
+        let (job, idx, attempt) = (n as u32, INDEX | (n >> 32) as u32, self.born);
+        TaskId { key: JobKey { job, idx, attempt }, step: Step::Task }
+    }
+
+    fn number(&self, id: TaskId) -> Option<u64> {
+        let ours = id.step == Step::Task && id.key.attempt == self.born;
+        ours.then(|| u64::from(id.key.idx & !INDEX) << 32 | u64::from(id.key.job))
+    }
+
+    // ---- the command ----
+
+    fn message(&mut self, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get(&conn) else { return };
+        let n = client.task.filter(|n| self.tasks.contains_key(n));
+        match (msg, n) {
+            (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
+            (Msg::Res(ResMsg::Run(_)), Some(_)) => self.wrong(conn, out),
+            (Msg::Res(ResMsg::Log { cpu_ms }), _) => self.log(conn, cpu_ms, out),
+            (Msg::Data(data), Some(n)) => self.input(conn, n, data, out),
+            (Msg::Res(msg), Some(n)) => self.control(n, msg, out),
+            // what crossed the end of a task
+            (Msg::Data(_) | Msg::Res(_), None) => {}
+            _ => self.wrong(conn, out),
+        }
+    }
+
+    /// Ends a connection that does not keep to the rules.
+    fn wrong(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
+        let words = format!("connection {conn}: not what is to be said there");
+        out.push(Effect::Say { level: log::Level::Warn, text: words });
+        out.push(Effect::Close { conn });
+    }
+
+    /// Why this user may not run anything here; `None`: may.
+    fn refusal(&self, c: &Client) -> Option<Refusal> {
+        let (local, all) = self.conf.root;
+        let root = self.conf.personal || all || local && c.host == self.conf.host;
+        if (c.uid == 0 || c.gid == 0) && !root {
+            return Some(Refusal::text(err::PERMISSION, "Root user can't run remote tasks"));
+        }
+        if !self.linked {
+            return Some(Refusal::text(err::BUSY, "RES has no launcher yet"));
+        }
+        (self.tasks.len() >= TASKS_MAX).then(|| Refusal::new(err::BUSY))
+    }
+
+    fn run(&mut self, conn: ConnId, run: RunTask, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get(&conn) else { return };
+        let refusal = match run.argv.first() {
+            None => Some(Refusal::new(err::BAD_ARG)),
+            Some(_) => self.refusal(client),
+        };
+        if let Some(refusal) = refusal {
+            return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+        }
+        let n = self.next;
+        self.next += 1;
+        let account = Box::new(Account {
+            user: client.user.clone(),
+            from_host: client.host.clone(),
+            exec_host: self.conf.host.clone(),
+            cwd: run.cwd.clone(),
+            command: words(&run).into(),
+            ..Account::default()
+        });
+        let (uid, gid, user) = (client.uid, client.gid, client.user.clone());
+        let token = self.seed.of_fields(&[b"task", &n.to_be_bytes()]).to_vec();
+        out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
+        let (pty, room) = (run.pty.is_some(), WINDOW);
+        let conn = Some(conn);
+        let (ended, kill_at) = (None, None);
+        let task = Task { conn, taken: 0, room, ended, kill_at, pty, account };
+        self.tasks.insert(n, task);
+        let job = self.plan(run, token);
+        let plan = Box::new(Plan { uid, gid, user, what: What::Job(Box::new(job)) });
+        ask(out, LaunchMsg::Start { id: self.id(n), plan, note: String::new() });
+        if let Some(c) = conn.and_then(|conn| self.clients.get_mut(&conn)) {
+            c.task = Some(n);
+        }
+    }
+
+    fn plan(&self, run: RunTask, token: Vec<u8>) -> JobPlan {
+        let mut env = run.env.0;
+        for (name, value) in &self.conf.env {
+            if !env.is_empty() {
+                env.push(0);
+            }
+            env.extend_from_slice(name.as_bytes());
+            env.push(b'=');
+            env.extend_from_slice(value.as_bytes());
+        }
+        let attach = Attach {
+            socket: self.conf.socket.as_str().into(),
+            token: token.into(),
+            argv: run.argv,
+            pty: run.pty,
+            rlimits: run.rlimits,
+            eexec: self.conf.eexec.as_str().into(),
+            eexec_data: run.eexec,
+        };
+        JobPlan {
+            env: env.into(),
+            cwd: run.cwd,
+            home: run.home,
+            umask: run.umask,
+            nice: self.conf.nice,
+            attach: Some(Box::new(attach)),
+            ..JobPlan::default()
+        }
+    }
+
+    fn log(&mut self, conn: ConnId, cpu_ms: Option<u64>, out: &mut Vec<Effect>) {
+        let Some(c) = self.clients.get(&conn) else { return };
+        let may = self.conf.personal || self.conf.admins.contains(&c.user);
+        let msg = if may {
+            self.conf.acct_ms = cpu_ms;
+            Msg::Res(ResMsg::Done)
+        } else {
+            Msg::Refused(Refusal::new(err::PERMISSION))
+        };
+        out.push(Effect::Send { conn, msg });
+    }
+
+    fn input(&mut self, conn: ConnId, n: u64, data: Data, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.get_mut(&n) else { return };
+        t.taken += data.bytes.len();
+        if data.port != IN || t.taken > WINDOW {
+            self.wrong(conn, out);
+            return self.gone(conn, out);
+        }
+        let op = if data.bytes.is_empty() { TaskOp::CloseIn } else { TaskOp::Write(data.bytes) };
+        out.push(Effect::Task { n, op });
+    }
+
+    fn control(&mut self, n: u64, msg: ResMsg, out: &mut Vec<Effect>) {
+        let id = self.id(n);
+        let Some(t) = self.tasks.get_mut(&n) else { return };
+        match msg {
+            ResMsg::Signal { signal } => {
+                if t.pty && signal == SIGCONT {
+                    out.push(Effect::Task { n, op: TaskOp::Continue });
+                }
+                ask(out, LaunchMsg::Signal { id, signal });
+            }
+            ResMsg::Resize { rows, cols } => {
+                out.push(Effect::Task { n, op: TaskOp::Resize { rows, cols } });
+            }
+            ResMsg::Credit { bytes } => {
+                let more = (bytes as usize).min(WINDOW - t.room);
+                t.room += more;
+                out.push(Effect::Task { n, op: TaskOp::Allow(more) });
+            }
+            ResMsg::Close { port } => out.push(Effect::Task { n, op: TaskOp::Close(port) }),
+            _ => {}
+        }
+    }
+
+    /// The command is gone: its task is hung up.
+    fn gone(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
+        let n = self.clients.remove(&conn).and_then(|c| c.task);
+        let Some(n) = n.filter(|n| self.tasks.contains_key(n)) else { return };
+        out.push(Effect::Task { n, op: TaskOp::Forget });
+        let id = self.id(n);
+        let Some(t) = self.tasks.get_mut(&n) else { return };
+        t.conn = None;
+        if t.ended.is_some() {
+            return self.over(n, out);
+        }
+        // the deadline is set by the next tick, which has the time
+        t.kill_at = Some(0);
+        for signal in [SIGHUP, SIGCONT] {
+            ask(out, LaunchMsg::Signal { id, signal });
+        }
+    }
+
+    // ---- the launcher ----
+
+    fn launcher(&mut self, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        match msg {
+            LaunchMsg::Tasks { tasks, more, .. } => {
+                self.linked |= !more;
+                for info in tasks.into_iter().filter(|t| t.id.step == Step::Task) {
+                    match self.number(info.id).filter(|n| self.tasks.contains_key(n)) {
+                        Some(_) => self.told(info, out),
+                        None => stray(&info, out),
+                    }
+                }
+            }
+            LaunchMsg::Task(info) if info.id.step == Step::Task => self.told(*info, out),
+            LaunchMsg::Refused { id, why } => {
+                if let Some(n) = self.number(id) {
+                    self.failed(n, why, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, info: TaskInfo, out: &mut Vec<Effect>) {
+        let n = self.number(info.id);
+        let Some((n, t)) = n.and_then(|n| Some((n, self.tasks.get_mut(&n)?))) else {
+            return if info.ended.is_some() {
+                stray(&info, out)
+            };
+        };
+        if info.ended.is_none() {
+            return;
+        }
+        t.ended = Some(info);
+        match t.conn {
+            // its output first
+            Some(_) => out.push(Effect::Task { n, op: TaskOp::Drain }),
+            None => self.over(n, out),
+        }
+    }
+
+    /// A task that never was.
+    fn failed(&mut self, n: u64, why: String, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.remove(&n) else { return };
+        out.push(Effect::Task { n, op: TaskOp::Forget });
+        if let Some(conn) = t.conn {
+            let refusal = Refusal::text(err::PERMISSION, why);
+            out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+        }
+    }
+
+    /// All is told of a task that has ended.
+    fn over(&mut self, n: u64, out: &mut Vec<Effect>) {
+        let id = self.id(n);
+        let Some(mut t) = self.tasks.remove(&n) else { return };
+        out.push(Effect::Task { n, op: TaskOp::Forget });
+        ask(out, LaunchMsg::Forget { key: id.key });
+        let Some(info) = t.ended.take() else { return };
+        let failed = match info.setup {
+            Some(Setup::Failed { why, .. }) => Some(why),
+            Some(Setup::Ready(_)) => None,
+            None => Some("the task could not be set up".into()),
+        };
+        let ended = info.ended.map(|e| (e.end, e.usage, e.time));
+        let (end, usage, time) = ended.unwrap_or((End::Unknown, Usage::default(), 0));
+        let status = if let End::Status(status) = end { Some(status) } else { None };
+        if let Some(conn) = t.conn {
+            let msg = match failed.clone() {
+                Some(why) => Msg::Refused(Refusal::text(err::PERMISSION, why)),
+                None => Msg::Res(ResMsg::Ended { status }),
+            };
+            out.push(Effect::Send { conn, msg });
+        }
+        let cpu_ms = (usage.utime_us + usage.stime_us) / 1000;
+        if failed.is_none() && self.conf.acct_ms.is_some_and(|least| cpu_ms >= least) {
+            let a = &mut t.account;
+            (a.pid, a.started, a.ended, a.usage) = (info.pid, info.started, time, usage);
+            a.exit_status = status.unwrap_or(-1);
+            out.push(Effect::Task { n, op: TaskOp::Account(t.account) });
+        }
+    }
+
+    fn news(&mut self, n: u64, news: TaskNews, out: &mut Vec<Effect>) {
+        let Some(t) = self.tasks.get_mut(&n) else { return };
+        let Some(conn) = t.conn else { return };
+        let msg = match news {
+            TaskNews::Wrote(some) => {
+                t.taken = t.taken.saturating_sub(some);
+                Msg::Res(ResMsg::Credit { bytes: some as u32 })
+            }
+            TaskNews::Read(port, bytes) => {
+                t.room = t.room.saturating_sub(bytes.len());
+                Msg::Data(Data { port, bytes })
+            }
+            TaskNews::Stopped => Msg::Res(ResMsg::Stopped),
+            TaskNews::Drained => return self.over(n, out),
+        };
+        out.push(Effect::Send { conn, msg });
+    }
+
+    // ---- time ----
+
+    fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.dial_at.is_some_and(|at| at <= now.mono_us) {
+            self.dial_at = None;
+            out.push(Effect::Connect { conn: LAUNCHER, to: Endpoint::Launcher });
+        }
+        let wait = self.conf.timeout * US;
+        let mut due = Vec::new();
+        for (n, t) in &mut self.tasks {
+            match t.kill_at {
+                Some(0) => t.kill_at = Some(now.mono_us + wait),
+                Some(at) if at <= now.mono_us => {
+                    t.kill_at = None;
+                    due.push(*n);
+                }
+                _ => {}
+            }
+        }
+        for n in due {
+            ask(out, LaunchMsg::Signal { id: self.id(n), signal: SIGKILL });
+        }
+    }
+
+    fn unlinked(&mut self, now: Now) {
+        self.linked = false;
+        self.dial_at = Some(now.mono_us + RETRY);
+    }
+}
+
+impl Machine for Res {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        match input {
+            Input::Start => self.dial_at = Some(0),
+            Input::Opened { conn: LAUNCHER, .. } => ask(out, LaunchMsg::Hello),
+            Input::ConnectFailed { conn: LAUNCHER, .. } | Input::Closed { conn: LAUNCHER } => {
+                self.unlinked(now);
+            }
+            Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) } => self.launcher(msg, out),
+            Input::Opened { conn, peer: Peer::User { uid, gid, user, host } } => {
+                self.clients.insert(conn, Client { uid, gid, user, host, task: None });
+            }
+            Input::Opened { conn, .. } => out.push(Effect::Close { conn }),
+            Input::Closed { conn } => self.gone(conn, out),
+            Input::Msg { conn, msg } => self.message(conn, msg, out),
+            Input::Task { n, news } => self.news(n, news, out),
+            _ => {}
+        }
+        self.tick(now, out);
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        let kills = self.tasks.values().filter_map(|t| t.kill_at);
+        kills.chain(self.dial_at).min()
+    }
+}
+
+/// A task that no command waits for.
+fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
+    let id = info.id;
+    if info.ended.is_none() {
+        ask(out, LaunchMsg::Signal { id, signal: SIGHUP });
+        ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+    }
+    ask(out, LaunchMsg::Forget { key: id.key });
+}
+
+fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {
+    out.push(Effect::Send { conn: LAUNCHER, msg: Msg::Launch(msg) });
+}
+
+/// The words of a task, as they are accounted.
+fn words(run: &RunTask) -> Vec<u8> {
+    let words: Vec<&[u8]> = run.argv.iter().map(|w| w.as_bytes()).collect();
+    words.join(&b' ')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! The machine of res: who may do what, credit, ends in every order.
+
+use super::*;
+use crate::proto::launch::{Ended, Ready};
+use crate::proto::machine::INCOMING;
+use crate::proto::res::OUT;
+
+const ANN: ConnId = INCOMING;
+const BOB: ConnId = INCOMING + 1;
+const ADMIN: ConnId = INCOMING + 2;
+const ROOT: ConnId = INCOMING + 3;
+
+struct Rig {
+    res: Res,
+    us: u64,
+}
+
+impl Rig {
+    fn new(conf: Conf) -> Rig {
+        let mut r = Rig { res: Res::new(conf, [7; 32]), us: 1 };
+        assert!(matches!(r.step(Input::Start)[..], [Effect::Connect { conn: LAUNCHER, .. }]));
+        r.step(Input::Opened { conn: LAUNCHER, peer: Peer::Local { uid: 0, pid: 1 } });
+        let tasks = LaunchMsg::Tasks { boot_id: "b".into(), tasks: vec![], more: false };
+        r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
+        let who = [(ANN, "ann", 1001), (BOB, "bob", 1002), (ADMIN, "adm", 1003), (ROOT, "root", 0)];
+        for (conn, user, uid) in who {
+            let peer = Peer::User { uid, gid: uid, user: user.into(), host: "h2".into() };
+            r.step(Input::Opened { conn, peer });
+        }
+        r
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut out = Vec::new();
+        self.us += 1;
+        let now = Now { mono_us: self.us, wall_us: 0 };
+        self.res.step(now, input, &mut out);
+        out
+    }
+
+    fn says(&mut self, conn: ConnId, msg: ResMsg) -> Vec<Effect> {
+        self.step(Input::Msg { conn, msg: Msg::Res(msg) })
+    }
+
+    fn run(&mut self, conn: ConnId) -> Vec<Effect> {
+        let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
+        self.says(conn, ResMsg::Run(Box::new(run)))
+    }
+
+    fn ended(&mut self, n: u64) -> Vec<Effect> {
+        let setup = Some(Setup::Ready(Box::new(Ready::default())));
+        let (end, usage) = (End::Status(768), Usage::default());
+        let ended = Some(Ended { time: 5, end, usage, restarted: false });
+        let (id, note) = (self.res.id(n), String::new());
+        let info = TaskInfo { id, uid: 1001, pid: 9, started: 4, setup, ended, note };
+        self.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(LaunchMsg::Task(Box::new(info))) })
+    }
+}
+
+fn conf() -> Conf {
+    Conf { host: "h1".into(), admins: vec!["adm".into()], timeout: 2, ..Conf::default() }
+}
+
+fn asked(out: &[Effect]) -> Vec<&'static str> {
+    let name = |e: &Effect| match e {
+        Effect::Send { conn: LAUNCHER, msg: Msg::Launch(m) } => match m {
+            LaunchMsg::Start { .. } => Some("start"),
+            LaunchMsg::Signal { signal: 1, .. } => Some("hup"),
+            LaunchMsg::Signal { signal: 9, .. } => Some("kill"),
+            LaunchMsg::Signal { .. } => Some("signal"),
+            LaunchMsg::Forget { .. } => Some("forget"),
+            _ => Some("other"),
+        },
+        Effect::Send { msg: Msg::Refused(_), .. } => Some("refused"),
+        Effect::Send { msg: Msg::Res(ResMsg::Ended { status: Some(768) }), .. } => Some("ended"),
+        Effect::Send { msg: Msg::Res(ResMsg::Done), .. } => Some("done"),
+        Effect::Send { msg: Msg::Data(_), .. } => Some("data"),
+        Effect::Send { .. } => Some("send"),
+        Effect::Close { .. } => Some("close"),
+        Effect::Task { op, .. } => Some(match op {
+            TaskOp::Expect { .. } => "expect",
+            TaskOp::Write(_) => "write",
+            TaskOp::Drain => "drain",
+            TaskOp::Forget => "drop",
+            TaskOp::Account(_) => "account",
+            _ => "op",
+        }),
+        _ => None,
+    };
+    out.iter().filter_map(name).collect()
+}
+
+/// The rows of perm.txt that are ours, each sent by who is the task's owner and by who is not.
+#[test]
+fn the_matrix_of_message_and_role() {
+    let rows = include_str!("../batch/perm.txt").lines().filter(|l| l.starts_with("Res."));
+    let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), 6);
+    let message = |name: &str| match name {
+        "Res.Run" => {
+            let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
+            ResMsg::Run(Box::new(run))
+        }
+        "Res.Signal" => ResMsg::Signal { signal: 15 },
+        "Res.Resize" => ResMsg::Resize { rows: 1, cols: 1 },
+        "Res.Credit" => ResMsg::Credit { bytes: 1 },
+        "Res.Close" => ResMsg::Close { port: OUT },
+        "Res.Log" => ResMsg::Log { cpu_ms: None },
+        other => panic!("no message {other}"),
+    };
+    for row in &rows {
+        for (conn, want) in [(BOB, row[1]), (ANN, row[2]), (ADMIN, row[4]), (ROOT, row[5])] {
+            let mut r = Rig::new(Conf { root: (false, true), ..conf() });
+            if row[0] != "Res.Run" {
+                assert_eq!(asked(&r.run(ANN)), ["expect", "start"]);
+            }
+            let out = r.says(conn, message(row[0]));
+            let through = !out.is_empty() && !asked(&out).contains(&"refused");
+            assert_eq!(through, want == "+", "{} by {conn}", row[0]);
+        }
+    }
+}
+
+#[test]
+fn root_runs_nothing_but_where_it_is_said() {
+    for (root, from, may) in [
+        ((false, false), "h1", false),
+        ((true, false), "h1", true),
+        ((true, false), "h2", false),
+        ((false, true), "h2", true),
+    ] {
+        let mut r = Rig::new(Conf { root, ..conf() });
+        let (user, host) = ("root".into(), from.into());
+        r.step(Input::Opened { conn: ROOT, peer: Peer::User { uid: 0, gid: 0, user, host } });
+        assert_eq!(asked(&r.run(ROOT)).contains(&"start"), may, "{root:?} from {from}");
+    }
+    let mut r = Rig::new(conf());
+    let daemon = Peer::Daemon { daemon: crate::proto::Daemon::Sbatchd, host: "h2".into() };
+    assert_eq!(asked(&r.step(Input::Opened { conn: 99, peer: daemon })), ["close"]);
+}
+
+#[test]
+fn input_beyond_its_credit_ends_the_connection_and_the_task() {
+    let mut r = Rig::new(conf());
+    r.run(ANN);
+    let data = |bytes: usize| Msg::Data(Data { port: IN, bytes: vec![0; bytes] });
+    let full = r.step(Input::Msg { conn: ANN, msg: data(WINDOW) });
+    assert_eq!(asked(&full), ["write"]);
+    r.step(Input::Task { n: 1, news: TaskNews::Wrote(10) });
+    assert_eq!(asked(&r.step(Input::Msg { conn: ANN, msg: data(10) })), ["write"]);
+    let out = r.step(Input::Msg { conn: ANN, msg: data(1) });
+    assert_eq!(asked(&out), ["close", "drop", "hup", "signal"]);
+    // credit that was never used is not given back
+    r.run(BOB);
+    let more = r.says(BOB, ResMsg::Credit { bytes: u32::MAX });
+    assert!(matches!(more[..], [Effect::Task { n: 2, op: TaskOp::Allow(0) }]));
+}
+
+#[test]
+fn the_end_is_told_after_all_output_and_accounted() {
+    let mut r = Rig::new(Conf { acct_ms: Some(0), ..conf() });
+    r.run(ANN);
+    assert_eq!(asked(&r.ended(1)), ["drain"]);
+    let read = TaskNews::Read(OUT, vec![1]);
+    assert_eq!(asked(&r.step(Input::Task { n: 1, news: read })), ["data"]);
+    let out = r.step(Input::Task { n: 1, news: TaskNews::Drained });
+    assert_eq!(asked(&out), ["drop", "forget", "ended", "account"]);
+    // the connection may start another
+    assert_eq!(asked(&r.run(ANN)), ["expect", "start"]);
+    assert_eq!(asked(&r.run(ANN)), ["close"], "but not two at a time");
+}
+
+#[test]
+fn what_no_command_waits_for_is_hung_up_and_killed() {
+    let mut r = Rig::new(conf());
+    r.run(ANN);
+    assert_eq!(asked(&r.step(Input::Closed { conn: ANN })), ["drop", "hup", "signal"]);
+    let at = r.res.deadline().unwrap();
+    assert_eq!(at, r.us + 2 * US);
+    r.us = at;
+    assert_eq!(asked(&r.step(Input::Tick)), ["kill"]);
+    assert_eq!(asked(&r.ended(1)), ["drop", "forget"]);
+    // of another incarnation
+    let mut id = r.res.id(5);
+    id.key.attempt += 1;
+    let (setup, ended, note) = (None, None, String::new());
+    let info = TaskInfo { id, uid: 1001, pid: 9, started: 4, setup, ended, note };
+    let tasks = LaunchMsg::Tasks { boot_id: "b".into(), tasks: vec![info], more: false };
+    let out = r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
+    assert_eq!(asked(&out), ["hup", "kill", "forget"]);
+}

@@ -1,0 +1,249 @@
+//! lsrun and res: a remote task is as one that runs here; input, output, signals, ends, and what
+//! is left when one of the ends goes.
+
+use super::rig::{Rig, Said, kill, wait_for};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn res_ready(rig: &Rig, host: &str) {
+    wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+}
+
+fn up(name: &str) -> Rig {
+    let rig = Rig::up(name, 2);
+    res_ready(&rig, "host2");
+    rig
+}
+
+fn sh(rig: &Rig, script: &str) -> Said {
+    rig.run("lsrun", &["-m", "host2", "sh", "-c", script])
+}
+
+/// Starts lsrun with pipes.
+fn start(rig: &Rig, args: &[&str]) -> Child {
+    let mut c: Command = rig.cmd("lsrun");
+    c.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c.spawn().unwrap()
+}
+
+/// Processes whose arguments contain this word.
+fn running(word: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for e in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = e.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let text = std::fs::read(e.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = text.split(|b| *b == 0).collect();
+        let own = words.first().is_some_and(|w| w.ends_with(b"lsf"));
+        if !own && words.contains(&word.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_remote_task_is_as_one_that_runs_here() {
+    let rig = up("lsrun");
+    let said = sh(&rig, "pwd; umask; ulimit -n; ulimit -c; echo $MARK $LSF_LOCAL_HOST; echo e >&2");
+    assert_eq!((said.code, said.err.as_str()), (0, "e\n"), "{said:?}");
+    let lsf = super::rig::binary();
+    let script = format!(
+        "umask 027; ulimit -n 77; ulimit -c 0; cd conf; MARK=here exec {} lsrun -m host2 sh -c \
+         'pwd; umask; ulimit -n; ulimit -c; echo $MARK $LSF_LOCAL_HOST; exit 9'",
+        lsf.display()
+    );
+    let mut c = Command::new("sh");
+    rig.dress(&mut c);
+    let said = Said::from(c.args(["-c", &script]).output().unwrap());
+    let want = format!("{}\n0027\n77\n0\nhere host2\n", rig.path("conf").display());
+    assert_eq!((said.code, said.out), (9, want), "{}", said.err);
+
+    // the best host is one of the cluster, and -v says which
+    let said = rig.run("lsrun", &["-v", "echo", "x"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "x\n"));
+    assert!(said.err.starts_with("<<Execute echo on remote host host"), "{}", said.err);
+    let said = rig.run("lsrun", &["-R", "select[mem<0]", "true"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    let said = rig.run("lsrun", &["-m", "nosuch", "true"]);
+    assert_eq!(said.code, 246, "{}", said.err);
+    // ends
+    assert_eq!(sh(&rig, "kill -TERM $$").code, 128 + 15);
+    assert_eq!(rig.run("lsrun", &["-m", "host2", "/no/such/program"]).code, 127);
+    // the job starter takes the command as one word
+    let mut c = rig.cmd("lsrun");
+    c.env("LSF_JOB_STARTER", "/bin/sh -c").args(["-m", "host2", "echo", "a;", "echo", "b"]);
+    assert_eq!(Said::from(c.output().unwrap()).out, "a\nb\n");
+    // a directory that is not there
+    let dir = rig.path("gone");
+    std::fs::create_dir(&dir).unwrap();
+    let mut c = Command::new("sh");
+    rig.dress(&mut c);
+    let line = format!("rmdir {0}; exec {1} lsrun -m host2 pwd", dir.display(), lsf.display());
+    let said = Said::from(c.current_dir(&dir).args(["-c", &line]).output().unwrap());
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn bytes_come_through_whole_and_in_order() {
+    let rig = up("bytes");
+    let mut data = Vec::with_capacity(3 << 20);
+    let mut x = 7u32;
+    while data.len() < 3 << 20 {
+        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        data.push((x >> 24) as u8);
+    }
+    let mut child = start(&rig, &["-m", "host2", "cat"]);
+    let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let sent = data.clone();
+    let writer = std::thread::spawn(move || to.write_all(&sent));
+    let mut got = Vec::new();
+    from.read_to_end(&mut got).unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(got == data, "{} bytes of {}", got.len(), data.len());
+
+    // a reader that goes away ends the task
+    let mut child = start(&rig, &["-m", "host2", "yes", "lsf-yes-mark"]);
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut [0u8; 26]).unwrap();
+    drop(out);
+    assert!(!child.wait().unwrap().success());
+    wait_for("yes to end", || running("lsf-yes-mark").is_empty());
+}
+
+#[test]
+fn input_is_fed_only_as_it_is_read() {
+    let rig = up("feed");
+    let mut child = start(&rig, &["-m", "host2", "sleep", "8"]);
+    let mut to = child.stdin.take().unwrap();
+    let (tx, rx) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let piece = [b'x'; 4096];
+        for n in 1u64.. {
+            if to.write_all(&piece).is_err() {
+                return;
+            }
+            let _ = tx.send(n * 4096);
+        }
+    });
+    let mut took = 0;
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        took = rx.try_iter().last().unwrap_or(took);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // the window, the task's pipe, our own
+    assert!(took <= (512 + 256 + 128) << 10, "{took} bytes were taken");
+    // and a signal does not wait behind it
+    let at = Instant::now();
+    kill(child.id(), 15);
+    assert!(!child.wait().unwrap().success());
+    assert!(at.elapsed() < Duration::from_secs(2), "{:?}", at.elapsed());
+}
+
+#[test]
+fn signals_reach_the_task_and_its_children() {
+    let rig = up("signals");
+    let script = "trap 'echo got USR2' USR2; trap 'echo got INT; exit 4' INT; echo ready; \
+                  while :; do sleep 0.05; done";
+    let mut child = start(&rig, &["-m", "host2", "sh", "-c", script]);
+    let mut out = child.stdout.take().unwrap();
+    let mut said = String::new();
+    let mut until = |word: &str| {
+        let mut buf = [0u8; 256];
+        while !said.contains(word) {
+            let n = out.read(&mut buf).unwrap();
+            assert!(n > 0, "{word} did not come: {said}");
+            said.push_str(&String::from_utf8_lossy(&buf[..n]));
+        }
+    };
+    until("ready");
+    kill(child.id(), 12);
+    until("got USR2");
+    kill(child.id(), 2);
+    until("got INT");
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
+    let rig = Rig::up("cut", 2);
+    let conf = rig.read("conf/lsf.conf") + "\nLSF_RES_TIMEOUT=1\n";
+    rig.write("conf/lsf.conf", &conf);
+    rig.kill9("res", "host2");
+    res_ready(&rig, "host2");
+    // hung up at once
+    let mut child = start(&rig, &["-m", "host2", "sleep", "917"]);
+    wait_for("the task", || running("917").len() == 1);
+    kill(child.id(), 9);
+    child.wait().unwrap();
+    wait_for("the task to end", || running("917").is_empty());
+    // killed where it does not mind
+    let script = "trap '' HUP PIPE; echo on; while :; do sleep 0.1; done";
+    let mut child = start(&rig, &["-m", "host2", "sh", "-c", script, "lsf-cut-mark"]);
+    child.stdout.take().unwrap().read_exact(&mut [0u8; 3]).unwrap();
+    let at = Instant::now();
+    kill(child.id(), 9);
+    child.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(running("lsf-cut-mark").len(), 1, "it had no second to end");
+    wait_for("the task to be killed", || running("lsf-cut-mark").is_empty());
+    assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
+    // res dies: the command says so, the task does not stay
+    let mut child = start(&rig, &["-m", "host2", "sleep", "918"]);
+    wait_for("the task", || running("918").len() == 1);
+    rig.kill9("res", "host2");
+    assert_eq!(child.wait().unwrap().code(), Some(246));
+    wait_for("the task to end", || running("918").is_empty());
+    res_ready(&rig, "host2");
+    // batch jobs are none of its business
+    let job = rig.bsub(&["-m", "host2", "-o", "/dev/null", "sleep", "3"]);
+    wait_for("the job to run", || rig.stat(job) == "RUN");
+    rig.kill9("res", "host2");
+    res_ready(&rig, "host2");
+    assert_eq!(rig.end_of(job), "DONE");
+}
+
+#[test]
+fn res_is_administered_as_the_other_daemons() {
+    let rig = up("resadmin");
+    let said = rig.run("lsadmin", &["resshutdown", "-f", "host2"]);
+    assert_eq!((said.code, said.err.as_str()), (0, "Shut down RES on <host2> ...... done\n"));
+    wait_for("res to end", || rig.pid("res", "host2").is_none());
+    assert_eq!(rig.run("lsrun", &["-m", "host2", "true"]).code, 246);
+    let said = rig.run("lsadmin", &["resstartup", "-f", "host2"]);
+    assert_eq!((said.code, said.err.as_str()), (0, "Starting up RES on <host2> ...... done\n"));
+    res_ready(&rig, "host2");
+    let before = rig.pid("res", "host2");
+    assert_eq!(rig.run("lsadmin", &["resrestart", "-f", "host2"]).code, 0);
+    wait_for("another res", || rig.pid("res", "host2").is_some_and(|p| Some(p) != before));
+    res_ready(&rig, "host2");
+}
+
+#[test]
+fn esub_tells_eexec_before_the_task_begins() {
+    let rig = up("eexec");
+    let dir = rig.path("etc");
+    std::fs::create_dir_all(&dir).unwrap();
+    let put = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(dir.join(name), text).unwrap();
+        std::fs::set_permissions(dir.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    put("esub", "#!/bin/sh\necho \"ticket of $LSF_INVOKE_CMD\"\n");
+    put("eexec", "#!/bin/sh\n{ cat; echo \"$LS_EXEC_T $MARK\"; } > $OUT\n");
+    let conf = rig.read("conf/lsf.conf");
+    let conf: String = conf
+        .lines()
+        .filter(|l| !l.starts_with("LSF_SERVERDIR"))
+        .fold(String::new(), |all, l| all + l + "\n");
+    rig.write("conf/lsf.conf", &format!("{conf}LSF_SERVERDIR={}\n", dir.display()));
+    rig.kill9("res", "host2");
+    res_ready(&rig, "host2");
+    let out = rig.path("eexec.out");
+    let mut c = rig.cmd("lsrun");
+    c.env("OUT", &out).env("MARK", "m1").args(["-m", "host2", "sh", "-c", "cat $OUT"]);
+    let said = Said::from(c.output().unwrap());
+    assert_eq!(said.out, "ticket of lsrun\nSTART m1\n", "{}", said.err);
+}

@@ -41,6 +41,10 @@ BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man
 EXDIR   := $(DESTDIR)$(PREFIX)/share/lsf/conf-examples
 
+# what `make release` builds for, and where it puts the files
+RELEASED = $(or $(CARGO_BUILD_TARGET),$(sort $(TRIPLE) $(HOST)))
+FILES_AT := $(TARGETS)/release-files
+
 # how long `make soak` goes on
 SOAK ?= 10m
 
@@ -49,12 +53,13 @@ FUZZ ?= 60
 FUZZED := frame conf lang record log
 FUZZ_AT := $(TARGETS)/fuzz
 
-.PHONY: all build check test demo soak fuzz bench install uninstall clean help
+.PHONY: all build release check test demo soak fuzz bench install uninstall clean help
 
 all: build
 
 help:
 	@echo 'make build     the static binary, target/TRIPLE/release/lsf'
+	@echo 'make release   a static binary for each C library, target/release-files/TRIPLE/lsf'
 	@echo 'make check     formatting, lints, house rules'
 	@echo 'make test      every test; the last line counts them'
 	@echo 'make demo      a personal cluster of three hosts runs a real workload'
@@ -71,6 +76,16 @@ build:
 	@size=$$(wc -c < $(BIN)); [ $$size -lt $(MAX_SIZE) ] || \
 	    { echo "$(BIN) is too large: $$size bytes, limit $(MAX_SIZE)"; exit 1; }
 	@echo "$(BIN): $$(wc -c < $(BIN)) bytes, static"
+
+# With musl where that target can be had, and with glibc, which every Rust has.
+release:
+	@rm -rf $(FILES_AT)
+	@for t in $(RELEASED); do \
+	    $(MAKE) --no-print-directory build CARGO_BUILD_TARGET=$$t && \
+	    install -D -m 755 $(TARGETS)/$$t/release/lsf $(FILES_AT)/$$t/lsf || exit 1; done
+	@cd $(FILES_AT) && sha256sum */lsf > SHA256SUMS && cat SHA256SUMS
+	@echo 'Test each of them:'
+	@for t in $(RELEASED); do echo "    LSF_TEST_BIN=$(FILES_AT)/$$t/lsf bash tests/run"; done
 
 check:
 	cargo fmt --check

@@ -5,6 +5,7 @@
 
 use crate::conf::LsfConf;
 use crate::proto::Daemon;
+use crate::sys::words;
 use log::LevelFilter;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -46,6 +47,7 @@ pub fn level(mask: &str) -> LevelFilter {
 /// Starts the log of this process. Without LSF_LOGDIR and without syslog, to stderr.
 pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle> {
     let handle = LogHandle::default();
+    let mut denied = None;
     let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
         Some(dir) => {
             let path = PathBuf::from(dir).join(format!("{}.log.{host}", daemon.name()));
@@ -53,6 +55,7 @@ pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle>
                 Ok(file) => (Box::new(file), false),
                 // shared file systems deny root: the launcher then speaks to syslog
                 Err(e) if crate::sys::euid() == 0 && e.kind() == ErrorKind::PermissionDenied => {
+                    denied = Some(e);
                     elsewhere()
                 }
                 Err(e) => return Err(e),
@@ -76,6 +79,9 @@ pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle>
         })
         .try_init()
         .map_err(io::Error::other)?;
+    if let Some(e) = denied {
+        log::warn!("LSF_LOGDIR does not let root write, this log is here: {}", words(&e));
+    }
     Ok(handle)
 }
 

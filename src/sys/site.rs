@@ -5,7 +5,7 @@
 //! Only lsf.conf is read here: commands must be quick.
 
 use super::files::RealFiles;
-use crate::conf::{Diags, HostTable, LsfConf, lsfconf};
+use crate::conf::{Diags, Files, HostTable, LsfConf, lsfconf};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -105,7 +105,14 @@ pub fn find_from(around: &Around) -> Result<Site, SiteError> {
     let mut diags = Diags::new();
     let Some(lsf) = lsfconf::parse(&RealFiles, &envdir, &mut diags) else {
         let path = format!("{envdir}/lsf.conf");
-        return Err(SiteError { path, why: "Unable to open file lsf.conf".into() });
+        let mut why = "Unable to open file lsf.conf".to_owned();
+        // what is there needs a reason
+        if RealFiles.exists(&path)
+            && let Err(e) = RealFiles.read(&path)
+        {
+            why = format!("{why}: {e}");
+        }
+        return Err(SiteError { path, why });
     };
     let shared_machine = lsf.allow_local_host();
     let named = around.local_host.as_deref().filter(|_| shared_machine).or(lsf.local_host());

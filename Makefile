@@ -53,7 +53,7 @@ FUZZ ?= 60
 FUZZED := frame conf lang record log
 FUZZ_AT := $(TARGETS)/fuzz
 
-.PHONY: all build release check test demo soak fuzz bench install uninstall clean help
+.PHONY: all build release check test test-nfs demo soak fuzz bench install uninstall clean help
 
 all: build
 
@@ -62,6 +62,7 @@ help:
 	@echo 'make release   a static binary for each C library, target/release-files/TRIPLE/lsf'
 	@echo 'make check     formatting, lints, house rules'
 	@echo 'make test      every test; the last line counts them'
+	@echo 'make test-nfs  a site on NFS in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
 	@echo 'make demo      a personal cluster of three hosts runs a real workload'
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'
 	@echo 'make fuzz      coverage-guided fuzzing, FUZZ=60 seconds a target (nightly Rust, cargo-fuzz)'
@@ -94,6 +95,10 @@ check:
 
 test: build
 	@LSF_TEST_BIN=$(BIN) bash tests/run
+
+# Apart from the others: with an emulated processor it takes more than a minute.
+test-nfs: build
+	@LSF_TEST_BIN=$(BIN) bash tests/nfs/run
 
 demo: build
 	@LSF=$(BIN) bash conf-examples/jobs/demo

@@ -17,6 +17,7 @@ mod reconfig;
 mod remote;
 mod rig;
 mod rolling;
+mod service;
 mod shared;
 mod site;
 mod syscalls;

@@ -11,6 +11,7 @@ mod bhosts;
 mod bjobs;
 mod bkill;
 mod bmod;
+mod bparams;
 mod bqueues;
 mod brequeue;
 mod bresume;
@@ -18,6 +19,8 @@ mod bstop;
 mod bsub;
 mod bswitch;
 mod btop;
+mod bugroup;
+mod busers;
 mod bwait;
 mod control;
 mod down;
@@ -95,7 +98,9 @@ const APPLETS: &[Applet] = &[
     applet("bhosts", bhosts::run, "show the hosts of the batch system"),
     applet("bjobs", bjobs::run, "show jobs"),
     applet("bkill", bkill::run, "end jobs, or send them a signal"),
+    applet("bmgroup", bugroup::hosts, "show the host groups"),
     applet("bmod", bmod::run, "change pending jobs"),
+    applet("bparams", bparams::run, "show the parameters of lsb.params in force"),
     applet("bqueues", bqueues::run, "show the queues"),
     applet("brequeue", brequeue::run, "put jobs back into their queue"),
     applet("bresume", bresume::run, "resume suspended jobs, release held ones"),
@@ -103,6 +108,8 @@ const APPLETS: &[Applet] = &[
     applet("bsub", bsub::run, "submit a job"),
     applet("bswitch", bswitch::run, "move jobs to another queue"),
     applet("btop", btop::top, "move a pending job before the others of its queue"),
+    applet("bugroup", bugroup::users, "show the user groups"),
+    applet("busers", busers::run, "show users, their limits and what they use"),
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),

@@ -80,6 +80,9 @@ impl Mbd {
         }
         let roles = self.roles(who, "", self.st.names.text(job.queue));
         let all = roles.admin || roles.root || roles.queue_admin;
+        if !all && self.pol.params().job_position_control_by_admin {
+            return Err(err::PERMISSION);
+        }
         let (mut spots, mut rivals) = (Vec::new(), Vec::new());
         for other in self.st.jobs.values().filter(|o| o.id != id && alike(job, o)) {
             let spot = self.st.spot(other);

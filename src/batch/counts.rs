@@ -22,6 +22,14 @@ impl Slots {
     pub fn started(&self) -> u64 {
         self.run + self.ssusp + self.ususp
     }
+    /// Adds those of another consumer.
+    pub fn add(&mut self, of: &Slots) {
+        self.pend_jobs += of.pend_jobs;
+        self.pend += of.pend;
+        self.run += of.run;
+        self.ssusp += of.ssusp;
+        self.ususp += of.ususp;
+    }
     pub fn all(&self) -> u64 {
         self.pend + self.started()
     }

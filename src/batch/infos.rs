@@ -133,14 +133,73 @@ impl Mbd {
 
     pub(crate) fn list_params(&mut self, cx: &mut Cx, conn: ConnId) {
         let p = self.pol.params();
-        let mut values: Vec<(String, String)> = vec![
-            ("CLUSTER".to_string(), self.pol.conf.base.name.clone()),
-            ("MASTER".to_string(), self.me.clone()),
-            ("DEFAULT_QUEUE".to_string(), self.pol.default_queues().join(" ")),
-            ("MBD_SLEEP_TIME".to_string(), p.mbd_sleep_time.to_string()),
-            ("SBD_SLEEP_TIME".to_string(), p.sbd_sleep_time.to_string()),
-            ("JOB_ACCEPT_INTERVAL".to_string(), p.job_accept_interval.to_string()),
-        ];
+        let on = |b: bool| if b { "Y" } else { "N" }.to_string();
+        let mut values = Vec::new();
+        let mut put = |name: &str, value: String| values.push((name.to_string(), value));
+        put("CLUSTER", self.pol.conf.base.name.clone());
+        put("MASTER", self.me.clone());
+        put("DEFAULT_QUEUE", self.pol.default_queues().join(" "));
+        for (name, value) in [
+            ("DEFAULT_HOST_SPEC", &p.default_host_spec),
+            ("DEFAULT_APPLICATION", &p.default_application),
+            ("DEFAULT_JOBGROUP", &p.default_jobgroup),
+            ("DEFAULT_USER_GROUP", &p.default_user_group),
+            ("DEFAULT_JOB_CWD", &p.default_job_cwd),
+            ("DEFAULT_JOB_OUTDIR", &p.default_job_outdir),
+            ("JOB_SPOOL_DIR", &p.job_spool_dir),
+        ] {
+            if let Some(value) = value {
+                put(name, value.clone());
+            }
+        }
+        for (name, value) in [
+            ("MBD_SLEEP_TIME", p.mbd_sleep_time),
+            ("SBD_SLEEP_TIME", p.sbd_sleep_time),
+            ("JOB_ACCEPT_INTERVAL", p.job_accept_interval),
+            ("PG_SUSP_IT", p.pg_susp_it),
+            ("CLEAN_PERIOD", p.clean_period),
+            ("MAX_JOB_NUM", p.max_job_num),
+            ("MAX_SBD_FAIL", p.max_sbd_fail.into()),
+            ("JOB_TERMINATE_INTERVAL", p.job_terminate_interval),
+            ("MAX_JOB_ARRAY_SIZE", p.max_job_array_size.into()),
+            ("MAX_JOBID", p.max_jobid),
+            ("SUB_TRY_INTERVAL", p.sub_try_interval),
+            ("MIN_SWITCH_PERIOD", p.min_switch_period),
+            ("MAX_JOB_MSG_NUM", p.max_job_msg_num.into()),
+        ] {
+            put(name, value.to_string());
+        }
+        put("DEFAULT_PROJECT", p.default_project.clone());
+        for (name, value) in [
+            ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
+            ("MAX_PEND_JOBS", p.max_pend_jobs),
+            ("MAX_PEND_SLOTS", p.max_pend_slots),
+            ("MAX_CONCURRENT_QUERY", p.max_concurrent_query.map(u64::from)),
+        ] {
+            if let Some(value) = value {
+                put(name, value.to_string());
+            }
+        }
+        for (name, value) in [
+            ("RUN_TIME_FACTOR", p.run_time_factor),
+            ("CPU_TIME_FACTOR", p.cpu_time_factor),
+            ("RUN_JOB_FACTOR", p.run_job_factor),
+            ("HIST_HOURS", p.hist_hours),
+        ] {
+            put(name, format!("{value:.6}"));
+        }
+        put("RESOURCE_RESERVE_PER_TASK", on(p.resource_reserve_per_task));
+        put("ABS_RUNLIMIT", on(p.abs_runlimit));
+        put("ENABLE_USER_RESUME", on(p.enable_user_resume));
+        put("JOB_DEP_LAST_SUB", on(p.job_dep_last_sub));
+        put("JOB_INCLUDE_POSTPROC", on(p.job_include_postproc));
+        put("JOB_POSITION_CONTROL_BY_ADMIN", on(p.job_position_control_by_admin));
+        // What else the file holds, as written.
+        for (name, value) in &p.raw {
+            if values.iter().all(|(n, _)| n != name) {
+                values.push((name.clone(), value.text.clone()));
+            }
+        }
         if let Some(why) = &self.log_failed {
             values.push(("LOG_FAILED".to_string(), why.clone()));
         }

@@ -13,12 +13,13 @@
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait | dependency conditions and who waits for them |
 //! | sched | which pending job goes where |
-//! | rows, listing, infos | questions |
+//! | rows, listing, infos, consumers | questions |
 //! | housekeep | cleaning, switching the log |
 
 pub mod admin;
 pub mod apply;
 pub mod change;
+pub mod consumers;
 pub mod control;
 pub mod counts;
 pub mod depend;
@@ -318,6 +319,10 @@ impl Mbd {
             ClientMsg::Hosts { names, res_req } => self.list_hosts(cx, conn, &names, &res_req),
             ClientMsg::Wait(w) => self.wait(cx, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(cx, conn, &who, op),
+            ClientMsg::Users { names } => self.list_users(cx, conn, &names),
+            ClientMsg::Groups { hosts, names, expand } => {
+                self.list_groups(cx, conn, hosts, &names, expand)
+            }
             ClientMsg::Params => self.list_params(cx, conn),
             _ => {
                 cx.say(log::Level::Warn, format!("connection {conn}: a command sent an answer"));

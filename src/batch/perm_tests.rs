@@ -71,6 +71,8 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             ClientMsg::Queues { names, user: String::new(), host: String::new() }
         }
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
+        "Users" => ClientMsg::Users { names: vec![] },
+        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false },
         "Params" => ClientMsg::Params,
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), timeout: 0 }),
         "Admin.HostCtrl" => {

@@ -230,6 +230,7 @@ pub mod err {
     pub const IN_PROGRESS: i32 = 66;
     pub const RUNNING: i32 = 68;
     pub const BAD_RESREQ: i32 = 75;
+    pub const BAD_USER_GROUP: i32 = 88;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
     pub const ARRAY_NONE: i32 = 99;
@@ -288,6 +289,7 @@ pub fn err_text(code: i32) -> &'static str {
         66 => "Operation is in progress",
         68 => "Job parameters cannot be changed now; non-repetitive job is running",
         75 => "Bad resource requirement syntax",
+        88 => "Bad user group name",
         97 => "Job array index error",
         98 => "Job array index too large",
         99 => "Job array does not exist",

@@ -50,6 +50,23 @@ pub enum ClientMsg {
     AdminDone {
         lines: Vec<AdminLine>,
     },
+    /// busers: these users and user groups; none: all.
+    Users {
+        names: Vec<String>,
+    },
+    UserRows {
+        rows: Vec<UserInfo>,
+    },
+    /// bugroup, bmgroup: these groups; none: all.
+    Groups {
+        hosts: bool,
+        names: Vec<String>,
+        /// -r: what the groups within a group stand for.
+        expand: bool,
+    },
+    GroupRows {
+        rows: Vec<GroupInfo>,
+    },
     /// Values of lsb.params and of the cluster that commands need (name, value).
     Params,
     ParamRows {
@@ -368,6 +385,38 @@ pub struct HostInfo {
     pub reserved: Vec<f64>,
     pub thresholds: Vec<(Option<f64>, Option<f64>)>,
     pub admin_comment: String,
+}
+
+/// busers: slots, and jobs that wait.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserInfo {
+    /// A user, a group, or `default`, which has no counts.
+    pub name: String,
+    pub jl_p: Option<f64>,
+    pub max: Option<u64>,
+    pub njobs: u64,
+    pub pend: u64,
+    pub run: u64,
+    pub ssusp: u64,
+    pub ususp: u64,
+    pub rsv: u64,
+    pub pjobs: u64,
+    /// MAX_PEND_SLOTS, MAX_PEND_JOBS.
+    pub mpend: Option<u64>,
+    pub mpjobs: Option<u64>,
+}
+
+/// bugroup, bmgroup.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupInfo {
+    pub name: String,
+    /// A group within it ends in `/`; `all`: every user, every host.
+    pub members: Vec<String>,
+    pub admins: Vec<String>,
+    /// As written.
+    pub shares: String,
 }
 
 /// bwait, bsub -K.

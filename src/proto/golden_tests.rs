@@ -61,6 +61,10 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Admin(_) => "Client.Admin",
         ClientMsg::AdminDone { .. } => "Client.AdminDone",
         ClientMsg::Modify(_) => "Client.Modify",
+        ClientMsg::Users { .. } => "Client.Users",
+        ClientMsg::UserRows { .. } => "Client.UserRows",
+        ClientMsg::Groups { .. } => "Client.Groups",
+        ClientMsg::GroupRows { .. } => "Client.GroupRows",
         ClientMsg::Params => "Client.Params",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
     }
@@ -113,7 +117,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 9 + 17 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 9 + 21 + 10 + 12 + 9;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -199,6 +203,10 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Params,
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
         ClientMsg::Modify(Box::new(modify)),
+        ClientMsg::Users { names: vec![s("ann")] },
+        ClientMsg::UserRows { rows: vec![UserInfo::default()] },
+        ClientMsg::Groups { hosts: true, names: vec![], expand: true },
+        ClientMsg::GroupRows { rows: vec![GroupInfo::default()] },
     ]
 }
 

@@ -78,7 +78,7 @@ fn a_job_runs_again() {
     until(&id, "PSUSP");
     ok("bresume", &[&id]);
     runs(3);
-    let history = ok("bhist", &["-l", &id]);
+    let history = ok("bhist", &["-l", &id]).replace("\n                     ", "");
     assert!(history.contains("Job has been requeued;"), "{history}");
     ok("bkill", &[&id]);
     end_of(&id);

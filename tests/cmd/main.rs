@@ -15,6 +15,7 @@ mod bresume;
 mod bstop;
 mod bsub;
 mod bswitch;
+mod busers;
 mod bwait;
 mod common;
 mod lsadmin;

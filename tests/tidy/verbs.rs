@@ -8,6 +8,8 @@ const ANSWERS: &[&str] = &[
     "Submitted",
     "Controlled",
     "QueueRows",
+    "UserRows",
+    "GroupRows",
     "HostRows",
     "Rows",
     "Waited",

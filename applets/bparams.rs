@@ -1,0 +1,191 @@
+//! bparams: the parameters of lsb.params in force (commands.md bparams).
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::ctx::Ctx;
+use lsf::cli::front::{self, Exit};
+use lsf::cli::long::{clean, push_clean};
+use lsf::proto::client::ClientMsg;
+use std::fmt::Write;
+
+/// What mbatchd tells beside the parameters.
+const NO_PARAMS: [&str; 3] = ["CLUSTER", "MASTER", "LOG_FAILED"];
+
+/// The sentences of -l: of which parameter, and what follows its value. A parameter that is not
+/// set has none.
+const SENTENCES: &[(&str, &str, &str)] = &[
+    ("System default queues for automatic queue selection:", "DEFAULT_QUEUE", ""),
+    ("System default host or host model for adjusting CPU time limit:", "DEFAULT_HOST_SPEC", ""),
+    ("The interval for dispatching jobs by master batch daemon:", "MBD_SLEEP_TIME", " (seconds)"),
+    ("The interval for checking jobs by slave batch daemon:", "SBD_SLEEP_TIME", " (seconds)"),
+    (
+        "The interval for a host to accept two batch jobs:",
+        "JOB_ACCEPT_INTERVAL",
+        " (* MBD_SLEEP_TIME)",
+    ),
+    ("The idle time of a host for resuming pg suspended jobs:", "PG_SUSP_IT", " (seconds)"),
+    (
+        "The amount of time during which finished jobs are kept in core:",
+        "CLEAN_PERIOD",
+        " (seconds)",
+    ),
+    (
+        "The maximum number of finished jobs that can be stored in current events file:",
+        "MAX_JOB_NUM",
+        "",
+    ),
+    ("The maximum number of retries for reaching a slave batch daemon:", "MAX_SBD_FAIL", ""),
+    ("The default project assigned to jobs.", "DEFAULT_PROJECT", ""),
+    ("The interval to terminate a job.", "JOB_TERMINATE_INTERVAL", " "),
+    ("The maximum number of jobs in a job array.", "MAX_JOB_ARRAY_SIZE", ""),
+    ("Maximal job priority defined for all users: ", "MAX_USER_PRIORITY", ""),
+    ("The Maximum JobId defined in the system:", "MAX_JOBID", ""),
+    ("Job submission retry interval:", "SUB_TRY_INTERVAL", " seconds"),
+    ("Mbatchd reserves resources based on job tasks:", "RESOURCE_RESERVE_PER_TASK", ""),
+    ("Run time weighting factor for fairshare scheduling policy:", "RUN_TIME_FACTOR", ""),
+    ("CPU time weighting factor for fairshare scheduling policy:", "CPU_TIME_FACTOR", ""),
+    ("Job slots weighting factor for fairshare scheduling policy:", "RUN_JOB_FACTOR", ""),
+    ("The number of hours of resource consumption history::", "HIST_HOURS", ""),
+];
+
+/// Shows the parameters of lsb.params.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// with a sentence about each
+    #[argh(switch, short = 'l')]
+    long: bool,
+    /// all, a line each
+    #[argh(switch, short = 'a')]
+    all: bool,
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match show(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let o = front::parse::<Opts>(ctx.name, &ctx.args)?.options;
+    let values = match client::ask(ctx, ClientMsg::Params) {
+        Ok(ClientMsg::ParamRows { values }) => values,
+        other => {
+            let e = other.err().unwrap_or(ClientError::Unexpected);
+            return Err(Exit::fail(clean(&e.words())));
+        }
+    };
+    let mut out = String::new();
+    match (o.all, o.long) {
+        (true, _) => all(&mut out, &values),
+        (_, true) => long(&mut out, &values),
+        _ => short(&mut out, &values),
+    }
+    let _ = ctx.out.write_all(out.as_bytes());
+    Ok(0)
+}
+
+type Values = [(String, String)];
+
+fn value<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
+    values.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+}
+
+fn short(out: &mut String, values: &Values) {
+    let text = |name: &str| clean(value(values, name).unwrap_or("-"));
+    let number = |name: &str| value(values, name).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
+    let sleep = number("MBD_SLEEP_TIME");
+    let accept = number("JOB_ACCEPT_INTERVAL").saturating_mul(sleep);
+    let _ = writeln!(out, "Default Queues:  {}", text("DEFAULT_QUEUE"));
+    if let Some(spec) = value(values, "DEFAULT_HOST_SPEC") {
+        let _ = writeln!(out, "Default Host Specification:  {}", clean(spec));
+    }
+    let _ = writeln!(out, "MBD_SLEEP_TIME used for calculations:  {sleep} seconds");
+    let _ = writeln!(out, "Job Checking Interval:  {} seconds", number("SBD_SLEEP_TIME"));
+    let _ = writeln!(out, "Job Accepting Interval:  {accept} seconds");
+}
+
+fn long(out: &mut String, values: &Values) {
+    for (sentence, name, unit) in SENTENCES {
+        let Some(value) = value(values, name) else { continue };
+        let _ = write!(out, "\n{sentence}\n    {name} = ");
+        push_clean(out, value);
+        out.push_str(unit);
+        out.push('\n');
+        if let (&"MAX_USER_PRIORITY", Ok(max)) = (name, value.parse::<u64>()) {
+            let _ = writeln!(out, "The default job priority is: {}", max / 2);
+        }
+    }
+    out.push('\n');
+}
+
+fn all(out: &mut String, values: &Values) {
+    for (name, value) in values.iter().filter(|(n, _)| !NO_PARAMS.contains(&n.as_str())) {
+        push_clean(out, name);
+        out.push_str(" = ");
+        push_clean(out, value);
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Vec<(String, String)> {
+        [
+            ("CLUSTER", "c"),
+            ("DEFAULT_QUEUE", "normal"),
+            ("MBD_SLEEP_TIME", "20"),
+            ("SBD_SLEEP_TIME", "15"),
+            ("JOB_ACCEPT_INTERVAL", "1"),
+            ("SUB_TRY_INTERVAL", "60"),
+            ("MAX_USER_PRIORITY", "100"),
+        ]
+        .map(|(n, v)| (n.to_string(), v.to_string()))
+        .to_vec()
+    }
+
+    #[test]
+    fn the_short_form() {
+        let mut out = String::new();
+        short(&mut out, &values());
+        assert_eq!(
+            out,
+            "Default Queues:  normal\nMBD_SLEEP_TIME used for calculations:  20 seconds\n\
+             Job Checking Interval:  15 seconds\nJob Accepting Interval:  20 seconds\n"
+        );
+    }
+
+    /// samples/config-listings.txt.
+    #[test]
+    fn the_long_form() {
+        let mut out = String::new();
+        long(&mut out, &values());
+        let want = "
+System default queues for automatic queue selection:
+    DEFAULT_QUEUE = normal
+
+The interval for dispatching jobs by master batch daemon:
+    MBD_SLEEP_TIME = 20 (seconds)
+
+The interval for checking jobs by slave batch daemon:
+    SBD_SLEEP_TIME = 15 (seconds)
+
+The interval for a host to accept two batch jobs:
+    JOB_ACCEPT_INTERVAL = 1 (* MBD_SLEEP_TIME)
+
+Maximal job priority defined for all users:\x20
+    MAX_USER_PRIORITY = 100
+The default job priority is: 50
+
+Job submission retry interval:
+    SUB_TRY_INTERVAL = 60 seconds
+
+";
+        assert_eq!(out, want);
+        let mut out = String::new();
+        all(&mut out, &values());
+        assert!(out.starts_with("DEFAULT_QUEUE = normal\nMBD_SLEEP_TIME = 20\n"), "{out}");
+    }
+}

@@ -1,0 +1,145 @@
+//! bugroup and bmgroup: user groups and host groups (commands.md bugroup / bmgroup).
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::ctx::Ctx;
+use lsf::cli::front::{self, Exit};
+use lsf::cli::long::{clean, push_clean};
+use lsf::errln;
+use lsf::proto::client::{ClientMsg, GroupInfo};
+use std::fmt::Write;
+
+/// Columns of a group's name; a longer one is not cut.
+const NAME: usize = 12;
+
+/// Shows groups.
+// -w is what is shown anyway: nothing is cut.
+#[allow(dead_code)]
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// what the groups within a group stand for
+    #[argh(switch, short = 'r')]
+    recursive: bool,
+    /// wide format
+    #[argh(switch, short = 'w')]
+    wide: bool,
+    /// long format
+    #[argh(switch, short = 'l')]
+    long: bool,
+    /// the groups
+    #[argh(positional, greedy, arg_name = "group_name")]
+    _names: Vec<String>,
+}
+
+/// bugroup.
+pub fn users(ctx: &mut Ctx) -> i32 {
+    run(ctx, false)
+}
+
+/// bmgroup.
+pub fn hosts(ctx: &mut Ctx) -> i32 {
+    run(ctx, true)
+}
+
+fn run(ctx: &mut Ctx, hosts: bool) -> i32 {
+    match show(ctx, hosts) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
+    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let o = parsed.options;
+    let names: Vec<String> =
+        parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
+    let ask = ClientMsg::Groups { hosts, names, expand: o.recursive };
+    let rows = match client::ask(ctx, ask) {
+        Ok(ClientMsg::GroupRows { rows }) => rows,
+        other => {
+            let e = other.err().unwrap_or(ClientError::Unexpected);
+            return Err(Exit::fail(clean(&e.words())));
+        }
+    };
+    if rows.is_empty() {
+        let what = if hosts { "host" } else { "user" };
+        errln!(ctx, "No {what} group defined in the system");
+        return Ok(lsf::cli::ctx::FAIL);
+    }
+    let _ = ctx.out.write_all(text(&rows, hosts, o.long).as_bytes());
+    Ok(0)
+}
+
+fn text(rows: &[GroupInfo], hosts: bool, long: bool) -> String {
+    let what = if hosts { "HOSTS" } else { "USERS" };
+    let mut out = String::new();
+    if !long {
+        let _ = writeln!(out, "GROUP_NAME    {what}");
+    }
+    for (i, g) in rows.iter().enumerate() {
+        let mut name = String::new();
+        push_clean(&mut name, &g.name);
+        if long {
+            out.push_str(if i > 0 { "\n" } else { "" });
+            let _ = write!(out, "GROUP_NAME:  {name:<NAME$}\n{what}:       ");
+            members(&mut out, g, hosts);
+            for (label, value) in
+                [("GROUP_ADMIN: ", &g.admins.join(" ")), ("SHARES:      ", &g.shares)]
+            {
+                if !value.is_empty() {
+                    out.push_str(label);
+                    push_clean(&mut out, value);
+                    out.push_str(" \n");
+                }
+            }
+        } else {
+            let _ = write!(out, "{name:<NAME$} ");
+            members(&mut out, g, hosts);
+        }
+    }
+    out
+}
+
+fn members(out: &mut String, g: &GroupInfo, hosts: bool) {
+    if g.members == ["all"] {
+        out.push_str(if hosts { "all hosts used by the batch system" } else { "all users" });
+        out.push_str(" \n");
+        return;
+    }
+    for m in &g.members {
+        push_clean(out, m);
+        out.push(' ');
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// samples/config-listings.txt.
+    #[test]
+    fn the_layouts_are_those_of_lsf() {
+        let group = |name: &str, members: &[&str]| GroupInfo {
+            name: name.into(),
+            members: members.iter().map(|m| m.to_string()).collect(),
+            ..GroupInfo::default()
+        };
+        let rows = [group("ugA", &["user1"]), group("ugB", &["lsfadmin", "ugA/"])];
+        assert_eq!(
+            text(&rows, false, false),
+            "GROUP_NAME    USERS\nugA          user1 \nugB          lsfadmin ugA/ \n"
+        );
+        assert_eq!(
+            text(&rows, false, true),
+            "GROUP_NAME:  ugA         \nUSERS:       user1 \n\n\
+             GROUP_NAME:  ugB         \nUSERS:       lsfadmin ugA/ \n"
+        );
+        let all = [group("everybody", &["all"]), group("a_group_of_a_long_name", &["h"])];
+        assert_eq!(
+            text(&all, true, false),
+            "GROUP_NAME    HOSTS\neverybody    all hosts used by the batch system \n\
+             a_group_of_a_long_name h \n"
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! busers: users and user groups, their limits and what they use (commands.md busers).
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::columns::{Column, Format, Json};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::fields::{FieldOf, FieldsOf};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::long::{clean, push_clean};
+use lsf::cli::{select, site};
+use lsf::errln;
+use lsf::model::reason::{err, err_text};
+use lsf::proto::client::{ClientMsg, UserInfo};
+use lsf::sys::users::Users;
+use std::fmt::Write;
+
+/// Columns of the name, cut to them unless -w.
+const NAME: usize = 18;
+/// What `-json` shows without `-o`.
+const JSON_FORMAT: &str = "user jl/p max njobs pend run ssusp ususp rsv";
+
+/// Shows users and user groups.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// wide format: pending limits too, and nothing is cut
+    #[argh(switch, short = 'w')]
+    wide: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    alloc: bool,
+    /// these fields: "field[:[-][width]] ... [delimiter='c']"
+    #[argh(option, short = 'o', arg_name = "format")]
+    output: Option<String>,
+    /// as JSON
+    #[argh(switch, long = "json")]
+    json: bool,
+    /// no heading
+    #[argh(switch, long = "noheader")]
+    noheader: bool,
+    /// the users and groups; `all`: every one
+    #[argh(positional, greedy, arg_name = "user_name | group_name | all")]
+    _names: Vec<String>,
+}
+
+macro_rules! field {
+    ($name:literal, $width:literal, $value:expr) => {
+        FieldOf { name: $name, alias: &[], width: $width, value: $value }
+    };
+}
+
+fn number(out: &mut String, n: impl Into<Option<u64>>) {
+    if let Some(n) = n.into() {
+        let _ = write!(out, "{n}");
+    }
+}
+
+static FIELDS: FieldsOf<UserInfo> = FieldsOf(&[
+    field!("user", 15, |o, u| push_clean(o, &u.name)),
+    field!("jl/p", 6, |o, u| {
+        let _ = u.jl_p.map(|n| write!(o, "{n:.1}"));
+    }),
+    field!("max", 6, |o, u| number(o, u.max)),
+    field!("nstart", 7, |o, u| number(o, u.run + u.ssusp + u.ususp)),
+    field!("pend", 6, |o, u| number(o, u.pend)),
+    field!("run", 6, |o, u| number(o, u.run)),
+    field!("ssusp", 6, |o, u| number(o, u.ssusp)),
+    field!("ususp", 6, |o, u| number(o, u.ususp)),
+    field!("rsv", 6, |o, u| number(o, u.rsv)),
+    field!("njobs", 6, |o, u| number(o, u.njobs)),
+    field!("pjobs", 6, |o, u| number(o, u.pjobs)),
+    field!("mpend", 6, |o, u| number(o, u.mpend)),
+    field!("mpjobs", 7, |o, u| number(o, u.mpjobs)),
+]);
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match show(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let o = parsed.options;
+    super::control::refuse(ctx.name, o.alloc.then_some("-alloc"))?;
+    let format = match (&o.output, o.json) {
+        (None, false) => None,
+        (text, _) => {
+            let text = text.as_deref().unwrap_or(JSON_FORMAT);
+            Some(Format::parse(text, &FIELDS).map_err(Exit::fail)?)
+        }
+    };
+    let mut names: Vec<String> =
+        parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
+    let all = names.iter().any(|n| n == "all");
+    if all {
+        names.clear();
+    } else if names.is_empty() {
+        let me = Users::default().by_uid(lsf::sys::euid());
+        names.extend(me.map(|u| u.name));
+    }
+    let rows = match client::ask(ctx, ClientMsg::Users { names }) {
+        Ok(ClientMsg::UserRows { rows }) => rows,
+        other => {
+            let e = other.err().unwrap_or(ClientError::Unexpected);
+            return Err(Exit::fail(clean(&e.words())));
+        }
+    };
+    let (rows, strangers): (Vec<_>, Vec<_>) = rows.into_iter().partition(|u| all || known(u));
+    for u in &strangers {
+        errln!(ctx, "{}: {}", clean(&u.name), err_text(err::UNKNOWN_USER));
+    }
+    if !rows.is_empty() {
+        let text = text(&rows, &o, format.as_ref());
+        let _ = ctx.out.write_all(text.as_bytes());
+    }
+    Ok(if strangers.is_empty() { 0 } else { FAIL })
+}
+
+/// Neither a user nor a group of that name exists, and nobody of that name has jobs.
+fn known(u: &UserInfo) -> bool {
+    u.name == "default"
+        || u.njobs + u.pjobs > 0
+        || !site::find().is_ok_and(|s| select::nobody(&s, &u.name))
+}
+
+fn text(rows: &[UserInfo], o: &Opts, format: Option<&Format>) -> String {
+    let mut out = String::new();
+    match format {
+        Some(f) if o.json => {
+            let mut json = Json::new("busers", "USERS");
+            for u in rows {
+                let value = |o: &mut String, c: &Column| FIELDS.value(o, c.field, u);
+                f.record(&mut json, &FIELDS, value);
+            }
+            return json.finish();
+        }
+        Some(f) => {
+            if !o.noheader {
+                f.header(&mut out, &FIELDS);
+            }
+            for u in rows {
+                f.row(&mut out, &FIELDS, |o, c| FIELDS.value(o, c.field, u));
+            }
+        }
+        None => {
+            if !o.noheader {
+                head(&mut out, o.wide);
+            }
+            rows.iter().for_each(|u| row(&mut out, u, o.wide));
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, wide: bool) {
+    out.push_str("USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV ");
+    out.push_str(if wide { " MPEND  PJOBS MPJOBS \n" } else { "\n" });
+}
+
+/// The blanks are those of LSF (samples/config-listings.txt): one behind a last `-`.
+fn row(out: &mut String, u: &UserInfo, wide: bool) {
+    let mut name = String::new();
+    push_clean(&mut name, &u.name);
+    if !wide {
+        name = name.chars().take(NAME).collect();
+    }
+    let limit = |n: Option<u64>| n.map_or("-".to_string(), |n| n.to_string());
+    let jl_p = u.jl_p.map_or("-".to_string(), |n| format!("{n:.1}"));
+    let _ = write!(out, "{name:<NAME$}{jl_p:>6}{:>7}", limit(u.max));
+    if u.name == "default" {
+        for _ in 0..if wide { 9 } else { 6 } {
+            out.push_str("      -");
+        }
+        out.push_str(" \n");
+        return;
+    }
+    for n in [u.njobs, u.pend, u.run, u.ssusp, u.ususp, u.rsv] {
+        let _ = write!(out, "{n:>7}");
+    }
+    if wide {
+        let _ = write!(out, "{:>7} {:>7}{:>7} ", limit(u.mpend), u.pjobs, limit(u.mpjobs));
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// samples/config-listings.txt.
+    #[test]
+    fn rows_are_those_of_lsf() {
+        let user = |name: &str, max: u64, mpjobs: Option<u64>| UserInfo {
+            name: name.into(),
+            max: Some(max),
+            mpjobs,
+            ..UserInfo::default()
+        };
+        let rows =
+            [user("default", 10, None), user("lsfadmin", 10, None), user("user1", 6, Some(1000))];
+        let show = |wide| {
+            let mut out = String::new();
+            head(&mut out, wide);
+            rows.iter().for_each(|u| row(&mut out, u, wide));
+            out
+        };
+        let lines = [
+            (
+                "USER/GROUP          JL/P    MAX  NJOBS   PEND    RUN  SSUSP  USUSP    RSV ",
+                " MPEND  PJOBS MPJOBS ",
+            ),
+            (
+                "default                -     10      -      -      -      -      -      - ",
+                "     -      -      - ",
+            ),
+            (
+                "lsfadmin               -     10      0      0      0      0      0      0",
+                "      -       0      - ",
+            ),
+            (
+                "user1                  -      6      0      0      0      0      0      0",
+                "      -       0   1000 ",
+            ),
+        ];
+        let text = |wide: bool| -> String {
+            lines.iter().map(|(l, more)| format!("{l}{}\n", if wide { more } else { "" })).collect()
+        };
+        assert_eq!(show(false), text(false));
+        assert_eq!(show(true), text(true));
+    }
+}

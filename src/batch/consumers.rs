@@ -1,0 +1,151 @@
+//! busers, bugroup, bmgroup: users and groups as configured, with what they use.
+
+use super::counts::Slots;
+use super::{Cx, Mbd};
+use crate::conf::types::{UserPolicy, UserTerm};
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, GroupInfo, UserInfo};
+use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
+
+/// Deepest nesting of groups that is followed; a cycle was refused when the file was read.
+const MAX_DEPTH: usize = 32;
+
+impl Mbd {
+    /// Those of lsb.users and those who have jobs; the row `default` first.
+    pub(crate) fn list_users(&mut self, cx: &mut Cx, conn: ConnId, names: &[String]) {
+        let users = &self.pol.conf.batch.users;
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
+        known.extend(users.groups.iter().map(|g| g.name.as_str()));
+        known.extend(self.st.counts.user.keys().map(|s| &**self.st.names.text(*s)));
+        known.extend(self.pol.conf.base.cluster.admins.iter().map(String::as_str));
+        let mut rows = Vec::new();
+        if names.is_empty() || names.iter().any(|n| n == "default") {
+            rows.push(self.user_info("default"));
+        }
+        match names {
+            [] => rows.extend(known.iter().map(|n| self.user_info(n))),
+            names => {
+                let asked = names.iter().filter(|n| *n != "default");
+                rows.extend(asked.map(|n| self.user_info(n)));
+            }
+        }
+        cx.reply(conn, ClientMsg::UserRows { rows });
+    }
+
+    /// A user's own row of lsb.users, a group's whose every member it limits, or `default`.
+    fn policy_of(&self, user: &str) -> Option<&UserPolicy> {
+        let rows = &self.pol.conf.batch.users.users;
+        let each = |u: &&UserPolicy| {
+            u.each_member && self.group_members(&u.name).is_some_and(|m| self.is_in(m, user))
+        };
+        let own = rows.iter().find(|u| u.name == user && !u.each_member);
+        let group = self.group_members(user).is_some();
+        let other = || rows.iter().find(|u| u.name == "default").filter(|_| !group);
+        own.or_else(|| rows.iter().find(each)).or_else(other)
+    }
+
+    fn group_members(&self, name: &str) -> Option<&[UserTerm]> {
+        let groups = &self.pol.conf.batch.users.groups;
+        groups.iter().find(|g| g.name == name).map(|g| g.members.as_slice())
+    }
+
+    fn is_in(&self, members: &[UserTerm], user: &str) -> bool {
+        self.pol.user_in(members, user, None)
+    }
+
+    fn user_info(&self, name: &str) -> UserInfo {
+        let policy = self.policy_of(name);
+        let mut s = Slots::default();
+        let members = self.group_members(name);
+        for (sym, of) in &self.st.counts.user {
+            let user: &str = self.st.names.text(*sym);
+            if user == name || members.is_some_and(|m| self.is_in(m, user)) {
+                s.add(of);
+            }
+        }
+        UserInfo {
+            name: name.to_string(),
+            jl_p: policy.and_then(|p| p.jl_p),
+            max: policy.and_then(|p| p.max_jobs).map(u64::from),
+            njobs: s.all(),
+            pend: s.pend,
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            pjobs: s.pend_jobs,
+            mpend: policy.and_then(|p| p.max_pend_slots),
+            mpjobs: policy.and_then(|p| p.max_pend_jobs),
+        }
+    }
+
+    pub(crate) fn list_groups(
+        &mut self,
+        cx: &mut Cx,
+        conn: ConnId,
+        hosts: bool,
+        names: &[String],
+        expand: bool,
+    ) {
+        let rows: Vec<GroupInfo> = match hosts {
+            false => self.user_groups(names, expand),
+            true => self.host_groups(names, expand),
+        };
+        if let Some(bad) = names.iter().find(|n| rows.iter().all(|g| g.name != **n)) {
+            let code = if hosts { err::BAD_HOST } else { err::BAD_USER_GROUP };
+            return cx.refuse(conn, Refusal::about(code, bad));
+        }
+        cx.reply(conn, ClientMsg::GroupRows { rows });
+    }
+
+    fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.users.groups;
+        let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
+        let row = |g: &crate::conf::types::UserGroup| {
+            let mut members = Vec::new();
+            self.user_members(&g.members, expand, 0, &mut members);
+            let (admins, shares) = (g.admins.clone(), g.shares.clone());
+            GroupInfo { name: g.name.clone(), members, admins, shares }
+        };
+        wanted.map(row).collect()
+    }
+
+    fn user_members(&self, terms: &[UserTerm], expand: bool, depth: usize, out: &mut Vec<String>) {
+        for t in terms {
+            let shown = match (self.group_members(&t.name), t.exclude) {
+                (Some(inner), false) if expand && depth < MAX_DEPTH => {
+                    self.user_members(inner, expand, depth + 1, out);
+                    continue;
+                }
+                (Some(_), false) => format!("{}/", t.name),
+                (_, true) => format!("~{}", t.name),
+                (None, false) => t.name.clone(),
+            };
+            if !out.contains(&shown) {
+                out.push(shown);
+            }
+        }
+    }
+
+    fn host_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.hosts.groups;
+        let is_group = |word: &str| all.iter().any(|g| g.name == word);
+        let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
+        let row = |g: &crate::conf::types::HostGroup| {
+            let members = match expand {
+                true => self.pol.expand_host(&g.name).into_iter().collect(),
+                false => g
+                    .members
+                    .iter()
+                    .map(|m| if is_group(m) { format!("{m}/") } else { m.clone() })
+                    .collect(),
+            };
+            let (admins, shares) = (g.admins.clone(), String::new());
+            GroupInfo { name: g.name.clone(), members, admins, shares }
+        };
+        wanted.map(row).collect()
+    }
+}

@@ -65,6 +65,8 @@ fn launcher_conf() -> launcher::Conf {
 
 /// Pid of the daemon that the launcher is told to run.
 const MBATCHD: u32 = 99;
+/// The same of sbatchd itself.
+const OTHER: u32 = 98;
 
 fn key(n: u32) -> JobKey {
     JobKey { job: n, idx: 0, attempt: 1 }
@@ -223,12 +225,16 @@ impl Rig {
                 }
             }
             OsEffect::SpawnDaemon { daemon } => {
-                self.runs_mbatchd = daemon == Daemon::Mbatchd;
-                let up = OsInput::DaemonUp { daemon, pid: MBATCHD, ticks: 1 };
+                let mine = daemon == Daemon::Mbatchd;
+                self.runs_mbatchd |= mine;
+                let pid = if mine { MBATCHD } else { OTHER };
+                let up = OsInput::DaemonUp { daemon, pid, ticks: 1 };
                 queue.push_back(Input::Os(up));
             }
             OsEffect::Check { procs } => {
-                for (pid, ticks) in procs.into_iter().filter(|p| !self.procs.contains_key(&p.0)) {
+                for (pid, ticks) in
+                    procs.into_iter().filter(|p| !self.procs.contains_key(&p.0) && p.0 != OTHER)
+                {
                     queue.push_back(Input::Os(OsInput::Gone { pid, ticks }));
                 }
             }

@@ -34,9 +34,32 @@ fn a_credential_is_good_once_for_one_host_and_a_while() {
         assert!(ask(&other, "hostb", NOW).is_err(), "byte {at}");
         assert!(ask(&text[..at], "hostb", NOW).is_err(), "cut at {at}");
     }
+    // made out to another host by whoever read it
+    let to_another = text.replace(":hostb:", ":hostc:");
+    assert_eq!(ask(&to_another, "hostc", NOW), Err("wrongly signed".into()));
     assert_eq!(ask(&format!("{text}\n"), "hostb", NOW + LIFE), Ok(ann()));
     assert_eq!(ask(&text, "hostb", NOW), Err("used before".into()));
     assert_eq!(ask("", "hostb", NOW), Err("not a credential of eauth".into()));
+}
+
+#[test]
+fn more_than_can_be_remembered_are_refused() {
+    let r = ring(&format!("k1 {K1}"));
+    let mut judge = Judge::default();
+    judge.seen = (0..MAX_SEEN as u32)
+        .map(|n| {
+            let mut nonce = [0; 32];
+            nonce[..4].copy_from_slice(&n.to_be_bytes());
+            (NOW, nonce)
+        })
+        .collect();
+    let text = make(&r, None, &ann(), "hostb", NOW, &[7; 32]).unwrap();
+    let got = judge.judge(&r, None, &text, "hostb", NOW);
+    assert_eq!(got, Err("too many credentials at once".into()));
+    let later = NOW + LIFE + 1;
+    let text = make(&r, None, &ann(), "hostb", later, &[7; 32]).unwrap();
+    assert_eq!(judge.judge(&r, None, &text, "hostb", later), Ok(ann()));
+    assert_eq!(judge.seen.len(), 1);
 }
 
 #[test]

@@ -141,7 +141,8 @@ impl Site {
         if self.extrausers {
             script.push_str(&bind("extrausers", "/var/lib/extrausers"));
         }
-        script.push_str("exec \"$@\"");
+        // whoever may have cores has them
+        script.push_str("ulimit -S -c \"$(ulimit -H -c)\" && exec \"$@\"");
         c.args(["-m", "sh", "-c", &script, "sh"]).args(words).env_clear();
         c.env("LSF_ENVDIR", self.path("conf")).env("TZ", "UTC").stdin(Stdio::null());
         c.env("PATH", format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", self.path("bin").display()));

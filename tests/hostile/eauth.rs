@@ -1,6 +1,7 @@
 //! eauth: a site's own program, munge's, and ours as the documented protocol calls it.
 
 use super::rig::{binary, skipped};
+use super::site::{ADMIN, Site, uid};
 use super::world::World;
 use lsf::auth::shake::{self, Auth, open_key};
 use lsf::cli::client::{Client, Patience};
@@ -102,6 +103,7 @@ fn a_site_s_own_eauth_replaces_ours() {
 #[test]
 fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
     let script = "#!/bin/sh\n[ \"$1\" = -c ] && { echo hang; exit; }\n\
+                  echo start >> DIR/starts\n\
                   while read -r u g n a p l d; do case $d in *die*) exit 1;; \
                   *hang*) exec sleep 100;; *) echo 1;; esac; done\n";
     let w = site(script);
@@ -109,6 +111,9 @@ fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
     std::thread::scope(|s| {
         let slow = s.spawn(|| (Instant::now(), by_hand(&w, "host1", "root", uid, "hang")));
         std::thread::sleep(Duration::from_millis(200));
+        // Who waits behind it is refused in time, and has nothing started.
+        let behind: Vec<_> =
+            (0..12).map(|_| s.spawn(|| by_hand(&w, "host1", "root", uid, "hang"))).collect();
         // Daemons are served meanwhile.
         let at = Instant::now();
         let mut raw = w.greeted();
@@ -119,7 +124,10 @@ fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
         assert!(at.elapsed() < Duration::from_secs(1));
         let (from, code) = slow.join().unwrap();
         assert_eq!(code, 17);
+        assert!(behind.into_iter().all(|b| b.join().unwrap() == 17));
         assert!(from.elapsed() < Duration::from_secs(12), "{:?}", from.elapsed());
+        let starts = std::fs::read_to_string(w.dir.join("starts")).unwrap();
+        assert!(starts.lines().count() <= 6, "{starts}");
     });
     assert_eq!(by_hand(&w, "host1", "root", uid, "well"), 0);
     assert_eq!(by_hand(&w, "host1", "root", uid, "die"), 17);
@@ -269,4 +277,34 @@ fn handed_over_by(fd: i32) {
     assert!(!String::from_utf8_lossy(&environ).contains("secret of root"));
     let three = std::fs::read_link(format!("/proc/{}/fd/3", child.0.id()));
     assert!(three.map_or(true, |link| link != key), "it is still open");
+}
+
+/// Who is no daemon has nothing judged: not even his own credential, which stays good.
+#[test]
+fn authd_judges_for_the_daemons_alone() {
+    if !Site::possible("authd_judges_for_the_daemons_alone") {
+        return;
+    }
+    let site = Site::up("judge", 1);
+    let cred = site.ok("ann", "eauth -c host1").trim().to_owned();
+    let envdir = site.path("conf");
+    let base = lsf::conf::load::load_base_lenient(
+        &lsf::sys::files::RealFiles,
+        envdir.to_str().unwrap(),
+        Some("host1"),
+    );
+    let addr = base.0.unwrap().hosts.addrs("host1")[0];
+    let id = uid("ann");
+    let line = format!("{id} {id} ann {addr} 999 {} {cred}", cred.len());
+    let ask = |user: &str| {
+        let s = site.run(user, &format!("LSF_LOCAL_HOST=host1; echo '{line}' | eauth -s"));
+        (s.out, s.err)
+    };
+    for user in ["ann", "bob"] {
+        let (out, err) = ask(user);
+        assert_eq!(out, "0");
+        assert!(err.contains("judges for the daemons alone"), "{err}");
+    }
+    assert_eq!(ask(ADMIN), ("1".to_owned(), String::new()));
+    assert_eq!(ask("root").0, "0", "it is used up now");
 }

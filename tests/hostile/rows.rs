@@ -130,7 +130,8 @@ fn an_environment_reaches_the_job_alone() {
         return;
     }
     let site = Site::new("environ", 1);
-    let mailer = "#!/bin/sh\nenv > @DIR@/mail.$$; cat > /dev/null\n";
+    let mailer = "#!/bin/sh\ncd @DIR@; env > mail; echo $PPID > parent.new; mv parent.new parent\n\
+                  until [ -e go ]; do sleep 0.05; done; cat > /dev/null\n";
     site.write("mailer", &mailer.replace("@DIR@", site.path("home/ann").to_str().unwrap()));
     std::fs::set_permissions(site.path("mailer"), PermissionsExt::from_mode(0o755)).unwrap();
     site.lsf_conf(&format!("LSB_MAILPROG={}", site.path("mailer").display()));
@@ -146,17 +147,16 @@ fn an_environment_reaches_the_job_alone() {
     let line = format!("{vars} PATH=$HOME {} 'echo $SECRET > got'", bsub.display());
     let out = site.ok("ann", &line);
     let job = rig::job_id(&out).unwrap();
-    site.end_of(job);
     let home = site.path("home/ann");
+    wait_for("the mail", || home.join("parent").exists());
+    // the starter, which asks for the mail, begins with nothing
+    let parent = std::fs::read_to_string(home.join("parent")).unwrap();
+    let own = std::fs::read(format!("/proc/{}/environ", parent.trim())).unwrap();
+    assert_eq!(String::from_utf8_lossy(&own), "");
+    site.ok("ann", "touch go");
+    assert_eq!(site.end_of(job), "DONE");
     assert_eq!(std::fs::metadata(home.join("got")).unwrap().len(), 120_001);
-    let mail = |p: &Path| p.file_name().unwrap().to_string_lossy().starts_with("mail.");
-    let mut found = Vec::new();
-    wait_for("the mail", || {
-        found = std::fs::read_dir(&home).unwrap().flatten().map(|e| e.path()).collect();
-        found.retain(|p: &PathBuf| mail(p));
-        !found.is_empty()
-    });
-    let env = std::fs::read_to_string(&found[0]).unwrap();
+    let env = std::fs::read_to_string(home.join("mail")).unwrap();
     for name in ["BASH_ENV", "IFS", "LD_", "SECRET", "LSF_ENVDIR", "ENV="] {
         assert!(!env.contains(name), "{name} in {env}");
     }
@@ -177,14 +177,17 @@ fn names_are_no_paths() {
     let job = site.bsub("ann", "-o /dev/null true");
     site.end_of(job);
     let before = listing(&site);
+    let mut last = 0;
     for args in [
         "-J ../../../../tmp/pwned -o /dev/null true",
+        "-J ../../pwned true",
         "-J 'x/../y[1-2]' -o /dev/null true",
         "-P ../../etc -o /dev/null true",
         "-o %J/../%I%% true",
         "-o '%J%s%n%x' true",
     ] {
         let s = site.run("ann", &format!("bsub {args}"));
+        last = rig::job_id(&s.out).unwrap_or(last);
         assert!(s.code == 0 || s.err.contains("Job not submitted"), "{args}: {}{}", s.out, s.err);
     }
     for args in [
@@ -199,8 +202,21 @@ fn names_are_no_paths() {
     for line in ["bhosts ../../etc", "bqueues ..", "bjobs -q ../x"] {
         assert_ne!(site.run("ann", line).code, 0, "{line}");
     }
-    wait_for("the jobs to end", || !site.run("ann", "bjobs").out.contains("PEND"));
+    wait_for("the jobs to end", || site.run("ann", "bjobs").out.is_empty());
     assert_eq!(listing(&site), before);
+    // what the jobs left is called by numbers, but for what the user spelled
+    let names = |dir: &str| -> Vec<String> {
+        let found = std::fs::read_dir(site.path(dir)).into_iter().flatten().flatten();
+        found.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let mut own = names("home/ann");
+    own.retain(|n| n != ".lsbatch");
+    assert_eq!(own, [format!("{last}%s%n%x")]);
+    for kept in names("home/ann/.lsbatch") {
+        let stem = kept.trim_end_matches(".out").trim_end_matches(".err");
+        assert!(stem.chars().all(|c| c.is_ascii_digit() || c == '.'), "{kept}");
+    }
+    assert!(!Path::new("/tmp/pwned").exists());
 }
 
 /// Every file outside the home directories, but logs and what daemons rewrite.

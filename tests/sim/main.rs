@@ -1,6 +1,8 @@
 //! Whole clusters in virtual time with faults, through the binary (`lsfsim`), so that the
 //! machines run at their real speed. Fixed seeds here; `make soak` runs fresh ones.
 
+mod lims;
+
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -2,10 +2,10 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::load::{choose, size_fixed, threshold_cell};
+use lsf::cli::load::{choose, shared_table, size_fixed, threshold_cell};
 use lsf::cli::{front, lim};
 use lsf::errln;
-use lsf::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, SharedRow};
+use lsf::proto::lim::{HostFacts, HostLoad, INDEX_NAMES};
 
 /// Show what the hosts of the cluster are.
 #[derive(FromArgs, ArgsInfo)]
@@ -19,7 +19,7 @@ struct Options {
     /// hosts that meet this requirement
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// static shared resources (all, or those named) instead of hosts
+    /// shared resources instead of hosts: the static ones, or those named
     #[argh(switch, short = 's')]
     shared: bool,
     /// hosts to show; all where none is named
@@ -47,7 +47,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn listing(o: &Options, names: &[String]) -> Result<String, String> {
     let mut cluster = lim::Cluster::open()?;
     if o.shared {
-        return shared_table(&cluster.shared_rows()?, names);
+        let mut rows = cluster.shared_rows()?;
+        // what elims report is shown where it is named
+        rows.retain(|r| !r.dynamic || names.contains(&r.name));
+        return shared_table(&rows, names);
     }
     let mut hosts = cluster.hosts(names)?;
     choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
@@ -166,25 +169,10 @@ fn thresholds(f: &HostFacts) -> String {
     format!("\nLOAD_THRESHOLDS:\n{head}\n{values}\n")
 }
 
-fn shared_table(rows: &[SharedRow], names: &[String]) -> Result<String, String> {
-    if let Some(name) = names.iter().find(|n| !rows.iter().any(|r| r.name == **n)) {
-        return Err(format!("{name}: Resource name not found"));
-    }
-    let mut text = format!("{:<30} {:>14}       LOCATION\n", "RESOURCE", "VALUE");
-    for r in rows.iter().filter(|r| names.is_empty() || names.contains(&r.name)) {
-        text.push_str(&format!("{:<30} {:>14}       ", r.name, r.value));
-        for host in &r.hosts {
-            text.push_str(host);
-            text.push(' ');
-        }
-        text.push('\n');
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lsf::proto::lim::SharedRow;
 
     fn hosts() -> Vec<HostLoad> {
         let mut thresholds = vec![None; 11];
@@ -234,6 +222,7 @@ mod tests {
             name: name.into(),
             value: "10".into(),
             hosts: vec!["vm".into(), "vm2".into()],
+            dynamic: false,
         };
         let rows = [row("lic"), row("other")];
         let expected = include_str!("../tests/expected/lshosts-s.txt");

@@ -31,6 +31,9 @@ struct Options {
     /// these indices only
     #[argh(option, short = 'I', arg_name = "index[:index...]")]
     indices: Option<String>,
+    /// shared resources that elims report (all, or those named) instead of hosts
+    #[argh(switch, short = 's')]
+    shared: bool,
     /// hosts to show; all where none is named
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
@@ -83,9 +86,15 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 
 fn listing(o: &Options, names: &[String]) -> Result<String, String> {
     let mut cluster = lim::Cluster::open()?;
+    if o.shared {
+        let mut rows = cluster.shared_rows()?;
+        rows.retain(|r| r.dynamic);
+        return load::shared_table(&rows, names);
+    }
     let mut hosts = cluster.hosts(names)?;
     hosts.retain(|h| h.facts.as_ref().is_some_and(|f| f.server));
-    choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), true)?;
+    let base = cluster.base();
+    choose(&mut hosts, o.res_req.as_deref(), &base.shared, true)?;
     if let Some(n) = o.number.filter(|n| *n > 0) {
         hosts.truncate(n);
     }
@@ -94,8 +103,19 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
     }
     let external = external_names(&hosts);
     let columns = match &o.indices {
-        Some(list) => named_columns(list, &external)?,
-        None => usual_columns(o.long, external),
+        Some(list) => {
+            let dynamic = base.shared.resources.iter().filter(|r| r.interval.is_some());
+            let known: Vec<String> = dynamic.map(|r| r.name.clone()).collect();
+            named_columns(list, &known)?
+        }
+        None => {
+            // what hosts share is -s's to show
+            let own = |n: &String| {
+                let maps = base.cluster.resource_map.iter().filter(|m| m.resource == *n);
+                maps.flat_map(|m| &m.instances).all(|i| i.hosts.iter().any(|h| h == "default"))
+            };
+            usual_columns(o.long, external.into_iter().filter(own).collect())
+        }
     };
     let wide = o.long || o.wide;
     let how = match (o.effective, o.normalised) {
@@ -173,8 +193,7 @@ fn row(text: &mut String, host: &HostLoad, layout: &Layout) {
                 text.push_str(&format!("{cell:>w$}", w = load::width(*i)));
             }
             Column::External(n) => {
-                let value = host.external.iter().find(|(k, _)| k == n);
-                let value = value.map_or("-", |(_, v)| v.as_str());
+                let value = load::external_cell(host, n);
                 text.push_str(&format!(" {value:>w$}", w = n.len().max(EXTERNAL)));
             }
         }

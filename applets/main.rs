@@ -38,6 +38,7 @@ mod lsid;
 mod lsload;
 mod lsrun;
 mod mbatchd;
+mod melim;
 mod res;
 mod sbatchd;
 mod starter;
@@ -130,6 +131,7 @@ const APPLETS: &[Applet] = &[
     applet("lsload", lsload::run, "show the load of hosts"),
     applet("lsrun", lsrun::run, "run a command on the best host"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
+    applet("melim", melim::run, "runs the elims of this host"),
     applet("res", res::run, "runs the tasks of commands of other hosts"),
     applet("sbatchd", sbatchd::run, "the batch agent of this host"),
     hidden("starter", starter::run, "sets one task up and becomes it"),

@@ -6,7 +6,7 @@
 
 use super::client::{self, Client, ClientError};
 use super::site::{self, Site};
-use crate::conf::{Shared, load};
+use crate::conf::{BaseConf, Shared, load};
 use crate::model::reason::err;
 use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, LimMsg, SharedRow};
@@ -68,7 +68,7 @@ impl Cluster {
         }
     }
 
-    /// The static shared resources.
+    /// The shared resources.
     pub fn shared_rows(&mut self) -> Result<Vec<SharedRow>, String> {
         match self.ask_master(LimMsg::Shared)? {
             LimMsg::SharedRows { rows } => Ok(rows),
@@ -78,9 +78,13 @@ impl Cluster {
 
     /// lsf.shared, for the names of resources.
     pub fn shared(&self) -> Shared {
+        self.base().shared
+    }
+
+    /// The lsf.* files as they are here.
+    pub fn base(&self) -> BaseConf {
         let host = Some(self.site.host.as_str());
-        let (base, _) = load::load_base_lenient(&RealFiles, &self.site.envdir, host);
-        base.map(|b| b.shared).unwrap_or_default()
+        load::load_base_lenient(&RealFiles, &self.site.envdir, host).0.unwrap_or_default()
     }
 
     fn ask_master(&mut self, msg: LimMsg) -> Result<LimMsg, String> {

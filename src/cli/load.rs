@@ -5,7 +5,7 @@
 use crate::conf::{ResourceKind, Shared};
 use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};
 use crate::model::sort;
-use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, status};
+use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, SharedRow, status};
 
 /// MB in a GB, GB in a TB.
 const STEP: f64 = 1024.0;
@@ -137,6 +137,34 @@ pub fn threshold_cell(index: usize, limit: Option<f64>) -> String {
         Some(v) if index >= TMP => format!("{v:.0}M"),
         Some(v) => cell(index, v),
     }
+}
+
+/// What stands in the column of an external index of a host; `-` where it has none.
+pub fn external_cell(load: &HostLoad, name: &str) -> String {
+    match load.external.iter().position(|(n, _)| n == name) {
+        Some(at) => {
+            let over = load.over.checked_shr((INDEX_NAMES.len() + at) as u32).unwrap_or(0) & 1 == 1;
+            format!("{}{}", if over { "*" } else { "" }, load.external[at].1)
+        }
+        None => "-".to_owned(),
+    }
+}
+
+/// Shared resources, all of these or those named.
+pub fn shared_table(rows: &[SharedRow], names: &[String]) -> Result<String, String> {
+    if let Some(name) = names.iter().find(|n| !rows.iter().any(|r| r.name == **n)) {
+        return Err(format!("{name}: Resource name not found"));
+    }
+    let mut text = format!("{:<30} {:>14}       LOCATION\n", "RESOURCE", "VALUE");
+    for r in rows.iter().filter(|r| names.is_empty() || names.contains(&r.name)) {
+        text.push_str(&format!("{:<30} {:>14}       ", r.name, r.value));
+        for host in &r.hosts {
+            text.push_str(host);
+            text.push(' ');
+        }
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// A host as select and order see it.

@@ -76,7 +76,7 @@ impl Boot {
             let words = format!("host {host}: a personal cluster listens on loopback only");
             return Err(BootError(words));
         }
-        let log = logging::start(&conf.lsf, daemon, &host)
+        let log = logging::start(&conf.lsf, daemon.name(), &host)
             .map_err(|e| BootError(format!("log: {}", crate::sys::words(&e))))?;
         for d in &diags {
             log::warn!("{d}");

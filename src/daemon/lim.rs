@@ -1,6 +1,7 @@
 //! The real LIM: the machine of `crate::lim` under the shell, with this host's measurements.
 
 use super::boot::{Boot, BootError};
+use super::melim::Elims;
 use super::shell::{self, Ctl, Host};
 use crate::conf::BaseConf;
 use crate::lim::{Lim, copies};
@@ -15,6 +16,7 @@ struct LimHost {
     probe: Probe,
     conf: BaseConf,
     host: String,
+    elims: Elims,
     copies: copies::Copies,
     /// What the copies looked like when they were read.
     seen: Vec<Option<Looks>>,
@@ -49,8 +51,17 @@ impl Host for LimHost {
                 sample.copies = self.copies();
                 ctl.input(Input::Sample(sample));
             }
+            Effect::Melim { resources, master } => self.elims.run(resources, master, ctl.remote()),
             other => log::warn!("lim does not carry out an effect: {}", other.name()),
         }
+    }
+
+    fn stopping(&mut self, _: &mut Lim, _: i32) {
+        self.elims.stop();
+    }
+
+    fn woken(&mut self, _: &mut Lim, ctl: &mut Ctl) {
+        self.elims.again(ctl.remote());
     }
 }
 
@@ -60,6 +71,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let host = LimHost {
         probe: Probe::new(),
         conf: boot.conf.clone(),
+        elims: Elims::new(&boot),
         host: boot.host.clone(),
         copies: Vec::new(),
         seen: Vec::new(),

@@ -4,7 +4,6 @@
 //! Invariant: a line is one line: control characters from outside are shown as escapes.
 
 use crate::conf::LsfConf;
-use crate::proto::Daemon;
 use crate::sys::words;
 use log::LevelFilter;
 use std::fs::{File, OpenOptions};
@@ -45,12 +44,12 @@ pub fn level(mask: &str) -> LevelFilter {
 }
 
 /// Starts the log of this process. Without LSF_LOGDIR and without syslog, to stderr.
-pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle> {
+pub fn start(lsf: &LsfConf, name: &'static str, host: &str) -> io::Result<LogHandle> {
     let handle = LogHandle::default();
     let mut denied = None;
     let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
         Some(dir) => {
-            let path = PathBuf::from(dir).join(format!("{}.log.{host}", daemon.name()));
+            let path = PathBuf::from(dir).join(format!("{name}.log.{host}"));
             match LogFile::open(path, lsf.log_maxsize(), handle.clone()) {
                 Ok(file) => (Box::new(file), false),
                 // shared file systems deny root: the launcher then speaks to syslog
@@ -63,7 +62,6 @@ pub fn start(lsf: &LsfConf, daemon: Daemon, host: &str) -> io::Result<LogHandle>
         }
         None => elsewhere(),
     };
-    let name = daemon.name();
     env_logger::Builder::new()
         .filter_level(level(lsf.log_mask()))
         .target(env_logger::Target::Pipe(sink))

@@ -11,6 +11,7 @@ pub mod lim;
 pub mod logging;
 pub mod mail;
 pub mod mbatchd;
+pub mod melim;
 pub mod res;
 pub mod sbatchd;
 pub mod shell;

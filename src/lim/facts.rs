@@ -89,11 +89,50 @@ pub fn shared_rows(base: &BaseConf) -> Vec<SharedRow> {
             let Some(value) = &instance.value else { continue };
             for hosts in instance_hosts(base, mapping, instance) {
                 let name = mapping.resource.clone();
-                rows.push(SharedRow { name, value: value.clone(), hosts });
+                rows.push(SharedRow { name, value: value.clone(), hosts, dynamic: false });
             }
         }
     }
     rows
+}
+
+/// Which host's elims report an instance of a dynamic resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reporter {
+    /// `[default]`: every host its own.
+    Each,
+    /// `[all]`: the master's.
+    Master,
+    /// A list: those of its first available host.
+    First,
+}
+
+/// An instance of a dynamic resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    pub resource: String,
+    pub hosts: Vec<String>,
+    pub reporter: Reporter,
+}
+
+/// The instances that elims report, in the order of the ResourceMap.
+pub fn dynamic_instances(base: &BaseConf) -> Vec<Instance> {
+    let dynamic =
+        |name: &str| base.shared.resources.iter().any(|r| r.name == name && r.interval.is_some());
+    let mut found = Vec::new();
+    for mapping in base.cluster.resource_map.iter().filter(|m| dynamic(&m.resource)) {
+        for instance in mapping.instances.iter().filter(|i| i.value.is_none()) {
+            let has = |word: &str| instance.hosts.iter().any(|w| w == word);
+            let reporter = match (has("default"), has("all")) {
+                (true, _) => Reporter::Each,
+                (_, true) => Reporter::Master,
+                _ => Reporter::First,
+            };
+            let hosts = instance_hosts(base, mapping, instance).concat();
+            found.push(Instance { resource: mapping.resource.clone(), hosts, reporter });
+        }
+    }
+    found
 }
 
 fn shared_of(base: &BaseConf, host: &str) -> Vec<(String, String)> {

@@ -11,13 +11,13 @@
 //! one it claims; facts come from this LIM's own configuration, only what was measured from the
 //! sender. Document implemented: semantics.md section 27.
 
-use super::{Election, copies, facts, meter};
+use super::{Election, copies, elims, facts, meter};
 use crate::conf::BaseConf;
 use crate::lang::window::Windows;
 use crate::model::Now;
 use crate::model::reason::err;
 use crate::model::time::US;
-use crate::proto::lim::{HostFacts, HostLoad, LimMsg, LoadSample, status};
+use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
 use crate::proto::{Effect, Input, Machine, Msg, Peer, Refusal};
 use jiff::tz::TimeZone;
@@ -37,14 +37,16 @@ const MAX_EXTERNAL: usize = 1024;
 
 /// A host as the master knows it.
 #[derive(Clone, Debug, Default)]
-struct Known {
-    load: HostLoad,
+pub(super) struct Known {
+    pub(super) load: HostLoad,
     /// What its LIM measured of it.
-    found: Option<HostFacts>,
+    pub(super) found: Option<HostFacts>,
     /// Last news, microseconds; None: never.
     heard: Option<u64>,
     /// Its copies of the configuration beside ours.
     differ: copies::Differences,
+    /// Busy thresholds of external indices.
+    pub(super) limits: Vec<(String, f64)>,
 }
 
 /// One subscriber.
@@ -55,16 +57,17 @@ struct Sub {
 
 /// The machine.
 pub struct Lim {
-    host: String,
+    pub(super) host: String,
     zone: TimeZone,
-    base: BaseConf,
+    pub(super) base: BaseConf,
     election: Election,
     meter: meter::Meter,
     /// This host's copies of the configuration.
     copies: copies::Copies,
-    hosts: BTreeMap<String, Known>,
+    pub(super) hosts: BTreeMap<String, Known>,
+    pub(super) elims: elims::Elims,
     /// Hosts with news since the last turn.
-    fresh: BTreeSet<String>,
+    pub(super) fresh: BTreeSet<String>,
     peers: BTreeMap<ConnId, Peer>,
     subs: BTreeMap<ConnId, Sub>,
     sample_at: u64,
@@ -83,6 +86,7 @@ impl Lim {
             meter: meter::Meter::default(),
             copies: Vec::new(),
             hosts: BTreeMap::new(),
+            elims: elims::Elims::default(),
             fresh: BTreeSet::new(),
             peers: BTreeMap::new(),
             subs: BTreeMap::new(),
@@ -118,12 +122,15 @@ impl Lim {
             });
             let facts = facts::of_host(&self.base, &def.name, known.found.as_ref());
             known.load.facts = Some(facts);
+            let own = |(name, _): &&(String, f64)| !INDEX_NAMES.contains(&name.as_str());
+            known.limits = def.thresholds.iter().filter(own).cloned().collect();
             self.hosts.insert(def.name.clone(), known);
         }
         self.fresh = self.hosts.keys().cloned().collect();
+        self.elims.configure(&self.base);
     }
 
-    fn is_master(&self) -> bool {
+    pub(super) fn is_master(&self) -> bool {
         self.election.is_master()
     }
 
@@ -154,6 +161,8 @@ impl Lim {
             known.load.status |= status::UNAVAIL;
             known.heard = None;
         }
+        self.elims.told.clear();
+        self.update_elims(out);
         if self.is_master() {
             (self.beats, self.beat_at) = (0, now.after(1));
             self.announce(true, out);
@@ -169,8 +178,9 @@ impl Lim {
         }
     }
 
-    fn announce_to(&self, host: &str, want: bool, out: &mut Vec<Effect>) {
-        let msg = Msg::Lim(LimMsg::Announce { cluster: self.base.name.clone(), want });
+    pub(super) fn announce_to(&self, host: &str, want: bool, out: &mut Vec<Effect>) {
+        let cluster = self.base.name.clone();
+        let msg = Msg::Lim(LimMsg::Announce { cluster, want, report: self.elims.of(host) });
         out.push(Effect::Datagram { to: host.to_owned(), msg });
     }
 
@@ -209,14 +219,15 @@ impl Lim {
             self.seek(now, out);
             return self.beat(out);
         }
-        self.announce(false, out);
         self.find_silent(now, out);
+        self.update_elims(out);
+        self.announce(false, out);
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
     }
 
     /// Sends this host's reading to the master.
-    fn beat(&self, out: &mut Vec<Effect>) {
+    pub(super) fn beat(&self, out: &mut Vec<Effect>) {
         let (Some(master), Some(known)) = (self.election.master(), self.hosts.get(&self.host))
         else {
             return;
@@ -266,18 +277,26 @@ impl Lim {
             index: self.meter.index(),
             boot_id: sample.boot_id.clone(),
             facts: Some(sample.facts.clone()),
+            external: self.elims.own.clone(),
             ..HostLoad::default()
         };
         let first = !std::mem::replace(&mut self.sampled, true);
         let host = self.host.clone();
         self.record(now, &host, load, out);
         if first {
+            self.update_elims(out);
             self.beat(out);
         }
     }
 
     /// Keeps the reading of `host`; a change of its status is told at once.
-    fn record(&mut self, now: Now, host: &str, mut load: HostLoad, out: &mut Vec<Effect>) {
+    pub(super) fn record(
+        &mut self,
+        now: Now,
+        host: &str,
+        mut load: HostLoad,
+        out: &mut Vec<Effect>,
+    ) {
         self.compare(now, host, &mut load, out);
         let Some(known) = self.hosts.get_mut(host) else { return };
         if let Some(found) = load.facts.take() {
@@ -290,6 +309,10 @@ impl Lim {
         load.host = host.to_owned();
         load.status &= !(status::UNAVAIL | status::BUSY | status::LOCK_W);
         load.external.truncate(MAX_EXTERNAL);
+        elims::override_built_in(&mut load);
+        if known.load.external != load.external {
+            self.elims.touch(host, &mut self.fresh);
+        }
         if let Some(facts) = &load.facts {
             load.over = meter::over(&load.index, facts.ncpus, &facts.thresholds);
             if !window_open(&facts.run_window, now, &self.zone) {
@@ -333,7 +356,7 @@ impl Lim {
             return;
         }
         let hosts: Vec<HostLoad> =
-            names.iter().filter_map(|n| self.hosts.get(n)).map(|k| k.load.clone()).collect();
+            names.iter().filter_map(|n| self.hosts.get(n)).map(|k| self.shown(k)).collect();
         for (&conn, _) in self.subs.iter().filter(|(_, s)| s.loads) {
             let msg = Msg::Lim(LimMsg::Loads { hosts: hosts.clone() });
             out.push(Effect::Send { conn, msg });
@@ -346,12 +369,18 @@ impl Lim {
             Msg::Lim(LimMsg::Beat { load }) if self.is_master() && from != self.host => {
                 self.record(now, &from, *load, out);
             }
-            Msg::Lim(LimMsg::Announce { cluster, want }) if cluster == self.base.name => {
-                if self.election.announced(now.mono_us, &from, out) {
+            Msg::Lim(LimMsg::Announce { cluster, want, report }) if cluster == self.base.name => {
+                let new = self.election.announced(now.mono_us, &from, out);
+                if new {
                     self.elected(now, out);
-                } else if self.is_master() {
+                }
+                if self.election.master() == Some(from.as_str()) && self.elims.told != report {
+                    self.elims.told = report;
+                    self.update_elims(out);
+                }
+                if !new && self.is_master() {
                     self.announce_to(&from, true, out);
-                } else if want && self.election.master() == Some(from.as_str()) {
+                } else if !new && want && self.election.master() == Some(from.as_str()) {
                     self.beat(out);
                 }
             }
@@ -387,7 +416,7 @@ impl Lim {
             // Only the master knows the others.
             LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(now),
             LimMsg::Hosts { hosts } => self.listed(&hosts),
-            LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: facts::shared_rows(&self.base) }),
+            LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: self.shared_rows() }),
             _ => Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
         };
         out.push(Effect::Send { conn, msg: answer });
@@ -403,7 +432,7 @@ impl Lim {
         let mut hosts = Vec::new();
         if asked.is_empty() {
             let all = self.base.cluster.hosts.iter().filter_map(|d| self.hosts.get(&d.name));
-            hosts.extend(all.map(|k| k.load.clone()));
+            hosts.extend(all.map(|k| self.shown(k)));
         }
         let mut seen = BTreeSet::new();
         for name in asked {
@@ -412,7 +441,7 @@ impl Lim {
                 return Msg::Refused(Refusal::about(err::BAD_HOST, name.as_str()));
             };
             if seen.insert(&known.load.host) {
-                hosts.push(known.load.clone());
+                hosts.push(self.shown(known));
             }
         }
         Msg::Lim(LimMsg::Loads { hosts })
@@ -431,7 +460,7 @@ impl Lim {
         self.subs.insert(conn, Sub { loads });
         out.push(Effect::Send { conn, msg: self.who(now) });
         if loads {
-            let hosts = self.hosts.values().map(|k| k.load.clone()).collect();
+            let hosts = self.hosts.values().map(|k| self.shown(k)).collect();
             out.push(Effect::Send { conn, msg: Msg::Lim(LimMsg::Loads { hosts }) });
         }
     }
@@ -466,6 +495,7 @@ impl Machine for Lim {
             Input::Start => self.start(now, out),
             Input::Tick => self.tick(now, out),
             Input::Sample(sample) => self.sample(now, &sample, out),
+            Input::External(line) => self.external(now, &line, out),
             Input::Datagram { from, msg } => self.datagram(now, &from, msg, out),
             Input::Opened { conn, .. } if self.election.owns(conn) => {
                 self.election.opened(conn, out);

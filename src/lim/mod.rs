@@ -7,8 +7,10 @@
 
 pub mod copies;
 pub mod election;
+mod elims;
 pub mod facts;
 pub mod machine;
+pub mod melim;
 pub mod meter;
 
 pub use election::Election;

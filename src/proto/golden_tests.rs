@@ -291,9 +291,9 @@ fn res_samples() -> Vec<ResMsg> {
 fn samples() -> Vec<Msg> {
     let s = String::from;
     let (cluster, master) = (s("c"), s("h1"));
-    let row = SharedRow { name: s("lic"), value: s("4"), hosts: vec![s("h1")] };
+    let row = SharedRow { name: s("lic"), value: s("4"), hosts: vec![s("h1")], dynamic: false };
     let lim = [
-        LimMsg::Announce { cluster: s("c"), want: true },
+        LimMsg::Announce { cluster: s("c"), want: true, report: vec![s("lic")] },
         LimMsg::Shared,
         LimMsg::SharedRows { rows: vec![row] },
         LimMsg::Beat { load: Box::new(load()) },

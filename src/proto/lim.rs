@@ -36,13 +36,17 @@ pub struct HostFacts {
     pub thresholds: Vec<Option<f64>>,
 }
 
-/// One instance of a static shared resource.
+/// One instance of a shared resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedRow {
     pub name: String,
+    /// `-` while no elim has reported it.
     pub value: String,
     pub hosts: Vec<String>,
+    /// Reported by elims.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dynamic: bool,
 }
 
 /// LIM host status bits.
@@ -67,7 +71,7 @@ pub struct HostLoad {
     /// [`status`] bits.
     pub status: u32,
     pub index: [f32; 11],
-    /// Bit i set: index i is beyond its threshold.
+    /// Bit i set: index i is beyond its threshold; from bit 11 on those of `external`.
     pub over: u32,
     pub external: Vec<(String, String)>,
     pub facts: Option<HostFacts>,
@@ -163,6 +167,9 @@ pub enum LimMsg {
         /// The receiver's reading is wanted now.
         #[serde(default)]
         want: bool,
+        /// Shared resources whose value the receiver's elims are to find out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        report: Vec<String>,
     },
     /// Ask for the cluster's and the master's name; as a datagram it is answered by the master
     /// alone, with `Announce`.
@@ -185,7 +192,7 @@ pub enum LimMsg {
     Loads {
         hosts: Vec<HostLoad>,
     },
-    /// Ask for the static shared resources.
+    /// Ask for the shared resources.
     Shared,
     SharedRows {
         rows: Vec<SharedRow>,

@@ -140,6 +140,8 @@ pub enum Input {
     },
     /// The answer to [`Effect::Sample`] (lim).
     Sample(Box<LoadSample>),
+    /// A report of this host's melim (lim).
+    External(String),
     /// What the operating system reports (launcher).
     Os(OsInput),
     /// What became of a task's descriptors (res).
@@ -202,6 +204,11 @@ pub enum Effect {
     },
     /// Measure this host; answered by [`Input::Sample`] (lim).
     Sample,
+    /// Run melim for these resources, anew where one runs; none: no melim (lim).
+    Melim {
+        resources: Vec<String>,
+        master: bool,
+    },
     /// Processes and journal (launcher).
     Os(OsEffect),
     /// The descriptors of a task (res).
@@ -236,6 +243,7 @@ impl Effect {
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",
             Effect::Sample => "measure",
+            Effect::Melim { .. } => "run melim",
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",
             Effect::Say { .. } => "say",

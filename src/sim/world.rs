@@ -554,6 +554,7 @@ impl World {
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::Switch { .. } => {}
+            Effect::Melim { .. } => {}
         }
     }
 }

@@ -5,6 +5,7 @@ mod apart;
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod elims;
 mod failover;
 mod install;
 mod keys;

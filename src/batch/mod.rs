@@ -416,7 +416,11 @@ impl Machine for Mbd {
                 self.net_start(cx);
             }
             Input::Switched { ok } => self.switched(cx, ok),
-            Input::Datagram { .. } | Input::Sample(_) | Input::External(_) | Input::Os(_) | Input::Task { .. } => {}
+            Input::Datagram { .. }
+            | Input::Sample(_)
+            | Input::External(_)
+            | Input::Os(_)
+            | Input::Task { .. } => {}
         }
         self.settle(cx);
         self.net_tick(cx);

@@ -42,7 +42,7 @@ fn jobs_are_their_users_and_nobody_elses() {
     // a job has its user's ids, groups, umask and files
     for (user, host) in [("ann", "host2"), ("bob", "host3")] {
         let what = "'id -u; id -g; id -G; umask; ulimit -c; pwd; echo mine > made'";
-        let line = format!("umask 027; ulimit -c 0; bsub -m {host} -o out.%J {what}");
+        let line = format!("umask 027; bsub -C 0 -m {host} -o out.%J {what}");
         let out = site.ok(user, &line);
         let job = super::rig::job_id(&out).unwrap();
         assert_eq!(site.end_of(job), "DONE");

@@ -62,7 +62,7 @@ fn the_readme_s_site_runs_jobs_and_its_daemons_come_and_go() {
     let status = |host: &str| nodes.run("root", host, "lsf_daemons status");
     let s = status("hostc");
     assert!(s.code == 0 && s.out.starts_with("Show status of the LSF subsystem\n"), "{}", s.out);
-    assert_eq!(s.out.matches("is running...").count(), 3, "{}", s.out);
+    assert_eq!(s.out.matches("is running...").count(), 4, "{}", s.out);
     let job = run(&nodes, "hostc", "'sleep 4; exit 7'");
     // one daemon, from another host
     let s = nodes.run("root", "hosta", "badmin hshutdown -f hostc hostb");
@@ -109,7 +109,7 @@ fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
     let job = run(&nodes, "hosta", "'sleep 4; exit 9'");
     nodes.ok("root", "hosta", "lsf_daemons reload");
     let after = pids();
-    assert_eq!(after.matches("is running...").count(), 4, "{after}");
+    assert_eq!(after.matches("is running...").count(), 5, "{after}");
     let same = before.lines().skip(1).filter(|l| after.contains(*l)).count();
     assert_eq!(same, 0, "{before}{after}");
     ready(&nodes, 3);

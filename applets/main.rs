@@ -5,6 +5,7 @@
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.
 
 mod authd;
+mod bacct;
 mod badmin;
 mod bhist;
 mod bhosts;
@@ -93,6 +94,7 @@ const fn hidden(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
     applet("authd", authd::run, "signs credentials for the users of this host"),
+    applet("bacct", bacct::run, "show what finished jobs used"),
     applet("badmin", badmin::run, "administer the batch system"),
     applet("bbot", btop::bottom, "move a pending job behind the others of its queue"),
     applet("bhist", bhist::run, "show the history of jobs from the event log"),

@@ -3,8 +3,10 @@
 //! Invariant: a line that is no record is named and passed over; a last line without its newline
 //! is still being written and is passed over in silence.
 
-use lsf::cli::ctx::os_words;
-use lsf::log::codec::{MAX_RECORD, read_record};
+use lsf::cli::ctx::{Ctx, os_words};
+use lsf::cli::long::clean;
+use lsf::errln;
+use lsf::log::codec::{MAX_RECORD, RecordError, read_record};
 use lsf::model::event::Record;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Lines that are no records which are named; more are only counted.
 const NAMED: usize = 3;
 /// Bytes read at a time.
-const BUFFER: usize = 1 << 20;
+pub const BUFFER: usize = 1 << 20;
 
 /// -n: which of lsb.events, lsb.events.1, lsb.events.2 ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,16 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// Names what could not be read.
+    pub fn tell(&self, ctx: &mut Ctx) {
+        for words in &self.named {
+            errln!(ctx, "{}: {}", ctx.name, clean(words));
+        }
+        if self.lines > self.named.len() {
+            errln!(ctx, "{}: {} lines are no records; ignored", ctx.name, self.lines);
+        }
+    }
+
     fn add(&mut self, file: &str, line: u64, why: &dyn std::fmt::Display) {
         self.lines += 1;
         if self.named.len() < NAMED {
@@ -91,10 +103,20 @@ pub fn each_record(
 
 /// Calls `each` for every record of a stream.
 pub fn records(
-    mut from: impl BufRead,
+    from: impl BufRead,
     name: &str,
     damage: &mut Damage,
     mut each: impl FnMut(&Record),
+) -> io::Result<()> {
+    lines(from, name, damage, &mut |line| read_record(line).map(|rec| each(&rec)))
+}
+
+/// Calls `each` for every line that is whole and may be a record; what it cannot read is noted.
+pub fn lines(
+    mut from: impl BufRead,
+    name: &str,
+    damage: &mut Damage,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), RecordError>,
 ) -> io::Result<()> {
     let mut line = Vec::new();
     for number in 1.. {
@@ -115,9 +137,8 @@ pub fn records(
         if line.first() == Some(&b'#') || line.trim_ascii().is_empty() {
             continue;
         }
-        match read_record(&line) {
-            Ok(rec) => each(&rec),
-            Err(why) => damage.add(name, number, &why),
+        if let Err(why) = each(&line) {
+            damage.add(name, number, &why);
         }
     }
     Ok(())

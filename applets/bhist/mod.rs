@@ -2,7 +2,7 @@
 //!
 //! No daemon is asked: lsb.events tells what happened even while mbatchd is down.
 
-mod files;
+pub mod files;
 mod history;
 mod lines;
 mod show;
@@ -158,13 +158,13 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 /// The caller's name, or its number where it has none.
-fn own_name() -> String {
+pub fn own_name() -> String {
     let uid = lsf::sys::euid();
     Users::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
 }
 
 /// LSB_SHAREDIR/CLUSTER/logdir.
-fn log_dir(site: &Site) -> Result<String, String> {
+pub fn log_dir(site: &Site) -> Result<String, String> {
     let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let base = base.ok_or("lsf.shared or lsf.cluster cannot be read")?;
     base.lsf.batch_logdir(&base.name).ok_or_else(|| "LSB_SHAREDIR not defined".to_string())
@@ -253,12 +253,7 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
         return FAIL;
     }
     let shown = print(ctx, &history, call.long, show);
-    for words in &damage.named {
-        errln!(ctx, "bhist: {}", clean(words));
-    }
-    if damage.lines > damage.named.len() {
-        errln!(ctx, "bhist: {} lines are no records; ignored", damage.lines);
-    }
+    damage.tell(ctx);
     if !shown {
         errln!(ctx, "No matching job found");
         return FAIL;

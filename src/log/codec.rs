@@ -8,6 +8,7 @@
 //! machine spools the exact submission and names the place in `JobNew::exact`
 //! (`JobSpec::text_loses`).
 
+mod brief;
 mod finish;
 mod modify;
 mod new;
@@ -18,6 +19,7 @@ mod tests;
 pub mod text;
 mod write;
 
+pub use brief::{Brief, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
 pub use read::read_record;

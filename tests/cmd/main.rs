@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bacct;
 mod badmin;
 mod bhist;
 mod bhosts;

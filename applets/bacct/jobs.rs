@@ -1,0 +1,155 @@
+//! One job of bacct: the blocks of -l and the lines of -b and -w (commands.md bacct).
+
+use super::sums::RULE;
+use lsf::cli::clock::Clock;
+use lsf::cli::long::{paragraph, push_clean};
+use lsf::cli::submission::{Submission, push, push_given};
+use lsf::lang::jobname::JobName;
+use lsf::model::event::Finish;
+use lsf::model::job::{Usage, stat};
+use lsf::model::reason::term_text;
+use std::fmt::Write;
+
+/// How jobs are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Not at all.
+    Summary,
+    /// -b, -w.
+    Lines { wide: bool },
+    /// -l, -UF.
+    Long { wrap: bool },
+}
+
+/// Appends a job; `first`: nothing was shown before it.
+pub fn show(out: &mut String, f: &Finish, form: &Form, first: bool, clock: &Clock) {
+    match form {
+        Form::Summary => {}
+        Form::Lines { wide } => {
+            if first {
+                out.push_str(
+                    "JOBID     QUEUE      SUBMIT_TIME  CPU_T     WAIT TURNAROUND   FROM  STATUS\n",
+                );
+            }
+            line(out, f, *wide, clock);
+        }
+        Form::Long { wrap } => long(out, f, *wrap, clock),
+    }
+}
+
+/// What a job spent, seconds.
+struct Spent {
+    cpu: f64,
+    wait: i64,
+    turnaround: i64,
+}
+
+fn spent(f: &Finish) -> Spent {
+    let begun = if f.start_time > 0 { f.start_time } else { f.event_time };
+    Spent {
+        cpu: f.usage.as_ref().map_or(0.0, Usage::cpu_secs),
+        wait: (begun - f.submit_time).max(0),
+        turnaround: (f.event_time - f.submit_time).max(0),
+    }
+}
+
+fn status(f: &Finish) -> &'static str {
+    if f.status & stat::DONE != 0 { "done" } else { "exit" }
+}
+
+fn line(out: &mut String, f: &Finish, wide: bool, clock: &Clock) {
+    let cut = |text: &str, width: usize| -> String {
+        let mut clean = String::new();
+        push_clean(&mut clean, text);
+        if wide { clean } else { clean.chars().take(width).collect() }
+    };
+    let s = spent(f);
+    let (id, queue) = (f.at.to_string(), cut(&f.spec.queue, 10));
+    let _ = write!(out, "{id:<9} {queue:<10} ");
+    clock.short(out, f.submit_time);
+    let from = cut(&f.spec.from_host, 6);
+    let _ = writeln!(
+        out,
+        " {:>5.1} {:>8} {:>10} {from:>6}  {}",
+        s.cpu,
+        s.wait,
+        s.turnaround,
+        status(f)
+    );
+}
+
+fn long(out: &mut String, f: &Finish, wrap: bool, clock: &Clock) {
+    let spec = &f.spec;
+    let mut t = String::new();
+    out.push('\n');
+    let _ = write!(t, "Job <{}>", f.at);
+    if !spec.name.is_empty() {
+        let name = match (JobName::parse(&spec.name), f.at.idx) {
+            (Ok(name), idx) if idx != 0 => name.element(idx),
+            _ => spec.name.clone(),
+        };
+        push(&mut t, ", Job Name ", &name);
+    }
+    push(&mut t, ", User ", &f.user);
+    push(&mut t, ", Project ", &spec.project);
+    push_given(&mut t, ", Mail ", &spec.mail_user);
+    let done = f.status & stat::DONE != 0;
+    push(&mut t, ", Status ", if done { "DONE" } else { "EXIT" });
+    push(&mut t, ", Queue ", &spec.queue);
+    push(&mut t, ", Command ", &spec.command.lossy());
+    push_given(&mut t, ", Job Description ", &spec.description);
+    paragraph(out, &t, wrap);
+    let mut event = |time: i64, words: &dyn Fn(&mut String)| {
+        let mut t = String::new();
+        clock.long(&mut t, time);
+        t.push_str(": ");
+        words(&mut t);
+        paragraph(out, &t, wrap);
+    };
+    event(f.submit_time, &|t| Submission::of(spec).sentence(t, clock, None, false));
+    if f.start_time > 0 {
+        event(f.start_time, &|t| dispatched(t, f));
+    }
+    event(f.event_time, &|t| {
+        let _ = write!(t, "Completed <{}>", status(f));
+        if f.exit_info != 0 {
+            let (name, text) = term_text(f.exit_info);
+            let _ = write!(t, "; {name}: {text}");
+        }
+        t.push('.');
+    });
+    used(out, f);
+    out.push_str(RULE);
+}
+
+fn dispatched(t: &mut String, f: &Finish) {
+    t.push_str("Dispatched to ");
+    let slots: u32 = f.exec_hosts.iter().map(|h| h.1.max(1)).sum();
+    if slots > 1 {
+        let _ = write!(t, "{slots} Hosts/Processors ");
+    }
+    let all = f.exec_hosts.iter().flat_map(|(h, n)| (0..(*n).max(1)).map(move |_| h));
+    for (i, host) in all.enumerate() {
+        push(t, if i == 0 { "" } else { " " }, host);
+    }
+    push_given(t, ", Effective RES_REQ ", &f.eff_res_req);
+    t.push(';');
+}
+
+fn used(out: &mut String, f: &Finish) {
+    let s = spent(f);
+    let hog = if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 };
+    let megabytes = |kb: u64| format!("{}M", kb / 1024);
+    let u = f.usage.unwrap_or_default();
+    let _ = write!(
+        out,
+        "\nAccounting information about this job:\n     CPU_T     WAIT     TURNAROUND   STATUS     \
+         HOG_FACTOR    MEM    SWAP\n{:>10.2}{:>9}{:>15}{:>9}{hog:>15.4}{:>7}{:>8}\n",
+        s.cpu,
+        s.wait,
+        s.turnaround,
+        status(f),
+        megabytes(u.max_mem_kb),
+        megabytes(u.max_swap_kb),
+    );
+}

@@ -1,0 +1,192 @@
+//! bacct without files: the words of a call, and layouts written from commands.md.
+
+use super::*;
+use lsf::model::event::Finish;
+use lsf::model::job::{JobSpec, Usage, stat};
+
+/// 2026-11-20 12:48:20 UTC.
+const NOW: i64 = 1_795_178_900;
+
+fn call(words: &[&str]) -> Result<Call, Exit> {
+    let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+    plan(&args, NOW, &TimeZone::UTC, || "alice".to_string())
+}
+
+fn finish() -> Finish {
+    let usage =
+        Usage { utime_us: 1_000_000, stime_us: 20_000, max_mem_kb: 120 * 1024, ..Usage::default() };
+    Finish {
+        event_time: NOW,
+        at: JobRef { job: 101, idx: 0 },
+        user: "alice".into(),
+        submit_time: NOW - 142,
+        start_time: NOW - 140,
+        spec: JobSpec {
+            queue: "normal".into(),
+            project: "p1".into(),
+            command: "sleep 1".into(),
+            from_host: "hosta".into(),
+            cwd: "/w".into(),
+            min_slots: 1,
+            max_slots: 1,
+            ..JobSpec::default()
+        },
+        exec_hosts: vec![("hosta".into(), 1)],
+        status: stat::DONE,
+        usage: Some(usage),
+        ..Finish::default()
+    }
+}
+
+fn brief_of(f: &Finish, wants: impl FnOnce(&Brief<'_>) -> bool) -> bool {
+    let mut line = Vec::new();
+    lsf::log::codec::write_finish(f, &mut line);
+    wants(&read_brief(&line).unwrap().unwrap())
+}
+
+#[test]
+fn selections() {
+    let rows: &[(&[&str], bool)] = &[
+        (&[], true),
+        (&["-u", "bob"], false),
+        (&["-u", "bob alice"], true),
+        (&["-u", "all"], true),
+        (&["-q", "normal"], true),
+        (&["-q", "night"], false),
+        (&["-P", "p2 p1"], true),
+        (&["-P", "p2"], false),
+        (&["-d"], true),
+        (&["-e"], false),
+        (&["-d", "-e"], true),
+        (&["-C", "20"], true),
+        (&["-C", "19"], false),
+        (&["-S", "12:45,"], true),
+        (&["-S", "12:47,"], false),
+        (&["-D", "12:46"], true),
+        (&["-D", "12:47"], false),
+        (&["101"], true),
+        (&["100"], false),
+        (&["-u", "bob", "101"], false),
+    ];
+    for (words, want) in rows {
+        let call = call(words).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
+        assert_eq!(brief_of(&finish(), |b| call.filter.wants(b)), *want, "{words:?}");
+    }
+    let mut on_host = call(&["-m", "hosta"]).unwrap().filter;
+    on_host.hosts = vec!["hosta".into()];
+    assert!(brief_of(&finish(), |b| on_host.wants(b)));
+    let two = Finish { exec_hosts: vec![("hostb".into(), 2)], ..finish() };
+    assert!(!brief_of(&two, |b| on_host.wants(b)));
+    assert_eq!(
+        (host_of(b"2*h"), host_of(b"h"), host_of(b"a*h")),
+        (&b"h"[..], &b"h"[..], &b"a*h"[..])
+    );
+    assert_eq!(call(&["-C", "x"]).err().unwrap().err, "x: Bad time specification\n");
+    assert_eq!(call(&["abc"]).err().unwrap().err, "abc: Illegal job ID.\n");
+}
+
+/// The lines of commands.md, with figures that give them.
+#[test]
+fn the_summary_is_that_of_lsf() {
+    let mut sums = Sums::default();
+    let base = 1_792_923_600; // Oct 25 10:20
+    let brief = |end: i64, wait: i64, run: i64, cpu: f64, done: bool| Brief {
+        end_time: end,
+        submit_time: end - run - wait,
+        start_time: end - run,
+        cpu,
+        done,
+        ..Brief::default()
+    };
+    sums.add(&brief(base, 100, 100, 5.5, true));
+    sums.add(&brief(base + 2_255_292, 1, 1, 1.0, false));
+    let mut out = String::new();
+    sums.show(&mut out, &Clock::utc());
+    let want = "
+SUMMARY:      ( time unit: second )\x20
+ Total number of done jobs:       1      Total number of exited jobs:     1
+ Total CPU time consumed:       6.5      Average CPU time consumed:     3.2
+ Maximum CPU time of a job:     5.5      Minimum CPU time of a job:     1.0
+ Total wait time in queues:   101.0
+ Average wait time in queue:   50.5
+ Maximum wait time in queue:  100.0      Minimum wait time in queue:    1.0
+ Average turnaround time:       101 (seconds/job)
+ Maximum turnaround time:       200      Minimum turnaround time:         2
+ Average hog factor of a job:  0.26 ( cpu time / turnaround time )
+ Maximum hog factor of a job:  0.50      Minimum hog factor of a job:  0.03
+ Average expansion factor of a job:  2.00 ( turnaround time / run time )
+ Maximum expansion factor of a job:  2.00
+ Minimum expansion factor of a job:  2.00
+ Total Run time consumed:       101      Average Run time consumed:      50
+ Maximum Run time of a job:     100      Minimum Run time of a job:       1
+ Total throughput:             0.00 (jobs/hour)  during   626.47 hours
+ Beginning time:       Oct 25 10:20      Ending time:          Nov 20 12:48
+";
+    assert_eq!(out, want);
+    let mut none = String::new();
+    Sums::default().show(&mut none, &Clock::utc());
+    assert!(none.contains(" Total number of done jobs:       0      Total"), "{none}");
+    assert!(!none.contains("NaN") && !none.contains("inf") && !none.contains("Beginning"));
+}
+
+#[test]
+fn the_head_tells_the_selection() {
+    let head = |words: &[&str]| {
+        let mut out = String::new();
+        sums::head(&mut out, &call(words).unwrap().filter, &Clock::utc());
+        out
+    };
+    assert_eq!(
+        head(&[]),
+        "Accounting information about jobs that are: \n  - submitted by users alice, \n  \
+         - accounted on all projects.\n  - completed normally or exited\n  \
+         - executed on all hosts.\n  - submitted to all queues.\n  \
+         - accounted on all service classes.\n\
+         ------------------------------------------------------------------------------\n"
+    );
+    let some = head(&["-u", "all", "-q", "a b", "-m", "h", "-e", "-C", "20"]);
+    for line in [
+        "  - submitted by all users.\n",
+        "  - exited\n",
+        "  - executed on hosts h, \n",
+        "  - submitted to queues a, b, \n",
+        "  - completed between Fri Nov 20 00:00:00 2026 and Fri Nov 20 23:59:59 2026\n",
+    ] {
+        assert!(some.contains(line), "{some}");
+    }
+}
+
+#[test]
+fn a_job_in_the_long_form() {
+    let mut out = String::new();
+    let f = Finish { eff_res_req: "order[r15s:pg]".into(), ..finish() };
+    jobs::show(&mut out, &f, &Form::Long { wrap: true }, true, &Clock::utc());
+    let want = "
+Job <101>, User <alice>, Project <p1>, Status <DONE>, Queue <normal>, Command <
+                     sleep 1>
+Fri Nov 20 12:45:58: Submitted from host <hosta>, CWD </w>;
+Fri Nov 20 12:46:00: Dispatched to <hosta>, Effective RES_REQ <order[r15s:pg]>;
+Fri Nov 20 12:48:20: Completed <done>.
+
+Accounting information about this job:
+     CPU_T     WAIT     TURNAROUND   STATUS     HOG_FACTOR    MEM    SWAP
+      1.02        2            142     done         0.0072   120M      0M
+------------------------------------------------------------------------------
+";
+    assert_eq!(out, want);
+    let killed = Finish { status: stat::EXIT, exit_info: 14, ..finish() };
+    out.clear();
+    jobs::show(&mut out, &killed, &Form::Long { wrap: false }, false, &Clock::utc());
+    assert!(out.contains(": Completed <exit>; TERM_OWNER: job killed by owner.\n"), "{out}");
+}
+
+#[test]
+fn a_job_in_a_line() {
+    let mut out = String::new();
+    jobs::show(&mut out, &finish(), &Form::Lines { wide: false }, true, &Clock::utc());
+    let want = "\
+JOBID     QUEUE      SUBMIT_TIME  CPU_T     WAIT TURNAROUND   FROM  STATUS
+101       normal     Nov 20 12:45   1.0        2        142  hosta  done
+";
+    assert_eq!(out, want);
+}

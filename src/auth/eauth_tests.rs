@@ -45,14 +45,12 @@ fn a_credential_is_good_once_for_one_host_and_a_while() {
 #[test]
 fn more_than_can_be_remembered_are_refused() {
     let r = ring(&format!("k1 {K1}"));
-    let mut judge = Judge::default();
-    judge.seen = (0..MAX_SEEN as u32)
-        .map(|n| {
-            let mut nonce = [0; 32];
-            nonce[..4].copy_from_slice(&n.to_be_bytes());
-            (NOW, nonce)
-        })
-        .collect();
+    let used = |n: u32| {
+        let mut nonce = [0; 32];
+        nonce[..4].copy_from_slice(&n.to_be_bytes());
+        (NOW, nonce)
+    };
+    let mut judge = Judge { seen: (0..MAX_SEEN as u32).map(used).collect() };
     let text = make(&r, None, &ann(), "hostb", NOW, &[7; 32]).unwrap();
     let got = judge.judge(&r, None, &text, "hostb", NOW);
     assert_eq!(got, Err("too many credentials at once".into()));

@@ -6,6 +6,7 @@
 
 mod check;
 pub mod ctrl;
+mod hist;
 
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
@@ -62,6 +63,12 @@ const COMMANDS: &[Command] = &[
         usage: "qinact [-C comment] [queue_name ... | all]",
     },
     Command {
+        name: "qhist",
+        run: hist::qhist,
+        line: "Display the history of queues",
+        usage: "qhist [-t time0,time1] [-f logfile] [queue_name ...]",
+    },
+    Command {
         name: "hopen",
         run: ctrl::hopen,
         line: "Open hosts",
@@ -92,6 +99,24 @@ const COMMANDS: &[Command] = &[
         usage: "hstartup [-f] [host_name ... | all]",
     },
     Command {
+        name: "hhist",
+        run: hist::hhist,
+        line: "Display the history of hosts",
+        usage: "hhist [-t time0,time1] [-f logfile] [host_name ...]",
+    },
+    Command {
+        name: "mbdhist",
+        run: hist::mbdhist,
+        line: "Display the history of the master batch daemon",
+        usage: "mbdhist [-t time0,time1] [-f logfile]",
+    },
+    Command {
+        name: "hist",
+        run: hist::hist,
+        line: "Display the history of queues, hosts and mbatchd",
+        usage: "hist [-t time0,time1] [-f logfile]",
+    },
+    Command {
         name: "mbdrestart",
         run: check::mbdrestart,
         line: "Restart the master batch daemon",
@@ -101,10 +126,6 @@ const COMMANDS: &[Command] = &[
 
 /// Commands that LSF has and this badmin has not yet.
 const LATER: &[&str] = &[
-    "qhist",
-    "hhist",
-    "mbdhist",
-    "hist",
     "hghostadd",
     "hghostdel",
     "showconf",

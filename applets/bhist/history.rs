@@ -6,6 +6,7 @@
 //! begins anew.
 
 use super::lines;
+use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName};
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
@@ -66,6 +67,9 @@ pub struct Filter {
     /// -m: host names.
     pub hosts: Vec<String>,
     pub states: States,
+    pub completed: Option<Interval>,
+    pub dispatched: Option<Interval>,
+    pub submitted: Option<Interval>,
 }
 
 /// -a -d -e -p -r -s; none: what has not finished.
@@ -101,6 +105,7 @@ impl Filter {
     fn wants_job(&self, new: &JobNew) -> bool {
         let fits = |want: &str, has: &str| want.is_empty() || want == has;
         (self.ids.is_empty() || self.ids.iter().any(|i| i.job == new.job))
+            && self.submitted.is_none_or(|i| i.holds(new.submit_time))
             && fits(&self.user, &new.user)
             && fits(&self.queue, &new.spec.queue)
             && fits(&self.project, &new.spec.project)
@@ -129,8 +134,13 @@ impl Filter {
         };
         let by_host = self.hosts.is_empty()
             || e.hosts.iter().any(|(h, _)| self.hosts.iter().any(|want| want == h));
-        let named = !self.ids.is_empty() && !self.states.any();
-        by_id && by_name && by_host && (named || self.states.wants(e.state))
+        let by_time = self.completed.is_none_or(|i| e.end > 0 && i.holds(e.end))
+            && self.dispatched.is_none_or(|i| e.starts.iter().any(|t| i.holds(*t)));
+        // Where a time is asked for, finished jobs are meant too.
+        let timed =
+            self.completed.is_some() || self.dispatched.is_some() || self.submitted.is_some();
+        let named = (!self.ids.is_empty() || timed) && !self.states.any();
+        by_id && by_name && by_host && by_time && (named || self.states.wants(e.state))
     }
 }
 
@@ -142,6 +152,8 @@ pub struct Elem {
     spent: [i64; COUNTED],
     /// When it finished; 0 before.
     pub end: i64,
+    /// When it was dispatched.
+    pub starts: Vec<i64>,
     /// Where it was last dispatched to.
     pub hosts: Vec<(String, u32)>,
     pub max_mem_kb: u64,
@@ -158,6 +170,7 @@ impl Elem {
             since: new.submit_time,
             spent: [0; COUNTED],
             end: 0,
+            starts: Vec::new(),
             hosts: Vec::new(),
             max_mem_kb: 0,
             avg_mem_kb: 0,
@@ -188,6 +201,7 @@ impl Elem {
 
     fn start(&mut self, time: i64, s: &JobStart) {
         self.hosts = s.hosts.clone();
+        self.starts.push(time);
         self.enter(time, State::Run);
     }
 
@@ -314,6 +328,11 @@ impl History {
         let time = if e.end > 0 { e.end } else { rec.time };
         e.note(time, line);
         e.note(time, more);
+    }
+
+    /// A job that the log named.
+    pub fn job(&self, id: u32) -> Option<&Job> {
+        self.jobs.get(&id)
     }
 
     /// The jobs and elements to show, by ID and index.

@@ -13,6 +13,7 @@ mod tests;
 use argh::{ArgsInfo, FromArgs};
 use files::{Damage, Range, each_record, records};
 use history::{Filter, History, States};
+use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
@@ -21,6 +22,8 @@ use lsf::cli::select;
 use lsf::cli::site::{self, Site};
 use lsf::conf::load::load_base_lenient;
 use lsf::errln;
+use lsf::lang::interval::Interval;
+use lsf::model::JobRef;
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::Users;
 use show::Show;
@@ -81,24 +84,24 @@ struct Opts {
     /// search this event log; `-`: standard input
     #[argh(option, short = 'f', arg_name = "logfile")]
     file: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'b', hidden_help)]
+    /// brief format, which is the default one
+    #[argh(switch, short = 'b')]
     brief: bool,
-    /// not acted on
-    #[argh(switch, short = 't', hidden_help)]
+    /// events of all jobs in the order of time
+    #[argh(switch, short = 't')]
     time_order: bool,
-    /// not acted on
-    #[argh(option, short = 'C', hidden_help)]
-    completed: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'D', hidden_help)]
-    dispatched: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'S', hidden_help)]
-    submitted: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'T', hidden_help)]
+    /// with -t: events of this interval (default: the last LSB_BHIST_HOURS, 168)
+    #[argh(option, short = 'T', arg_name = "time0,time1")]
     interval: Option<String>,
+    /// jobs that ended in this interval
+    #[argh(option, short = 'C', arg_name = "time0,time1")]
+    completed: Option<String>,
+    /// jobs dispatched in this interval
+    #[argh(option, short = 'D', arg_name = "time0,time1")]
+    dispatched: Option<String>,
+    /// jobs submitted in this interval
+    #[argh(option, short = 'S', arg_name = "time0,time1")]
+    submitted: Option<String>,
     /// not acted on
     #[argh(option, short = 'N', hidden_help)]
     normalise: Option<String>,
@@ -110,35 +113,29 @@ struct Opts {
 impl Opts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
-        [
-            ("-b", self.brief),
-            ("-t", self.time_order),
-            ("-C", self.completed.is_some()),
-            ("-D", self.dispatched.is_some()),
-            ("-S", self.submitted.is_some()),
-            ("-T", self.interval.is_some()),
-            ("-N", self.normalise.is_some()),
-        ]
-        .into_iter()
-        .find_map(|(word, given)| given.then_some(word))
+        self.normalise.is_some().then_some("-N")
     }
 }
+
+/// Hours that -t goes back where LSB_BHIST_HOURS says nothing.
+const HOURS: i64 = 168;
 
 /// Longest wait for the name of the caller.
 const NAME_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let call = match plan(&ctx.args, own_name) {
+    let (now, zone) = (lsf::sys::now().secs(), TimeZone::system());
+    let call = match plan(&ctx.args, (now, &zone), own_name) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
     let site = site::find();
     let show = Show {
-        clock: Clock::system(),
+        clock: Clock::of(zone),
         wide: call.wide,
         unwrapped: call.unwrapped,
         tasks: site.as_ref().is_ok_and(|s| s.lsf.yes("LSB_ENABLE_HPC_ALLOCATION")),
-        now: lsf::sys::now().secs(),
+        now,
     };
     let dir = match (&call.source, site) {
         (Source::Logs(_), Ok(site)) => match log_dir(&site) {
@@ -182,13 +179,19 @@ enum Source {
 struct Call {
     source: Source,
     filter: Filter,
+    /// -t: the events of this interval instead of the jobs.
+    events: Option<Interval>,
     long: bool,
     wide: bool,
     unwrapped: bool,
 }
 
 /// `me`: the caller's name, asked for only when it is needed.
-fn plan(args: &[OsString], me: impl FnOnce() -> String) -> Result<Call, Exit> {
+fn plan(
+    args: &[OsString],
+    (now, zone): (i64, &TimeZone),
+    me: impl FnOnce() -> String,
+) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bhist", args)?;
     let o = parsed.options;
     if let Some(word) = o.refused() {
@@ -203,6 +206,21 @@ fn plan(args: &[OsString], me: impl FnOnce() -> String) -> Result<Call, Exit> {
             Some(range) => Source::Logs(range),
             None => return Err(Exit::fail("bhist: Bad argument for option -n.")),
         },
+    };
+    let interval = |text: &Option<String>| match text {
+        None => Ok(None),
+        Some(t) => match Interval::parse(t, now, zone) {
+            Some(found) => Ok(Some(found)),
+            None => Err(Exit::fail(format_args!("{}: Bad time specification", clean(t)))),
+        },
+    };
+    let hours = std::env::var("LSB_BHIST_HOURS").ok().and_then(|h| h.trim().parse::<i64>().ok());
+    let back = hours.filter(|h| *h > 0).unwrap_or(HOURS).saturating_mul(3600);
+    let events = match (o.time_order, interval(&o.interval)?) {
+        (false, None) => None,
+        (false, Some(_)) => return Err(Exit::fail("bhist: Option -T is for -t.")),
+        (true, None) => Some(Interval { from: now.saturating_sub(back), to: now }),
+        (true, found) => found,
     };
     let user = match o.user {
         Some(all) if all == "all" => String::new(),
@@ -226,14 +244,17 @@ fn plan(args: &[OsString], me: impl FnOnce() -> String) -> Result<Call, Exit> {
             run: o.run,
             susp: o.susp,
         },
+        completed: interval(&o.completed)?,
+        dispatched: interval(&o.dispatched)?,
+        submitted: interval(&o.submitted)?,
     };
     let long = o.long || o.unformatted;
-    Ok(Call { source, filter, long, wide: o.wide, unwrapped: o.unformatted })
+    Ok(Call { source, filter, events, long, wide: o.wide, unwrapped: o.unformatted })
 }
 
 /// Reads the logs of `dir` and shows what they tell.
 fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
-    let mut history = History::new(call.filter, call.long, show.tasks);
+    let mut history = History::new(call.filter, call.long || call.events.is_some(), show.tasks);
     let mut damage = Damage::default();
     let read = match (&call.source, dir) {
         (Source::Stdin, _) => {
@@ -252,13 +273,33 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
         errln!(ctx, "bhist: {}", clean(&words));
         return FAIL;
     }
-    let shown = print(ctx, &history, call.long, show);
+    let shown = match call.events {
+        Some(interval) => by_time(ctx, &history, interval, show),
+        None => print(ctx, &history, call.long, show),
+    };
     damage.tell(ctx);
     if !shown {
         errln!(ctx, "No matching job found");
         return FAIL;
     }
     0
+}
+
+/// Prints the events of the jobs wanted in the order of time; false if there is none.
+fn by_time(ctx: &mut Ctx, history: &History, interval: Interval, show: &Show) -> bool {
+    let mut events: Vec<(i64, JobRef, Option<&str>)> = Vec::new();
+    for (at, job, e) in history.wanted() {
+        events.push((job.new.submit_time, at, None));
+        events.extend(e.lines.iter().map(|(t, line)| (*t, at, Some(line.as_str()))));
+    }
+    events.retain(|e| interval.holds(e.0));
+    events.sort_by_key(|e| e.0);
+    let mut out = String::new();
+    for (time, at, line) in &events {
+        show::event(&mut out, *time, *at, *line, history, show);
+    }
+    let _ = ctx.out.write_all(out.as_bytes());
+    !events.is_empty()
 }
 
 /// Prints the jobs wanted; false if there is none.

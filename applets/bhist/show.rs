@@ -1,6 +1,6 @@
 //! The two forms of bhist: the table of times, and -l (commands.md §bhist).
 
-use super::history::{Elem, Job};
+use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::tail;
 use lsf::cli::long::{mem_words, paragraph, push_clean};
@@ -91,6 +91,22 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
         out.push('\n');
     }
     summary(out, e, s);
+}
+
+/// One line of -t; without words it is the submission.
+pub fn event(out: &mut String, time: i64, at: JobRef, words: Option<&str>, h: &History, s: &Show) {
+    let mut t = String::new();
+    stamp(&mut t, s, time);
+    let _ = write!(t, "Job <{at}> ");
+    match (words, h.job(at.job)) {
+        (Some(words), _) => t.push_str(words),
+        (None, Some(job)) => {
+            let spec = &job.new.spec;
+            Submission::of(spec).sentence(&mut t, &s.clock, Some(&spec.queue), s.tasks);
+        }
+        (None, None) => return,
+    }
+    paragraph(out, &t, !s.unwrapped);
 }
 
 fn stamp(t: &mut String, s: &Show, time: i64) {

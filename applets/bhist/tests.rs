@@ -2,6 +2,7 @@
 
 use super::history::{Filter, History, States};
 use super::show::{self, Show};
+use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
@@ -265,7 +266,7 @@ fn call(words: &[&str]) -> (String, String, i32) {
     let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut ctx = Ctx { name: "bhist", args: vec![], out: &mut out, err: &mut err };
-    let code = match super::plan(&args, || "user1".to_string()) {
+    let code = match super::plan(&args, (show().now, &TimeZone::UTC), || "user1".to_string()) {
         Ok(call) => super::search(&mut ctx, call, Some(&dir), &show()),
         Err(exit) => exit.show(&mut ctx),
     };
@@ -295,8 +296,45 @@ fn nothing_matched() {
     }
     assert_eq!(call(&["abc"]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-n", "x"]).1, "bhist: Bad argument for option -n.\n");
-    assert_eq!(call(&["-t"]).1, "bhist: option -t is not supported yet\n");
+    assert_eq!(call(&["-N", "x"]).1, "bhist: option -N is not supported yet\n");
+    assert_eq!(call(&["-C", "x"]).1, "x: Bad time specification\n");
+    assert_eq!(call(&["-T", "1,"]).1, "bhist: Option -T is for -t.\n");
     let (out, err, code) = call(&["-f", "/nonexistent/x"]);
     assert_eq!((out.as_str(), code), ("", 255));
     assert_eq!(err, "bhist: /nonexistent/x: No such file or directory\n");
+}
+
+/// The IDs of the table's lines.
+fn listed(words: &[&str]) -> Vec<String> {
+    let (out, _, _) = call(words);
+    out.lines().skip(2).filter_map(|l| l.split(' ').next().map(str::to_string)).collect()
+}
+
+#[test]
+fn intervals_of_time() {
+    let all = listed(&["-a", "-u", "all"]);
+    // Every job of the log was submitted on that day, and finished jobs are meant too.
+    assert_eq!(listed(&["-S", "2026/11/20", "-u", "all"]), all);
+    assert_eq!(listed(&["-S", "2026/11/19", "-u", "all"]), [""; 0]);
+    let ended = listed(&["-C", "2026/11/20", "-u", "all"]);
+    assert_eq!(ended, listed(&["-d", "-u", "all"]));
+    assert!(ended.len() < all.len(), "{ended:?} of {all:?}");
+    assert!(listed(&["-D", "2026/11/20", "23"]) == ["23"]);
+    assert_eq!(listed(&["-D", ",2026/11/19", "23"]), [""; 0]);
+}
+
+#[test]
+fn events_in_the_order_of_time() {
+    let (out, _, code) = call(&["-t", "-T", "2026/11/20", "-a", "-u", "all"]);
+    assert_eq!(code, 0);
+    let first = out.lines().next().unwrap();
+    assert!(first.starts_with("Fri Nov 20 09:30:") && first.contains(": Job <"), "{out}");
+    let times: Vec<&str> =
+        out.lines().filter(|l| l.starts_with("Fri Nov")).map(|l| &l[..19]).collect();
+    let mut sorted = times.clone();
+    sorted.sort_unstable();
+    assert!(times.len() > 10 && times == sorted, "{times:?}");
+    let joined = out.replace("\n                     ", "");
+    assert!(joined.contains("Job <23> Dispatched to <vm>"), "{joined}");
+    assert_eq!(call(&["-t", "-T", "2026/11/19"]).2, 255);
 }

@@ -8,7 +8,7 @@ use lsf::cli::startup::Verb;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
 use lsf::conf::{Diag, Severity};
-use lsf::proto::lim::HostLoad;
+use lsf::proto::lim::{HostLoad, LimMsg};
 use lsf::proto::res::ResMsg;
 use lsf::proto::{Daemon, Msg};
 use lsf::sys::files::RealFiles;
@@ -17,11 +17,17 @@ use lsf::{errln, outln};
 use std::io::BufRead;
 
 /// The commands there are, with what `help` says.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 18] = [
     ("ckconfig", "Check configuration files"),
+    ("reconfig", "Check the configuration, then restart LIM on all hosts"),
     ("limrestart", "Restart LIM on hosts"),
     ("limstartup", "Start up LIM on hosts"),
     ("limshutdown", "Shut down LIM on hosts"),
+    ("limlock", "Lock this host against new tasks"),
+    ("limunlock", "Unlock this host"),
+    ("limhlock", "Lock hosts against new tasks, by their master"),
+    ("limhunlock", "Unlock hosts that the master locked"),
+    ("limdebug", "Have LIM log more on hosts"),
     ("resstartup", "Start up RES on hosts"),
     ("resshutdown", "Shut down RES on hosts"),
     ("resrestart", "Restart RES on hosts"),
@@ -74,6 +80,12 @@ fn prompt(ctx: &mut Ctx) -> i32 {
 fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     match words[0].as_str() {
         "ckconfig" => ckconfig(ctx, &words[1..]),
+        "reconfig" => reconfig(ctx, &words[1..]),
+        "limlock" | "limunlock" | "limhlock" | "limhunlock" | "limdebug" => lim_order(ctx, words)
+            .unwrap_or_else(|why| {
+                errln!(ctx, "{}: {why}", words[0]);
+                FAIL
+            }),
         "limrestart" => daemon(ctx, words, Verb::Restart, Daemon::Lim),
         "limstartup" => daemon(ctx, words, Verb::Start, Daemon::Lim),
         "limshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Lim),
@@ -133,6 +145,84 @@ fn res_log(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
     Ok(code)
 }
 
+/// Checks the files; where nothing fatal is found, restarts every LIM.
+fn reconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
+    let bad = options.iter().find(|o| !["-f", "-v"].contains(&o.as_str()));
+    if bad.is_some() {
+        errln!(ctx, "Usage: reconfig [-f] [-v]");
+        return FAIL;
+    }
+    let verbose: Vec<String> = options.iter().filter(|o| *o == "-v").cloned().collect();
+    let code = ckconfig(ctx, &verbose);
+    if code != 0 {
+        return code;
+    }
+    let mut words = vec!["limrestart".to_owned()];
+    words.extend(options.iter().filter(|o| *o == "-f").cloned());
+    words.push("all".to_owned());
+    daemon(ctx, &words, Verb::Restart, Daemon::Lim)
+}
+
+/// Orders to LIM: locks of this host or, through the master, of others; how much is logged.
+fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
+    let (verb, mut rest) = (words[0].as_str(), words[1..].to_vec());
+    let site = site::find().map_err(|e| e.to_string())?;
+    let number = |flag: &str, rest: &mut Vec<String>| -> Result<Option<u64>, String> {
+        let Some(at) = rest.iter().position(|w| w == flag) else { return Ok(None) };
+        let value = rest.get(at + 1).and_then(|w| w.parse().ok());
+        let value = value.ok_or(format!("{flag} wants a number"))?;
+        rest.drain(at..at + 2);
+        Ok(Some(value))
+    };
+    let (level, off) = (number("-l", &mut rest)?, rest.iter().position(|w| w == "-o"));
+    off.map(|at| rest.remove(at));
+    // classes of messages and files of their own there are none
+    for flag in ["-c", "-f"] {
+        if let Some(at) = rest.iter().position(|w| w == flag) {
+            rest.drain(at..(at + 2).min(rest.len()));
+        }
+    }
+    if let Some(word) = rest.iter().find(|w| w.starts_with('-')) {
+        return Err(format!("illegal option -- {}", word.trim_start_matches('-')));
+    }
+    let on = !verb.contains("unlock");
+    if verb.starts_with("limh") {
+        if rest.is_empty() {
+            return Err("a host is wanted".to_owned());
+        }
+        let mut cluster = Cluster::of(site)?;
+        for host in &rest {
+            cluster.lock(host, on)?;
+            outln!(ctx, "Host <{host}> is {}", if on { "locked" } else { "unlocked" });
+        }
+        return Ok(0);
+    }
+    let lock = verb != "limdebug";
+    if lock && !rest.is_empty() {
+        return Err(format!("<{}>: this locks the local host alone", rest[0]));
+    }
+    let msg = if lock {
+        LimMsg::Lock { host: String::new(), on, secs: level.unwrap_or(0) }
+    } else {
+        let level = if off.is_some() { 0 } else { level.unwrap_or(1).clamp(1, 2) as u8 };
+        LimMsg::Verbose { level }
+    };
+    if rest.is_empty() {
+        rest.push(site.host.clone());
+    }
+    for host in &rest {
+        let done =
+            client::lim_of(&site, host).and_then(|mut l| l.call(&Msg::Lim(msg.clone()), ctx.err));
+        done.map_err(|e| format!("{host}: {e:#}"))?;
+        if lock {
+            outln!(ctx, "Host is {}", if on { "locked" } else { "unlocked" });
+        } else {
+            outln!(ctx, "LIM on <{host}> ...... done");
+        }
+    }
+    Ok(0)
+}
+
 fn usage(ctx: &mut Ctx) {
     errln!(
         ctx,
@@ -154,6 +244,11 @@ fn help(ctx: &mut Ctx, names: &[String]) -> i32 {
         Some((name, what)) => {
             let options = match *name {
                 "ckconfig" => " [-v]",
+                "reconfig" => " [-f] [-v]",
+                "limlock" => " [-l seconds]",
+                "limunlock" => "",
+                "limhlock" | "limhunlock" => " host_name ...",
+                "limdebug" => " [-l level] [-o] [host_name ...]",
                 "reslogon" => " [-c cpu_ms] [host_name ...]",
                 "reslogoff" => " [host_name ...]",
                 name if name.starts_with("lim") || name.starts_with("res") => {

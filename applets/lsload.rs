@@ -72,7 +72,17 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if o.effective && o.normalised {
         return front::usage_error::<Options>(ctx.name, "-E and -N exclude each other").show(ctx);
     }
-    match listing(&o, &o.hosts) {
+    let wanted = Wanted {
+        effective: o.effective,
+        normalised: o.normalised,
+        long: o.long,
+        wide: o.wide,
+        shared: o.shared,
+        number: o.number,
+        res_req: o.res_req,
+        indices: o.indices,
+    };
+    match listing(&wanted, &o.hosts) {
         Ok(text) => {
             let _ = ctx.out.write_all(text.as_bytes());
             0
@@ -84,7 +94,21 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
 }
 
-fn listing(o: &Options, names: &[String]) -> Result<String, String> {
+/// What is to be shown.
+#[derive(Default)]
+pub struct Wanted {
+    pub effective: bool,
+    pub normalised: bool,
+    pub long: bool,
+    pub wide: bool,
+    pub shared: bool,
+    pub number: Option<usize>,
+    pub res_req: Option<String>,
+    pub indices: Option<String>,
+}
+
+/// The table of these hosts, or why there is none.
+pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     let mut cluster = lim::Cluster::open()?;
     if o.shared {
         let mut rows = cluster.shared_rows()?;

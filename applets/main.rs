@@ -31,13 +31,18 @@ mod hostsetup;
 mod launcher;
 mod lim;
 mod lsadmin;
+mod lsclusters;
 mod lsf_daemons;
 mod lsfinstall;
 mod lsfsim;
 mod lshosts;
 mod lsid;
+mod lsinfo;
 mod lsload;
+mod lsmon;
+mod lsplace;
 mod lsrun;
+mod lstasks;
 mod mbatchd;
 mod melim;
 mod res;
@@ -122,6 +127,8 @@ const APPLETS: &[Applet] = &[
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
+    applet("lsclusters", lsclusters::run, "show the cluster and its master"),
+    applet("lseligible", lstasks::lseligible, "say whether a task may run elsewhere"),
     applet("lsf_daemons", lsf_daemons::run, "start and stop the daemons of this host"),
     applet("lsfinstall", lsfinstall::run, "write the tree of a new site"),
     applet("lsfrestart", lsf_daemons::lsfrestart, "restart the daemons of all hosts"),
@@ -130,7 +137,13 @@ const APPLETS: &[Applet] = &[
     applet("lsfstartup", lsf_daemons::lsfstartup, "start the daemons of all hosts"),
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
+    applet("lsinfo", lsinfo::run, "show resources, host types and models"),
     applet("lsload", lsload::run, "show the load of hosts"),
+    applet("lsloadadj", lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
+    applet("lsltasks", lstasks::lsltasks, "show and change the list of local tasks"),
+    applet("lsmon", lsmon::run, "show the load of hosts again and again"),
+    applet("lsplace", lsplace::run, "show the best hosts for tasks"),
+    applet("lsrtasks", lstasks::lsrtasks, "show and change the list of remote tasks"),
     applet("lsrun", lsrun::run, "run a command on the best host"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     applet("melim", melim::run, "runs the elims of this host"),

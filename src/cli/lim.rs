@@ -76,6 +76,16 @@ impl Cluster {
         }
     }
 
+    /// Tells the master that so many tasks are on their way to these hosts.
+    pub fn adjust(&mut self, hosts: Vec<(String, u32)>) -> Result<(), String> {
+        self.ask_master(LimMsg::Adjust { hosts }).map(|_| ())
+    }
+
+    /// Has the master lock a host, or end that.
+    pub fn lock(&mut self, host: &str, on: bool) -> Result<(), String> {
+        self.ask_master(LimMsg::Lock { host: host.to_owned(), on, secs: 0 }).map(|_| ())
+    }
+
     /// lsf.shared, for the names of resources.
     pub fn shared(&self) -> Shared {
         self.base().shared

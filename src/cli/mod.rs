@@ -24,5 +24,6 @@ pub mod select;
 pub mod site;
 pub mod startup;
 pub mod submission;
+pub mod tasks;
 pub mod version;
 pub mod waiting;

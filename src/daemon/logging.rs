@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Longest line, bytes.
 const MAX_LINE: usize = 8192;
@@ -30,6 +30,20 @@ impl LogHandle {
     pub fn reopen(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// The level of lsf.conf.
+static USUAL: AtomicUsize = AtomicUsize::new(LevelFilter::Warn as usize);
+
+/// Logs more from now on: 0 as lsf.conf says, 1 debugging, 2 all.
+pub fn verbose(level: u8) {
+    let usual = USUAL.load(Ordering::Relaxed);
+    let mut all = LevelFilter::iter();
+    log::set_max_level(match level {
+        0 => all.find(|l| *l as usize == usual).unwrap_or(LevelFilter::Warn),
+        1 => LevelFilter::Debug,
+        _ => LevelFilter::Trace,
+    });
 }
 
 /// The level of an LSF_LOG_MASK.
@@ -63,7 +77,7 @@ pub fn start(lsf: &LsfConf, name: &'static str, host: &str) -> io::Result<LogHan
         None => elsewhere(),
     };
     env_logger::Builder::new()
-        .filter_level(level(lsf.log_mask()))
+        .filter_level(LevelFilter::Trace)
         .target(env_logger::Target::Pipe(sink))
         .format(move |buf, record| {
             let text = one_line(&record.args().to_string());
@@ -77,6 +91,8 @@ pub fn start(lsf: &LsfConf, name: &'static str, host: &str) -> io::Result<LogHan
         })
         .try_init()
         .map_err(io::Error::other)?;
+    USUAL.store(level(lsf.log_mask()) as usize, Ordering::Relaxed);
+    verbose(0);
     if let Some(e) = denied {
         log::warn!("LSF_LOGDIR does not let root write, this log is here: {}", words(&e));
     }

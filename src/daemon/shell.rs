@@ -506,6 +506,7 @@ impl<H: Host> Shell<H> {
             Effect::Connect { conn, to } => self.pool.connect(conn, to, now.mono_us),
             Effect::Datagram { to, msg } => self.pool.datagram(&to, &msg, now.wall_us),
             Effect::Say { level, text } => log::log!(level, "{text}"),
+            Effect::Verbose { level } => super::logging::verbose(level),
             Effect::Exit { code } => self.ctl.exit(code),
             other => {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {

@@ -143,6 +143,7 @@ impl Lim {
     /// its thresholds.
     pub(super) fn shown(&self, known: &Known) -> HostLoad {
         let mut load = known.load.clone();
+        self.adjust(known, &mut load);
         load.external.clear();
         for (n, i) in self.elims.instances.iter().enumerate() {
             if i.hosts.contains(&load.host)

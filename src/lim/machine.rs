@@ -11,7 +11,7 @@
 //! one it claims; facts come from this LIM's own configuration, only what was measured from the
 //! sender. Document implemented: semantics.md section 27.
 
-use super::{Election, copies, elims, facts, meter};
+use super::{Election, copies, elims, facts, meter, orders};
 use crate::conf::BaseConf;
 use crate::lang::window::Windows;
 use crate::model::Now;
@@ -45,6 +45,10 @@ pub(super) struct Known {
     heard: Option<u64>,
     /// Its copies of the configuration beside ours.
     differ: copies::Differences,
+    /// By the master's administrator.
+    pub(super) locked: bool,
+    /// When tasks were sent there, and how many.
+    pub(super) adjusted: Vec<(u64, u32)>,
     /// Busy thresholds of external indices.
     pub(super) limits: Vec<(String, f64)>,
 }
@@ -68,8 +72,9 @@ pub struct Lim {
     pub(super) elims: elims::Elims,
     /// Hosts with news since the last turn.
     pub(super) fresh: BTreeSet<String>,
-    peers: BTreeMap<ConnId, Peer>,
+    pub(super) peers: BTreeMap<ConnId, Peer>,
     subs: BTreeMap<ConnId, Sub>,
+    pub(super) local: orders::Local,
     sample_at: u64,
     beat_at: u64,
     beats: u32,
@@ -90,6 +95,7 @@ impl Lim {
             fresh: BTreeSet::new(),
             peers: BTreeMap::new(),
             subs: BTreeMap::new(),
+            local: orders::Local::default(),
             sample_at: 0,
             beat_at: 0,
             beats: 0,
@@ -141,6 +147,7 @@ impl Lim {
     fn start(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.sample_at = now.after(self.sample_secs());
         self.beat_at = now.after(1);
+        self.local.start(now.mono_us);
         out.push(Effect::Sample);
         say(out, log::Level::Info, format!("started on {}", self.host));
         if self.election.start(now.mono_us, out) {
@@ -201,6 +208,7 @@ impl Lim {
             self.sample_at = now.after(self.sample_secs());
             out.push(Effect::Sample);
         }
+        self.look_for_res(now, out);
         if self.election.tick(now, out) {
             self.elected(now, out);
         }
@@ -322,6 +330,13 @@ impl Lim {
         if load.over != 0 {
             load.status |= status::BUSY;
         }
+        load.status &= !status::LOCK_M;
+        if known.locked {
+            load.status |= status::LOCK_M;
+        }
+        if host == self.host {
+            load.status |= self.local.status(now.mono_us);
+        }
         let changed = known.load.status != load.status;
         known.load = load;
         known.heard = Some(now.mono_us);
@@ -417,7 +432,7 @@ impl Lim {
             LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(now),
             LimMsg::Hosts { hosts } => self.listed(&hosts),
             LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: self.shared_rows() }),
-            _ => Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
+            other => self.order(now, conn, other, out),
         };
         out.push(Effect::Send { conn, msg: answer });
     }
@@ -491,6 +506,7 @@ fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
 
 impl Machine for Lim {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        self.local.now = now.mono_us;
         match input {
             Input::Start => self.start(now, out),
             Input::Tick => self.tick(now, out),
@@ -500,6 +516,7 @@ impl Machine for Lim {
             Input::Opened { conn, .. } if self.election.owns(conn) => {
                 self.election.opened(conn, out);
             }
+            Input::Opened { conn, .. } if conn == orders::LAUNCHER => self.ask_launcher(out),
             Input::Opened { conn, peer } => {
                 self.peers.insert(conn, peer);
             }
@@ -508,6 +525,7 @@ impl Machine for Lim {
             Input::Msg { conn, msg } if self.election.owns(conn) => {
                 self.from_master(now, conn, &msg, out);
             }
+            Input::Msg { conn: orders::LAUNCHER, msg } => self.daemons(now, &msg, out),
             Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(now, conn, msg, out),
             Input::Msg { conn, msg: Msg::Ping { n } } => {
                 out.push(Effect::Send { conn, msg: Msg::Pong { n } });

@@ -12,6 +12,7 @@ pub mod facts;
 pub mod machine;
 pub mod melim;
 pub mod meter;
+mod orders;
 
 pub use election::Election;
 pub use machine::Lim;

@@ -349,3 +349,86 @@ fn a_master_answers_who_asks_and_who_claims() {
         assert!(lim.is_master());
     }
 }
+
+fn admin(lim: &mut Lim, conn: ConnId, user: &str) {
+    lim.base.cluster.admins = vec!["boss".into()];
+    let peer = Peer::User { uid: 2, gid: 2, user: user.into(), host: "h1".into() };
+    step(lim, 1, Input::Opened { conn, peer });
+}
+
+#[test]
+fn administrators_lock_hosts() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.1));
+    let order = |lim: &mut Lim, secs, conn, host: &str, on, time| {
+        let msg = LimMsg::Lock { host: host.into(), on, secs: time };
+        let out = step(lim, secs, Input::Msg { conn, msg: Msg::Lim(msg) });
+        out.iter().any(|e| matches!(e, Effect::Send { msg: Msg::Lim(LimMsg::Done), .. }))
+    };
+    assert!(!order(&mut lim, 1, USER, "", true, 0) && !order(&mut lim, 1, SUB, "", true, 0));
+    let boss = INCOMING + 9;
+    admin(&mut lim, boss, "boss");
+    assert!(order(&mut lim, 2, boss, "", true, 30));
+    let locked =
+        |lim: &Lim, host: &str| lim.hosts[host].load.status & (status::LOCK_U | status::LOCK_M);
+    assert_eq!(locked(&lim, "h1"), status::LOCK_U);
+    step(&mut lim, 31, sample(0, 0));
+    assert_eq!(locked(&lim, "h1"), status::LOCK_U);
+    step(&mut lim, 32, sample(0, 0));
+    assert_eq!(locked(&lim, "h1"), 0);
+    assert!(order(&mut lim, 33, boss, "", true, 0) && order(&mut lim, 34, boss, "", false, 0));
+    assert_eq!(locked(&lim, "h1"), 0);
+    // by the master, whatever the host itself says
+    assert!(order(&mut lim, 35, boss, "H2", true, 0));
+    step(&mut lim, 36, beat_of("h2", 0.1));
+    assert_eq!(locked(&lim, "h2"), status::LOCK_U | status::LOCK_M);
+    assert!(order(&mut lim, 37, boss, "h2", false, 0) && !order(&mut lim, 37, boss, "h9", true, 0));
+    assert_eq!(locked(&lim, "h2"), status::LOCK_U);
+    let verbose = Msg::Lim(LimMsg::Verbose { level: 2 });
+    for (conn, done) in [(USER, false), (boss, true)] {
+        let out = step(&mut lim, 38, Input::Msg { conn, msg: verbose.clone() });
+        assert_eq!(out.iter().any(|e| matches!(e, Effect::Verbose { level: 2 })), done);
+    }
+}
+
+#[test]
+fn adjusted_load_ceases_over_its_duration() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.1));
+    let msg = Msg::Lim(LimMsg::Adjust { hosts: vec![("h2".into(), 6)] });
+    step(&mut lim, 10, Input::Msg { conn: USER, msg });
+    // 3 x 10 s
+    for (secs, queue) in [(10, 6.0), (20, 4.0), (25, 3.0), (40, 0.0), (100, 0.0)] {
+        let msg = Msg::Lim(LimMsg::Hosts { hosts: vec!["h2".into()] });
+        let out = step(&mut lim, secs, Input::Msg { conn: USER, msg });
+        let Effect::Send { msg: Msg::Lim(LimMsg::Loads { hosts }), .. } = &out[0] else { panic!() };
+        assert!((hosts[0].index[1] - queue).abs() < 1e-3, "{secs}: {}", hosts[0].index[1]);
+    }
+}
+
+#[test]
+fn a_host_without_res_says_so() {
+    let mut lim = master();
+    let list = |with: bool| {
+        let pids = if with { vec![(Daemon::Res, 7)] } else { vec![(Daemon::Lim, 8)] };
+        Msg::Launch(crate::proto::launch::LaunchMsg::DaemonList { pids })
+    };
+    let mut asked = 0;
+    for secs in 1..400 {
+        for e in step(&mut lim, secs, Input::Tick) {
+            if let Effect::Connect { conn, to: crate::proto::Endpoint::Launcher } = e {
+                asked += 1;
+                step(&mut lim, secs, Input::Opened { conn, peer: Peer::Local { uid: 0, pid: 1 } });
+                step(&mut lim, secs, Input::Msg { conn, msg: list(!(100..=300).contains(&secs)) });
+            }
+        }
+        step(&mut lim, secs, sample(0, 0));
+        let down = lim.hosts["h1"].load.status & status::RES_DOWN != 0;
+        match secs {
+            0..180 | 330.. => assert!(!down, "{secs}"),
+            200..300 => assert!(down, "{secs}"),
+            _ => {}
+        }
+    }
+    assert!((20..40).contains(&asked), "{asked}");
+}

@@ -113,6 +113,10 @@ fn lim_name(m: &LimMsg) -> &'static str {
         LimMsg::Subscribe { .. } => "Lim.Subscribe",
         LimMsg::Hosts { .. } => "Lim.Hosts",
         LimMsg::Loads { .. } => "Lim.Loads",
+        LimMsg::Lock { .. } => "Lim.Lock",
+        LimMsg::Adjust { .. } => "Lim.Adjust",
+        LimMsg::Verbose { .. } => "Lim.Verbose",
+        LimMsg::Done => "Lim.Done",
     }
 }
 
@@ -302,6 +306,10 @@ fn samples() -> Vec<Msg> {
         LimMsg::Subscribe { loads: true },
         LimMsg::Hosts { hosts: vec![s("h1")] },
         LimMsg::Loads { hosts: vec![load()] },
+        LimMsg::Lock { host: s("h1"), on: true, secs: 5 },
+        LimMsg::Adjust { hosts: vec![(s("h1"), 2)] },
+        LimMsg::Verbose { level: 1 },
+        LimMsg::Done,
     ];
     let own = [Msg::Refused(Refusal::about(18, "q")), Msg::Ping { n: 1 }, Msg::Pong { n: 1 }];
     let mut out: Vec<Msg> = client_samples().into_iter().map(Msg::Client).collect();

@@ -197,4 +197,21 @@ pub enum LimMsg {
     SharedRows {
         rows: Vec<SharedRow>,
     },
+    /// Lock a host against new tasks or end that: this one for so many seconds (0: for good), or,
+    /// asked of the master, the host named. Answered by `Done`.
+    Lock {
+        host: String,
+        on: bool,
+        secs: u64,
+    },
+    /// So many tasks more are on their way to these hosts: their load counts as higher for a
+    /// while. Answered by `Done`.
+    Adjust {
+        hosts: Vec<(String, u32)>,
+    },
+    /// What LIM logs: 0 as lsf.conf says, 1 more, 2 all. Answered by `Done`.
+    Verbose {
+        level: u8,
+    },
+    Done,
 }

@@ -197,6 +197,10 @@ pub enum Effect {
     },
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
+    /// Log more from now on: 0 as configured, 1 debugging, 2 all.
+    Verbose {
+        level: u8,
+    },
     /// Send an unacknowledged datagram (lim).
     Datagram {
         to: String,
@@ -243,6 +247,7 @@ impl Effect {
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",
             Effect::Sample => "measure",
+            Effect::Verbose { .. } => "log more",
             Effect::Melim { .. } => "run melim",
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",

@@ -554,7 +554,7 @@ impl World {
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::Switch { .. } => {}
-            Effect::Melim { .. } => {}
+            Effect::Melim { .. } | Effect::Verbose { .. } => {}
         }
     }
 }

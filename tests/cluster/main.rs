@@ -2,6 +2,7 @@
 //! Each module is one must-show of the foundation; every cluster is its own (`rig`).
 
 mod apart;
+mod base;
 mod crash_daemons;
 mod crash_master;
 mod damage;

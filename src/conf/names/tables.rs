@@ -90,7 +90,7 @@ pub static CLUSTER_PARAMETERS: NameTable = table(
     "lsf.cluster",
     "Parameters",
     &[
-        off("ADJUST_DURATION", "EXINTERVALs over which load adjustments decay; 3"),
+        on("ADJUST_DURATION", "EXINTERVALs over which load adjustments decay; 3"),
         on("ELIMARGS", "arguments of elim"),
         on("ELIM_ABORT_VALUE", "exit value with which an elim says it is not wanted; 97"),
         off("ELIM_POLL_INTERVAL", "seconds between look-outs for elim reports; 5"),

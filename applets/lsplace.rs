@@ -1,0 +1,125 @@
+//! lsplace: the best hosts for tasks; lsloadadj: tells that tasks are on their way to hosts.
+//! Document implemented: commands.md, lsplace and lsloadadj.
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::lim::Cluster;
+use lsf::cli::{front, place};
+use lsf::{errln, outln};
+
+/// Exit code for trouble with LSF itself.
+const LSF_ERROR: i32 = -10;
+/// What is said where too few hosts can be had.
+const TOO_FEW: &str = "Not enough host(s) currently eligible";
+
+/// Show the best hosts for tasks. Their load counts as higher for a while.
+#[derive(FromArgs, ArgsInfo)]
+struct PlaceOptions {
+    /// accepted: the caller's own host comes first among equals
+    #[argh(switch, short = 'L')]
+    _local: bool,
+    /// what the hosts must be or have
+    #[argh(option, short = 'R', arg_name = "res_req")]
+    res_req: Option<String>,
+    /// at least so many places, a host once for each processor; 0: every eligible host
+    #[argh(option, short = 'n', arg_name = "minimum | 0")]
+    least: Option<usize>,
+    /// at most so many places
+    #[argh(option, short = 'w', arg_name = "maximum")]
+    most: Option<usize>,
+    /// hosts to choose from
+    #[argh(positional, greedy, arg_name = "host_name")]
+    hosts: Vec<String>,
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let o = match front::parse::<PlaceOptions>(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed.options,
+        Err(exit) => return exit.show(ctx),
+    };
+    let found = Cluster::open().and_then(|mut cluster| {
+        let found = place::eligible(&mut cluster, &o.hosts, o.res_req.as_deref())?;
+        let places = places(&mut cluster, found, o.least.unwrap_or(1), o.most)?;
+        let count = |h: &String| (h.clone(), 1);
+        // the advice holds without it
+        let _ = cluster.adjust(places.iter().map(count).collect());
+        Ok(places)
+    });
+    match found {
+        Ok(places) if places.is_empty() => {
+            errln!(ctx, "{}: {TOO_FEW}", ctx.name);
+            1
+        }
+        Ok(places) => {
+            outln!(ctx, "{}", places.join(" "));
+            0
+        }
+        Err(why) => {
+            errln!(ctx, "{}: {why}", ctx.name);
+            LSF_ERROR
+        }
+    }
+}
+
+/// A host for each place wanted, the best first; none where there are too few.
+fn places(
+    cluster: &mut Cluster,
+    hosts: Vec<String>,
+    least: usize,
+    most: Option<usize>,
+) -> Result<Vec<String>, String> {
+    if least == 0 {
+        return Ok(hosts);
+    }
+    let want = most.unwrap_or(least).max(least);
+    if hosts.len() >= want {
+        return Ok(hosts.into_iter().take(want).collect());
+    }
+    let loads = if hosts.is_empty() { Vec::new() } else { cluster.hosts(&hosts)? };
+    let cpus = |h: &lsf::proto::lim::HostLoad| h.facts.as_ref().map_or(1, |f| f.ncpus.max(1));
+    let each = loads.iter().flat_map(|h| std::iter::repeat_n(h.host.clone(), cpus(h) as usize));
+    let all: Vec<String> = each.take(want).collect();
+    Ok(if all.len() < least { Vec::new() } else { all })
+}
+
+/// Tell LIM that tasks are on their way: the load of their hosts counts as higher for a while.
+#[derive(FromArgs, ArgsInfo)]
+struct AdjustOptions {
+    /// accepted: the load of every task is that of one process
+    #[argh(option, short = 'R', arg_name = "res_req")]
+    _res_req: Option<String>,
+    /// hosts, and how many tasks each gets; this host by default
+    #[argh(positional, greedy, arg_name = "host_name[:num_task]")]
+    hosts: Vec<String>,
+}
+
+pub fn lsloadadj(ctx: &mut Ctx) -> i32 {
+    let o = match front::parse::<AdjustOptions>(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed.options,
+        Err(exit) => return exit.show(ctx),
+    };
+    let mut hosts = Vec::new();
+    for word in &o.hosts {
+        let (host, tasks) = word.split_once(':').unwrap_or((word, "1"));
+        match tasks.parse::<u32>() {
+            Ok(n) if n > 0 => hosts.push((host.to_owned(), n)),
+            _ => {
+                errln!(ctx, "lsloadadj: <{word}>: the number of tasks is not a positive number");
+                return FAIL;
+            }
+        }
+    }
+    let done = Cluster::open().and_then(|mut cluster| {
+        if hosts.is_empty() {
+            hosts.push((cluster.local_host().to_owned(), 1));
+        }
+        cluster.adjust(hosts)
+    });
+    match done {
+        Ok(()) => 0,
+        Err(why) => {
+            errln!(ctx, "lsloadadj: {why}");
+            FAIL
+        }
+    }
+}

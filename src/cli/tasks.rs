@@ -1,0 +1,154 @@
+//! Task lists: which commands may run remotely, and what their hosts must be. The site's
+//! lsf.task and lsf.task.CLUSTER, then the user's ~/.lsftask.
+//! Documents implemented: commands.md lseligible, lsltasks and lsrtasks; config.md section 4.
+
+use crate::conf::LsfConf;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Most of a file that is read, bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Tasks by name with their requirement; local ones have none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tasks {
+    pub local: BTreeMap<String, String>,
+    pub remote: BTreeMap<String, String>,
+}
+
+/// The sections, in the order of the file.
+const SECTIONS: [&str; 2] = ["LocalTasks", "RemoteTasks"];
+
+/// Name and requirement of `task/requirement`.
+pub fn split(word: &str) -> (String, String) {
+    let (name, req) = word.split_once('/').unwrap_or((word, ""));
+    (name.to_owned(), req.to_owned())
+}
+
+impl Tasks {
+    fn list(&mut self, section: usize) -> &mut BTreeMap<String, String> {
+        if section == 0 { &mut self.local } else { &mut self.remote }
+    }
+
+    /// Takes in a file: `+ task` or `task` adds, `- task` removes.
+    pub fn read(&mut self, text: &str) {
+        let mut section = None;
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let mut words = line.split_whitespace();
+            let first = words.next().unwrap_or_default();
+            if first.eq_ignore_ascii_case("Begin") {
+                let name = words.next().unwrap_or_default();
+                section = SECTIONS.iter().position(|s| s.eq_ignore_ascii_case(name));
+            } else if first.eq_ignore_ascii_case("End") {
+                section = None;
+            } else if let (Some(at), false) = (section, line.is_empty()) {
+                let (minus, rest) = match line.strip_prefix(['+', '-']) {
+                    Some(rest) => (line.starts_with('-'), rest.trim()),
+                    None => (false, line),
+                };
+                let (name, req) = split(rest.trim_matches('"'));
+                if minus {
+                    self.list(at).remove(&name);
+                } else {
+                    self.list(at).insert(name, req);
+                }
+            }
+        }
+    }
+
+    /// All that counts for a user with this home.
+    pub fn load(lsf: &LsfConf, cluster: &str, home: Option<&Path>) -> Tasks {
+        let mut tasks = Tasks::default();
+        let dir = Path::new(lsf.confdir());
+        let site = [dir.join("lsf.task"), dir.join(format!("lsf.task.{cluster}"))];
+        for path in site.into_iter().chain(home.map(user_file)) {
+            tasks.read(&text_of(&path));
+        }
+        tasks
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    use std::io::Read;
+    let mut text = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        // what cannot be read says nothing
+        let _ = file.take(MAX_FILE).read_to_end(&mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Where a user's own list is.
+pub fn user_file(home: &Path) -> PathBuf {
+    home.join(".lsftask")
+}
+
+/// Adds tasks to the user's own list, or takes them from what counts.
+pub fn change(home: &Path, remote: bool, add: bool, words: &[String]) -> io::Result<()> {
+    let path = user_file(home);
+    let text = change_text(&text_of(&path), remote, add, words);
+    let new = home.join(".lsftask.new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(new, path)
+}
+
+fn change_text(old: &str, remote: bool, add: bool, words: &[String]) -> String {
+    let mut own: [Vec<String>; 2] = Default::default();
+    let mut section = None;
+    for line in old.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let mut parts = line.split_whitespace();
+        match (parts.next(), parts.next()) {
+            (Some(b), Some(name)) if b.eq_ignore_ascii_case("Begin") => {
+                section = SECTIONS.iter().position(|s| s.eq_ignore_ascii_case(name));
+            }
+            (Some(e), _) if e.eq_ignore_ascii_case("End") => section = None,
+            _ => {
+                if let Some(at) = section {
+                    own[at].push(line.to_owned());
+                }
+            }
+        }
+    }
+    let lines = &mut own[usize::from(remote)];
+    for word in words {
+        let name = split(word).0;
+        lines
+            .retain(|l| split(l.trim_start_matches(['+', '-']).trim().trim_matches('"')).0 != name);
+        lines.push(if add { format!("+ \"{word}\"") } else { format!("- {name}") });
+    }
+    let section = |(name, lines): (&str, &Vec<String>)| {
+        let body: String = lines.iter().map(|l| format!("{l}\n")).collect();
+        format!("Begin {name}\n{body}End {name}\n")
+    };
+    SECTIONS.into_iter().zip(&own).map(section).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_files_add_and_take_away() {
+        let mut t = Tasks::default();
+        t.read(
+            "Begin LocalTasks\n+ mail\nvi # editors\nEnd LocalTasks\nBegin RemoteTasks\n\
+                + \"cc/cpu:mem>5\"\n+ simwork\nEnd RemoteTasks\n+ stray\n",
+        );
+        let remote =
+            |t: &Tasks| t.remote.iter().map(|(n, r)| format!("{n}={r}")).collect::<Vec<_>>();
+        assert_eq!(t.local.keys().collect::<Vec<_>>(), ["mail", "vi"]);
+        assert_eq!(remote(&t), ["cc=cpu:mem>5", "simwork="]);
+        let words = |w: &[&str]| w.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        let text = change_text("", true, true, &words(&["cc/select[mem>9]", "new"]));
+        let text = change_text(&text, true, false, &words(&["simwork"]));
+        let text = change_text(&text, false, true, &words(&["ls"]));
+        t.read(&text);
+        assert_eq!(remote(&t), ["cc=select[mem>9]", "new="]);
+        assert_eq!(t.local.keys().collect::<Vec<_>>(), ["ls", "mail", "vi"]);
+        // what is added again is no more taken away
+        let text = change_text(&text, true, true, &words(&["simwork/x"]));
+        assert_eq!(text.matches("simwork").count(), 1);
+    }
+}

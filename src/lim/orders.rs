@@ -1,0 +1,157 @@
+//! What administrators and commands have LIM do: locks, load adjustments, a wordier log; and
+//! whether RES of this host is there.
+//!
+//! Invariant: who may is decided by the authenticated peer alone. Documents implemented:
+//! commands.md lsadmin and lsloadadj; config.md ADJUST_DURATION and LSF_RES_ACTIVE_TIME.
+
+use super::machine::{Known, Lim};
+use crate::model::Now;
+use crate::model::reason::err;
+use crate::model::time::US;
+use crate::proto::launch::LaunchMsg;
+use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
+use crate::proto::machine::{ConnId, Endpoint, INCOMING};
+use crate::proto::{Daemon, Effect, Msg, Peer, Refusal};
+
+/// The connection to this host's launcher.
+pub const LAUNCHER: ConnId = INCOMING - 1;
+/// Seconds for which RES may be away where LSF_RES_ACTIVE_TIME says nothing, and at least.
+const RES_ACTIVE: u64 = 90;
+const RES_ACTIVE_MIN: u64 = 10;
+/// Looks at RES in that time.
+const RES_LOOKS: u64 = 6;
+/// Most adjustments kept of one host.
+const MAX_ADJUSTED: usize = 1024;
+/// Most tasks of one adjustment.
+const MAX_TASKS: u32 = 10_000;
+
+/// What concerns this host alone.
+#[derive(Debug, Default)]
+pub struct Local {
+    /// Locked by its administrator until then.
+    lock: Option<u64>,
+    /// RES was seen then; looked for next at.
+    res_seen: u64,
+    res_at: u64,
+    res_active: u64,
+    /// The present.
+    pub now: u64,
+}
+
+impl Local {
+    pub fn start(&mut self, now: u64) {
+        (self.res_seen, self.res_at) = (now, now + 2 * US);
+    }
+
+    /// Its bits of the status.
+    pub fn status(&self, now: u64) -> u32 {
+        let lock = if self.lock.is_some_and(|until| now < until) { status::LOCK_U } else { 0 };
+        let gone = now.saturating_sub(self.res_seen) > self.res_active.max(RES_ACTIVE_MIN * US);
+        lock | if gone { status::RES_DOWN } else { 0 }
+    }
+}
+
+impl Lim {
+    /// Whether a connection is an administrator's of the cluster.
+    fn administers(&self, conn: ConnId) -> bool {
+        let admins = &self.base.cluster.admins;
+        matches!(self.peers.get(&conn), Some(Peer::User { user, .. }) if admins.contains(user))
+    }
+
+    /// Carries out an order; the answer.
+    pub(super) fn order(
+        &mut self,
+        now: Now,
+        conn: ConnId,
+        msg: LimMsg,
+        out: &mut Vec<Effect>,
+    ) -> Msg {
+        let admin = matches!(msg, LimMsg::Lock { .. } | LimMsg::Verbose { .. });
+        if admin && !self.administers(conn) {
+            return Msg::Refused(Refusal::new(err::PERMISSION));
+        }
+        match msg {
+            LimMsg::Lock { host, on, secs } if host.is_empty() => {
+                let until = if secs == 0 { u64::MAX } else { now.after(secs) };
+                self.local.lock = on.then_some(until);
+                self.again(now, out);
+            }
+            LimMsg::Verbose { level } => out.push(Effect::Verbose { level }),
+            _ if !self.is_master() => {
+                return Msg::Refused(Refusal::text(err::BAD_ARG, "not the master LIM"));
+            }
+            LimMsg::Lock { host, on, .. } => {
+                let name = self.base.hosts.canonical(&host).map(str::to_owned);
+                let Some(known) = name.and_then(|n| self.hosts.get_mut(&n)) else {
+                    return Msg::Refused(Refusal::about(err::BAD_HOST, host));
+                };
+                known.locked = on;
+                known.load.status &= !status::LOCK_M;
+                known.load.status |= if on { status::LOCK_M } else { 0 };
+                self.fresh.insert(known.load.host.clone());
+            }
+            LimMsg::Adjust { hosts } => {
+                for (host, tasks) in hosts {
+                    let name = self.base.hosts.canonical(&host).map(str::to_owned);
+                    let Some(known) = name.and_then(|n| self.hosts.get_mut(&n)) else {
+                        return Msg::Refused(Refusal::about(err::BAD_HOST, host));
+                    };
+                    if known.adjusted.len() >= MAX_ADJUSTED {
+                        known.adjusted.remove(0);
+                    }
+                    known.adjusted.push((now.mono_us, tasks.min(MAX_TASKS)));
+                    self.fresh.insert(known.load.host.clone());
+                }
+            }
+            _ => return Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
+        }
+        Msg::Lim(LimMsg::Done)
+    }
+
+    /// What is known of this host has changed, without a measurement.
+    fn again(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let Some(known) = self.hosts.get(&self.host) else { return };
+        let load = HostLoad { facts: known.found.clone(), ..known.load.clone() };
+        let load = HostLoad { status: load.status & !(status::LOCK_U | status::RES_DOWN), ..load };
+        let host = self.host.clone();
+        self.record(now, &host, load, out);
+        self.beat(out);
+    }
+
+    /// Run queues count as longer by the tasks on their way, less and less.
+    pub(super) fn adjust(&self, known: &Known, load: &mut HostLoad) {
+        let p = &self.base.cluster.params;
+        let lasts = (p.adjust_duration * p.exinterval.max(1) * US) as f64;
+        for (at, tasks) in &known.adjusted {
+            let gone = self.local.now.saturating_sub(*at) as f64;
+            let left = f64::from(*tasks) * (1.0 - gone / lasts.max(1.0)).max(0.0);
+            load.index[..QUEUE_INDICES].iter_mut().for_each(|r| *r += left as f32);
+        }
+    }
+
+    /// Asks the launcher from time to time whether RES runs.
+    pub(super) fn look_for_res(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if now.mono_us < self.local.res_at {
+            return;
+        }
+        let active = self.base.lsf.int("LSF_RES_ACTIVE_TIME", RES_ACTIVE).max(RES_ACTIVE_MIN);
+        self.local.res_active = active * US;
+        self.local.res_at = now.mono_us + active * US / RES_LOOKS;
+        out.push(Effect::Close { conn: LAUNCHER });
+        out.push(Effect::Connect { conn: LAUNCHER, to: Endpoint::Launcher });
+    }
+
+    pub(super) fn ask_launcher(&self, out: &mut Vec<Effect>) {
+        let msg = Msg::Launch(LaunchMsg::Daemons);
+        out.push(Effect::Send { conn: LAUNCHER, msg });
+    }
+
+    pub(super) fn daemons(&mut self, now: Now, msg: &Msg, out: &mut Vec<Effect>) {
+        if let Msg::Launch(LaunchMsg::DaemonList { pids }) = msg
+            && pids.iter().any(|(daemon, _)| *daemon == Daemon::Res)
+        {
+            self.local.res_seen = now.mono_us;
+        }
+        out.push(Effect::Close { conn: LAUNCHER });
+    }
+}

@@ -1,0 +1,227 @@
+//! The commands of the base system on a running cluster, and its load figures beside what the
+//! system's own tools say in the same second.
+
+use crate::rig::{Rig, Said, skipped, wait_for};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn tool(words: &[&str]) -> Option<String> {
+    let out = Command::new(words[0]).args(&words[1..]).env("LC_ALL", "C").output().ok()?;
+    out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+fn number(text: Option<&str>) -> f64 {
+    text.and_then(|w| w.trim_end_matches(',').parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// Value in MB, minutes or a share, of what lsload prints, and half of its last digit.
+fn shown(cell: &str) -> (f64, f64) {
+    let cell = cell.trim_start_matches('*');
+    let split = cell.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(cell.len());
+    let (digits, unit) = cell.split_at(split);
+    let scale = match unit {
+        "G" => 1024.0,
+        "T" => 1024.0 * 1024.0,
+        _ => 1.0,
+    };
+    let last = if digits.contains('.') { 0.05 } else { 0.5 };
+    (digits.parse::<f64>().unwrap() * scale, last * scale)
+}
+
+#[test]
+fn load_figures_are_the_system_s_own() {
+    let name = "load_figures_are_the_system_s_own";
+    let rig = Rig::up("figures", 1);
+    let tools = [&["df", "-m", "/tmp"][..], &["free", "-m"], &["uptime"], &["who"]];
+    if tools.iter().any(|t| tool(t).is_none()) {
+        return skipped(&format!("{name}: df, free, uptime and who are wanted"));
+    }
+    // LIM measures every five seconds: the figures of one of these looks are of this second
+    let columns = ["ls", "tmp", "swp", "mem", "it"];
+    let mut worst = String::new();
+    let fits = |worst: &mut String| {
+        let out = rig.ok("lsload", &["-I", &columns.join(":")]);
+        let cells: Vec<&str> = out.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
+        let row = |text: &str, n: usize, at: usize| -> f64 {
+            number(text.lines().nth(n).and_then(|l| l.split_whitespace().nth(at)))
+        };
+        let (df, free) = (tool(tools[0]).unwrap(), tool(tools[1]).unwrap());
+        let who = tool(tools[3]).unwrap();
+        let mut users: Vec<&str> = who.lines().filter_map(|l| l.split(' ').next()).collect();
+        users.sort_unstable();
+        users.dedup();
+        // others work on this machine: a little may come between the two looks
+        let want = [
+            (users.len() as f64, 0.0),
+            (row(&df, 1, 3), 8.0),
+            (row(&free, 2, 3), 8.0),
+            (row(&free, 1, 6), 64.0),
+        ];
+        for ((cell, (want, play)), column) in cells.iter().zip(want).zip(columns) {
+            let (is, half) = shown(cell);
+            if (is - want).abs() > half + play + 1.0 {
+                *worst = format!("{column} is {cell}, not {want}");
+                return false;
+            }
+        }
+        true
+    };
+    wait_for("figures like those of df, free and who", || fits(&mut worst));
+    // the long averages begin where the system's are and go the same way
+    let out = rig.ok("lsload", &["-I", "r1m:r15m"]);
+    let cells: Vec<f64> =
+        out.lines().nth(1).unwrap().split_whitespace().skip(2).map(|c| shown(c).0).collect();
+    let uptime = tool(tools[2]).unwrap();
+    let averages = uptime.rsplit("load average:").next().unwrap();
+    let averages: Vec<f64> = averages.split_whitespace().map(|w| number(Some(w))).collect();
+    assert!((cells[0] - averages[0]).abs() < 1.0 + averages[0] * 0.5, "{out} {uptime}");
+    assert!((cells[1] - averages[2]).abs() < 0.3 + averages[2] * 0.1, "{out} {uptime}");
+    // vmstat's run queue, and processor time while one processor is kept busy
+    let mut burn = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(25);
+    let mut seen = (0.0, 0.0);
+    while Instant::now() < until {
+        let out = rig.ok("lsload", &["-I", "r15s:ut"]);
+        let cells: Vec<f64> =
+            out.lines().nth(1).unwrap().split_whitespace().skip(2).map(|c| shown(c).0).collect();
+        seen = (f64::max(seen.0, cells[0]), f64::max(seen.1, cells[1]));
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    burn.kill().unwrap();
+    burn.wait().unwrap();
+    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+    assert!(seen.0 > 0.6 && seen.1 > 30.0 / cpus, "r15s {} ut {}%", seen.0, seen.1);
+}
+
+#[test]
+fn what_the_base_commands_say() {
+    let rig = Rig::up("base", 2);
+    rig.ready();
+    let ok = |h: &str| rig.run("lsload", &[h]).out.contains(" ok ");
+    wait_for("both hosts", || ok("host1") && ok("host2"));
+    let out = rig.ok("lsclusters", &[]);
+    let user = rig.ok("lsclusters", &["-l"]);
+    let admin = user.lines().find_map(|l| l.strip_prefix("LSF administrators: ")).unwrap();
+    let want = format!(
+        "CLUSTER_NAME   STATUS   MASTER_HOST               ADMIN    HOSTS  SERVERS\n\
+         personal       ok       host1           {admin:>15}        2        2\n"
+    );
+    assert_eq!(out, want);
+    let s = rig.run("lsclusters", &["nosuch"]);
+    assert_eq!((s.code, s.err.as_str()), (255, "nosuch: Unknown cluster name\n"));
+    let out = rig.ok("lsinfo", &[]);
+    for line in [
+        "mem           Numeric   Dec   Available memory (Mbytes)",
+        "fast          Boolean   N/A   Hosts with the fastest processors",
+        "TYPE_NAME",
+        "MODEL_NAME      CPU_FACTOR      ARCHITECTURE",
+    ] {
+        assert!(out.lines().any(|l| l == line), "{line}: {out}");
+    }
+    let s = rig.run("lsinfo", &["mem", "nosuch"]);
+    assert_eq!((s.code, s.err.as_str()), (255, "nosuch: Resource name not found\n"));
+    placement(&rig);
+    locks(&rig);
+    tasks(&rig);
+    monitor(&rig);
+    let s = rig.run("lsadmin", &["reconfig", "-f"]);
+    assert_eq!(s.code, 0, "{}{}", s.out, s.err);
+    wait_for("both hosts again", || ok("host1") && ok("host2"));
+}
+
+fn placement(rig: &Rig) {
+    let both = rig.ok("lsplace", &["-n", "2"]);
+    let mut names: Vec<&str> = both.split_whitespace().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["host1", "host2"]);
+    assert_eq!(rig.ok("lsplace", &["-n", "0"]).split_whitespace().count(), 2);
+    let s = rig.run("lsplace", &["-R", "select[mem>99999999]"]);
+    let want = "lsplace: Not enough host(s) currently eligible\n";
+    assert_eq!((s.code, s.err.as_str()), (1, want));
+    assert_eq!(rig.run("lsplace", &["-n", "1000"]).code, 1);
+    // what is sent somewhere counts there
+    rig.ok("lsloadadj", &["host1:50"]);
+    assert_eq!(rig.ok("lsplace", &[]), "host2\n");
+    let s = rig.run("lsloadadj", &["nosuch:2"]);
+    assert_eq!((s.code, s.err.as_str()), (255, "lsloadadj: nosuch: Bad host name\n"));
+    assert_eq!(rig.run("lsloadadj", &["host1:x"]).code, 255);
+}
+
+fn locks(rig: &Rig) {
+    let status = |host: &str| {
+        let out = rig.run("lsload", &[host]).out;
+        let word = out.lines().nth(1).and_then(|l| l.split_whitespace().nth(1));
+        word.unwrap_or_default().to_owned()
+    };
+    assert_eq!(rig.ok("lsadmin", &["limlock"]), "Host is locked\n");
+    wait_for("the lock", || status("host1") == "lockU");
+    assert_eq!(rig.ok("lsplace", &["-n", "0"]), "host2\n");
+    assert!(rig.ok("bhosts", &["-w", "host1"]).contains("closed_Lock"));
+    assert_eq!(rig.ok("lsadmin", &["limunlock"]), "Host is unlocked\n");
+    assert_eq!(rig.ok("lsadmin", &["limhlock", "host2"]), "Host <host2> is locked\n");
+    wait_for("the master's lock", || status("host2") == "lockM" && status("host1") == "ok");
+    assert_eq!(rig.ok("lsadmin", &["limhunlock", "host2"]), "Host <host2> is unlocked\n");
+    wait_for("no lock", || status("host2") == "ok");
+    rig.ok("lsadmin", &["limlock", "-l", "2"]);
+    wait_for("the lock to end", || status("host1") == "ok");
+    rig.ok("lsadmin", &["limdebug", "-l", "2", "host2"]);
+    assert_eq!(
+        rig.run("lsadmin", &["limhlock", "nosuch"]).err,
+        "limhlock: nosuch: Bad host name\n"
+    );
+}
+
+fn tasks(rig: &Rig) {
+    rig.write(
+        "conf/lsf.task",
+        "Begin LocalTasks\nvi\nEnd LocalTasks\nBegin RemoteTasks\n\
+                                + \"cc/select[mem>1]\"\nEnd RemoteTasks\n",
+    );
+    let at = |applet: &str, args: &[&str]| {
+        Said::from(rig.cmd(applet).args(args).env("HOME", &rig.dir).output().unwrap())
+    };
+    assert_eq!(at("lsrtasks", &[]).out, "cc/select[mem>1]\n");
+    assert_eq!(at("lsrtasks", &["+", "sim/mem", "render"]).code, 0);
+    assert_eq!(at("lsrtasks", &["-", "cc"]).code, 0);
+    assert_eq!(at("lsltasks", &["+mail"]).code, 0);
+    assert_eq!(at("lsrtasks", &[]).out, "render\nsim/mem\n");
+    assert_eq!(at("lsltasks", &[]).out, "mail\nvi\n");
+    let said = |args: &[&str]| {
+        let s = at("lseligible", args);
+        (s.code, s.out)
+    };
+    assert_eq!(said(&["/usr/bin/sim -x"]), (0, "ELIGIBLE mem\n".into()));
+    assert_eq!(said(&["-q", "sim"]), (0, "mem\n".into()));
+    assert_eq!(said(&["cc"]), (1, "NON-ELIGIBLE\n".into()));
+    assert_eq!(said(&["-r", "cc"]), (0, "ELIGIBLE\n".into()));
+    assert_eq!(said(&["-r", "vi"]), (1, "NON-ELIGIBLE\n".into()));
+    assert_eq!(said(&["-s", "sim"]), (0, String::new()));
+}
+
+fn monitor(rig: &Rig) {
+    let mut c = Command::new("timeout");
+    c.args(["3", rig.path("bin/lsmon").to_str().unwrap(), "-i", "1", "-L", "lim.acct"]);
+    rig.dress(&mut c);
+    let said = Said::from(c.output().unwrap());
+    let heads = said.out.lines().filter(|l| l.starts_with("HOST_NAME")).count();
+    assert!((2..5).contains(&heads), "{}", said.out);
+    let log = rig.read("lim.acct");
+    assert!(log.starts_with("r15s r1m r15m ut pg io ls it tmp swp mem\n"), "{log}");
+    assert!(log.lines().filter(|l| l.contains(" host1 ok ")).count() >= 2, "{log}");
+    // on a terminal: the whole screen, keys are heard, and the terminal is as it was
+    let lsmon = rig.path("bin/lsmon");
+    let line = format!(
+        "(sleep 2; printf N; sleep 1; printf q) | script -qec '{} -i 1; stty -a' \
+                        /dev/null",
+        lsmon.display()
+    );
+    let mut c = Command::new("sh");
+    c.args(["-c", &line]);
+    rig.dress(&mut c);
+    if tool(&["script", "--version"]).is_none() {
+        return skipped("lsmon on a terminal: script is not installed");
+    }
+    let said = Said::from(c.output().unwrap());
+    assert!(said.out.contains("\x1b[H\x1b[2JHOST_NAME"), "{:?}", said.out);
+    assert!(said.out.contains(" icanon") && !said.out.contains("-icanon"), "{:?}", said.out);
+}

@@ -19,12 +19,18 @@ TRIPLE   = $(eval TRIPLE := $(or $(CARGO_BUILD_TARGET),$(shell \
     [ -d $(LIBS)/$(MUSL)/lib ] && echo $(MUSL) || echo $(HOST))))$(TRIPLE)
 TARGETS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BIN      = $(TARGETS)/$(TRIPLE)/release/lsf
-FLAGS    = -C target-feature=+crt-static $(if $(findstring musl,$(TRIPLE)),$(SMALL))
+FLAGS    = -C target-feature=+crt-static $(if $(findstring musl,$(TRIPLE)),$(SMALL),$(GLIBC))
 # no tables for unwinding, relocations packed, functions of the same code one. (LLVM's outliner
 # would save 90 KB more and cost a fifth of the speed.)
 SMALL   := -C linker=rust-lld -C link-arg=--no-eh-frame-hdr -C link-arg=-zpack-relative-relocs \
     -C link-arg=--icf=all -C link-arg=-O2 \
     -C link-arg=$(CURDIR)/src/sys/static.ld
+# The same with glibc, where the C compiler links, if it can have Rust's linker. Not every glibc
+# reads packed relocations.
+LLD     := $(LIBS)/$(HOST)/bin/gcc-ld
+BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld \
+    -C link-arg=-Wl,--no-eh-frame-hdr,--icf=all,-O2 -C link-arg=-Wl,$(CURDIR)/src/sys/static.ld
+GLIBC   := $(if $(wildcard $(LLD)/ld.lld),$(BY_LLD))
 # the standard library compiled with the rest, or nothing where it cannot be
 OWN_STD  = -Zbuild-std=std,panic_abort -Zbuild-std-features=
 STD      = $(eval STD := $(if $(findstring musl,$(TRIPLE)),$(shell \

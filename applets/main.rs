@@ -13,6 +13,7 @@ mod bjobs;
 mod bkill;
 mod bmod;
 mod bparams;
+mod bpeek;
 mod bqueues;
 mod brequeue;
 mod bresume;
@@ -109,6 +110,7 @@ const APPLETS: &[Applet] = &[
     applet("bmgroup", bugroup::hosts, "show the host groups"),
     applet("bmod", bmod::run, "change pending jobs"),
     applet("bparams", bparams::run, "show the parameters of lsb.params in force"),
+    applet("bpeek", bpeek::run, "show what a job has written so far"),
     applet("bqueues", bqueues::run, "show the queues"),
     applet("brequeue", brequeue::run, "put jobs back into their queue"),
     applet("bresume", bresume::run, "resume suspended jobs, release held ones"),

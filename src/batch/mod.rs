@@ -13,7 +13,7 @@
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait | dependency conditions and who waits for them |
 //! | sched | which pending job goes where |
-//! | rows, listing, infos, consumers | questions |
+//! | rows, listing, infos, consumers, peek | questions |
 //! | housekeep | cleaning, switching the log |
 
 pub mod admin;
@@ -31,6 +31,7 @@ pub mod limits;
 pub mod listing;
 pub mod modify;
 pub mod names;
+pub mod peek;
 pub mod perm;
 pub mod policy;
 pub mod require;
@@ -312,6 +313,7 @@ impl Mbd {
             ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
             ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
             ClientMsg::Modify(m) => self.modify(cx, conn, &who, &m),
+            ClientMsg::Peek(s) => self.peek(cx, conn, &who, &s),
             ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(cx, conn, &names, &user, &host)

@@ -20,6 +20,8 @@ pub enum Action {
     Submit,
     /// Kill, stop, resume, signal.
     ControlJob,
+    /// Where a job's output is.
+    PeekJob,
     /// Let go a job held after damage to the log.
     ReleaseDamaged,
     SeeJobs,
@@ -44,7 +46,7 @@ pub fn allowed(action: Action, r: Roles) -> bool {
     let cluster = r.admin || r.root;
     match action {
         Action::Submit | Action::SeeJobs => true,
-        Action::ControlJob => r.owner || cluster || r.queue_admin,
+        Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
         Action::QueueCtrl => cluster || r.queue_admin,
         Action::ReleaseDamaged | Action::HostCtrl | Action::Reconfig | Action::Shutdown => cluster,
     }
@@ -109,6 +111,7 @@ mod tests {
             (Submit, [true; 5]),
             (SeeJobs, [true; 5]),
             (ControlJob, [false, true, true, true, true]),
+            (PeekJob, [false, true, true, true, true]),
             (ReleaseDamaged, [false, false, true, true, false]),
             (HostCtrl, [false, false, true, true, false]),
             (QueueCtrl, [false, false, true, true, true]),

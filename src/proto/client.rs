@@ -19,6 +19,9 @@ pub enum ClientMsg {
     },
     /// Answered by `Controlled` with one outcome, or refused.
     Modify(Box<Modify>),
+    /// bpeek: the job named, or the newest started one that the filters let through.
+    Peek(Box<JobSelect>),
+    Peeked(Box<PeekInfo>),
     Jobs(Box<JobQuery>),
     /// `array`: one row an array (bjobs -A).
     Queues {
@@ -171,6 +174,21 @@ pub struct Requeue {
 pub struct Control {
     pub verb: Verb,
     pub select: JobSelect,
+}
+
+/// Where the output of a started job is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeekInfo {
+    pub id: JobRef,
+    pub host: String,
+    pub submit_time: i64,
+    /// On the host; numbers are put in for %J and %I. Empty: not given.
+    pub out_file: ByteStr,
+    pub err_file: ByteStr,
+    pub cwd: String,
+    pub home: String,
+    pub uid: u32,
 }
 
 /// bmod of one job.

@@ -61,6 +61,8 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Admin(_) => "Client.Admin",
         ClientMsg::AdminDone { .. } => "Client.AdminDone",
         ClientMsg::Modify(_) => "Client.Modify",
+        ClientMsg::Peek(_) => "Client.Peek",
+        ClientMsg::Peeked(_) => "Client.Peeked",
         ClientMsg::Users { .. } => "Client.Users",
         ClientMsg::UserRows { .. } => "Client.UserRows",
         ClientMsg::Groups { .. } => "Client.Groups",
@@ -121,7 +123,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 13 + 21 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 13 + 23 + 10 + 12 + 9;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -207,6 +209,8 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Params,
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
         ClientMsg::Modify(Box::new(modify)),
+        ClientMsg::Peek(Box::default()),
+        ClientMsg::Peeked(Box::default()),
         ClientMsg::Users { names: vec![s("ann")] },
         ClientMsg::UserRows { rows: vec![UserInfo::default()] },
         ClientMsg::Groups { hosts: true, names: vec![], expand: true },

@@ -11,6 +11,7 @@ mod bhosts;
 mod bjobs;
 mod bkill;
 mod bmod;
+mod bpeek;
 mod bqueues;
 mod bresume;
 mod bstop;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 const ANSWERS: &[&str] = &[
     "Submitted",
     "Controlled",
+    "Peeked",
     "QueueRows",
     "UserRows",
     "GroupRows",

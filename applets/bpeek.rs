@@ -1,0 +1,227 @@
+//! bpeek: what a job that has not finished has written so far (commands.md bpeek).
+//!
+//! The output is read as the caller: here where the job runs on this host, else through res of
+//! its host, as lsrun does. Invariant: mbatchd tells where it is only to who may know; whether
+//! the file may be read its owner's rights decide.
+
+use super::control::{self, Filters};
+use super::lsrun;
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
+use lsf::cli::ctx::{Ctx, FAIL, os_words};
+use lsf::cli::front::{self, Exit};
+use lsf::cli::remote::How;
+use lsf::cli::site;
+use lsf::errln;
+use lsf::model::reason::err;
+use lsf::proto::client::{ClientMsg, JobSelect, PeekInfo};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Shows what an unfinished job has written.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// go on showing what is written, until the job ends
+    #[argh(switch, short = 'f')]
+    follow: bool,
+    /// the newest job on this host or host group
+    #[argh(option, short = 'm', arg_name = "host_name")]
+    host: Option<String>,
+    /// the newest job in this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
+    queue: Option<String>,
+    /// the newest job of this name
+    #[argh(option, short = 'J', arg_name = "job_name")]
+    name: Option<String>,
+    /// the job
+    #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[index]\"")]
+    _jobs: Vec<String>,
+}
+
+/// How often a file that is followed is looked at, and every how many looks the job.
+const LOOK: Duration = Duration::from_millis(250);
+const LOOKS_PER_QUERY: u32 = 8;
+/// Bytes copied at a time.
+const BUFFER: usize = 64 << 10;
+
+/// Prints the first of the files that there is, whole; with a word before them, follows it.
+const SHOW: &str = "for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
+const FOLLOW: &str = "for f; do [ -f \"$f\" ] && exec tail -n +1 -f -- \"$f\"; done; exit 1";
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    match plan(ctx) {
+        Ok(code) => code,
+        Err(exit) => exit.show(ctx),
+    }
+}
+
+fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let Opts { follow, host, queue, name, .. } = parsed.options;
+    if parsed.operands.len() > 1 {
+        return Err(front::usage_error::<Opts>(ctx.name, "One job at a time."));
+    }
+    let filters = Filters { name, queue, host, user: None };
+    let select = control::selection(&parsed.operands, filters)?.unwrap_or_default();
+    let info = ask(ctx, &select)?;
+    let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
+    if site.host == info.host {
+        return Ok(here(ctx, &select, &info, follow));
+    }
+    let mut code = 0;
+    for (words, files) in parts(&info) {
+        let _ = writeln!(ctx.out, "{words}");
+        ctx.flush();
+        let script = if follow { FOLLOW } else { SHOW };
+        let mut argv: Vec<OsString> = vec!["/bin/sh".into(), "-c".into(), script.into()];
+        argv.push("bpeek".into());
+        argv.extend(files.into_iter().map(PathBuf::into_os_string));
+        let host = Ok((site.clone(), Some(info.host.clone())));
+        code = code.max(lsrun::at_host(ctx, host, &argv, &How::default(), false));
+    }
+    Ok(if code == 0 { 0 } else { FAIL })
+}
+
+/// Asks mbatchd where the output is.
+fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
+    let about = match select.ids.first() {
+        Some(id) => match id.elems.first() {
+            Some((idx, ..)) => format!("Job <{}[{idx}]>", id.job),
+            None => format!("Job <{}>", id.job),
+        },
+        None => String::new(),
+    };
+    match client::ask(ctx, ClientMsg::Peek(Box::new(select.clone()))) {
+        Ok(ClientMsg::Peeked(info)) => Ok(*info),
+        Ok(_) => Err(Exit::fail("Batch protocol error")),
+        Err(e) if !about.is_empty() => Err(Exit::fail(match e.code() {
+            Some(err::NOT_STARTED) => format!("{about} : Not yet started."),
+            Some(err::JOB_FINISH) => format!("{about} : Already finished."),
+            _ => format!("{about}: {e}"),
+        })),
+        Err(e) => Err(Exit::fail(e)),
+    }
+}
+
+/// The heads of the output's parts, each with the files that it may be in, the likeliest first.
+fn parts(info: &PeekInfo) -> Vec<(&'static str, Vec<PathBuf>)> {
+    let idx = if info.id.idx == 0 { String::new() } else { format!(".{}", info.id.idx) };
+    let given = |name: &[u8], ext: &str| {
+        let path = Path::new(&info.cwd).join(PathBuf::from(OsString::from_vec(name.to_vec())));
+        // In a directory it has a name of its own.
+        let inside = path.join(format!("{}{idx}.{ext}", info.id.job));
+        [path, inside]
+    };
+    let kept = format!("{}.{}{idx}.out", info.submit_time, info.id.job);
+    let mut out = Vec::new();
+    if !info.out_file.is_empty() {
+        out.extend(given(info.out_file.as_bytes(), "out"));
+    }
+    out.push(Path::new(&info.home).join(".lsbatch").join(&kept));
+    out.push(PathBuf::from(format!("/tmp/.lsbtmp{}", info.uid)).join(&kept));
+    let mut parts = vec![("<< output from stdout >>", out)];
+    if !info.err_file.is_empty() {
+        let err = given(info.err_file.as_bytes(), "err").to_vec();
+        parts.push(("<< output from stderr >>", err));
+    }
+    parts
+}
+
+/// On this host.
+fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, follow: bool) -> i32 {
+    let mut code = 0;
+    let mut open = Vec::new();
+    for (words, files) in parts(info) {
+        let _ = writeln!(ctx.out, "{words}");
+        match files.iter().find(|f| f.is_file()).unwrap_or(&files[0]) {
+            path if path.as_os_str() == "/dev/null" => {}
+            path => match File::open(path).and_then(|f| copied(ctx, f)) {
+                Ok(file) => open.push(file),
+                Err(e) => {
+                    errln!(ctx, "bpeek: {}: {}", path.display(), os_words(&e));
+                    code = FAIL;
+                }
+            },
+        }
+    }
+    if follow {
+        follow_all(ctx, select, info, &mut open);
+    }
+    code
+}
+
+/// Copies a file up to its present end, and gives it back there.
+fn copied(ctx: &mut Ctx, mut file: File) -> io::Result<File> {
+    let mut buf = vec![0; BUFFER];
+    // What is written meanwhile is shown later, if at all: a job may write faster than we read.
+    let mut left = file.metadata()?.len().saturating_sub(file.stream_position()?);
+    while left > 0 {
+        let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match file.read(&mut buf[..want])? {
+            0 => break,
+            n => {
+                ctx.out.write_all(&buf[..n])?;
+                left -= n as u64;
+            }
+        }
+    }
+    ctx.out.flush()?;
+    Ok(file)
+}
+
+/// Until the job is over, and then what it wrote last.
+fn follow_all(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, files: &mut Vec<File>) {
+    let mut one = select.clone();
+    if one.ids.is_empty() {
+        let elems = if info.id.idx == 0 { vec![] } else { vec![(info.id.idx, info.id.idx, 1)] };
+        one.ids = vec![lsf::proto::client::IdSel { job: info.id.job, elems }];
+    }
+    for look in 1.. {
+        std::thread::sleep(LOOK);
+        let over = look % LOOKS_PER_QUERY == 0 && ask(ctx, &one).is_err();
+        let more = std::mem::take(files).into_iter().map(|mut f| {
+            // One that was cut short is shown from its beginning.
+            if f.metadata()?.len() < f.stream_position()? {
+                f.seek(SeekFrom::Start(0))?;
+            }
+            copied(ctx, f)
+        });
+        *files = more.filter_map(Result::ok).collect();
+        if over || files.is_empty() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsf::model::JobRef;
+
+    #[test]
+    fn where_output_may_be() {
+        let mut info = PeekInfo {
+            id: JobRef { job: 12, idx: 3 },
+            submit_time: 17,
+            cwd: "/w".into(),
+            home: "/home/a".into(),
+            uid: 7,
+            ..PeekInfo::default()
+        };
+        let shown = |info: &PeekInfo| -> Vec<String> {
+            let all = parts(info);
+            let files = all.iter().flat_map(|(_, files)| files);
+            files.map(|f| f.display().to_string()).collect()
+        };
+        let kept = ["/home/a/.lsbatch/17.12.3.out", "/tmp/.lsbtmp7/17.12.3.out"];
+        assert_eq!(shown(&info), kept);
+        info.out_file = "o".into();
+        info.err_file = "/e".into();
+        let want = ["/w/o", "/w/o/12.3.out", kept[0], kept[1], "/e", "/e/12.3.err"];
+        assert_eq!(shown(&info), want);
+    }
+}

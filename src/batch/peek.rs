@@ -1,0 +1,74 @@
+//! bpeek: where the output of a started job is. The command reads it as its caller.
+
+use super::perm::{Action, Caller};
+use super::state::{ElemState, Job, View};
+use super::submit::Checked;
+use super::{Cx, Mbd};
+use crate::exec::plan::expand;
+use crate::model::JobRef;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, JobSelect, PeekInfo};
+use crate::proto::machine::ConnId;
+
+impl Mbd {
+    pub(crate) fn peek(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: &JobSelect) {
+        match self.peeked(who, s) {
+            Ok(info) => cx.reply(conn, ClientMsg::Peeked(Box::new(info))),
+            Err(r) => cx.refuse(conn, r),
+        }
+    }
+
+    fn peeked(&self, who: &Caller, s: &JobSelect) -> Checked<PeekInfo> {
+        self.check_select(s)?;
+        let no_job = || Refusal::new(err::NO_JOB);
+        let at = match s.ids.first() {
+            Some(id) => JobRef { job: id.job, idx: id.elems.first().map_or(0, |e| e.0) },
+            None => self.newest_started(who, s).ok_or_else(no_job)?,
+        };
+        let job = self.st.job(at.job).ok_or_else(no_job)?;
+        let owner = self.st.names.text(job.user);
+        self.check(who, Action::PeekJob, owner, self.st.names.text(job.queue))?;
+        let run = match job.view(at.idx).ok_or_else(no_job)? {
+            View::Fresh => return Err(Refusal::new(err::NOT_STARTED)),
+            View::Own(e) => match &e.state {
+                ElemState::Pend(_) => return Err(Refusal::new(err::NOT_STARTED)),
+                ElemState::End(_) => return Err(Refusal::new(err::JOB_FINISH)),
+                ElemState::Run(run) => run,
+            },
+        };
+        let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
+        let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
+        Ok(PeekInfo {
+            id: at,
+            host: run.hosts.first().map_or(String::new(), |h| self.st.names.text(h.0).to_string()),
+            submit_time: job.submit_time,
+            out_file: name(&job.spec.out_file),
+            err_file: name(&job.spec.err_file),
+            cwd: exec.cwd.clone(),
+            home: exec.home.clone(),
+            uid: exec.uid,
+        })
+    }
+
+    /// The job or element dispatched last of those that the filters let through.
+    fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
+        let started = |job: &Job, idx: u32| match &job.elem(idx)?.state {
+            ElemState::Run(run) => Some(run.start_time),
+            _ => None,
+        };
+        let jobs = self.st.jobs.values().filter(|j| j.tally.started() > 0);
+        let mut newest: Option<(i64, JobRef)> = None;
+        for job in jobs.filter(|j| self.selects(who, s, j)) {
+            for idx in job.indices() {
+                let Some(time) = started(job, idx) else { continue };
+                let fits = s.host.is_empty() || self.on_host(job, idx, &s.host);
+                let found = (time, JobRef { job: job.id, idx });
+                if fits && newest.is_none_or(|n| n <= found) {
+                    newest = Some(found);
+                }
+            }
+        }
+        newest.map(|n| n.1)
+    }
+}

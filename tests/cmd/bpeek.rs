@@ -1,0 +1,53 @@
+//! bpeek on a real cluster.
+
+use crate::common::*;
+use std::io::Read;
+use std::process::Stdio;
+
+#[test]
+fn what_a_job_has_written() {
+    let dir = scratch("bpeek");
+    let (out, err) = (dir.join("o.%J").display().to_string(), dir.join("e").display().to_string());
+    let id = bsub(&["-J", "peek", "-o", &out, "-e", &err, "echo one; echo bad >&2; sleep 300"]);
+    until(&id, "RUN");
+    let want = "<< output from stdout >>\none\n<< output from stderr >>\nbad\n";
+    let mut said = String::new();
+    for _ in 0..100 {
+        said = run("bpeek", &[&id]).out;
+        if said == want {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(said, want);
+    // Without an ID: the newest of that name.
+    assert_eq!(ok("bpeek", &["-J", "peek"]), want);
+    ok("bkill", &[&id]);
+    end_of(&id);
+    let said = run("bpeek", &[&id]);
+    assert_eq!((said.code, said.err), (255, format!("Job <{id}> : Already finished.\n")));
+    let held = bsub(&["-H", "true"]);
+    let said = run("bpeek", &[&held]);
+    assert_eq!((said.code, said.err), (255, format!("Job <{held}> : Not yet started.\n")));
+    ok("bkill", &[&held]);
+    let said = run("bpeek", &["99999"]);
+    assert_eq!((said.code, said.err.as_str()), (255, "Job <99999>: No matching job found\n"));
+    let said = run("bpeek", &["-J", "no-such-job"]);
+    assert_eq!((said.code, said.err.as_str()), (255, "No matching job found\n"));
+}
+
+#[test]
+fn it_is_followed_to_its_end() {
+    let dir = scratch("bpeek-f");
+    let go = dir.join("go");
+    let wait = format!("while [ ! -e {} ]; do sleep 0.1; done", go.display());
+    let id = bsub(&[&format!("echo first; {wait}; echo last")]);
+    until(&id, "RUN");
+    let mut child = cmd("bpeek").args(["-f", &id]).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::fs::write(&go, "").unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(text.starts_with("<< output from stdout >>\nfirst\nlast\n"), "{text}");
+}

@@ -75,10 +75,12 @@ pub fn at_host(
     };
     if verbose {
         let word = argv[0].to_string_lossy();
-        errln!(ctx, "<<Execute {word} on remote host {host}>>");
+        // at once, so that lines of several hosts do not mix
+        let line = format!("<<Execute {word} on remote host {host}>>\n");
+        let _ = ctx.err.write_all(line.as_bytes());
     }
     ctx.flush();
-    match remote::run(&site, &host, remote::task(&site, argv, how), how) {
+    match remote::run(&site, &host, remote::task(&site, argv, how)) {
         Ok(ended) => remote::end(ended),
         Err(e) => {
             errln!(ctx, "{}: {host}: {e:#}", ctx.name);

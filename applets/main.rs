@@ -31,17 +31,21 @@ mod eauthd;
 mod hostsetup;
 mod launcher;
 mod lim;
+mod lsacct;
 mod lsadmin;
 mod lsclusters;
 mod lsf_daemons;
 mod lsfinstall;
 mod lsfsim;
+mod lsgrun;
 mod lshosts;
 mod lsid;
 mod lsinfo;
 mod lsload;
+mod lslogin;
 mod lsmon;
 mod lsplace;
+mod lsrcp;
 mod lsrun;
 mod lstasks;
 mod mbatchd;
@@ -128,6 +132,8 @@ const APPLETS: &[Applet] = &[
     applet("hostsetup", hostsetup::run, "check a host of the cluster, install its service"),
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),
+    applet("lsacct", lsacct::run, "show what remote tasks used"),
+    applet("lsacctmrg", lsacct::merge, "put files of lsacct together"),
     applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
     applet("lsclusters", lsclusters::run, "show the cluster and its master"),
     applet("lseligible", lstasks::lseligible, "say whether a task may run elsewhere"),
@@ -137,14 +143,17 @@ const APPLETS: &[Applet] = &[
     applet("lsfshutdown", lsf_daemons::lsfshutdown, "stop the daemons of all hosts"),
     applet("lsfsim", lsfsim::run, "simulate clusters with faults"),
     applet("lsfstartup", lsf_daemons::lsfstartup, "start the daemons of all hosts"),
+    applet("lsgrun", lsgrun::run, "run a command on several hosts"),
     applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
     applet("lsid", lsid::run, "show the names of the cluster and of its master"),
     applet("lsinfo", lsinfo::run, "show resources, host types and models"),
     applet("lsload", lsload::run, "show the load of hosts"),
     applet("lsloadadj", lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
+    applet("lslogin", lslogin::run, "log in on the best host"),
     applet("lsltasks", lstasks::lsltasks, "show and change the list of local tasks"),
     applet("lsmon", lsmon::run, "show the load of hosts again and again"),
     applet("lsplace", lsplace::run, "show the best hosts for tasks"),
+    applet("lsrcp", lsrcp::run, "copy a file from or to another host"),
     applet("lsrtasks", lstasks::lsrtasks, "show and change the list of remote tasks"),
     applet("lsrun", lsrun::run, "run a command on the best host"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),

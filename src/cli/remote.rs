@@ -38,8 +38,8 @@ const FORWARDED: [i32; 6] =
 pub struct How {
     /// On a pseudo-terminal.
     pub pty: bool,
-    /// Without input.
-    pub no_input: bool,
+    /// In the user's home, not in this directory.
+    pub home: bool,
 }
 
 /// How a task ended: its raw wait status, where that is known.
@@ -59,15 +59,17 @@ pub fn task(site: &Site, argv: &[OsString], how: &How) -> RunTask {
     }
     let mask = rustix::process::umask(Mode::empty());
     rustix::process::umask(mask);
-    let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let here = || std::env::current_dir().unwrap_or_else(|_| "/".into()).into_os_string();
+    let cwd = if how.home { home.clone() } else { here() };
     let rlimits = LIMITS.iter().map(|(number, what)| {
         let Rlimit { current, maximum } = rustix::process::getrlimit(*what);
         (*number, current, maximum)
     });
     RunTask {
         argv: started(argv),
-        cwd: bytes(cwd.into_os_string()),
-        home: bytes(std::env::var_os("HOME").unwrap_or_default()),
+        cwd: bytes(cwd),
+        home: bytes(home),
         env: env.into(),
         umask: mask.as_raw_mode(),
         rlimits: rlimits.collect(),
@@ -112,11 +114,11 @@ fn terminal() -> Pty {
 }
 
 /// Runs a task at a host and stays with it until it has ended.
-pub fn run(site: &Site, host: &str, task: RunTask, how: &How) -> Result<Ended, ClientError> {
+pub fn run(site: &Site, host: &str, task: RunTask) -> Result<Ended, ClientError> {
     let mut client = client::res_of(site, host)?;
     let pty = task.pty.is_some();
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
-    Relay::new(client, pty, how).map_err(|e| ClientError::Lost(words(&e)))?.run()
+    Relay::new(client, pty).map_err(|e| ClientError::Lost(words(&e)))?.run()
 }
 
 /// Ends this process as the task has ended; returns where that is by an exit code.
@@ -209,16 +211,16 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    fn new(client: Client, pty: bool, how: &How) -> io::Result<Relay> {
+    fn new(client: Client, pty: bool) -> io::Result<Relay> {
         let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
         let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
         let outs = [Out::new(stdio::stdout())?, Out::new(stdio::stderr())?];
-        let raw = pty && term::size(stdio::stdin()).is_some() && !how.no_input;
+        let raw = pty && term::size(stdio::stdin()).is_some();
         let mut me = Relay {
             client,
             signals,
             outs,
-            input: !how.no_input,
+            input: true,
             room: WINDOW,
             credit: 0,
             pty,
@@ -228,9 +230,6 @@ impl Relay {
             chunk: vec![0; DATA_MAX],
         };
         me.rawly();
-        if how.no_input {
-            me.eof();
-        }
         Ok(me)
     }
 

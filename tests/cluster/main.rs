@@ -14,6 +14,7 @@ mod limits;
 mod nodes;
 mod oldsite;
 mod outputs;
+mod rcommands;
 mod readme;
 mod reconfig;
 mod remote;

@@ -1,0 +1,165 @@
+//! lsgrun, lslogin, lsrcp, lsacct and lsacctmrg on a cluster of three hosts.
+
+use super::rig::{Rig, Said, wait_for};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::{Command, Stdio};
+
+fn up(name: &str) -> Rig {
+    let rig = Rig::up(name, 3);
+    for host in ["host1", "host2", "host3"] {
+        wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+    }
+    rig
+}
+
+const NAME: &str = "echo $LSF_LOCAL_HOST";
+
+#[test]
+fn lsgrun_runs_on_each_host() {
+    let rig = up("lsgrun");
+    let out = rig.ok("lsgrun", &["-m", "host3 host1 host2", "sh", "-c", NAME]);
+    assert_eq!(out, "host3\nhost1\nhost2\n", "in the order named");
+    rig.write("hosts.txt", "host2 # one\n\nhost3\n");
+    assert_eq!(rig.ok("lsgrun", &["-f", "hosts.txt", "sh", "-c", NAME]), "host2\nhost3\n");
+    // at the same time: each waits for the other two
+    let meet = "touch met.$LSF_LOCAL_HOST; until [ $(ls met.* | wc -l) = 3 ]; do sleep 0.1; done; \
+                echo all";
+    let out = rig.ok("lsgrun", &["-p", "-m", "host1 host2 host3", "sh", "-c", meet]);
+    assert_eq!(out, "all\nall\nall\n");
+    wait_for("the loads of three hosts", || {
+        let said = rig.run("lsgrun", &["-n", "3", "sh", "-c", NAME]);
+        let mut hosts: Vec<&str> = said.out.lines().collect();
+        hosts.sort_unstable();
+        hosts == ["host1", "host2", "host3"]
+    });
+    let code = |args: &[&str]| rig.run("lsgrun", args).code;
+    assert_eq!(code(&["-n", "4", "true"]), 1);
+    assert_eq!(code(&["true"]), 255);
+    assert_eq!(code(&["-m", "host1 nosuch", "true"]), 246);
+    let some = "[ $LSF_LOCAL_HOST = host2 ] && exit 5; exit 0";
+    assert_eq!(code(&["-m", "host1 host2 host3", "sh", "-c", some]), 5);
+    let said = rig.run("lsgrun", &["-v", "-p", "-m", "host1 host2", "true"]);
+    for host in ["host1", "host2"] {
+        let line = format!("<<Execute true on remote host {host}>>");
+        assert!(said.err.contains(&line), "{}", said.err);
+    }
+}
+
+#[test]
+fn lslogin_is_a_login_shell_at_home() {
+    let rig = up("lslogin");
+    let home = std::env::var("HOME").unwrap();
+    let mut c = rig.cmd("lslogin");
+    c.args(["-m", "host3"]).env("SHELL", "/bin/sh").current_dir("/");
+    c.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = c.spawn().unwrap();
+    let keys = b"echo at=$(pwd) on=$LSF_LOCAL_HOST; test -t 0 && echo a\"\" tty\nexit 4\n";
+    child.stdin.take().unwrap().write_all(keys).unwrap();
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 4, "{said:?}");
+    let want = format!("at={home} on=host3");
+    assert!(said.out.contains(&want) && said.out.contains("\na tty"), "{said:?}");
+}
+
+#[test]
+fn lsrcp_copies_either_way() {
+    let rig = up("lsrcp");
+    let data: Vec<u8> =
+        (0..2_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    std::fs::write(rig.path("src"), &data).unwrap();
+    std::fs::set_permissions(rig.path("src"), PermissionsExt::from_mode(0o640)).unwrap();
+    let at = |rel: &str| format!("host2:{}", rig.path(rel).display());
+    let same = |rel: &str| std::fs::read(rig.path(rel)).unwrap() == data;
+    rig.ok("lsrcp", &["src", &at("there")]);
+    assert!(same("there"));
+    assert_eq!(std::fs::metadata(rig.path("there")).unwrap().mode() & 0o777, 0o640);
+    rig.ok("lsrcp", &[&at("there"), "back"]);
+    assert!(same("back"));
+    // into a directory, and over what is there
+    std::fs::create_dir(rig.path("dir")).unwrap();
+    rig.write("dir/src", "older");
+    rig.ok("lsrcp", &["src", &at("dir")]);
+    assert!(same("dir/src"));
+    let third = format!("host3:{}", rig.path("third").display());
+    rig.ok("lsrcp", &[&at("src"), &third]);
+    assert!(same("third"));
+    rig.ok("lsrcp", &["-a", "src", &at("there")]);
+    assert_eq!(std::fs::metadata(rig.path("there")).unwrap().len(), 2 * data.len() as u64);
+    // names with what a shell could take for more
+    let odd = "a b'$(touch evil)\"`";
+    std::fs::write(rig.path(odd), "odd").unwrap();
+    rig.ok("lsrcp", &[odd, &at("odd to '$(x)")]);
+    assert_eq!(rig.read("odd to '$(x)"), "odd");
+    assert!(!rig.path("evil").exists());
+    let said = rig.run("lsrcp", &[&at("nosuch"), "x"]);
+    assert_eq!(said.code, 255, "{}", said.err);
+    assert!(said.err.contains("nosuch"), "{}", said.err);
+}
+
+#[test]
+fn lsrcp_falls_back_on_the_site_s_own_program() {
+    let rig = up("fallback");
+    let bin = rig.path("own");
+    std::fs::create_dir(&bin).unwrap();
+    let with = |name: &str, args: &[&str]| {
+        let scp = bin.join(name);
+        std::fs::write(&scp, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n").unwrap();
+        std::fs::set_permissions(&scp, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut c: Command = rig.cmd("lsrcp");
+        let said = Said::from(c.env("PATH", &bin).args(args).output().unwrap());
+        std::fs::remove_file(scp).unwrap();
+        said
+    };
+    rig.write("src", "x");
+    let said = with("scp", &["src", "nosuch:there"]);
+    assert_eq!((said.code, said.out.as_str()), (7, "scp -Bq -- src nosuch:there\n"), "{said:?}");
+    let said = with("rcp", &["src", "other@host2:there"]);
+    assert_eq!((said.code, said.out.as_str()), (7, "rcp -- src other@host2:there\n"), "{said:?}");
+    let said = with("none", &["src", "nosuch:there"]);
+    assert_eq!(said.code, 255);
+    assert!(said.err.contains("package openssh-client"), "{}", said.err);
+}
+
+#[test]
+fn tasks_are_accounted_where_that_is_asked_for() {
+    let rig = Rig::up("lsacct", 2);
+    let conf = rig.read("conf/lsf.conf");
+    let dir = rig.path("acct");
+    std::fs::create_dir(&dir).unwrap();
+    let more = format!("LSF_RES_ACCT=100\nLSF_RES_ACCTDIR={}\n", dir.display());
+    rig.write("conf/lsf.conf", &format!("{conf}\n{more}"));
+    for host in ["host1", "host2"] {
+        rig.kill9("res", host);
+        wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+    }
+    let burn = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 3";
+    for host in ["host1", "host2"] {
+        assert_eq!(rig.run("lsrun", &["-m", host, "sh", "-c", burn]).code, 3);
+        rig.ok("lsrun", &["-m", host, "true"]);
+    }
+    let lines = |host: &str| rig.read(&format!("acct/lsf.acct.{host}")).lines().count();
+    wait_for("both to be logged", || lines("host1") == 1 && lines("host2") == 1);
+    let out = rig.ok("lsacct", &["-l", "-u", "all"]);
+    for want in ["Number of tasks      1\n", "Execution host:  host1\n", "Exit status:     768\n"] {
+        assert!(out.contains(want), "{want}: {out}");
+    }
+    let (one, two) = ("acct/lsf.acct.host1", "acct/lsf.acct.host2");
+    rig.ok("lsacctmrg", &[two, one, "all"]);
+    assert_eq!(rig.run("lsacctmrg", &[two, one, "all"]).code, 255, "it is there");
+    rig.ok("lsacctmrg", &["-f", two, one, "all"]);
+    let count = |args: &[&str]| {
+        let out = rig.ok("lsacct", &[&["-f", "all", "-u", "all"][..], args].concat());
+        let line = out.lines().find_map(|l| l.strip_prefix("Number of tasks")).unwrap().to_owned();
+        line.trim().parse::<u32>().unwrap()
+    };
+    assert_eq!((count(&[]), count(&["-m", "host2"]), count(&["-u", "nobody"])), (2, 1, 0));
+    assert_eq!((count(&["-S", "1/1,"]), count(&["-C", ",2020/1/1"])), (2, 0));
+    assert_eq!(rig.run("lsacct", &["-C", "soon"]).code, 255);
+    // turned off and on while it runs
+    rig.ok("lsadmin", &["reslogoff", "host2"]);
+    rig.run("lsrun", &["-m", "host2", "sh", "-c", burn]);
+    rig.ok("lsadmin", &["reslogon", "host2"]);
+    rig.ok("lsrun", &["-m", "host2", "true"]);
+    wait_for("the small one", || lines("host2") == 2);
+}

@@ -3,6 +3,7 @@
 
 mod apart;
 mod base;
+mod beats;
 mod crash_daemons;
 mod crash_master;
 mod damage;

@@ -2,6 +2,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::hostfields::{HostFields, resources};
 use lsf::cli::load::{choose, shared_table, size_fixed, threshold_cell};
 use lsf::cli::{front, lim};
 use lsf::errln;
@@ -22,7 +23,16 @@ struct Options {
     /// shared resources instead of hosts: the static ones, or those named
     #[argh(switch, short = 's')]
     shared: bool,
-    /// hosts to show; all where none is named
+    /// accepted: hosts that are without news are shown
+    #[argh(switch, short = 'a')]
+    _all: bool,
+    /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
+    #[argh(option, short = 'o', arg_name = "format")]
+    output: Option<String>,
+    /// as JSON, with -o
+    #[argh(switch)]
+    json: bool,
+    /// hosts to show, or the cluster; all hosts where none is named
     #[argh(positional, greedy, arg_name = "host_name")]
     names: Vec<String>,
 }
@@ -52,10 +62,18 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
         rows.retain(|r| !r.dynamic || names.contains(&r.name));
         return shared_table(&rows, names);
     }
-    let mut hosts = cluster.hosts(names)?;
+    let mut hosts = cluster.named(names)?;
     choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
+    }
+    if o.json && o.output.is_none() {
+        return Err("-json is given with -o".to_owned());
+    }
+    let format = cluster.base().lsf.get("LSF_LSHOSTS_FORMAT").map(str::to_owned);
+    let plain = !o.long && !o.wide;
+    if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
+        return HostFields::of_lshosts().show(&text, o.json.then_some("lshosts"), &hosts);
     }
     Ok(match (o.long, o.wide) {
         (true, _) => hosts.iter().map(long).collect(),
@@ -102,20 +120,6 @@ fn table(hosts: &[HostLoad], w: &Widths) -> String {
 
 fn server(f: &HostFacts) -> &'static str {
     if f.server { "Yes" } else { "No" }
-}
-
-/// Boolean resources by name, numeric ones with their value.
-fn resources(f: &HostFacts) -> String {
-    let words: Vec<String> = f
-        .resources
-        .iter()
-        .filter_map(|(name, value)| match value {
-            None => Some(name.clone()),
-            Some(v) if v.parse::<f64>().is_ok() => Some(format!("{name}={v}")),
-            Some(_) => None,
-        })
-        .collect();
-    format!("({})", words.join(" "))
 }
 
 fn long(h: &HostLoad) -> String {

@@ -2,6 +2,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::hostfields::HostFields;
 use lsf::cli::load::{self, choose, host_cell, status_word};
 use lsf::cli::{front, lim};
 use lsf::errln;
@@ -34,7 +35,16 @@ struct Options {
     /// shared resources that elims report (all, or those named) instead of hosts
     #[argh(switch, short = 's')]
     shared: bool,
-    /// hosts to show; all where none is named
+    /// accepted: hosts that are without news are shown
+    #[argh(switch, short = 'a')]
+    _all: bool,
+    /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
+    #[argh(option, short = 'o', arg_name = "format")]
+    output: Option<String>,
+    /// as JSON, with -o
+    #[argh(switch)]
+    json: bool,
+    /// hosts to show, or the cluster; all hosts where none is named
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
 }
@@ -81,6 +91,8 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         number: o.number,
         res_req: o.res_req,
         indices: o.indices,
+        output: o.output,
+        json: o.json,
     };
     match listing(&wanted, &o.hosts) {
         Ok(text) => {
@@ -105,6 +117,8 @@ pub struct Wanted {
     pub number: Option<usize>,
     pub res_req: Option<String>,
     pub indices: Option<String>,
+    pub output: Option<String>,
+    pub json: bool,
 }
 
 /// The table of these hosts, or why there is none.
@@ -115,7 +129,7 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
         rows.retain(|r| r.dynamic);
         return load::shared_table(&rows, names);
     }
-    let mut hosts = cluster.hosts(names)?;
+    let mut hosts = cluster.named(names)?;
     hosts.retain(|h| h.facts.as_ref().is_some_and(|f| f.server));
     let base = cluster.base();
     choose(&mut hosts, o.res_req.as_deref(), &base.shared, true)?;
@@ -125,7 +139,22 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
     }
+    let how = match (o.effective, o.normalised) {
+        (true, _) => Queue::Effective,
+        (_, true) => Queue::Normalised,
+        _ => Queue::Raw,
+    };
     let external = external_names(&hosts);
+    if o.json && o.output.is_none() {
+        return Err("-json is given with -o".to_owned());
+    }
+    let format = base.lsf.get("LSF_LSLOAD_FORMAT").map(str::to_owned);
+    let plain = !o.long && !o.wide && o.indices.is_none();
+    if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
+        let dynamic = base.shared.resources.iter().filter(|r| r.interval.is_some());
+        let fields = HostFields::of_lsload(dynamic.map(|r| r.name.clone()).collect(), how);
+        return fields.show(&text, o.json.then_some("lsload"), &hosts);
+    }
     let columns = match &o.indices {
         Some(list) => {
             let dynamic = base.shared.resources.iter().filter(|r| r.interval.is_some());
@@ -142,11 +171,6 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
         }
     };
     let wide = o.long || o.wide;
-    let how = match (o.effective, o.normalised) {
-        (true, _) => Queue::Effective,
-        (_, true) => Queue::Normalised,
-        _ => Queue::Raw,
-    };
     let name_width = if wide { WIDE_NAME } else { NAME };
     Ok(table(&hosts, &Layout { name_width, cut: !wide, columns, how }))
 }

@@ -68,6 +68,12 @@ impl Cluster {
         }
     }
 
+    /// As [`Cluster::hosts`]; the cluster's own name stands for all.
+    pub fn named(&mut self, names: &[String]) -> Result<Vec<HostLoad>, String> {
+        let all = names == [self.name.clone()];
+        self.hosts(if all { &[] } else { names })
+    }
+
     /// The shared resources.
     pub fn shared_rows(&mut self) -> Result<Vec<SharedRow>, String> {
         match self.ask_master(LimMsg::Shared)? {

@@ -9,6 +9,7 @@ pub mod fields;
 pub mod front;
 pub mod help;
 pub mod hostcheck;
+pub mod hostfields;
 pub mod install;
 pub mod lim;
 pub mod links;

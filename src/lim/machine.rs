@@ -19,7 +19,7 @@ use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
-use crate::proto::{Effect, Input, Machine, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +57,8 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug)]
 struct Sub {
     loads: bool,
+    /// A candidate's LIM: it is told what hosts are, to know it when it becomes master.
+    facts: bool,
 }
 
 /// The machine.
@@ -70,6 +72,8 @@ pub struct Lim {
     copies: copies::Copies,
     pub(super) hosts: BTreeMap<String, Known>,
     pub(super) elims: elims::Elims,
+    /// Hosts that are not as they were at the last turn.
+    learned: BTreeSet<String>,
     /// Hosts with news since the last turn.
     pub(super) fresh: BTreeSet<String>,
     pub(super) peers: BTreeMap<ConnId, Peer>,
@@ -92,6 +96,7 @@ impl Lim {
             copies: Vec::new(),
             hosts: BTreeMap::new(),
             elims: elims::Elims::default(),
+            learned: BTreeSet::new(),
             fresh: BTreeSet::new(),
             peers: BTreeMap::new(),
             subs: BTreeMap::new(),
@@ -232,6 +237,34 @@ impl Lim {
         self.announce(false, out);
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
+        let learned = std::mem::take(&mut self.learned);
+        let taught = self.subs.iter().filter(|(_, s)| s.facts).map(|(conn, _)| *conn);
+        self.teach(&learned, &taught.collect::<Vec<_>>(), out);
+    }
+
+    /// Tells these connections what was measured of these hosts.
+    fn teach(&self, names: &BTreeSet<String>, conns: &[ConnId], out: &mut Vec<Effect>) {
+        let of = |name: &String| {
+            let found = self.hosts.get(name)?.found.clone()?;
+            Some(HostLoad { host: name.clone(), facts: Some(found), ..HostLoad::default() })
+        };
+        let hosts: Vec<HostLoad> = names.iter().filter_map(of).collect();
+        for &conn in conns.iter().filter(|_| !hosts.is_empty() && self.is_master()) {
+            let msg = Msg::Lim(LimMsg::Loads { hosts: hosts.clone() });
+            out.push(Effect::Send { conn, msg });
+        }
+    }
+
+    /// What the master says hosts are, for the time when this is master.
+    fn learn(&mut self, hosts: Vec<HostLoad>) {
+        for HostLoad { host, facts, .. } in hosts {
+            let other = host != self.host;
+            if let (Some(known), Some(found)) = (self.hosts.get_mut(&host).filter(|_| other), facts)
+            {
+                known.load.facts = Some(facts::of_host(&self.base, &host, Some(&found)));
+                known.found = Some(found);
+            }
+        }
     }
 
     /// Sends this host's reading to the master.
@@ -309,6 +342,7 @@ impl Lim {
         let Some(known) = self.hosts.get_mut(host) else { return };
         if let Some(found) = load.facts.take() {
             if known.found.as_ref() != Some(&found) {
+                self.learned.insert(host.to_owned());
                 known.load.facts = Some(facts::of_host(&self.base, host, Some(&found)));
             }
             known.found = Some(found);
@@ -407,10 +441,13 @@ impl Lim {
     }
 
     /// What the master says over the connection that is kept to it.
-    fn from_master(&mut self, now: Now, conn: ConnId, msg: &Msg, out: &mut Vec<Effect>) {
+    fn from_master(&mut self, now: Now, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
+        if let Msg::Lim(LimMsg::Loads { hosts }) = msg {
+            return self.learn(hosts);
+        }
         if let Msg::Lim(LimMsg::Master { cluster, master }) = msg
-            && *cluster == self.base.name
-            && self.election.answered(now.mono_us, conn, master, out)
+            && cluster == self.base.name
+            && self.election.answered(now.mono_us, conn, &master, out)
         {
             self.elected(now, out);
         }
@@ -472,8 +509,13 @@ impl Lim {
             let msg = Msg::Refused(Refusal::new(err::BUSY));
             return out.push(Effect::Send { conn, msg });
         }
-        self.subs.insert(conn, Sub { loads });
+        let facts = matches!(self.peers.get(&conn), Some(Peer::Daemon { daemon: Daemon::Lim, .. }));
+        self.subs.insert(conn, Sub { loads, facts });
         out.push(Effect::Send { conn, msg: self.who(now) });
+        if facts {
+            let all: BTreeSet<String> = self.hosts.keys().cloned().collect();
+            self.teach(&all, &[conn], out);
+        }
         if loads {
             let hosts = self.hosts.values().map(|k| self.shown(k)).collect();
             out.push(Effect::Send { conn, msg: Msg::Lim(LimMsg::Loads { hosts }) });
@@ -523,7 +565,7 @@ impl Machine for Lim {
             Input::Closed { conn } => self.lost(now, conn, false, out),
             Input::ConnectFailed { conn, refused, .. } => self.lost(now, conn, refused, out),
             Input::Msg { conn, msg } if self.election.owns(conn) => {
-                self.from_master(now, conn, &msg, out);
+                self.from_master(now, conn, msg, out);
             }
             Input::Msg { conn: orders::LAUNCHER, msg } => self.daemons(now, &msg, out),
             Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(now, conn, msg, out),

@@ -432,3 +432,53 @@ fn a_host_without_res_says_so() {
     }
     assert!((20..40).contains(&asked), "{asked}");
 }
+
+#[test]
+fn candidates_know_what_hosts_are_before_they_are_master() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.1));
+    let conn = INCOMING + 7;
+    let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h2".into() };
+    step(&mut lim, 1, Input::Opened { conn, peer });
+    let out = ask(&mut lim, conn, LimMsg::Subscribe { loads: false });
+    let mut told = out.into_iter().filter_map(|e| match e {
+        Effect::Send { msg, .. } => Some(msg),
+        _ => None,
+    });
+    let (who, facts) = (told.next().unwrap(), told.next().unwrap());
+    // h2's side
+    let mut next = Lim::new(base(), "h2");
+    let out = step(&mut next, 0, Input::Start);
+    let out = if out.iter().any(|e| matches!(e, Effect::Connect { .. })) {
+        out
+    } else {
+        step(&mut next, 0, Input::Tick)
+    };
+    let own = out.iter().find_map(|e| match e {
+        Effect::Connect { conn, .. } => Some(*conn),
+        _ => None,
+    });
+    let own = own.unwrap();
+    for msg in [who, facts] {
+        step(&mut next, 1, Input::Msg { conn: own, msg });
+    }
+    let of = |lim: &Lim, host: &str| lim.hosts[host].found.clone();
+    assert_eq!(of(&next, "h1"), of(&lim, "h1"));
+    assert!(of(&next, "h1").is_some() && next.hosts["h1"].load.unavailable());
+    // later ones as they come
+    let changed = HostFacts { nprocs: 9, ..HostFacts::default() };
+    let Input::Datagram { from, msg: Msg::Lim(LimMsg::Beat { mut load }) } = beat_of("h2", 0.1)
+    else {
+        panic!()
+    };
+    load.facts = Some(changed.clone());
+    step(&mut lim, 2, Input::Datagram { from, msg: Msg::Lim(LimMsg::Beat { load }) });
+    let out = step(&mut lim, 20, Input::Tick);
+    let told = out.iter().find_map(|e| match e {
+        Effect::Send { conn: c, msg: Msg::Lim(LimMsg::Loads { hosts }) } if *c == conn => {
+            hosts.iter().find(|h| h.host == "h2").and_then(|h| h.facts.clone())
+        }
+        _ => None,
+    });
+    assert_eq!(told, Some(changed));
+}

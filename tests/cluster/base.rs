@@ -120,6 +120,10 @@ fn what_the_base_commands_say() {
     }
     let s = rig.run("lsinfo", &["mem", "nosuch"]);
     assert_eq!((s.code, s.err.as_str()), (255, "nosuch: Resource name not found\n"));
+    let row = rig.ok("lshosts", &["-o", "hname server delimiter=';'", "host2"]);
+    assert_eq!(row, "HOST_NAME;SERVER\nhost2;Yes\n");
+    let json = rig.ok("lsload", &["-o", "hname status", "-json", "personal"]);
+    assert!(json.contains("\"COMMAND\":\"lsload\"") && json.contains("host2"), "{json}");
     placement(&rig);
     locks(&rig);
     tasks(&rig);

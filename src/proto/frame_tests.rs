@@ -234,3 +234,44 @@ fn what_is_to_come_is_passed_over_or_named() {
     let new = hear(&serde_json::json!({"Lim": {"Later": {"n": 1}}})).unwrap_err();
     assert!(new.starts_with("body is not a message: unknown variant `Later`"), "{new}");
 }
+
+#[test]
+fn a_stream_frame_that_is_forged_replayed_or_oversized_is_refused() {
+    use crate::proto::res::Data;
+    let sealed = |client: &mut Session, bytes: Vec<u8>| {
+        let mut out = Vec::new();
+        client.seal_msg(&Msg::Data(Data { port: 1, bytes }), &mut out).map(|()| out)
+    };
+    let opened = |server: &mut Session, bytes: &[u8], cap: usize| {
+        let mut dec = Decoder::new(cap);
+        dec.push(bytes);
+        let raw = dec.take()?.ok_or(FrameError::Short)?;
+        server.open_msg(&raw)
+    };
+    let (mut client, mut server) = pair();
+    let binary: Vec<u8> = (0..=255).collect();
+    let good = sealed(&mut client, binary.clone()).unwrap();
+    let got = opened(&mut server, &good, MAX_FRAME);
+    assert!(matches!(got, Ok(Msg::Data(Data { port: 1, bytes })) if bytes == binary));
+    let again = opened(&mut server, &good, MAX_FRAME).unwrap_err();
+    assert_eq!(again, FrameError::Replayed { got: 0, want: 1 });
+    // each byte counts: of the port, of the data, of the header
+    let next = sealed(&mut client, binary).unwrap();
+    for at in [HEADER, HEADER + 1, next.len() - 1, 12, 25] {
+        let mut bad = next.clone();
+        bad[at] ^= 1;
+        assert!(opened(&mut server, &bad, MAX_FRAME).is_err(), "byte {at}");
+    }
+    // the same bytes as another kind, and unsigned
+    let mut bad = next.clone();
+    bad[6] = Kind::Msg as u8;
+    assert_eq!(opened(&mut server, &bad, MAX_FRAME).unwrap_err(), FrameError::BadMac);
+    let mut bad = next.clone();
+    bad[20..HEADER].fill(0);
+    assert_eq!(opened(&mut server, &bad, MAX_FRAME).unwrap_err(), FrameError::Unsigned);
+    let local = opened(&mut Session::local(), &next, MAX_FRAME).unwrap_err();
+    assert_eq!(local, FrameError::Unexpected(Kind::Stream));
+    assert!(matches!(opened(&mut server, &next, 100), Err(FrameError::Length { .. })));
+    assert!(opened(&mut server, &next, MAX_FRAME).is_ok());
+    assert!(sealed(&mut client, vec![0; MAX_FRAME]).is_err());
+}

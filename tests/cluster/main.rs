@@ -27,3 +27,4 @@ mod site;
 mod syscalls;
 mod terminal;
 mod users;
+mod ways;

@@ -6,6 +6,7 @@
 mod figures;
 mod kept;
 mod limits;
+mod remote;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod table;
@@ -120,6 +121,7 @@ fn measure(table: &mut Table) {
     let rig = Rig::up("bench", 1);
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
+    remote::measure(&rig, table, &machine.spawn);
     figures::prepare(&rig);
     figures::submissions(&rig, table, &machine);
     figures::listings(&rig, table, &machine);

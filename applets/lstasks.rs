@@ -31,7 +31,8 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 
-fn lists() -> Result<Tasks, String> {
+/// The lists as they are for this user.
+pub fn lists() -> Result<Tasks, String> {
     let site = site::find().map_err(|e| e.to_string())?;
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let cluster = base.map(|b| b.name).unwrap_or_default();

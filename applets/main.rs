@@ -43,11 +43,13 @@ mod lsid;
 mod lsinfo;
 mod lsload;
 mod lslogin;
+mod lsmake;
 mod lsmon;
 mod lsplace;
 mod lsrcp;
 mod lsrun;
 mod lstasks;
+mod lstcsh;
 mod mbatchd;
 mod melim;
 mod res;
@@ -151,11 +153,14 @@ const APPLETS: &[Applet] = &[
     applet("lsloadadj", lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
     applet("lslogin", lslogin::run, "log in on the best host"),
     applet("lsltasks", lstasks::lsltasks, "show and change the list of local tasks"),
+    applet("lsmake", lsmake::run, "make with recipes that run on other hosts"),
+    hidden("lsmakesh", lsmake::shell, "the shell of a make of lsmake"),
     applet("lsmon", lsmon::run, "show the load of hosts again and again"),
     applet("lsplace", lsplace::run, "show the best hosts for tasks"),
     applet("lsrcp", lsrcp::run, "copy a file from or to another host"),
     applet("lsrtasks", lstasks::lsrtasks, "show and change the list of remote tasks"),
     applet("lsrun", lsrun::run, "run a command on the best host"),
+    applet("lstcsh", lstcsh::run, "tcsh with tasks that run on other hosts"),
     applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
     applet("melim", melim::run, "runs the elims of this host"),
     applet("res", res::run, "runs the tasks of commands of other hosts"),

@@ -163,3 +163,75 @@ fn tasks_are_accounted_where_that_is_asked_for() {
     rig.ok("lsrun", &["-m", "host2", "true"]);
     wait_for("the small one", || lines("host2") == 2);
 }
+
+#[test]
+fn lsmake_runs_recipes_on_other_hosts() {
+    let rig = up("lsmake");
+    if Command::new("make").arg("-v").output().is_err() {
+        return super::rig::skipped("lsmake_runs_recipes_on_other_hosts: needs make");
+    }
+    let file = "all: a b c\n\t@echo all on $$LSF_LOCAL_HOST\n\
+                a b c:\n\t@echo $$LSF_LOCAL_HOST > $@.out; touch met.$@; \
+                until [ `ls met.* | wc -l` = 3 ]; do sleep 0.1; done\n\
+                sub:\n\t@$(MAKE) -s inner\ninner:\n\t@echo inner on $$LSF_LOCAL_HOST\n\
+                bad:\n\t@exit 3\n";
+    rig.write("Makefile", file);
+    // three slots by -m: each recipe waits for the other two
+    let out = rig.ok("lsmake", &["-m", "host1 host2 host3", "-s"]);
+    assert!(out.starts_with("all on host"), "{out}");
+    let mut hosts = ["a", "b", "c"].map(|t| rig.read(&format!("{t}.out")).trim().to_owned());
+    hosts.sort_unstable();
+    assert_eq!(hosts, ["host1", "host2", "host3"]);
+    assert_eq!(rig.ok("lsmake", &["-m", "host2", "-s", "sub"]), "inner on host2\n");
+    let said = rig.run("lsmake", &["-v", "-m", "host3", "inner"]);
+    assert!(said.err.contains("[host3] echo inner on"), "{said:?}");
+    let said = rig.run("lsmake", &["-m", "host2", "bad"]);
+    assert_eq!(said.code, 2, "make's own code: {said:?}");
+    assert!(said.err.contains("Error 3"), "{said:?}");
+    // a host that does not answer is passed over
+    rig.ok("lsadmin", &["resshutdown", "-f", "host2"]);
+    let out = rig.ok("lsmake", &["-m", "host2 host3", "-j", "1", "-s", "inner"]);
+    assert_eq!(out, "inner on host3\n");
+    let mut c = rig.cmd("lsmake");
+    let said = Said::from(c.env("PATH", "/nowhere").args(["-m", "host1"]).output().unwrap());
+    assert!(said.code == 255 && said.err.contains("package make"), "{said:?}");
+    let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let own = |e: &std::fs::DirEntry| {
+        use std::os::unix::fs::MetadataExt;
+        let name = e.file_name().to_string_lossy().into_owned();
+        name.starts_with("lsmake.") && e.metadata().is_ok_and(|m| m.uid() == lsf::sys::euid())
+    };
+    assert_eq!(left.filter(own).count(), 0, "directories of runs are left");
+}
+
+#[test]
+fn lstcsh_runs_listed_tasks_on_other_hosts() {
+    let rig = up("lstcsh");
+    let mut c = rig.cmd("lstcsh");
+    let said = Said::from(c.env("PATH", "/nowhere").output().unwrap());
+    assert!(said.code == 255 && said.err.contains("package tcsh"), "{said:?}");
+    let found = std::env::var("LSF_TEST_TCSH").unwrap_or_else(|_| "tcsh".into());
+    if Command::new(&found).arg("--version").output().is_err() {
+        return super::rig::skipped("lstcsh_runs_listed_tasks_on_other_hosts: needs tcsh");
+    }
+    let home = rig.path("home");
+    std::fs::create_dir(&home).unwrap();
+    rig.write("home/.tcshrc", "echo own start\nset mine = yes\n");
+    std::fs::create_dir(rig.path("own")).unwrap();
+    let tcsh = Command::new("sh").args(["-c", &format!("command -v {found}")]).output().unwrap();
+    let tcsh = String::from_utf8(tcsh.stdout).unwrap();
+    std::os::unix::fs::symlink(tcsh.trim(), rig.path("own/tcsh")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", rig.path("own").display());
+    let run = |applet: &str, args: &[&str]| {
+        let mut c = rig.cmd(applet);
+        Said::from(c.env("HOME", &home).env("PATH", &path).args(args).output().unwrap())
+    };
+    let said = run("lsrtasks", &["+", "printenv/select[hname==host3]"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let script = "echo $mine $HOME\nprintenv LSF_LOCAL_HOST\nlsmode off\n\
+                  printenv LSF_LOCAL_HOST || echo here\nlsmode on\nprintenv LSF_LOCAL_HOST\n";
+    rig.write("script", script);
+    let said = run("lstcsh", &["-c", &format!("source {}", rig.path("script").display())]);
+    let want = format!("own start\nyes {}\nhost3\nhere\nhost3\n", home.display());
+    assert_eq!(said.out, want, "{}", said.err);
+}

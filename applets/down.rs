@@ -3,7 +3,9 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
+use lsf::cli::lim::Cluster;
 use lsf::cli::personal::{Place, State, run};
+use lsf::cli::site;
 use lsf::{errln, outln};
 
 /// Stop a personal cluster: its jobs, its daemons, nothing else.
@@ -35,12 +37,16 @@ fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
     }
     let _lock = place.lock()?;
     let mut state = State::read(&place);
-    let hosts: Vec<String> = state.launchers.iter().map(|(h, _)| h.clone()).collect();
+    let mut hosts: Vec<String> = state.launchers.iter().map(|(h, _)| h.clone()).collect();
     if hosts.is_empty() {
         outln!(ctx, "{}: not running", place.top.display());
         return Ok(());
     }
     // The master's host goes last, so that the ends of all jobs are logged.
+    let master = master(&place);
+    if let Some(at) = hosts.iter().position(|h| Some(h) == master.as_ref()) {
+        hosts[..=at].rotate_right(1);
+    }
     let (first, others) = hosts.split_at(1);
     for group in [others, first] {
         for note in run::stop(&place, &mut state, group)? {
@@ -54,4 +60,11 @@ fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
     }
     outln!(ctx, "{}: stopped", place.top.display());
     Ok(())
+}
+
+/// The master host; `None` where no LIM says.
+fn master(place: &Place) -> Option<String> {
+    let envdir = Some(place.conf().into_os_string());
+    let site = site::find_from(&site::Around { envdir, ..site::Around::default() }).ok()?;
+    Cluster::of(site).ok()?.master().ok().map(str::to_owned)
 }

@@ -4,8 +4,9 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::daemon::{boot::Boot, lim};
-use lsf::errln;
 use lsf::proto::Daemon;
+use lsf::sys::load::Probe;
+use lsf::{errln, outln};
 
 /// Measures this host and tells the cluster; started by the launcher.
 #[derive(FromArgs, ArgsInfo)]
@@ -13,6 +14,9 @@ struct Opts {
     /// the directory of lsf.conf
     #[argh(option, short = 'd', arg_name = "env_dir")]
     dir: Option<String>,
+    /// print type and architecture of this host, as lsf.shared names them, and end
+    #[argh(switch, short = 't')]
+    types: bool,
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -20,6 +24,15 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };
+    if opts.types {
+        let facts = Probe::new().sample().facts;
+        outln!(ctx, "Host Type             : {}", facts.host_type);
+        outln!(ctx, "Host Architecture     : {}", facts.model);
+        outln!(ctx, "Physical Processors   : {}", facts.nprocs);
+        outln!(ctx, "Cores per Processor   : {}", facts.ncores);
+        outln!(ctx, "Threads per Core      : {}", facts.nthreads);
+        return 0;
+    }
     match Boot::from_dir(Daemon::Lim, opts.dir.as_deref()).and_then(lim::run) {
         Ok(code) => code,
         Err(e) => {

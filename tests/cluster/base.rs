@@ -124,6 +124,9 @@ fn what_the_base_commands_say() {
     assert_eq!(row, "HOST_NAME;SERVER\nhost2;Yes\n");
     let json = rig.ok("lsload", &["-o", "hname status", "-json", "personal"]);
     assert!(json.contains("\"COMMAND\":\"lsload\"") && json.contains("host2"), "{json}");
+    let types = rig.ok("lim", &["-t"]);
+    let kind = types.lines().next().unwrap().split(" : ").nth(1).unwrap().to_owned();
+    assert!(rig.ok("lshosts", &["-w", "host1"]).contains(&kind), "{types}");
     placement(&rig);
     locks(&rig);
     tasks(&rig);

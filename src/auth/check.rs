@@ -85,15 +85,21 @@ impl Checker {
 
 fn by_eauth(order: &Order, server: &mut Server) -> Result<u32, String> {
     let (claims, addr) = (&order.claims, order.from);
-    let question = Question { claims, addr, data: &order.check.data.0 };
+    let Check { data, aux, .. } = &order.check;
+    let question = Question { claims, addr, data: &data.0, aux: &aux.0 };
     let until = order.since + eauth::WAIT;
     if Instant::now() >= until {
         return Err("eauth -s has too much to do".into());
     }
-    match server.ask(&question, until)? {
-        true => Ok(claims.gid),
-        false => Err("eauth -s says no".into()),
+    let (yes, words) = server.ask(&question, until)?;
+    if yes {
+        if !words.is_empty() {
+            log::debug!("eauth -s about user {}: {words}", claims.user.escape_debug());
+        }
+        return Ok(claims.gid);
     }
+    let words = if words.is_empty() { words } else { format!(": {words}") };
+    Err(format!("eauth -s says no{words}"))
 }
 
 /// The client's host tells a name; what uid and group that name has is for this host to say.

@@ -11,6 +11,7 @@
 //! Document implemented: semantics.md EAUTH.
 
 use super::KeyRing;
+use super::beside::{self, Beside, MAX_STATUS};
 use super::ring::{hex, unhex};
 use super::shake::{Claims, Who, sound};
 use super::ways::Ways;
@@ -30,6 +31,10 @@ pub const LIFE: i64 = 300;
 pub const MAX_SEEN: usize = 16_384;
 /// Longest wait for an answer of `eauth -s`.
 pub const WAIT: Duration = Duration::from_secs(8);
+/// To eauthd, before a question: its auxiliary data. A question begins with a number.
+pub const AUX: &str = "aux ";
+/// From eauthd, before an answer: what LSF_EAUTH_AUX_STATUS says, up to the end of the line.
+pub const SAID: u8 = b'#';
 /// Id of LSF_EAUTH_KEY in a credential; no key of a key file can have it.
 const OWN: &str = "=";
 
@@ -150,6 +155,8 @@ pub struct Question<'a> {
     pub claims: &'a Claims,
     pub addr: std::net::SocketAddr,
     pub data: &'a [u8],
+    /// Auxiliary data.
+    pub aux: &'a [u8],
 }
 
 impl Question<'_> {
@@ -173,6 +180,29 @@ struct Running {
     child: Option<Child>,
     to: File,
     from: File,
+    /// Of our child; eauthd has its own.
+    beside: Option<Beside>,
+}
+
+impl Running {
+    fn next_by(&mut self, until: Instant) -> Result<u8, String> {
+        let left = until.saturating_duration_since(Instant::now());
+        if !ready(&self.from, left)? {
+            return Err(format!("no answer within {} s", WAIT.as_secs()));
+        }
+        next(&mut self.from)
+    }
+
+    fn line_by(&mut self, until: Instant) -> Result<Vec<u8>, String> {
+        let mut line = Vec::new();
+        loop {
+            match self.next_by(until)? {
+                b'\n' => return Ok(line),
+                c if line.len() < MAX_STATUS * 4 => line.push(c),
+                _ => return Err("a line that is too long".into()),
+            }
+        }
+    }
 }
 
 impl Drop for Running {
@@ -198,11 +228,15 @@ impl Server {
         Server { ways, server, running: None }
     }
 
-    /// Whether it believes the client.
-    pub fn ask(&mut self, question: &Question<'_>, until: Instant) -> Result<bool, String> {
+    /// Whether it believes the client, and what LSF_EAUTH_AUX_STATUS says of that.
+    pub fn ask(
+        &mut self,
+        question: &Question<'_>,
+        until: Instant,
+    ) -> Result<(bool, String), String> {
         let line = question.line()?;
         for fresh in [false, true] {
-            match self.try_once(&line, until) {
+            match self.try_once(&line, question.aux, until) {
                 Ok(answer) => return Ok(answer),
                 Err(why) => {
                     self.running = None;
@@ -217,7 +251,12 @@ impl Server {
         Err("eauth -s".into())
     }
 
-    fn try_once(&mut self, line: &[u8], until: Instant) -> Result<bool, String> {
+    fn try_once(
+        &mut self,
+        line: &[u8],
+        aux: &[u8],
+        until: Instant,
+    ) -> Result<(bool, String), String> {
         let words = |e: std::io::Error| crate::sys::words(&e);
         let running = match &mut self.running {
             Some(running) => running,
@@ -232,18 +271,27 @@ impl Server {
                 return Err("it spoke without being asked".into());
             }
         }
-        running.to.write_all(line).map_err(words)?;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if !ready(&running.from, left)? {
-                return Err(format!("no answer within {} s", WAIT.as_secs()));
+        match &running.beside {
+            Some(beside) => beside.put(aux).map_err(words)?,
+            None if aux.is_empty() => {}
+            None => {
+                let aux = format!("{AUX}{}\n", beside::pack(aux));
+                running.to.write_all(aux.as_bytes()).map_err(words)?;
             }
-            match next(&mut running.from)? {
-                b'1' => return Ok(true),
-                b'0' => return Ok(false),
+        }
+        running.to.write_all(line).map_err(words)?;
+        let mut said = Vec::new();
+        let yes = loop {
+            match running.next_by(until)? {
+                SAID if running.beside.is_none() => said = running.line_by(until)?,
                 c if c.is_ascii_whitespace() => {}
+                c @ (b'0' | b'1') => break c == b'1',
                 _ => return Err("an answer that is neither 1 nor 0".into()),
             }
+        };
+        match &running.beside {
+            Some(beside) => Ok((yes, beside.done().map_err(words)?)),
+            None => Ok((yes, beside::words(&said))),
         }
     }
 }
@@ -254,20 +302,22 @@ fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
         let mut sock = with_unix_path(path, |p| UnixStream::connect(p))?;
         sock.write_all(format!("{server}\n").as_bytes())?;
         let from = File::from(OwnedFd::from(sock.try_clone()?));
-        return Ok(Running { child: None, to: File::from(OwnedFd::from(sock)), from });
+        let to = File::from(OwnedFd::from(sock));
+        return Ok(Running { child: None, to, from, beside: None });
     }
-    let mut child = command(ways, server).spawn()?;
+    let beside = Beside::make()?;
+    let mut child = command(ways, server, &beside).spawn()?;
     match (child.stdin.take(), child.stdout.take()) {
         (Some(to), Some(from)) => {
             let (to, from) = (OwnedFd::from(to).into(), OwnedFd::from(from).into());
-            Ok(Running { child: Some(child), to, from })
+            Ok(Running { child: Some(child), to, from, beside: Some(beside) })
         }
         _ => Err(std::io::Error::other("no pipes")),
     }
 }
 
 /// A site's `eauth -s` with pipes; its environment is this and nothing else.
-pub fn command(ways: &Ways, server: &str) -> Command {
+pub fn command(ways: &Ways, server: &str, beside: &Beside) -> Command {
     let mut cmd = Command::new(&ways.eauth);
     cmd.arg("-s").env_clear().current_dir("/");
     cmd.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
@@ -276,6 +326,7 @@ pub fn command(ways: &Ways, server: &str) -> Command {
         .env("LSF_EAUTH_CLIENT", "user")
         .env("LSF_EAUTH_SERVER", server)
         .env("LSF_EAUTH_HOST", &ways.host);
+    beside.tell_server(&mut cmd);
     cmd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     cmd
 }

@@ -101,8 +101,17 @@ fn site(name: &str, script: &str) -> (PathBuf, Server) {
 }
 
 fn ask(server: &mut Server, data: &str, wait: Duration) -> Result<bool, String> {
+    ask_with(server, data, b"", wait).map(|(yes, _)| yes)
+}
+
+fn ask_with(
+    server: &mut Server,
+    data: &str,
+    aux: &[u8],
+    wait: Duration,
+) -> Result<(bool, String), String> {
     let (claims, addr) = (ann(), "127.0.0.2:999".parse().unwrap());
-    let question = Question { claims: &claims, addr, data: data.as_bytes() };
+    let question = Question { claims: &claims, addr, data: data.as_bytes(), aux };
     server.ask(&question, Instant::now() + wait)
 }
 
@@ -173,5 +182,29 @@ fn what_is_not_an_answer_lets_nobody_in() {
         before,
         "a fresh one answered"
     );
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn what_is_beside_a_question_is_there_before_it_and_gone_after() {
+    let script = "D=$LSF_EAUTH_AUX_DATA S=$LSF_EAUTH_AUX_STATUS\n\
+                  echo \"$LSF_EAUTH_AUX_PASS $(stat -c %a $D $S \"${D%/*}\" | xargs) $D\" >> $L\n\
+                  while read -r line; do case $(cat $D) in\n\
+                  token) printf 'fine\\033' > $S; echo 1;;\n\
+                  '') echo 'no token' > $S; echo 0;; die) exit 1;; *) echo 0;; esac; done\n";
+    let (dir, mut server) = site("beside", script);
+    let said = |yes: bool, words: &str| Ok((yes, words.to_string()));
+    assert_eq!(ask_with(&mut server, "x", b"token", LONG), said(true, "fine?"));
+    let log = || std::fs::read_to_string(dir.join("log")).unwrap();
+    let data = PathBuf::from(log().trim().strip_prefix("yes 600 600 700 ").unwrap());
+    assert_eq!(std::fs::read(&data).unwrap(), b"", "emptied after the answer");
+    assert_eq!(ask_with(&mut server, "x", b"", LONG), said(false, "no token"));
+    assert_eq!(ask_with(&mut server, "x", b"other", LONG), said(false, ""), "words of another");
+    assert_eq!(ask_with(&mut server, "x", b"token", LONG), said(true, "fine?"));
+    assert_eq!(log().lines().count(), 1, "one process answered all");
+    // One that dies takes its directory along.
+    assert!(ask_with(&mut server, "x", b"die", LONG).is_err());
+    assert!(!data.parent().unwrap().exists());
+    assert_eq!(ask_with(&mut server, "x", b"token", LONG), said(true, "fine?"));
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -1,6 +1,7 @@
 //! Credentials (design §5): the cluster key, authd's signatures, per-connection session keys.
 //! One credential authenticates one connection; no clock, no replay window.
 
+pub mod beside;
 pub mod check;
 pub mod eauth;
 pub mod ident;

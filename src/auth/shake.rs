@@ -21,7 +21,7 @@
 //! server. Hello's list of ways is bound into the session key where there is such a list.
 
 use super::ways::{Way, Ways};
-use super::{HostLookup, KeyRing};
+use super::{HostLookup, KeyRing, beside};
 use crate::model::ByteStr;
 use crate::model::reason::err;
 use crate::proto::frame::{
@@ -132,12 +132,16 @@ pub struct Auth {
     /// What `eauth -c` printed.
     #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
     pub data: ByteStr,
+    /// What it left beside that, as [`beside::pack`] has it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub aux: String,
 }
 
 impl Auth {
     /// By the signature.
     pub fn signed(version: u16, claims: Claims) -> Auth {
-        Auth { version, claims, way: String::new(), data: ByteStr::default() }
+        let (way, data, aux) = Default::default();
+        Auth { version, claims, way, data, aux }
     }
 }
 
@@ -146,6 +150,8 @@ impl Auth {
 pub struct Check {
     pub way: Way,
     pub data: ByteStr,
+    /// Auxiliary data of eauth.
+    pub aux: ByteStr,
 }
 
 /// The server's answer to a good [`Auth`].
@@ -432,7 +438,7 @@ impl Gate<'_> {
         };
         let mut session = Session::signed(auth.version, &key, Side::Server);
         // The body is read again here, this time believed.
-        let Auth { claims, data, .. } = session.open(Kind::Auth, raw)?;
+        let Auth { claims, data, aux, .. } = session.open(Kind::Auth, raw)?;
         self.judge(&claims, from.ip())?;
         self.equivalent(&claims, target.daemon)?;
         let check = match way {
@@ -442,7 +448,11 @@ impl Gate<'_> {
                 return Err(AuthError::Unproved { way, why });
             }
             Way::Setuid => None,
-            Way::Eauth | Way::Ident => Some(Check { way, data }),
+            Way::Ident => Some(Check { way, data, aux: ByteStr::default() }),
+            Way::Eauth => match beside::unpack(&aux) {
+                Ok(aux) => Some(Check { way, data, aux: aux.into() }),
+                Err(why) => return Err(AuthError::Unproved { way, why }),
+            },
         };
         if check.is_none() {
             prove(&mut session, out)?;

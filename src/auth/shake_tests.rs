@@ -278,9 +278,49 @@ fn first_frames_are_pinned() {
     assert_eq!(body(&bytes), format!("{{\"version\":1,\"claims\":{{{said}}}}}"));
     let (way, data) = ("eauth".to_string(), "x".into());
     out.clear();
-    write_auth_of(Auth { version: 1, claims, way, data }, &key, &mut out).unwrap();
+    let mut auth = Auth { way, data, ..Auth::signed(1, claims) };
+    write_auth_of(auth.clone(), &key, &mut out).unwrap();
     let want = format!("{{\"version\":1,\"claims\":{{{said}}},\"way\":\"eauth\",\"data\":\"x\"}}");
     assert_eq!(body(&out), want);
+    auth.aux = beside::pack(b"token");
+    out.clear();
+    write_auth_of(auth, &key, &mut out).unwrap();
+    assert_eq!(body(&out), want.replace("\"x\"}", "\"x\",\"aux\":\"dG9rZW4=\"}"));
+}
+
+#[test]
+fn auxiliary_data_is_bounded_and_signed_with_the_proof() {
+    let r = one();
+    let mut ways = Ways::default();
+    ways.enable(Way::Eauth);
+    let g = Gate { ways: &ways, ..gate(&r) };
+    let hello = greet(&g, 1);
+    // Signed by authd, and by nobody.
+    for open in [false, true] {
+        let admit = |aux: String, spoil: bool| {
+            let (mut claims, key) = granted(&r, &hello);
+            claims.key.truncate(if open { 0 } else { claims.key.len() });
+            let (way, data) = ("eauth".into(), "x".into());
+            let auth = Auth { version: 1, claims, way, data, aux };
+            let key = if open { open_key(&auth, &hello.target()).unwrap() } else { key };
+            let mut out = Vec::new();
+            write_auth_of(auth, &key, &mut out).unwrap();
+            let at = out.len() - 6;
+            out[at] ^= u8::from(spoil);
+            let raw = Raw::whole(&out, 1 << 20).unwrap();
+            let done = g.admit(&hello.target(), from("127.0.0.2"), &raw, &mut Vec::new());
+            done.map(|(_, _, check)| check.unwrap().aux.0)
+        };
+        let most = vec![b'a'; beside::MAX_AUX];
+        assert_eq!(admit(String::new(), false), Ok(Vec::new()), "an older client");
+        assert_eq!(admit(beside::pack(&most), false), Ok(most.clone()));
+        assert_eq!(admit(beside::pack(b"token!"), false), Ok(b"token!".to_vec()));
+        assert_eq!(admit(beside::pack(b"token!"), true), Err(AuthError::Frame(FrameError::BadMac)));
+        let why = "auxiliary data of more than 64 KB".to_string();
+        let long = [&most[..], b"a"].concat();
+        let refused = Err(AuthError::Unproved { way: Way::Eauth, why });
+        assert_eq!(admit(beside::pack(&long), false), refused);
+    }
 }
 
 #[test]

@@ -13,7 +13,6 @@ use super::prove;
 use super::site::Site;
 use crate::auth::Way;
 use crate::auth::shake::{self, Auth, Hello};
-use crate::model::ByteStr;
 use crate::net::sock;
 use crate::proto::Daemon;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
@@ -112,8 +111,8 @@ fn help(words: &[String]) -> Result<(), String> {
         seen.extend_from_slice(&buf[..n]);
     };
     let claims = prove::open_claims(here).map_err(|e| format!("{e:#}"))?;
-    let (way, data) = (Way::Setuid.name().to_owned(), ByteStr::default());
-    let auth = Auth { version, claims, way, data };
+    let way = Way::Setuid.name().to_owned();
+    let auth = Auth { way, ..Auth::signed(version, claims) };
     let key = shake::open_key(&auth, &hello.target()).map_err(|e| e.to_string())?;
     let mut out = Vec::new();
     shake::write_auth_of(auth, &key, &mut out).map_err(|e| e.to_string())?;

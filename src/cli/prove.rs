@@ -7,6 +7,7 @@
 
 use super::client::{ClientError, lost, read_some};
 use super::site::Site;
+use crate::auth::beside::{self, Beside};
 use crate::auth::shake::{self, Ask, Auth, AuthError, Claims, Grant, Hello, Who};
 use crate::auth::{Way, Ways, eauth};
 use crate::conf::load;
@@ -16,6 +17,7 @@ use crate::proto::PROTO_LOW;
 use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
 use crate::sys::files::RealFiles;
 use crate::sys::users::{self, Users};
+use crate::sys::words;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -48,7 +50,8 @@ pub fn prove(
         let session = shake::write_auth(version, claims.clone(), &key, out)?;
         return Ok((claims, session));
     }
-    let data = if way == Way::Eauth { run_eauth(site, hello)? } else { ByteStr::default() };
+    let eauth = if way == Way::Eauth { Some(run_eauth(site, hello)?) } else { None };
+    let (data, aux) = eauth.unwrap_or_default();
     // A helper on a privileged port has said it in the open.
     let signed = if way == Way::Setuid { None } else { credential(site, hello).ok() };
     let (claims, key) = match signed {
@@ -56,7 +59,7 @@ pub fn prove(
         None => (open_claims(&canonical(site))?, None),
     };
     let (way, claims) = (way.name().to_owned(), claims);
-    let auth = Auth { version, claims: claims.clone(), way, data };
+    let auth = Auth { version, claims: claims.clone(), way, data, aux };
     let key = match key {
         Some(key) => key,
         None => shake::open_key(&auth, &hello.target())?,
@@ -81,8 +84,8 @@ pub fn canonical(site: &Site) -> String {
     name.unwrap_or(&site.host).to_owned()
 }
 
-/// What the site's own eauth prints for the server's host.
-fn run_eauth(site: &Site, hello: &Hello) -> Result<ByteStr, ClientError> {
+/// What the site's own eauth prints for the server's host, and what it leaves beside that.
+fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientError> {
     let ways = Ways::of(&site.lsf);
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let cluster = base.map_or(String::new(), |b| b.name);
@@ -94,10 +97,16 @@ fn run_eauth(site: &Site, hello: &Hello) -> Result<ByteStr, ClientError> {
         let why = format!("{} -c: {why}", ways.eauth.display());
         ClientError::Auth(AuthError::Unproved { way: Way::Eauth, why })
     };
+    let beside = Beside::make();
+    let beside = beside.map_err(|e| fail(format!("LSF_EAUTH_AUX_DATA: {}", words(&e))))?;
+    beside.tell_client(&mut cmd);
     match users::run_bounded(&mut cmd, eauth::WAIT) {
-        Ok((text, true)) => Ok(text.trim_end_matches(['\r', '\n']).into()),
+        Ok((text, true)) => {
+            let aux = beside.take().map_err(fail)?;
+            Ok((text.trim_end_matches(['\r', '\n']).into(), beside::pack(&aux)))
+        }
         Ok((_, false)) => Err(fail("it failed".into())),
-        Err(e) => Err(fail(crate::sys::words(&e))),
+        Err(e) => Err(fail(words(&e))),
     }
 }
 
@@ -114,8 +123,7 @@ fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), Client
 /// Asks this host's authd one thing.
 pub fn ask_authd(site: &Site, ask: &Ask) -> Result<Grant, ClientError> {
     let path = site.authd_socket();
-    let down =
-        |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), crate::sys::words(&e)));
+    let down = |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), words(&e)));
     let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
     sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
     let mut out = Vec::with_capacity(512);

@@ -3,16 +3,19 @@
 //! The daemons that ask are the primary administrator's and cannot become another user; the
 //! launcher can. It starts this as that user, with a listener as standard input that root and the
 //! administrator alone can reach. Each connection is one `eauth -s` of its own: the first line
-//! names the daemon (LSF_EAUTH_SERVER), all else goes through as it is, both ways. What hangs up
-//! has its eauth killed.
+//! names the daemon (LSF_EAUTH_SERVER). Questions and answers go through as they are; a line of
+//! auxiliary data before a question goes into the file of LSF_EAUTH_AUX_DATA instead, and before
+//! an answer goes what LSF_EAUTH_AUX_STATUS has to say. What hangs up has its eauth killed.
 //! Document implemented: semantics.md EAUTH.
 
 use crate::auth::Ways;
+use crate::auth::beside::{self, Beside};
 use crate::auth::eauth;
 use crate::conf::load::load_base_lenient;
+use crate::proto::frame::MAX_FRAME_EAUTH;
 use crate::sys::files::RealFiles;
 use crate::sys::{raw, site, words};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -64,17 +67,19 @@ fn serve(ways: &Ways, listener: &UnixListener) -> String {
 /// One `eauth -s` and the daemon that asks it.
 fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
     let server = first_line(&mut sock)?;
-    let mut child = eauth::command(ways, &server).spawn()?;
+    let beside = Arc::new(Beside::make()?);
+    let mut child = eauth::command(ways, &server, &beside).spawn()?;
     let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
         return Ok(());
     };
     let mut back = sock.try_clone()?;
+    let said = beside.clone();
     let answers = std::thread::spawn(move || {
-        let _ = pass(&mut from, &mut back);
+        let _ = answer(&said, &mut from, &mut back);
         // Its eauth has ended: this ends the other direction too.
         let _ = back.shutdown(Shutdown::Both);
     });
-    let asked = pass(&mut sock, &mut to);
+    let asked = question(&beside, &mut BufReader::new(&mut sock), &mut to);
     // Already gone is as good.
     let _ = child.kill();
     child.wait()?;
@@ -82,13 +87,44 @@ fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
     asked
 }
 
-/// All that comes, as it comes. (What the library copies with may wait for more.)
-fn pass(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+/// All questions, each with its auxiliary data in the file before it is asked.
+fn question(beside: &Beside, from: &mut dyn BufRead, to: &mut dyn Write) -> io::Result<()> {
+    let mut aux = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        from.take(MAX_FRAME_EAUTH as u64).read_until(b'\n', &mut line)?;
+        if line.pop() != Some(b'\n') {
+            return Ok(());
+        }
+        match line.strip_prefix(eauth::AUX.as_bytes()) {
+            Some(text) => {
+                let text = String::from_utf8_lossy(text);
+                aux = beside::unpack(&text).map_err(io::Error::other)?;
+            }
+            None => {
+                beside.put(&std::mem::take(&mut aux))?;
+                line.push(b'\n');
+                to.write_all(&line)?;
+            }
+        }
+    }
+}
+
+/// All answers, each behind what is said about it. What is no answer is the daemon's to judge.
+fn answer(beside: &Beside, from: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {
-        match from.read(&mut chunk)? {
-            0 => return Ok(()),
-            n => to.write_all(&chunk[..n])?,
+        let n = from.read(&mut chunk)?;
+        if n == 0 {
+            return Ok(());
+        }
+        for byte in &chunk[..n] {
+            let words = if matches!(byte, b'0' | b'1') { beside.done()? } else { String::new() };
+            if !words.is_empty() {
+                to.write_all(&[&[eauth::SAID], words.as_bytes(), b"\n"].concat())?;
+            }
+            // Only we may begin such a line.
+            to.write_all(&[if *byte == eauth::SAID { b'?' } else { *byte }])?;
         }
     }
 }

@@ -7,10 +7,11 @@
 use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
+use crate::auth::Way;
 use crate::auth::shake::{self, AuthError, Check, Gate};
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
-    Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
+    Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_EAUTH, MAX_FRAME_USER, Session,
 };
 use crate::proto::held::Held;
 use crate::proto::machine::ConnId;
@@ -175,6 +176,9 @@ impl Conn {
     pub fn greet(&mut self, ident: &Identity, nonce: [u8; shake::NONCE]) -> Result<(), Gone> {
         let gate = gate(ident)?;
         gate.hello(ident.daemon, nonce, &mut self.out);
+        if ident.ways.allows(Way::Eauth) {
+            self.dec.set_cap(MAX_FRAME_EAUTH);
+        }
         self.phase = Phase::AwaitAuth { nonce };
         Ok(())
     }

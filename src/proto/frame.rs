@@ -41,6 +41,8 @@ pub const MAX_FRAME: usize = 8 << 20;
 pub const MAX_FRAME_USER: usize = 4 << 20;
 /// Largest body before authentication, and to authd, bytes.
 pub const MAX_FRAME_EARLY: usize = 16 << 10;
+/// The same at daemons of a site with an eauth of its own: room for auxiliary data as well, bytes.
+pub const MAX_FRAME_EAUTH: usize = 112 << 10;
 /// Largest body of a datagram, bytes (IPv4 leaves 65,507 for all).
 pub const MAX_DATAGRAM: usize = 60 << 10;
 /// A buffer larger than this is given back once it is empty, bytes.

@@ -402,3 +402,64 @@ fn a_site_s_eauth_runs_as_the_user_that_root_names() {
             && site.run(ADMIN, "bqueues").code == 0
     });
 }
+
+/// A token that a site's eauth hands over beside its proof, with and without LSF_EAUTH_USER.
+#[test]
+fn a_site_s_eauth_hands_a_token_over_beside_its_proof() {
+    if !Site::possible("a_site_s_eauth_hands_a_token_over_beside_its_proof") {
+        return;
+    }
+    for (name, judge) in [("auxown", ADMIN), ("auxuser", "bob")] {
+        let mut site = Site::new(name, 1);
+        std::fs::create_dir_all(site.path("server")).unwrap();
+        site.write(
+            "server/eauth",
+            "#!/bin/sh\nif [ \"$1\" = -c ]; then\n\
+             [ -f ~/token ] && cat ~/token > \"$LSF_EAUTH_AUX_DATA\"; echo me; exit; fi\n\
+             while read -r u g n a p l d; do t=$(cat \"$LSF_EAUTH_AUX_DATA\"); case $t in\n\
+             \"token of $n\") w=known r=1;; '') w='no token' r=0;;\n\
+             *) w=\"a token of ${#t}\" r=0;; esac\n\
+             echo \"$w in $(stat -c '%a %u' \"$LSF_EAUTH_AUX_DATA\")\" > \"$LSF_EAUTH_AUX_STATUS\"\n\
+             echo $r; done\n",
+        );
+        let put = |rel: &str, mode| {
+            std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
+        };
+        put("server/eauth", 0o755);
+        if judge != ADMIN {
+            site.write("etc/lsf.sudoers", &format!("LSF_EAUTH_USER={judge}\n"));
+            put("etc/lsf.sudoers", 0o600);
+        }
+        let dir = site.path("server");
+        let lines =
+            format!("LSF_AUTH=eauth\nLSF_SERVERDIR={}\nLSF_LOG_MASK=LOG_DEBUG", dir.display());
+        site.lsf_conf(&lines);
+        site.write("home/lsfadm/token", "token of lsfadm");
+        site.write("home/ann/token", "token of ann");
+        site.start();
+        site.ok("ann", "bqueues");
+        let refused = |user: &str, words: &str| {
+            let s = site.run(user, "bqueues");
+            assert!(s.code != 0 && s.err.contains(words), "{user}: {}", s.err);
+        };
+        refused("bob", "User permission denied");
+        site.write("home/ann/token", &"secret".repeat(1000));
+        refused("ann", "User permission denied");
+        site.write("home/ann/token", &"secret".repeat(11_000));
+        refused("ann", "auxiliary data of more than 64 KB");
+        site.write("home/ann/token", "token of ann");
+        site.ok("ann", "bqueues");
+        let log = std::fs::read_to_string(site.path("log/mbatchd.log.host1")).unwrap();
+        let there = format!("in 600 {}", uid(judge));
+        for (user, words) in [
+            ("bob", format!("eauth: eauth -s says no: no token {there}")),
+            ("ann", format!("eauth: eauth -s says no: a token of 6000 {there}")),
+            ("ann", format!("eauth -s about user ann: known {there}")),
+        ] {
+            let found =
+                log.lines().any(|l| l.contains(&format!("user {user}")) && l.contains(&words));
+            assert!(found, "{user}: {words}: {log}");
+        }
+        assert!(!log.contains("secret") && !log.contains("token of ann"), "{log}");
+    }
+}

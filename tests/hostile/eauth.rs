@@ -3,6 +3,7 @@
 use super::rig::{binary, skipped};
 use super::site::{ADMIN, Site, uid};
 use super::world::World;
+use lsf::auth::beside;
 use lsf::auth::shake::{self, Auth, open_key};
 use lsf::cli::client::{Client, Patience};
 use lsf::proto::client::ClientMsg;
@@ -48,10 +49,16 @@ fn site(script: &str) -> World {
 
 /// What the daemon says to data of an eauth under these claims.
 fn by_hand(w: &World, host: &str, user: &str, uid: u32, data: &str) -> i32 {
+    by_hand_with(w, host, user, uid, data, b"")
+}
+
+/// The same with auxiliary data.
+fn by_hand_with(w: &World, host: &str, user: &str, uid: u32, data: &str, aux: &[u8]) -> i32 {
     let mut raw = w.greeted_from(Some((w.addr(host), 0).into()));
     let (user, host) = (user.into(), host.into());
     let claims = shake::Claims { key: String::new(), user, uid, host, ..raw.claims.clone() };
-    let auth = Auth { way: "eauth".into(), data: data.into(), ..Auth::signed(1, claims) };
+    let (way, data, aux) = ("eauth".into(), data.into(), beside::pack(aux));
+    let auth = Auth { way, data, aux, ..Auth::signed(1, claims) };
     let key = open_key(&auth, &raw.hello.target()).unwrap();
     let mut out = Vec::new();
     raw.session = shake::write_auth_of(auth, &key, &mut out).unwrap();
@@ -98,6 +105,41 @@ fn a_site_s_own_eauth_replaces_ours() {
     let frame = raw.dec.take().unwrap().unwrap();
     let denied = shake::read_ok(&mut raw.session, &frame);
     assert_eq!(denied, Err(shake::AuthError::Denied { code: 17 }));
+}
+
+#[test]
+fn a_token_travels_beside_the_proof() {
+    let script = "#!/bin/sh\nif [ \"$1\" = -c ]; then\n\
+                  [ \"$LSF_EAUTH_AUX_PASS\" = yes ] && cat DIR/token > \"$LSF_EAUTH_AUX_DATA\"\n\
+                  echo \"$LSF_EAUTH_AUX_DATA\" > DIR/client; echo proof; exit\nfi\n\
+                  while read -r line; do cp \"$LSF_EAUTH_AUX_DATA\" DIR/got\n\
+                  [ -s DIR/got ] && echo 1 || echo 0; done\n";
+    let w = site(script);
+    let uid = lsf::sys::euid();
+    let at = |name: &str| w.dir.join(name);
+    for len in [0, 1, beside::MAX_AUX, beside::MAX_AUX + 1] {
+        let token: Vec<u8> = (0..len).map(|n| n as u8).collect();
+        std::fs::write(at("token"), &token).unwrap();
+        let _ = std::fs::remove_file(at("got"));
+        let said = dial(&w);
+        let client = std::fs::read_to_string(at("client")).unwrap();
+        assert!(!Path::new(client.trim()).parent().unwrap().exists(), "{client}");
+        match len {
+            0 => assert!(said.contains("User permission denied"), "{said}"),
+            _ if len > beside::MAX_AUX => {
+                assert!(said.contains("eauth -c: auxiliary data of more than 64 KB"), "{said}");
+                assert!(!at("got").exists());
+            }
+            _ => {
+                assert!(said.contains(&format!("uid: {uid},")), "{len}: {said}");
+                assert_eq!(std::fs::read(at("got")).unwrap(), token);
+            }
+        }
+        // The daemon asks no client whether it is too long.
+        let code = if (1..=beside::MAX_AUX).contains(&len) { 0 } else { 17 };
+        assert_eq!(by_hand_with(&w, "host1", "root", uid, "proof", &token), code, "{len}");
+    }
+    assert_eq!(by_hand(&w, "host1", "root", uid, "proof"), 17, "one that knows of none");
 }
 
 #[test]

@@ -161,7 +161,8 @@ mod tests {
         std::fs::write(beside.data(), vec![7; MAX_AUX]).unwrap();
         assert_eq!(beside.take().map(|d| d.len()), Ok(MAX_AUX));
         std::fs::write(beside.data(), vec![7; MAX_AUX + 1]).unwrap();
-        assert_eq!(beside.take(), Err("auxiliary data of more than 64 KB".into()));
+        let len = beside.take().map(|d| d.len());
+        assert_eq!(len, Err("auxiliary data of more than 64 KB".into()));
         std::fs::remove_file(beside.data()).unwrap();
         assert_eq!(beside.take(), Ok(Vec::new()));
         std::os::unix::fs::symlink("/etc/passwd", beside.data()).unwrap();
@@ -174,11 +175,11 @@ mod tests {
     #[test]
     fn what_travels_is_bounded_whatever_it_holds() {
         let most = vec![1; MAX_AUX];
-        assert_eq!(unpack(&pack(&most)), Ok(most.clone()));
+        assert!(unpack(&pack(&most)) == Ok(most.clone()));
         assert!(pack(&most).len() + (16 << 10) < crate::proto::frame::MAX_FRAME_EAUTH);
         for over in [1, 2, 3, MAX_AUX] {
-            let long = pack(&vec![1; MAX_AUX + over]);
-            assert_eq!(unpack(&long), Err("auxiliary data of more than 64 KB".into()), "{over}");
+            let long = unpack(&pack(&vec![1; MAX_AUX + over])).map(|d| d.len());
+            assert_eq!(long, Err("auxiliary data of more than 64 KB".into()), "{over}");
         }
         assert_eq!(unpack(""), Ok(Vec::new()));
         assert!(unpack("a\nb").is_err());

@@ -309,12 +309,12 @@ fn auxiliary_data_is_bounded_and_signed_with_the_proof() {
             out[at] ^= u8::from(spoil);
             let raw = Raw::whole(&out, 1 << 20).unwrap();
             let done = g.admit(&hello.target(), from("127.0.0.2"), &raw, &mut Vec::new());
-            done.map(|(_, _, check)| check.unwrap().aux.0)
+            done.map(|(_, _, check)| check.unwrap().aux.len())
         };
         let most = vec![b'a'; beside::MAX_AUX];
-        assert_eq!(admit(String::new(), false), Ok(Vec::new()), "an older client");
-        assert_eq!(admit(beside::pack(&most), false), Ok(most.clone()));
-        assert_eq!(admit(beside::pack(b"token!"), false), Ok(b"token!".to_vec()));
+        assert_eq!(admit(String::new(), false), Ok(0), "an older client");
+        assert_eq!(admit(beside::pack(&most), false), Ok(most.len()));
+        assert_eq!(admit(beside::pack(b"token!"), false), Ok(6));
         assert_eq!(admit(beside::pack(b"token!"), true), Err(AuthError::Frame(FrameError::BadMac)));
         let why = "auxiliary data of more than 64 KB".to_string();
         let long = [&most[..], b"a"].concat();

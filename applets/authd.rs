@@ -1,32 +1,6 @@
 //! authd: signs credentials for the callers of this host (design §5). The applet around
 //! `daemon::authd`.
 
-use argh::{ArgsInfo, FromArgs};
-use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::front;
-use lsf::daemon::{authd, boot::Boot};
-use lsf::errln;
-use lsf::proto::Daemon;
-
-/// Signs credentials for the users of this host; started by the launcher.
-#[derive(FromArgs, ArgsInfo)]
-struct Opts {
-    /// the directory of lsf.conf
-    #[argh(option, short = 'd', arg_name = "env_dir")]
-    dir: Option<String>,
-}
-
-pub fn run(ctx: &mut Ctx) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
-        Ok(parsed) => parsed.options,
-        Err(exit) => return exit.show(ctx),
-    };
-    match Boot::from_dir(Daemon::Authd, opts.dir.as_deref()).and_then(authd::run) {
-        Ok(code) => code,
-        Err(e) => {
-            log::error!("{e}");
-            errln!(ctx, "{}: {e}", ctx.name);
-            FAIL
-        }
-    }
+pub fn run(ctx: &mut lsf::cli::ctx::Ctx) -> i32 {
+    super::daemon::run(ctx, lsf::proto::Daemon::Authd, lsf::daemon::authd::run)
 }

@@ -25,6 +25,7 @@ mod bugroup;
 mod busers;
 mod bwait;
 mod control;
+mod daemon;
 mod down;
 mod eauth;
 mod eauthd;

@@ -1,32 +1,6 @@
 //! mbatchd: queues, scheduling and the event log (design §3). The applet around
 //! `daemon::mbatchd`.
 
-use argh::{ArgsInfo, FromArgs};
-use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::front;
-use lsf::daemon::{boot::Boot, mbatchd};
-use lsf::errln;
-use lsf::proto::Daemon;
-
-/// Master batch daemon: queues, scheduling, the event log; started by the launcher.
-#[derive(FromArgs, ArgsInfo)]
-struct Opts {
-    /// the directory of lsf.conf
-    #[argh(option, short = 'd', arg_name = "env_dir")]
-    dir: Option<String>,
-}
-
-pub fn run(ctx: &mut Ctx) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
-        Ok(parsed) => parsed.options,
-        Err(exit) => return exit.show(ctx),
-    };
-    match Boot::from_dir(Daemon::Mbatchd, opts.dir.as_deref()).and_then(mbatchd::run) {
-        Ok(code) => code,
-        Err(e) => {
-            log::error!("{e}");
-            errln!(ctx, "{}: {e}", ctx.name);
-            FAIL
-        }
-    }
+pub fn run(ctx: &mut lsf::cli::ctx::Ctx) -> i32 {
+    super::daemon::run(ctx, lsf::proto::Daemon::Mbatchd, lsf::daemon::mbatchd::run)
 }

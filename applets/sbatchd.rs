@@ -1,31 +1,5 @@
 //! sbatchd: the batch agent of this host. The applet around `daemon::sbatchd`.
 
-use argh::{ArgsInfo, FromArgs};
-use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::front;
-use lsf::daemon::{boot::Boot, sbatchd};
-use lsf::errln;
-use lsf::proto::Daemon;
-
-/// Runs the jobs that mbatchd sends to this host; started by the launcher.
-#[derive(FromArgs, ArgsInfo)]
-struct Opts {
-    /// the directory of lsf.conf
-    #[argh(option, short = 'd', arg_name = "env_dir")]
-    dir: Option<String>,
-}
-
-pub fn run(ctx: &mut Ctx) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
-        Ok(parsed) => parsed.options,
-        Err(exit) => return exit.show(ctx),
-    };
-    match Boot::from_dir(Daemon::Sbatchd, opts.dir.as_deref()).and_then(sbatchd::run) {
-        Ok(code) => code,
-        Err(e) => {
-            log::error!("{e}");
-            errln!(ctx, "{}: {e}", ctx.name);
-            FAIL
-        }
-    }
+pub fn run(ctx: &mut lsf::cli::ctx::Ctx) -> i32 {
+    super::daemon::run(ctx, lsf::proto::Daemon::Sbatchd, lsf::daemon::sbatchd::run)
 }

@@ -190,11 +190,12 @@ fn nothing_panics_prints_or_exits_outside_main() {
 
 /// What runs with root's rights: the launcher's machine and runner, the starter until it has
 /// become its user (`task` is what it does then).
-const AS_ROOT: [&str; 6] = [
+const AS_ROOT: [&str; 7] = [
     "src/exec/launcher.rs",
     "src/daemon/launcher.rs",
     "src/daemon/guard.rs",
     "src/daemon/starter.rs",
+    "applets/daemon.rs",
     "applets/launcher.rs",
     "applets/starter.rs",
 ];

@@ -1,0 +1,29 @@
+//! What the applets of daemons have in common: their one option, and what is said where they do
+//! not start.
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::{ctx::Ctx, ctx::FAIL, front};
+use lsf::daemon::boot::{Boot, BootError};
+use lsf::errln;
+use lsf::proto::Daemon;
+
+/// A daemon of this host; started by the launcher. Its manual page says what it does.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// the directory of lsf.conf
+    #[argh(option, short = 'd', arg_name = "env_dir")]
+    dir: Option<String>,
+}
+
+/// Runs a daemon until it ends.
+pub fn run(ctx: &mut Ctx, daemon: Daemon, start: fn(Boot) -> Result<i32, BootError>) -> i32 {
+    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
+        Ok(parsed) => parsed.options,
+        Err(exit) => return exit.show(ctx),
+    };
+    Boot::from_dir(daemon, opts.dir.as_deref()).and_then(start).unwrap_or_else(|e| {
+        log::error!("{e}");
+        errln!(ctx, "{}: {e}", ctx.name);
+        FAIL
+    })
+}

@@ -417,6 +417,17 @@ impl Mbd {
             .find(|&k| bounds[k].0.is_some_and(|b| beyond(k, f64::from(load.index[k]), b)))
     }
 
+    /// Whether an external index is beyond a loadSched threshold on a host; one that is not
+    /// reported there is not.
+    pub(crate) fn external_over(&self, i: usize, bounds: &super::policy::External) -> bool {
+        let Some(load) = self.net.hosts[i].load.as_ref() else { return false };
+        bounds.iter().any(|(name, bound, up)| {
+            let pair = load.external.iter().find(|(n, _)| n == name);
+            let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
+            value.is_some_and(|v| if *up { v > *bound } else { v < *bound })
+        })
+    }
+
     pub(crate) fn host_status(&self, i: usize) -> HostStatus {
         let h = &self.net.hosts[i];
         let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
@@ -432,7 +443,9 @@ impl Mbd {
             HostStatus::ClosedWind
         } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
             HostStatus::ClosedFull
-        } else if lim & status::BUSY != 0 || self.load_over(i, &self.pol.hosts[i].bounds).is_some()
+        } else if lim & status::BUSY != 0
+            || self.load_over(i, &self.pol.hosts[i].bounds).is_some()
+            || self.external_over(i, &self.pol.hosts[i].external)
         {
             HostStatus::ClosedBusy
         } else {

@@ -4,7 +4,7 @@
 
 use super::require::{Names, Req};
 use crate::conf::types::{BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm};
-use crate::conf::{ClusterConf, HostDef};
+use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::window::Windows;
 use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
@@ -14,6 +14,9 @@ use std::rc::Rc;
 /// sched and stop of the 11 built-in indices.
 pub type Bounds = [(Option<f64>, Option<f64>); 11];
 
+/// loadSched thresholds of external indices: name, bound, whether more is more loaded.
+pub type External = Vec<(String, f64, bool)>;
+
 /// A compiled queue.
 #[derive(Debug)]
 pub struct Queue {
@@ -22,6 +25,7 @@ pub struct Queue {
     pub hosts: Option<BTreeMap<String, u32>>,
     pub req: Option<Rc<Req>>,
     pub bounds: Bounds,
+    pub external: External,
     pub dispatch_window: Windows,
     pub run_window: Windows,
 }
@@ -35,6 +39,7 @@ pub struct HostPol {
     pub dispatch_window: String,
     pub window: Windows,
     pub bounds: Bounds,
+    pub external: External,
 }
 
 #[derive(Debug)]
@@ -64,6 +69,14 @@ fn bounds(t: &Thresholds) -> Bounds {
     b
 }
 
+fn external(t: &Thresholds, shared: &Shared) -> External {
+    let own = |th: &crate::conf::types::Threshold| {
+        let def = shared.resources.iter().find(|r| r.name == th.index)?;
+        Some((th.index.clone(), th.sched?, def.increasing.unwrap_or(false)))
+    };
+    t.iter().filter_map(own).collect()
+}
+
 impl Policy {
     pub fn new(conf: ClusterConf) -> Policy {
         let names = Rc::new(Names::new(&conf.base));
@@ -88,6 +101,9 @@ impl Policy {
                 window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
                 dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
+                external: pol
+                    .as_ref()
+                    .map_or(External::new(), |h| external(&h.thresholds, &p.conf.base.shared)),
                 def,
             });
         }
@@ -104,6 +120,7 @@ impl Policy {
             hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
             bounds: bounds(&q.thresholds),
+            external: external(&q.thresholds, &self.conf.base.shared),
             dispatch_window: windows(&q.dispatch_window),
             run_window: windows(&q.run_window),
             conf: q.clone(),

@@ -43,6 +43,8 @@ pub mod pend {
     pub const SBD_REFUSED: u32 = 1608;
     /// First of the load threshold codes; the index number is added.
     pub const LOAD: u32 = 2001;
+    /// The same for external indices.
+    pub const LOAD_EXTERNAL: u32 = 2012;
     /// Ours: held because the log lost part of the job's history.
     pub const DAMAGED: u32 = 9001;
     /// Ours: the log cannot be written, nothing is dispatched.
@@ -94,6 +96,7 @@ pub fn pend_text(code: u32) -> &'static str {
         1318 => "Queue's resource requirements not satisfied",
         1601 => "Unable to reach slave batch server",
         1608 => "Slave batch server failed to accept job",
+        2012 => "An external load index is beyond threshold",
         2001 => "The 15s effective CPU queue length (r15s) is beyond threshold",
         2002 => "The 1 min effective CPU queue length (r1m) is beyond threshold",
         2003 => "The 15 min effective CPU queue length (r15m) is beyond threshold",

@@ -172,6 +172,19 @@ fn the_sample_elim_and_hosts_that_want_none() {
     let rig = cluster("elims2", &resources, map, &elims);
     wait_for("its value", || value(&rig, "host3", "myrsc") == "1");
     wait_for("the pair's", || value(&rig, "host3", "pair") == "8");
+    // a queue with a threshold of it dispatches where it is not beyond that
+    let queues = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&queues).unwrap();
+    let queue = |name: &str, bound: u32| {
+        format!("Begin Queue\nQUEUE_NAME = {name}\nmyrsc = {bound}/\nEnd Queue\n")
+    };
+    std::fs::write(&queues, text + &queue("shut", 0) + &queue("wide", 1)).unwrap();
+    assert_eq!(rig.run("badmin", &["reconfig", "-f"]).code, 0);
+    let shut = rig.bsub(&["-q", "shut", "-o", "/dev/null", "true"]);
+    let wide = rig.bsub(&["-q", "wide", "-o", "/dev/null", "true"]);
+    assert_eq!(rig.end_of(wide), "DONE");
+    let why = rig.ok("bjobs", &["-p", &shut.to_string()]);
+    assert!(why.contains("An external load index is beyond threshold"), "{why}");
     assert!(rig.pid("melim", "host3").is_none() && rig.pid("melim", "host1").is_some());
     // each found that it is not wanted on the other's host, and is not started again
     let gone = "ended with exit code 97; it is not wanted here, and not started again";

@@ -61,7 +61,11 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             r.mbd.st.jobs.get_mut(&job).unwrap().damaged = true;
             control(Verb::Resume)
         }
-        "Peek" => ClientMsg::Peek(Box::new(select)),
+        "Peek" => {
+            let (conn, key) = r.starts_of(job)[0];
+            r.report(conn, key, Phase::Running);
+            ClientMsg::Peek(Box::new(select))
+        }
         "Jobs" => ClientMsg::Jobs(Box::new(JobQuery {
             select,
             cols: vec![Col::Command],

@@ -48,9 +48,12 @@ const LOOKS_PER_QUERY: u32 = 8;
 /// Bytes copied at a time.
 const BUFFER: usize = 64 << 10;
 
-/// Prints the first of the files that there is, whole; with a word before them, follows it.
-const SHOW: &str = "for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
-const FOLLOW: &str = "for f; do [ -f \"$f\" ] && exec tail -n +1 -f -- \"$f\"; done; exit 1";
+/// Prints the first of the files that there is, whole.
+const SHOW: &str = "shift; for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
+/// Follows it as long as the process of the first word lives.
+const FOLLOW: &str = "p=$1; shift; for f; do [ -f \"$f\" ] || continue; \
+    tail -n +1 -f -- \"$f\" & while [ -d /proc/$p ]; do sleep 0.5; done; \
+    sleep 1; kill $!; exit 0; done; exit 1";
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     match plan(ctx) {
@@ -78,7 +81,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ctx.flush();
         let script = if follow { FOLLOW } else { SHOW };
         let mut argv: Vec<OsString> = vec!["/bin/sh".into(), "-c".into(), script.into()];
-        argv.push("bpeek".into());
+        argv.extend(["bpeek".into(), info.pid.to_string().into()]);
         argv.extend(files.into_iter().map(PathBuf::into_os_string));
         let host = Ok((site.clone(), Some(info.host.clone())));
         code = code.max(lsrun::at_host(ctx, host, &argv, &How::default(), false));

@@ -48,6 +48,7 @@ impl Mbd {
             cwd: exec.cwd.clone(),
             home: exec.home.clone(),
             uid: exec.uid,
+            pid: run.pid,
         })
     }
 

@@ -189,6 +189,8 @@ pub struct PeekInfo {
     pub cwd: String,
     pub home: String,
     pub uid: u32,
+    /// The job's first process; 0 not known.
+    pub pid: u32,
 }
 
 /// bmod of one job.

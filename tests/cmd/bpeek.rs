@@ -38,16 +38,27 @@ fn what_a_job_has_written() {
 
 #[test]
 fn it_is_followed_to_its_end() {
-    let dir = scratch("bpeek-f");
-    let go = dir.join("go");
-    let wait = format!("while [ ! -e {} ]; do sleep 0.1; done", go.display());
-    let id = bsub(&[&format!("echo first; {wait}; echo last")]);
-    until(&id, "RUN");
-    let mut child = cmd("bpeek").args(["-f", &id]).stdout(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    std::fs::write(&go, "").unwrap();
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert!(child.wait().unwrap().success());
-    assert!(text.starts_with("<< output from stdout >>\nfirst\nlast\n"), "{text}");
+    // On each host: here, and through res of another.
+    for host in ["host1", "host2"] {
+        let dir = scratch(&format!("bpeek-f-{host}"));
+        let go = dir.join("go");
+        let wait = format!("while [ ! -e {} ]; do sleep 0.1; done", go.display());
+        let id = bsub(&["-m", host, &format!("echo first; {wait}; echo last")]);
+        until(&id, "RUN");
+        // Until its host has said where it runs.
+        for _ in 0..100 {
+            if run("bpeek", &[&id]).code == 0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let mut child = cmd("bpeek").args(["-f", &id]).stdout(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        std::fs::write(&go, "").unwrap();
+        let mut text = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert!(child.wait().unwrap().success());
+        let want = "<< output from stdout >>\nfirst\nlast\n";
+        assert!(text.starts_with(want), "{host}: {text}");
+    }
 }

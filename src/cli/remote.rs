@@ -179,7 +179,10 @@ impl Out {
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => {
+                    // what nobody wants is done with: the host is given its credit back
+                    done += self.queue.iter().map(Vec::len).sum::<usize>() - self.written;
                     self.queue.clear();
+                    self.written = 0;
                     self.closed = true;
                 }
             }

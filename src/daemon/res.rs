@@ -322,7 +322,8 @@ impl Task {
         for (i, slot) in self.outs.iter_mut().enumerate() {
             while let Some(out) = slot {
                 if self.allow == 0 {
-                    dry = false;
+                    // without credit it is at its end where nothing waits in it
+                    dry &= rustix::io::ioctl_fionread(&*out).is_ok_and(|waiting| waiting == 0);
                     break;
                 }
                 let most = chunk.len().min(self.allow);

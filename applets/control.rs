@@ -5,10 +5,13 @@
 //! answers; the exit code is 0 when at least one job was acted on, else 255 (commands.md bkill).
 
 use argh::{ArgsInfo, FromArgs};
+use jiff::tz::TimeZone;
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::long::clean;
 use lsf::cli::{select, site};
+use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
@@ -54,6 +57,17 @@ pub fn refuse(name: &str, option: Option<&str>) -> Result<(), Exit> {
         Some(word) => Err(Exit::fail(format_args!("{name}: option {word} is not supported yet"))),
         None => Ok(()),
     }
+}
+
+/// The interval of -C, -S, -D, -T and the like, where one was given.
+pub fn interval(
+    text: &Option<String>,
+    now: i64,
+    zone: &TimeZone,
+) -> Result<Option<Interval>, Exit> {
+    let Some(t) = text else { return Ok(None) };
+    let bad = || Exit::fail(format_args!("{}: {}", clean(t), err_text(err::BAD_TIME)));
+    Interval::parse(t, now, zone).ok_or_else(bad).map(Some)
 }
 
 /// The words for having given neither.

@@ -191,13 +191,7 @@ fn plan(
     let words = |text: &Option<String>| -> Vec<String> {
         text.as_deref().unwrap_or("").split_whitespace().map(str::to_string).collect()
     };
-    let interval = |text: &Option<String>| match text {
-        None => Ok(None),
-        Some(t) => match Interval::parse(t, now, zone) {
-            Some(found) => Ok(Some(found)),
-            None => Err(Exit::fail(format_args!("{}: Bad time specification", clean(t)))),
-        },
-    };
+    let interval = |text| control::interval(text, now, zone);
     let mut users = words(&o.user);
     if users.iter().any(|u| u == "all") {
         users.clear();
@@ -237,9 +231,6 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
             PathBuf::from(log_dir(&site)?).join("lsb.acct")
         }
     };
-    let mut head = String::new();
-    sums::head(&mut head, &call.filter, clock);
-    let _ = ctx.out.write_all(head.as_bytes());
     let mut damage = Damage::default();
     let sums = match path.as_os_str() == "-" {
         true => read(ctx, &call, clock, io::stdin().lock(), "standard input", &mut damage),
@@ -284,6 +275,8 @@ fn read(
 ) -> Result<Sums, String> {
     let mut sums = Sums::default();
     let mut text = String::new();
+    sums::head(&mut text, &call.filter, clock);
+    let _ = ctx.out.write_all(text.as_bytes());
     let mut each = |line: &[u8]| {
         let Some(brief) = read_brief(line)? else { return Ok(()) };
         if !call.filter.wants(&brief) {

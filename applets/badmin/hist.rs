@@ -3,6 +3,7 @@
 
 use crate::bhist::files::{Damage, Range, each_record};
 use crate::bhist::log_dir;
+use crate::control::interval;
 use argh::{ArgsInfo, FromArgs};
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
@@ -11,7 +12,6 @@ use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{clean, paragraph, push_clean};
 use lsf::cli::site;
 use lsf::cli::submission::push;
-use lsf::lang::interval::Interval;
 use lsf::model::event::{Ctrl, Event};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -57,13 +57,7 @@ pub fn mbdhist(ctx: &mut Ctx) -> Result<i32, Exit> {
 fn show(ctx: &mut Ctx, what: What) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>("badmin", &ctx.args)?;
     let (zone, now) = (TimeZone::system(), lsf::sys::now().secs());
-    let interval = match &parsed.options.interval {
-        None => None,
-        Some(t) => Some(
-            Interval::parse(t, now, &zone)
-                .ok_or_else(|| Exit::fail(format_args!("{}: Bad time specification", clean(t))))?,
-        ),
-    };
+    let interval = interval(&parsed.options.interval, now, &zone)?;
     let names: Vec<String> =
         parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
     let files = match &parsed.options.file {

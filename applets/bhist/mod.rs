@@ -207,13 +207,7 @@ fn plan(
             None => return Err(Exit::fail("bhist: Bad argument for option -n.")),
         },
     };
-    let interval = |text: &Option<String>| match text {
-        None => Ok(None),
-        Some(t) => match Interval::parse(t, now, zone) {
-            Some(found) => Ok(Some(found)),
-            None => Err(Exit::fail(format_args!("{}: Bad time specification", clean(t)))),
-        },
-    };
+    let interval = |text| super::control::interval(text, now, zone);
     let hours = std::env::var("LSB_BHIST_HOURS").ok().and_then(|h| h.trim().parse::<i64>().ok());
     let back = hours.filter(|h| *h > 0).unwrap_or(HOURS).saturating_mul(3600);
     let events = match (o.time_order, interval(&o.interval)?) {

@@ -30,6 +30,6 @@ fn finished_jobs_are_summed_up() {
     let none = ok("bacct", &["-P", "no-such-project"]);
     assert!(none.contains("done jobs:       0 "), "{none}");
     let said = run("bacct", &["-f", "/nonexistent/lsb.acct"]);
-    assert_eq!(said.code, 255);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.contains("/nonexistent/lsb.acct: No such file"), "{}", said.err);
 }

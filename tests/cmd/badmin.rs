@@ -200,5 +200,6 @@ fn sbatchd_of_every_host_is_restarted() {
     assert_eq!(rig.run("lsadmin", &["limshutdown", "host2"]).code, 0);
     assert_eq!(rig.pids("lim").len(), 1);
     assert_eq!(rig.run("lsadmin", &["limstartup", "host2"]).code, 0);
-    assert_eq!(rig.pids("lim").len(), 2);
+    // asked for, it is there as soon as its launcher has got round to it
+    wait_for("the lim of host2", || rig.pids("lim").len() == 2);
 }

@@ -58,6 +58,18 @@ fn jobs_are_moved_among_their_users_own() {
 }
 
 #[test]
+fn places_may_be_the_administrators_matter() {
+    let mut c = conf();
+    c.batch.params.job_position_control_by_admin = true;
+    let mut r = Rig::of(c);
+    let hold = JobSpec { options2: crate::model::job::opt2::HOLD, ..spec("x") };
+    let id = r.submit(hold).unwrap();
+    let top = Verb::Move { top: true, position: 1 };
+    assert_eq!(r.does(USER, top.clone(), id).code, err::PERMISSION);
+    assert_eq!(r.does(ADMIN, top, id).code, 0);
+}
+
+#[test]
 fn a_job_goes_to_another_queue_with_its_counters() {
     let mut r = Rig::new();
     for _ in 0..4 {

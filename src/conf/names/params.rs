@@ -71,7 +71,7 @@ const NAMES: &[Name] = &[
     off("JOB_EXIT_RATE_DURATION", "min; 5"),
     off("JOB_GROUP_CLEAN", "Y/N/all; N"),
     off("JOB_INCLUDE_POSTPROC", "slot held during post-exec: Y/N; N"),
-    off("JOB_POSITION_CONTROL_BY_ADMIN", "restrict btop/bbot: Y/N; N"),
+    on("JOB_POSITION_CONTROL_BY_ADMIN", "restrict btop/bbot: Y/N; N"),
     off("JOB_POSTPROC_TIMEOUT", "min; infinite"),
     off("JOB_PREPROC_TIMEOUT", "min; infinite"),
     off("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),

@@ -103,11 +103,9 @@ check:
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --quiet --test tidy
 
-# The tests are compiled beside the file: its last step has work for one processor only.
+# tests/run compiles the tests beside the file, whose last step has work for one processor only.
 test:
-	@cargo test --locked --no-run > /dev/null 2>&1 & \
-	    $(MAKE) --no-print-directory build; built=$$?; wait; [ $$built = 0 ]
-	@LSF_TEST_BIN=$(BIN) bash tests/run
+	@LSF_TEST_BIN=$(BIN) LSF_TEST_BUILD='$(MAKE) --no-print-directory build' bash tests/run
 
 # Apart from the others: with an emulated processor it takes more than a minute.
 test-nfs: build

@@ -42,7 +42,7 @@ pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSe
         queue: queue.unwrap_or_default(),
         host: host.unwrap_or_default(),
         name: name.unwrap_or_default(),
-        project: String::new(),
+        ..JobSelect::default()
     }))
 }
 

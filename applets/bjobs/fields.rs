@@ -41,6 +41,14 @@ const fn empty(name: &'static str, alias: &'static [&'static str], width: usize)
     Field { name, alias, width, cols: &[], value: |_, _, _| {} }
 }
 
+const EXTRA: &[Col] = &[Col::Extra];
+const EFFICIENCY_COLS: &[Col] = &[Col::ExecHosts, Col::CpuUsed, Col::RunTime, Col::StartTime];
+/// What time left, finish time and completion are made of.
+pub const LEFT_COLS: &[Col] =
+    &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime, Col::Extra];
+/// What [`eligible`] looks at.
+pub const PENDSTATE_COLS: &[Col] = &[Col::Stat, Col::PendReasons];
+
 /// Every field, in the order of `all`.
 pub const FIELDS: &[Field] = &[
     f("jobid", &["id"], 7, &[Col::Job], |o, r, _| int(o, r.int(Col::Job))),
@@ -58,12 +66,12 @@ pub const FIELDS: &[Field] = &[
     f("proj_name", &["proj", "project"], 11, &[Col::Project], |o, r, _| {
         o.push_str(&r.text(Col::Project))
     }),
-    empty("application", &["app"], 13),
-    empty("service_class", &["sla"], 13),
-    empty("job_group", &["group"], 10),
+    f("application", &["app"], 13, EXTRA, |o, r, _| kept(o, r, "app")),
+    f("service_class", &["sla"], 13, EXTRA, |o, r, _| kept(o, r, "sla")),
+    f("job_group", &["group"], 10, EXTRA, |o, r, _| kept(o, r, "g")),
     f("job_priority", &["priority"], 12, &[Col::Priority], |o, r, _| given(o, r, Col::Priority)),
-    empty("rsvid", &[], 40),
-    empty("esub", &[], 20),
+    f("rsvid", &[], 40, EXTRA, |o, r, _| kept(o, r, "U")),
+    f("esub", &[], 20, EXTRA, |o, r, _| kept(o, r, "a")),
     empty("kill_reason", &[], 50),
     f("suspend_reason", &[], 50, &[Col::Stat, Col::SuspReason], suspend_reason),
     empty("resume_reason", &[], 50),
@@ -80,7 +88,7 @@ pub const FIELDS: &[Field] = &[
     f("post_exec_command", &["post_cmd"], 17, &[Col::PostExec], |o, r, _| {
         o.push_str(&r.text(Col::PostExec))
     }),
-    empty("resize_notification_command", &["resize_cmd"], 27),
+    f("resize_notification_command", &["resize_cmd"], 27, EXTRA, |o, r, _| kept(o, r, "rnc")),
     f("pids", &[], 20, &[Col::Pids], pids),
     f("exit_code", &[], 10, &[Col::ExitCode], |o, r, _| known(o, r, Col::ExitCode)),
     f("exit_reason", &[], 50, &[Col::Stat, Col::ExitInfo], exit_reason),
@@ -98,7 +106,7 @@ pub const FIELDS: &[Field] = &[
     f("ask_hosts", &[], 30, &[Col::AskedHosts], ask_hosts),
     f("alloc_slot", &[], 20, &[Col::ExecHosts], |o, r, _| push_hosts_joined(o, r, ':')),
     f("nalloc_slot", &[], 10, &[Col::ExecHosts], |o, r, _| positive(o, slots_held(r))),
-    empty("host_file", &[], 10),
+    f("host_file", &[], 10, EXTRA, |o, r, _| kept(o, r, "hostfile")),
     f("exclusive", &[], 13, &[Col::Options], |o, r, _| {
         o.push(if r.int(Col::Options) as u32 & opt::EXCLUSIVE != 0 { 'Y' } else { 'N' })
     }),
@@ -112,32 +120,26 @@ pub const FIELDS: &[Field] = &[
     f("specified_terminate_time", &["sterminate_time"], 24, &[Col::TermTime], |o, r, s| {
         time(o, r, s, Col::TermTime)
     }),
-    f("time_left", &[], 11, &[Col::Stat, Col::Limits, Col::RunTime, Col::StartTime], time_left),
-    f(
-        "finish_time",
-        &[],
-        16,
-        &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime],
-        finish_time,
-    ),
-    empty("estimated_run_time", &["ertime"], 20),
-    f("ru_utime", &[], 12, &[Col::Utime], |o, r, _| cpu_seconds(o, r, Col::Utime)),
-    f("ru_stime", &[], 12, &[Col::Stime], |o, r, _| cpu_seconds(o, r, Col::Stime)),
-    f("%complete", &[], 11, &[Col::Stat, Col::Limits, Col::RunTime, Col::StartTime], complete),
-    empty("warning_action", &["warn_act"], 15),
-    empty("action_warning_time", &["warn_time"], 19),
+    f("time_left", &[], 11, LEFT_COLS, time_left),
+    f("finish_time", &[], 16, LEFT_COLS, finish_time),
+    f("estimated_run_time", &["ertime"], 20, EXTRA, |o, r, _| seconds(o, estimate(r))),
+    f("ru_utime", &[], 12, &[Col::Utime], |o, r, s| cpu_seconds(o, r, s, Col::Utime)),
+    f("ru_stime", &[], 12, &[Col::Stime], |o, r, s| cpu_seconds(o, r, s, Col::Stime)),
+    f("%complete", &[], 11, LEFT_COLS, complete),
+    f("warning_action", &["warn_act"], 15, EXTRA, |o, r, _| kept(o, r, "wa")),
+    f("action_warning_time", &["warn_time"], 19, EXTRA, |o, r, _| minutes(o, r, "wt")),
     f("pend_time", &[], 12, &[Col::PendTime], |o, r, _| known(o, r, Col::PendTime)),
     empty("ependtime", &[], 12),
     empty("ipendtime", &[], 12),
-    f("pendstate", &[], 9, &[Col::Stat, Col::PendReasons], pendstate),
+    f("pendstate", &[], 9, PENDSTATE_COLS, pendstate),
     empty("estimated_sim_start_time", &["esstart_time"], 24),
     empty("effective_plimit", &[], 18),
     empty("plimit_remain", &[], 15),
     empty("effective_eplimit", &[], 19),
     empty("eplimit_remain", &[], 16),
-    f("cpu_used", &[], 10, &[Col::CpuUsed, Col::StartTime], |o, r, _| {
+    f("cpu_used", &[], 10, &[Col::CpuUsed, Col::StartTime], |o, r, s| {
         if r.int(Col::StartTime) > 0 {
-            let _ = write!(o, "{:.1} second(s)", r.num(Col::CpuUsed));
+            let _ = write!(o, "{:.1} second(s)", s.cpu(r, Col::CpuUsed));
         }
     }),
     f("run_time", &[], 15, &[Col::RunTime, Col::StartTime], |o, r, _| {
@@ -148,7 +150,9 @@ pub const FIELDS: &[Field] = &[
             let _ = write!(o, "{:.2}", r.num(Col::CpuUsed) / r.num(Col::RunTime));
         }
     }),
-    empty("exception_status", &["except_stat"], 16),
+    f("exception_status", &["except_stat"], 16, &[Col::Exceptions], |o, r, _| {
+        o.push_str(&r.text(Col::Exceptions))
+    }),
     f("slots", &[], 5, &[Col::ExecHosts, Col::MinSlots], |o, r, _| match slots_held(r) {
         0 => int(o, r.int(Col::MinSlots).max(1)),
         n => int(o, n),
@@ -173,7 +177,7 @@ pub const FIELDS: &[Field] = &[
     f("combined_resreq", &["cresreq"], 20, &[Col::CombinedResReq], |o, r, _| {
         o.push_str(&r.text(Col::CombinedResReq))
     }),
-    empty("network_req", &[], 15),
+    f("network_req", &[], 15, EXTRA, |o, r, _| kept(o, r, "network")),
     f("filelimit", &[], 10, &[Col::Limits], |o, r, _| size_limit(o, r, "fsize")),
     f("corelimit", &[], 10, &[Col::Limits], |o, r, _| size_limit(o, r, "core")),
     f("stacklimit", &[], 10, &[Col::Limits], |o, r, _| size_limit(o, r, "stack")),
@@ -183,18 +187,18 @@ pub const FIELDS: &[Field] = &[
         }
     }),
     f("runtimelimit", &[], 12, &[Col::Limits, Col::LimitSpec], run_limit),
-    empty("plimit", &[], 10),
-    empty("eplimit", &[], 10),
+    f("plimit", &[], 10, EXTRA, |o, r, _| minutes(o, r, "ptl")),
+    f("eplimit", &[], 10, EXTRA, |o, r, _| minutes(o, r, "eptl")),
     f("input_file", &[], 10, &[Col::InFile], |o, r, _| o.push_str(&r.text(Col::InFile))),
     f("output_file", &[], 11, &[Col::OutFile], |o, r, _| o.push_str(&r.text(Col::OutFile))),
     f("error_file", &[], 10, &[Col::ErrFile], |o, r, _| o.push_str(&r.text(Col::ErrFile))),
-    empty("output_dir", &[], 15),
+    f("output_dir", &[], 15, EXTRA, |o, r, _| kept(o, r, "outdir")),
     f("sub_cwd", &[], 10, &[Col::Cwd, Col::Home], |o, r, _| {
         o.push_str(&cwd_words(&r.text(Col::Cwd), &r.text(Col::Home)))
     }),
     f("exec_home", &[], 10, &[Col::ExecHome], |o, r, _| o.push_str(&r.text(Col::ExecHome))),
     f("exec_cwd", &[], 10, &[Col::ExecCwd], |o, r, _| o.push_str(&r.text(Col::ExecCwd))),
-    empty("licproject", &[], 20),
+    f("licproject", &[], 20, EXTRA, |o, r, _| kept(o, r, "Lp")),
     empty("forward_cluster", &["fwd_cluster"], 15),
     empty("forward_time", &["fwd_time"], 15),
     empty("srcjobid", &[], 8),
@@ -204,7 +208,12 @@ pub const FIELDS: &[Field] = &[
     empty("gpfsio", &[], 10),
     empty("cpu_peak", &[], 10),
     empty("cpu_peak_efficiency", &["cpu_efficiency"], 10),
-    empty("average_cpu_efficiency", &[], 10),
+    f("average_cpu_efficiency", &[], 10, EFFICIENCY_COLS, |o, r, _| {
+        let (slots, ran) = (slots_held(r), r.num(Col::RunTime));
+        if slots > 0 && ran > 0.0 {
+            let _ = write!(o, "{:.2}%", r.num(Col::CpuUsed) * 100.0 / ran / slots as f64);
+        }
+    }),
     empty("mem_efficiency", &[], 10),
     empty("cpu_peak_reached_duration", &[], 10),
 ];
@@ -238,8 +247,62 @@ impl BjobsFields {
         let Some(f) = FIELDS.get(c.field) else { return };
         match (c.unit, kilobytes(f.name, r)) {
             (Some(unit), Some(kb)) if kb > 0 => in_unit(out, kb, unit),
+            _ if s.hms => match duration(f.name, r, s) {
+                Some(secs) => {
+                    let _ =
+                        write!(out, "{:02}:{:02}:{:02}", secs / 3600, secs / 60 % 60, secs % 60);
+                }
+                None => (f.value)(out, r, s),
+            },
             _ => (f.value)(out, r, s),
         }
+    }
+}
+
+/// The seconds that a field shows which -hms concerns.
+fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
+    let started = r.int(Col::StartTime) > 0;
+    match name {
+        "cpu_used" if started => Some(s.cpu(r, Col::CpuUsed).round() as i64),
+        "ru_utime" => Some(s.cpu(r, Col::Utime).round() as i64),
+        "ru_stime" => Some(s.cpu(r, Col::Stime).round() as i64),
+        "run_time" => Some(r.int(Col::RunTime)),
+        "pend_time" => r.cell(Col::PendTime).int(),
+        "runtimelimit" => limit(r, "run"),
+        "estimated_run_time" => estimate(r),
+        "plimit" => kept_minutes(r, "ptl"),
+        "eplimit" => kept_minutes(r, "eptl"),
+        _ => None,
+    }
+}
+
+/// What is kept of an option.
+fn kept(o: &mut String, r: &Row, option: &str) {
+    if let Some(text) = r.cell(Col::Extra).key(option) {
+        o.push_str(&text.text());
+    }
+}
+
+/// The seconds of a time that is kept as it was given.
+fn kept_minutes(r: &Row, option: &str) -> Option<i64> {
+    let text = r.cell(Col::Extra).key(option)?.text();
+    i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
+}
+
+/// The run time that was estimated at submission.
+fn estimate(r: &Row) -> Option<i64> {
+    kept_minutes(r, "We")
+}
+
+fn seconds(o: &mut String, secs: Option<i64>) {
+    if let Some(secs) = secs {
+        let _ = write!(o, "{secs} second(s)");
+    }
+}
+
+fn minutes(o: &mut String, r: &Row, option: &str) {
+    if let Some(secs) = kept_minutes(r, option) {
+        let _ = write!(o, "{:.1}", secs as f64 / 60.0);
     }
 }
 
@@ -301,9 +364,9 @@ fn time(o: &mut String, r: &Row, s: &Show, c: Col) {
     }
 }
 
-fn cpu_seconds(o: &mut String, r: &Row, c: Col) {
-    if let Some(n) = r.cell(c).num() {
-        let _ = write!(o, "{n:.2}");
+fn cpu_seconds(o: &mut String, r: &Row, s: &Show, c: Col) {
+    if r.cell(c).num().is_some() {
+        let _ = write!(o, "{:.2}", s.cpu(r, c));
     }
 }
 
@@ -367,49 +430,58 @@ fn exit_reason(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-/// Seconds of the run limit that are left, of a started job that has one.
-fn secs_left(r: &Row) -> Option<i64> {
+/// How long a started job will still run, and by what that is known: `E` its estimate, `L` its
+/// run limit, `X` neither any more, for it has run longer.
+fn left(r: &Row) -> Option<(i64, i64, char)> {
     let stat = r.text(Col::Stat);
     if is_pending(&stat) || is_finished(&stat) || r.int(Col::StartTime) == 0 {
         return None;
     }
-    Some((limit(r, "run")? - r.int(Col::RunTime)).max(0))
+    let (whole, by) = match estimate(r) {
+        Some(secs) => (secs, 'E'),
+        None => (limit(r, "run")?, 'L'),
+    };
+    let rest = whole - r.int(Col::RunTime);
+    Some((rest.max(0), whole, if rest < 0 { 'X' } else { by }))
 }
 
-/// `hours:minutes L`: by the run limit.
-fn time_left(o: &mut String, r: &Row, _: &Show) {
-    if let Some(left) = secs_left(r) {
-        let _ = write!(o, "{}:{} L", left / 3600, left / 60 % 60);
+/// `hours:minutes L`.
+pub fn time_left(o: &mut String, r: &Row, _: &Show) {
+    if let Some((left, _, by)) = left(r) {
+        let _ = write!(o, "{}:{} {by}", left / 3600, left / 60 % 60);
     }
 }
 
 /// The end, or with ` L` when the run limit will end a running job.
-fn finish_time(o: &mut String, r: &Row, s: &Show) {
+pub fn finish_time(o: &mut String, r: &Row, s: &Show) {
     if r.int(Col::EndTime) > 0 {
         s.clock.short(o, r.int(Col::EndTime));
-    } else if let Some(left) = secs_left(r) {
+    } else if let Some((left, _, by)) = left(r) {
         s.clock.short(o, s.now + left);
-        o.push_str(" L");
+        let _ = write!(o, " {by}");
     }
 }
 
-fn complete(o: &mut String, r: &Row, _: &Show) {
-    if let (Some(_), Some(limit)) = (secs_left(r), limit(r, "run"))
-        && limit > 0
-    {
-        let _ = write!(o, "{:.2}% L", r.num(Col::RunTime) * 100.0 / limit as f64);
+pub fn complete(o: &mut String, r: &Row, _: &Show) {
+    if let Some((_, whole, by)) = left(r).filter(|l| l.1 > 0) {
+        let _ = write!(o, "{:.2}% {by}", r.num(Col::RunTime) * 100.0 / whole as f64);
     }
 }
 
-/// Ineligible while held, before its time, waiting for others or in a closed queue.
+/// Could a waiting job be dispatched if there were room? Not while it is held, before its time,
+/// waiting for others or in a closed queue.
+pub fn eligible(r: &Row) -> bool {
+    let waits = |p: &Cell| {
+        let code = p.list().first().and_then(Cell::int);
+        matches!(code, Some(2 | 3 | 4 | 301 | 302 | 9001))
+    };
+    r.text(Col::Stat) == "PEND" && !r.list(Col::PendReasons).iter().any(waits)
+}
+
 fn pendstate(o: &mut String, r: &Row, _: &Show) {
-    let stat = r.text(Col::Stat);
-    if !is_pending(&stat) {
-        return o.push_str("NOTPEND");
-    }
-    let held = stat == "PSUSP"
-        || r.list(Col::PendReasons).iter().any(|p| {
-            matches!(p.list().first().and_then(Cell::int), Some(2 | 3 | 4 | 301 | 302 | 9001))
-        });
-    o.push_str(if held { "IPEND" } else { "EPEND" });
+    o.push_str(match (is_pending(&r.text(Col::Stat)), eligible(r)) {
+        (false, _) => "NOTPEND",
+        (_, true) => "EPEND",
+        (_, false) => "IPEND",
+    });
 }

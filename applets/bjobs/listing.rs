@@ -3,8 +3,9 @@
 //! Invariant: only the columns that the form shows are asked for, and a slice is formatted into
 //! one buffer which the caller writes before the next one is read.
 
-use super::fields::BjobsFields;
+use super::fields::{self, BjobsFields};
 use super::long;
+use super::reasons::PendSum;
 use super::show::Show;
 use super::table::{Sum, Table};
 use lsf::cli::columns::{Format, Json};
@@ -24,6 +25,8 @@ pub enum Form {
     LongArrays,
     /// -sum.
     Sum(Sum),
+    /// -psum.
+    PendSum(PendSum),
     /// -o.
     Custom(Format),
     /// -json.
@@ -37,6 +40,7 @@ impl Form {
             Form::Long => long::COLS.to_vec(),
             Form::LongArrays => Table::Arrays.cols(),
             Form::Sum(_) => Sum::COLS.to_vec(),
+            Form::PendSum(_) => PendSum::COLS.to_vec(),
             Form::Custom(f) | Form::Json(f, _) => {
                 let mut cols = vec![Col::Job, Col::Idx];
                 f.columns.iter().for_each(|c| cols.extend(BjobsFields::cols(c.field)));
@@ -46,10 +50,57 @@ impl Form {
     }
 }
 
+/// Which of the rows that come are shown.
+#[derive(Default)]
+pub struct Keep {
+    /// -pe, -pi.
+    pub eligible: Option<bool>,
+    /// -pei: those that are eligible, then the others.
+    pub parted: bool,
+    /// -x.
+    pub exceptions: bool,
+    /// -rusage; empty: whatever they reserve.
+    pub rusage: Vec<String>,
+}
+
+impl Keep {
+    fn cols(&self) -> Vec<Col> {
+        let mut cols = Vec::new();
+        if self.eligible.is_some() || self.parted {
+            cols.extend(fields::PENDSTATE_COLS);
+        }
+        if self.exceptions {
+            cols.push(Col::Exceptions);
+        }
+        if !self.rusage.is_empty() {
+            cols.push(Col::CombinedResReq);
+        }
+        cols
+    }
+
+    fn has(&self, r: &Row) -> bool {
+        self.eligible.is_none_or(|e| e == fields::eligible(r))
+            && (!self.exceptions || !r.text(Col::Exceptions).is_empty())
+            && (self.rusage.is_empty() || reserves(&r.text(Col::CombinedResReq), &self.rusage))
+    }
+}
+
+/// Does a requirement reserve one of these resources?
+fn reserves(req: &str, wanted: &[String]) -> bool {
+    let sections = req.split("rusage[").skip(1).filter_map(|s| s.split(']').next());
+    let names = sections.flat_map(|s| s.split([',', ':', ' ', '|']));
+    let mut names = names.filter_map(|part| part.split_once('=')).map(|(name, _)| name.trim());
+    // how long something is reserved is no resource
+    names.any(|name| !matches!(name, "duration" | "decay") && wanted.iter().any(|w| w == name))
+}
+
 /// A listing under way.
 pub struct Listing {
     form: Form,
     show: Show,
+    keep: Keep,
+    /// Rows to print after the others.
+    later: String,
     /// Print the heading (not -noheader).
     head: bool,
     cols: Cols,
@@ -64,15 +115,34 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub fn new(form: Form, show: Show, head: bool, select: JobSelect, which: Which) -> Self {
+    pub fn new(
+        form: Form,
+        show: Show,
+        head: bool,
+        select: JobSelect,
+        which: Which,
+        keep: Keep,
+    ) -> Self {
         let mut wanted: HashMap<u32, Vec<usize>> = HashMap::new();
         for (i, sel) in select.ids.iter().enumerate() {
             wanted.entry(sel.job).or_default().push(i);
         }
         let seen = vec![false; select.ids.len()];
-        let cols = Cols::new(&form.cols());
-        let text = String::new();
-        Listing { form, show, head, cols, select, which, seen, wanted, shown: 0, text }
+        let mut cols = [form.cols(), keep.cols()].concat();
+        if show.factor.is_some() {
+            cols.push(Col::HostFactor);
+        }
+        let cols = Cols::new(&cols);
+        let (later, text) = (String::new(), String::new());
+        Listing { form, show, keep, later, head, cols, select, which, seen, wanted, shown: 0, text }
+    }
+
+    /// Where the cluster's name is told, and not known yet.
+    pub fn cluster(&mut self) -> Option<&mut String> {
+        match &mut self.form {
+            Form::PendSum(sum) => Some(&mut sum.cluster),
+            _ => None,
+        }
     }
 
     pub fn query(&self) -> JobQuery {
@@ -88,14 +158,20 @@ impl Listing {
     /// Formats a slice and gives the text to print now.
     pub fn slice(&mut self, rows: &str) -> Result<&str, serde_json::Error> {
         self.text.clear();
-        let Listing { form, show, head, cols, select, seen, wanted, shown, text, .. } = self;
+        let Listing {
+            form, show, keep, later, head, cols, select, seen, wanted, shown, text, ..
+        } = self;
         each_row(rows, cols, |r| {
             mark(&r, select, wanted, seen);
+            if !keep.has(&r) {
+                return;
+            }
             if *shown == 0 && *head {
                 heading(text, form, show);
             }
             *shown += 1;
-            row(text, form, show, &r, *shown);
+            let out = if keep.parted && !fields::eligible(&r) { &mut *later } else { &mut *text };
+            row(out, form, show, &r, *shown);
         })?;
         Ok(&self.text)
     }
@@ -103,6 +179,12 @@ impl Listing {
     /// What follows the last row, for stdout.
     pub fn end(&mut self) -> String {
         let missing: Vec<String> = self.missing().collect();
+        let mut last = std::mem::take(&mut self.later);
+        last.push_str(&self.closing(missing));
+        last
+    }
+
+    fn closing(&mut self, missing: Vec<String>) -> String {
         match &mut self.form {
             Form::Long | Form::LongArrays if self.shown > 0 => "\n".to_string(),
             Form::Sum(sum) if self.shown > 0 => {
@@ -110,6 +192,7 @@ impl Listing {
                 sum.lines(&mut out, self.head);
                 out
             }
+            Form::PendSum(sum) if self.shown > 0 => sum.text(&self.show, self.shown),
             Form::Json(_, json) => {
                 for id in missing {
                     let words = format!("Job <{id}> is not found");
@@ -206,7 +289,7 @@ fn heading(text: &mut String, form: &Form, show: &Show) {
     match form {
         Form::Table(t) => t.head(text, show),
         Form::Custom(f) => f.header(text, &BjobsFields),
-        Form::Long | Form::LongArrays | Form::Sum(_) | Form::Json(..) => {}
+        Form::Long | Form::LongArrays | Form::Sum(_) | Form::PendSum(_) | Form::Json(..) => {}
     }
 }
 
@@ -220,6 +303,7 @@ fn row(text: &mut String, form: &mut Form, show: &Show, r: &Row, number: usize) 
         Form::Long => long::job(text, r, show),
         Form::LongArrays => long::array(text, r, show),
         Form::Sum(sum) => sum.add(r),
+        Form::PendSum(sum) => sum.add(r),
         Form::Custom(f) => {
             f.row(text, &BjobsFields, |out, c| BjobsFields::value(out, c, r, show));
         }

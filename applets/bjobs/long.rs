@@ -73,6 +73,8 @@ pub const COLS: &[Col] = &[
     Col::Priority,
     Col::Thresholds,
     Col::UsageTime,
+    Col::Extra,
+    Col::Exceptions,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -105,7 +107,10 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
         usage(out, r, s);
     }
     memory(out, r);
-    why(out, r, &stat);
+    why(out, r, s, &stat);
+    if !r.text(Col::Exceptions).is_empty() {
+        let _ = writeln!(out, "\n EXCEPTION STATUS:  {}", r.text(Col::Exceptions));
+    }
     out.push_str("\n SCHEDULING PARAMETERS:\n");
     thresholds(out, &threshold_pairs(r));
     details(out, r, wrap);
@@ -141,8 +146,19 @@ fn head(t: &mut String, r: &Row) {
     }
     push(t, ", User ", &r.text(Col::User));
     push(t, ", Project ", &r.text(Col::Project));
+    let mut kept = |label: &str, option: &str| {
+        if let Some(text) = r.cell(Col::Extra).key(option) {
+            push_given(t, label, &text.text());
+        }
+    };
+    kept(", License Project ", "Lp");
+    kept(", Application ", "app");
+    kept(", Service Class ", "sla");
     push_given(t, ", Mail ", &r.text(Col::MailUser));
     push_given(t, ", User Group ", &r.text(Col::UserGroup));
+    if let Some(text) = r.cell(Col::Extra).key("g") {
+        push_given(t, ", Job Group ", &text.text());
+    }
     push(t, ", Status ", &r.text(Col::Stat));
     push(t, ", Queue ", &r.text(Col::Queue));
     if r.int(Col::Priority) > 0 {
@@ -247,7 +263,7 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
     stamp(&mut t, s, r.int(Col::EndTime));
     let status = r.cell(Col::WaitStatus).int();
     let (done, started) = (stat == "DONE", has_hosts(r));
-    let cpu = r.num(Col::CpuUsed);
+    let cpu = s.cpu(r, Col::CpuUsed);
     let known = started && (status.is_some() || cpu > 0.0);
     t.push_str(&end_words(done, started, status));
     t.push('.');
@@ -268,8 +284,9 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
 /// What a running job uses: one line a part, or one line in all with -UF.
 fn usage(out: &mut String, r: &Row, s: &Show) {
     let mut parts = Vec::new();
-    if r.num(Col::CpuUsed) >= 1.0 {
-        parts.push(format!("The CPU time used is {:.0} seconds.", r.num(Col::CpuUsed)));
+    let cpu = s.cpu(r, Col::CpuUsed);
+    if cpu >= 1.0 {
+        parts.push(format!("The CPU time used is {cpu:.0} seconds."));
     }
     let mut mem = String::from("MEM: ");
     mem_words(&mut mem, r.int(Col::MemKb).max(0) as u64);
@@ -317,7 +334,7 @@ fn memory(out: &mut String, r: &Row) {
     out.push('\n');
 }
 
-fn why(out: &mut String, r: &Row, stat: &str) {
+fn why(out: &mut String, r: &Row, s: &Show, stat: &str) {
     let from = out.len();
     if is_pending(stat) {
         out.push_str(" PENDING REASONS:\n");
@@ -325,7 +342,7 @@ fn why(out: &mut String, r: &Row, stat: &str) {
         out.push_str(" SUSPENDING REASONS:\n");
     }
     let head = out.len();
-    reasons::push(out, r);
+    reasons::push(out, r, s);
     if out.len() == head {
         out.truncate(from);
     }

@@ -9,6 +9,8 @@ mod show;
 mod table;
 
 #[cfg(test)]
+mod layouts;
+#[cfg(test)]
 mod tests;
 
 use listing::Listing;
@@ -16,10 +18,12 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::long::clean;
-use lsf::cli::site;
+use lsf::cli::{lim, site};
+use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::proto::Msg;
 use lsf::proto::client::ClientMsg;
+use lsf::sys::files::RealFiles;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find();
@@ -27,8 +31,9 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         let own = std::env::var(name).ok();
         own.or_else(|| Some(found.as_ref().ok()?.lsf.get(name)?.to_string()))
     });
-    let mut listing = match opts::plan(&ctx.args, &params, Clock::system(), lsf::sys::now().secs())
-    {
+    let now = lsf::sys::now().secs();
+    let planned = opts::plan(&ctx.args, &params, Clock::system(), now, lim::cpu_factor);
+    let mut listing = match planned {
         Ok(l) => l,
         Err(exit) => return exit.show(ctx),
     };
@@ -50,6 +55,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 
 /// Asks mbatchd and prints each slice as it comes.
 fn fetch(ctx: &mut Ctx, site: &site::Site, listing: &mut Listing) -> Result<(), ClientError> {
+    if let Some(name) = listing.cluster() {
+        let base = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host)).0;
+        *name = base.map_or(String::new(), |b| b.name);
+    }
     let question = Msg::Client(ClientMsg::Jobs(Box::new(listing.query())));
     let (mut client, mut answer) = client::ask_at(site, &question, ctx.err)?;
     loop {

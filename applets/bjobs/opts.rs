@@ -1,7 +1,8 @@
 //! The options of bjobs, and what they come to: a form, a selection, a way to show.
 
 use super::fields::BjobsFields;
-use super::listing::{Form, Listing};
+use super::listing::{Form, Keep, Listing};
+use super::reasons::PendSum;
 use super::show::Show;
 use super::table::{Sum, Table};
 use argh::{ArgsInfo, FromArgs};
@@ -47,18 +48,30 @@ pub struct Opts {
     /// pending jobs and why they wait
     #[argh(switch, short = 'p')]
     pend: bool,
-    /// as -p
+    /// as -p, every reason, with how many hosts
     #[argh(switch, long = "p0", hidden_help)]
     p0: bool,
-    /// as -p
+    /// as -p, the main reason alone
     #[argh(switch, long = "p1", hidden_help)]
     p1: bool,
-    /// as -p
+    /// as -p, what concerns candidate hosts
     #[argh(switch, long = "p2", hidden_help)]
     p2: bool,
-    /// as -p
+    /// as -p, candidate hosts and others
     #[argh(switch, long = "p3", hidden_help)]
     p3: bool,
+    /// pending jobs that could be dispatched
+    #[argh(switch, long = "pe")]
+    eligible: bool,
+    /// pending jobs that wait for something else than room
+    #[argh(switch, long = "pi")]
+    ineligible: bool,
+    /// both, the former first
+    #[argh(switch, long = "pei")]
+    both: bool,
+    /// how many jobs wait for what
+    #[argh(switch)]
+    psum: bool,
     /// running jobs
     #[argh(switch, short = 'r')]
     run: bool,
@@ -89,33 +102,87 @@ pub struct Opts {
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
+    /// times in -o that are no dates as hours:minutes:seconds
+    #[argh(switch)]
+    hms: bool,
+    /// time left by the run limit or estimate, after the default columns
+    #[argh(switch, long = "-w-l")]
+    time_left: bool,
+    /// likewise the time of the end
+    #[argh(switch, long = "-w-f")]
+    finish: bool,
+    /// likewise how much of the time has passed, per cent
+    #[argh(switch, long = "-w-p")]
+    complete: bool,
+    /// jobs submitted with this user group
+    #[argh(option, short = 'G', arg_name = "user_group")]
+    user_group: Option<String>,
+    /// jobs of this job group
+    #[argh(option, short = 'g', arg_name = "job_group")]
+    job_group: Option<String>,
+    /// jobs of this application profile
+    #[argh(option, arg_name = "profile")]
+    app: Option<String>,
+    /// jobs of this service class
+    #[argh(option, arg_name = "service_class")]
+    sla: Option<String>,
+    /// jobs of this license project
+    #[argh(option, long = "-lp", arg_name = "project")]
+    license: Option<String>,
+    /// jobs of this description; `*` stands for anything
+    #[argh(option, long = "-jd", arg_name = "description")]
+    description: Option<String>,
+    /// jobs that reserve one of these resources
+    #[argh(option, arg_name = "resource[,...]")]
+    rusage: Option<String>,
+    /// jobs that run too long or too short, or idle
+    #[argh(switch, short = 'x')]
+    exceptions: bool,
+    /// CPU times as on this host or model, or by this factor
+    #[argh(option, short = 'N', arg_name = "host | model | factor")]
+    normalise: Option<String>,
     /// condensed host groups are never used
     #[argh(switch, short = 'X', hidden_help)]
     expand: bool,
-    /// not acted on
-    #[argh(option, short = 'G', hidden_help)]
-    user_group: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'g', hidden_help)]
-    job_group: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
-    app: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
-    sla: Option<String>,
-    /// not acted on
-    #[argh(option, long = "-jd", hidden_help)]
-    description: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'N', hidden_help)]
-    normalise: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'x', hidden_help)]
-    exceptions: bool,
+    /// there is one cluster
+    #[argh(switch, hidden_help)]
+    cname: bool,
+    /// affinity, where jobs have some
+    #[argh(switch, hidden_help)]
+    aff: bool,
+    /// GPUs, where jobs have some
+    #[argh(switch, hidden_help)]
+    gpu: bool,
     /// not acted on
     #[argh(switch, hidden_help)]
-    psum: bool,
+    fwd: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    aps: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    prio: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    plan: bool,
+    /// not acted on
+    #[argh(switch, long = "ss", hidden_help)]
+    sessions: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    data: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    bucket: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    env: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    script: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    hostfile: bool,
     /// jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     jobs: Vec<String>,
@@ -127,6 +194,10 @@ pub struct Site {
     id_width: usize,
     short_hosts: bool,
     hpc: bool,
+    hms: bool,
+    year: bool,
+    /// LSB_BJOBS_PENDREASON_LEVEL.
+    level: u8,
     /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
     pub consistent: bool,
 }
@@ -146,6 +217,12 @@ impl Site {
             },
             short_hosts: yes("LSB_SHORT_HOSTLIST"),
             hpc: yes("LSB_ENABLE_HPC_ALLOCATION"),
+            hms: yes("LSB_HMS_TIME_FORMAT"),
+            year: yes("LSB_DISPLAY_YEAR"),
+            level: get("LSB_BJOBS_PENDREASON_LEVEL")
+                .and_then(|n| n.trim().parse().ok())
+                .filter(|n| *n <= 3)
+                .unwrap_or(0),
             consistent: yes("LSB_BJOBS_CONSISTENT_EXIT_CODE"),
         }
     }
@@ -155,14 +232,16 @@ impl Opts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
         [
-            ("-G", self.user_group.is_some()),
-            ("-g", self.job_group.is_some()),
-            ("-app", self.app.is_some()),
-            ("-sla", self.sla.is_some()),
-            ("-Jd", self.description.is_some()),
-            ("-N", self.normalise.is_some()),
-            ("-x", self.exceptions),
-            ("-psum", self.psum),
+            ("-aps", self.aps),
+            ("-prio", self.prio),
+            ("-plan", self.plan),
+            ("-ss", self.sessions),
+            ("-data", self.data),
+            ("-bucket", self.bucket),
+            ("-env", self.env),
+            ("-script", self.script),
+            ("-hostfile", self.hostfile),
+            ("-fwd", self.fwd),
         ]
         .into_iter()
         .find_map(|(word, given)| given.then_some(word))
@@ -183,10 +262,14 @@ impl Opts {
         }
         Ok(match () {
             _ if self.sum => Form::Sum(Sum::default()),
+            _ if self.psum => Form::PendSum(PendSum::default()),
             _ if self.arrays && long => Form::LongArrays,
             _ if self.arrays => Form::Table(Table::Arrays),
             _ if long => Form::Long,
             _ if self.usage => Form::Table(Table::Usage),
+            _ if self.time_left => Form::Table(Table::TimeLeft),
+            _ if self.finish => Form::Table(Table::Finish),
+            _ if self.complete => Form::Table(Table::Complete),
             _ if self.reasons() => Form::Table(Table::Reasons),
             _ if self.wide => Form::Table(Table::Plain),
             _ => match &site.format {
@@ -197,19 +280,70 @@ impl Opts {
     }
 
     fn pending(&self) -> bool {
-        self.pend || self.p0 || self.p1 || self.p2 || self.p3
+        let levels = self.p0 || self.p1 || self.p2 || self.p3;
+        self.pend || levels || self.psum || self.eligible || self.ineligible || self.both
     }
 
     /// Only jobs that have reasons are asked for.
     fn reasons(&self) -> bool {
         (self.pending() || self.susp) && !(self.all || self.done || self.run)
     }
+
+    /// Which reasons, of what is told of several levels the most.
+    fn level(&self, site: &Site) -> u8 {
+        match () {
+            _ if self.p3 => 3,
+            _ if self.p2 => 2,
+            _ if self.p1 => 1,
+            _ if self.p0 => 0,
+            _ => site.level,
+        }
+    }
+
+    /// What rows are looked at for before they are shown.
+    fn keep(&self) -> Keep {
+        let only = match (self.eligible, self.ineligible) {
+            _ if self.both => None,
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
+        };
+        Keep {
+            eligible: only,
+            parted: self.both || (self.eligible && self.ineligible),
+            exceptions: self.exceptions,
+            rusage: self.rusage.as_deref().map_or(Vec::new(), |list| {
+                list.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_string).collect()
+            }),
+        }
+    }
+
+    /// The filters of [`JobSelect::given`].
+    fn given(&mut self) -> Vec<(String, String)> {
+        [
+            ("G", self.user_group.take()),
+            ("g", self.job_group.take()),
+            ("app", self.app.take()),
+            ("sla", self.sla.take()),
+            ("Lp", self.license.take()),
+            ("Jd", self.description.take()),
+        ]
+        .into_iter()
+        .filter_map(|(option, value)| Some((option.to_string(), value?)))
+        .collect()
+    }
 }
 
-/// Reads the words of a call.
-pub fn plan(args: &[OsString], site: &Site, clock: Clock, now: i64) -> Result<Listing, Exit> {
+/// Reads the words of a call. `factor` gives the CPU factor that -N names.
+pub fn plan(
+    args: &[OsString],
+    site: &Site,
+    clock: Clock,
+    now: i64,
+    factor: impl Fn(&str) -> Result<f64, String>,
+) -> Result<Listing, Exit> {
     let parsed = front::parse::<Opts>("bjobs", args)?;
-    let o = parsed.options;
+    let mut o = parsed.options;
     if let Some(word) = o.refused() {
         return Err(Exit::fail(format_args!("bjobs: option {word} is not supported yet")));
     }
@@ -217,22 +351,28 @@ pub fn plan(args: &[OsString], site: &Site, clock: Clock, now: i64) -> Result<Li
     let form = o.form(site)?;
     let which = Which { all: o.all, done: o.done, pend: o.pending(), run: o.run, susp: o.susp };
     let show = Show {
-        clock,
+        clock: clock.with_year(site.year),
         wide: o.wide,
         id_width: site.id_width,
         short_hosts: site.short_hosts,
         hpc: site.hpc,
         unwrapped: o.unformatted,
+        hms: o.hms || site.hms,
+        level: o.level(site),
+        host_names: (o.long || o.unformatted) && o.pending(),
+        factor: o.normalise.as_deref().map(factor).transpose().map_err(Exit::fail)?,
         now,
     };
+    let keep = o.keep();
     let select = JobSelect {
         ids: ids.ids,
         all: ids.all,
+        given: o.given(),
         user: o.user.unwrap_or_default(),
         queue: o.queue.unwrap_or_default(),
         host: o.host.unwrap_or_default(),
         name: o.name.unwrap_or_default(),
         project: o.project.unwrap_or_default(),
     };
-    Ok(Listing::new(form, show, !o.noheader, select, which))
+    Ok(Listing::new(form, show, !o.noheader, select, which, keep))
 }

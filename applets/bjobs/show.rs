@@ -20,11 +20,28 @@ pub struct Show {
     pub hpc: bool,
     /// -UF: long lines are not broken.
     pub unwrapped: bool,
+    /// -hms: times of fields that are no dates as hh:mm:ss.
+    pub hms: bool,
+    /// -p0 to -p3: which pending reasons.
+    pub level: u8,
+    /// Reasons name their hosts.
+    pub host_names: bool,
+    /// -N: the CPU factor to normalise by.
+    pub factor: Option<f64>,
     /// Seconds since the epoch.
     pub now: i64,
 }
 
 impl Show {
+    /// CPU seconds of a job, by -N as they would be on another host.
+    pub fn cpu(&self, r: &Row, col: Col) -> f64 {
+        let secs = r.num(col);
+        match (self.factor, r.num(Col::HostFactor)) {
+            (Some(to), from) if from > 0.0 => secs * from / to,
+            _ => secs,
+        }
+    }
+
     /// Appends a cell of `width` columns, cut to them unless -w, padded, without blank after it.
     pub fn cell(&self, out: &mut String, text: &str, width: usize) {
         let from = out.len();

@@ -1,5 +1,6 @@
 //! The one-line-a-job tables: default and -w, -p and -s with reasons, -W, -A, -sum.
 
+use super::fields::{self, LEFT_COLS};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
 use lsf::cli::long::push_clean;
@@ -16,6 +17,12 @@ pub enum Table {
     Reasons,
     /// -W.
     Usage,
+    /// -WL.
+    TimeLeft,
+    /// -WF.
+    Finish,
+    /// -WP.
+    Complete,
     /// -A.
     Arrays,
 }
@@ -27,6 +34,10 @@ impl Table {
             Table::Arrays => {
                 cols.extend([Col::GivenName, Col::Counters]);
                 return cols;
+            }
+            Table::TimeLeft | Table::Finish | Table::Complete => {
+                cols.push(Col::ExecHosts);
+                cols.extend(LEFT_COLS);
             }
             Table::Plain | Table::Usage => cols.push(Col::ExecHosts),
             Table::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
@@ -42,15 +53,6 @@ impl Table {
     pub fn head(self, out: &mut String, s: &Show) {
         let id = s.id_width;
         match self {
-            Table::Plain | Table::Usage => {
-                let _ = write!(out, "{:id$} ", "JOBID");
-                out.push_str(
-                    "USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME",
-                );
-                if self == Table::Usage {
-                    out.push_str("  PROJ_NAME CPU_USED MEM SWAP PIDS START_TIME FINISH_TIME SLOTS");
-                }
-            }
             Table::Reasons => {
                 let _ = write!(out, "{:id$} ", "JOBID");
                 out.push_str(
@@ -62,6 +64,21 @@ impl Table {
                 let _ = write!(out, "{:id$} ", "JOBID");
                 out.push_str("ARRAY_SPEC  OWNER   NJOBS PEND DONE  RUN EXIT SSUSP USUSP PSUSP");
             }
+            _ => {
+                let _ = write!(out, "{:id$} ", "JOBID");
+                out.push_str(
+                    "USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME",
+                );
+                out.push_str(match self {
+                    Table::Usage => {
+                        "  PROJ_NAME CPU_USED MEM SWAP PIDS START_TIME FINISH_TIME SLOTS"
+                    }
+                    Table::TimeLeft => "  TIME_LEFT",
+                    Table::Finish => "  FINISH_TIME",
+                    Table::Complete => "  %COMPLETE",
+                    _ => "",
+                });
+            }
         }
         out.push('\n');
     }
@@ -71,9 +88,12 @@ impl Table {
             Table::Plain => plain(out, r, s),
             Table::Reasons => {
                 with_reasons(out, r, s);
-                reasons::push(out, r);
+                reasons::push(out, r, s);
             }
             Table::Usage => usage(out, r, s),
+            Table::TimeLeft => timed(out, r, s, fields::time_left),
+            Table::Finish => timed(out, r, s, fields::finish_time),
+            Table::Complete => timed(out, r, s, fields::complete),
             Table::Arrays => array(out, r, s),
         }
     }
@@ -139,6 +159,16 @@ fn plain(out: &mut String, r: &Row, s: &Show) {
     }
 }
 
+/// The plain columns on one line, then a time, `-` where there is none.
+fn timed(out: &mut String, r: &Row, s: &Show, value: fn(&mut String, &Row, &Show)) {
+    common(out, r, s, s.wide);
+    s.clock.short(out, r.int(Col::SubmitTime));
+    out.push(' ');
+    let from = out.len();
+    value(out, r, s);
+    out.push_str(if out.len() == from { "-\n" } else { "\n" });
+}
+
 fn with_reasons(out: &mut String, r: &Row, s: &Show) {
     id_user_stat(out, r, s, &r.text(Col::Stat));
     s.cell(out, &r.text(Col::Queue), 11);
@@ -166,7 +196,7 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
     out.push(' ');
     s.cell(out, &r.text(Col::Project), 10);
     out.push(' ');
-    push_hms(out, r.num(Col::CpuUsed));
+    push_hms(out, s.cpu(r, Col::CpuUsed));
     for c in [Col::MemKb, Col::SwapKb] {
         let _ = write!(out, " {:<6}", r.int(c) >> 10);
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 
 /// 2026-11-20 09:30:13 UTC.
-const T: i64 = 1_795_167_013;
+pub const T: i64 = 1_795_167_013;
 
 fn show() -> Show {
     Show {
@@ -23,6 +23,10 @@ fn show() -> Show {
         short_hosts: false,
         hpc: false,
         unwrapped: false,
+        hms: false,
+        level: 0,
+        host_names: false,
+        factor: None,
         now: T + 600,
     }
 }
@@ -379,15 +383,23 @@ fn no_field_or_alias_twice() {
     assert!(n > 130, "{n}");
 }
 
+/// What -N names.
+fn factor(spec: &str) -> Result<f64, String> {
+    spec.parse().map_err(|_| format!("{spec}: Bad host specification"))
+}
+
 /// What a call prints for these jobs: stdout, stderr and the exit code.
-fn call(words: &[&str], site: &[(&str, &str)], jobs: &[Value]) -> (String, String, i32) {
+pub fn call(words: &[&str], site: &[(&str, &str)], jobs: &[Value]) -> (String, String, i32) {
     let args: Vec<OsString> = words.iter().map(OsString::from).collect();
     let get = |name: &str| site.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
     let site = Site::new(get);
-    let mut l = match plan(&args, &site, Clock::utc(), T) {
+    let mut l = match plan(&args, &site, Clock::utc(), T, factor) {
         Ok(l) => l,
         Err(e) => return (e.out, e.err, e.code),
     };
+    if let Some(name) = l.cluster() {
+        *name = "c1".to_string();
+    }
     let cols = Cols::new(&l.query().cols);
     let mut out = String::new();
     // Two slices, so that nothing depends on where one ends.
@@ -499,13 +511,18 @@ fn records_of_long_listings_are_ruled_off() {
 fn only_the_columns_shown_are_asked_for() {
     let plan = |words: &[&str]| {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        plan(&args, &Site::new(|_| None), Clock::utc(), T).unwrap_or_else(|e| panic!("{e:?}"))
+        plan(&args, &Site::new(|_| None), Clock::utc(), T, factor)
+            .unwrap_or_else(|e| panic!("{e:?}"))
     };
     assert_eq!(plan(&["-o", "stat stat"]).query().cols, [Col::Job, Col::Idx, Col::Stat]);
     assert!(!plan(&[]).query().cols.contains(&Col::PendReasons));
     let q = plan(&["-A", "-uall", "-aJ", "x*", "-P p", "-m", "h", "0"]).query();
     assert!(q.arrays && q.which.all && q.select.all);
     assert_eq!((q.select.user.as_str(), q.select.name.as_str()), ("all", "x*"));
+    let q = plan(&["-G", "g", "-g/a", "-app", "s", "-sla", "x", "-Lp", "l", "-Jd", "d*"]).query();
+    let given: Vec<String> = q.select.given.iter().map(|(o, v)| format!("{o}={v}")).collect();
+    assert_eq!(given, ["G=g", "g=/a", "app=s", "sla=x", "Lp=l", "Jd=d*"]);
+    let q = plan(&["-A", "-uall", "-aJ", "x*", "-P p", "-m", "h", "0"]).query();
     assert_eq!((q.select.project.as_str(), q.select.host.as_str()), ("p", "h"));
     let q = plan(&["-p2", "-s"]).query();
     assert!(q.which.pend && q.which.susp && q.cols.contains(&Col::PendReasons));
@@ -513,8 +530,8 @@ fn only_the_columns_shown_are_asked_for() {
 
 #[test]
 fn what_is_not_supported_is_refused() {
-    let said = call(&["-psum"], &[], &[]);
-    assert_eq!(said, (String::new(), "bjobs: option -psum is not supported yet\n".into(), 255));
+    let said = call(&["-aps"], &[], &[]);
+    assert_eq!(said, (String::new(), "bjobs: option -aps is not supported yet\n".into(), 255));
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-h"], &[], &[]).2, 0);
 }

@@ -6,7 +6,7 @@ use super::state::{Elem, ElemState, Job, Phase};
 use super::{Cx, Mbd};
 use crate::lang::jobname::{JobIdSpec, JobName};
 use crate::model::event::{Event, JobStatus};
-use crate::model::job::stat;
+use crate::model::job::{JobSpec, stat};
 use crate::model::reason::{err, pend, susp, term};
 use crate::model::sort::sort_by_key;
 use crate::model::{JobKey, JobRef};
@@ -89,6 +89,7 @@ impl Mbd {
             && (s.queue.is_empty() || **self.st.names.text(job.queue) == *s.queue)
             && (s.project.is_empty() || job.spec.project == s.project)
             && (s.name.is_empty() || name_fits(&s.name, job))
+            && s.given.iter().all(|(option, value)| given_fits(option, value, &job.spec))
     }
 
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
@@ -325,14 +326,35 @@ fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
     ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
 }
 
-/// -J against a job: `name`, `name*`, `name[index]`.
+/// -G, -Jd, -g, -app, -sla and -Lp against a job.
+fn given_fits(option: &str, value: &str, spec: &JobSpec) -> bool {
+    match option {
+        "G" => spec.user_group == value,
+        "Jd" => stars(value, &spec.description),
+        "g" => spec.given("g").trim_end_matches('/') == value.trim_end_matches('/'),
+        _ => spec.given(option) == value,
+    }
+}
+
+/// A text against a pattern, in which `*` stands for anything.
+fn stars(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*') {
+        match text.find(part) {
+            Some(at) => text = text.get(at + part.len()..).unwrap_or(""),
+            None => return false,
+        }
+    }
+    text.ends_with(last)
+}
+
+/// -J against a job: `name`, `na*e*`, `name[index]`.
 pub(crate) fn name_fits(pattern: &str, job: &Job) -> bool {
     let base = pattern.split('[').next().unwrap_or(pattern);
     let name = &job.name.name;
-    let plain = |text: &str| match base.strip_suffix('*') {
-        Some(prefix) => text.starts_with(prefix),
-        None => text == base,
-    };
+    let plain = |text: &str| stars(base, text);
     let elems = name_elements(pattern);
     if !elems.is_empty() && !job.is_array() {
         return false;
@@ -359,5 +381,59 @@ pub fn id_sel(spec: &JobIdSpec) -> Option<IdSel> {
             job: *id as u32,
             elems: list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1))).collect(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, text) in [
+            ("abc", "abc"),
+            ("*", ""),
+            ("a*", "abc"),
+            ("*c", "abc"),
+            ("*b*", "abc"),
+            ("a*b*c", "axxbyyc"),
+            ("**a", "a"),
+            ("*ab*ab", "abab"),
+        ] {
+            assert!(stars(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [
+            ("abc", "abcd"),
+            ("a*", "ba"),
+            ("*c", "abcd"),
+            ("*ab*ab", "ab"),
+            ("a*a", "a"),
+            ("", "a"),
+        ] {
+            assert!(!stars(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn further_filters() {
+        let spec = JobSpec {
+            user_group: "chip".into(),
+            description: "a nightly run".into(),
+            extra: vec![("app".into(), "sim".into()), ("g".into(), "/a/b".into())],
+            ..JobSpec::default()
+        };
+        for (option, value, fits) in [
+            ("G", "chip", true),
+            ("G", "other", false),
+            ("Jd", "*nightly*", true),
+            ("Jd", "nightly", false),
+            ("app", "sim", true),
+            ("app", "si", false),
+            ("sla", "gold", false),
+            ("g", "/a/b/", true),
+            ("g", "/a", false),
+        ] {
+            assert_eq!(given_fits(option, value, &spec), fits, "{option} {value}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::proto::Refusal;
 
 /// Key of [`JobSpec::extra`] under which is kept what a queue gave to a job, so that another
 /// queue can take it back.
-const EXTRA_FILLED: &str = "filled";
+pub const EXTRA_FILLED: &str = "filled";
 
 /// The limits that a queue may give.
 fn limits(l: &mut Limits) -> [(&'static str, &mut Option<u64>); 10] {

@@ -9,6 +9,9 @@ use crate::model::reason::pend;
 use crate::proto::client::Col;
 use std::io::Write;
 
+/// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
+const IDLE_AFTER: f64 = 20.0 * 60.0;
+
 /// A job or element with all that a row may show.
 struct Shown<'a> {
     mbd: &'a Mbd,
@@ -143,6 +146,7 @@ impl Shown<'_> {
                 int(out, i64::from(limit.unwrap_or(0)));
             }
             Col::Thresholds => self.thresholds(out),
+            Col::Extra => self.extra(out),
             _ if self.arrays => out.extend_from_slice(b"null"),
             _ => self.col_run(out, col),
         }
@@ -187,6 +191,8 @@ impl Shown<'_> {
             Col::ExecUser => json(out, self.exec(|e| &e.user)),
             Col::Attempt => int(out, self.elem.map_or(0, |e| i64::from(e.attempts))),
             Col::UsageTime => int(out, run.map_or(0, |r| r.soft.usage_time)),
+            Col::HostFactor => json(out, &run.map_or(0.0, |r| r.host_factor)),
+            Col::Exceptions => json(out, &self.exceptions()),
             Col::Held => {
                 let held = matches!(self.elem.map(|e| &e.state),
                     Some(ElemState::Pend(p)) if p.held.is_some());
@@ -218,6 +224,46 @@ impl Shown<'_> {
 
     fn exec(&self, f: impl Fn(&super::state::Exec) -> &String) -> &str {
         self.run().and_then(|r| r.exec.as_deref()).map_or("", |e| f(e))
+    }
+
+    /// What is kept of further options, without what mbatchd keeps there for itself.
+    fn extra(&self, out: &mut Vec<u8>) {
+        let own = [super::apply::EXTRA_DEPEND, super::limits::EXTRA_FILLED];
+        let mut sep = b'{';
+        for (option, value) in &self.job.spec.extra {
+            if !own.contains(&option.as_str()) {
+                out.push(sep);
+                json(out, option);
+                out.push(b':');
+                json(out, value);
+                sep = b',';
+            }
+        }
+        out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
+    }
+
+    /// JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of the queue against the run so far, in words.
+    fn exceptions(&self) -> String {
+        let queue = self.mbd.pol.find_queue(self.mbd.st.names.text(self.job.queue));
+        let (Some(queue), Some(_)) = (queue, self.run()) else { return String::new() };
+        let limit = |name: &str| {
+            let text = queue.conf.raw.get(name)?.text.trim();
+            text.parse::<f64>().ok().filter(|n| *n > 0.0)
+        };
+        let ran = self.run_time() as f64;
+        let over = self.stat() & (stat::DONE | stat::EXIT) != 0;
+        let mut words = Vec::new();
+        if limit("JOB_OVERRUN").is_some_and(|m| !over && ran > m * 60.0) {
+            words.push("overrun");
+        }
+        if limit("JOB_UNDERRUN").is_some_and(|m| over && ran < m * 60.0) {
+            words.push("underrun");
+        }
+        let cpu = self.usage().map_or(0.0, |u| u.cpu_secs());
+        if ran > IDLE_AFTER && limit("JOB_IDLE").is_some_and(|f| !over && cpu / ran < f) {
+            words.push("idle");
+        }
+        words.join(" ")
     }
 
     fn combined(&self, out: &mut Vec<u8>) {

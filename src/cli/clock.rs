@@ -17,6 +17,8 @@ pub struct Clock {
     /// The minute (since the epoch) last shown in the short form, and its text: listings hold
     /// many times of one minute. Zones differ from UTC by whole minutes.
     last: RefCell<(i64, String)>,
+    /// The long form tells the year (LSB_DISPLAY_YEAR).
+    year: bool,
 }
 
 impl Clock {
@@ -30,7 +32,12 @@ impl Clock {
     }
 
     pub fn of(zone: TimeZone) -> Self {
-        Clock { zone, last: RefCell::new((i64::MIN, String::new())) }
+        Clock { zone, last: RefCell::new((i64::MIN, String::new())), year: false }
+    }
+
+    /// The same, whose long form tells the year or does not.
+    pub fn with_year(self, year: bool) -> Self {
+        Clock { year, ..self }
     }
 
     fn civil(&self, secs: i64) -> DateTime {
@@ -59,12 +66,17 @@ impl Clock {
         let month = MONTHS[t.month() as usize - 1];
         let (d, h, m, s) = (t.day(), t.hour(), t.minute(), t.second());
         let _ = write!(out, "{day} {month} {d:>2} {h:02}:{m:02}:{s:02}");
+        if self.year {
+            let _ = write!(out, " {}", t.year());
+        }
     }
 
     /// `Fri Nov 20 09:12:33 2026`.
     pub fn full(&self, out: &mut String, secs: i64) {
         self.long(out, secs);
-        let _ = write!(out, " {}", self.civil(secs).year());
+        if !self.year {
+            let _ = write!(out, " {}", self.civil(secs).year());
+        }
     }
 
     /// `11/20-09:12:33`.
@@ -89,6 +101,12 @@ mod tests {
         c.slashed(&mut s, 1_795_167_013);
         assert_eq!((a.as_str(), b.as_str()), ("Nov 20 09:30", "Fri Nov 20 09:30:13"));
         assert_eq!(s, "11/20-09:30:13");
+        let c = c.with_year(true);
+        for form in [Clock::long, Clock::full] {
+            b.clear();
+            form(&c, &mut b, 1_795_167_013);
+            assert_eq!(b, "Fri Nov 20 09:30:13 2026");
+        }
         a.clear();
         c.short(&mut a, 1_796_169_600);
         assert_eq!(a, "Dec  2 00:00");

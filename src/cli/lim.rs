@@ -22,6 +22,9 @@ pub const NO_MASTER: &str = "Cannot locate master LIM now, try later";
 /// The master does not know a host.
 pub const BAD_HOST: &str = "Bad host name";
 
+/// Neither a host nor a host model.
+pub const BAD_SPEC: &str = "Bad host specification";
+
 /// The cluster as its LIM tells it.
 pub struct Cluster {
     site: Site,
@@ -111,6 +114,22 @@ impl Cluster {
         }
         ask(&mut self.lim, msg, MASTER_LIM_DOWN)
     }
+}
+
+/// The CPU factor that -N names: a number, or that of a host or of a host model.
+pub fn cpu_factor(spec: &str) -> Result<f64, String> {
+    let good = |f: &f64| *f > 0.0 && f.is_finite();
+    if let Ok(factor) = spec.parse() {
+        return Some(factor).filter(good).ok_or(format!("{spec}: {BAD_SPEC}"));
+    }
+    let mut cluster = Cluster::open()?;
+    let models = cluster.shared().models;
+    if let Some(model) = models.iter().find(|m| m.name == spec) {
+        return Ok(model.cpu_factor);
+    }
+    let host = cluster.hosts(&[spec.to_owned()]).ok().and_then(|mut h| h.pop());
+    let factor = host.and_then(|h| h.facts).map(|f| f.cpu_factor);
+    factor.filter(good).ok_or(format!("{spec}: {BAD_SPEC}"))
 }
 
 fn ask(lim: &mut Client, msg: LimMsg, down: &str) -> Result<LimMsg, String> {

@@ -199,6 +199,11 @@ impl End {
 }
 
 impl JobSpec {
+    /// What is kept in `extra` of an option; empty none.
+    pub fn given(&self, option: &str) -> &str {
+        self.extra.iter().find(|(o, _)| o == option).map_or("", |(_, v)| v)
+    }
+
     /// Would the text of the log lose something of it: a control character, or bytes that are
     /// not UTF-8? Then the exact value is spooled beside (design §3), as its JSON.
     pub fn text_loses(&self) -> bool {

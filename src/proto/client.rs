@@ -107,6 +107,9 @@ pub struct JobSelect {
     /// -J: `name`, `name*`, `name[idx]`.
     pub name: String,
     pub project: String,
+    /// Further filters, (option, value): `G`, `Jd`, and what [`JobSpec::extra`] holds (`g`,
+    /// `app`, `sla`, `Lp`).
+    pub given: Vec<(String, String)>,
 }
 
 /// `123`, `123[1-4,6]`.
@@ -348,6 +351,12 @@ pub enum Col {
     Held,
     /// what could not be done as asked; empty none
     ExecNote,
+    /// object: what is kept of further options ([`JobSpec::extra`])
+    Extra,
+    /// words: overrun, underrun, idle; empty none
+    Exceptions,
+    /// float; CPU factor of the first execution host, 0 none
+    HostFactor,
 }
 
 /// bqueues.

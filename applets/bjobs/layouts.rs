@@ -1,0 +1,129 @@
+//! Whole calls against the files of tests/cmd/expected: one row a form, the texts written from
+//! the layouts of commands.md and samples/.
+
+use super::tests::{T, call};
+use serde_json::{Value, json};
+
+/// The words of a call, what lsf.conf says, the jobs there are, and what is printed.
+type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a [Value], &'a str);
+
+/// The text of a file of tests/cmd/expected.
+macro_rules! expected {
+    ($name:literal) => {
+        include_str!(concat!("../../tests/cmd/expected/bjobs-", $name, ".txt"))
+    };
+}
+
+fn check(cases: &[Case]) {
+    for (words, site, jobs, want) in cases {
+        let (out, err, code) = call(words, site, jobs);
+        assert_eq!((out.as_str(), err.as_str(), code), (*want, "", 0), "bjobs {words:?} {site:?}");
+    }
+}
+
+#[test]
+fn how_long_jobs_will_run() {
+    let run = |job: u32, more: Value| {
+        let mut j = json!({"Job": job, "Stat": "RUN", "ExecHosts": [["hosta", 1]],
+            "StartTime": T - 600, "RunTime": 600});
+        j.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        j
+    };
+    let jobs = [
+        run(101, json!({"Limits": {"run": 3600}})),
+        run(102, json!({"Extra": {"We": "5"}, "Limits": {"run": 3600}})),
+        json!({"Job": 103, "Limits": {"run": 60}}),
+        run(104, json!({"Stat": "DONE", "EndTime": T + 60})),
+        run(105, json!({"Extra": {"We": "1:30/hosta"}})),
+    ];
+    check(&[
+        (&["-WL"], &[], &jobs, expected!("WL")),
+        (&["-WF"], &[], &jobs, expected!("WF")),
+        (&["-WP"], &[], &jobs, expected!("WP")),
+    ]);
+}
+
+#[test]
+fn pending_reasons_by_level() {
+    let job = [json!({"PendReasons":
+        [[3, 0, []], [1305, 2, ["hosta", "hostb"]], [1311, 1, ["hostc"]]]})];
+    let level = |n| [("LSB_BJOBS_PENDREASON_LEVEL", n)];
+    check(&[
+        (&["-p"], &[], &job, expected!("p0")),
+        (&["-p0"], &level("3"), &job, expected!("p0")),
+        (&["-p1"], &[], &job, expected!("p1")),
+        (&["-p2"], &[], &job, expected!("p2")),
+        (&["-p3"], &[], &job, expected!("p3")),
+        (&["-p"], &level("1"), &job, expected!("p1")),
+        (&["-p"], &level("3"), &job, expected!("p3")),
+        (&["-p"], &level("4"), &job, expected!("p0")),
+    ]);
+    let long = call(&["-lp"], &[], &job).0;
+    assert!(long.contains("\n Job slot limit reached: hosta, hostb;\n"), "{long}");
+    let none = json!({"PendReasons": [[1305, 5, []], [1311, 3, []]]});
+    let waits = json!({"PendReasons": [[3, 0, []]]});
+    let (out, err, code) = call(&["-psum"], &[], &[none, waits.clone(), waits]);
+    assert_eq!((out.as_str(), err.as_str(), code), (expected!("psum"), "", 0));
+    assert_eq!(call(&["-psum"], &[], &[]).1, "No pending job found\n");
+}
+
+#[test]
+fn rows_are_looked_at_before_they_are_shown() {
+    let jobs = [
+        json!({"Job": 1, "PendReasons": [[3, 0, []]]}),
+        json!({"Job": 2, "PendReasons": [[1305, 1, []]]}),
+        json!({"Job": 3, "Stat": "PSUSP", "PendReasons": [[607, 0, []]]}),
+        json!({"Job": 4, "Exceptions": "overrun idle", "Stat": "RUN",
+            "CombinedResReq": "select[a] rusage[lic=1,mem=5:duration=3] span[hosts=1]"}),
+    ];
+    for (words, ids) in [
+        (&["-pe"][..], "2\n"),
+        (&["-pi"], "1\n3\n4\n"),
+        (&["-pei"], "2\n1\n3\n4\n"),
+        (&["-x"], "4\n"),
+        (&["-rusage", "lic"], "4\n"),
+        (&["-rusage", "x,mem"], "4\n"),
+    ] {
+        let words = [words, &["-noheader", "-o", "id"]].concat();
+        assert_eq!(call(&words, &[], &jobs), (ids.to_string(), String::new(), 0), "{words:?}");
+    }
+    assert_eq!(call(&["-rusage", "duration"], &[], &jobs[3..]).0, "");
+    assert_eq!(call(&["-x"], &[], &jobs[..3]).1, "No unfinished job found\n");
+    let long = call(&["-l"], &[], &jobs[3..]).0;
+    assert!(long.contains("\n\n EXCEPTION STATUS:  overrun idle\n\n SCHED"), "{long}");
+}
+
+#[test]
+fn times_and_factors() {
+    let job = [json!({"Stat": "RUN", "StartTime": T, "RunTime": 3725, "CpuUsed": 100.0,
+        "Utime": 90.0, "PendTime": 60, "Limits": {"run": 7200}, "HostFactor": 3.0,
+        "ExecHosts": [["hosta", 2]], "Extra": {"We": "90", "ptl": "2:00"}})];
+    let fields = "run_time cpu_used ru_utime pend_time runtimelimit ertime plimit delimiter=','";
+    let show = |words: &[&str], site: &[(&str, &str)]| {
+        call(&[words, &["-noheader", "-o", fields]].concat(), site, &job).0
+    };
+    let plain = "3725 second(s),100.0 second(s),90.00,60,120.0,5400 second(s),120.0\n";
+    let hms = "01:02:05,00:01:40,00:01:30,00:01:00,02:00:00,01:30:00,02:00:00\n";
+    assert_eq!(show(&[], &[]), plain);
+    assert_eq!(show(&["-hms"], &[]), hms);
+    assert_eq!(show(&[], &[("LSB_HMS_TIME_FORMAT", "y")]), hms);
+    let cpu = |n: &str| call(&["-N", n, "-noheader", "-o", "cpu_used"], &[], &job);
+    assert_eq!(cpu("1.5").0, "200.0 second(s)\n");
+    assert_eq!(cpu("hostz").1, "hostz: Bad host specification\n");
+    assert!(call(&["-N", "1.5", "-W"], &[], &job).0.contains(" 000:03:20.00 "));
+}
+
+#[test]
+fn kept_options_are_fields_and_words() {
+    let job = [json!({"Extra": {"app": "sim", "sla": "gold", "g": "/a/b", "Lp": "lp", "U": "u#1",
+        "a": "esub1", "wa": "URG", "wt": "5", "outdir": "o/%J"}})];
+    let fields = "app sla job_group licproject rsvid esub warn_act warn_time output_dir";
+    let shown = call(&["-noheader", "-o", fields], &[], &job).0;
+    assert_eq!(shown, "sim gold /a/b lp u#1 esub1 URG 5.0 o/%J\n");
+    let head = call(&["-UF"], &[], &job).0;
+    let words = ", Project <default>, License Project <lp>, Application <sim>, Service Class \
+                 <gold>, Job Group </a/b>, Status <PEND>,";
+    assert!(head.contains(words), "{head}");
+    let year = call(&["-UF"], &[("LSB_DISPLAY_YEAR", "y")], &job).0;
+    assert!(year.contains("\nFri Nov 20 09:30:13 2026: Submitted"), "{year}");
+}

@@ -124,6 +124,8 @@ fn all(out: &mut String, values: &Values) {
         push_clean(out, name);
         out.push_str(" = ");
         push_clean(out, value);
+        let told = SENTENCES.iter().find(|(_, n, unit)| n == name && unit.contains('('));
+        out.push_str(told.map_or("", |(_, _, unit)| unit));
         out.push('\n');
     }
 }
@@ -186,6 +188,9 @@ Job submission retry interval:
         assert_eq!(out, want);
         let mut out = String::new();
         all(&mut out, &values());
-        assert!(out.starts_with("DEFAULT_QUEUE = normal\nMBD_SLEEP_TIME = 20\n"), "{out}");
+        assert!(
+            out.starts_with("DEFAULT_QUEUE = normal\nMBD_SLEEP_TIME = 20 (seconds)\n"),
+            "{out}"
+        );
     }
 }

@@ -117,6 +117,22 @@ fn members(out: &mut String, g: &GroupInfo, hosts: bool) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn many_members_stand_on_one_line() {
+        let members = (0..200).map(|i| format!("a.user.with.a.wide.name.{i:03}")).collect();
+        let all = [GroupInfo { name: "everybody".into(), members, ..GroupInfo::default() }];
+        let want = include_str!("../tests/cmd/expected/bugroup-200.txt");
+        assert_eq!(text(&all, false, false), want);
+        let chip = [GroupInfo {
+            name: "chip".into(),
+            members: vec!["alice".into(), "bob/".into()],
+            admins: vec!["ann".into(), "bob".into()],
+            shares: "[alice,3] [default,1]".into(),
+        }];
+        let want = include_str!("../tests/cmd/expected/bugroup-l.txt");
+        assert_eq!(text(&chip, false, true), want);
+    }
+
     /// samples/config-listings.txt.
     #[test]
     fn the_layouts_are_those_of_lsf() {

@@ -25,9 +25,9 @@ struct Opts {
     /// wide format: pending limits too, and nothing is cut
     #[argh(switch, short = 'w')]
     wide: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
-    alloc: bool,
+    /// slots are counted, which they are anyway
+    #[argh(switch)]
+    _alloc: bool,
     /// these fields: "field[:[-][width]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
@@ -70,6 +70,12 @@ static FIELDS: FieldsOf<UserInfo> = FieldsOf(&[
     field!("pjobs", 6, |o, u| number(o, u.pjobs)),
     field!("mpend", 6, |o, u| number(o, u.mpend)),
     field!("mpjobs", 7, |o, u| number(o, u.mpjobs)),
+    // no fairshare gives users a priority, and no job is given a GPU
+    field!("priority", 8, |_, _| {}),
+    field!("ngpus", 6, |o, _| number(o, 0)),
+    field!("ngpus_shared", 12, |o, _| number(o, 0)),
+    field!("ngpus_excl", 10, |o, _| number(o, 0)),
+    field!("ngpus_shared_jexcl", 18, |o, _| number(o, 0)),
 ]);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -82,14 +88,9 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
     let o = parsed.options;
-    super::control::refuse(ctx.name, o.alloc.then_some("-alloc"))?;
-    let format = match (&o.output, o.json) {
-        (None, false) => None,
-        (text, _) => {
-            let text = text.as_deref().unwrap_or(JSON_FORMAT);
-            Some(Format::parse(text, &FIELDS).map_err(Exit::fail)?)
-        }
-    };
+    let own = site::param(site::find().ok().as_ref(), "LSB_BUSERS_FORMAT").filter(|_| !o.wide);
+    let spec = o.output.as_deref().or(own.as_deref()).or(o.json.then_some(JSON_FORMAT));
+    let format = spec.map(|t| Format::parse(t, &FIELDS)).transpose().map_err(Exit::fail)?;
     let mut names: Vec<String> =
         parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
     let all = names.iter().any(|n| n == "all");
@@ -187,6 +188,27 @@ fn row(out: &mut String, u: &UserInfo, wide: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_hundred_wide_names() {
+        let rows: Vec<UserInfo> = (0..200)
+            .map(|i| UserInfo {
+                name: format!("a.user.with.a.wide.name.{i:03}"),
+                max: Some(50),
+                njobs: i,
+                run: i,
+                ..UserInfo::default()
+            })
+            .collect();
+        let show = |wide| {
+            let mut out = String::new();
+            head(&mut out, wide);
+            rows.iter().for_each(|u| row(&mut out, u, wide));
+            out
+        };
+        assert_eq!(show(false), include_str!("../tests/cmd/expected/busers-200.txt"));
+        assert_eq!(show(true), include_str!("../tests/cmd/expected/busers-200-w.txt"));
+    }
 
     /// samples/config-listings.txt.
     #[test]

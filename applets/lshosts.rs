@@ -70,7 +70,7 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
     if o.json && o.output.is_none() {
         return Err("-json is given with -o".to_owned());
     }
-    let format = cluster.base().lsf.get("LSF_LSHOSTS_FORMAT").map(str::to_owned);
+    let format = cluster.param("LSF_LSHOSTS_FORMAT");
     let plain = !o.long && !o.wide;
     if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
         return HostFields::of_lshosts().show(&text, o.json.then_some("lshosts"), &hosts);

@@ -148,7 +148,7 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     if o.json && o.output.is_none() {
         return Err("-json is given with -o".to_owned());
     }
-    let format = base.lsf.get("LSF_LSLOAD_FORMAT").map(str::to_owned);
+    let format = cluster.param("LSF_LSLOAD_FORMAT");
     let plain = !o.long && !o.wide && o.indices.is_none();
     if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
         let dynamic = base.shared.resources.iter().filter(|r| r.interval.is_some());

@@ -12,11 +12,14 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::columns::{Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::clean;
-use lsf::cli::site;
+use lsf::cli::long::{clean, push_clean};
+use lsf::cli::{lim, site};
 use lsf::errln;
+use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, HostInfo};
+use lsf::proto::lim::SharedRow;
 use std::ffi::OsString;
+use std::fmt::Write;
 
 /// What `-json` shows without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "host_name status jl_u max njobs run ssusp ususp rsv";
@@ -50,24 +53,42 @@ struct Opts {
     /// no host is ever relinquished
     #[argh(switch, short = 'a', hidden_help)]
     all: bool,
-    /// not acted on
-    #[argh(switch, short = 's', hidden_help)]
+    /// shared numeric resources, all or those named, instead of hosts
+    #[argh(switch, short = 's')]
     shared: bool,
-    /// not acted on
-    #[argh(switch, long = "sl", hidden_help)]
+    /// as -s, string resources too
+    #[argh(switch, long = "sl")]
     shared_all: bool,
+    /// slots are counted, which they are anyway
+    #[argh(switch)]
+    alloc: bool,
+    /// there is one cluster
+    #[argh(switch, hidden_help)]
+    cname: bool,
     /// not acted on
     #[argh(switch, short = 'x', hidden_help)]
     exceptions: bool,
     /// not acted on
-    #[argh(switch, hidden_help)]
-    alloc: bool,
+    #[argh(switch, short = 'e', hidden_help)]
+    exported: bool,
     /// not acted on
     #[argh(switch, hidden_help)]
     aff: bool,
     /// not acted on
     #[argh(switch, hidden_help)]
     gpu: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    attr: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    rc: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    rconly: bool,
+    /// not acted on
+    #[argh(switch, hidden_help)]
+    loc: bool,
     /// hosts or host groups
     #[argh(positional, greedy, arg_name = "host_name | host_group")]
     hosts: Vec<String>,
@@ -77,12 +98,14 @@ impl Opts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
         [
-            ("-s", self.shared),
-            ("-sl", self.shared_all),
             ("-x", self.exceptions),
-            ("-alloc", self.alloc),
+            ("-e", self.exported),
             ("-aff", self.aff),
             ("-gpu", self.gpu),
+            ("-attr", self.attr),
+            ("-rc", self.rc),
+            ("-rconly", self.rconly),
+            ("-loc", self.loc),
         ]
         .into_iter()
         .find_map(|(word, given)| given.then_some(word))
@@ -90,13 +113,14 @@ impl Opts {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let lsf = site::find().ok().map(|s| s.lsf);
-    let format = std::env::var("LSB_BHOSTS_FORMAT").ok();
-    let format = format.or_else(|| Some(lsf.as_ref()?.get("LSB_BHOSTS_FORMAT")?.to_string()));
+    let format = site::param(site::find().ok().as_ref(), "LSB_BHOSTS_FORMAT");
     let call = match plan(&ctx.args, format.as_deref()) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
+    if let Form::Shared { strings } = call.form {
+        return shared(ctx, &call, strings);
+    }
     let rows = match client::ask(ctx, call.request()) {
         Ok(ClientMsg::HostRows { rows }) => rows,
         other => {
@@ -105,13 +129,64 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             return FAIL;
         }
     };
+    if rows.is_empty() && !call.res_req.is_empty() && !matches!(call.form, Form::Json(_)) {
+        errln!(ctx, "{}", err_text(err::NO_HOST));
+        return FAIL;
+    }
     let _ = ctx.out.write_all(call.show(&rows).as_bytes());
     0
 }
 
+/// -s and -sl: what LIM knows of the resources that hosts share.
+fn shared(ctx: &mut Ctx, call: &Call, strings: bool) -> i32 {
+    let rows = lim::Cluster::open().and_then(|mut c| c.shared_rows());
+    match rows.and_then(|rows| shared_table(&rows, call, strings)) {
+        Ok(text) => {
+            let _ = ctx.out.write_all(text.as_bytes());
+            0
+        }
+        Err(why) => {
+            errln!(ctx, "{}", clean(&why));
+            FAIL
+        }
+    }
+}
+
+/// Nothing reserves shared resources yet.
+fn shared_table(rows: &[SharedRow], call: &Call, strings: bool) -> Result<String, String> {
+    let shown = |r: &&SharedRow| strings || r.value == "-" || r.value.parse::<f64>().is_ok();
+    let rows: Vec<&SharedRow> = rows.iter().filter(shown).collect();
+    if let Some(bad) = call.names.iter().find(|n| rows.iter().all(|r| r.name != **n)) {
+        return Err(format!("{bad}: {}", err_text(err::BAD_RESOURCE)));
+    }
+    if rows.is_empty() {
+        return Err(err_text(err::NO_RESOURCE).to_string());
+    }
+    let mut out = String::new();
+    if call.head {
+        out.push_str("RESOURCE                 TOTAL       RESERVED       LOCATION\n");
+    }
+    for r in rows.iter().filter(|r| call.names.is_empty() || call.names.contains(&r.name)) {
+        let reserved = if r.value.parse::<f64>().is_ok() { "0.0" } else { "-" };
+        let _ = write!(out, "{:<20}{:>10}{reserved:>15}       ", clean(&r.name), clean(&r.value));
+        for host in &r.hosts {
+            push_clean(&mut out, host);
+            out.push(' ');
+        }
+        out.push('\n');
+    }
+    Ok(out)
+}
+
 enum Form {
-    Table { wide: bool },
+    Table {
+        wide: bool,
+    },
     Long,
+    /// -s; with `strings` -sl.
+    Shared {
+        strings: bool,
+    },
     Custom(Format),
     Json(Format),
 }
@@ -132,8 +207,9 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
         return Err(Exit::fail(format_args!("bhosts: option {word} is not supported yet")));
     }
     let parse = |text: &str| Format::parse(text, &fields::FIELDS).map_err(Exit::fail);
-    let text = o.output.as_deref().or(format.filter(|f| !f.trim().is_empty()));
+    let text = o.output.as_deref().or(format);
     let form = match (o.json, &o.output) {
+        _ if o.shared || o.shared_all => Form::Shared { strings: o.shared_all },
         (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
         (false, Some(text)) => Form::Custom(parse(text)?),
         _ if o.long => Form::Long,
@@ -164,6 +240,8 @@ impl Call {
                 }
                 rows.iter().for_each(|h| table::row(&mut out, h, *wide));
             }
+            // asked of LIM, shown by `shared`
+            Form::Shared { .. } => {}
             Form::Long => rows.iter().for_each(|h| long::host(&mut out, h)),
             Form::Custom(f) => {
                 if self.head {

@@ -89,6 +89,48 @@ fn what_is_asked() {
     let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
     let ClientMsg::Hosts { names, res_req } = call.request() else { panic!() };
     assert_eq!((names.join(" ").as_str(), res_req.as_str()), ("hg1 vm", "select[fs]"));
-    let refused = super::plan(&["-s".into()], None).err().map(|e| e.err);
-    assert_eq!(refused.as_deref(), Some("bhosts: option -s is not supported yet\n"));
+    let refused = super::plan(&["-x".into()], None).err().map(|e| e.err);
+    assert_eq!(refused.as_deref(), Some("bhosts: option -x is not supported yet\n"));
+}
+
+#[test]
+fn names_of_64_characters() {
+    let name = format!("node-{}", "e".repeat(59));
+    let rows = [HostInfo { njobs: 4, run: 4, ..host(&name, "closed_Full") }];
+    let show = |words: &[&str]| {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err)).show(&rows)
+    };
+    assert_eq!(show(&[]), include_str!("../../tests/cmd/expected/bhosts-64.txt"));
+    assert_eq!(show(&["-alloc"]), show(&["-X", "-a"]));
+    assert_eq!(show(&["-w"]), include_str!("../../tests/cmd/expected/bhosts-64-w.txt"));
+    let rows = [HostInfo { njobs: 4, run: 4, ..host("hosta", "ok") }];
+    let words = ["-json", "-o", "hname stat jlu max slots dispwin"].map(std::ffi::OsString::from);
+    let got = super::plan(&words, None).unwrap_or_else(|e| panic!("{}", e.err)).show(&rows);
+    assert_eq!(got, include_str!("../../tests/cmd/expected/bhosts-json.txt"));
+}
+
+#[test]
+fn shared_resources() {
+    use lsf::proto::lim::SharedRow;
+    let row = |name: &str, value: &str, hosts: &[&str]| SharedRow {
+        name: name.into(),
+        value: value.into(),
+        hosts: hosts.iter().map(|h| h.to_string()).collect(),
+        dynamic: false,
+    };
+    let rows =
+        [row("lic", "10", &["vm", "vm2"]), row("site", "east", &["vm"]), row("news", "-", &["vm"])];
+    let show = |words: &[&str], rows: &[SharedRow]| {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
+        let super::Form::Shared { strings } = call.form else { panic!("{words:?}") };
+        super::shared_table(rows, &call, strings)
+    };
+    let want = include_str!("../../tests/cmd/expected/bhosts-s.txt");
+    assert_eq!(show(&["-s"], &rows).unwrap(), want);
+    assert_eq!(show(&["-s", "lic"], &rows).unwrap().lines().count(), 2);
+    assert_eq!(show(&["-s", "site"], &rows).unwrap_err(), "site: Bad resource name");
+    assert!(show(&["-noheader", "-sl", "site"], &rows).unwrap().ends_with("    -       vm \n"));
+    assert_eq!(show(&["-s"], &[]).unwrap_err(), "No resource defined");
 }

@@ -9,7 +9,7 @@ mod show;
 mod table;
 
 #[cfg(test)]
-mod layouts;
+mod layout_tests;
 #[cfg(test)]
 mod tests;
 
@@ -27,10 +27,7 @@ use lsf::sys::files::RealFiles;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find();
-    let params = opts::Site::new(|name| {
-        let own = std::env::var(name).ok();
-        own.or_else(|| Some(found.as_ref().ok()?.lsf.get(name)?.to_string()))
-    });
+    let params = opts::Site::new(|name| site::param(found.as_ref().ok(), name));
     let now = lsf::sys::now().secs();
     let planned = opts::plan(&ctx.args, &params, Clock::system(), now, lim::cpu_factor);
     let mut listing = match planned {

@@ -209,7 +209,7 @@ impl Site {
             get(name).is_some_and(|v| matches!(v.trim(), "Y" | "y" | "1" | "yes" | "Yes" | "YES"))
         };
         Site {
-            format: get("LSB_BJOBS_FORMAT").filter(|f| !f.trim().is_empty()),
+            format: get("LSB_BJOBS_FORMAT"),
             id_width: if get("LSB_JOBID_DISP_LENGTH").is_some_and(|n| n.trim() == "10") {
                 10
             } else {

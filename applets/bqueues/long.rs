@@ -170,6 +170,7 @@ fn policies(out: &mut String, q: &QueueInfo) {
         ("ONLY_INTERACTIVE", interactive.eq_ignore_ascii_case("only")),
         ("PREEMPTIVE", param(q, "PREEMPTION").contains("PREEMPTIVE")),
         ("PREEMPTABLE", param(q, "PREEMPTION").contains("PREEMPTABLE")),
+        ("APS_PRIORITY", !param(q, "APS_PRIORITY").is_empty()),
     ];
     if on.iter().any(|(_, on)| *on) {
         out.push_str("\nSCHEDULING POLICIES:");
@@ -177,6 +178,47 @@ fn policies(out: &mut String, q: &QueueInfo) {
             let _ = write!(out, "  {word}");
         }
         out.push('\n');
+    }
+    shares(out, param(q, "FAIRSHARE"));
+    line(out, "", "PREEMPTION = ", param(q, "PREEMPTION"));
+}
+
+/// `USER_SHARES:  [default, 1] ` of `USER_SHARES[[default,1] ...]`.
+fn shares(out: &mut String, fairshare: &str) {
+    let Some((_, list)) = fairshare.split_once("USER_SHARES") else { return };
+    let all = list.trim().trim_start_matches('[').trim_end_matches(']');
+    let pairs = all.split(['[', ']']).map(str::trim).filter(|p| !p.is_empty());
+    out.push_str("USER_SHARES:  ");
+    for (name, share) in pairs.filter_map(|p| p.rsplit_once(',')) {
+        out.push('[');
+        push_clean(out, name.trim());
+        out.push_str(", ");
+        push_clean(out, share.trim());
+        out.push_str("] ");
+    }
+    out.push('\n');
+}
+
+/// SUSPEND, RESUME and TERMINATE of JOB_CONTROLS, each with what is done.
+fn controls(out: &mut String, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    out.push_str("JOB_CONTROLS:\n");
+    let mut rest = text;
+    while let Some((name, after)) = rest.split_once('[') {
+        // what is done may hold brackets of its own
+        let mut depth = 1;
+        let end = after.char_indices().find(|(_, c)| {
+            depth += i32::from(*c == '[') - i32::from(*c == ']');
+            depth == 0
+        });
+        let end = end.map_or(after.len(), |(at, _)| at);
+        let what = after.get(..end).unwrap_or("");
+        let _ = write!(out, "    {:<11} [", format!("{}:", name.trim()));
+        push_clean(out, what.trim());
+        out.push_str("]\n");
+        rest = after.get(end + 1..).unwrap_or("");
     }
 }
 
@@ -216,11 +258,23 @@ fn members(out: &mut String, q: &QueueInfo) {
 
 fn rest(out: &mut String, q: &QueueInfo) {
     for (name, label) in [
+        ("NQS_QUEUES", "NQS DESTINATION QUEUES:  "),
         ("ADMINISTRATORS", "ADMINISTRATORS:  "),
         ("PRE_EXEC", "PRE_EXEC:  "),
         ("POST_EXEC", "POST_EXEC:  "),
         ("REQUEUE_EXIT_VALUES", "REQUEUE_EXIT_VALUES:  "),
         ("RES_REQ", "RES_REQ:  "),
+    ] {
+        line(out, "", label, param(q, name));
+    }
+    // RESOURCE_RESERVE and SLOT_RESERVE hold MAX_RESERVE_TIME[turns of the scheduler]
+    if let Some((_, time)) = param(q, "SLOT_RESERVE").split_once("MAX_RESERVE_TIME[") {
+        let turns = time.split(']').next().and_then(|n| n.trim().parse::<u64>().ok());
+        if let Some(secs) = turns.and_then(|n| n.checked_mul(q.sleep_secs)) {
+            let _ = writeln!(out, "Maximum slot reservation time: {secs} seconds");
+        }
+    }
+    for (name, label) in [
         ("RESUME_COND", "RESUME_COND:  "),
         ("STOP_COND", "STOP_COND:  "),
         ("JOB_STARTER", "JOB_STARTER:  "),
@@ -230,7 +284,20 @@ fn rest(out: &mut String, q: &QueueInfo) {
     if yes(q, "RERUNNABLE") {
         out.push_str("RERUNNABLE :  yes\n");
     }
-    line(out, "", "TERMINATE_WHEN = ", param(q, "TERMINATE_WHEN"));
+    let mut chkpnt = param(q, "CHKPNT").split_whitespace();
+    line(out, "", "CHKPNTDIR : ", chkpnt.next().unwrap_or(""));
+    line(out, "", "CHKPNTPERIOD : ", chkpnt.next().unwrap_or(""));
+    controls(out, param(q, "JOB_CONTROLS"));
+    for (name, label) in [
+        ("TERMINATE_WHEN", "TERMINATE_WHEN = "),
+        ("SNDJOBS_TO", "SEND_JOBS_TO:  "),
+        ("RCVJOBS_FROM", "RECEIVE_JOBS_FROM:  "),
+        ("CHUNK_JOB_SIZE", "CHUNK_JOB_SIZE:  "),
+        ("SLOT_POOL", "SLOT_POOL:  "),
+        ("MAX_SLOTS_IN_POOL", "MAX_SLOTS_IN_POOL:  "),
+    ] {
+        line(out, "", label, param(q, name));
+    }
     if !q.admin_comment.is_empty() {
         out.push_str("\nADMIN ACTION COMMENT: \"");
         push_clean(out, &q.admin_comment);

@@ -51,8 +51,8 @@ struct Opts {
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// slots are counted, which they are anyway
+    #[argh(switch)]
     alloc: bool,
     /// the queues
     #[argh(positional, greedy, arg_name = "queue_name")]
@@ -60,9 +60,8 @@ struct Opts {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let lsf = site::find().ok().map(|s| s.lsf);
-    let format = std::env::var("LSB_BQUEUES_FORMAT").ok();
-    let format = format.or_else(|| Some(lsf.as_ref()?.get("LSB_BQUEUES_FORMAT")?.to_string()));
+    let found = site::find().ok();
+    let format = site::param(found.as_ref(), "LSB_BQUEUES_FORMAT");
     let call = match plan(&ctx.args, format.as_deref()) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
@@ -75,7 +74,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             return FAIL;
         }
     };
-    let unit = lsf.map_or(SizeUnit::KB, |l| l.unit());
+    let unit = found.map_or(SizeUnit::KB, |s| s.lsf.unit());
     let _ = ctx.out.write_all(call.show(&rows, unit).as_bytes());
     0
 }
@@ -100,12 +99,9 @@ struct Call {
 fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bqueues", args)?;
     let o = parsed.options;
-    if o.alloc {
-        return Err(Exit::fail("bqueues: option -alloc is not supported yet"));
-    }
     let parse = |text: &str| Format::parse(text, &fields::FIELDS).map_err(Exit::fail);
     let plain = !(o.long || o.shares || o.wide);
-    let text = o.output.as_deref().or(format.filter(|f| !f.trim().is_empty()));
+    let text = o.output.as_deref().or(format);
     let form = match (o.json, &o.output) {
         (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
         (false, Some(text)) => Form::Custom(parse(text)?),

@@ -160,3 +160,49 @@ fn what_is_asked() {
         ("normal night", "alice", "hosta")
     );
 }
+
+#[test]
+fn as_json() {
+    let words = ["-json", "-alloc", "-o", "qname stat njobs max runlimit"];
+    let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+    let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
+    let got = call.show(&zoo()[1..2], SizeUnit::KB);
+    assert_eq!(got, include_str!("../../tests/cmd/expected/bqueues-json.txt"));
+}
+
+/// The lines that a queue has for what lsb.queues says of it.
+#[test]
+fn what_else_a_queue_says() {
+    let params = [
+        ("FAIRSHARE", "USER_SHARES[[user1, 10] [grp@,3] [default,1]]"),
+        ("PREEMPTION", "PREEMPTIVE[low] PREEMPTABLE[high]"),
+        ("APS_PRIORITY", "WEIGHT[[JPRIORITY, 1]]"),
+        ("SLOT_RESERVE", "MAX_RESERVE_TIME[5]"),
+        ("CHKPNT", "/share/chk 30"),
+        ("JOB_CONTROLS", "SUSPEND[kill -STOP -$LSB_JOBPGIDS] RESUME[SIGCONT] TERMINATE[a[1]]"),
+        ("SNDJOBS_TO", "q1@c2"),
+        ("CHUNK_JOB_SIZE", "4"),
+    ];
+    let params = params.map(|(n, v)| (n.to_string(), v.to_string())).to_vec();
+    let q = QueueInfo { params, sleep_secs: 10, ..queue("normal") };
+    let mut out = String::new();
+    long::queue(&mut out, &q, SizeUnit::KB);
+    let want = "\
+SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY
+USER_SHARES:  [user1, 10] [grp@, 3] [default, 1]\x20
+PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
+
+USERS: all\x20
+HOSTS:  all\x20
+Maximum slot reservation time: 50 seconds
+CHKPNTDIR : /share/chk
+CHKPNTPERIOD : 30
+JOB_CONTROLS:
+    SUSPEND:    [kill -STOP -$LSB_JOBPGIDS]
+    RESUME:     [SIGCONT]
+    TERMINATE:  [a[1]]
+SEND_JOBS_TO:  q1@c2
+CHUNK_JOB_SIZE:  4
+";
+    assert!(out.contains(want), "{out}");
+}

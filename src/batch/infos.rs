@@ -65,6 +65,7 @@ impl Mbd {
             rsv: 0,
             pjobs: s.pend_jobs,
             accept_interval_secs: self.pol.accept_interval(c),
+            sleep_secs: self.pol.params().mbd_sleep_time,
             params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
             thresholds: q.bounds.to_vec(),
             admin_comment: ctl.comment,

@@ -147,7 +147,9 @@ impl Policy {
 
     /// The hosts a word means: `all`, a host, a group, a pattern; empty where it means none.
     pub fn expand_host(&self, word: &str) -> BTreeSet<String> {
-        let word = if word == "default" { "all" } else { word };
+        // the cluster's own name stands for all its hosts
+        let all = word == "default" || word == self.conf.base.name;
+        let word = if all { "all" } else { word };
         self.conf.expand_hosts(word).into_iter().map(str::to_string).collect()
     }
 

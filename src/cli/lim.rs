@@ -53,6 +53,11 @@ impl Cluster {
         &self.name
     }
 
+    /// A parameter of commands, see [`site::param`].
+    pub fn param(&self, name: &str) -> Option<String> {
+        site::param(Some(&self.site), name)
+    }
+
     /// This host.
     pub fn local_host(&self) -> &str {
         self.lim.local_host()

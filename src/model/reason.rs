@@ -233,6 +233,9 @@ pub mod err {
     pub const IN_PROGRESS: i32 = 66;
     pub const RUNNING: i32 = 68;
     pub const BAD_RESREQ: i32 = 75;
+    pub const NO_HOST: i32 = 76;
+    pub const NO_RESOURCE: i32 = 79;
+    pub const BAD_RESOURCE: i32 = 80;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
@@ -292,6 +295,9 @@ pub fn err_text(code: i32) -> &'static str {
         66 => "Operation is in progress",
         68 => "Job parameters cannot be changed now; non-repetitive job is running",
         75 => "Bad resource requirement syntax",
+        76 => "Not enough host(s) currently eligible",
+        79 => "No resource defined",
+        80 => "Bad resource name",
         88 => "Bad user group name",
         97 => "Job array index error",
         98 => "Job array index too large",

@@ -386,6 +386,8 @@ pub struct QueueInfo {
     /// Pending jobs.
     pub pjobs: u64,
     pub accept_interval_secs: u64,
+    /// MBD_SLEEP_TIME, seconds.
+    pub sleep_secs: u64,
     /// (parameter name, text) pairs of lsb.queues as written, for -l.
     pub params: Vec<(String, String)>,
     /// sched/stop by built-in index.

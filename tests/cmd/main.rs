@@ -20,6 +20,7 @@ mod bswitch;
 mod busers;
 mod bwait;
 mod common;
+mod listings;
 mod lsadmin;
 mod lshosts;
 mod lsid;

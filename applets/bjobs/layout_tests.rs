@@ -127,3 +127,139 @@ fn kept_options_are_fields_and_words() {
     let year = call(&["-UF"], &[("LSB_DISPLAY_YEAR", "y")], &job).0;
     assert!(year.contains("\nFri Nov 20 09:30:13 2026: Submitted"), "{year}");
 }
+
+/// The 16 slots on each of a hundred hosts.
+fn hundred_hosts() -> Value {
+    (1..=100).map(|i| json!([format!("host{i:03}"), 16])).collect()
+}
+
+#[test]
+fn every_state() {
+    const STATES: [&str; 11] = [
+        "PEND", "PSUSP", "RUN", "USUSP", "SSUSP", "DONE", "EXIT", "WAIT", "PROV", "UNKWN", "ZOMBI",
+    ];
+    let jobs: Vec<Value> = STATES
+        .iter()
+        .zip(101..)
+        .map(|(stat, id)| match *stat {
+            "PEND" | "PSUSP" => json!({"Job": id, "Stat": stat}),
+            _ => json!({"Job": id, "Stat": stat, "ExecHosts": [["hosta", 1]]}),
+        })
+        .collect();
+    check(&[
+        (&["-a"], &[], &jobs, expected!("states")),
+        (&["-a", "-w"], &[], &jobs, expected!("states-w")),
+    ]);
+}
+
+#[test]
+fn wide_names_are_cut_unless_wide() {
+    let users: Vec<Value> = (0..200)
+        .map(|i| {
+            let user = format!("a.user.with.a.wide.name.{i:03}");
+            json!({"Job": 1000 + i, "Stat": "RUN", "User": user, "ExecHosts": [["hosta", 1]]})
+        })
+        .collect();
+    let (from, host) = (format!("login-{}", "f".repeat(58)), format!("node-{}", "e".repeat(59)));
+    let host = [json!({"Stat": "RUN", "FromHost": from, "ExecHosts": [[host, 1]]})];
+    check(&[
+        (&["-u", "all"], &[], &users, expected!("users")),
+        (&["-wu", "all"], &[], &users, expected!("users-w")),
+        (&[], &[], &host, expected!("host64")),
+        (&["-w"], &[], &host, expected!("host64-w")),
+    ]);
+}
+
+#[test]
+fn a_hundred_hosts() {
+    let job = [json!({"Stat": "RUN", "ExecHosts": hundred_hosts(), "StartTime": T + 1,
+        "MinSlots": 1600, "MaxSlots": 1600, "ExecHome": "/home/alice",
+        "ExecCwd": "/home/alice/w"})];
+    let short = [("LSB_SHORT_HOSTLIST", "1")];
+    let tasks = [("LSB_ENABLE_HPC_ALLOCATION", "Y")];
+    let fields = "jobid nexec_host slots exec_host";
+    check(&[
+        (&[], &short, &job, expected!("100-hosts")),
+        (&["-w"], &[], &job, expected!("100-hosts-w")),
+        (&["-o", fields], &[], &job, expected!("100-hosts-o")),
+        (&["-l"], &short, &job, expected!("100-hosts-l")),
+        (&["-l"], &tasks, &job, expected!("100-hosts-l-tasks")),
+    ]);
+    // without LSB_SHORT_HOSTLIST a line a slot
+    assert_eq!(call(&[], &[], &job).0.lines().count(), 1601);
+}
+
+#[test]
+fn a_job_of_ten_years_ago() {
+    // 2016-11-20 09:30:13: two leap days lie between
+    let then = T - 3652 * 86400;
+    let job = |more: Value| {
+        let mut j = json!({"Stat": "RUN", "SubmitTime": then, "StartTime": then + 1,
+            "ExecHosts": [["hosta", 1]]});
+        j.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        [j]
+    };
+    let ran = job(json!({"RunTime": 3652 * 86400, "PendTime": 1}));
+    check(&[
+        (&[], &[], &job(json!({})), expected!("old")),
+        (&["-l"], &[("LSB_DISPLAY_YEAR", "Y")], &job(json!({})), expected!("old-year-l")),
+        (&["-hms", "-o", "start_time run_time pend_time"], &[], &ran, expected!("old-hms")),
+    ]);
+}
+
+#[test]
+fn elements_and_long_numbers() {
+    let elem = |idx: u32, stat: &str, host: &str| {
+        let hosts = if host.is_empty() { json!([]) } else { json!([[host, 1]]) };
+        json!({"Job": 25, "Idx": idx, "Name": format!("arr[{idx}]"), "Stat": stat,
+            "ExecHosts": hosts})
+    };
+    let array = [
+        elem(1, "DONE", "hosta"),
+        elem(2, "RUN", "hostb"),
+        elem(10, "PEND", ""),
+        elem(1000, "EXIT", "hosta"),
+        json!({"Job": 26, "Idx": 12345, "Name": "a_long_name[12345]"}),
+    ];
+    let big = [json!({"Job": 12_345_678})];
+    let ten = [("LSB_JOBID_DISP_LENGTH", "10")];
+    check(&[
+        (&["-a"], &[], &array, expected!("array")),
+        (&[], &[], &big, expected!("bigid")),
+        (&[], &ten, &big, expected!("bigid-10")),
+    ]);
+}
+
+#[test]
+fn custom_and_json() {
+    let jobs = [
+        json!({"Stat": "RUN", "ExecHosts": [["hosta", 4], ["hostb", 1]], "Name": "a \"b\""}),
+        json!({"Job": 102}),
+    ];
+    let fields = "id stat exec_host name";
+    let (out, err, code) = call(&["-json", "-o", fields, "101", "102", "9"], &[], &jobs);
+    assert_eq!((out.as_str(), err.as_str(), code), (expected!("json"), "", 255));
+    let jobs = [
+        json!({"Stat": "RUN", "ExecHosts": [["hosta", 1]], "Name": "a_long_sim_name",
+            "MemKb": 1_572_864, "ExitCode": null}),
+        json!({"Job": 102, "ExitCode": null}),
+    ];
+    let widths = "id: stat: name: exec_host:-10 mem: exit_code delimiter='|'";
+    check(&[
+        (&["-json"], &[], &[], expected!("json-empty")),
+        (&["-o", widths], &[], &jobs, expected!("o")),
+        (&[], &[("LSB_BJOBS_FORMAT", widths)], &jobs, expected!("o")),
+    ]);
+}
+
+/// One line a field: its name, default width and other names, as commands.md lists them.
+#[test]
+fn every_field_of_the_manual() {
+    for line in expected!("fields").lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let found = super::fields::FIELDS.iter().find(|f| f.name == words[0]);
+        let f = found.unwrap_or_else(|| panic!("no field {line}"));
+        assert_eq!(f.width.to_string(), words[1], "{line}");
+        assert_eq!(f.alias, &words[2..], "{line}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What the commands that list have in common: refusals, formats of lsf.conf, readers that go
+//! away and devices that are full.
+
+use crate::common::*;
+use std::process::Stdio;
+
+/// Each refusal: the command, its words, what it says on stderr. Nothing goes to stdout, the exit
+/// code is 255 and nothing is logged.
+const REFUSED: &[(&str, &[&str], &str)] = &[
+    ("bjobs", &["99999"], "Job <99999> is not found"),
+    ("bjobs", &["-g", "/a", "99999"], "Job <99999> is not found"),
+    ("bjobs", &["-q", "nosuch"], "nosuch: No such queue"),
+    ("bjobs", &["-N", "nosuch"], "nosuch: Bad host specification"),
+    ("bjobs", &["-N", "0"], "0: Bad host specification"),
+    ("bjobs", &["-o", "jobid:x"], "<jobid:x> in the format string is not a valid output width."),
+    ("bqueues", &["nosuch"], "nosuch: No such queue"),
+    ("bqueues", &["-l", "nosuch"], "nosuch: No such queue"),
+    ("bqueues", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
+    ("bqueues", &["-m", "no"], "no: Bad host name, host group name or cluster name"),
+    ("bhosts", &["nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+    ("bhosts", &["-l", "nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+    ("bhosts", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
+    ("bhosts", &["-R", "select[ncpus>100000]"], "Not enough host(s) currently eligible"),
+    ("bhosts", &["-s", "nosuch"], "nosuch: Bad resource name"),
+    ("busers", &["no-such-user"], "no-such-user: Unknown user"),
+    ("busers", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
+    ("bugroup", &["nosuch"], "nosuch: Bad user group name"),
+    ("bugroup", &["-l", "nosuch"], "nosuch: Bad user group name"),
+    ("bmgroup", &["nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+    ("lshosts", &["nosuch"], "nosuch: Bad host name"),
+    ("lshosts", &["-R", "select[ncpus>100000]"], "No host is eligible"),
+    ("lshosts", &["-json"], "-json is given with -o"),
+    ("lshosts", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
+    ("lshosts", &["-s", "nosuch"], "nosuch: Resource name not found"),
+    ("lsload", &["nosuch"], "nosuch: Bad host name"),
+    ("lsload", &["-R", "select[ncpus>100000]"], "No host is eligible"),
+    ("lsload", &["-I", "nosuch"], "nosuch: Unknown resource name"),
+    ("lsload", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
+    ("lsinfo", &["xyz"], "xyz: Resource name not found"),
+    ("lsclusters", &["xyz"], "xyz: Unknown cluster name"),
+];
+
+#[test]
+fn what_is_refused() {
+    for (command, words, why) in REFUSED {
+        let said = run(command, words);
+        let want = Said { code: 255, out: String::new(), err: format!("{why}\n") };
+        assert_eq!(said, want, "{command} {words:?}");
+    }
+    for command in ["bhosts", "lshosts", "lsload"] {
+        let said = run(command, &["-R", "select[mem>"]);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{command}");
+        assert!(said.err.contains("Bad resource requirement syntax"), "{command}: {}", said.err);
+    }
+    // a queue of that name would have been logged by nobody: listings change nothing
+    assert!(!event_log().contains("nosuch"));
+}
+
+/// Every command that lists, in a form that has something to show.
+const LISTINGS: &[(&str, &[&str])] = &[
+    ("bjobs", &["-u", "all"]),
+    ("bjobs", &["-l", "-u", "all"]),
+    ("bjobs", &["-json", "-u", "all"]),
+    ("bqueues", &["-l"]),
+    ("bhosts", &["-l"]),
+    ("bparams", &["-a"]),
+    ("busers", &["all"]),
+    ("lsload", &["-l"]),
+    ("lshosts", &["-l"]),
+    ("lsinfo", &[]),
+    ("lsid", &[]),
+    ("lsclusters", &[]),
+];
+
+#[test]
+fn readers_that_go_away_and_full_devices() {
+    let id = bsub(&["-H", "-J", "full[1-300]", "true"]);
+    for (command, words) in LISTINGS {
+        let mut c = cmd(command);
+        let mut child =
+            c.args(*words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let gone = Said::from(child.wait_with_output().unwrap());
+        assert_eq!((gone.code, gone.err.as_str()), (0, ""), "{command} {words:?}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let said = Said::from(cmd(command).args(*words).stdout(full).output().unwrap());
+        let name = ["lsf", command];
+        let words_of = |n: &str| format!("{n}: write error: No space left on device\n");
+        assert!(name.iter().any(|n| said.err == words_of(n)), "{command}: {}", said.err);
+        assert_eq!(said.code, 255, "{command} {words:?}");
+    }
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn formats_of_the_site_and_of_the_caller() {
+    let id = bsub(&["-H", "-J", "formats", "true"]);
+    let dir = scratch("formats");
+    let formats = [
+        ("bjobs", "LSB_BJOBS_FORMAT", "stat id", "STAT JOBID"),
+        ("bqueues", "LSB_BQUEUES_FORMAT", "stat qname", "STATUS QUEUE_NAME"),
+        ("bhosts", "LSB_BHOSTS_FORMAT", "max hname", "MAX HOST_NAME"),
+        ("busers", "LSB_BUSERS_FORMAT", "max user", "MAX USER"),
+        ("lshosts", "LSF_LSHOSTS_FORMAT", "ncpus hname", "NCPUS HOST_NAME"),
+        ("lsload", "LSF_LSLOAD_FORMAT", "status hname", "STATUS HOST_NAME"),
+    ];
+    let lines = formats.map(|(_, name, format, _)| format!("{name}=\"{format}\"\n")).concat();
+    let site = other_envdir(&dir, &lines);
+    for (command, name, _, head) in formats {
+        let first = |c: &mut std::process::Command| {
+            let said = Said::from(c.output().unwrap());
+            assert_eq!((said.code, said.err.as_str()), (0, ""), "{command} {name}");
+            said.out.lines().next().unwrap_or_default().to_string()
+        };
+        let own = head.split(' ').next().unwrap_or_default();
+        let format = if own == "STATUS" { "status" } else { own };
+        assert_eq!(first(cmd(command).env(name, format)), own, "{command} {name}");
+        assert!(first(cmd(command).env(name, format).arg("-w")).len() > 40, "{command} -w");
+        if let Some(dir) = &site {
+            assert_eq!(first(cmd(command).env("LSF_ENVDIR", dir)), head, "{command} {name}");
+        }
+    }
+    ok("bkill", &[&id]);
+}
+
+#[test]
+fn filters_of_jobs() {
+    let id = bsub(&["-H", "-J", "a_filtered_job", "-Jd", "the nightly run", "true"]);
+    let show = |words: &[&str]| run("bjobs", &[&["-noheader", "-o", "id"], words].concat()).out;
+    let line = format!("{id}\n");
+    for words in [&["-Jd", "*nightly*"][..], &["-J", "*filtered*"], &["-J", "a_*_job"], &["-pi"]] {
+        assert!(show(words).contains(&line), "{words:?}");
+    }
+    for words in [&["-Jd", "nightly"][..], &["-app", "x"], &["-sla", "x"], &["-g", "/x"], &["-x"]] {
+        assert!(!show(words).contains(&line), "{words:?}");
+    }
+    let sum = ok("bjobs", &["-psum", &id]);
+    let name = ok("lsid", &[]);
+    let cluster = name.lines().find_map(|l| l.strip_prefix("My cluster name is ")).unwrap();
+    assert!(sum.starts_with("Pending reason summary: published "), "{sum}");
+    assert!(
+        sum.contains(&format!("\nSummarizing 1 pending jobs in cluster ({cluster}):\n")),
+        "{sum}"
+    );
+    assert!(sum.ends_with("    Job was suspended by the user while pending:   1 jobs\n"), "{sum}");
+    assert_eq!(ok("bhosts", &[cluster]), ok("bhosts", &[]));
+    ok("bkill", &[&id]);
+}

@@ -3,7 +3,7 @@
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
 use lsf::cli::long::{paragraph, push_clean};
-use lsf::cli::submission::{Submission, push, push_given};
+use lsf::cli::submission::{Submission, dispatched, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
 use lsf::model::job::{Usage, stat};
@@ -21,9 +21,19 @@ pub enum Form {
     Long { wrap: bool },
 }
 
+/// How, and what of the wait does not count.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub form: Form,
+    /// LSB_ENABLE_HPC_ALLOCATION=Y.
+    pub tasks: bool,
+    /// Seconds.
+    pub ineligible: i64,
+}
+
 /// Appends a job; `first`: nothing was shown before it.
-pub fn show(out: &mut String, f: &Finish, form: &Form, first: bool, clock: &Clock) {
-    match form {
+pub fn show(out: &mut String, f: &Finish, look: &Look, first: bool, clock: &Clock) {
+    match look.form {
         Form::Summary => {}
         Form::Lines { wide } => {
             if first {
@@ -31,9 +41,9 @@ pub fn show(out: &mut String, f: &Finish, form: &Form, first: bool, clock: &Cloc
                     "JOBID     QUEUE      SUBMIT_TIME  CPU_T     WAIT TURNAROUND   FROM  STATUS\n",
                 );
             }
-            line(out, f, *wide, clock);
+            line(out, f, wide, look, clock);
         }
-        Form::Long { wrap } => long(out, f, *wrap, clock),
+        Form::Long { wrap } => long(out, f, wrap, look, clock),
     }
 }
 
@@ -44,12 +54,12 @@ struct Spent {
     turnaround: i64,
 }
 
-fn spent(f: &Finish) -> Spent {
+fn spent(f: &Finish, look: &Look) -> Spent {
     let begun = if f.start_time > 0 { f.start_time } else { f.event_time };
     Spent {
         cpu: f.usage.as_ref().map_or(0.0, Usage::cpu_secs),
-        wait: (begun - f.submit_time).max(0),
-        turnaround: (f.event_time - f.submit_time).max(0),
+        wait: (begun - f.submit_time - look.ineligible).max(0),
+        turnaround: (f.event_time - f.submit_time - look.ineligible).max(0),
     }
 }
 
@@ -57,13 +67,13 @@ fn status(f: &Finish) -> &'static str {
     if f.status & stat::DONE != 0 { "done" } else { "exit" }
 }
 
-fn line(out: &mut String, f: &Finish, wide: bool, clock: &Clock) {
+fn line(out: &mut String, f: &Finish, wide: bool, look: &Look, clock: &Clock) {
     let cut = |text: &str, width: usize| -> String {
         let mut clean = String::new();
         push_clean(&mut clean, text);
         if wide { clean } else { clean.chars().take(width).collect() }
     };
-    let s = spent(f);
+    let s = spent(f, look);
     let (id, queue) = (f.at.to_string(), cut(&f.spec.queue, 10));
     let _ = write!(out, "{id:<9} {queue:<10} ");
     clock.short(out, f.submit_time);
@@ -78,7 +88,7 @@ fn line(out: &mut String, f: &Finish, wide: bool, clock: &Clock) {
     );
 }
 
-fn long(out: &mut String, f: &Finish, wrap: bool, clock: &Clock) {
+fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
     let spec = &f.spec;
     let mut t = String::new();
     out.push('\n');
@@ -98,6 +108,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, clock: &Clock) {
     push(&mut t, ", Queue ", &spec.queue);
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);
+    push_given(&mut t, ", Share group charged ", &f.charged);
     paragraph(out, &t, wrap);
     let mut event = |time: i64, words: &dyn Fn(&mut String)| {
         let mut t = String::new();
@@ -106,9 +117,9 @@ fn long(out: &mut String, f: &Finish, wrap: bool, clock: &Clock) {
         words(&mut t);
         paragraph(out, &t, wrap);
     };
-    event(f.submit_time, &|t| Submission::of(spec).sentence(t, clock, None, false));
+    event(f.submit_time, &|t| Submission::of(spec).sentence(t, clock, None, look.tasks));
     if f.start_time > 0 {
-        event(f.start_time, &|t| dispatched(t, f));
+        event(f.start_time, &|t| dispatched(t, &f.exec_hosts, &f.eff_res_req, look.tasks));
     }
     event(f.event_time, &|t| {
         let _ = write!(t, "Completed <{}>", status(f));
@@ -118,38 +129,34 @@ fn long(out: &mut String, f: &Finish, wrap: bool, clock: &Clock) {
         }
         t.push('.');
     });
-    used(out, f);
+    used(out, f, look);
     out.push_str(RULE);
 }
 
-fn dispatched(t: &mut String, f: &Finish) {
-    t.push_str("Dispatched to ");
-    let slots: u32 = f.exec_hosts.iter().map(|h| h.1.max(1)).sum();
-    if slots > 1 {
-        let _ = write!(t, "{slots} Hosts/Processors ");
-    }
-    let all = f.exec_hosts.iter().flat_map(|(h, n)| (0..(*n).max(1)).map(move |_| h));
-    for (i, host) in all.enumerate() {
-        push(t, if i == 0 { "" } else { " " }, host);
-    }
-    push_given(t, ", Effective RES_REQ ", &f.eff_res_req);
-    t.push(';');
-}
-
-fn used(out: &mut String, f: &Finish) {
-    let s = spent(f);
+fn used(out: &mut String, f: &Finish, look: &Look) {
+    let s = spent(f, look);
     let hog = if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 };
-    let megabytes = |kb: u64| format!("{}M", kb / 1024);
+    let size = |kb: u64| match kb {
+        // from a gigabyte on with one decimal
+        0..1_048_576 => format!("{}M", kb / 1024),
+        _ => format!("{:.1}G", kb as f64 / 1_048_576.0),
+    };
     let u = f.usage.unwrap_or_default();
+    out.push_str("\nAccounting information about this job:\n");
+    if !f.charged.is_empty() {
+        out.push_str("     ");
+        push(out, "Share group charged ", &f.charged);
+        out.push('\n');
+    }
     let _ = write!(
         out,
-        "\nAccounting information about this job:\n     CPU_T     WAIT     TURNAROUND   STATUS     \
-         HOG_FACTOR    MEM    SWAP\n{:>10.2}{:>9}{:>15}{:>9}{hog:>15.4}{:>7}{:>8}\n",
+        "     CPU_T     WAIT     TURNAROUND   STATUS     HOG_FACTOR    MEM    SWAP\n\
+         {:>10.2}{:>9}{:>15}{:>9}{hog:>15.4}{:>7}{:>8}\n",
         s.cpu,
         s.wait,
         s.turnaround,
         status(f),
-        megabytes(u.max_mem_kb),
-        megabytes(u.max_swap_kb),
+        size(u.max_mem_kb),
+        size(u.max_swap_kb),
     );
 }

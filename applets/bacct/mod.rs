@@ -1,7 +1,7 @@
 //! bacct: what finished jobs used, from lsb.acct (commands.md bacct).
 //!
-//! Invariants: every line is looked at once, without allocating for those that are not wanted;
-//! a line that is no record is named and passed over.
+//! Invariants: every line is looked at once where it lies in the buffer, and left as soon as its
+//! first fields show that it is not wanted; a line that is no record is named and passed over.
 
 mod jobs;
 mod sums;
@@ -13,7 +13,7 @@ use super::bhist::{log_dir, own_name};
 use super::control;
 use argh::{ArgsInfo, FromArgs};
 use jiff::tz::TimeZone;
-use jobs::Form;
+use jobs::{Form, Look};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
@@ -22,7 +22,7 @@ use lsf::cli::{select, site};
 use lsf::conf::load::load_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
-use lsf::log::codec::{Brief, read_brief, read_finish};
+use lsf::log::codec::{Brief, Late, read_brief, read_finish};
 use lsf::model::JobRef;
 use lsf::proto::client::IdSel;
 use lsf::sys::files::RealFiles;
@@ -81,21 +81,42 @@ struct Opts {
     /// read this file; `-`: standard input
     #[argh(option, short = 'f', arg_name = "logfile")]
     file: Option<String>,
-    /// not acted on
-    #[argh(option, long = "app", hidden_help)]
+    /// jobs that ran on the hosts of this file, one a line
+    #[argh(option, short = 'M', arg_name = "host_list_file")]
+    host_file: Option<String>,
+    /// jobs of these application profiles
+    #[argh(option, long = "app", arg_name = "\"application_profile_name ...\"")]
     app: Option<String>,
-    /// not acted on
-    #[argh(option, long = "sla", hidden_help)]
+    /// jobs of these service classes
+    #[argh(option, long = "sla", arg_name = "\"service_class_name ...\"")]
     sla: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'N', hidden_help)]
-    normalise: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'x', hidden_help)]
+    /// jobs of these License Scheduler projects
+    #[argh(option, long = "-lp", arg_name = "\"ls_project_name ...\"")]
+    license: Option<String>,
+    /// jobs that had exceptions
+    #[argh(switch, short = 'x')]
     exceptions: bool,
-    /// not acted on
-    #[argh(option, short = 'U', hidden_help)]
+    /// jobs that used these advance reservations; `all`: any
+    #[argh(option, short = 'U', arg_name = "\"reservation_ID ... | all\"")]
     reservation: Option<String>,
+    /// CPU time as a host, a host model or a CPU factor would have taken
+    #[argh(option, short = 'N', arg_name = "host_name | host_model | cpu_factor")]
+    normalise: Option<String>,
+    /// leave the time out in which jobs could not be dispatched
+    #[argh(switch, short = 'E')]
+    eligible: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "aff", hidden_help)]
+    affinity: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "gpu", hidden_help)]
+    gpu: bool,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    rcacct: Option<String>,
+    /// not acted on
+    #[argh(option, hidden_help)]
+    rcalloc: Option<String>,
     /// the jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
@@ -111,6 +132,11 @@ struct Filter {
     /// As given, and the hosts they stand for.
     host_words: Vec<String>,
     hosts: Vec<String>,
+    apps: Vec<String>,
+    slas: Vec<String>,
+    licenses: Vec<String>,
+    reservations: Reserved,
+    exceptions: bool,
     done: bool,
     exit: bool,
     completed: Option<Interval>,
@@ -118,31 +144,59 @@ struct Filter {
     dispatched: Option<Interval>,
 }
 
+/// -U.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Reserved {
+    #[default]
+    Whatever,
+    /// `all`: in any reservation.
+    Any,
+    In(Vec<String>),
+}
+
+fn among(list: &[String], has: &[u8]) -> bool {
+    list.is_empty() || list.iter().any(|w| w.as_bytes() == has)
+}
+
 impl Filter {
-    fn wants(&self, b: &Brief<'_>) -> bool {
-        let among = |list: &[String], has: &[u8]| {
-            list.is_empty() || list.iter().any(|w| w.as_bytes() == has)
-        };
+    /// What the first fields of a line tell.
+    fn may_want(&self, b: &Brief<'_>) -> bool {
         let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
-        let at = JobRef { job: b.job, idx: b.idx };
-        (self.done == self.exit || if b.done { self.done } else { self.exit })
-            && (self.ids.is_empty() || self.ids.iter().any(|i| i.has(at)))
-            && among(&self.users, &b.user)
-            && among(&self.queues, &b.queue)
-            && among(&self.projects, &b.project)
-            && within(&self.completed, b.end_time)
+        within(&self.completed, b.end_time)
             && within(&self.submitted, b.submit_time)
             && (self.dispatched.is_none() || b.start_time > 0)
             && within(&self.dispatched, b.start_time)
-            && (self.hosts.is_empty() || b.hosts.iter().any(|h| among(&self.hosts, host_of(h))))
+            && (self.ids.is_empty() || self.ids.iter().any(|i| i.job == b.job))
+            && among(&self.users, &b.user)
+            && among(&self.queues, &b.queue)
     }
-}
 
-/// `2*host` is two slots of `host`.
-fn host_of(word: &[u8]) -> &[u8] {
-    match word.iter().position(|b| *b == b'*') {
-        Some(star) if word[..star].iter().all(u8::is_ascii_digit) => &word[star + 1..],
-        _ => word,
+    /// The rest, of a line that [`Filter::may_want`] let through.
+    fn wants(&self, b: &Brief<'_>) -> bool {
+        let at = JobRef { job: b.job, idx: b.idx };
+        (self.done == self.exit || if b.done { self.done } else { self.exit })
+            && (self.ids.is_empty() || self.ids.iter().any(|i| i.has(at)))
+            && among(&self.projects, &b.project)
+            && (self.hosts.is_empty() || b.hosts().any(|h| among(&self.hosts, &h)))
+            && (!self.asks_late() || self.wants_late(&b.late()))
+    }
+
+    fn asks_late(&self) -> bool {
+        self.exceptions
+            || self.reservations != Reserved::Whatever
+            || !(self.apps.is_empty() && self.slas.is_empty() && self.licenses.is_empty())
+    }
+
+    fn wants_late(&self, late: &Late<'_>) -> bool {
+        (!self.exceptions || late.exceptions != 0)
+            && among(&self.apps, &late.app)
+            && among(&self.slas, &late.service_class)
+            && among(&self.licenses, &late.license_project)
+            && match &self.reservations {
+                Reserved::Whatever => true,
+                Reserved::Any => !late.reservation.is_empty(),
+                Reserved::In(ids) => among(ids, &late.reservation),
+            }
     }
 }
 
@@ -151,6 +205,13 @@ struct Call {
     file: Option<PathBuf>,
     filter: Filter,
     form: Form,
+    /// -N as given, and the CPU factor that it stands for.
+    norm: Option<String>,
+    factor: Option<f64>,
+    /// -E.
+    eligible: bool,
+    /// LSB_ENABLE_HPC_ALLOCATION=Y.
+    tasks: bool,
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -179,13 +240,8 @@ fn plan(
 ) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bacct", args)?;
     let o = parsed.options;
-    let unknown = control::given([
-        ("-app", o.app.is_some()),
-        ("-sla", o.sla.is_some()),
-        ("-N", o.normalise.is_some()),
-        ("-x", o.exceptions),
-        ("-U", o.reservation.is_some()),
-    ]);
+    let unknown =
+        control::given([("-rcacct", o.rcacct.is_some()), ("-rcalloc", o.rcalloc.is_some())]);
     control::refuse("bacct", unknown)?;
     let ids = select::ids(&parsed.operands).map_err(Exit::fail)?.ids;
     let words = |text: &Option<String>| -> Vec<String> {
@@ -198,12 +254,26 @@ fn plan(
     } else if o.user.is_none() && ids.is_empty() {
         users.push(me());
     }
+    let mut host_words = words(&o.hosts);
+    if let Some(path) = &o.host_file {
+        host_words.extend(listed_hosts(path)?);
+    }
+    let reserved = words(&o.reservation);
     let filter = Filter {
         ids,
         users,
+        apps: words(&o.app),
+        slas: words(&o.sla),
+        licenses: words(&o.license),
+        reservations: match () {
+            () if reserved.is_empty() => Reserved::Whatever,
+            () if reserved.iter().any(|r| r == "all") => Reserved::Any,
+            () => Reserved::In(reserved),
+        },
+        exceptions: o.exceptions,
         queues: words(&o.queue),
         projects: words(&o.project),
-        host_words: words(&o.hosts),
+        host_words,
         hosts: Vec::new(),
         done: o.done,
         exit: o.exit,
@@ -216,7 +286,16 @@ fn plan(
         () if o.brief || o.wide => Form::Lines { wide: o.wide },
         () => Form::Summary,
     };
-    Ok(Call { file: o.file.map(PathBuf::from), filter, form })
+    let (file, norm) = (o.file.map(PathBuf::from), o.normalise);
+    Ok(Call { file, filter, form, norm, factor: None, eligible: o.eligible, tasks: false })
+}
+
+/// -M: host names, one a line.
+fn listed_hosts(path: &str) -> Result<Vec<String>, Exit> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Exit::fail(format_args!("bacct: {}: {}", clean(path), os_words(&e))))?;
+    let words = text.lines().map(|l| l.split('#').next().unwrap_or("").trim());
+    Ok(words.filter(|l| !l.is_empty()).map(str::to_string).collect())
 }
 
 fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
@@ -224,6 +303,9 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
     if !call.filter.host_words.is_empty() {
         call.filter.hosts = hosts(site.as_ref().ok(), &call.filter.host_words);
     }
+    let factor = |of: &str| super::bhist::factor(site.as_ref().ok(), of);
+    call.factor = call.norm.as_deref().map(factor).transpose()?;
+    call.tasks = site.as_ref().is_ok_and(|s| s.lsf.yes("LSB_ENABLE_HPC_ALLOCATION"));
     let path = match call.file.take() {
         Some(path) => path,
         None => {
@@ -277,22 +359,39 @@ fn read(
     let mut text = String::new();
     sums::head(&mut text, &call.filter, clock);
     let _ = ctx.out.write_all(text.as_bytes());
+    let early = |b: &Brief<'_>| call.filter.may_want(b);
     let mut each = |line: &[u8]| {
-        let Some(brief) = read_brief(line)? else { return Ok(()) };
+        let Some(mut brief) = read_brief(line, &early)? else { return Ok(()) };
         if !call.filter.wants(&brief) {
             return Ok(());
         }
-        if !matches!(call.form, Form::Summary) {
+        if let Some(factor) = call.factor {
+            brief.cpu = normal(brief.cpu, brief.host_factor, factor);
+        }
+        let mut ineligible = 0;
+        if call.eligible || !matches!(call.form, Form::Summary) {
+            let mut fin = read_finish(line)?;
+            ineligible = if call.eligible { fin.ineligible_secs } else { 0 };
+            if let (Some(factor), Some(u)) = (call.factor, &mut fin.usage) {
+                u.utime_us = (normal(u.cpu_secs(), fin.host_factor, factor) * 1e6) as u64;
+                u.stime_us = 0;
+            }
             text.clear();
-            jobs::show(&mut text, &read_finish(line)?, &call.form, sums.jobs() == 0, clock);
+            let look = Look { form: call.form, tasks: call.tasks, ineligible };
+            jobs::show(&mut text, &fin, &look, sums.jobs() == 0, clock);
             let _ = ctx.out.write_all(text.as_bytes());
         }
-        sums.add(&brief);
+        sums.add(&brief, ineligible);
         Ok(())
     };
     let read = files::lines(from, name, damage, &mut each);
     read.map_err(|e| format!("{name}: {}", os_words(&e)))?;
     Ok(sums)
+}
+
+/// CPU time on a machine of this factor.
+pub fn normal(cpu: f64, host_factor: f64, factor: f64) -> f64 {
+    if host_factor > 0.0 { cpu * host_factor / factor } else { cpu }
 }
 
 /// How often the progress is shown, and how long nothing is.

@@ -4,7 +4,7 @@
 //! turnaround from submission to the end, running from dispatch to the end. The hog factor is
 //! CPU time over turnaround, the expansion factor turnaround over running time.
 
-use super::Filter;
+use super::{Filter, Reserved};
 use lsf::cli::clock::Clock;
 use lsf::cli::long::push_clean;
 use lsf::lang::interval::Interval;
@@ -58,15 +58,16 @@ impl Sums {
         self.done + self.exit
     }
 
-    pub fn add(&mut self, b: &Brief<'_>) {
+    /// `ineligible`: seconds of waiting that do not count.
+    pub fn add(&mut self, b: &Brief<'_>, ineligible: i64) {
         let begun = if b.start_time > 0 { b.start_time } else { b.end_time };
-        let turnaround = (b.end_time - b.submit_time).max(0) as f64;
+        let turnaround = (b.end_time - b.submit_time - ineligible).max(0) as f64;
         let run = (b.end_time - begun).max(0) as f64;
         self.first = if self.jobs() == 0 { b.end_time } else { self.first.min(b.end_time) };
         self.last = self.last.max(b.end_time);
         *(if b.done { &mut self.done } else { &mut self.exit }) += 1;
         self.cpu.add(b.cpu);
-        self.wait.add((begun - b.submit_time).max(0) as f64);
+        self.wait.add((begun - b.submit_time - ineligible).max(0) as f64);
         self.turnaround.add(turnaround);
         self.hog.add(if turnaround > 0.0 { b.cpu / turnaround } else { 0.0 });
         self.run.add(run);
@@ -159,7 +160,23 @@ pub fn head(out: &mut String, f: &Filter, clock: &Clock) {
     interval(out, "dispatched", &f.dispatched, clock);
     list(out, "executed on hosts", "executed on all hosts.", &f.host_words);
     list(out, "submitted to queues", "submitted to all queues.", &f.queues);
-    out.push_str("  - accounted on all service classes.\n");
+    list(out, "accounted on service classes", "accounted on all service classes.", &f.slas);
+    for (some, words) in [
+        ("accounted on application profiles", &f.apps),
+        ("accounted on License Scheduler projects", &f.licenses),
+    ] {
+        if !words.is_empty() {
+            list(out, some, "", words);
+        }
+    }
+    match &f.reservations {
+        Reserved::Whatever => {}
+        Reserved::Any => out.push_str("  - accounted on all advance reservations.\n"),
+        Reserved::In(ids) => list(out, "accounted on advance reservations", "", ids),
+    }
+    if f.exceptions {
+        out.push_str("  - with exceptions.\n");
+    }
     out.push_str(RULE);
 }
 
@@ -180,11 +197,15 @@ fn list(out: &mut String, some: &str, all: &str, words: &[String]) {
     out.push('\n');
 }
 
+/// Two lines, the times one below the other.
 fn interval(out: &mut String, what: &str, i: &Option<Interval>, clock: &Clock) {
     let Some(i) = i else { return };
-    let _ = write!(out, "  - {what} between ");
+    let from = out.len();
+    let _ = write!(out, "  - {what} between  ");
+    let and = ",and   ";
+    let indent = out.len() - from - and.len();
     clock.full(out, i.from);
-    out.push_str(" and ");
+    let _ = write!(out, "\n{:indent$}{and}", "");
     clock.full(out, i.to);
     out.push('\n');
 }

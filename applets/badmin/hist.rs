@@ -1,7 +1,7 @@
 //! badmin hist, qhist, hhist, mbdhist: what the event log tells of queues, hosts and mbatchd
 //! (commands.md badmin; samples/badmin.txt).
 
-use crate::bhist::files::{Damage, Range, each_record};
+use crate::bhist::files::{ALL, Damage, Range, each_record};
 use crate::bhist::log_dir;
 use crate::control::interval;
 use argh::{ArgsInfo, FromArgs};
@@ -74,7 +74,7 @@ fn show(ctx: &mut Ctx, what: What) -> Result<i32, Exit> {
     let mut damage = Damage::default();
     for file in files {
         let mut out = String::new();
-        let read = each_record(&file, &mut damage, |rec| {
+        let read = each_record(&file, &ALL, &mut damage, |rec| {
             if interval.is_none_or(|i| i.holds(rec.time))
                 && let Some(words) = sentence(&rec.event, what, &names)
             {

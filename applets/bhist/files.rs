@@ -1,15 +1,18 @@
 //! Which event logs bhist reads, and their records (semantics §19: files and file heads).
 //!
-//! Invariant: a line that is no record is named and passed over; a last line without its newline
-//! is still being written and is passed over in silence.
+//! Invariant: a line that is no record is named and passed over (where jobs are asked for, of the
+//! lines that may be theirs); a last line without its newline is still being written and is passed
+//! over in silence.
 
 use lsf::cli::ctx::{Ctx, os_words};
 use lsf::cli::long::clean;
 use lsf::errln;
 use lsf::log::codec::{MAX_RECORD, RecordError, read_record};
 use lsf::model::event::Record;
+use memchr::memchr;
+use memchr::memmem::Finder;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Lines that are no records which are named; more are only counted.
@@ -89,59 +92,108 @@ impl Damage {
     }
 }
 
-/// Calls `each` for every record of a file.
+/// The numbers of the jobs wanted: a line that has none of them is of another job.
+pub struct Only(Vec<Finder<'static>>);
+
+/// Numbers that lines are searched for; with more, every line is read.
+const MOST: usize = 8;
+
+/// Every job.
+pub const ALL: Only = Only(Vec::new());
+
+impl Only {
+    /// No jobs: all of them.
+    pub fn of(jobs: impl Iterator<Item = u32>) -> Self {
+        let found: Vec<_> =
+            jobs.take(MOST + 1).map(|id| Finder::new(&id.to_string()).into_owned()).collect();
+        Only(if found.len() > MOST { Vec::new() } else { found })
+    }
+
+    /// Whether a line may be of one of them.
+    pub fn may_be(&self, line: &[u8]) -> bool {
+        self.0.is_empty() || self.0.iter().any(|f| f.find(line).is_some())
+    }
+}
+
+/// Calls `each` for every record of a file that may be of one of the jobs.
 pub fn each_record(
     path: &Path,
+    only: &Only,
     damage: &mut Damage,
     each: impl FnMut(&Record),
 ) -> Result<(), String> {
     let name = path.display().to_string();
     let words = |e: io::Error| format!("{name}: {}", os_words(&e));
     let file = File::open(path).map_err(words)?;
-    records(BufReader::with_capacity(BUFFER, file), &name, damage, each).map_err(words)
+    records(BufReader::with_capacity(BUFFER, file), &name, only, damage, each).map_err(words)
 }
 
-/// Calls `each` for every record of a stream.
+/// Calls `each` for every record of a stream that may be of one of the jobs.
 pub fn records(
     from: impl BufRead,
     name: &str,
+    only: &Only,
     damage: &mut Damage,
     mut each: impl FnMut(&Record),
 ) -> io::Result<()> {
-    lines(from, name, damage, &mut |line| read_record(line).map(|rec| each(&rec)))
+    lines(from, name, damage, &mut |line| match only.may_be(line) {
+        true => read_record(line).map(|rec| each(&rec)),
+        false => Ok(()),
+    })
 }
 
 /// Calls `each` for every line that is whole and may be a record; what it cannot read is noted.
+/// Lines are handed out where they lie in the buffer; only one that reaches over its end is put
+/// together.
 pub fn lines(
     mut from: impl BufRead,
     name: &str,
     damage: &mut Damage,
     each: &mut dyn FnMut(&[u8]) -> Result<(), RecordError>,
 ) -> io::Result<()> {
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        from.by_ref().take(MAX_RECORD as u64).read_until(b'\n', &mut line)?;
-        let whole = line.last() == Some(&b'\n');
-        if line.is_empty() {
-            break;
+    // The beginning of a line whose end was not yet read; `endless`: it was too long to keep.
+    let (mut part, mut endless, mut number) = (Vec::new(), false, 0);
+    loop {
+        let buf = match from.fill_buf() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            done => done?,
+        };
+        if buf.is_empty() {
+            return Ok(());
         }
-        if !whole {
-            if line.len() < MAX_RECORD {
-                break;
+        let (len, mut rest) = (buf.len(), buf);
+        while let Some(end) = memchr(b'\n', rest) {
+            let (line, behind) = rest.split_at(end + 1);
+            rest = behind;
+            number += 1;
+            let whole = match (endless, part.is_empty()) {
+                (false, true) if line.len() <= MAX_RECORD => Some(line),
+                (false, false) if part.len() + line.len() <= MAX_RECORD => {
+                    part.extend_from_slice(line);
+                    Some(&part[..])
+                }
+                _ => None,
+            };
+            match whole {
+                None => damage.add(name, number, &"longer than any record"),
+                Some([b'#', ..]) => {}
+                Some(line) if line.trim_ascii().is_empty() => {}
+                Some(line) => {
+                    if let Err(why) = each(line) {
+                        damage.add(name, number, &why);
+                    }
+                }
             }
-            damage.add(name, number, &"longer than any record");
-            from.skip_until(b'\n')?;
-            continue;
+            part.clear();
+            endless = false;
         }
-        if line.first() == Some(&b'#') || line.trim_ascii().is_empty() {
-            continue;
+        endless |= part.len() + rest.len() > MAX_RECORD;
+        match endless {
+            true => part.clear(),
+            false => part.extend_from_slice(rest),
         }
-        if let Err(why) = each(&line) {
-            damage.add(name, number, &why);
-        }
+        from.consume(len);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -184,12 +236,46 @@ mod tests {
         write_record(&rec, &mut log);
         log.extend_from_slice(b"\"JOB_CLEAN\" \"10.1\" 1");
         let (mut seen, mut damage) = (0, Damage::default());
-        records(&log[..], "f", &mut damage, |r| {
+        records(&log[..], "f", &ALL, &mut damage, |r| {
             assert_eq!(r, &rec);
             seen += 1;
         })
         .unwrap();
         assert_eq!((seen, damage.lines), (2, 1));
         assert_eq!(damage.named, ["f: line 3: not a record; ignored"]);
+        // A line of another job is not looked at.
+        for (job, count) in [(7, 2), (8, 0)] {
+            let (mut seen, mut damage) = (0, Damage::default());
+            let only = Only::of([job].into_iter());
+            records(&log[..], "f", &only, &mut damage, |_| seen += 1).unwrap();
+            assert_eq!((seen, damage.lines), (count, 0), "{job}");
+        }
+    }
+
+    /// Whatever the buffer's size, a line is handed out whole and once.
+    #[test]
+    fn lines_that_reach_over_the_end_of_the_buffer() {
+        let text = b"# head\nfirst line\n\n  \nsecond\nthird, longer than most\nopen";
+        for size in 1..text.len() + 2 {
+            let (mut got, mut damage) = (Vec::new(), Damage::default());
+            let mut each = |line: &[u8]| {
+                got.push(String::from_utf8_lossy(line).into_owned());
+                Ok(())
+            };
+            lines(BufReader::with_capacity(size, &text[..]), "f", &mut damage, &mut each).unwrap();
+            assert_eq!(got, ["first line\n", "second\n", "third, longer than most\n"], "{size}");
+            assert_eq!(damage, Damage::default());
+        }
+        let mut text = vec![b'x'; MAX_RECORD + 1];
+        text.extend_from_slice(b"\nnext\n");
+        for size in [1 << 16, 1 << 26] {
+            let (mut got, mut damage) = (Vec::new(), Damage::default());
+            let mut each = |line: &[u8]| {
+                got.extend_from_slice(line);
+                Ok(())
+            };
+            lines(BufReader::with_capacity(size, &text[..]), "f", &mut damage, &mut each).unwrap();
+            assert_eq!((&got[..], damage.lines), (&b"next\n"[..], 1), "{size}");
+        }
     }
 }

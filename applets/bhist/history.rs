@@ -70,6 +70,11 @@ pub struct Filter {
     pub completed: Option<Interval>,
     pub dispatched: Option<Interval>,
     pub submitted: Option<Interval>,
+    pub user_group: String,
+    /// -Jd: `text`, `text*`.
+    pub description: String,
+    /// -app, -g, -Lp: what the submission keeps under these keys.
+    pub extra: Vec<(&'static str, String)>,
 }
 
 /// -a -d -e -p -r -s; none: what has not finished.
@@ -101,6 +106,26 @@ impl States {
     }
 }
 
+/// `text`, or `text*` for whatever begins with it.
+fn starred(want: &str, has: &str) -> bool {
+    match want.strip_suffix('*') {
+        Some(start) => has.starts_with(start),
+        None => has == want,
+    }
+}
+
+/// A job group has those below it.
+fn wants_extra(new: &JobNew, key: &str, want: &str) -> bool {
+    let mut has = new.spec.extra.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str());
+    match key {
+        "g" => {
+            let want = want.trim_end_matches('/');
+            has.any(|g| g.strip_prefix(want).is_some_and(|r| r.is_empty() || r.starts_with('/')))
+        }
+        _ => has.any(|v| v == want),
+    }
+}
+
 impl Filter {
     fn wants_job(&self, new: &JobNew) -> bool {
         let fits = |want: &str, has: &str| want.is_empty() || want == has;
@@ -109,6 +134,9 @@ impl Filter {
             && fits(&self.user, &new.user)
             && fits(&self.queue, &new.spec.queue)
             && fits(&self.project, &new.spec.project)
+            && fits(&self.user_group, &new.spec.user_group)
+            && (self.description.is_empty() || starred(&self.description, &new.spec.description))
+            && self.extra.iter().all(|(key, want)| wants_extra(new, key, want))
             && self.wants_name(new)
     }
 
@@ -120,10 +148,7 @@ impl Filter {
         let given = new.spec.name.split('[').next().unwrap_or("").trim();
         let command = new.spec.command.lossy();
         let has: &str = if given.is_empty() { &command } else { given };
-        match want.strip_suffix('*') {
-            Some(start) => has.starts_with(start),
-            None => has == want,
-        }
+        starred(want, has)
     }
 
     fn wants_element(&self, at: JobRef, e: &Elem) -> bool {
@@ -156,6 +181,7 @@ pub struct Elem {
     pub starts: Vec<i64>,
     /// Where it was last dispatched to.
     pub hosts: Vec<(String, u32)>,
+    host_factor: f64,
     pub max_mem_kb: u64,
     pub avg_mem_kb: u64,
     /// (time, sentence) of -l.
@@ -172,6 +198,7 @@ impl Elem {
             end: 0,
             starts: Vec::new(),
             hosts: Vec::new(),
+            host_factor: 0.0,
             max_mem_kb: 0,
             avg_mem_kb: 0,
             lines: Vec::new(),
@@ -201,6 +228,7 @@ impl Elem {
 
     fn start(&mut self, time: i64, s: &JobStart) {
         self.hosts = s.hosts.clone();
+        self.host_factor = s.host_factor;
         self.starts.push(time);
         self.enter(time, State::Run);
     }
@@ -248,6 +276,14 @@ impl Job {
         }
     }
 
+    /// The end of an element with its CPU time as a machine of this factor would have taken.
+    fn normal(&self, e: &Event, factor: f64) -> Option<Event> {
+        let Event::JobStatus(s) = e else { return None };
+        let own = self.own.get(&s.at.idx).map_or(0.0, |e| e.host_factor);
+        let cpu = if own > 0.0 { s.cpu * own / factor } else { return None };
+        Some(Event::JobStatus(Box::new(JobStatus { cpu, ..(**s).clone() })))
+    }
+
     fn elem(&mut self, idx: u32) -> Option<&mut Elem> {
         let known = match &self.array {
             Some(list) => list.contains(idx),
@@ -284,12 +320,14 @@ pub struct History {
     long: bool,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.
     tasks: bool,
+    /// -N: CPU times are told as a machine of this factor would have taken.
+    pub factor: Option<f64>,
     jobs: BTreeMap<u32, Job>,
 }
 
 impl History {
     pub fn new(filter: Filter, long: bool, tasks: bool) -> Self {
-        History { filter, long, tasks, jobs: BTreeMap::new() }
+        History { filter, long, tasks, factor: None, jobs: BTreeMap::new() }
     }
 
     pub fn add(&mut self, rec: &Record) {
@@ -306,7 +344,9 @@ impl History {
             Event::JobModify(m) => job.modified(m),
             _ => {}
         }
-        let line = self.long.then(|| lines::sentence(&rec.event, self.tasks)).flatten();
+        let normal = self.factor.and_then(|f| job.normal(&rec.event, f));
+        let event = normal.as_ref().unwrap_or(&rec.event);
+        let line = self.long.then(|| lines::sentence(event, self.tasks)).flatten();
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();
         if at.idx == 0 && job.array.is_some() {
             // About the whole array: told of every element.

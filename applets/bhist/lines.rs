@@ -1,7 +1,7 @@
 //! The sentences of bhist -l, one a record (commands.md §bhist).
 
-use lsf::cli::submission::{cpu_words, end_words, push, push_given, push_note};
-use lsf::model::event::{Event, JobModify, JobStart, JobStatus};
+use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
+use lsf::model::event::{Event, JobModify, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{pend_text, susp_text, term_text};
 use lsf::model::specfield::SpecField;
@@ -31,7 +31,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
 pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
     let mut t = String::new();
     match e {
-        Event::JobStart(s) => dispatched(&mut t, s, tasks),
+        Event::JobStart(s) => dispatched(&mut t, &s.hosts, &s.eff_res_req, tasks),
         Event::JobStartAccept { pid, .. } => {
             let _ = write!(t, "Starting (Pid {pid});");
         }
@@ -113,37 +113,6 @@ fn modified(t: &mut String, m: &JobModify) -> Option<()> {
     }
     t.push(';');
     (!m.fields.is_empty()).then_some(())
-}
-
-fn dispatched(t: &mut String, s: &JobStart, tasks: bool) {
-    let slots: u32 = s.hosts.iter().map(|(_, n)| (*n).max(1)).sum();
-    let list = |t: &mut String, condensed: bool| {
-        let mut blank = "";
-        for (host, n) in &s.hosts {
-            let (times, name) = match (condensed, *n) {
-                (true, 2..) => (1, format!("{n}*{host}")),
-                (_, n) => (if condensed { 1 } else { n.max(1) }, host.clone()),
-            };
-            for _ in 0..times {
-                push(t, blank, &name);
-                blank = " ";
-            }
-        }
-    };
-    if tasks {
-        let _ = write!(t, "Dispatched {slots} Task(s) on Host(s) ");
-        list(t, true);
-        let _ = write!(t, ", Allocated {slots} Slot(s) on Host(s) ");
-        list(t, true);
-    } else {
-        t.push_str("Dispatched to ");
-        if slots > 1 {
-            let _ = write!(t, "{slots} Hosts/Processors ");
-        }
-        list(t, false);
-    }
-    push_given(t, ", Effective RES_REQ ", &s.eff_res_req);
-    t.push(';');
 }
 
 fn status(t: &mut String, s: &JobStatus) -> Option<()> {

@@ -4,14 +4,14 @@
 
 pub mod files;
 mod history;
-mod lines;
+pub mod lines;
 mod show;
 
 #[cfg(test)]
 mod tests;
 
 use argh::{ArgsInfo, FromArgs};
-use files::{Damage, Range, each_record, records};
+use files::{Damage, Only, Range, each_record, records};
 use history::{Filter, History, States};
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
@@ -24,6 +24,7 @@ use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
+use lsf::model::reason::{err, err_text};
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::Users;
 use show::Show;
@@ -102,19 +103,42 @@ struct Opts {
     /// jobs submitted in this interval
     #[argh(option, short = 'S', arg_name = "time0,time1")]
     submitted: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'N', hidden_help)]
+    /// jobs submitted with this user group
+    #[argh(option, short = 'G', arg_name = "user_group")]
+    user_group: Option<String>,
+    /// jobs of this description; may end in `*`
+    #[argh(option, long = "-jd", arg_name = "job_description")]
+    description: Option<String>,
+    /// jobs of this application profile
+    #[argh(option, long = "app", arg_name = "application_profile_name")]
+    app: Option<String>,
+    /// jobs of this job group and of those below it
+    #[argh(option, short = 'g', arg_name = "job_group_name")]
+    group: Option<String>,
+    /// jobs of this License Scheduler project
+    #[argh(option, long = "-lp", arg_name = "ls_project_name")]
+    license: Option<String>,
+    /// CPU time as a host, a host model or a CPU factor would have taken
+    #[argh(option, short = 'N', arg_name = "host_name | host_model | cpu_factor")]
     normalise: Option<String>,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "aff", hidden_help)]
+    affinity: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "gpu", hidden_help)]
+    gpu: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "hostfile", hidden_help)]
+    hostfile: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "data", hidden_help)]
+    data: bool,
+    /// with -l: accepted, there is nothing to add
+    #[argh(switch, long = "cname", hidden_help)]
+    cname: bool,
     /// jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     jobs: Vec<String>,
-}
-
-impl Opts {
-    /// An option that was given and that nothing acts on.
-    fn refused(&self) -> Option<&'static str> {
-        self.normalise.is_some().then_some("-N")
-    }
 }
 
 /// Hours that -t goes back where LSB_BHIST_HOURS says nothing.
@@ -130,7 +154,15 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let site = site::find();
+    let factor = match call.norm.as_deref().map(|of| factor(site.as_ref().ok(), of)).transpose() {
+        Ok(factor) => factor,
+        Err(words) => {
+            errln!(ctx, "bhist: {}", clean(&words));
+            return FAIL;
+        }
+    };
     let show = Show {
+        factor,
         clock: Clock::of(zone),
         wide: call.wide,
         unwrapped: call.unwrapped,
@@ -160,6 +192,25 @@ pub fn own_name() -> String {
     Users::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
 }
 
+/// The CPU factor that -N names: a number, or that of a host or a host model.
+pub fn factor(site: Option<&Site>, of: &str) -> Result<f64, String> {
+    let wrong = || format!("{of}: {}", err_text(err::BAD_HOST_SPEC));
+    if let Ok(number) = of.parse::<f64>() {
+        return if number.is_finite() && number > 0.0 { Ok(number) } else { Err(wrong()) };
+    }
+    let base = site.and_then(|s| load_base_lenient(&RealFiles, &s.envdir, Some(&s.host)).0);
+    let base = base.ok_or_else(wrong)?;
+    let host = base.hosts.canonical(of).unwrap_or(of);
+    let host = base.cluster.hosts.iter().find(|h| h.name == host);
+    let model = match host {
+        // one that lim finds is not known here
+        Some(host) => host.model.as_deref().unwrap_or_default(),
+        None => of,
+    };
+    let found = base.shared.models.iter().find(|m| m.name == model).map(|m| m.cpu_factor);
+    found.filter(|f| *f > 0.0).or(host.map(|_| 1.0)).ok_or_else(wrong)
+}
+
 /// LSB_SHAREDIR/CLUSTER/logdir.
 pub fn log_dir(site: &Site) -> Result<String, String> {
     let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
@@ -184,6 +235,8 @@ struct Call {
     long: bool,
     wide: bool,
     unwrapped: bool,
+    /// -N.
+    norm: Option<String>,
 }
 
 /// `me`: the caller's name, asked for only when it is needed.
@@ -194,9 +247,6 @@ fn plan(
 ) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bhist", args)?;
     let o = parsed.options;
-    if let Some(word) = o.refused() {
-        return Err(Exit::fail(format_args!("bhist: option {word} is not supported yet")));
-    }
     let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
     let source = match (o.file.as_deref(), o.logs.as_deref()) {
         (Some("-"), _) => Source::Stdin,
@@ -241,26 +291,35 @@ fn plan(
         completed: interval(&o.completed)?,
         dispatched: interval(&o.dispatched)?,
         submitted: interval(&o.submitted)?,
+        user_group: o.user_group.unwrap_or_default(),
+        description: o.description.unwrap_or_default(),
+        extra: [("app", o.app), ("g", o.group), ("Lp", o.license)]
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect(),
     };
     let long = o.long || o.unformatted;
-    Ok(Call { source, filter, events, long, wide: o.wide, unwrapped: o.unformatted })
+    let (wide, unwrapped) = (o.wide, o.unformatted);
+    Ok(Call { source, filter, events, long, wide, unwrapped, norm: o.normalise })
 }
 
 /// Reads the logs of `dir` and shows what they tell.
 fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
+    let only = Only::of(call.filter.ids.iter().map(|i| i.job));
     let mut history = History::new(call.filter, call.long || call.events.is_some(), show.tasks);
+    history.factor = show.factor;
     let mut damage = Damage::default();
     let read = match (&call.source, dir) {
         (Source::Stdin, _) => {
             let stdin = std::io::stdin().lock();
-            records(stdin, "standard input", &mut damage, |r| history.add(r))
+            records(stdin, "standard input", &only, &mut damage, |r| history.add(r))
                 .map_err(|e| lsf::cli::ctx::os_words(&e))
         }
-        (Source::File(path), _) => each_record(path, &mut damage, |r| history.add(r)),
+        (Source::File(path), _) => each_record(path, &only, &mut damage, |r| history.add(r)),
         (Source::Logs(range), Some(dir)) => range
             .files(dir)
             .iter()
-            .try_for_each(|path| each_record(path, &mut damage, |r| history.add(r))),
+            .try_for_each(|path| each_record(path, &only, &mut damage, |r| history.add(r))),
         (Source::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
     };
     if let Err(words) = read {

@@ -17,6 +17,8 @@ pub struct Show {
     pub unwrapped: bool,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.
     pub tasks: bool,
+    /// -N: the CPU factor that times are counted for.
+    pub factor: Option<f64>,
     /// Seconds since the epoch: unfinished jobs are counted up to here.
     pub now: i64,
 }

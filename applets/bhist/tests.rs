@@ -15,7 +15,14 @@ use lsf::proto::client::IdSel;
 const T: i64 = 1_795_167_013;
 
 fn show() -> Show {
-    Show { clock: Clock::utc(), wide: false, unwrapped: false, tasks: false, now: T + 200 }
+    Show {
+        clock: Clock::utc(),
+        wide: false,
+        unwrapped: false,
+        tasks: false,
+        factor: None,
+        now: T + 200,
+    }
 }
 
 fn at(job: u32, idx: u32) -> JobRef {
@@ -296,7 +303,6 @@ fn nothing_matched() {
     }
     assert_eq!(call(&["abc"]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-n", "x"]).1, "bhist: Bad argument for option -n.\n");
-    assert_eq!(call(&["-N", "x"]).1, "bhist: option -N is not supported yet\n");
     assert_eq!(call(&["-C", "x"]).1, "x: Bad time specification\n");
     assert_eq!(call(&["-T", "1,"]).1, "bhist: Option -T is for -t.\n");
     let (out, err, code) = call(&["-f", "/nonexistent/x"]);

@@ -204,6 +204,16 @@ impl Listing {
         }
     }
 
+    /// The jobs named that no row answered; none where finished ones are not asked for.
+    pub fn unanswered(&self) -> Vec<IdSel> {
+        let w = self.which;
+        if !(w.all || w.done) && (w.pend || w.run || w.susp) {
+            return Vec::new();
+        }
+        let pairs = self.select.ids.iter().zip(&self.seen);
+        pairs.filter(|(_, seen)| !**seen).map(|(sel, _)| sel.clone()).collect()
+    }
+
     /// The operands that no row answered, as the messages name them.
     fn missing(&self) -> impl Iterator<Item = String> {
         let unseen = |(_, seen): &(&IdSel, &bool)| !**seen;
@@ -240,7 +250,7 @@ impl Listing {
 }
 
 /// `123`, `123[1-4,6]`.
-fn operand(sel: &IdSel) -> String {
+pub fn operand(sel: &IdSel) -> String {
     let mut out = sel.job.to_string();
     for (i, &(first, last, step)) in sel.elems.iter().enumerate() {
         let _ = write!(out, "{}{first}", if i == 0 { "[" } else { "," });

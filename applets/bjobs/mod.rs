@@ -4,6 +4,7 @@ mod fields;
 mod listing;
 mod long;
 mod opts;
+mod past;
 mod reasons;
 mod show;
 mod table;
@@ -34,8 +35,11 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(l) => l,
         Err(exit) => return exit.show(ctx),
     };
+    let mut notices = String::new();
     let done = match found {
-        Ok(site) => fetch(ctx, &site, &mut listing),
+        Ok(site) => fetch(ctx, &site, &mut listing).map(|()| {
+            notices = past::fill(ctx.out, &site, &mut listing, lsf::sys::now().secs());
+        }),
         Err(e) => Err(ClientError::Conf(e.to_string())),
     };
     if let Err(e) = done {
@@ -46,6 +50,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let _ = ctx.out.write_all(rest.as_bytes());
     let (words, code) = listing.verdict(params.consistent);
     ctx.flush();
+    let _ = ctx.err.write_all(notices.as_bytes());
     let _ = ctx.err.write_all(words.as_bytes());
     code
 }

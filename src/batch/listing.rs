@@ -3,9 +3,10 @@
 
 use super::perm::Caller;
 use super::state::{ElemState, Job, View};
-use super::{Cx, Mbd};
+use super::{Cx, Mbd, Recovered};
+use crate::conf::ClusterConf;
 use crate::model::JobRef;
-use crate::model::event::Spot;
+use crate::model::event::{Record, Spot};
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::err;
@@ -37,6 +38,33 @@ impl Listings {
     pub fn close(&mut self, conn: ConnId) {
         self.open.remove(&conn);
     }
+}
+
+/// Rows of finished jobs that only the log knows any more, as one slice: what mbatchd answered
+/// while it still had them. `records` are those of the jobs, without their cleaning.
+pub fn past_rows(
+    conf: ClusterConf,
+    me: &str,
+    records: Vec<Record>,
+    q: &JobQuery,
+    now: i64,
+) -> String {
+    let mbd = Mbd::new(conf, me, Recovered { records, ..Recovered::default() });
+    let nobody = String::new;
+    let who = Caller { uid: 0, gid: 0, user: nobody(), host: nobody() };
+    let rows = match q.arrays {
+        true => mbd.find_arrays(&who, q),
+        false => mbd.find_elements(&who, q),
+    };
+    let mut out = vec![b'['];
+    for at in rows {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        mbd.write_row(&mut out, at, &q.cols, q.arrays, now);
+    }
+    out.push(b']');
+    String::from_utf8(out).unwrap_or_else(|_| "[]".to_string())
 }
 
 /// Does a state belong to what was asked?

@@ -198,6 +198,38 @@ pub fn cpu_words(secs: Option<f64>) -> String {
     }
 }
 
+/// `Dispatched to <hosta>, Effective RES_REQ <...>;`, as bhist -l and bacct -l tell it.
+pub fn dispatched(t: &mut String, hosts: &[(String, u32)], res_req: &str, tasks: bool) {
+    let slots: u32 = hosts.iter().map(|(_, n)| (*n).max(1)).sum();
+    let list = |t: &mut String, condensed: bool| {
+        let mut blank = "";
+        for (host, n) in hosts {
+            let (times, name) = match (condensed, *n) {
+                (true, 2..) => (1, format!("{n}*{host}")),
+                (_, n) => (if condensed { 1 } else { n.max(1) }, host.clone()),
+            };
+            for _ in 0..times {
+                push(t, blank, &name);
+                blank = " ";
+            }
+        }
+    };
+    if tasks {
+        let _ = write!(t, "Dispatched {slots} Task(s) on Host(s) ");
+        list(t, true);
+        let _ = write!(t, ", Allocated {slots} Slot(s) on Host(s) ");
+        list(t, true);
+    } else {
+        t.push_str("Dispatched to ");
+        if slots > 1 {
+            let _ = write!(t, "{slots} Hosts/Processors ");
+        }
+        list(t, false);
+    }
+    push_given(t, ", Effective RES_REQ ", res_req);
+    t.push(';');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,6 +59,7 @@ impl Ended<'_> {
             eff_res_req: start.map_or(String::new(), |start| start.eff_res_req.clone()),
             attempt: s.attempt,
             unknown_end: s.unknown_end,
+            ..Finish::default()
         }
     }
 }

@@ -19,7 +19,7 @@ mod tests;
 pub mod text;
 mod write;
 
-pub use brief::{Brief, read_brief};
+pub use brief::{Brief, Late, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
 pub use read::read_record;

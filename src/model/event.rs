@@ -256,4 +256,8 @@ pub struct Finish {
     pub eff_res_req: String,
     pub attempt: u32,
     pub unknown_end: bool,
+    /// Another system's: the share that was charged, and the seconds of waiting in which the job
+    /// could not be dispatched.
+    pub charged: String,
+    pub ineligible_secs: i64,
 }

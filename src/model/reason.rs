@@ -236,6 +236,7 @@ pub mod err {
     pub const NO_HOST: i32 = 76;
     pub const NO_RESOURCE: i32 = 79;
     pub const BAD_RESOURCE: i32 = 80;
+    pub const BAD_HOST_SPEC: i32 = 87;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
@@ -298,6 +299,7 @@ pub fn err_text(code: i32) -> &'static str {
         76 => "Not enough host(s) currently eligible",
         79 => "No resource defined",
         80 => "Bad resource name",
+        87 => "Bad host specification",
         88 => "Bad user group name",
         97 => "Job array index error",
         98 => "Job array index too large",

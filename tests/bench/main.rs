@@ -3,6 +3,7 @@
 //! its own, ends by itself within ten minutes, and takes everything away again, also when it is
 //! interrupted.
 
+mod accounts;
 mod figures;
 mod kept;
 mod limits;
@@ -122,6 +123,7 @@ fn measure(table: &mut Table) {
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
     remote::measure(&rig, table, &machine.spawn);
+    accounts::measure(&rig, table);
     figures::prepare(&rig);
     figures::submissions(&rig, table, &machine);
     figures::listings(&rig, table, &machine);

@@ -33,3 +33,75 @@ fn finished_jobs_are_summed_up() {
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.contains("/nonexistent/lsb.acct: No such file"), "{}", said.err);
 }
+
+/// An accounting file that takes a while to read.
+fn long_file(name: &str) -> std::path::PathBuf {
+    let path = scratch(name).join("lsb.acct");
+    let line = include_str!("expected/past.acct");
+    std::fs::write(&path, line.repeat(100_000)).unwrap();
+    path
+}
+
+/// A terminal of its own for a command's standard error: what it is shown, and the end to give it.
+fn terminal() -> (std::fs::File, std::fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let slave = std::fs::File::options().write(true).open(name.to_str().unwrap()).unwrap();
+    (std::fs::File::from(master), slave)
+}
+
+/// Runs bacct with a terminal for its errors; `shown` gets what that shows, and the child, until
+/// the child is gone. What it wrote to stdout, and how it ended.
+fn on_a_terminal(
+    path: &std::path::Path,
+    mut shown: impl FnMut(&str, &std::process::Child),
+) -> (String, std::process::ExitStatus) {
+    use std::io::Read;
+    let (mut master, slave) = terminal();
+    let mut c = cmd("bacct");
+    c.args(["-u", "all", "-f"]).arg(path).stdout(std::process::Stdio::piped()).stderr(slave);
+    let mut child = c.spawn().unwrap();
+    // the command's end of the terminal must not stay open here
+    drop(c);
+    let (mut seen, mut buf) = (String::new(), [0; 256]);
+    // a terminal that nobody has open any more is an error to read
+    while let Ok(n @ 1..) = master.read(&mut buf) {
+        seen.push_str(&String::from_utf8_lossy(&buf[..n]));
+        shown(&seen, &child);
+    }
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    (out, child.wait().unwrap())
+}
+
+#[test]
+fn a_bar_tells_on_a_terminal_how_far_it_is() {
+    let path = long_file("bacct-bar");
+    let mut last = String::new();
+    let (out, status) = on_a_terminal(&path, |seen, _| last = seen.to_string());
+    assert!(status.success() && out.contains("exited jobs: 100000"), "{out}");
+    assert!(last.contains("\r[#") && last.contains("%") && last.ends_with("\r\x1b[K"), "{last:?}");
+    // Nobody sees it elsewhere.
+    let said = run("bacct", &["-u", "all", "-f", path.to_str().unwrap()]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn an_interrupt_in_the_middle_leaves_nothing_half_said() {
+    use std::os::unix::process::ExitStatusExt;
+    let path = long_file("bacct-interrupt");
+    let mut sent = false;
+    let (out, status) = on_a_terminal(&path, |_, child| {
+        if !std::mem::replace(&mut sent, true) {
+            let pid = rustix::process::Pid::from_child(child);
+            rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        }
+    });
+    assert!(sent);
+    assert_eq!((status.signal(), out.as_str()), (Some(2), ""));
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

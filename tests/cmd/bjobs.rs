@@ -221,3 +221,72 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((got.code, got.err.as_str()), (0, ""));
     ok("bkill", &[&id]);
 }
+
+/// Jobs that mbatchd forgot: their records are in the logs, which the command reads itself. The
+/// logs of another LSF are put where the site's are looked for.
+#[test]
+fn a_job_that_left_memory_is_answered_from_its_history() {
+    let dir = scratch("past");
+    let Some(env) = past_site(&dir) else { return };
+    let past = |args: &[&str]| -> Said {
+        let mut c = cmd("bjobs");
+        c.env("LSF_ENVDIR", &env).args(args).env("TZ", "UTC");
+        c.output().unwrap().into()
+    };
+    let told = |id: &str| {
+        format!("Job <{id}> is no longer in the memory of mbatchd; shown from its history\n")
+    };
+    // from lsb.acct
+    let said = past(&["900101"]);
+    let want = "\
+JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME
+900101  alice   EXIT  normal     login1      hosta       b_sim      Nov 14 22:13
+";
+    assert_eq!(said, Said { code: 0, out: want.into(), err: told("900101") });
+    let said = past(&["-noheader", "-o", "stat exit_code delimiter=','", "900101"]);
+    assert_eq!((said.out.as_str(), said.code), ("EXIT,3\n", 0));
+    // from an event log that was switched
+    let long = past(&["-UF", "900013"]);
+    assert_eq!((long.code, &long.err), (0, &told("900013")));
+    for part in [
+        "\nJob <900013>, Job Name <x[0-3]>, User <user1>, Project <default>, Status <EXIT>, Queue <normal>, ",
+        "\nFri Nov 20 09:30:13: Submitted from host <vm>, CWD <$HOME>",
+        "\nFri Nov 20 09:30:13: Started on <vm>, Execution Home </home/user1>, Execution CWD ",
+        "\nFri Nov 20 09:30:13: Exited with exit code 130. The CPU time used is 0.0 seconds.\n",
+    ] {
+        assert!(long.out.contains(part), "{part}: {}", long.out);
+    }
+    // one that is known, one that is not, one of the past
+    let id = bsub(&["-H", "true"]);
+    let format = "jobid stat delimiter=','";
+    let said = past(&["-noheader", "-o", format, "900101", &id, "900999"]);
+    assert_eq!(said.out, format!("{id},PSUSP\n900101,EXIT\n"));
+    assert_eq!(said.err, format!("{}Job <900999> is not found\n", told("900101")));
+    assert_eq!(said.code, 255);
+    let json = past(&["-json", "-o", "jobid stat", "900101", "900999"]);
+    assert!(json.out.contains(r#""STAT":"EXIT""#), "{}", json.out);
+    assert!(json.out.contains(r#""ERROR":"Job <900999> is not found""#), "{}", json.out);
+    // who asks for jobs that run is not told of one that ended
+    let said = past(&["-r", "900101"]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    ok("bkill", &[&id]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// LSF_ENVDIR of the site, its logs elsewhere.
+fn past_site(dir: &std::path::Path) -> Option<std::path::PathBuf> {
+    let Site::Own(rig) = site() else { return None };
+    let logs = rig.logdir();
+    let cluster = logs.parent()?.file_name()?;
+    let there = dir.join("share").join(cluster).join("logdir");
+    std::fs::create_dir_all(&there).unwrap();
+    let conf = rig.read("conf/lsf.conf");
+    let mut lines: String =
+        conf.lines().filter(|l| !l.starts_with("LSB_SHAREDIR")).map(|l| format!("{l}\n")).collect();
+    lines.push_str(&format!("LSB_SHAREDIR={}\n", dir.join("share").display()));
+    std::fs::write(dir.join("lsf.conf"), lines).unwrap();
+    std::fs::write(there.join("lsb.events"), "#80\n").unwrap();
+    std::fs::write(there.join("lsb.events.1"), include_str!("expected/past.events")).unwrap();
+    std::fs::write(there.join("lsb.acct"), include_str!("expected/past.acct")).unwrap();
+    Some(dir.to_path_buf())
+}

@@ -1,34 +1,88 @@
 //! What summaries want of a line of lsb.acct, without allocating: a million lines are read in the
-//! time that [`super::read_finish`] takes for a few.
+//! time that [`super::read_finish`] takes for a few. A line is left as soon as its first fields
+//! show that it is not wanted.
 
 use super::RecordError;
-use super::text::{Field, Fields};
+use super::text::{Field, Fields, split_slots};
+use memchr::memchr;
 use std::borrow::Cow;
 
 /// The fields of JOB_FINISH that selections and sums go by.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Brief<'a> {
     pub end_time: i64,
     pub job: u32,
-    pub idx: u32,
     pub submit_time: i64,
     /// 0: never started.
     pub start_time: i64,
     pub user: Cow<'a, [u8]>,
     pub queue: Cow<'a, [u8]>,
+    /// From here on not known when a line is first asked about.
+    pub idx: u32,
     pub project: Cow<'a, [u8]>,
     pub name: Cow<'a, [u8]>,
-    /// Execution hosts, one a slot or `n*host`.
-    pub hosts: Vec<Cow<'a, [u8]>>,
     pub done: bool,
     /// Seconds of user and system time; 0 unknown.
     pub cpu: f64,
+    /// CPU factor of the first execution host.
+    pub host_factor: f64,
+    hosts: Fields<'a>,
+    slots: u32,
+    rest: Fields<'a>,
 }
 
-/// Reads a line with or without its newline. `None`: a record of another type.
-pub fn read_brief(line: &[u8]) -> Result<Option<Brief<'_>>, RecordError> {
+/// Fields behind those of [`Brief`], where the record's version has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Late<'a> {
+    pub reservation: Cow<'a, [u8]>,
+    pub service_class: Cow<'a, [u8]>,
+    /// Exceptions that the job had, a bit each.
+    pub exceptions: u32,
+    pub license_project: Cow<'a, [u8]>,
+    pub app: Cow<'a, [u8]>,
+}
+
+impl<'a> Brief<'a> {
+    /// Names of the execution hosts, one a slot or once for several.
+    pub fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
+        let mut fields = self.hosts.clone();
+        (0..self.slots).map_while(move |_| match fields.bytes().ok()? {
+            Cow::Borrowed(word) => Some(Cow::Borrowed(split_slots(word).1)),
+            Cow::Owned(word) => Some(Cow::Owned(split_slots(&word).1.to_vec())),
+        })
+    }
+
+    /// Reads on; what an older version lacks is empty.
+    pub fn late(&self) -> Late<'a> {
+        let mut late = Late::default();
+        let _ = late.read(&mut self.rest.clone());
+        late
+    }
+}
+
+impl<'a> Late<'a> {
+    fn read(&mut self, f: &mut Fields<'a>) -> Result<(), RecordError> {
+        // maxRMem maxRSwap inFileSpool commandSpool
+        f.skip(4)?;
+        self.reservation = f.bytes()?;
+        self.service_class = f.bytes()?;
+        self.exceptions = f.num()?;
+        // additionalInfo exitInfo warningAction warningTimePeriod chargedSAAP
+        f.skip(5)?;
+        self.license_project = f.bytes()?;
+        self.app = f.bytes()?;
+        Ok(())
+    }
+}
+
+/// Reads a line with or without its newline. `None`: a record of another type, or one whose
+/// first fields `early` does not want.
+pub fn read_brief<'a>(
+    line: &'a [u8],
+    early: &dyn Fn(&Brief<'_>) -> bool,
+) -> Result<Option<Brief<'a>>, RecordError> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
-    if line.contains(&0) {
+    if memchr(0, line).is_some() {
         return Err(RecordError::NotARecord);
     }
     let mut f = Fields::new(line);
@@ -46,18 +100,19 @@ pub fn read_brief(line: &[u8]) -> Result<Option<Brief<'_>>, RecordError> {
     b.start_time = f.num()?;
     b.user = f.bytes()?;
     b.queue = f.bytes()?;
+    if !early(&b) {
+        return Ok(None);
+    }
     // resReq dependCond preExecCmd fromHost cwd inFile outFile errFile jobFile
     f.skip(9)?;
     let asked: usize = f.num()?;
     f.skip(asked)?;
-    let hosts: u32 = f.num()?;
-    for _ in 0..hosts {
-        b.hosts.push(f.bytes()?);
-    }
+    b.slots = f.num()?;
+    b.hosts = f.clone();
+    f.skip(b.slots as usize)?;
     let status: u32 = f.num()?;
     b.done = status & crate::model::job::stat::DONE != 0;
-    // hostFactor
-    f.skip(1)?;
+    b.host_factor = f.num()?;
     b.name = f.bytes()?;
     // command
     f.skip(1)?;
@@ -72,6 +127,7 @@ pub fn read_brief(line: &[u8]) -> Result<Option<Brief<'_>>, RecordError> {
         f.skip(1)?;
     }
     b.idx = f.num()?;
+    b.rest = f;
     Ok(Some(b))
 }
 
@@ -106,11 +162,13 @@ mod tests {
         };
         let mut line = Vec::new();
         write_finish(&fin, &mut line);
-        let b = read_brief(&line).unwrap().unwrap();
+        let b = read_brief(&line, &|_| true).unwrap().unwrap();
         assert_eq!((b.job, b.idx, b.end_time), (12, 3, 1_795_167_200));
         assert_eq!((&*b.user, &*b.queue, &*b.project), (&b"ann"[..], &b"night"[..], &b"p"[..]));
         assert_eq!((&*b.name, b.done, b.cpu), (&b"a\"b[1-3]"[..], true, 2.0));
-        assert_eq!(b.hosts, [&b"h1"[..], b"h1", b"h2"]);
+        let hosts: Vec<_> = b.hosts().collect();
+        assert_eq!(hosts, [&b"h1"[..], b"h1", b"h2"]);
+        assert_eq!((b.host_factor, b.late()), (0.0, Late::default()));
         // An older system's (samples/lsb.acct.txt): no timeEvent.
         let old = [
             r#""JOB_FINISH" "22" 1795167013 12 1002 33554435 1 1795167013 0 0 1795167013 "user1""#,
@@ -119,9 +177,36 @@ mod tests {
             r#""default" 33280 1 "" 7 -1 -1 "" """#,
         ]
         .join(" ");
-        let b = read_brief(old.as_bytes()).unwrap().unwrap();
+        let b = read_brief(old.as_bytes(), &|_| true).unwrap().unwrap();
         assert_eq!((b.job, b.idx, b.done, &*b.project), (12, 7, false, &b"default"[..]));
-        assert_eq!(read_brief(b"\"EVENT_ADRSV_FINISH\" \"10.1\" 17 1"), Ok(None));
-        assert!(read_brief(b"# junk").is_err() && read_brief(&line[..200]).is_err());
+        assert_eq!(b.late(), Late::default());
+        let other = b"\"EVENT_ADRSV_FINISH\" \"10.1\" 17 1";
+        assert!(read_brief(other, &|_| true).unwrap().is_none());
+        for bad in [&b"# junk"[..], &line[..200]] {
+            assert!(read_brief(bad, &|_| true).is_err());
+        }
+    }
+
+    /// The layout sample of semantics §20 with those fields filled, its host as `n*host`.
+    #[test]
+    fn what_stands_further_behind() {
+        let line = [
+            r#""JOB_FINISH" "10.1" 1700000150 101 1501 33554450 1 1700000005 0 0 1700000006"#,
+            r#""alice" "normal" "rusage[mem=1000]" "" "" "login1" "/home/alice/w" "" "o.%J" """#,
+            r#""1700000005.101" 0 1 "4*hosta" 64 12.5 "b_sim" "./b_sim.sh" 60.100000 2.000000"#,
+            r#"122880 0 -1 0 0 436 4 0 928 0 -1 0 0 0 19 2 -1 "" "default" 0 1 "" "" 0 122880 0"#,
+            r#""" "" "alice#1" "gold" 6 "" 0 "" -1 "" "lp" "big" "" -1 "" "" 5136 "" 1700000006"#,
+        ]
+        .join(" ");
+        let b = read_brief(line.as_bytes(), &|b| b.job == 101).unwrap().unwrap();
+        assert_eq!((b.host_factor, b.cpu), (12.5, 62.1));
+        assert_eq!(b.hosts().collect::<Vec<_>>(), [&b"hosta"[..]]);
+        let late = b.late();
+        assert_eq!((&*late.reservation, &*late.service_class), (&b"alice#1"[..], &b"gold"[..]));
+        assert_eq!((&*late.license_project, &*late.app), (&b"lp"[..], &b"big"[..]));
+        assert_eq!(late.exceptions, 6);
+        // What is not wanted is not read to its end.
+        let cut = &line.as_bytes()[..200];
+        assert!(read_brief(cut, &|b| b.end_time == 0).unwrap().is_none());
     }
 }

@@ -64,7 +64,9 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     out.extend_from_slice(b" \"\" \"\" \"\" \"\" 0 \"\"");
     put_int(out, fin.exit_info);
     // warningAction warningTimePeriod chargedSAAP licenseProject app
-    out.extend_from_slice(b" \"\" -1 \"\" \"\" \"\"");
+    out.extend_from_slice(b" \"\" -1");
+    put_str(out, fin.charged.as_bytes());
+    out.extend_from_slice(b" \"\" \"\"");
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation jobGroupName requeueEvalues
     out.extend_from_slice(b" -1 \"\" \"\"");
@@ -94,8 +96,10 @@ fn put_measures(out: &mut Vec<u8>, fin: &Finish) {
     // num_network affinity serial_job_energy cpi gips gbs gflops
     out.extend_from_slice(b" 0 \"\" 0.000000 0.00 0.00 0.00 0.00");
     put_slots(out, &fin.exec_hosts);
-    // ineligiblePendTime indexRangeCnt requeueTime numGPURusages storageInfoC
-    out.extend_from_slice(b" -1 0 0 0 0");
+    // ineligiblePendTime (not known of jobs of ours)
+    put_int(out, if fin.ineligible_secs > 0 { fin.ineligible_secs } else { -1 });
+    // indexRangeCnt requeueTime numGPURusages storageInfoC
+    out.extend_from_slice(b" 0 0 0 0");
 }
 
 /// numKVP and its pairs.
@@ -193,8 +197,11 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // inFileSpool commandSpool rsvId sla exceptMask additionalInfo
     f.skip(6)?;
     fin.exit_info = f.num()?;
-    // warningAction warningTimePeriod chargedSAAP licenseProject app
-    f.skip(5)?;
+    // warningAction warningTimePeriod
+    f.skip(2)?;
+    fin.charged = f.text()?;
+    // licenseProject app
+    f.skip(2)?;
     fin.spec.post_exec = ByteStr(f.bytes()?.into_owned());
     // runtimeEstimation jobGroupName requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId
     f.skip(7)?;
@@ -222,8 +229,7 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // affinity serial_job_energy cpi gips gbs gflops
     f.skip(6)?;
     f.slots()?;
-    // ineligiblePendTime, index ranges
-    f.skip(1)?;
+    fin.ineligible_secs = f.num::<i64>()?.max(0);
     let ranges: usize = f.num()?;
     for _ in 0..ranges {
         f.skip(3)?;

@@ -616,6 +616,8 @@ proptest! {
             eff_res_req: "select[x]".into(),
             attempt: n.0,
             unknown_end: n.4,
+            charged: "/alice".into(),
+            ineligible_secs: i64::from(n.2),
         };
         let mut out = Vec::new();
         write_finish(&fin, &mut out);

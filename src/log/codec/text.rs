@@ -8,6 +8,7 @@
 
 use super::RecordError;
 use crate::model::bytes::log_substitute;
+use memchr::memchr;
 use std::borrow::Cow;
 
 /// Can this byte be copied as it is?
@@ -114,7 +115,7 @@ pub enum Field<'a> {
 }
 
 /// Reads the fields of one record from left to right.
-#[derive(Clone)]
+#[derive(Clone, Debug, Default)]
 pub struct Fields<'a> {
     line: &'a [u8],
     pos: usize,
@@ -147,13 +148,13 @@ impl<'a> Fields<'a> {
         self.count += 1;
         let rest = &self.line[self.pos..];
         if rest[0] != b'"' {
-            let len = rest.iter().position(|b| *b == b' ').unwrap_or(rest.len());
+            let len = memchr(b' ', rest).unwrap_or(rest.len());
             self.pos += len;
             return Ok(Some(Field::Bare(&rest[..len])));
         }
         let (mut at, mut doubled) = (1, false);
         loop {
-            match rest[at..].iter().position(|b| *b == b'"') {
+            match memchr(b'"', &rest[at..]) {
                 None => return Err(RecordError::OpenString { field: self.count }),
                 Some(n) if rest.get(at + n + 1) == Some(&b'"') => {
                     doubled = true;
@@ -284,7 +285,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn split_slots(name: &[u8]) -> (u32, &[u8]) {
+/// Slots and host of `n*host`; a bare name is one slot.
+pub fn split_slots(name: &[u8]) -> (u32, &[u8]) {
     if let Some(star) = name.iter().position(|b| *b == b'*')
         && let Some(n) = std::str::from_utf8(&name[..star]).ok().and_then(|t| t.parse().ok())
     {

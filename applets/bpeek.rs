@@ -5,7 +5,7 @@
 //! the file may be read its owner's rights decide.
 
 use super::control::{self, Filters};
-use super::lsrun;
+use super::lsrun::{self, Call};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
@@ -83,8 +83,10 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         let mut argv: Vec<OsString> = vec!["/bin/sh".into(), "-c".into(), script.into()];
         argv.extend(["bpeek".into(), info.pid.to_string().into()]);
         argv.extend(files.into_iter().map(PathBuf::into_os_string));
-        let host = Ok((site.clone(), Some(info.host.clone())));
-        code = code.max(lsrun::at_host(ctx, host, &argv, &How::default(), false));
+        let found = lsrun::chosen(&site, Some(&info.host), None, None);
+        let how = How { name: "bpeek", ..How::default() };
+        let call = Call { site: site.clone(), argv: &argv, how: &how, verbose: false };
+        code = code.max(call.at(ctx, found, false));
     }
     Ok(if code == 0 { 0 } else { FAIL })
 }

@@ -1,38 +1,46 @@
 //! lsgrun: one command on several hosts, one after the other or at the same time. Document
 //! implemented: commands.md, lsgrun.
 //!
-//! Each host gets an lsrun of its own, so that one that hangs or fails is nobody else's matter.
+//! Each host gets a process of its own, so that one that hangs or fails is nobody else's matter.
 
+use crate::lsrun::{self, Call};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::lim::Cluster;
-use lsf::cli::remote::{LSF_ERROR, host_file};
+use lsf::cli::remote::{How, LSF_ERROR, host_file};
 use lsf::cli::{front, place, site};
 use lsf::errln;
 use std::ffi::OsString;
-use std::io::BufRead;
+use std::io::{BufRead, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
-/// Most hosts at the same time.
-const AT_ONCE: usize = 64;
+/// The word by which this program calls itself for one host: `lsgrun --at HOST [-v] [-P] [-S]
+/// COMMAND ...`.
+const AT: &str = "--at";
+/// Pieces of input that wait for a host which does not read; the others wait with them.
+const AHEAD: usize = 16;
+/// Bytes of such a piece.
+const PIECE: usize = 64 << 10;
 
 /// Run a command on several hosts: those of -f, -m, or the best -n of the cluster.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// ask before each host
+    /// ask first: for all hosts, else for each
     #[argh(switch, short = 'i')]
     ask: bool,
     /// say each host's name first
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// on all hosts at the same time, without input
+    /// on all hosts at the same time, each with all of the input
     #[argh(switch, short = 'p')]
     parallel: bool,
-    /// on a pseudo-terminal
+    /// on a pseudo-terminal; not with -p
     #[argh(switch, short = 'P')]
     pty: bool,
-    /// on a pseudo-terminal, for shells
+    /// on a pseudo-terminal with shell mode; not with -p
     #[argh(switch, short = 'S')]
     shell: bool,
     /// accepted: load is always looked at
@@ -47,28 +55,34 @@ struct Options {
     /// so many hosts, the best; 0 all eligible
     #[argh(option, short = 'n', arg_name = "num_hosts")]
     number: Option<usize>,
-    /// what the hosts must be or have
+    /// what the hosts must be or have; alone: all that do
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// the command
+    /// the command; lines of the input where none is given
     #[argh(positional, greedy, arg_name = "command")]
     _command: Vec<String>,
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
+    if ctx.args.first().is_some_and(|w| w == AT) {
+        return one(ctx);
+    }
     let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
-    let (o, words) = (parsed.options, parsed.operands);
+    let (o, mut words) = (parsed.options, parsed.operands);
     let wrong = |why: &str| front::usage_error::<Options>("lsgrun", why);
+    if o.file.is_none() && o.hosts.is_none() && o.number.is_none() && o.res_req.is_none() {
+        return wrong("one of -f, -m, -n and -R is needed").show(ctx);
+    }
+    if words.is_empty() {
+        words = prompted(ctx);
+    }
     if words.is_empty() {
         return wrong("no command").show(ctx);
     }
-    if o.file.is_none() && o.hosts.is_none() && o.number.is_none() {
-        return wrong("one of -f, -m and -n is needed").show(ctx);
-    }
-    let (envdir, hosts) = match chosen(&o) {
+    let (envdir, mut hosts) = match chosen(&o) {
         Ok(found) => found,
         Err(why) => {
             errln!(ctx, "lsgrun: {why}");
@@ -79,10 +93,60 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         errln!(ctx, "lsgrun: Not enough host(s) currently eligible");
         return 1;
     }
+    if o.ask && !yes(ctx, "Execute on all hosts") {
+        hosts.retain(|h| yes(ctx, &format!("Execute on <{h}>")));
+    }
     let begin = |host: &str| begin(&o, &envdir, host, &words);
     match o.parallel {
         true => all(ctx, &hosts, &begin),
-        false => each(ctx, &hosts, o.ask, &begin),
+        false => each(ctx, &hosts, &begin),
+    }
+}
+
+/// What is typed, or comes, up to the end of the input: for /bin/sh.
+fn prompted(ctx: &mut Ctx) -> Vec<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let _ = write!(ctx.out, "Command> ");
+    ctx.flush();
+    let mut lines = Vec::new();
+    let read = std::io::stdin().lock().take(PIECE as u64).read_to_end(&mut lines);
+    match read {
+        Ok(_) if !lines.trim_ascii().is_empty() => {
+            vec!["/bin/sh".into(), "-c".into(), OsString::from_vec(lines)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The command at one host, in a process of its own.
+fn one(ctx: &mut Ctx) -> i32 {
+    let words = ctx.args.get(1..).unwrap_or_default();
+    let Some((host, mut words)) = words.split_first() else { return LSF_ERROR };
+    let mut how = How { name: "lsgrun", ..How::default() };
+    let mut verbose = false;
+    while let Some((word, rest)) = words.split_first() {
+        words = rest;
+        match word.to_str() {
+            Some("-v") => verbose = true,
+            Some("-P") => how.pty = true,
+            Some("-S") => (how.pty, how.shell) = (true, true),
+            _ => break,
+        }
+    }
+    let argv = words.to_vec();
+    let host = host.to_string_lossy().into_owned();
+    let found = site::find().map_err(|e| e.to_string()).and_then(|site| {
+        let found = lsrun::chosen(&site, Some(&host), None, None)?;
+        Ok((site, found))
+    });
+    match found {
+        Ok((site, found)) => {
+            Call { site, argv: &argv, how: &how, verbose }.at(ctx, Ok(found), false)
+        }
+        Err(why) => {
+            errln!(ctx, "lsgrun: {why}");
+            LSF_ERROR
+        }
     }
 }
 
@@ -110,14 +174,14 @@ fn chosen(o: &Options) -> Result<(String, Vec<String>), String> {
 
 fn begin(o: &Options, envdir: &str, host: &str, words: &[OsString]) -> Result<Child, String> {
     let mut c = Command::new("/proc/self/exe");
-    c.arg0("lsrun").env("LSF_ENVDIR", envdir).args(["-m", host]);
+    c.arg0("lsgrun").env("LSF_ENVDIR", envdir).args([AT, host]);
     for (on, word) in [(o.verbose, "-v"), (o.pty, "-P"), (o.shell, "-S")] {
-        if on {
+        if on && (word == "-v" || !o.parallel) {
             c.arg(word);
         }
     }
     if o.parallel {
-        c.stdin(Stdio::null());
+        c.stdin(Stdio::piped());
     }
     c.arg("--").args(words).spawn().map_err(|e| format!("{host}: {}", lsf::sys::words(&e)))
 }
@@ -126,42 +190,65 @@ fn begin(o: &Options, envdir: &str, host: &str, words: &[OsString]) -> Result<Ch
 fn each(
     ctx: &mut Ctx,
     hosts: &[String],
-    ask: bool,
     begin: &dyn Fn(&str) -> Result<Child, String>,
 ) -> i32 {
     let mut code = 0;
     for host in hosts {
-        if ask && !yes(ctx, host) {
-            continue;
-        }
         ctx.flush();
         let status = begin(host).and_then(|mut c| c.wait().map_err(|e| lsf::sys::words(&e)));
-        code = code.max(told(ctx, status));
-        if code == 128 + 2 {
+        let one = told(ctx, status);
+        code = if code == 0 { one } else { code };
+        if one == 128 + 2 {
             break;
         }
     }
     code
 }
 
-fn yes(ctx: &mut Ctx, host: &str) -> bool {
-    let _ = write!(ctx.err, "Execute on <{host}>? [y/n] ");
+fn yes(ctx: &mut Ctx, what: &str) -> bool {
+    let _ = write!(ctx.err, "{what}? [y/n] ");
     ctx.flush();
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
     read.is_ok() && line.trim_start().starts_with(['y', 'Y'])
 }
 
+/// On all hosts at the same time; the first exit code that is not 0, in the order of the hosts.
 fn all(ctx: &mut Ctx, hosts: &[String], begin: &dyn Fn(&str) -> Result<Child, String>) -> i32 {
+    let mut begun: Vec<_> = hosts.iter().map(|h| begin(h)).collect();
+    let inputs = begun.iter_mut().flatten().filter_map(|c| c.stdin.take()).collect();
+    std::thread::spawn(move || copy_to_all(inputs));
     let mut code = 0;
-    for some in hosts.chunks(AT_ONCE) {
-        let begun: Vec<_> = some.iter().map(|h| begin(h)).collect();
-        for child in begun {
-            let status = child.and_then(|mut c| c.wait().map_err(|e| lsf::sys::words(&e)));
-            code = code.max(told(ctx, status));
-        }
+    for child in begun {
+        let status = child.and_then(|mut c| c.wait().map_err(|e| lsf::sys::words(&e)));
+        let one = told(ctx, status);
+        code = if code == 0 { one } else { code };
     }
     code
+}
+
+/// Gives each of these all of our input, as fast as the slowest reads that still does.
+fn copy_to_all(inputs: Vec<ChildStdin>) {
+    let mut to: Vec<_> = inputs
+        .into_iter()
+        .map(|mut input| {
+            let (tx, rx) = sync_channel::<Arc<Vec<u8>>>(AHEAD);
+            std::thread::spawn(move || {
+                // it ends with the reader, or with the input
+                while rx.recv().is_ok_and(|piece| input.write_all(&piece).is_ok()) {}
+            });
+            tx
+        })
+        .collect();
+    let mut from = std::io::stdin();
+    let mut piece = vec![0; PIECE];
+    while let Ok(n) = from.read(&mut piece) {
+        if n == 0 || to.is_empty() {
+            return;
+        }
+        let some = Arc::new(piece[..n].to_vec());
+        to.retain(|tx| tx.send(some.clone()).is_ok());
+    }
 }
 
 fn told(ctx: &mut Ctx, status: Result<ExitStatus, String>) -> i32 {

@@ -1,10 +1,16 @@
 //! lslogin: a login shell on the best host. Document implemented: commands.md, lslogin.
+//! Through RES; with options of rlogin, or where LSF_LSLOGIN_SSH says so, by the site's own
+//! program.
 
-use crate::lsrun;
+use crate::lsrun::{self, Call};
 use argh::{ArgsInfo, FromArgs};
-use lsf::cli::ctx::Ctx;
-use lsf::cli::front;
-use lsf::cli::remote::How;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::remote::{How, LSF_ERROR};
+use lsf::cli::{front, site};
+use lsf::errln;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Where nothing else is asked for: few logins, little load.
 const ORDER: &str = "select[type==local] order[ls:r1m]";
@@ -24,18 +30,66 @@ struct Options {
     /// what the host must be or have
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
+    /// options of rlogin (of ssh with LSF_LSLOGIN_SSH=Y), which is called then
+    #[argh(positional, greedy, arg_name = "rlogin_options")]
+    _rlogin: Vec<String>,
+}
+
+/// Our own words, and from the first that is none of ours those of rlogin.
+fn divided(args: &[OsString]) -> (&[OsString], &[OsString]) {
+    let mut at = 0;
+    while let Some(word) = args.get(at).map(|w| w.to_string_lossy()) {
+        at += match &*word {
+            "-m" | "-R" => 2,
+            "-v" | "-L" | "-h" | "-V" => 1,
+            _ => break,
+        };
+    }
+    args.split_at(at.min(args.len()))
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let args = ctx.args.clone();
+    let (own, theirs) = divided(&args);
+    let parsed = match front::parse::<Options>(ctx.name, own) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
     let o = parsed.options;
+    let site = match site::find() {
+        Ok(site) => site,
+        Err(e) => {
+            errln!(ctx, "lslogin: {e}");
+            return LSF_ERROR;
+        }
+    };
     let req = o.res_req.as_deref().or(o.hosts.is_none().then_some(ORDER));
-    let host = lsrun::chosen(o.hosts.as_deref(), req);
-    let how = How { pty: true, home: true };
+    let found = lsrun::chosen(&site, o.hosts.as_deref(), req, None);
+    let ssh = site.lsf.yes("LSF_LSLOGIN_SSH");
+    if (ssh || !theirs.is_empty())
+        && let Ok(Some(host)) = found.as_ref().map(lsrun::Found::best)
+    {
+        return other_program(ctx, if ssh { "ssh" } else { "rlogin" }, theirs, host, o.verbose);
+    }
+    let how = How { pty: true, shell: true, home: true, name: ctx.name };
     let shell = "exec \"${SHELL:-/bin/sh}\" -l";
     let argv = ["/bin/sh", "-c", shell].map(Into::into);
-    lsrun::at_host(ctx, host, &argv, &how, o.verbose)
+    Call { site, argv: &argv, how: &how, verbose: o.verbose }.at(ctx, found, false)
+}
+
+/// The site's own program, which this process becomes.
+fn other_program(ctx: &mut Ctx, name: &str, words: &[OsString], host: &str, say: bool) -> i32 {
+    if say {
+        errln!(ctx, "<<Login to {host}>>");
+    }
+    ctx.flush();
+    let e = Command::new(name).args(words).arg(host).exec();
+    let package = if name == "ssh" { "openssh-client" } else { "rsh-redone-client" };
+    match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            errln!(ctx, "lslogin: {name} is not installed (Debian: package {package})");
+        }
+        _ => errln!(ctx, "lslogin: {name}: {}", lsf::sys::words(&e)),
+    }
+    FAIL
 }

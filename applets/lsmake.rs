@@ -148,7 +148,7 @@ pub fn shell(ctx: &mut Ctx) -> i32 {
         [OsString::from("/bin/sh")].into_iter().chain(ctx.args.clone()).collect();
     let tries = if words.iter().any(calls_make) { 0 } else { 1 + retries.parse().unwrap_or(0) };
     let (slot, _held) = slot(Path::new(&dir));
-    let how = How::default();
+    let how = How { name: "lsmake", ..How::default() };
     let site = site::find();
     for n in 0..tries {
         let Ok(site) = &site else { break };
@@ -156,7 +156,14 @@ pub fn shell(ctx: &mut Ctx) -> i32 {
         if verbose == "y" {
             errln!(ctx, "[{host}] {}", words.last().map_or("", String::as_str));
         }
-        match remote::run(site, host, remote::task(site, &argv, &how)) {
+        let task = match remote::task(site, &argv, &how) {
+            Ok(task) => task,
+            Err(why) => {
+                errln!(ctx, "lsmake: {why}");
+                return LSF_ERROR;
+            }
+        };
+        match remote::run(site, host, task) {
             Ok(ended) => return remote::end(ended),
             Err(e) if n + 1 == tries => {
                 errln!(ctx, "lsmake: {host}: {e:#}");

@@ -185,8 +185,9 @@ fn read(host: &str, path: &Path) -> Result<i32, Wrong> {
 /// Runs this in the user's home at the host, with our input and output.
 fn task(host: &str, argv: &[OsString]) -> Result<i32, Wrong> {
     let site = site::find().map_err(|e| Wrong::NoRes(e.to_string()))?;
-    let how = How { home: true, ..How::default() };
-    match remote::run(&site, host, remote::task(&site, argv, &how)) {
+    let how = How { home: true, name: "lsrcp", ..How::default() };
+    let task = remote::task(&site, argv, &how).map_err(Wrong::Failed)?;
+    match remote::run(&site, host, task) {
         Ok(Some(0)) => Ok(0),
         Ok(_) => Ok(FAIL),
         Err(e @ (ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Auth(_))) => {

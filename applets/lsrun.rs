@@ -2,13 +2,16 @@
 //! lsrun.
 
 use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::lim::Cluster;
 use lsf::cli::remote::{self, How, LSF_ERROR};
 use lsf::cli::site::{self, Site};
+use lsf::cli::tasks::{self, Tasks};
 use lsf::cli::{front, place};
 use lsf::errln;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// Run a command on the best host, or on one of those named. Exit as the command does.
 #[derive(FromArgs, ArgsInfo)]
@@ -19,15 +22,15 @@ struct Options {
     /// on a pseudo-terminal
     #[argh(switch, short = 'P')]
     pty: bool,
-    /// on a pseudo-terminal, for shells and what reads the keyboard itself
+    /// on a pseudo-terminal with shell mode: for shells and what gives ^C and ^Z another meaning
     #[argh(switch, short = 'S')]
     shell: bool,
-    /// accepted: load is always looked at
+    /// through RES even where the host is this one
     #[argh(switch, short = 'L')]
-    _load: bool,
-    /// under a login shell
+    res: bool,
+    /// run it here where it cannot be run there
     #[argh(switch, short = 'l')]
-    login: bool,
+    local: bool,
     /// hosts to choose from
     #[argh(option, short = 'm', arg_name = "host_name ...")]
     hosts: Option<String>,
@@ -44,71 +47,147 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
-    let o = parsed.options;
-    if parsed.operands.is_empty() {
+    let (o, argv) = (parsed.options, parsed.operands);
+    if argv.is_empty() {
         return front::usage_error::<Options>(ctx.name, "no command").show(ctx);
     }
-    let how = How { pty: o.pty || o.shell, ..How::default() };
-    let argv = if o.login { login(&parsed.operands) } else { parsed.operands };
-    let host = chosen(o.hosts.as_deref(), o.res_req.as_deref());
-    at_host(ctx, host, &argv, &how, o.verbose)
-}
-
-/// Runs the words at a host found, or says why there is none.
-pub fn at_host(
-    ctx: &mut Ctx,
-    host: Result<(Site, Option<String>), String>,
-    argv: &[OsString],
-    how: &How,
-    verbose: bool,
-) -> i32 {
-    let (site, host) = match host {
-        Ok((site, Some(host))) => (site, host),
-        Ok((_, None)) => {
-            errln!(ctx, "{}: Not enough host(s) currently eligible", ctx.name);
-            return 1;
-        }
-        Err(why) => {
-            errln!(ctx, "{}: {why}", ctx.name);
+    let pty = o.pty || o.shell;
+    let how = How { pty, shell: o.shell, name: ctx.name, ..How::default() };
+    let site = match site::find() {
+        Ok(site) => site,
+        Err(e) => {
+            errln!(ctx, "{}: {e}", ctx.name);
             return LSF_ERROR;
         }
     };
-    if verbose {
-        let word = argv[0].to_string_lossy();
-        // at once, so that lines of several hosts do not mix
-        let line = format!("<<Execute {word} on remote host {host}>>\n");
-        let _ = ctx.err.write_all(line.as_bytes());
-    }
-    ctx.flush();
-    match remote::run(&site, &host, remote::task(&site, argv, how)) {
-        Ok(ended) => remote::end(ended),
-        Err(e) => {
-            errln!(ctx, "{}: {host}: {e:#}", ctx.name);
-            LSF_ERROR
+    let found = chosen(&site, o.hosts.as_deref(), o.res_req.as_deref(), Some(&argv[0]));
+    let call = Call { site, argv: &argv, how: &how, verbose: o.verbose };
+    match found {
+        Err(why) if o.local => call.instead(ctx, &why),
+        // without a terminal of its own it needs no RES here
+        Ok(f) if f.at_home() && !o.res && !pty && !remote::has_programs(&call.site) => {
+            call.say(ctx, &f.hosts[0]);
+            call.here(ctx)
+        }
+        found => {
+            let here = o.local || found.as_ref().is_ok_and(|f| f.hosts.contains(&f.local));
+            call.at(ctx, found, here)
         }
     }
 }
 
-/// The best of these hosts; `None`: none is eligible. A host that is named alone is not asked
-/// about.
-pub fn chosen(
-    hosts: Option<&str>,
-    res_req: Option<&str>,
-) -> Result<(Site, Option<String>), String> {
-    let site = site::find().map_err(|e| e.to_string())?;
-    let names = hosts.unwrap_or_default().split_whitespace().map(str::to_owned);
-    let names: Vec<String> = names.collect();
-    if let ([one], None) = (names.as_slice(), res_req) {
-        return Ok((site, Some(one.clone())));
-    }
-    let found = place::eligible(&mut Cluster::of(site.clone())?, &names, res_req)?;
-    Ok((site, found.into_iter().next()))
+/// One task to be run.
+pub struct Call<'a> {
+    pub site: Site,
+    pub argv: &'a [OsString],
+    pub how: &'a How,
+    /// Say the host.
+    pub verbose: bool,
 }
 
-/// Under the user's shell, as at a login.
-fn login(words: &[OsString]) -> Vec<OsString> {
-    let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-    let mut argv = vec![shell, "-l".into(), "-c".into(), "exec \"$0\" \"$@\"".into()];
-    argv.extend(words.iter().cloned());
-    argv
+impl Call<'_> {
+    /// Runs the task at the first of the hosts found, or says why there is none. `here`: on this
+    /// host where the other does not answer.
+    pub fn at(self, ctx: &mut Ctx, found: Result<Found, String>, here: bool) -> i32 {
+        let host = match found.map(|f| f.hosts.into_iter().next()) {
+            Ok(Some(host)) => host,
+            Ok(None) => {
+                errln!(ctx, "{}: Not enough host(s) currently eligible", ctx.name);
+                return 1;
+            }
+            Err(why) => {
+                errln!(ctx, "{}: {why}", ctx.name);
+                return LSF_ERROR;
+            }
+        };
+        let task = match remote::task(&self.site, self.argv, self.how) {
+            Ok(task) => task,
+            Err(why) => {
+                errln!(ctx, "{}: {why}", ctx.name);
+                return LSF_ERROR;
+            }
+        };
+        let done = match client::res_of(&self.site, &host) {
+            Err(e) if here => return self.instead(ctx, &format!("{host}: {e:#}")),
+            Err(e) => Err(e),
+            Ok(client) => {
+                self.say(ctx, &host);
+                remote::run_at(&self.site, client, task)
+            }
+        };
+        match done {
+            Ok(ended) => remote::end(ended),
+            Err(e) => {
+                errln!(ctx, "{}: {host}: {e:#}", ctx.name);
+                LSF_ERROR
+            }
+        }
+    }
+
+    fn say(&self, ctx: &mut Ctx, host: &str) {
+        if self.verbose {
+            let word = self.argv[0].to_string_lossy();
+            // at once, so that lines of several hosts do not mix
+            let line = format!("<<Execute {word} on remote host {host}>>\n");
+            let _ = ctx.err.write_all(line.as_bytes());
+        }
+        ctx.flush();
+    }
+
+    fn instead(&self, ctx: &mut Ctx, why: &str) -> i32 {
+        errln!(ctx, "{}: {why}; executed on this host", ctx.name);
+        self.here(ctx)
+    }
+
+    /// Becomes the task on this host.
+    fn here(&self, ctx: &mut Ctx) -> i32 {
+        ctx.flush();
+        let (code, why) = remote::here(&self.site, self.argv);
+        errln!(ctx, "{}: {why}", ctx.name);
+        code
+    }
+}
+
+/// Hosts for a task, best first, and this one.
+pub struct Found {
+    hosts: Vec<String>,
+    local: String,
+}
+
+impl Found {
+    /// The best.
+    pub fn best(&self) -> Option<&str> {
+        self.hosts.first().map(String::as_str)
+    }
+
+    fn at_home(&self) -> bool {
+        self.hosts.first() == Some(&self.local)
+    }
+}
+
+/// The best of these hosts; none: none is eligible. A host that is named alone is not asked
+/// about, whatever is required. `command`: its requirement in the list of remote tasks counts
+/// where none is given.
+pub fn chosen(
+    site: &Site,
+    hosts: Option<&str>,
+    res_req: Option<&str>,
+    command: Option<&OsStr>,
+) -> Result<Found, String> {
+    let names = hosts.unwrap_or_default().split_whitespace().map(str::to_owned);
+    let names: Vec<String> = names.collect();
+    if names.len() == 1 {
+        return Ok(Found { hosts: names, local: site.host.clone() });
+    }
+    let mut cluster = Cluster::of(site.clone())?;
+    let listed = match (res_req, command) {
+        (None, Some(command)) => {
+            let home = std::env::var_os("HOME").map(PathBuf::from);
+            let lists = Tasks::load(&site.lsf, cluster.name(), home.as_deref());
+            tasks::requirement(&lists, command)
+        }
+        _ => None,
+    };
+    let hosts = place::eligible(&mut cluster, &names, res_req.or(listed.as_deref()))?;
+    Ok(Found { hosts, local: cluster.local_host().to_owned() })
 }

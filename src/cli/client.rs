@@ -252,7 +252,11 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
         true => candidates(site, daemon)?.1,
         false => site.addresses(&[host, &site.host]),
     };
-    Call { site, daemon, patience: Patience::of(site).once(), table: &table }.to(host)
+    let mut patience = Patience::of(site).once();
+    if daemon == Daemon::Res && site.lsf.get("LSF_RES_TIMEOUT").is_some() {
+        patience.connect = Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", CONN_TIMEOUT).max(1));
+    }
+    Call { site, daemon, patience, table: &table }.to(host)
 }
 
 /// The master, as the nearest LIM tells it; `None` where none can.

@@ -244,16 +244,21 @@ pub fn choose(
             ResReq::parse(text, &Syntax::new(&names)).map_err(|e| format!("{e}: {}", e.reason))?
         }
     };
+    let cx = SelectCx::default();
+    choose_by(hosts, &req, res_req.map(|_| &cx), sort);
+    Ok(())
+}
+
+/// As [`choose`]; without a context nothing is left out.
+pub fn choose_by(hosts: &mut Vec<HostLoad>, req: &ResReq, cx: Option<&SelectCx<'_>>, sort: bool) {
     let simple = req.first();
-    if let (Some(_), Some(simple)) = (res_req, simple) {
-        let cx = SelectCx::default();
-        hosts.retain(|h| simple.selects(&View { load: h, how: Queue::Normalised }, &cx));
+    if let (Some(cx), Some(simple)) = (cx, simple) {
+        hosts.retain(|h| simple.selects(&View { load: h, how: Queue::Normalised }, cx));
     }
     if sort {
         let order = simple.and_then(|s| s.order.clone()).unwrap_or_default();
         sort_by(hosts, &order);
     }
-    Ok(())
 }
 
 /// Best first; hosts without news last.

@@ -12,23 +12,32 @@ use crate::proto::Msg;
 use crate::proto::res::{DATA_MAX, Data, ERR, IN, OUT, Pty, ResMsg, RunTask, WINDOW};
 use crate::sys::raw::{self, SignalFd};
 use crate::sys::{term, words};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use rustix::stdio;
 use rustix::termios::Termios;
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Exit code where LSF, not the task, failed (C's `exit(-10)`).
 pub const LSF_ERROR: i32 = 246;
+/// The exit code by which esub refuses.
+const ESUB_ABORT: i32 = 97;
 /// Credit is given back in pieces of at least so many bytes.
 const CREDIT: usize = WINDOW / 8;
+/// Seconds that res has for an answer where LSF_RES_TIMEOUT says nothing.
+const ANSWER: u64 = 15;
+/// Longest heartbeat, minutes.
+const MINUTES_MAX: f64 = 1e6;
 /// Signals that are for the task.
 const FORWARDED: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
@@ -38,6 +47,10 @@ const FORWARDED: [i32; 6] =
 pub struct How {
     /// On a pseudo-terminal.
     pub pty: bool,
+    /// The task leads the session of its terminal, as a shell does.
+    pub shell: bool,
+    /// The command that asks, for esub and for RES.
+    pub name: &'static str,
     /// In the user's home, not in this directory.
     pub home: bool,
 }
@@ -46,7 +59,7 @@ pub struct How {
 pub type Ended = Option<i32>;
 
 /// The task that these words make here and now: environment, directory, limits and all.
-pub fn task(site: &Site, argv: &[OsString], how: &How) -> RunTask {
+pub fn task(site: &Site, argv: &[OsString], how: &How) -> Result<RunTask, String> {
     let bytes = |s: OsString| ByteStr(s.into_vec());
     let mut env = Vec::new();
     for (name, value) in std::env::vars_os().filter(|(n, _)| n != "LSF_LOCAL_HOST") {
@@ -66,41 +79,65 @@ pub fn task(site: &Site, argv: &[OsString], how: &How) -> RunTask {
         let Rlimit { current, maximum } = rustix::process::getrlimit(*what);
         (*number, current, maximum)
     });
-    RunTask {
-        argv: started(argv),
+    let pty = how.pty.then(|| Pty { shell: how.shell, ..terminal() });
+    Ok(RunTask {
+        argv: started(argv).into_iter().map(bytes).collect(),
         cwd: bytes(cwd),
         home: bytes(home),
         env: env.into(),
         umask: mask.as_raw_mode(),
         rlimits: rlimits.collect(),
-        pty: how.pty.then(terminal),
-        eexec: esub(site).into(),
+        pty,
+        eexec: esub(site, how.name)?.into(),
+        via: how.name.to_owned(),
+    })
+}
+
+/// Becomes the task, here: for one that need not travel. Returns where that cannot be.
+pub fn here(site: &Site, argv: &[OsString]) -> (i32, String) {
+    let argv = started(argv);
+    let mut c = Command::new(&argv[0]);
+    c.args(&argv[1..]).env("LSF_ENVDIR", &site.envdir);
+    if site.shared_machine {
+        c.env("LSF_LOCAL_HOST", &site.host);
     }
+    let e = c.exec();
+    let code = if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    (code, format!("{}: {}", argv[0].display(), words(&e)))
+}
+
+/// Whether the site has a say in every task: its esub or eexec.
+pub fn has_programs(site: &Site) -> bool {
+    let dir = site.lsf.serverdir().map(Path::new);
+    dir.is_some_and(|d| d.join("esub").is_file() || d.join("eexec").is_file())
 }
 
 /// Under LSF_JOB_STARTER the command is that program's last argument.
-fn started(argv: &[OsString]) -> Vec<ByteStr> {
-    let plain = || argv.iter().map(|w| ByteStr(w.as_bytes().to_vec()));
+fn started(argv: &[OsString]) -> Vec<OsString> {
     let starter = std::env::var("LSF_JOB_STARTER").unwrap_or_default();
-    let mut words: Vec<ByteStr> = starter.split_whitespace().map(ByteStr::from).collect();
+    let mut words: Vec<OsString> = starter.split_whitespace().map(Into::into).collect();
     if words.is_empty() {
-        return plain().collect();
+        return argv.to_vec();
     }
-    let line: Vec<Vec<u8>> = plain().map(|w| w.0).collect();
-    words.push(line.join(&b' ').into());
+    words.push(argv.join(OsStr::new(" ")));
     words
 }
 
 /// What the site's esub prints is for its eexec.
-fn esub(site: &Site) -> Vec<u8> {
-    let Some(dir) = site.lsf.serverdir() else { return Vec::new() };
-    let path = std::path::Path::new(dir).join("esub");
+fn esub(site: &Site, caller: &str) -> Result<Vec<u8>, String> {
+    let Some(dir) = site.lsf.serverdir() else { return Ok(Vec::new()) };
+    let path = Path::new(dir).join("esub");
     if !path.is_file() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut command = Command::new(path);
-    command.env("LSF_INVOKE_CMD", "lsrun").stdin(Stdio::null()).stderr(Stdio::inherit());
-    command.output().map(|o| o.stdout).unwrap_or_default()
+    command.env("LSF_INVOKE_CMD", caller).env("LSB_SUB_ABORT_VALUE", ESUB_ABORT.to_string());
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    match command.output() {
+        Ok(o) if o.status.code() == Some(ESUB_ABORT) => Err("Request aborted by esub".into()),
+        Ok(o) => Ok(o.stdout),
+        Err(_) => Ok(Vec::new()),
+    }
 }
 
 /// Our terminal as the task is to have it.
@@ -115,10 +152,48 @@ fn terminal() -> Pty {
 
 /// Runs a task at a host and stays with it until it has ended.
 pub fn run(site: &Site, host: &str, task: RunTask) -> Result<Ended, ClientError> {
-    let mut client = client::res_of(site, host)?;
+    run_at(site, client::res_of(site, host)?, task)
+}
+
+/// As [`run`], over a connection to the host's res.
+pub fn run_at(site: &Site, mut client: Client, task: RunTask) -> Result<Ended, ClientError> {
     let pty = task.pty.is_some();
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
-    Relay::new(client, pty).map_err(|e| ClientError::Lost(words(&e)))?.run()
+    let heart = Heart::of(site);
+    Relay::new(client, pty, heart).map_err(|e| ClientError::Lost(words(&e)))?.run()
+}
+
+/// LSF_NIOS_RES_HEARTBEAT: after so long without a word res is asked for one, which it has so
+/// long to say.
+struct Heart {
+    beat: Option<Duration>,
+    answer: Duration,
+    heard: Instant,
+    asked: bool,
+}
+
+impl Heart {
+    fn of(site: &Site) -> Heart {
+        let minutes = site.lsf.get("LSF_NIOS_RES_HEARTBEAT").and_then(|v| v.parse::<f64>().ok());
+        let beat = minutes.filter(|m| *m > 0.0 && *m < MINUTES_MAX);
+        Heart {
+            beat: beat.map(|m| Duration::from_secs_f64(60.0 * m)),
+            answer: Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", ANSWER).max(1)),
+            heard: Instant::now(),
+            asked: false,
+        }
+    }
+
+    fn left(&self) -> Option<Duration> {
+        let wait = if self.asked { self.answer } else { self.beat? };
+        Some(wait.saturating_sub(self.heard.elapsed()))
+    }
+
+    fn heard(&mut self) {
+        if self.beat.is_some() {
+            (self.heard, self.asked) = (Instant::now(), false);
+        }
+    }
 }
 
 /// Ends this process as the task has ended; returns where that is by an exit code.
@@ -200,6 +275,7 @@ struct Relay {
     room: usize,
     credit: usize,
     pty: bool,
+    heart: Heart,
     /// The modes to go back to.
     modes: Option<Termios>,
     raw: bool,
@@ -214,7 +290,7 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    fn new(client: Client, pty: bool) -> io::Result<Relay> {
+    fn new(client: Client, pty: bool, heart: Heart) -> io::Result<Relay> {
         let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
         let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
         let outs = [Out::new(stdio::stdout())?, Out::new(stdio::stderr())?];
@@ -227,6 +303,7 @@ impl Relay {
             room: WINDOW,
             credit: 0,
             pty,
+            heart,
             modes: None,
             raw,
             ended: None,
@@ -269,7 +346,11 @@ impl Relay {
             if ready[0] {
                 self.signalled()?;
             }
+            if !ready[1] && self.heart.left().is_some_and(|left| left.is_zero()) {
+                self.beat()?;
+            }
             if ready[1] && self.ended.is_none() {
+                self.heart.heard();
                 self.client.fill()?;
                 self.messages()?;
             }
@@ -278,6 +359,15 @@ impl Relay {
                 self.feed()?;
             }
         }
+    }
+
+    /// Asks res for a sign of life, or gives it up.
+    fn beat(&mut self) -> Result<(), ClientError> {
+        if self.heart.asked {
+            return Err(ClientError::Timeout("RES does not answer".into()));
+        }
+        self.heart = Heart { asked: true, heard: Instant::now(), ..self.heart };
+        self.client.send(&Msg::Ping { n: 0 })
     }
 
     /// What there is to do: a signal, the connection, our input.
@@ -294,7 +384,9 @@ impl Relay {
         for out in self.outs.iter().filter(|o| !o.queue.is_empty()) {
             fds.push(PollFd::new(&out.fd, w));
         }
-        match poll(&mut fds, None) {
+        let left = self.heart.left().filter(|_| self.ended.is_none());
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, left.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
             got => got?,
         };

@@ -4,6 +4,7 @@
 
 use crate::conf::LsfConf;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +69,13 @@ impl Tasks {
         }
         tasks
     }
+}
+
+/// The requirement of a command in the remote list; `None`: nothing special.
+pub fn requirement(tasks: &Tasks, command: &OsStr) -> Option<String> {
+    let name = Path::new(command).file_name()?.to_string_lossy().into_owned();
+    let req = tasks.remote.get(&name)?.trim();
+    (!req.is_empty() && req != "-").then(|| req.to_owned())
 }
 
 fn text_of(path: &Path) -> String {

@@ -51,7 +51,9 @@ pub fn prepare(attach: &Attach, env: Env) -> Step<Task> {
     let control = hand_over(attach, &theirs).map_err(at(Stage::Output, "RES"))?;
     eexec(attach, &env);
     let argv = attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
-    let control = attach.pty.is_some().then_some(control);
+    // a shell leads the session itself
+    let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
+    let control = watched.then_some(control);
     Ok(Task { stdin, stdout, stderr, argv, env, control })
 }
 

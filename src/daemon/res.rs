@@ -30,8 +30,6 @@ const TOKEN: usize = 32;
 const WAITING: usize = 64;
 /// Where lsf.acct goes without LSF_RES_ACCTDIR.
 const ACCT_DIR: &str = "/tmp";
-/// End of input on a terminal (^D).
-const EOT: u8 = 4;
 
 /// Tokens: the listener, starters that wait, and four for each task.
 const LISTENER: usize = 0;
@@ -68,11 +66,27 @@ fn conf(boot: &Boot, socket: &str) -> Conf {
         root: (root.eq_ignore_ascii_case("local"), root.eq_ignore_ascii_case("all")),
         timeout: lsf.int("LSF_RES_TIMEOUT", TIMEOUT).max(1),
         env: env.collect(),
+        unlimited: unlimited(lsf.list("LSF_RES_RLIMIT_UNLIM")),
+        only_admins: lsf.yes("LSF_DISABLE_LSRUN"),
         nice: own.map_or(0, |h| h.rexpri),
         socket: socket.to_owned(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         acct_ms: lsf.get("LSF_RES_ACCT").and_then(|v| v.parse().ok()),
     }
+}
+
+/// The numbers of limits by LSF_RES_RLIMIT_UNLIM's names.
+fn unlimited(names: Vec<&str>) -> Vec<u8> {
+    let number = |name: &&str| match *name {
+        "cpu" => Some(0),
+        "fsize" => Some(1),
+        "data" => Some(2),
+        "stack" => Some(3),
+        "core" => Some(4),
+        "vmem" => Some(9),
+        _ => None,
+    };
+    names.iter().filter_map(number).collect()
 }
 
 /// The descriptors of one task.
@@ -90,6 +104,8 @@ struct Task {
     /// Of the first of the queue.
     written: usize,
     close_in: bool,
+    /// What was last given to it is no whole line.
+    in_line: bool,
     allow: usize,
     draining: bool,
 }
@@ -247,14 +263,20 @@ impl Task {
     fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], ctl: &mut Ctl) {
         match op {
             TaskOp::Write(bytes) => {
+                self.in_line = !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r");
                 self.queue.push_back(bytes);
                 self.feed(n, ctl);
             }
             TaskOp::CloseIn => {
-                if self.pty {
-                    self.queue.push_back(vec![EOT]);
-                } else {
-                    self.close_in = true;
+                let master = self.outs[0].as_ref().filter(|_| self.pty);
+                match master {
+                    // within a line the first only hands on what there is of it
+                    Some(master) => {
+                        let eof = term::eof(master.as_fd());
+                        self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
+                        self.in_line = false;
+                    }
+                    None => self.close_in = true,
                 }
                 self.feed(n, ctl);
             }

@@ -275,12 +275,13 @@ fn launch_samples() -> Vec<LaunchMsg> {
 }
 
 fn res_samples() -> Vec<ResMsg> {
-    let pty = Pty { modes: [1, 2, 3, 4], chars: vec![3, 28], rows: 24, cols: 80 };
+    let pty = Pty { modes: [1, 2, 3, 4], chars: vec![3, 28], rows: 24, cols: 80, shell: true };
     let run = RunTask {
         argv: vec!["ls".into(), ByteStr(vec![0xff])],
         cwd: "/tmp".into(),
         rlimits: vec![(4, Some(0), None)],
         pty: Some(pty),
+        via: "lsrun".into(),
         ..RunTask::default()
     };
     vec![

@@ -81,6 +81,9 @@ pub struct RunTask {
     pub pty: Option<Pty>,
     /// What esub printed, for eexec.
     pub eexec: ByteStr,
+    /// The command that asks.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub via: String,
 }
 
 /// The system's number of a resource, its soft and its hard limit; `None` no limit.
@@ -95,6 +98,9 @@ pub struct Pty {
     pub chars: Vec<u8>,
     pub rows: u16,
     pub cols: u16,
+    /// The task leads its session: what it does with ^C and ^Z is its own matter.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shell: bool,
 }
 
 /// What res wants done with the descriptors of a task.

@@ -25,6 +25,8 @@ pub const TASKS_MAX: usize = 4096;
 const LAUNCHER: ConnId = 1;
 /// Pause before it is tried again, microseconds.
 const RETRY: u64 = US / 5;
+/// How often the end of input is said again, microseconds.
+const EOF_AGAIN: u64 = US / 2;
 /// Array indices from here up are no job's: tasks of res have them in their keys.
 const INDEX: u32 = 1 << 31;
 const SIGHUP: i32 = 1;
@@ -44,6 +46,10 @@ pub struct Conf {
     pub timeout: u64,
     /// Variables put over the caller's.
     pub env: Vec<(String, String)>,
+    /// LSF_RES_RLIMIT_UNLIM: hard limits that are not taken over from the caller.
+    pub unlimited: Vec<u8>,
+    /// LSF_DISABLE_LSRUN: lsrun and lsgrun are for administrators and root.
+    pub only_admins: bool,
     /// The host's REXPRI.
     pub nice: i32,
     /// The path of our socket, for starters.
@@ -71,6 +77,9 @@ struct Task {
     ended: Option<TaskInfo>,
     /// Hung up: killed at this instant.
     kill_at: Option<u64>,
+    /// The end of input on a terminal is said again then: a program that empties the terminal's
+    /// queue, or changes its modes, has not seen it, and a later reader is at the end too.
+    eof_at: Option<u64>,
     pty: bool,
     account: Box<Account>,
 }
@@ -139,11 +148,15 @@ impl Res {
     }
 
     /// Why this user may not run anything here; `None`: may.
-    fn refusal(&self, c: &Client) -> Option<Refusal> {
+    fn refusal(&self, c: &Client, run: &RunTask) -> Option<Refusal> {
         let (local, all) = self.conf.root;
         let root = self.conf.personal || all || local && c.host == self.conf.host;
         if (c.uid == 0 || c.gid == 0) && !root {
             return Some(Refusal::text(err::PERMISSION, "Root user can't run remote tasks"));
+        }
+        let shut = self.conf.only_admins && ["lsrun", "lsgrun"].contains(&&*run.via);
+        if shut && c.uid != 0 && !self.conf.admins.contains(&c.user) {
+            return Some(Refusal::new(err::PERMISSION));
         }
         if !self.linked {
             return Some(Refusal::text(err::BUSY, "RES has no launcher yet"));
@@ -155,7 +168,7 @@ impl Res {
         let Some(client) = self.clients.get(&conn) else { return };
         let refusal = match run.argv.first() {
             None => Some(Refusal::new(err::BAD_ARG)),
-            Some(_) => self.refusal(client),
+            Some(_) => self.refusal(client, &run),
         };
         if let Some(refusal) = refusal {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
@@ -175,8 +188,8 @@ impl Res {
         out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
         let (pty, room) = (run.pty.is_some(), WINDOW);
         let conn = Some(conn);
-        let (ended, kill_at) = (None, None);
-        let task = Task { conn, taken: 0, room, ended, kill_at, pty, account };
+        let (ended, kill_at, eof_at) = (None, None, None);
+        let task = Task { conn, taken: 0, room, ended, kill_at, eof_at, pty, account };
         self.tasks.insert(n, task);
         let job = self.plan(run, token);
         let plan = Box::new(Plan { uid, gid, user, what: What::Job(Box::new(job)) });
@@ -196,12 +209,16 @@ impl Res {
             env.push(b'=');
             env.extend_from_slice(value.as_bytes());
         }
+        let mut rlimits = run.rlimits;
+        for limit in rlimits.iter_mut().filter(|l| self.conf.unlimited.contains(&l.0)) {
+            limit.2 = None;
+        }
         let attach = Attach {
             socket: self.conf.socket.as_str().into(),
             token: token.into(),
             argv: run.argv,
             pty: run.pty,
-            rlimits: run.rlimits,
+            rlimits,
             eexec: self.conf.eexec.as_str().into(),
             eexec_data: run.eexec,
         };
@@ -235,6 +252,8 @@ impl Res {
             self.wrong(conn, out);
             return self.gone(conn, out);
         }
+        // the deadline is set by the next tick, which has the time
+        t.eof_at = (data.bytes.is_empty() && t.pty).then_some(0);
         let op = if data.bytes.is_empty() { TaskOp::CloseIn } else { TaskOp::Write(data.bytes) };
         out.push(Effect::Task { n, op });
     }
@@ -390,6 +409,15 @@ impl Res {
         let wait = self.conf.timeout * US;
         let mut due = Vec::new();
         for (n, t) in &mut self.tasks {
+            match t.eof_at.filter(|_| t.ended.is_none() && t.conn.is_some()) {
+                Some(at) if at <= now.mono_us => {
+                    t.eof_at = Some(now.mono_us + EOF_AGAIN);
+                    if at > 0 {
+                        out.push(Effect::Task { n: *n, op: TaskOp::CloseIn });
+                    }
+                }
+                _ => {}
+            }
             match t.kill_at {
                 Some(0) => t.kill_at = Some(now.mono_us + wait),
                 Some(at) if at <= now.mono_us => {
@@ -432,7 +460,9 @@ impl Machine for Res {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let kills = self.tasks.values().filter_map(|t| t.kill_at);
+        let live = |t: &&Task| t.ended.is_none() && t.conn.is_some();
+        let ends = self.tasks.values().filter(live).filter_map(|t| t.eof_at);
+        let kills = self.tasks.values().filter_map(|t| t.kill_at).chain(ends);
         kills.chain(self.dial_at).min()
     }
 }

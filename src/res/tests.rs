@@ -189,3 +189,50 @@ fn what_no_command_waits_for_is_hung_up_and_killed() {
     let out = r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
     assert_eq!(asked(&out), ["hup", "kill", "forget"]);
 }
+
+#[test]
+fn the_end_of_input_on_a_terminal_is_said_until_the_task_has_ended() {
+    let mut r = Rig::new(conf());
+    let pty = Some(crate::proto::res::Pty::default());
+    let run = RunTask { argv: vec!["cat".into()], pty, ..RunTask::default() };
+    r.says(ANN, ResMsg::Run(Box::new(run)));
+    let closes = |out: &[Effect]| {
+        let close = |e: &&Effect| matches!(e, Effect::Task { op: TaskOp::CloseIn, .. });
+        out.iter().filter(close).count()
+    };
+    let end = Msg::Data(Data { port: IN, bytes: Vec::new() });
+    assert_eq!(closes(&r.step(Input::Msg { conn: ANN, msg: end })), 1);
+    for _ in 0..3 {
+        let due = r.res.deadline().expect("it is said again");
+        assert_eq!(closes(&r.step(Input::Tick)), 0, "not before its time");
+        r.us = due;
+        assert_eq!(closes(&r.step(Input::Tick)), 1);
+    }
+    r.ended(1);
+    assert_eq!(r.res.deadline(), None);
+}
+
+#[test]
+fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
+    let conf = Conf { unlimited: vec![4], only_admins: true, ..conf() };
+    let mut r = Rig::new(conf);
+    let via = |name: &str| {
+        let rlimits = vec![(4, Some(0), Some(0)), (7, Some(9), Some(9))];
+        let argv = vec!["true".into()];
+        Box::new(RunTask { argv, via: name.into(), rlimits, ..RunTask::default() })
+    };
+    for name in ["lsrun", "lsgrun"] {
+        assert_eq!(asked(&r.says(ANN, ResMsg::Run(via(name)))), ["refused"], "{name}");
+    }
+    let out = r.says(ADMIN, ResMsg::Run(via("lsrun")));
+    assert_eq!(asked(&out), ["expect", "start"]);
+    let limits = out.iter().find_map(|e| match e {
+        Effect::Send { msg: Msg::Launch(LaunchMsg::Start { plan, .. }), .. } => match &plan.what {
+            What::Job(job) => job.attach.as_ref().map(|a| a.rlimits.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(limits.unwrap(), [(4, Some(0), None), (7, Some(9), Some(9))]);
+    assert_eq!(asked(&r.says(ANN, ResMsg::Run(via("lsmake")))), ["expect", "start"]);
+}

@@ -8,6 +8,9 @@ use rustix::termios::{
 use std::io;
 use std::os::fd::BorrowedFd;
 
+/// End of input where a terminal says nothing (^D).
+const EOT: u8 = 4;
+
 /// The control characters that travel, in their order.
 const CHARS: [S; 16] = [
     S::VINTR,
@@ -45,7 +48,7 @@ pub fn read(fd: BorrowedFd<'_>) -> Option<Pty> {
         [t.input_modes.bits(), t.output_modes.bits(), t.control_modes.bits(), t.local_modes.bits()];
     let chars = CHARS.iter().map(|c| t.special_codes[*c]).collect();
     let (rows, cols) = size(fd).unwrap_or_default();
-    Some(Pty { modes, chars, rows, cols })
+    Some(Pty { modes, chars, rows, cols, shell: false })
 }
 
 /// Makes a terminal like that one, where anything is said of its modes.
@@ -64,6 +67,12 @@ pub fn apply(fd: BorrowedFd<'_>, pty: &Pty) -> io::Result<()> {
         tcsetattr(fd, OptionalActions::Now, &t)?;
     }
     set_size(fd, (pty.rows, pty.cols))
+}
+
+/// The character that ends the input of the terminal behind this end of it.
+pub fn eof(fd: BorrowedFd<'_>) -> u8 {
+    let set = tcgetattr(fd).ok().map(|t| t.special_codes[S::VEOF]);
+    set.filter(|c| *c != 0).unwrap_or(EOT)
 }
 
 /// Raw mode; returns the modes to go back to.

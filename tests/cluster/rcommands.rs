@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 fn up(name: &str) -> Rig {
     let rig = Rig::up(name, 3);
     for host in ["host1", "host2", "host3"] {
-        wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+        wait_for("res to answer", || rig.run("lsrun", &["-L", "-m", host, "true"]).code == 0);
     }
     rig
 }
@@ -27,6 +27,24 @@ fn lsgrun_runs_on_each_host() {
                 echo all";
     let out = rig.ok("lsgrun", &["-p", "-m", "host1 host2 host3", "sh", "-c", meet]);
     assert_eq!(out, "all\nall\nall\n");
+    // each has all of the input, and what does not read keeps nobody from the rest
+    let input: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+    let count = "[ $LSF_LOCAL_HOST = host2 ] || wc -l";
+    let said = rig.feed("lsgrun", &["-p", "-m", "host1 host2 host3", "sh", "-c", count], &input);
+    let lines: Vec<&str> = said.out.lines().map(str::trim).collect();
+    assert_eq!((said.code, lines), (0, vec!["20000"; 2]), "{}", said.err);
+    // without a command it is read
+    let said = rig.feed("lsgrun", &["-m", "host1 host3"], &format!("{NAME}\n"));
+    assert_eq!((said.code, said.out.as_str()), (0, "Command> host1\nhost3\n"), "{}", said.err);
+    // asked for all, then for each
+    let said = rig.feed("lsgrun", &["-i", "-m", "host1 host3", "sh", "-c", NAME], "n\nn\ny\n");
+    assert_eq!((said.code, said.out.as_str()), (0, "host3\n"), "{}", said.err);
+    // the first exit code in the order of the hosts, and its own name in what is said
+    let some = "case $LSF_LOCAL_HOST in host2) exit 5;; host3) exit 9;; esac";
+    let hosts = "host1 host2 host3";
+    assert_eq!(rig.run("lsgrun", &["-p", "-m", hosts, "sh", "-c", some]).code, 5);
+    let said = rig.run("lsgrun", &["-m", "nosuch", "true"]);
+    assert!(said.code == 246 && said.err.starts_with("lsgrun: nosuch: "), "{said:?}");
     wait_for("the loads of three hosts", || {
         let said = rig.run("lsgrun", &["-n", "3", "sh", "-c", NAME]);
         let mut hosts: Vec<&str> = said.out.lines().collect();
@@ -37,8 +55,8 @@ fn lsgrun_runs_on_each_host() {
     assert_eq!(code(&["-n", "4", "true"]), 1);
     assert_eq!(code(&["true"]), 255);
     assert_eq!(code(&["-m", "host1 nosuch", "true"]), 246);
-    let some = "[ $LSF_LOCAL_HOST = host2 ] && exit 5; exit 0";
-    assert_eq!(code(&["-m", "host1 host2 host3", "sh", "-c", some]), 5);
+    assert_eq!(rig.ok("lsgrun", &["-R", "select[hname==host2]", "sh", "-c", NAME]), "host2\n");
+    assert_eq!(code(&["-m", hosts, "sh", "-c", some]), 5);
     let said = rig.run("lsgrun", &["-v", "-p", "-m", "host1 host2", "true"]);
     for host in ["host1", "host2"] {
         let line = format!("<<Execute true on remote host {host}>>");
@@ -60,6 +78,25 @@ fn lslogin_is_a_login_shell_at_home() {
     assert_eq!(said.code, 4, "{said:?}");
     let want = format!("at={home} on=host3");
     assert!(said.out.contains(&want) && said.out.contains("\na tty"), "{said:?}");
+    // with options of rlogin it is that program's matter, or ssh's; what is missing is named
+    let other = |args: &[&str], path: &std::path::Path| {
+        let mut c = rig.cmd("lslogin");
+        Said::from(c.env("PATH", path).args(args).output().unwrap())
+    };
+    let own = rig.path("own");
+    std::fs::create_dir(&own).unwrap();
+    let args = ["-v", "-m", "host3", "-l", "bob", "-8"];
+    for (name, package) in [("rlogin", "rsh-redone-client"), ("ssh", "openssh-client")] {
+        let said = other(&args, &own);
+        let want = format!("{name} is not installed (Debian: package {package})");
+        assert!(said.code == 255 && said.err.contains(&want), "{said:?}");
+        let file = own.join(name);
+        std::fs::write(&file, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        let said = other(&args, &own);
+        assert_eq!((said.code, said.out), (7, format!("{name} -l bob -8 host3\n")), "{}", said.err);
+        rig.write("conf/lsf.conf", &(rig.read("conf/lsf.conf") + "\nLSF_LSLOGIN_SSH=Y\n"));
+    }
 }
 
 #[test]
@@ -131,12 +168,12 @@ fn tasks_are_accounted_where_that_is_asked_for() {
     rig.write("conf/lsf.conf", &format!("{conf}\n{more}"));
     for host in ["host1", "host2"] {
         rig.kill9("res", host);
-        wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+        wait_for("res to answer", || rig.run("lsrun", &["-L", "-m", host, "true"]).code == 0);
     }
     let burn = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 3";
     for host in ["host1", "host2"] {
-        assert_eq!(rig.run("lsrun", &["-m", host, "sh", "-c", burn]).code, 3);
-        rig.ok("lsrun", &["-m", host, "true"]);
+        assert_eq!(rig.run("lsrun", &["-L", "-m", host, "sh", "-c", burn]).code, 3);
+        rig.ok("lsrun", &["-L", "-m", host, "true"]);
     }
     let lines = |host: &str| rig.read(&format!("acct/lsf.acct.{host}")).lines().count();
     wait_for("both to be logged", || lines("host1") == 1 && lines("host2") == 1);

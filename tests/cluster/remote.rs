@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn res_ready(rig: &Rig, host: &str) {
-    wait_for("res to answer", || rig.run("lsrun", &["-m", host, "true"]).code == 0);
+    wait_for("res to answer", || rig.run("lsrun", &["-L", "-m", host, "true"]).code == 0);
 }
 
 fn up(name: &str) -> Rig {
@@ -25,6 +25,11 @@ fn start(rig: &Rig, args: &[&str]) -> Child {
     let mut c: Command = rig.cmd("lsrun");
     c.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     c.spawn().unwrap()
+}
+
+fn stop(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }
 
 /// Processes whose arguments contain this word.
@@ -63,6 +68,14 @@ fn a_remote_task_is_as_one_that_runs_here() {
     let said = rig.run("lsrun", &["-v", "echo", "x"]);
     assert_eq!((said.code, said.out.as_str()), (0, "x\n"));
     assert!(said.err.starts_with("<<Execute echo on remote host host"), "{}", said.err);
+    // what is to run here runs here, without RES but with -L
+    let parent = |args: &[&str]| {
+        let more = ["-m", "host1", "sh", "-c", "cat /proc/$PPID/comm"];
+        rig.ok("lsrun", &[args, &more].concat())
+    };
+    let me = std::fs::read_to_string(format!("/proc/{}/comm", std::process::id())).unwrap();
+    assert_ne!(parent(&["-L"]), me);
+    assert_eq!(parent(&[]), me);
     let said = rig.run("lsrun", &["-R", "select[mem<0]", "true"]);
     assert_eq!(said.code, 1, "{}", said.err);
     let said = rig.run("lsrun", &["-m", "nosuch", "true"]);
@@ -74,6 +87,7 @@ fn a_remote_task_is_as_one_that_runs_here() {
     let mut c = rig.cmd("lsrun");
     c.env("LSF_JOB_STARTER", "/bin/sh -c").args(["-m", "host2", "echo", "a;", "echo", "b"]);
     assert_eq!(Said::from(c.output().unwrap()).out, "a\nb\n");
+    lists_and_fallbacks(&rig);
     // a directory that is not there
     let dir = rig.path("gone");
     std::fs::create_dir(&dir).unwrap();
@@ -82,6 +96,31 @@ fn a_remote_task_is_as_one_that_runs_here() {
     let line = format!("rmdir {0}; exec {1} lsrun -m host2 pwd", dir.display(), lsf.display());
     let said = Said::from(c.current_dir(&dir).args(["-c", &line]).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
+}
+
+/// The list of remote tasks says where a task may run; -l has it run here where it cannot there.
+fn lists_and_fallbacks(rig: &Rig) {
+    let home = rig.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let run = |args: &[&str]| {
+        let mut c = rig.cmd("lsrun");
+        Said::from(c.env("HOME", &home).args(args).output().unwrap())
+    };
+    rig.write("conf/lsf.task", "Begin RemoteTasks\n+ printenv/select[hname==host2]\n\
+                                + pwd/select[mem<0]\nEnd RemoteTasks\n");
+    let name = ["printenv", "LSF_LOCAL_HOST"];
+    assert_eq!(run(&name).out, "host2\n");
+    // by its last name; -R stands above the list
+    assert_eq!(run(&["/usr/bin/printenv", "LSF_LOCAL_HOST"]).out, "host2\n");
+    let here = [&["-R", "select[hname==host1]"], &name[..]].concat();
+    assert_eq!(run(&here).out, "host1\n");
+    assert_eq!(run(&["pwd"]).code, 1, "no host meets it");
+    rig.write("home/.lsftask", "Begin RemoteTasks\n+ printenv/select[hname==host1]\n\
+                                End RemoteTasks\n");
+    assert_eq!(run(&name).out, "host1\n");
+    let said = run(&["-l", "-m", "nosuch", "echo", "done"]);
+    assert_eq!((said.code, said.out.as_str()), (0, "done\n"), "{said:?}");
+    assert!(said.err.contains("executed on this host"), "{said:?}");
 }
 
 #[test]
@@ -192,6 +231,18 @@ fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
     assert_eq!(running("lsf-cut-mark").len(), 1, "it had no second to end");
     wait_for("the task to be killed", || running("lsf-cut-mark").is_empty());
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
+    // res is silent: the command gives it up
+    let conf = rig.read("conf/lsf.conf") + "\nLSF_NIOS_RES_HEARTBEAT=0.01\n";
+    rig.write("conf/lsf.conf", &conf);
+    let mut child = start(&rig, &["-m", "host2", "sleep", "919"]);
+    wait_for("the task", || running("919").len() == 1);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(child.try_wait().unwrap().is_none(), "a res that answers is waited for");
+    let res = rig.pid("res", "host2").unwrap();
+    stop(res, rustix::process::Signal::STOP);
+    assert_eq!(child.wait().unwrap().code(), Some(246));
+    stop(res, rustix::process::Signal::CONT);
+    wait_for("the task to end", || running("919").is_empty());
     // res dies: the command says so, the task does not stay
     let mut child = start(&rig, &["-m", "host2", "sleep", "918"]);
     wait_for("the task", || running("918").len() == 1);
@@ -234,7 +285,7 @@ fn esub_tells_eexec_before_the_task_begins() {
         std::fs::set_permissions(dir.join(name), PermissionsExt::from_mode(0o755)).unwrap();
     };
     put("esub", "#!/bin/sh\necho \"ticket of $LSF_INVOKE_CMD\"\n");
-    put("eexec", "#!/bin/sh\n{ cat; echo \"$LS_EXEC_T $MARK\"; } > $OUT\n");
+    put("eexec", "#!/bin/sh\n{ cat; echo \"$LS_EXEC_T $MARK $LS_JOBPID\"; } > $OUT\n");
     let conf = rig.read("conf/lsf.conf");
     let conf: String = conf
         .lines()
@@ -245,7 +296,15 @@ fn esub_tells_eexec_before_the_task_begins() {
     res_ready(&rig, "host2");
     let out = rig.path("eexec.out");
     let mut c = rig.cmd("lsrun");
-    c.env("OUT", &out).env("MARK", "m1").args(["-m", "host2", "sh", "-c", "cat $OUT"]);
+    let show = "sed s/$$/me/ $OUT";
+    c.env("OUT", &out).env("MARK", "m1").args(["-m", "host2", "sh", "-c", show]);
     let said = Said::from(c.output().unwrap());
-    assert_eq!(said.out, "ticket of lsrun\nSTART m1\n", "{}", said.err);
+    assert_eq!(said.out, "ticket of lsrun\nSTART m1 me\n", "{}", said.err);
+    // for a task on this host too, and with the name of each command
+    let mut c = rig.cmd("lsgrun");
+    c.env("OUT", &out).args(["-m", "host2", "sh", "-c", "head -1 $OUT"]);
+    assert_eq!(Said::from(c.output().unwrap()).out, "ticket of lsgrun\n");
+    put("esub", "#!/bin/sh\nexit $LSB_SUB_ABORT_VALUE\n");
+    let said = rig.run("lsrun", &["-m", "host2", "true"]);
+    assert!(said.code == 246 && said.err.contains("Request aborted by esub"), "{said:?}");
 }

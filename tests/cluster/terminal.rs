@@ -147,6 +147,49 @@ fn interrupts_quits_and_stops_reach_the_task() {
 }
 
 #[test]
+fn a_shell_has_its_session_and_input_ends_on_a_terminal_too() {
+    let rig = up("shellmode");
+    let mut t = Terminal::new(&rig);
+    // with -S ^Z is the task's own matter; with -P it stops lsrun
+    let script = "trap '' INT; echo o\"\"n; read x; echo got $x";
+    t.line(&format!("$L lsrun -S -m host2 sh -c '{}'", script.replace("'' INT", ":  INT")), "on\r\n");
+    t.keys("\x1a");
+    t.keys("abc\n");
+    t.until("got abc");
+    t.until("$ ");
+    t.line("$L lsrun -P -m host2 sh -c 'echo o\"\"n; read x'", "on\r\n");
+    t.keys("\x1a");
+    t.until("Stopped");
+    t.line("kill -9 %1; echo E$((1))O", "E1O");
+    // a shell there has job control of its own
+    t.line("$L lsrun -S -m host2 bash --norc -i", "$ ");
+    t.line("sleep 921", "sleep 921");
+    wait_for("it to run", || {
+        let out = Command::new("pgrep").args(["-xf", "sleep 921"]).output().unwrap();
+        out.status.success()
+    });
+    t.keys("\x1a");
+    t.until("Stopped");
+    t.line("kill -9 %1; echo in $((3+4)) $LSF_LOCAL_HOST", "in 7 host2");
+    t.until("$ ");
+    t.line("exit 6", "\rexit\r\n");
+    t.until("$ ");
+    t.line("echo rc=$?", "rc=6");
+
+    // the end of input is seen: within a line, by a later reader, after the queue was emptied
+    let code = |script: &str, input: &str| {
+        let said = rig.feed("lsrun", &["-P", "-m", "host2", "sh", "-c", script], input);
+        assert_eq!(said.code, 0, "{said:?}");
+        said.out
+    };
+    assert!(code("cat; echo over", "no newline").contains("over"));
+    assert!(code("cat > /dev/null; cat; echo both over", "one\n").contains("both over"));
+    let flush = "stty raw; sleep 0.2; stty sane; cat > /dev/null; echo seen";
+    assert!(code(flush, "x").contains("seen"));
+    assert!(code("stty eof ^E; cat > /dev/null; echo own", "x\n").contains("own"));
+}
+
+#[test]
 fn full_screen_programs_run_under_it() {
     let rig = up("screen");
     let mut t = Terminal::new(&rig);

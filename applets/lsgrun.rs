@@ -187,11 +187,7 @@ fn begin(o: &Options, envdir: &str, host: &str, words: &[OsString]) -> Result<Ch
 }
 
 /// One after the other; stopped by an interrupt.
-fn each(
-    ctx: &mut Ctx,
-    hosts: &[String],
-    begin: &dyn Fn(&str) -> Result<Child, String>,
-) -> i32 {
+fn each(ctx: &mut Ctx, hosts: &[String], begin: &dyn Fn(&str) -> Result<Child, String>) -> i32 {
     let mut code = 0;
     for host in hosts {
         ctx.flush();

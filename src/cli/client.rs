@@ -254,7 +254,8 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
     };
     let mut patience = Patience::of(site).once();
     if daemon == Daemon::Res && site.lsf.get("LSF_RES_TIMEOUT").is_some() {
-        patience.connect = Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", CONN_TIMEOUT).max(1));
+        patience.connect =
+            Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", CONN_TIMEOUT).max(1));
     }
     Call { site, daemon, patience, table: &table }.to(host)
 }

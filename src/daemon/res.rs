@@ -226,6 +226,7 @@ impl Ends {
         if task.pty {
             ctl.watch(sock.as_fd(), token(n, CONTROL), false)?;
             task.control = Some(sock);
+            task.end_line();
         }
         task.feed(n, ctl);
         task.take(n, &mut self.chunk, ctl);
@@ -268,16 +269,8 @@ impl Task {
                 self.feed(n, ctl);
             }
             TaskOp::CloseIn => {
-                let master = self.outs[0].as_ref().filter(|_| self.pty);
-                match master {
-                    // within a line the first only hands on what there is of it
-                    Some(master) => {
-                        let eof = term::eof(master.as_fd());
-                        self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
-                        self.in_line = false;
-                    }
-                    None => self.close_in = true,
-                }
+                self.close_in = true;
+                self.end_line();
                 self.feed(n, ctl);
             }
             TaskOp::Allow(more) => {
@@ -306,6 +299,17 @@ impl Task {
             }
             TaskOp::Expect { .. } | TaskOp::Forget | TaskOp::Account(_) => {}
         }
+    }
+
+    /// Once there is a terminal, its input is not closed but told to end.
+    fn end_line(&mut self) {
+        let Some(master) = self.outs[0].as_ref().filter(|_| self.pty && self.close_in) else {
+            return;
+        };
+        let eof = term::eof(master.as_fd());
+        // within a line the first only hands on what there is of it
+        self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
+        (self.in_line, self.close_in) = (false, false);
     }
 
     /// Gives the task what it takes of its input.

@@ -106,8 +106,11 @@ fn lists_and_fallbacks(rig: &Rig) {
         let mut c = rig.cmd("lsrun");
         Said::from(c.env("HOME", &home).args(args).output().unwrap())
     };
-    rig.write("conf/lsf.task", "Begin RemoteTasks\n+ printenv/select[hname==host2]\n\
-                                + pwd/select[mem<0]\nEnd RemoteTasks\n");
+    rig.write(
+        "conf/lsf.task",
+        "Begin RemoteTasks\n+ printenv/select[hname==host2]\n\
+                                + pwd/select[mem<0]\nEnd RemoteTasks\n",
+    );
     let name = ["printenv", "LSF_LOCAL_HOST"];
     assert_eq!(run(&name).out, "host2\n");
     // by its last name; -R stands above the list
@@ -115,8 +118,11 @@ fn lists_and_fallbacks(rig: &Rig) {
     let here = [&["-R", "select[hname==host1]"], &name[..]].concat();
     assert_eq!(run(&here).out, "host1\n");
     assert_eq!(run(&["pwd"]).code, 1, "no host meets it");
-    rig.write("home/.lsftask", "Begin RemoteTasks\n+ printenv/select[hname==host1]\n\
-                                End RemoteTasks\n");
+    rig.write(
+        "home/.lsftask",
+        "Begin RemoteTasks\n+ printenv/select[hname==host1]\n\
+                                End RemoteTasks\n",
+    );
     assert_eq!(run(&name).out, "host1\n");
     let said = run(&["-l", "-m", "nosuch", "echo", "done"]);
     assert_eq!((said.code, said.out.as_str()), (0, "done\n"), "{said:?}");

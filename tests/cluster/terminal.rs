@@ -152,7 +152,10 @@ fn a_shell_has_its_session_and_input_ends_on_a_terminal_too() {
     let mut t = Terminal::new(&rig);
     // with -S ^Z is the task's own matter; with -P it stops lsrun
     let script = "trap '' INT; echo o\"\"n; read x; echo got $x";
-    t.line(&format!("$L lsrun -S -m host2 sh -c '{}'", script.replace("'' INT", ":  INT")), "on\r\n");
+    t.line(
+        &format!("$L lsrun -S -m host2 sh -c '{}'", script.replace("'' INT", ":  INT")),
+        "on\r\n",
+    );
     t.keys("\x1a");
     t.keys("abc\n");
     t.until("got abc");

@@ -456,12 +456,19 @@ impl Client {
         self.push()
     }
 
-    /// The next message among what was read already.
-    pub fn take(&mut self) -> Result<Option<Msg>, ClientError> {
-        let Some(raw) = self.dec.take()? else { return Ok(None) };
-        match self.session.open_msg(&raw)? {
-            Msg::Refused(r) => Err(ClientError::Refused(r)),
-            msg => Ok(Some(msg)),
+    /// The next message among what was read already; what comes before it of streams is handed
+    /// to `data`, with its port.
+    pub fn take(&mut self, data: &mut dyn FnMut(u8, &[u8])) -> Result<Option<Msg>, ClientError> {
+        loop {
+            let Some(raw) = self.dec.take()? else { return Ok(None) };
+            if let Some((port, bytes)) = self.session.open_data(&raw)? {
+                data(port, bytes);
+                continue;
+            }
+            return match self.session.open_msg(&raw)? {
+                Msg::Refused(r) => Err(ClientError::Refused(r)),
+                msg => Ok(Some(msg)),
+            };
         }
     }
 
@@ -500,6 +507,7 @@ impl Client {
         self.dec.push(&self.chunk[..n]);
         if n == self.chunk.len() && n < LONG_CHUNK {
             self.chunk.resize(LONG_CHUNK, 0);
+            self.dec.set_keep(4 * LONG_CHUNK);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::site::Site;
 use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
 use crate::proto::Msg;
-use crate::proto::res::{DATA_MAX, Data, ERR, IN, OUT, Pty, ResMsg, RunTask, WINDOW};
+use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, Pty, ResMsg, RunTask, WINDOW};
 use crate::sys::raw::{self, SignalFd};
 use crate::sys::{term, words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 
 /// Exit code where LSF, not the task, failed (C's `exit(-10)`).
 pub const LSF_ERROR: i32 = 246;
+/// Bytes of a pipe that much goes through.
+const PIPE: usize = 256 << 10;
 /// The exit code by which esub refuses.
 const ESUB_ABORT: i32 = 97;
-/// Credit is given back in pieces of at least so many bytes.
-const CREDIT: usize = WINDOW / 8;
 /// Seconds that res has for an answer where LSF_RES_TIMEOUT says nothing.
 const ANSWER: u64 = 15;
 /// Longest heartbeat, minutes.
@@ -213,6 +213,13 @@ pub fn end(ended: Ended) -> i32 {
     128 + number
 }
 
+/// Makes a pipe longer, so that its two ends meet less often; it works as it is, too.
+fn widen(fd: BorrowedFd<'_>) {
+    if rustix::pipe::fcntl_getpipe_size(fd).is_ok_and(|n| n < PIPE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE);
+    }
+}
+
 /// One of our outputs.
 struct Out {
     fd: OwnedFd,
@@ -220,6 +227,8 @@ struct Out {
     /// Of the first of the queue.
     written: usize,
     closed: bool,
+    /// And res knows that.
+    told: bool,
 }
 
 impl Out {
@@ -235,7 +244,30 @@ impl Out {
             Some(fd) => fd,
             None => fd.try_clone_to_owned()?,
         };
-        Ok(Out { fd, queue: VecDeque::new(), written: 0, closed: false })
+        widen(fd.as_fd());
+        Ok(Out { fd, queue: VecDeque::new(), written: 0, closed: false, told: false })
+    }
+
+    /// Writes these bytes behind what waits; how much was done with.
+    fn put(&mut self, mut bytes: &[u8]) -> usize {
+        let mut done = 0;
+        while self.queue.is_empty() && !self.closed && !bytes.is_empty() {
+            match rustix::io::write(&self.fd, bytes) {
+                Ok(n) => {
+                    bytes = &bytes[n..];
+                    done += n;
+                }
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => self.closed = true,
+            }
+        }
+        if self.closed {
+            done += bytes.len();
+        } else if !bytes.is_empty() {
+            self.queue.push_back(bytes.to_vec());
+        }
+        done
     }
 
     /// Writes what can be written; how much left the queue.
@@ -310,6 +342,7 @@ impl Relay {
             chunk: vec![0; DATA_MAX],
         };
         me.rawly();
+        widen(stdio::stdin());
         Ok(me)
     }
 
@@ -395,31 +428,28 @@ impl Relay {
     }
 
     fn messages(&mut self) -> Result<(), ClientError> {
-        while let Some(msg) = self.client.take()? {
-            match msg {
-                Msg::Data(Data { port: port @ (OUT | ERR), bytes }) => {
-                    let out = &mut self.outs[usize::from(port) - 1];
-                    if out.closed {
-                        self.credit += bytes.len();
-                    } else {
-                        out.queue.push_back(bytes);
-                    }
+        loop {
+            let (outs, credit) = (&mut self.outs, &mut self.credit);
+            let msg = self.client.take(&mut |port, bytes| {
+                if let Some(out) = outs.get_mut(usize::from(port).wrapping_sub(1)) {
+                    *credit += out.put(bytes);
                 }
+            })?;
+            let Some(msg) = msg else { return Ok(()) };
+            match msg {
                 Msg::Res(ResMsg::Credit { bytes }) => self.room += bytes as usize,
                 Msg::Res(ResMsg::Ended { status }) => self.ended = Some(status),
                 Msg::Res(ResMsg::Stopped) => self.stop(true)?,
                 _ => {}
             }
         }
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), ClientError> {
         for at in 0..2 {
             let out = &mut self.outs[at];
-            let before = out.closed;
             self.credit += out.flush();
-            if out.closed && !before && self.ended.is_none() {
+            if out.closed && !std::mem::replace(&mut out.told, out.closed) && self.ended.is_none() {
                 self.send(ResMsg::Close { port: at as u8 + OUT })?;
             }
         }

@@ -137,6 +137,8 @@ pub struct Conn {
     held: Held,
     want_drained: bool,
     over: bool,
+    /// It carries a stream: its buffer is used again at once.
+    stream: bool,
     phase_since: u64,
     half_since: Option<u64>,
     stall_since: Option<u64>,
@@ -166,6 +168,7 @@ impl Conn {
             held: Held::default(),
             want_drained: false,
             over: false,
+            stream: false,
             phase_since: now,
             half_since: None,
             stall_since: None,
@@ -310,6 +313,7 @@ impl Conn {
 
     fn put(&mut self, msg: &Msg) -> Result<(), Gone> {
         self.session.seal_msg(msg, &mut self.out)?;
+        self.stream |= matches!(msg, Msg::Data(_));
         let waiting = self.unsent();
         if waiting > OUT_MAX {
             return Err(Gone::Limit("does not read its output"));
@@ -345,7 +349,8 @@ impl Conn {
         self.stall_since = None;
         self.sent = 0;
         // A connection that is not yet authenticated costs as little as can be.
-        if self.out.capacity() > OUT_LOW || self.early() {
+        let long = self.out.capacity() > if self.stream { OUT_HIGH } else { OUT_LOW };
+        if long || self.early() {
             self.out = Vec::new();
         } else {
             self.out.clear();

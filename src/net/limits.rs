@@ -30,7 +30,7 @@ pub const FLUSH_US: u64 = 5_000_000;
 /// Longest wait for the peer to close after us, microseconds.
 pub const LINGER_US: u64 = 1_000_000;
 /// Bytes read at once.
-pub const CHUNK: usize = 64 << 10;
+pub const CHUNK: usize = 256 << 10;
 /// Bytes read from one connection in one turn.
 pub const READ_BUDGET: usize = 256 << 10;
 /// Connections accepted in one turn.

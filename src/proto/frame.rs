@@ -323,17 +323,23 @@ pub struct Decoder {
     buf: Vec<u8>,
     at: usize,
     cap: usize,
+    keep: usize,
 }
 
 impl Decoder {
     /// `cap`: largest body, bytes.
     pub fn new(cap: usize) -> Self {
-        Decoder { buf: Vec::new(), at: 0, cap }
+        Decoder { buf: Vec::new(), at: 0, cap, keep: KEEP }
     }
 
     /// Another cap from the next frame on.
     pub fn set_cap(&mut self, cap: usize) {
         self.cap = cap;
+    }
+
+    /// An empty buffer of up to so many bytes is not given back.
+    pub fn set_keep(&mut self, keep: usize) {
+        self.keep = keep;
     }
 
     /// Takes what has arrived. Frames are to be taken out before more is put in, so that the
@@ -342,7 +348,7 @@ impl Decoder {
         if self.at == self.buf.len() {
             self.buf.clear();
             self.at = 0;
-            if self.buf.capacity() > KEEP {
+            if self.buf.capacity() > self.keep {
                 self.buf = Vec::new();
             }
         } else if self.at > 0 {
@@ -372,7 +378,7 @@ impl Decoder {
 
     /// Gives a large empty buffer back.
     pub fn relax(&mut self) {
-        if self.pending() == 0 && self.buf.capacity() > KEEP {
+        if self.pending() == 0 && self.buf.capacity() > self.keep {
             self.buf = Vec::new();
             self.at = 0;
         }
@@ -555,12 +561,22 @@ impl Session {
 
     /// As [`Session::open`], for messages.
     pub fn open_msg(&mut self, raw: &Raw<'_>) -> Result<super::Msg, FrameError> {
-        if raw.kind == Kind::Stream && self.key.is_some() {
-            self.check(Kind::Stream, raw)?;
-            let (port, bytes) = raw.body.split_first().ok_or(FrameError::Short)?;
-            return Ok(super::Msg::Data(super::res::Data { port: *port, bytes: bytes.to_vec() }));
+        match self.open_data(raw)? {
+            Some((port, bytes)) => {
+                Ok(super::Msg::Data(super::res::Data { port, bytes: bytes.to_vec() }))
+            }
+            None => self.open(self.message_kind(), raw),
         }
-        self.open(self.message_kind(), raw)
+    }
+
+    /// Port and bytes of the next frame where it is one of a stream, believed and not copied.
+    pub fn open_data<'a>(&mut self, raw: &Raw<'a>) -> Result<Option<(u8, &'a [u8])>, FrameError> {
+        if raw.kind != Kind::Stream || self.key.is_none() {
+            return Ok(None);
+        }
+        self.check(Kind::Stream, raw)?;
+        let (port, bytes) = raw.body.split_first().ok_or(FrameError::Short)?;
+        Ok(Some((*port, bytes)))
     }
 }
 

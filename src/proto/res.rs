@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes that may be under way in each direction of a task.
 pub const WINDOW: usize = 512 << 10;
+/// Credit is given back in pieces of at least so many bytes, or when nothing is left to do.
+pub const CREDIT: usize = WINDOW / 8;
 /// Most raw bytes in one stream frame.
 pub const DATA_MAX: usize = 64 << 10;
 /// Longest environment, arguments included, bytes.

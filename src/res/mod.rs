@@ -15,7 +15,7 @@ use crate::model::{JobKey, Now, time::US};
 use crate::proto::frame::MacKey;
 use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, Step, TaskId, TaskInfo, What};
 use crate::proto::machine::ConnId;
-use crate::proto::res::{Account, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
+use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal};
 use std::collections::BTreeMap;
 
@@ -73,6 +73,8 @@ struct Task {
     /// Input taken and not yet written; output that may still be sent.
     taken: usize,
     room: usize,
+    /// Input that was written and not yet told.
+    owed: usize,
     /// What the launcher told last, once the task has ended.
     ended: Option<TaskInfo>,
     /// Hung up: killed at this instant.
@@ -189,7 +191,7 @@ impl Res {
         let (pty, room) = (run.pty.is_some(), WINDOW);
         let conn = Some(conn);
         let (ended, kill_at, eof_at) = (None, None, None);
-        let task = Task { conn, taken: 0, room, ended, kill_at, eof_at, pty, account };
+        let task = Task { conn, taken: 0, room, owed: 0, ended, kill_at, eof_at, pty, account };
         self.tasks.insert(n, task);
         let job = self.plan(run, token);
         let plan = Box::new(Plan { uid, gid, user, what: What::Job(Box::new(job)) });
@@ -387,7 +389,11 @@ impl Res {
         let msg = match news {
             TaskNews::Wrote(some) => {
                 t.taken = t.taken.saturating_sub(some);
-                Msg::Res(ResMsg::Credit { bytes: some as u32 })
+                t.owed += some;
+                if t.owed < CREDIT && t.taken > 0 {
+                    return;
+                }
+                Msg::Res(ResMsg::Credit { bytes: std::mem::take(&mut t.owed) as u32 })
             }
             TaskNews::Read(port, bytes) => {
                 t.room = t.room.saturating_sub(bytes.len());

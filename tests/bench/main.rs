@@ -122,7 +122,7 @@ fn measure(table: &mut Table) {
     let rig = Rig::up("bench", 1);
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
-    remote::measure(&rig, table, &machine.spawn);
+    remote::measure(&rig, table);
     accounts::measure(&rig, table);
     figures::prepare(&rig);
     figures::submissions(&rig, table, &machine);

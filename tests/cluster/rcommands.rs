@@ -225,9 +225,10 @@ fn lsmake_runs_recipes_on_other_hosts() {
     let said = rig.run("lsmake", &["-m", "host2", "bad"]);
     assert_eq!(said.code, 2, "make's own code: {said:?}");
     assert!(said.err.contains("Error 3"), "{said:?}");
+    lsmake_options(&rig);
     // a host that does not answer is passed over
     rig.ok("lsadmin", &["resshutdown", "-f", "host2"]);
-    let out = rig.ok("lsmake", &["-m", "host2 host3", "-j", "1", "-s", "inner"]);
+    let out = rig.ok("lsmake", &["-m", "host2 host3", "-s", "inner"]);
     assert_eq!(out, "inner on host3\n");
     let mut c = rig.cmd("lsmake");
     let said = Said::from(c.env("PATH", "/nowhere").args(["-m", "host1"]).output().unwrap());
@@ -239,6 +240,63 @@ fn lsmake_runs_recipes_on_other_hosts() {
         name.starts_with("lsmake.") && e.metadata().is_ok_and(|m| m.uid() == lsf::sys::euid())
     };
     assert_eq!(left.filter(own).count(), 0, "directories of runs are left");
+}
+
+/// What each option of lsmake does.
+fn lsmake_options(rig: &Rig) {
+    let meet = "touch m.$@; until [ -e m.p1 -a -e m.p2 ]; do sleep 0.05; done";
+    let file = format!(
+        "inner:\n\t@echo inner on $$LSF_LOCAL_HOST\n\
+         flaky:\n\t@test -e once || {{ touch once; exit 1; }}\n\
+         q: p1 p2\n\t@date +%s%N > q.at\np1 p2:\n\t@{meet}; date +%s%N > $@.at\n\
+         slow:\n\t@sleep 1.5\n\
+         subs: s1 s2\ns1 s2:\n\t@$(MAKE) -s one\n\
+         one:\n\t@mkdir busy && sleep 0.4 && rmdir busy\n\
+         f: f1 f2\nf1 f2:\n\t@mkdir busy && sleep 0.4 && rmdir busy\n"
+    );
+    rig.write("Makefile", &file);
+    assert_eq!(
+        rig.ok("lsmake", &["-s", "inner"]),
+        "inner on host1\n",
+        "here, where nothing is said"
+    );
+    assert_eq!(
+        rig.ok("lsmake", &["-E", "-A", "-T", "-m", "host2", "-s", "inner"]),
+        "[1] inner on host2\n"
+    );
+    let said = rig.run("lsmake", &["-V", "-m", "host3", "-s", "inner"]);
+    assert!(said.err.contains("[host3] echo inner on"), "{said:?}");
+    // tries again, where it may
+    assert_eq!(rig.run("lsmake", &["-m", "host2", "-x", "1", "-a", "0.1", "-s", "flaky"]).code, 0);
+    std::fs::remove_file(rig.path("once")).unwrap();
+    assert_eq!(rig.run("lsmake", &["-m", "host2", "-s", "flaky"]).code, 2);
+    // two at a time on one host, by cores or by tasks; what was made there needs no delay
+    let fresh = || {
+        for name in ["m.p1", "m.p2", "p1.at", "p2.at", "q.at"] {
+            let _ = std::fs::remove_file(rig.path(name));
+        }
+    };
+    let at = |name: &str| rig.read(&format!("{name}.at")).trim().parse::<u64>().unwrap();
+    for args in [["-m", "host2 2"], ["-c", "2"]] {
+        fresh();
+        let said = rig.run("lsmake", &[&args[..], &["-a", "60", "-y", "-s", "q"]].concat());
+        assert!(said.code == 0 && said.err.contains("lsmake: 3 tasks in "), "{said:?}");
+    }
+    fresh();
+    rig.ok("lsmake", &["-m", "host2 host3", "-a", "1.5", "-s", "q"]);
+    let waited = at("q") - at("p1").min(at("p2"));
+    assert!(waited > 1_400_000_000, "{waited} ns");
+    // the count of tasks, second by second
+    rig.ok("lsmake", &["-m", "host2", "-u", "-P", "0.001", "-s", "slow"]);
+    let data = rig.read("lsmake.dat");
+    assert!(data.lines().any(|l| l.ends_with(" 1")), "{data}");
+    // makes below come one after the other, but with -M; so do lines while -F is not met
+    let sub = |args: &[&str]| rig.run("lsmake", &[&["-m", "host2 2", "-s"], args].concat()).code;
+    assert_eq!((sub(&["subs"]), sub(&["-M", "subs"])), (0, 2));
+    let _ = std::fs::remove_dir(rig.path("busy"));
+    assert_eq!((sub(&["-F", "select[mem<0]", "f"]), sub(&["-F", "select[mem>0]", "f"])), (0, 2));
+    let _ = std::fs::remove_dir(rig.path("busy"));
+    assert_eq!(rig.run("lsmake", &["-m", "host2", "-j", "2"]).code, 255);
 }
 
 #[test]
@@ -271,4 +329,34 @@ fn lstcsh_runs_listed_tasks_on_other_hosts() {
     let said = run("lstcsh", &["-c", &format!("source {}", rig.path("script").display())]);
     let want = format!("own start\nyes {}\nhost3\nhere\nhost3\n", home.display());
     assert_eq!(said.out, want, "{}", said.err);
+    // @, modes, what is said, connect; an alias of the user's own stays
+    rig.write("home/.tcshrc", "alias id 'echo my own id'\n");
+    let said = run("lsltasks", &["+", "uname"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let name = "sh -c 'echo on $LSF_LOCAL_HOST'";
+    let script = format!(
+        "{name} @host2\n{name} @loc\n{name}\n{name} '@/select[hname==host1]'\nid\n\
+         echo me@host2 @x\nlsmode\nlsmode remote v e\nlsmode\n{name} >& seen\nuname >& here\n\
+         lsmode local -v -e t\nconnect host3 nosuch\nconnect\ntrue\nsh -c 'exit 4' @host3\n\
+         echo code $status\nlsmode what\n"
+    );
+    rig.write("script", &script);
+    let source = format!("source {}", rig.path("script").display());
+    let said = run("lstcsh", &["-c", &source]);
+    let want = "on host2\non\non\non host1\nmy own id\nme@host2 @x\nlsmode: on local -e -v -t\n\
+                lsmode: on remote e v -t\nConnected to host3\nCONNECTED WITH       SERVER SHELL\n\
+                host3                -\ncode 4\nlsmode: what: no such mode\n";
+    assert_eq!(said.out, want, "{}", said.err);
+    assert!(said.err.contains(" seconds>>") && said.err.contains("connect: nosuch: "), "{said:?}");
+    let (seen, here) = (rig.read("seen"), rig.read("here"));
+    assert!(seen.contains("<<sh is eligible for remote execution>>"), "{seen}");
+    assert!(seen.contains("<<Execute sh on remote host host"), "{seen}");
+    assert!(here.contains("<<uname is to be executed locally>>\nLinux"), "{here}");
+    // a script is tcsh's alone, but with -L; @ may be kept from users
+    rig.write("script", &format!("{name} @host2\n"));
+    assert_eq!(run("lstcsh", &["script"]).out, "on\n");
+    assert_eq!(run("lstcsh", &["-L", "script"]).out, "on host2\n");
+    rig.write("conf/lsf.conf", &(rig.read("conf/lsf.conf") + "\nLSF_SHELL_AT_USERS=nobody\n"));
+    let said = run("lstcsh", &["-L", "script"]);
+    assert!(said.out.is_empty() && said.err.contains("@: User permission denied"), "{said:?}");
 }

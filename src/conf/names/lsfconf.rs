@@ -341,7 +341,7 @@ const NAMES: &[Name] = &[
     on("LSF_SERVERDIR", "daemons"),
     on("LSF_SERVER_HOSTS", "hosts a client may ask for LIM service: list"),
     on("LSF_SETUIDDIR", "directory of lsf-port: LSF_SERVERDIR"),
-    off("LSF_SHELL_AT_USERS", "lsf shell at users"),
+    on("LSF_SHELL_AT_USERS", "users who may say @ in lstcsh; all"),
     off("LSF_SHIFT_JIS_INPUT", "accepted; not described here"),
     off("LSF_SLURM_DISABLE_CLEANUP", "accepted; not described here"),
     off("LSF_SLURM_TMPDIR", "accepted; not described here"),

@@ -38,6 +38,7 @@ const SENTENCES: &[(&str, &str, &str)] = &[
     ("The default project assigned to jobs.", "DEFAULT_PROJECT", ""),
     ("The interval to terminate a job.", "JOB_TERMINATE_INTERVAL", " "),
     ("The maximum number of jobs in a job array.", "MAX_JOB_ARRAY_SIZE", ""),
+    ("User level account mapping for remote jobs is disabled.", "", ""),
     ("Maximal job priority defined for all users: ", "MAX_USER_PRIORITY", ""),
     ("The Maximum JobId defined in the system:", "MAX_JOBID", ""),
     ("Job submission retry interval:", "SUB_TRY_INTERVAL", " seconds"),
@@ -107,6 +108,10 @@ fn short(out: &mut String, values: &Values) {
 
 fn long(out: &mut String, values: &Values) {
     for (sentence, name, unit) in SENTENCES {
+        if name.is_empty() {
+            let _ = writeln!(out, "\n{sentence}");
+            continue;
+        }
         let Some(value) = value(values, name) else { continue };
         let _ = write!(out, "\n{sentence}\n    {name} = ");
         push_clean(out, value);
@@ -159,6 +164,37 @@ mod tests {
         );
     }
 
+    /// samples/config-listings.txt, without what openlava's descendants alone have.
+    #[test]
+    fn the_sample() {
+        let values: Vec<(String, String)> = [
+            ("DEFAULT_QUEUE", "normal"),
+            ("MBD_SLEEP_TIME", "2"),
+            ("SBD_SLEEP_TIME", "2"),
+            ("JOB_ACCEPT_INTERVAL", "0"),
+            ("PG_SUSP_IT", "180"),
+            ("CLEAN_PERIOD", "3600"),
+            ("MAX_JOB_NUM", "1000"),
+            ("MAX_SBD_FAIL", "3"),
+            ("DEFAULT_PROJECT", "default"),
+            ("JOB_TERMINATE_INTERVAL", "10"),
+            ("MAX_JOB_ARRAY_SIZE", "1000"),
+            ("MAX_USER_PRIORITY", "100"),
+            ("MAX_JOBID", "999999"),
+            ("SUB_TRY_INTERVAL", "60"),
+            ("RESOURCE_RESERVE_PER_TASK", "N"),
+            ("RUN_TIME_FACTOR", "0.700000"),
+            ("CPU_TIME_FACTOR", "0.700000"),
+            ("RUN_JOB_FACTOR", "3.000000"),
+            ("HIST_HOURS", "3.000000"),
+        ]
+        .map(|(n, v)| (n.to_string(), v.to_string()))
+        .to_vec();
+        let mut out = String::new();
+        long(&mut out, &values);
+        assert_eq!(out, include_str!("../tests/cmd/expected/bparams-l.txt"));
+    }
+
     /// samples/config-listings.txt.
     #[test]
     fn the_long_form() {
@@ -176,6 +212,8 @@ The interval for checking jobs by slave batch daemon:
 
 The interval for a host to accept two batch jobs:
     JOB_ACCEPT_INTERVAL = 1 (* MBD_SLEEP_TIME)
+
+User level account mapping for remote jobs is disabled.
 
 Maximal job priority defined for all users:\x20
     MAX_USER_PRIORITY = 100

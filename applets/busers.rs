@@ -168,7 +168,7 @@ fn row(out: &mut String, u: &UserInfo, wide: bool) {
     }
     let limit = |n: Option<u64>| n.map_or("-".to_string(), |n| n.to_string());
     let jl_p = u.jl_p.map_or("-".to_string(), |n| format!("{n:.1}"));
-    let _ = write!(out, "{name:<NAME$}{jl_p:>6}{:>7}", limit(u.max));
+    let _ = write!(out, "{name:<NAME$} {jl_p:>5} {:>6}", limit(u.max));
     if u.name == "default" {
         for _ in 0..if wide { 9 } else { 6 } {
             out.push_str("      -");
@@ -177,10 +177,10 @@ fn row(out: &mut String, u: &UserInfo, wide: bool) {
         return;
     }
     for n in [u.njobs, u.pend, u.run, u.ssusp, u.ususp, u.rsv] {
-        let _ = write!(out, "{n:>7}");
+        let _ = write!(out, " {n:>6}");
     }
     if wide {
-        let _ = write!(out, "{:>7} {:>7}{:>7} ", limit(u.mpend), u.pjobs, limit(u.mpjobs));
+        let _ = write!(out, " {:>6} {:>7} {:>6} ", limit(u.mpend), u.pjobs, limit(u.mpjobs));
     }
     out.push('\n');
 }

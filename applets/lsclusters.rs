@@ -3,7 +3,8 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::{front, lim};
-use lsf::{errln, outln};
+use lsf::conf::BaseConf;
+use lsf::errln;
 
 /// Show the cluster, its master and how many hosts it has.
 #[derive(FromArgs, ArgsInfo)]
@@ -42,28 +43,55 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let (name, master) = (cluster.name().to_owned(), cluster.master().unwrap_or("-").to_owned());
     // the master's LIM answers, or the cluster cannot be used
     let status = if cluster.hosts(&[]).is_ok() { "ok" } else { "unavail" };
+    let _ = ctx.out.write_all(text(&name, status, &master, &base, o.long).as_bytes());
+    if unknown.is_empty() { 0 } else { FAIL }
+}
+
+fn text(name: &str, status: &str, master: &str, base: &BaseConf, long: bool) -> String {
     let admins = &base.cluster.admins;
     let servers = base.cluster.hosts.iter().filter(|h| h.server).count();
-    if o.long {
-        outln!(ctx, "CLUSTER_NAME:  {name}");
+    let mut out = String::new();
+    if long {
+        out.push_str(&format!("CLUSTER_NAME:  {name}\n"));
     }
-    outln!(ctx, "CLUSTER_NAME   STATUS   MASTER_HOST               ADMIN    HOSTS  SERVERS");
-    outln!(
-        ctx,
-        "{name:<14} {status:<8} {master:<16}{:>15}{:>9}{servers:>9}",
+    out.push_str("CLUSTER_NAME   STATUS   MASTER_HOST               ADMIN    HOSTS  SERVERS\n");
+    out.push_str(&format!(
+        "{name:<14} {status:<8} {master:<16} {:>14} {:>8} {servers:>8}\n",
         admins.first().map_or("-", String::as_str),
         base.cluster.hosts.len()
-    );
-    if o.long {
+    ));
+    if long {
         let join = |names: &mut dyn Iterator<Item = &String>| {
             names.map(String::as_str).collect::<Vec<_>>().join(" ")
         };
-        outln!(ctx, "\nLSF administrators: {}", join(&mut admins.iter()));
         let shared = &base.shared;
-        let resources = join(&mut shared.resources.iter().map(|r| &r.name));
-        outln!(ctx, "Available resources: {resources}");
-        outln!(ctx, "Available host types: {}", join(&mut shared.types.iter()));
-        outln!(ctx, "Available host models: {}", join(&mut shared.models.iter().map(|m| &m.name)));
+        for (what, names) in [
+            ("\nLSF administrators", join(&mut admins.iter())),
+            ("Available resources", join(&mut shared.resources.iter().map(|r| &r.name))),
+            ("Available host types", join(&mut shared.types.iter())),
+            ("Available host models", join(&mut shared.models.iter().map(|m| &m.name))),
+        ] {
+            out.push_str(&format!("{what}: {names}\n"));
+        }
     }
-    if unknown.is_empty() { 0 } else { FAIL }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lsf::conf::types::HostDef;
+
+    #[test]
+    fn as_the_manual_shows_it() {
+        let mut base = BaseConf::default();
+        base.cluster.admins = vec!["lsfadmin".into()];
+        base.cluster.hosts = vec![HostDef { server: true, ..HostDef::default() }; 5];
+        let want = include_str!("../tests/cmd/expected/lsclusters.txt");
+        assert_eq!(text("cluster1", "ok", "hosta", &base, false), want);
+        base.cluster.admins = vec!["an.administrator.of.a.wide.name".into(), "b".into()];
+        let master = format!("node-{}", "e".repeat(59));
+        let got = text("a_cluster_of_a_long_name", "unavail", &master, &base, true);
+        assert_eq!(got, include_str!("../tests/cmd/expected/lsclusters-l.txt"));
+    }
 }

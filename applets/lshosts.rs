@@ -245,6 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn names_of_64_characters() {
+        let mut hosts = hosts();
+        hosts[0].host = format!("node-{}", "e".repeat(59));
+        if let Some(f) = &mut hosts[0].facts {
+            (f.host_type, f.model) = ("a_long_host_type".into(), "a_long_host_model".into());
+        }
+        assert_eq!(table(&hosts, &NARROW), include_str!("../tests/cmd/expected/lshosts-64.txt"));
+        assert_eq!(table(&hosts, &WIDE), include_str!("../tests/cmd/expected/lshosts-64-w.txt"));
+    }
+
+    #[test]
     fn no_column_is_ever_blank() {
         let mut hosts = hosts();
         hosts[1].facts = None;

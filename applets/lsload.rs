@@ -228,8 +228,10 @@ fn row(text: &mut String, host: &HostLoad, layout: &Layout) {
     let width = layout.name_width;
     let cut = if layout.cut { width } else { usize::MAX };
     let name: String = host.host.chars().take(cut).collect();
-    // The status column is 6 wide after a blank that `unavail` takes.
-    text.push_str(&format!("{name:<width$}{:>7}", status_word(host.status)));
+    // The status column is 6 wide after a blank that `unavail` takes, where the name leaves one.
+    let status = status_word(host.status);
+    let gap = if name.chars().count() >= width && status.len() > 6 { " " } else { "" };
+    text.push_str(&format!("{name:<width$}{gap}{status:>7}"));
     if host.unavailable() {
         text.push('\n');
         return;
@@ -327,5 +329,14 @@ mod tests {
         };
         assert!(cells(NAME, true).ends_with("\na-name-of-eight     ok   0.0\n"));
         assert!(cells(WIDE_NAME, false).ends_with("\na-name-of-eighteen          ok   0.0\n"));
+        let (name, up) = (format!("node-{}", "e".repeat(59)), hosts[0].clone());
+        let down = HostLoad { host: name.clone(), status: status::UNAVAIL, ..HostLoad::default() };
+        let hosts = [HostLoad { host: name, ..up }, down];
+        let shown = |name_width, cut| {
+            let columns = usual_columns(false, vec![]);
+            table(&hosts, &Layout { name_width, cut, columns, how: Queue::Raw })
+        };
+        assert_eq!(shown(NAME, true), include_str!("../tests/cmd/expected/lsload-64.txt"));
+        assert_eq!(shown(WIDE_NAME, false), include_str!("../tests/cmd/expected/lsload-64-w.txt"));
     }
 }

@@ -101,7 +101,8 @@ fn externals(out: &mut String, h: &HostInfo) {
         let _ = write!(out, "{head:<10}");
         for (name, value) in &load.external {
             let mut text = String::new();
-            push_clean(&mut text, [name, value, "-"][what]);
+            let none = if value.parse::<f64>().is_ok() { "0.0" } else { "-" };
+            push_clean(&mut text, [name, value, none][what]);
             let _ = write!(out, "{text:>0$}", width(name));
         }
         out.push('\n');

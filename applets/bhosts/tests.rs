@@ -134,3 +134,13 @@ fn shared_resources() {
     assert!(show(&["-noheader", "-sl", "site"], &rows).unwrap().ends_with("    -       vm \n"));
     assert_eq!(show(&["-s"], &[]).unwrap_err(), "No resource defined");
 }
+
+/// The names of commands.md, in its order.
+#[test]
+fn every_field_of_the_manual() {
+    use lsf::cli::columns::Fields;
+    let all: Vec<&str> =
+        (0..super::fields::FIELDS.count()).map(|f| super::fields::FIELDS.name(f)).collect();
+    let want = include_str!("../../tests/cmd/expected/bhosts-fields.txt");
+    assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
+}

@@ -263,3 +263,31 @@ fn every_field_of_the_manual() {
         assert_eq!(f.alias, &words[2..], "{line}");
     }
 }
+
+/// samples/bjobs.txt; two slots on one host are `2*vm` with -w, as LSF 10.1 has it.
+#[test]
+fn the_sample() {
+    let job =
+        |id: u32, stat: &str, queue: &str, host: &str, slots: u32, name: &str, minute: i64| {
+            let hosts = if host.is_empty() { json!([]) } else { json!([[host, slots]]) };
+            json!({"Job": id, "Stat": stat, "User": "user1", "Queue": queue, "ExecHosts": hosts,
+            "FromHost": "vm", "Name": name, "SubmitTime": T + 60 * minute})
+        };
+    let jobs = [
+        job(25, "RUN", "priority", "vm2", 1, "arr[1]", 0),
+        job(25, "RUN", "priority", "vm2", 1, "arr[3]", 0),
+        job(42, "RUN", "normal", "vm2", 1, "p1", 1),
+        job(23, "RUN", "normal", "vm", 1, "sleep 300", 0),
+        job(24, "RUN", "normal", "vm", 2, "myname", 0),
+        job(25, "PEND", "priority", "", 0, "arr[5]", 0),
+        job(26, "PSUSP", "normal", "", 0, "held", 0),
+        job(30, "PEND", "night", "", 0, "sleep 5", 0),
+        job(20, "EXIT", "normal", "", 0, "sleep 1", 0),
+        job(32, "EXIT", "normal", "vm2", 1, "echo x; exit 3", 0),
+        job(37, "DONE", "normal", "vm2", 1, "echo interactive; hostname", 1),
+    ];
+    check(&[
+        (&["-a"], &[], &jobs, expected!("sample")),
+        (&["-aw"], &[], &jobs, expected!("sample-w")),
+    ]);
+}

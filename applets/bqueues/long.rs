@@ -250,7 +250,8 @@ fn words(text: &str) -> String {
 
 fn members(out: &mut String, q: &QueueInfo) {
     out.push_str("\nUSERS: ");
-    push_clean(out, &words(param(q, "USERS")));
+    let users = words(param(q, "USERS"));
+    push_clean(out, if users == "all" { "all " } else { &users });
     out.push_str(" \nHOSTS:  ");
     push_clean(out, &words(param(q, "HOSTS")));
     out.push_str(" \n");

@@ -192,7 +192,7 @@ SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY
 USER_SHARES:  [user1, 10] [grp@, 3] [default, 1]\x20
 PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
 
-USERS: all\x20
+USERS: all \x20
 HOSTS:  all\x20
 Maximum slot reservation time: 50 seconds
 CHKPNTDIR : /share/chk
@@ -205,4 +205,14 @@ SEND_JOBS_TO:  q1@c2
 CHUNK_JOB_SIZE:  4
 ";
     assert!(out.contains(want), "{out}");
+}
+
+/// The names of commands.md, in its order.
+#[test]
+fn every_field_of_the_manual() {
+    use lsf::cli::columns::Fields;
+    let all: Vec<&str> =
+        (0..super::fields::FIELDS.count()).map(|f| super::fields::FIELDS.name(f)).collect();
+    let want = include_str!("../../tests/cmd/expected/bqueues-fields.txt");
+    assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
 }

@@ -92,6 +92,68 @@ fn readers_that_go_away_and_full_devices() {
     ok("bkill", &[&id]);
 }
 
+/// Forms of the listings that are asked for here alone: each has something to show.
+const FORMS: &[(&str, &[&str])] = &[
+    ("bjobs", &["-l"]),
+    ("bjobs", &["-UF"]),
+    ("bjobs", &["-lp"]),
+    ("bjobs", &["-p1"]),
+    ("bjobs", &["-p3"]),
+    ("bjobs", &["-pei"]),
+    ("bjobs", &["-W"]),
+    ("bjobs", &["-WL"]),
+    ("bjobs", &["-WF"]),
+    ("bjobs", &["-WP"]),
+    ("bjobs", &["-A"]),
+    ("bjobs", &["-A", "-l"]),
+    ("bjobs", &["-sum"]),
+    ("bjobs", &["-X", "-cname"]),
+    ("bjobs", &["-l", "-aff", "-gpu"]),
+    ("bjobs", &["-N", "2.5", "-W"]),
+    ("bjobs", &["-hms", "-o", "all"]),
+    ("bjobs", &["-json", "-o", "all"]),
+    ("bqueues", &["-w", "-alloc"]),
+    ("bqueues", &["-r"]),
+    ("bqueues", &["-u", "all", "-noheader"]),
+    ("bqueues", &["-o", "all"]),
+    ("bqueues", &["-json"]),
+    ("bhosts", &["-w", "-a", "-X", "-alloc", "-cname"]),
+    ("bhosts", &["-o", "all"]),
+    ("bhosts", &["-json", "-o", "all"]),
+    ("bhosts", &["-R", "select[ncpus>0]"]),
+    ("busers", &["-w", "-alloc", "all"]),
+    ("busers", &["-o", "all", "all"]),
+    ("busers", &["-json", "all"]),
+    ("bparams", &["-l"]),
+    ("lshosts", &["-w"]),
+    ("lshosts", &["-o", "all"]),
+    ("lshosts", &["-json", "-o", "all"]),
+    ("lsload", &["-w"]),
+    ("lsload", &["-o", "all"]),
+    ("lsload", &["-json", "-o", "all"]),
+    ("lsload", &["-I", "r1m:mem", "-n", "1"]),
+    ("lsinfo", &["-l", "-w"]),
+    ("lsclusters", &["-l"]),
+    ("lsclusters", &["-w"]),
+];
+
+#[test]
+fn every_form_answers() {
+    let free = bsub(&["-H", "-J", "forms[1-2]", "true"]);
+    let id = bsub(&["-J", "waits", "-w", &format!("done({free})"), "true"]);
+    for (command, words) in FORMS {
+        let jobs: &[&str] = match *command {
+            "bjobs" if words.contains(&"-A") => &[&free],
+            "bjobs" => &[&id],
+            _ => &[],
+        };
+        let said = run(command, &[words, jobs].concat());
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{command} {words:?}");
+        assert!(!said.out.is_empty(), "{command} {words:?}");
+    }
+    ok("bkill", &[&id, &free]);
+}
+
 #[test]
 fn formats_of_the_site_and_of_the_caller() {
     let id = bsub(&["-H", "-J", "formats", "true"]);

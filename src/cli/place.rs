@@ -16,7 +16,9 @@ pub fn eligible(
 ) -> Result<Vec<String>, String> {
     let local = cluster.local_host().to_owned();
     let all = cluster.hosts(hosts)?;
-    chosen(all, &local, !hosts.is_empty(), res_req, &cluster.shared())
+    // the names in lsf.shared matter to a requirement alone
+    let shared = if res_req.is_some() { cluster.shared() } else { Shared::default() };
+    chosen(all, &local, !hosts.is_empty(), res_req, &shared)
 }
 
 /// Where a requirement says nothing of type, model or a Boolean resource and no host is `named`,

@@ -104,7 +104,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     };
     say_times(ctx, &spec, &facts.zone);
     let named = spec.options & opt::QUEUE != 0;
-    let submit = Submit { request: request_id()?, spec, env, script };
+    let submit = Submit { request: request_id()?, spec, env, script, ..Submit::default() };
     let (job, queue) = send(ctx, &site, submit)?;
     answer(ctx, job, &queue, named);
     if !opts.wait {

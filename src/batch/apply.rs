@@ -111,7 +111,7 @@ impl State {
             user,
             queue,
             submit_time: new.submit_time,
-            spec: Rc::new(new.spec.clone()),
+            spec: self.kind(&new.spec),
             name,
             env: new.env,
             script: new.script,

@@ -81,7 +81,6 @@ impl Mbd {
         self.spool.spool += 1;
         self.spool.at = 0;
         self.envs.clear();
-        self.envs_bytes = 0;
         let oldest_spool = self.oldest_spool();
         let spool = self.spool.spool;
         cx.out.push(Effect::Switch { live, head, spool, oldest_spool });

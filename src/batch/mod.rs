@@ -47,7 +47,7 @@ use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, JobRef, Now};
-use crate::proto::client::ClientMsg;
+use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Daemon, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
 use apply::Did;
@@ -114,9 +114,8 @@ pub struct Mbd {
     pub(crate) me: String,
     pub(crate) epoch: u64,
     spool: SpoolEnd,
-    /// Environments spooled in this spool file by uid and content hash.
-    envs: HashMap<(u32, u64), Vec<(SpoolRef, Rc<ByteStr>)>>,
-    envs_bytes: usize,
+    /// Environments spooled in this spool file, by uid and [`env_hash`].
+    envs: HashMap<(u32, String), SpoolRef>,
     /// Jobs to hold because the log lost part of their history.
     damaged: Vec<(JobRef, String)>,
     /// Root may submit (lsf.sudoers; launchers check again).
@@ -136,8 +135,8 @@ pub struct Mbd {
     reconfig: Vec<ConnId>,
 }
 
-/// Environments remembered for sharing, bytes; beyond it the table starts anew.
-const MAX_ENV_CACHE: usize = 16 << 20;
+/// Environments remembered for sharing; beyond it the table starts anew.
+const MAX_ENVS: usize = 32_768;
 
 impl Mbd {
     /// A machine for the host `me` with what recovery found.
@@ -151,7 +150,6 @@ impl Mbd {
             epoch: 0,
             spool: SpoolEnd::default(),
             envs: HashMap::new(),
-            envs_bytes: 0,
             damaged: Vec::new(),
             root_jobs: false,
             started: false,
@@ -193,7 +191,6 @@ impl Mbd {
         self.epoch = found.epoch;
         self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
         self.envs.clear();
-        self.envs_bytes = 0;
         self.rebuild();
     }
 
@@ -243,23 +240,21 @@ impl Mbd {
 
     /// The place of an environment: stored once for a user as long as the spool file lasts.
     pub(crate) fn spool_env(&mut self, cx: &mut Cx, uid: u32, env: ByteStr) -> SpoolRef {
-        use std::hash::{BuildHasher, Hasher};
-        let mut h = self.envs.hasher().build_hasher();
-        h.write(env.as_bytes());
-        let key = (uid, h.finish());
-        if let Some(list) = self.envs.get(&key)
-            && let Some((at, _)) = list.iter().find(|(_, e)| **e == env)
-        {
+        let key = (uid, env_hash(&env));
+        if let Some(at) = self.envs.get(&key) {
             return *at;
         }
-        if self.envs_bytes + env.len() > MAX_ENV_CACHE {
+        if self.envs.len() >= MAX_ENVS {
             self.envs.clear();
-            self.envs_bytes = 0;
         }
-        let at = self.spool(cx, env.clone());
-        self.envs_bytes += env.len();
-        self.envs.entry(key).or_default().push((at, Rc::new(env)));
+        let at = self.spool(cx, env);
+        self.envs.insert(key, at);
         at
+    }
+
+    /// The place of an environment that this user stored before.
+    pub(crate) fn env_kept(&self, uid: u32, hash: &str) -> Option<SpoolRef> {
+        self.envs.get(&(uid, hash.to_string())).copied()
     }
 
     fn start(&mut self, cx: &mut Cx) {
@@ -289,11 +284,9 @@ impl Mbd {
 
     fn message(&mut self, cx: &mut Cx, conn: ConnId, msg: Msg) {
         let Some(peer) = self.peers.get(&conn).cloned() else { return };
-        match (msg, &peer) {
+        match (msg, peer) {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
-                let who =
-                    perm::Caller { uid: *uid, gid: *gid, user: user.clone(), host: host.clone() };
-                self.client(cx, conn, who, m);
+                self.client(cx, conn, perm::Caller { uid, gid, user, host }, m);
             }
             (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => {
                 self.from_sbd(cx, conn, m)

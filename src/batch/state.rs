@@ -17,6 +17,9 @@ use std::rc::Rc;
 /// How long a request id is kept for a retry of its submission, seconds.
 pub const REQUEST_WINDOW: i64 = 3600;
 
+/// Kinds of job looked through for the one that a submission is of.
+const KINDS: usize = 16;
+
 /// Everything that survives a restart.
 #[derive(Debug, Default)]
 pub struct State {
@@ -42,6 +45,24 @@ pub struct State {
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
+    /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.
+    pub kinds: Vec<Rc<JobSpec>>,
+}
+
+impl State {
+    /// A submission like this one, shared with the jobs of the same kind.
+    pub fn kind(&mut self, spec: &JobSpec) -> Rc<JobSpec> {
+        match self.kinds.iter().position(|kind| **kind == *spec) {
+            Some(at) => self.kinds.swap(0, at),
+            None => {
+                self.kinds.truncate(KINDS - 1);
+                self.kinds.push(Rc::new(spec.clone()));
+                let last = self.kinds.len() - 1;
+                self.kinds.swap(0, last);
+            }
+        }
+        self.kinds[0].clone()
+    }
 }
 
 /// What QUEUE_CTRL last said.

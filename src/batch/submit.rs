@@ -54,7 +54,8 @@ impl Mbd {
         let Some(j) = self.st.job(job) else { return };
         let queue = self.st.names.text(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
-        cx.reply_durable(conn, ClientMsg::Submitted { job, queue, default_queue });
+        let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
+        cx.reply_durable(conn, msg);
     }
 
     fn accept(&mut self, cx: &mut Cx, who: &Caller, s: Submit) -> Checked<u32> {
@@ -62,6 +63,7 @@ impl Mbd {
         if who.uid == 0 && !self.pol.personal() && !self.root_jobs {
             return Err(Refusal::new(err::ROOT));
         }
+        let kept = self.kept_env(who, &s)?;
         let mut spec = s.spec;
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
@@ -77,12 +79,26 @@ impl Mbd {
         self.default_project(&mut spec);
         let max = self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32;
         let job = self.st.free_id(max).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
-        let new = self.job_new(cx, who, job, spec, s.request, s.env, s.script);
+        let env = match kept {
+            Some(at) => at,
+            None => self.spool_env(cx, who.uid, s.env),
+        };
+        let new = self.job_new(cx, who, job, spec, s.request, env, s.script);
         self.emit(cx, Event::JobNew(Box::new(new)));
         self.watch_depend(job);
         self.watch_begin(cx, job);
         self.refresh(job);
         Ok(job)
+    }
+
+    /// Where the environment lies that a submission names by its hash. Whoever knows the hash of
+    /// another user's environment gets nothing by it.
+    fn kept_env(&self, who: &Caller, s: &Submit) -> Checked<Option<SpoolRef>> {
+        if s.env_hash.is_empty() {
+            return Ok(None);
+        }
+        let at = self.env_kept(who.uid, &s.env_hash);
+        at.map(Some).ok_or_else(|| Refusal::new(err::ENV_GONE))
     }
 
     /// Nothing is accepted that could not be recorded.
@@ -130,10 +146,9 @@ impl Mbd {
         job: u32,
         spec: JobSpec,
         request: String,
-        env: ByteStr,
+        env: SpoolRef,
         script: ByteStr,
     ) -> JobNew {
-        let env = self.spool_env(cx, who.uid, env);
         let script = if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
         let exact = match spec.text_loses() {
             true => self.spool_spec(cx, &spec),

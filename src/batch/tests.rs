@@ -692,3 +692,47 @@ fn a_cleaned_job_stays_gone_though_its_end_is_lost_from_the_log() {
     assert!(again.st.job(id).is_none());
     assert!(again.st.reserved.contains(&id));
 }
+
+#[test]
+fn an_environment_may_be_named_by_its_hash_where_it_is_kept() {
+    use crate::proto::client::env_hash;
+    let mut r = Rig::new();
+    let env = ByteStr::from("A=1\0B=2\0");
+    let whole = Submit { spec: spec("x"), env: env.clone(), ..Default::default() };
+    let named = Submit { spec: spec("y"), env_hash: env_hash(&env), ..Default::default() };
+    let ask = |r: &mut Rig, conn, s: &Submit| match r.ask(conn, ClientMsg::Submit(s.clone().into()))
+    {
+        Some(Msg::Client(ClientMsg::Submitted { job, env_kept: true, .. })) => Ok(job),
+        Some(Msg::Refused(refusal)) => Err(refusal.code),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ask(&mut r, USER, &named), Err(err::ENV_GONE));
+    let first = ask(&mut r, USER, &whole).unwrap();
+    let second = ask(&mut r, USER, &named).unwrap();
+    let at = |r: &Rig, job| r.mbd.st.job(job).map(|j| j.env);
+    assert!(at(&r, first).is_some_and(|at| at.len == env.len() as u32));
+    assert_eq!(at(&r, first), at(&r, second));
+    assert_eq!(ask(&mut r, OTHER, &named), Err(err::ENV_GONE), "another user's");
+    r.mbd.reload(Recovered::default());
+    assert_eq!(ask(&mut r, USER, &named), Err(err::ENV_GONE), "of the run before");
+}
+
+#[test]
+fn jobs_of_a_kind_share_what_they_were_submitted_with() {
+    let mut r = Rig::new();
+    let ids: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let other = r.submit(spec("y")).unwrap();
+    let again = r.submit(spec("x")).unwrap();
+    let of = |r: &Rig, id| r.mbd.st.job(id).unwrap().spec.clone();
+    assert!(ids.iter().all(|id| std::rc::Rc::ptr_eq(&of(&r, *id), &of(&r, again))));
+    assert!(!std::rc::Rc::ptr_eq(&of(&r, other), &of(&r, again)));
+    let msg = Control {
+        verb: Verb::Switch { queue: "high".into() },
+        select: JobSelect {
+            ids: vec![IdSel { job: again, elems: vec![] }],
+            ..JobSelect::default()
+        },
+    };
+    r.ask(USER, ClientMsg::Control(Box::new(msg)));
+    assert_eq!((of(&r, again).queue.as_str(), of(&r, ids[0]).queue.as_str()), ("high", "normal"));
+}

@@ -15,9 +15,10 @@ use crate::auth::HostLookup;
 use crate::auth::Way;
 use crate::auth::shake::{self, AuthError, Claims, Hello};
 use crate::conf::{HostTable, load};
+use crate::model::ByteStr;
 use crate::model::reason::{err, err_text};
 use crate::net::sock;
-use crate::proto::client::ClientMsg;
+use crate::proto::client::{ClientMsg, Submit, env_hash};
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_USER, Session,
 };
@@ -193,6 +194,8 @@ pub struct Client {
     server: String,
     /// The receive timeout that is set on the socket.
     waits: Option<Duration>,
+    /// The environment that was submitted with last and its hash, if the daemon keeps it.
+    kept_env: Option<(ByteStr, String)>,
 }
 
 /// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
@@ -394,6 +397,49 @@ impl Client {
         self.answer(err)
     }
 
+    /// Submits a job: an environment that the daemon has from the submission before is named by
+    /// its hash.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub fn submit(
+        &mut self,
+        mut submit: Submit,
+        err: &mut dyn Write,
+    ) -> Result<ClientMsg, ClientError> {
+        let mut kept = self.kept_env.take().filter(|(env, _)| *env == submit.env);
+        loop {
+            let env = kept.as_mut().map(|(env, hash)| {
+                if hash.is_empty() {
+                    *hash = env_hash(env);
+                }
+                submit.env_hash.clone_from(hash);
+                std::mem::take(&mut submit.env)
+            });
+            let msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
+            let answer = self.call(&msg, err);
+            let Msg::Client(ClientMsg::Submit(sent)) = msg else {
+                return Err(ClientError::Unexpected);
+            };
+            submit = *sent;
+            submit.env = env.unwrap_or(submit.env);
+            match answer {
+                Err(e) if kept.is_some() && e.code() == Some(err::ENV_GONE) => {
+                    kept = None;
+                    submit.env_hash.clear();
+                }
+                Ok(Msg::Client(answer)) => {
+                    if matches!(answer, ClientMsg::Submitted { env_kept: true, .. }) {
+                        self.kept_env = kept.or(Some((submit.env, String::new())));
+                    }
+                    return Ok(answer);
+                }
+                Ok(_) => return Err(ClientError::Unexpected),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
     /// Sends without waiting.
     pub fn send(&mut self, msg: &Msg) -> Result<(), ClientError> {
         // what carries the user's environment
@@ -549,7 +595,19 @@ impl Call<'_> {
         };
         let (patience, server, verified) = (self.patience, hello.host, false);
         let (chunk, waits) = (vec![0u8; CHUNK], Some(patience.connect));
-        Ok(Client { sock, session, dec, chunk, out, verified, patience, claims, server, waits })
+        Ok(Client {
+            sock,
+            session,
+            dec,
+            chunk,
+            out,
+            verified,
+            patience,
+            claims,
+            server,
+            waits,
+            kept_env: None,
+        })
     }
 
     /// Reads what the server says first.

@@ -59,21 +59,36 @@ pub mod opt2 {
     pub const NOTIFY_ERROR: u32 = 0x80;
 }
 
+/// Is it what a reader takes where nothing is written? Most fields are.
+fn unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Resource limits of a job; `None` is unlimited. Sizes in KB, times in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
+    #[serde(skip_serializing_if = "unset")]
     pub cpu: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub fsize: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub data: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub stack: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub core: Option<u64>,
     /// -M: resident memory.
+    #[serde(skip_serializing_if = "unset")]
     pub rss: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub swap: Option<u64>,
     /// -W: run limit, seconds.
+    #[serde(skip_serializing_if = "unset")]
     pub run: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub process: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
     pub thread: Option<u64>,
 }
 
@@ -101,50 +116,80 @@ impl fmt::Display for SpoolRef {
 #[serde(default)]
 pub struct JobSpec {
     /// As given to -J, with index list and %limit; empty when not given.
+    #[serde(skip_serializing_if = "unset")]
     pub name: String,
     /// Shell text of the command line as the user typed it.
+    #[serde(skip_serializing_if = "unset")]
     pub command: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub queue: String,
+    #[serde(skip_serializing_if = "unset")]
     pub project: String,
+    #[serde(skip_serializing_if = "unset")]
     pub user_group: String,
+    #[serde(skip_serializing_if = "unset")]
     pub description: String,
     /// All -R merged; empty when not given.
+    #[serde(skip_serializing_if = "unset")]
     pub res_req: String,
     /// -n; both at least 1.
+    #[serde(skip_serializing_if = "unset")]
     pub min_slots: u32,
+    #[serde(skip_serializing_if = "unset")]
     pub max_slots: u32,
     /// Words of -m as given: `h1+2`, `h2!`, `others`.
+    #[serde(skip_serializing_if = "unset")]
     pub hosts: Vec<String>,
+    #[serde(skip_serializing_if = "unset")]
     pub in_file: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub out_file: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub err_file: ByteStr,
     /// -w as typed (names resolved when evaluated).
+    #[serde(skip_serializing_if = "unset")]
     pub depend: String,
     /// -b, seconds since the epoch; 0 none.
+    #[serde(skip_serializing_if = "unset")]
     pub begin_time: i64,
     /// -t, seconds since the epoch; 0 none.
+    #[serde(skip_serializing_if = "unset")]
     pub term_time: i64,
+    #[serde(skip_serializing_if = "unset")]
     pub limits: Limits,
     /// Host or model after -W or -c; empty none.
+    #[serde(skip_serializing_if = "unset")]
     pub limit_spec: String,
     /// Submission (or -cwd) directory, absolute.
+    #[serde(skip_serializing_if = "unset")]
     pub cwd: ByteStr,
     /// Home directory of the submitter at submission; cwd below it is taken relative to the home
     /// on the execution host.
+    #[serde(skip_serializing_if = "unset")]
     pub home: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub umask: u32,
+    #[serde(skip_serializing_if = "unset")]
     pub from_host: String,
+    #[serde(skip_serializing_if = "unset")]
     pub mail_user: String,
+    #[serde(skip_serializing_if = "unset")]
     pub login_shell: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub pre_exec: ByteStr,
+    #[serde(skip_serializing_if = "unset")]
     pub post_exec: ByteStr,
     /// [`opt`] bits.
+    #[serde(skip_serializing_if = "unset")]
     pub options: u32,
     /// [`opt2`] bits.
+    #[serde(skip_serializing_if = "unset")]
     pub options2: u32,
     /// -sp; 0 when not given.
+    #[serde(skip_serializing_if = "unset")]
     pub priority: u32,
     /// -s / -wa and the like are kept here as (option letter, value) until acted on.
+    #[serde(skip_serializing_if = "unset")]
     pub extra: Vec<(String, String)>,
 }
 

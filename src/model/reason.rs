@@ -255,6 +255,8 @@ pub mod err {
     pub const LOG_FULL: i32 = 9001;
     /// Ours: the daemon is busy and the request went past a named limit.
     pub const BUSY: i32 = 9002;
+    /// Ours: a submission names its environment by hash, and it is not kept.
+    pub const ENV_GONE: i32 = 9003;
 }
 
 /// The text of an lsberrno.
@@ -315,6 +317,7 @@ pub fn err_text(code: i32) -> &'static str {
         132 => "Pending job threshold reached",
         9001 => "The event log cannot be written; no job is accepted until it can",
         9002 => "The batch daemon is busy; try again later",
+        9003 => "The environment must be sent again",
         _ => "Batch library internal error",
     }
 }

@@ -12,6 +12,9 @@ pub enum ClientMsg {
         job: u32,
         queue: String,
         default_queue: bool,
+        /// The environment is kept: another submission may name it by its hash.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        env_kept: bool,
     },
     Control(Box<Control>),
     Controlled {
@@ -87,8 +90,24 @@ pub struct Submit {
     pub spec: JobSpec,
     /// `NAME=value` NUL-separated.
     pub env: ByteStr,
+    /// Instead of `env`: [`env_hash`] of one that this user submitted with before, once
+    /// `Submitted` has said that it is kept. Refused with `err::ENV_GONE` where it is not any
+    /// more.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub env_hash: String,
     /// Script text for stdin or file submissions; empty otherwise.
     pub script: ByteStr,
+}
+
+/// SHA-256 of an environment, hexadecimal.
+pub fn env_hash(env: &ByteStr) -> String {
+    use sha2::{Digest, Sha256};
+    use std::fmt::Write;
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(env.as_bytes()) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Which jobs a command means. Empty fields do not restrict.

@@ -176,6 +176,7 @@ fn client_samples() -> Vec<ClientMsg> {
         request: s("r1"),
         spec: spec(),
         env: ByteStr(b"A=1\0B=2\0".to_vec()),
+        env_hash: s("00ff"),
         script: s("#!/bin/sh\n").into(),
     };
     let verb = Verb::Signal { number: 10, name: s("USR1") };
@@ -193,7 +194,7 @@ fn client_samples() -> Vec<ClientMsg> {
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),
-        ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true },
+        ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true, env_kept: true },
         ClientMsg::Control(Box::new(Control { verb, select })),
         ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }] },
         ClientMsg::Jobs(Box::new(query)),

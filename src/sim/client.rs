@@ -4,8 +4,10 @@
 use super::Rng;
 use super::net::End;
 use super::world::{Ev, World};
+use crate::model::ByteStr;
 use crate::model::job::JobSpec;
-use crate::proto::client::{ClientMsg, Submit};
+use crate::model::reason::err;
+use crate::proto::client::{ClientMsg, Submit, env_hash};
 use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::{Msg, Refusal};
 
@@ -32,6 +34,8 @@ pub struct Client {
     pub dials: u64,
     /// The last job acknowledged: later ones may name it.
     pub last: Option<u32>,
+    /// The master has said that it keeps the environment.
+    pub env_kept: bool,
 }
 
 impl Client {
@@ -59,7 +63,17 @@ impl Client {
             wishes.push(Wish { request, spec, size });
         }
         let (user, uid) = (format!("user{n}"), 1000 + n as u32);
-        Client { host, user, uid, wishes, next: 0, conn: None, dials: 0, last: None }
+        Client {
+            host,
+            user,
+            uid,
+            wishes,
+            next: 0,
+            conn: None,
+            dials: 0,
+            last: None,
+            env_kept: false,
+        }
     }
 
     pub fn done(&self) -> bool {
@@ -73,15 +87,19 @@ impl Client {
         if !spec.depend.is_empty() {
             spec.depend = self.last.map_or(String::new(), |j| format!("ended({j})"));
         }
-        let env = b"A=1\0B=2\0".to_vec().into();
-        let submit = Submit { request: w.request.clone(), spec, env, ..Submit::default() };
+        let env = ByteStr::from("A=1\0B=2\0");
+        let (env, env_hash) = match self.env_kept {
+            true => (ByteStr::default(), env_hash(&env)),
+            false => (env, String::new()),
+        };
+        let request = w.request.clone();
+        let submit = Submit { request, spec, env, env_hash, ..Submit::default() };
         Some(Msg::Client(ClientMsg::Submit(Box::new(submit))))
     }
 }
 
 /// May this refusal go away by itself?
 pub fn passing(r: &Refusal) -> bool {
-    use crate::model::reason::err;
     matches!(r.code, err::LOG_FULL | err::BUSY)
 }
 
@@ -132,7 +150,8 @@ impl World {
         }
         let Some(id) = self.clients[client].conn else { return };
         match msg {
-            Msg::Client(ClientMsg::Submitted { job, .. }) => {
+            Msg::Client(ClientMsg::Submitted { job, env_kept, .. }) => {
+                self.clients[client].env_kept = env_kept;
                 let w = &self.clients[client].wishes[self.clients[client].next];
                 let (request, size) = (w.request.clone(), w.size);
                 let waits = !w.spec.depend.is_empty();
@@ -142,6 +161,10 @@ impl World {
                 }
                 self.clients[client].last = Some(job);
                 self.clients[client].next += 1;
+                self.ask(client, id);
+            }
+            Msg::Refused(r) if r.code == err::ENV_GONE && self.clients[client].env_kept => {
+                self.clients[client].env_kept = false;
                 self.ask(client, id);
             }
             Msg::Refused(r) if passing(&r) => self.cut(id),

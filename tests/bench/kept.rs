@@ -4,7 +4,6 @@ use lsf::cli::client::{self, Client};
 use lsf::cli::site::{self, Around, Site};
 use lsf::model::ByteStr;
 use lsf::model::job::JobSpec;
-use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use std::path::Path;
 use std::sync::Barrier;
@@ -40,7 +39,7 @@ fn environment() -> ByteStr {
 }
 
 /// A submission with a request number of its own.
-pub fn submission(command: &str, dir: &Path) -> ClientMsg {
+pub fn submission(command: &str, dir: &Path) -> Submit {
     let n = REQUEST.fetch_add(1, Ordering::Relaxed);
     let dir = dir.to_string_lossy().into_owned();
     let spec = JobSpec {
@@ -50,19 +49,14 @@ pub fn submission(command: &str, dir: &Path) -> ClientMsg {
         umask: 0o22,
         ..JobSpec::default()
     };
-    ClientMsg::Submit(Box::new(Submit {
-        request: format!("bench-{}-{n}", std::process::id()),
-        spec,
-        env: environment(),
-        script: ByteStr(Vec::new()),
-    }))
+    let request = format!("bench-{}-{n}", std::process::id());
+    Submit { request, spec, env: environment(), ..Submit::default() }
 }
 
 /// Submits one job; its ID.
 pub fn submit(client: &mut Client, command: &str, dir: &Path) -> Option<u32> {
-    let msg = Msg::Client(submission(command, dir));
-    match client.call(&msg, &mut std::io::sink()) {
-        Ok(Msg::Client(ClientMsg::Submitted { job, .. })) => Some(job),
+    match client.submit(submission(command, dir), &mut std::io::sink()) {
+        Ok(ClientMsg::Submitted { job, .. }) => Some(job),
         _ => None,
     }
 }

@@ -44,7 +44,7 @@ fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
     }
     let conf = place.read()?;
     let state = State::read(&place);
-    let hosts = &conf.cluster.hosts;
+    let hosts: Vec<_> = conf.named_hosts().collect();
     let up = hosts.iter().filter(|h| state.alive(&h.name).is_some()).count();
     let word = match up {
         0 => "not running".to_owned(),

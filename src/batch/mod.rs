@@ -42,7 +42,7 @@ pub mod submit;
 pub mod wait;
 pub mod windows;
 
-use crate::conf::{ClusterConf, Diag};
+use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
@@ -348,6 +348,12 @@ impl Mbd {
         self.answer_reconfig(cx, &diags);
     }
 
+    /// The policy that holds, with the hosts that have joined by themselves; None: it has them.
+    pub fn with_members(&self, all: &[Member]) -> Option<ClusterConf> {
+        let mut conf = self.pol.conf.clone();
+        conf.base.set_members(all, &self.me).then_some(conf)
+    }
+
     fn answer_reconfig(&mut self, cx: &mut Cx, diags: &[Diag]) {
         use crate::proto::client::AdminLine;
         let failed = crate::conf::has_errors(diags);
@@ -414,6 +420,8 @@ impl Machine for Mbd {
             Input::Datagram { .. }
             | Input::Sample(_)
             | Input::External(_)
+            | Input::Kept { .. }
+            | Input::Members(_)
             | Input::Os(_)
             | Input::Task { .. } => {}
         }

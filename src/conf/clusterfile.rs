@@ -5,6 +5,7 @@
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::{self, Section, shown};
 use super::load::Files;
+use super::members::AddrRanges;
 use super::names::tables::{
     CLUSTER_ADMINS, CLUSTER_HOST, CLUSTER_PARAMETERS, REMOTE_CLUSTERS, RESOURCE_MAP,
 };
@@ -22,6 +23,8 @@ const SECTIONS: &[&str] =
     &["ClusterAdmins", "ClusterManager", "Host", "ResourceMap", "Parameters", "RemoteClusters"];
 /// Largest number of seconds or intervals that is taken: a year of seconds.
 const MAX_TIME: u64 = 31_536_000;
+/// Longest ELIM_POLL_INTERVAL, seconds.
+const MAX_POLL: f64 = 3600.0;
 /// EXINTERVAL below this is raised to it, seconds.
 const MIN_EXINTERVAL: u64 = 5;
 
@@ -119,6 +122,7 @@ fn host(row: &Row, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
         run_window,
         rexpri,
         ndisks,
+        dynamic: false,
         pos,
     })
 }
@@ -246,12 +250,18 @@ fn lim_params(raw: RawParams, diags: &mut Diags) -> LimParams {
     values.set(&mut p.exinterval, "EXINTERVAL", 0..=MAX_TIME);
     p.exinterval = p.exinterval.max(MIN_EXINTERVAL);
     values.set(&mut p.host_inactivity_limit, "HOST_INACTIVITY_LIMIT", 1..=MAX_TIME);
-    values.set(&mut p.master_inactivity_limit, "MASTER_INACTIVITY_LIMIT", 1..=MAX_TIME);
+    values.set(&mut p.master_inactivity_limit, "MASTER_INACTIVITY_LIMIT", 0..=MAX_TIME);
     values.set(&mut p.probe_timeout, "PROBE_TIMEOUT", 1..=MAX_TIME);
-    values.set(&mut p.retry_limit, "RETRY_LIMIT", 1..=MAX_TIME);
+    values.set(&mut p.retry_limit, "RETRY_LIMIT", 0..=MAX_TIME);
     values.set(&mut p.adjust_duration, "ADJUST_DURATION", 0..=MAX_TIME);
-    values.set(&mut p.elim_poll_interval, "ELIM_POLL_INTERVAL", 1..=MAX_TIME);
+    values.set(&mut p.elim_poll_interval, "ELIM_POLL_INTERVAL", 0.001..=MAX_POLL);
     values.set(&mut p.elim_abort_value, "ELIM_ABORT_VALUE", 0..=255);
+    if let Some(value) = raw.get("LSF_HOST_ADDR_RANGE").cloned() {
+        match AddrRanges::parse(&value.text) {
+            Some(ranges) => p.addr_range = ranges,
+            None => values.bad("LSF_HOST_ADDR_RANGE", &value, "addresses are wanted"),
+        }
+    }
     p.elim_args = values.text("ELIMARGS").unwrap_or_default();
     p.raw = raw;
     p

@@ -159,6 +159,15 @@ const PERSONAL: &str = include_str!("templates/personal");
 /// The same place for a site.
 const SITE: &str = include_str!("templates/site");
 
+/// The hosts of a personal cluster are near each other: a master that has gone without a word
+/// is replaced after 5 s of silence and PROBE_TIMEOUT.
+const QUICK: &str = "\
+# A silent master is given up after so many EXINTERVALs, and the next candidate waits no longer.
+HOST_INACTIVITY_LIMIT = 1
+MASTER_INACTIVITY_LIMIT = 0
+RETRY_LIMIT = 0
+";
+
 /// What goes where the templates have `@NAME@`.
 fn values(spec: &Plan) -> Vec<(&'static str, String)> {
     let top = spec.top.as_str();
@@ -213,6 +222,7 @@ fn values(spec: &Plan) -> Vec<(&'static str, String)> {
         ),
         ("SIM_EXEC", sim_exec.to_owned()),
         ("MXJ", mxj),
+        ("QUICK", own(QUICK, "")),
         ("HOSTS", hosts),
         ("ADDRESSES", addresses.trim_end().to_owned()),
     ]

@@ -74,6 +74,23 @@ impl HostTable {
         self.entries.push(HostEntry { name: name.to_owned(), ..HostEntry::default() });
     }
 
+    /// The same without these hosts.
+    pub fn without(&self, names: &[&str]) -> HostTable {
+        let mut table = HostTable { domains: self.domains.clone(), ..HostTable::default() };
+        for entry in self.entries.iter().filter(|e| !names.contains(&e.name.as_str())) {
+            table.add_host(&entry.name);
+        }
+        for entry in &table.entries.clone() {
+            let Some(old) = self.find(&entry.name).map(|i| &self.entries[i]) else { continue };
+            let Some(index) = table.find(&entry.name) else { continue };
+            for addr in &old.addrs {
+                table.enter_address(index, *addr);
+            }
+            old.aliases.iter().for_each(|a| table.enter_alias(index, a));
+        }
+        table
+    }
+
     /// Adds an address of a host already in the table.
     pub fn add_address(&mut self, canonical: &str, addr: IpAddr) {
         if let Some(&index) = self.names.get(&canonical.to_ascii_lowercase()) {

@@ -105,17 +105,28 @@ fn base(
     let cluster = clusterfile::parse(files, &path, &shared, diags)?;
     let names = cluster.hosts.iter().map(|h| h.name.as_str());
     let mut hosts = HostTable::new(names, &lsf.strip_domains());
+    read_hosts(files, &confdir, &mut hosts, diags);
+    let task = format!("lsf.task.{name}");
+    let rest = [&task, "lsf.task", "lsf.licensescheduler", "lsf.datamanager"];
+    untouched(files, &confdir, &rest, diags);
+    let me = local_host.unwrap_or_default().to_owned();
+    let mut base = BaseConf { name, lsf, shared, cluster, hosts, members: Vec::new() };
+    if base.add_self(&me) {
+        // its address; what else is to be said was said
+        read_hosts(files, &confdir, &mut base.hosts, &mut Diags::new());
+    }
+    base.read_members(files, &me);
+    check_master_list(&base, diags);
+    Some(base)
+}
+
+/// Addresses and aliases, of LSF's own file and the system's.
+fn read_hosts(files: &dyn Files, confdir: &str, hosts: &mut HostTable, diags: &mut Diags) {
     for (path, ours) in [(format!("{confdir}/hosts"), true), (ETC_HOSTS.to_owned(), false)] {
         if let Ok(text) = files.read(&path) {
             hosts.read(&path, &text, ours, diags);
         }
     }
-    let task = format!("lsf.task.{name}");
-    let rest = [&task, "lsf.task", "lsf.licensescheduler", "lsf.datamanager"];
-    untouched(files, &confdir, &rest, diags);
-    let base = BaseConf { name, lsf, shared, cluster, hosts };
-    check_master_list(&base, diags);
-    Some(base)
 }
 
 /// Whole files of LSF's that change nothing yet.

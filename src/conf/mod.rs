@@ -19,6 +19,7 @@ pub mod lexer;
 pub mod load;
 pub mod lsfconf;
 pub mod lsfsudoers;
+pub mod members;
 pub mod names;
 pub mod params;
 pub mod queues;
@@ -39,5 +40,6 @@ pub use load::{
     Files, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,
 };
 pub use lsfconf::LsfConf;
+pub use members::Member;
 pub use types::*;
 pub use units::{SizeUnit, size_kb, time_limit};

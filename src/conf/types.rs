@@ -35,6 +35,8 @@ pub struct BaseConf {
     pub cluster: ClusterFile,
     /// Names and addresses of the cluster's hosts.
     pub hosts: HostTable,
+    /// Hosts that joined by themselves; they are in `cluster` and `hosts` too.
+    pub members: Vec<super::Member>,
 }
 
 /// What mbatchd needs besides: the lsb.* files.
@@ -190,6 +192,8 @@ pub struct HostDef {
     pub rexpri: i32,
     /// ND: local disks, if given.
     pub ndisks: Option<u32>,
+    /// It joined by itself.
+    pub dynamic: bool,
     /// Where its row stands.
     pub pos: Pos,
 }
@@ -244,7 +248,9 @@ pub struct LimParams {
     /// ADJUST_DURATION, in EXINTERVALs.
     pub adjust_duration: u64,
     /// ELIM_POLL_INTERVAL, seconds.
-    pub elim_poll_interval: u64,
+    pub elim_poll_interval: f64,
+    /// LSF_HOST_ADDR_RANGE.
+    pub addr_range: super::members::AddrRanges,
     /// ELIM_ABORT_VALUE.
     pub elim_abort_value: i64,
     /// ELIMARGS, as written.
@@ -262,7 +268,8 @@ impl Default for LimParams {
             probe_timeout: 2,
             retry_limit: 2,
             adjust_duration: 3,
-            elim_poll_interval: 5,
+            elim_poll_interval: 5.0,
+            addr_range: super::members::AddrRanges::default(),
             elim_abort_value: 97,
             elim_args: String::new(),
             raw: RawParams::new(),

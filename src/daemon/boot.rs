@@ -5,6 +5,7 @@
 
 use super::launcher::EAUTH_USER;
 use super::logging::{self, LogHandle};
+use super::members::Follower;
 use super::shell::{Ports, ShellConfig};
 use crate::auth::{HostLookup, KeyRing, Ways};
 use crate::conf::{BaseConf, Severity, load};
@@ -128,6 +129,7 @@ impl Boot {
             ways,
             key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
+            members: Follower::of(self).filter(|_| daemon != Daemon::Launcher),
         }
     }
 }

@@ -2,14 +2,17 @@
 
 use super::boot::{Boot, BootError};
 use super::melim::Elims;
+use super::members as follow;
 use super::shell::{self, Ctl, Host};
-use crate::conf::BaseConf;
+use crate::conf::{BaseConf, Files, Member, members};
 use crate::lim::{Lim, copies};
-use crate::proto::{Daemon, Effect, Input};
+use crate::proto::{Daemon, Effect, Input, Keep};
 use crate::sys::files::RealFiles;
 use crate::sys::load::Probe;
 use jiff::tz::TimeZone;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What the shell does not do by itself: measuring.
 struct LimHost {
@@ -20,6 +23,8 @@ struct LimHost {
     copies: copies::Copies,
     /// What the copies looked like when they were read.
     seen: Vec<Option<Looks>>,
+    /// The administrator's own directory of this host.
+    rundir: PathBuf,
 }
 
 /// Device, inode, length and last change of a file; the last in nanoseconds.
@@ -39,6 +44,37 @@ impl LimHost {
         }
         self.copies.clone()
     }
+
+    /// Where something is kept: on this host, or where the next master finds it.
+    fn place(&self, what: Keep) -> Option<PathBuf> {
+        let shared = || self.conf.lsf.batch_logdir(&self.conf.name).map(PathBuf::from);
+        match what {
+            Keep::Lock => Some(self.rundir.join("lim.lock")),
+            Keep::Locks => Some(shared()?.join("lim.locks")),
+        }
+    }
+
+    fn keep(&self, what: Keep, text: &str) {
+        let path = self.place(what);
+        if let Some(path) = path.as_ref().filter(|_| text.is_empty()) {
+            // what is not there need not go
+            let _ = std::fs::remove_file(path);
+        } else {
+            self.write(path, text);
+        }
+    }
+
+    fn write(&self, path: Option<PathBuf>, text: &str) {
+        if let Some(Err(e)) = path.map(|path| follow::replace(&path, text)) {
+            log::error!("{e}");
+        }
+    }
+
+    fn recall(&self, what: Keep) -> String {
+        let path = self.place(what).map(|p| p.to_string_lossy().into_owned());
+        let bytes = path.and_then(|p| RealFiles.read(&p).ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
 }
 
 impl Host for LimHost {
@@ -51,9 +87,31 @@ impl Host for LimHost {
                 sample.copies = self.copies();
                 ctl.input(Input::Sample(sample));
             }
+            Effect::Keep { what, text } => self.keep(what, &text),
+            Effect::Recall(what) => {
+                let text = self.recall(what);
+                ctl.input(Input::Kept { what, text });
+            }
+            Effect::Members(all) => {
+                let text = members::write(&all);
+                let path = self.conf.hostcache().map(PathBuf::from);
+                self.write(path, &text);
+                self.conf.set_members(&all, &self.host);
+                ctl.set_hosts(Arc::new(self.conf.hosts.clone()));
+            }
             Effect::Melim { resources, master } => self.elims.run(resources, master, ctl.remote()),
             other => log::warn!("lim does not carry out an effect: {}", other.name()),
         }
+    }
+
+    fn start(&mut self, _: &mut Lim, ctl: &mut Ctl) {
+        let text = self.recall(Keep::Lock);
+        ctl.input(Input::Kept { what: Keep::Lock, text });
+    }
+
+    fn members(&mut self, _: &mut Lim, all: Vec<Member>, ctl: &mut Ctl) {
+        self.conf.set_members(&all, &self.host);
+        ctl.input(Input::Members(all));
     }
 
     fn stopping(&mut self, _: &mut Lim, _: i32) {
@@ -75,6 +133,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         host: boot.host.clone(),
         copies: Vec::new(),
         seen: Vec::new(),
+        rundir: boot.site.rundir().join("authd"),
     };
     let machine = Lim::new(boot.conf, &boot.host).with_zone(TimeZone::system());
     shell::run(cfg, machine, host).map_err(|e| BootError(e.to_string()))

@@ -14,7 +14,7 @@ use super::groups::{self, Asker};
 use super::launcher::ROOT_JOBS;
 use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::Mbd;
-use crate::conf;
+use crate::conf::{self, Member};
 use crate::log::disk::RealDisk;
 use crate::log::front::Front;
 use crate::log::owner::LogLock;
@@ -137,6 +137,13 @@ impl Host for MbdHost {
                 ctl.input(Input::Config { conf: conf.map(Box::new), diags });
             }
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
+        }
+    }
+
+    fn members(&mut self, m: &mut Mbd, all: Vec<Member>, ctl: &mut Ctl) {
+        if let Some(conf) = m.with_members(&all) {
+            log::info!("{} hosts have joined by themselves", all.len());
+            ctl.input(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
         }
     }
 

@@ -12,6 +12,7 @@ pub mod logging;
 pub mod mail;
 pub mod mbatchd;
 pub mod melim;
+pub mod members;
 pub mod res;
 pub mod sbatchd;
 pub mod shell;

@@ -38,9 +38,11 @@
 //!   `std::process::Command` clears it in children.
 
 use super::logging::LogHandle;
+use super::members::Follower;
 use crate::auth::check::Checker;
 use crate::auth::shake::AuthError;
 use crate::auth::{KeyRing, Ways};
+use crate::conf::Member;
 use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
@@ -133,6 +135,8 @@ pub struct ShellConfig {
     pub key_file: Option<String>,
     /// Reopened at SIGHUP.
     pub log: Option<LogHandle>,
+    /// Hosts that may join while this runs.
+    pub members: Option<Follower>,
 }
 
 /// What one daemon does beyond the shell: its log, its processes, its configuration.
@@ -174,6 +178,10 @@ pub trait Host {
     /// SIGHUP, after the log was reopened.
     fn hangup(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
         let _ = (m, ctl);
+    }
+    /// These hosts have joined by themselves, and no others; the shell knows them.
+    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, ctl: &mut Ctl) {
+        let _ = (m, all, ctl);
     }
     /// The loop ends with this code: finish the log, join threads.
     fn stopping(&mut self, m: &mut Self::M, code: i32) {
@@ -310,6 +318,7 @@ struct Shell<H: Host> {
     key_file: Option<(String, String)>,
     log: Option<LogHandle>,
     told: Receiver<Told>,
+    members: Option<Follower>,
     ctl: Ctl,
     effects: Vec<Effect>,
 }
@@ -360,9 +369,9 @@ impl<H: Host> Shell<H> {
             remote,
             registry: poll.registry().try_clone().map_err(fail("poll"))?,
         };
-        let log = cfg.log;
+        let (log, members) = (cfg.log, cfg.members);
         let effects = Vec::new();
-        Ok(Shell { machine, host, poll, pool, signals, key_file, log, told, ctl, effects })
+        Ok(Shell { machine, host, poll, pool, signals, key_file, log, told, members, ctl, effects })
     }
 
     fn run(mut self) -> Result<i32, ShellError> {
@@ -382,7 +391,9 @@ impl<H: Host> Shell<H> {
     /// Waits for the next thing to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
         let busy = self.pool.busy() || !self.ctl.inputs.is_empty();
-        let until = [self.machine.deadline(), self.pool.deadline()].into_iter().flatten().min();
+        let look = self.members.as_ref().map(|m| m.at);
+        let until = [self.machine.deadline(), self.pool.deadline(), look];
+        let until = until.into_iter().flatten().min();
         let timeout = match until {
             _ if busy => Some(Duration::ZERO),
             Some(at) => {
@@ -417,6 +428,10 @@ impl<H: Host> Shell<H> {
         }
         if told {
             self.told();
+        }
+        if let Some((all, hosts)) = self.members.as_mut().and_then(|m| m.look(now.mono_us)) {
+            self.pool.set_hosts(hosts);
+            self.host.members(&mut self.machine, all, &mut self.ctl);
         }
         let Shell { machine, pool, ctl, effects, .. } = self;
         for input in std::mem::take(&mut ctl.inputs) {
@@ -505,6 +520,9 @@ impl<H: Host> Shell<H> {
             Effect::Close { conn } => self.pool.close(conn),
             Effect::Connect { conn, to } => self.pool.connect(conn, to, now.mono_us),
             Effect::Datagram { to, msg } => self.pool.datagram(&to, &msg, now.wall_us),
+            Effect::Reply { addr, to, msg } => {
+                self.pool.datagram_at(addr, &to, &msg, now.wall_us);
+            }
             Effect::Say { level, text } => log::log!(level, "{text}"),
             Effect::Verbose { level } => super::logging::verbose(level),
             Effect::Exit { code } => self.ctl.exit(code),

@@ -1,9 +1,10 @@
 //! Who is the master: the first live candidate, in the order of LSF_MASTER_LIST or lsf.cluster.
 //!
 //! The master announces itself every EXINTERVAL. Candidate number k (from 0) takes over after
-//! (HOST_INACTIVITY_LIMIT + k x MASTER_INACTIVITY_LIMIT) x EXINTERVAL without an announcement,
-//! having asked for RETRY_LIMIT of them, when a last connection to the old master does not come
-//! about within PROBE_TIMEOUT. The first [`FAST_RANKS`] candidates also keep a connection to the
+//! (HOST_INACTIVITY_LIMIT + k x MASTER_INACTIVITY_LIMIT) x EXINTERVAL without an announcement (and
+//! a second after the one before it, where MASTER_INACTIVITY_LIMIT is 0), having asked for
+//! RETRY_LIMIT of them, when a last connection to the old master does not come about within
+//! PROBE_TIMEOUT. The first [`FAST_RANKS`] candidates also keep a connection to the
 //! master: where its host refuses it anew for [`REFUSED_SECS`] + k seconds, they do not wait for
 //! the silence. A candidate that hears a worse one announce itself takes over from it; a master
 //! that hears a better one yields. In a partition each side has a master.
@@ -23,6 +24,9 @@ pub const FAST_RANKS: usize = 8;
 /// Seconds of refused connections after which the first candidate may take over; a later one
 /// waits a second more for each before it.
 pub const REFUSED_SECS: u64 = 1;
+/// By how much at least a candidate waits longer for a silent master than the one before it,
+/// microseconds.
+const IN_ORDER: u64 = US;
 /// Pause before a lost connection to the master is made again, microseconds.
 const REDIAL: u64 = US / 2;
 /// Most candidates asked in one round who is master.
@@ -48,10 +52,22 @@ enum Link {
     None,
 }
 
+/// Announcements that fit into the time for which a master may be silent.
+const CALLS: u64 = 3;
+
+/// Between two announcements of a master, microseconds: EXINTERVAL, less where a silent master
+/// is given up soon.
+pub fn pause(base: &BaseConf) -> u64 {
+    let p = &base.cluster.params;
+    p.exinterval.max(1) * US * p.host_inactivity_limit.clamp(1, CALLS) / CALLS
+}
+
 /// The documented limits, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rules {
     interval: u64,
+    /// Between two announcements.
+    pause: u64,
     silence: u64,
     step: u64,
     retry: u64,
@@ -80,7 +96,9 @@ pub struct Election {
 impl Election {
     /// The server hosts of LSF_MASTER_LIST in its order, else those of lsf.cluster in its order.
     pub fn new(base: &BaseConf) -> Self {
-        let server = |name: &str| base.cluster.hosts.iter().any(|h| h.server && h.name == name);
+        let server = |name: &str| {
+            base.cluster.hosts.iter().any(|h| h.server && !h.dynamic && h.name == name)
+        };
         let mut candidates: Vec<String> = base
             .lsf
             .master_list()
@@ -90,13 +108,14 @@ impl Election {
             .map(str::to_owned)
             .collect();
         if candidates.is_empty() {
-            let hosts = base.cluster.hosts.iter().filter(|h| h.server);
+            let hosts = base.cluster.hosts.iter().filter(|h| h.server && !h.dynamic);
             candidates = hosts.map(|h| h.name.clone()).collect();
         }
         let p = &base.cluster.params;
         let interval = p.exinterval.max(1) * US;
         let rules = Rules {
             interval,
+            pause: pause(base),
             silence: p.host_inactivity_limit * interval,
             step: p.master_inactivity_limit * interval,
             retry: p.retry_limit * interval,
@@ -185,7 +204,7 @@ impl Election {
     }
 
     fn doubtful(&self, now: u64) -> bool {
-        self.refused.is_some() || now >= self.heard + self.rules.interval + US
+        self.refused.is_some() || now >= self.heard + self.rules.pause + US
     }
 
     fn follow(&mut self, now: u64, who: usize, known: bool, out: &mut Vec<Effect>) -> bool {
@@ -221,7 +240,8 @@ impl Election {
     /// Without an announcement until then, a last question decides.
     fn due(&self) -> Option<u64> {
         let Rules { silence, step, retry, .. } = self.rules;
-        self.rank.map(|k| self.heard + silence + (k as u64 * step).max(retry))
+        let wait = |k: u64| (k * step).max(retry).max(k.saturating_sub(1) * IN_ORDER);
+        self.rank.map(|k| self.heard + silence + wait(k as u64))
     }
 
     /// Does what is due. True: this host has taken over.

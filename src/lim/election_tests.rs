@@ -82,6 +82,22 @@ fn silence_by_the_documented_formula_and_its_defaults() {
 }
 
 #[test]
+fn without_steps_candidates_still_come_one_after_the_other() {
+    // as `lsf up` writes it: 1 x 5 s, then a question of 2 s
+    for (host, secs) in [("h2.eng", 7), ("h3", 8)] {
+        let mut base = base("");
+        let p = &mut base.cluster.params;
+        (p.exinterval, p.host_inactivity_limit) = (5, 1);
+        (p.master_inactivity_limit, p.retry_limit) = (0, 0);
+        let mut out = Vec::new();
+        let mut e = Election::new(&base).on(host, &Election::default(), &mut out);
+        e.start(0, &mut out);
+        e.announced(3 * US, "h1", &mut out);
+        assert_eq!(run(&mut e, 1000 * US, |_| None), Some((3 + secs) * US), "{host}");
+    }
+}
+
+#[test]
 fn a_master_that_answers_the_last_question_stays() {
     let (mut e, mut out) = on("h2.eng");
     e.announced(0, "h1", &mut out);

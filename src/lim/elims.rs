@@ -3,13 +3,16 @@
 //!
 //! Every host runs elims for what `[default]` maps, the master besides for what `[all]` maps. Of
 //! a list of hosts the master has the first available one report, and tells it so with its
-//! announcement. Document implemented: "How resource mapping determines elim hosts".
+//! announcement. LIM looks for what melim reports every ELIM_POLL_INTERVAL; of the reports that
+//! came meanwhile, each of which is complete, the last counts. Document implemented: "How
+//! resource mapping determines elim hosts".
 
 use super::facts::{self, Instance, Reporter};
 use super::machine::{Known, Lim};
 use super::melim;
 use crate::conf::BaseConf;
 use crate::model::Now;
+use crate::model::time::US;
 use crate::proto::Effect;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, SharedRow, status};
 use std::collections::BTreeSet;
@@ -24,6 +27,9 @@ pub struct Elims {
     pub told: Vec<String>,
     /// What this host's melim reported last.
     pub own: Vec<(String, String)>,
+    /// A report that waits for the next look-out, and when that is.
+    late: Option<String>,
+    look_at: u64,
     /// What the runner was told: the resources, and whether this is the master.
     run: (Vec<String>, bool),
 }
@@ -114,7 +120,27 @@ impl Lim {
     }
 
     /// A report of this host's melim.
-    pub(super) fn external(&mut self, now: Now, line: &str, out: &mut Vec<Effect>) {
+    pub(super) fn external(&mut self, now: Now, line: String, out: &mut Vec<Effect>) {
+        self.elims.late = Some(line);
+        self.look_for_reports(now, out);
+    }
+
+    /// The instant of the next look-out, where there is something to see.
+    pub(super) fn next_look(&self) -> Option<u64> {
+        self.elims.late.as_ref().map(|_| self.elims.look_at)
+    }
+
+    pub(super) fn look_for_reports(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if now.mono_us < self.elims.look_at {
+            return;
+        }
+        let Some(line) = self.elims.late.take() else { return };
+        let pause = self.base.cluster.params.elim_poll_interval * US as f64;
+        self.elims.look_at = now.mono_us + pause as u64;
+        self.reported(now, &line, out);
+    }
+
+    fn reported(&mut self, now: Now, line: &str, out: &mut Vec<Effect>) {
         let Ok(values) = melim::parse(line, &self.base.shared) else { return };
         if self.elims.own == values {
             return;

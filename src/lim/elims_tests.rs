@@ -170,6 +170,31 @@ fn reports_reach_hosts_thresholds_and_built_in_indices() {
     assert_eq!((shown("h2").status, shown("h2").over), (status::BUSY, 1 << 11));
     assert_eq!((shown("h3").status, shown("h2").index[8]), (0, 77.0));
     // what melim does not write is not taken
-    step(&mut lim, 2, Input::External("1 d x\n".into()));
+    step(&mut lim, 6, Input::External("1 d x\n".into()));
     assert_eq!(value_in(&lim.shown(&lim.hosts["h1"]), "d"), Some("1"));
+}
+
+#[test]
+fn reports_are_looked_for_each_poll_interval() {
+    for (interval, want) in [(5.0, [1, 6, 11]), (0.5, [1, 2, 3])] {
+        let mut base = base(&[("d", &["default"])]);
+        base.cluster.params.elim_poll_interval = interval;
+        let (mut lim, _) = started(&base, "h1");
+        let (mut last, mut seen) = (None, Vec::new());
+        for secs in 1..=12 {
+            step(&mut lim, secs, Input::External(format!("1 d {secs}")));
+            // a second report before the next look-out is the one that counts
+            step(&mut lim, secs, Input::External(format!("1 d {secs}.5")));
+            if lim.deadline().is_some_and(|at| at <= secs * US) {
+                step(&mut lim, secs, Input::Tick);
+            }
+            let value = value_in(&lim.hosts["h1"].load, "d").map(str::to_owned);
+            if value != last {
+                seen.push((secs, value.clone().unwrap()));
+                last = value;
+            }
+        }
+        let times: Vec<u64> = seen.iter().map(|s| s.0).collect();
+        assert_eq!(times[..3], want, "{seen:?}");
+    }
 }

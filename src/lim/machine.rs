@@ -1,17 +1,17 @@
 //! The LIM of one host as a state machine.
 //!
-//! Every LIM measures its host each [`SAMPLE_SECS`] (or EXINTERVAL, where that is shorter) and
-//! sends a beat to the master each EXINTERVAL; the master keeps the newest reading of every
-//! host, asks one that is silent for HOST_INACTIVITY_LIMIT x EXINTERVAL, takes it as unavailable
-//! after RETRY_LIMIT x EXINTERVAL more, and pushes what changed to its subscribers. A LIM that is
-//! not master knows its own host only and points elsewhere for the rest. Who is master is decided
-//! in [`super::election`].
+//! Every LIM measures its host each [`SAMPLE_SECS`] (or EXINTERVAL, where that is shorter), shows
+//! each index anew at the index's own interval and sends a beat to the master each EXINTERVAL. The
+//! master keeps the newest reading of every host, asks one that is silent for
+//! HOST_INACTIVITY_LIMIT x EXINTERVAL, takes it as unavailable after RETRY_LIMIT x EXINTERVAL more,
+//! and pushes what changed to its subscribers. A LIM that is not master knows its own host only
+//! and points elsewhere for the rest. Who is master is decided in [`super::election`].
 //!
 //! Invariants: a reading is kept under the name of its authenticated sender, never under the
 //! one it claims; facts come from this LIM's own configuration, only what was measured from the
 //! sender. Document implemented: semantics.md section 27.
 
-use super::{Election, copies, elims, facts, meter, orders};
+use super::{Election, copies, election, elims, facts, join, meter, orders};
 use crate::conf::BaseConf;
 use crate::lang::window::Windows;
 use crate::model::Now;
@@ -19,7 +19,7 @@ use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
-use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, Input, Keep, Machine, Msg, Peer, Refusal};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +43,8 @@ pub(super) struct Known {
     pub(super) found: Option<HostFacts>,
     /// Last news, microseconds; None: never.
     heard: Option<u64>,
+    /// Since when it is away, as far as this LIM has seen; the beginning at least.
+    pub(super) gone: Option<u64>,
     /// Its copies of the configuration beside ours.
     differ: copies::Differences,
     /// By the master's administrator.
@@ -79,9 +81,12 @@ pub struct Lim {
     pub(super) peers: BTreeMap<ConnId, Peer>,
     subs: BTreeMap<ConnId, Sub>,
     pub(super) local: orders::Local,
+    pub(super) joining: join::Joining,
     sample_at: u64,
     beat_at: u64,
     beats: u32,
+    /// The next announcement between two turns.
+    call_at: u64,
     sampled: bool,
 }
 
@@ -101,9 +106,11 @@ impl Lim {
             peers: BTreeMap::new(),
             subs: BTreeMap::new(),
             local: orders::Local::default(),
+            joining: join::Joining::default(),
             sample_at: 0,
             beat_at: 0,
             beats: 0,
+            call_at: u64::MAX,
             sampled: false,
             base: BaseConf::default(),
         };
@@ -118,7 +125,7 @@ impl Lim {
     }
 
     /// Takes a configuration: hosts that left are forgotten, new ones are without news.
-    fn configure(&mut self, base: BaseConf, out: &mut Vec<Effect>) {
+    pub(super) fn configure(&mut self, base: BaseConf, out: &mut Vec<Effect>) {
         self.election = Election::new(&base).on(&self.host, &self.election, out);
         self.base = base;
         let mut old = std::mem::take(&mut self.hosts);
@@ -153,6 +160,7 @@ impl Lim {
         self.sample_at = now.after(self.sample_secs());
         self.beat_at = now.after(1);
         self.local.start(now.mono_us);
+        self.start_joining(now);
         out.push(Effect::Sample);
         say(out, log::Level::Info, format!("started on {}", self.host));
         if self.election.start(now.mono_us, out) {
@@ -171,16 +179,26 @@ impl Lim {
         // what others told us is old, or was never told
         for (_, known) in self.hosts.iter_mut().filter(|(name, _)| **name != self.host) {
             known.load.status |= status::UNAVAIL;
-            known.heard = None;
+            (known.heard, known.gone) = (None, Some(now.mono_us));
         }
         self.elims.told.clear();
         self.update_elims(out);
         if self.is_master() {
+            out.push(Effect::Recall(Keep::Locks));
             (self.beats, self.beat_at) = (0, now.after(1));
-            self.announce(true, out);
+            self.call(now, true, out);
         } else {
+            self.call_at = u64::MAX;
             self.beat(out);
         }
+    }
+
+    /// Announces this master; the next time before the next turn where that would be too late
+    /// for those who wait for it.
+    fn call(&mut self, now: Now, want: bool, out: &mut Vec<Effect>) {
+        self.announce(want, out);
+        let pause = election::pause(&self.base);
+        self.call_at = if pause < self.interval_us() { now.mono_us + pause } else { u64::MAX };
     }
 
     /// Tells every other server who is master; `want`: and asks for its reading.
@@ -198,8 +216,9 @@ impl Lim {
 
     /// Asks the candidates who is master, while that is not known.
     fn seek(&self, now: Now, out: &mut Vec<Effect>) {
+        let Some(question) = self.question(now) else { return };
         for host in self.election.to_ask(now.mono_us, self.beats as usize) {
-            let msg = Msg::Lim(LimMsg::WhoIsMaster);
+            let msg = Msg::Lim(question.clone());
             out.push(Effect::Datagram { to: host.clone(), msg });
         }
     }
@@ -214,11 +233,15 @@ impl Lim {
             out.push(Effect::Sample);
         }
         self.look_for_res(now, out);
+        self.look_for_reports(now, out);
         if self.election.tick(now, out) {
             self.elected(now, out);
         }
         if now.mono_us >= self.beat_at {
             self.turn(now, out);
+        }
+        if now.mono_us >= self.call_at {
+            self.call(now, false, out);
         }
     }
 
@@ -233,8 +256,9 @@ impl Lim {
             return self.beat(out);
         }
         self.find_silent(now, out);
+        self.expire(now, out);
         self.update_elims(out);
-        self.announce(false, out);
+        self.call(now, false, out);
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
         let learned = std::mem::take(&mut self.learned);
@@ -289,7 +313,8 @@ impl Lim {
 
     fn find_silent(&mut self, now: Now, out: &mut Vec<Effect>) {
         let (quiet, retry) = (self.inactive_us(), self.base.cluster.params.retry_limit);
-        let limit = quiet + retry * self.interval_us();
+        // a host beats once an interval: it is asked for one at least
+        let limit = quiet + retry.max(1) * self.interval_us();
         let mut asked = Vec::new();
         for (name, known) in &mut self.hosts {
             let silent = known.heard.map_or(u64::MAX, |at| now.mono_us.saturating_sub(at));
@@ -301,6 +326,7 @@ impl Lim {
                 continue;
             }
             known.load.status |= status::UNAVAIL;
+            known.gone = Some(now.mono_us);
             self.fresh.insert(name.clone());
             let secs = limit / US;
             say(out, log::Level::Warn, format!("no news of {name} for {secs} s: unavailable"));
@@ -315,7 +341,7 @@ impl Lim {
         self.copies.clone_from(&sample.copies);
         let load = HostLoad {
             host: self.host.clone(),
-            index: self.meter.index(),
+            index: self.meter.shown(),
             boot_id: sample.boot_id.clone(),
             facts: Some(sample.facts.clone()),
             external: self.elims.own.clone(),
@@ -413,8 +439,12 @@ impl Lim {
     }
 
     fn datagram(&mut self, now: Now, from: &str, msg: Msg, out: &mut Vec<Effect>) {
-        let Some(from) = self.base.hosts.canonical(from).map(str::to_owned) else { return };
+        let known = self.base.hosts.canonical(from).map(str::to_owned);
+        let Some(from) = known.filter(|_| !matches!(msg, Msg::Lim(LimMsg::Join { .. }))) else {
+            return self.asks_in(now, from, msg, out);
+        };
         match msg {
+            Msg::Lim(LimMsg::NotJoined { why }) => self.not_joined(&from, why, out),
             Msg::Lim(LimMsg::Beat { load }) if self.is_master() && from != self.host => {
                 self.record(now, &from, *load, out);
             }
@@ -522,6 +552,11 @@ impl Lim {
         }
     }
 
+    /// Is this host a candidate?
+    pub(super) fn election_has(&self, host: &str) -> bool {
+        self.election.candidates().iter().any(|c| c == host)
+    }
+
     fn reconfigured(&mut self, now: Now, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
         let Some(base) = conf else {
             return say(out, log::Level::Error, "bad configuration: the old one stays".to_owned());
@@ -542,7 +577,7 @@ fn window_open(text: &str, now: Now, zone: &TimeZone) -> bool {
     text.is_empty() || Windows::parse(text).map_or(true, |w| w.open_at(now.secs(), zone))
 }
 
-fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
+pub(super) fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
     out.push(Effect::Say { level, text });
 }
 
@@ -553,7 +588,9 @@ impl Machine for Lim {
             Input::Start => self.start(now, out),
             Input::Tick => self.tick(now, out),
             Input::Sample(sample) => self.sample(now, &sample, out),
-            Input::External(line) => self.external(now, &line, out),
+            Input::Members(all) => self.members(now, all, out),
+            Input::Kept { what, text } => self.kept(now, what, &text, out),
+            Input::External(line) => self.external(now, line, out),
             Input::Datagram { from, msg } => self.datagram(now, &from, msg, out),
             Input::Opened { conn, .. } if self.election.owns(conn) => {
                 self.election.opened(conn, out);
@@ -579,7 +616,8 @@ impl Machine for Lim {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let own = self.sample_at.min(self.beat_at);
+        let own = self.sample_at.min(self.beat_at).min(self.call_at);
+        let own = self.next_look().map_or(own, |at| at.min(own));
         Some(self.election.deadline().map_or(own, |at| at.min(own)))
     }
 }

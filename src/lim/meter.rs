@@ -2,14 +2,24 @@
 //!
 //! r15s, r1m and r15m are exponential averages of the run queue over 15 seconds, 1 minute and
 //! 15 minutes (the longer ones begin with the system's own averages); ut, pg and io are rates
-//! averaged over the last minute; the rest is taken as measured. Thresholds on run queues count
-//! the effective length, as `lsload -E` shows it.
+//! averaged over the last minute; the rest is taken as measured. Each index is shown anew at its
+//! documented interval, however often the host is measured for the averages. Thresholds on run
+//! queues count the effective length, as `lsload -E` shows it.
 //! Document implemented: semantics.md section 5 (resources).
 
+use crate::model::time::US;
 use crate::proto::lim::{LoadSample, effective_queue, increasing};
 
 /// Built-in load indices.
 pub const INDICES: usize = 11;
+
+/// Seconds after which each index is shown anew, in the order of `INDEX_NAMES`.
+pub const INTERVALS: [u64; INDICES] = [15, 15, 15, 15, 15, 15, 30, 30, 120, 15, 15];
+/// A measurement so little early counts for the interval that ends, microseconds.
+const EARLY: u64 = US / 2;
+
+/// The rates among the indices: there from the second measurement on.
+const RATES: std::ops::Range<usize> = 3..6;
 
 /// Time constant of the averaged rates ut, pg and io, seconds.
 const RATE_SECS: f64 = 60.0;
@@ -62,6 +72,9 @@ pub struct Meter {
     io: Average,
     /// ls, it, tmp, swp, mem.
     plain: [f64; 5],
+    /// What is shown of each index, and when it was taken.
+    shown: [f32; INDICES],
+    taken: [Option<u64>; INDICES],
 }
 
 impl Default for Meter {
@@ -73,6 +86,8 @@ impl Default for Meter {
             pg: Average::new(RATE_SECS),
             io: Average::new(RATE_SECS),
             plain: [0.0; 5],
+            shown: [0.0; INDICES],
+            taken: [None; INDICES],
         }
     }
 }
@@ -104,7 +119,15 @@ impl Meter {
         }
         self.plain =
             [f64::from(s.logins), s.idle_minutes, s.tmp as f64, s.swp as f64, s.mem as f64];
-        self.last = Some(now);
+        let first = self.last.replace(now).is_none();
+        let index = self.index();
+        for (i, value) in index.into_iter().enumerate() {
+            let due = |at: u64| mono_us + EARLY >= at + INTERVALS[i] * US;
+            if self.taken[i].is_none_or(due) {
+                self.shown[i] = value;
+                self.taken[i] = (!(first && RATES.contains(&i))).then_some(mono_us);
+            }
+        }
     }
 
     /// A counter that went back (a disk left, the host was restored) makes no rate.
@@ -127,7 +150,12 @@ impl Meter {
         }
     }
 
-    /// The load vector, in the order of `INDEX_NAMES`.
+    /// The load vector as others see it: each index as it was at its last interval.
+    pub fn shown(&self) -> [f32; INDICES] {
+        self.shown
+    }
+
+    /// The load vector of the last measurement, in the order of `INDEX_NAMES`.
     pub fn index(&self) -> [f32; INDICES] {
         let [r15s, r1m, r15m] = [0, 1, 2].map(|i| self.queues[i].get());
         let [ls, it, tmp, swp, mem] = self.plain;
@@ -232,6 +260,42 @@ mod tests {
         near(m.index()[3], 0.25 * (-10.0f64 / 60.0).exp());
         near(m.index()[4], 8.4648);
         assert_eq!(m.index()[6..], [3.0, 7.5, 1000.0, 200.0, 4096.0]);
+    }
+
+    #[test]
+    fn each_index_is_shown_at_its_own_interval() {
+        let mut m = Meter::default();
+        let mut changes = [const { Vec::new() }; INDICES];
+        let mut last = [f32::NAN; INDICES];
+        // everything grows, read every 5 s
+        for k in 0..=48u64 {
+            let grown = LoadSample {
+                run_queue: k as f64,
+                cpu_busy: k * k,
+                cpu_total: k * 500,
+                pages: k * k,
+                io_kb: k * k,
+                logins: k as u32,
+                idle_minutes: k as f64,
+                tmp: k + 1,
+                swp: k + 1,
+                mem: k + 1,
+                ..LoadSample::default()
+            };
+            // a little late or early, as a host measures
+            m.take(k * 5_000_000 + k % 2 * 20_000, &grown);
+            for (i, value) in m.shown().into_iter().enumerate() {
+                if value != last[i] && (k > 0 || !RATES.contains(&i)) {
+                    changes[i].push(k * 5);
+                }
+                last[i] = value;
+            }
+        }
+        for (i, times) in changes.iter().enumerate() {
+            let first = if RATES.contains(&i) { 5 } else { 0 };
+            let want: Vec<u64> = (first..=240).step_by(INTERVALS[i] as usize).collect();
+            assert_eq!(*times, want, "index {i}");
+        }
     }
 
     #[test]

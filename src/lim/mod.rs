@@ -9,6 +9,7 @@ pub mod copies;
 pub mod election;
 mod elims;
 pub mod facts;
+mod join;
 pub mod machine;
 pub mod melim;
 pub mod meter;

@@ -1,6 +1,9 @@
 //! What administrators and commands have LIM do: locks, load adjustments, a wordier log; and
 //! whether RES of this host is there.
 //!
+//! Locks outlive LIM: that of this host is kept on it, those of the master where the next master
+//! finds them.
+//!
 //! Invariant: who may is decided by the authenticated peer alone. Documents implemented:
 //! commands.md lsadmin and lsloadadj; config.md ADJUST_DURATION and LSF_RES_ACTIVE_TIME.
 
@@ -11,7 +14,7 @@ use crate::model::time::US;
 use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
 use crate::proto::machine::{ConnId, Endpoint, INCOMING};
-use crate::proto::{Daemon, Effect, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, Keep, Msg, Peer, Refusal};
 
 /// The connection to this host's launcher.
 pub const LAUNCHER: ConnId = INCOMING - 1;
@@ -74,6 +77,11 @@ impl Lim {
             LimMsg::Lock { host, on, secs } if host.is_empty() => {
                 let until = if secs == 0 { u64::MAX } else { now.after(secs) };
                 self.local.lock = on.then_some(until);
+                // by the wall clock: the other one begins anew with the host
+                let left = (until - now.mono_us.min(until)) as i64;
+                let until = now.wall_us.saturating_add(if secs == 0 { i64::MAX } else { left });
+                let text = if on { until.to_string() } else { String::new() };
+                out.push(Effect::Keep { what: Keep::Lock, text });
                 self.again(now, out);
             }
             LimMsg::Verbose { level } => out.push(Effect::Verbose { level }),
@@ -89,6 +97,9 @@ impl Lim {
                 known.load.status &= !status::LOCK_M;
                 known.load.status |= if on { status::LOCK_M } else { 0 };
                 self.fresh.insert(known.load.host.clone());
+                let locked = self.hosts.iter().filter(|(_, k)| k.locked);
+                let text = locked.map(|(name, _)| format!("{name}\n")).collect();
+                out.push(Effect::Keep { what: Keep::Locks, text });
             }
             LimMsg::Adjust { hosts } => {
                 for (host, tasks) in hosts {
@@ -106,6 +117,27 @@ impl Lim {
             _ => return Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
         }
         Msg::Lim(LimMsg::Done)
+    }
+
+    /// What an earlier LIM kept.
+    pub(super) fn kept(&mut self, now: Now, what: Keep, text: &str, out: &mut Vec<Effect>) {
+        match what {
+            Keep::Lock => {
+                let until = text.trim().parse::<i64>().unwrap_or(0);
+                let left = until.saturating_sub(now.wall_us).max(0) as u64;
+                self.local.lock = (left > 0).then(|| now.mono_us.saturating_add(left));
+                self.again(now, out);
+            }
+            Keep::Locks if self.is_master() => {
+                for (name, known) in &mut self.hosts {
+                    known.locked = text.lines().any(|line| line == name);
+                    known.load.status &= !status::LOCK_M;
+                    known.load.status |= if known.locked { status::LOCK_M } else { 0 };
+                    self.fresh.insert(name.clone());
+                }
+            }
+            Keep::Locks => {}
+        }
     }
 
     /// What is known of this host has changed, without a measurement.

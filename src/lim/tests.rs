@@ -392,6 +392,48 @@ fn administrators_lock_hosts() {
 }
 
 #[test]
+fn locks_outlive_lim() {
+    let mut lim = master();
+    let boss = INCOMING + 9;
+    admin(&mut lim, boss, "boss");
+    let mut order = |host: &str, on, secs| {
+        let msg = Msg::Lim(LimMsg::Lock { host: host.into(), on, secs });
+        let out = step(&mut lim, 10, Input::Msg { conn: boss, msg });
+        let kept = out.into_iter().find_map(|e| match e {
+            Effect::Keep { what, text } => Some((what, text)),
+            _ => None,
+        });
+        kept.unwrap()
+    };
+    let (timed, for_good, none) = (order("", true, 30), order("", true, 0), order("", false, 0));
+    let (one, both) = (order("h2", true, 0), order("h1", true, 0));
+    assert_eq!(none, (Keep::Lock, String::new()));
+    assert_eq!((one.1.as_str(), both.1.as_str()), ("h2\n", "h1\nh2\n"));
+    let locks = |lim: &Lim| lim.hosts["h1"].load.status & (status::LOCK_U | status::LOCK_M);
+    // the next LIM of this host, whose clock began anew; the wall clock did not
+    let next = |kept: &[&(Keep, String)], secs: u64| {
+        let mut lim = Lim::new(base(), "h1");
+        let now = Now { mono_us: 5 * US, ..at(secs) };
+        for (what, text) in kept.iter().map(|k| (**k).clone()) {
+            lim.step(now, Input::Kept { what, text }, &mut Vec::new());
+        }
+        let mut out = Vec::new();
+        lim.step(now, Input::Start, &mut out);
+        assert!(out.iter().any(|e| matches!(e, Effect::Recall(Keep::Locks))));
+        lim.step(now, sample(0, 0), &mut Vec::new());
+        lim
+    };
+    assert_eq!(locks(&next(&[&timed], 39)), status::LOCK_U);
+    assert_eq!(locks(&next(&[&timed], 40)), 0);
+    assert_eq!(locks(&next(&[&for_good], 4_000_000)), status::LOCK_U);
+    assert_eq!(locks(&next(&[&for_good, &none], 40)), 0);
+    let mut lim = next(&[], 40);
+    let (what, text) = both;
+    step(&mut lim, 41, Input::Kept { what, text });
+    assert_eq!(locks(&lim), status::LOCK_M);
+}
+
+#[test]
 fn adjusted_load_ceases_over_its_duration() {
     let mut lim = master();
     step(&mut lim, 1, beat_of("h2", 0.1));

@@ -3,13 +3,15 @@
 //! The key is derived from the cluster key for datagrams alone. The sequence number is the
 //! sender's wall clock in microseconds, made to grow; the receiver takes only what is newer than
 //! the last it took from that host, and nothing further than a window from its own clock. The
-//! body names sender and receiver, the source address must be the sender's.
+//! body names sender and receiver, the source address must be the sender's; only one that asks to
+//! be let into the cluster may come from an address that no host has.
 
 use super::Identity;
 use super::limits::{DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
 use crate::proto::frame::{
     Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
 };
+use crate::proto::lim::LimMsg;
 use crate::proto::{self, Msg, PROTO_LOW};
 use mio::net::UdpSocket;
 use serde::{Deserialize, Serialize};
@@ -101,13 +103,20 @@ impl Seal {
         let none = || format!("unknown cluster key{place}");
         let key = self.key(ident, &key).ok_or_else(none)?;
         raw.verify(&key, Direction::Datagram).map_err(|e| format!("{e}{place}"))?;
-        let In { from: host, to, msg, .. } = raw.parse().map_err(words)?;
+        let In { from: host, to, mut msg, .. } = raw.parse().map_err(words)?;
         if to != ident.host {
             return Err(format!("meant for host {}", to.escape_debug()));
         }
         let named = ident.hosts.host_of_addr(from);
         let here = from.is_loopback() && named.is_none() && host == ident.host;
-        if named != Some(host.as_str()) && !here {
+        // one that asks to be let in is nobody yet; where it is from, the packet says
+        let joins = if let Msg::Lim(LimMsg::Join { addr, .. }) = &mut msg {
+            *addr = from.to_string();
+            named.is_none()
+        } else {
+            false
+        };
+        if named != Some(host.as_str()) && !here && !joins {
             return Err(format!("{from} is not an address of host {}", host.escape_debug()));
         }
         self.fresh(&host, raw.seq, wall_us)?;

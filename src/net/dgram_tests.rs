@@ -96,3 +96,29 @@ fn a_receiver_of_the_lowest_version_reads_them() {
     let bytes = beat(&mut Seal::default(), "hostb", NOW);
     assert_eq!(Raw::whole(&bytes, MAX_DATAGRAM).unwrap().version, PROTO_LOW);
 }
+
+#[test]
+fn a_stranger_may_ask_to_be_let_in_and_nothing_else() {
+    let mut b = Seal::default();
+    let join = |host: &str, first: char, addr: &str| {
+        let (cluster, resources) = ("c".to_owned(), String::new());
+        let msg = Msg::Lim(LimMsg::Join { cluster, addr: addr.into(), resources });
+        Seal::default().write(&ident(host, first), "hostb", &msg, NOW).unwrap()
+    };
+    // where it is from, the packet says, not the message
+    let bytes = join("new", '0', "127.0.0.99");
+    let (from, msg) =
+        b.read(&ident("hostb", '0'), &bytes, "127.0.0.9".parse().unwrap(), NOW).unwrap();
+    let Msg::Lim(LimMsg::Join { addr, .. }) = msg else { panic!() };
+    assert_eq!((from.as_str(), addr.as_str()), ("new", "127.0.0.9"));
+    // not without the key, nor from the address of another host
+    let e = take(&mut b, &join("new2", '5', ""), "127.0.0.9").unwrap_err();
+    assert!(e.contains("wrongly signed"), "{e}");
+    let e = take(&mut b, &join("new3", '0', ""), "127.0.0.2").unwrap_err();
+    assert_eq!(e, "127.0.0.2 is not an address of host new3");
+    // and no other word of it is heard
+    let msg = Msg::Lim(LimMsg::WhoIsMaster);
+    let bytes = Seal::default().write(&ident("new4", '0'), "hostb", &msg, NOW).unwrap();
+    let e = take(&mut b, &bytes, "127.0.0.9").unwrap_err();
+    assert_eq!(e, "127.0.0.9 is not an address of host new4");
+}

@@ -19,7 +19,7 @@ use mio::{Interest, Registry, Token};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::io::{self, ErrorKind, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Tokens from here up are not connections.
@@ -580,12 +580,17 @@ impl Pool {
     }
 
     pub fn datagram(&mut self, to: &str, msg: &Msg, wall_us: i64) {
-        let Some(udp) = &self.listen.udp else {
-            log::error!("no datagram socket");
-            return;
-        };
         let Some(addr) = self.ident.hosts.addr_of(to) else {
             log::debug!("datagram to {to}: host has no known address");
+            return;
+        };
+        self.datagram_at(addr, to, msg, wall_us);
+    }
+
+    /// To an address that need not be a host's.
+    pub fn datagram_at(&mut self, addr: IpAddr, to: &str, msg: &Msg, wall_us: i64) {
+        let Some(udp) = &self.listen.udp else {
+            log::error!("no datagram socket");
             return;
         };
         let port = (self.port_of)(self.ident.daemon);

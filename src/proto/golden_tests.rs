@@ -118,12 +118,14 @@ fn lim_name(m: &LimMsg) -> &'static str {
         LimMsg::Lock { .. } => "Lim.Lock",
         LimMsg::Adjust { .. } => "Lim.Adjust",
         LimMsg::Verbose { .. } => "Lim.Verbose",
+        LimMsg::Join { .. } => "Lim.Join",
+        LimMsg::NotJoined { .. } => "Lim.NotJoined",
         LimMsg::Done => "Lim.Done",
     }
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 13 + 23 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 15 + 23 + 10 + 12 + 9;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -315,6 +317,8 @@ fn samples() -> Vec<Msg> {
         LimMsg::Lock { host: s("h1"), on: true, secs: 5 },
         LimMsg::Adjust { hosts: vec![(s("h1"), 2)] },
         LimMsg::Verbose { level: 1 },
+        LimMsg::Join { cluster: s("c"), addr: s("10.0.0.1"), resources: s("[resource fast]") },
+        LimMsg::NotJoined { why: s("full") },
         LimMsg::Done,
     ];
     let own = [Msg::Refused(Refusal::about(18, "q")), Msg::Ping { n: 1 }, Msg::Pong { n: 1 }];

@@ -209,6 +209,20 @@ pub enum LimMsg {
     Adjust {
         hosts: Vec<(String, u32)>,
     },
+    /// Datagram: a host that lsf.cluster does not name asks the master to be let into the
+    /// cluster; `addr` is filled in by the receiver, from the packet.
+    Join {
+        cluster: String,
+        #[serde(default)]
+        addr: String,
+        /// LSF_LOCAL_RESOURCES.
+        #[serde(default)]
+        resources: String,
+    },
+    /// Datagram: why it is not. A host that is let in hears [`LimMsg::Announce`].
+    NotJoined {
+        why: String,
+    },
     /// What LIM logs: 0 as lsf.conf says, 1 more, 2 all. Answered by `Done`.
     Verbose {
         level: u8,

@@ -7,12 +7,13 @@ use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
 use super::res::{TaskNews, TaskOp};
 use crate::conf::unix::UnixGroup;
-use crate::conf::{ClusterConf, Diag};
+use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, Now};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::IpAddr;
 
 /// Names a connection within one daemon. The runner numbers the incoming ones from
 /// [`INCOMING`] up; the machine chooses the numbers of those it opens below that.
@@ -138,6 +139,14 @@ pub enum Input {
     Switched {
         ok: bool,
     },
+    /// What the answer to [`Effect::Recall`] is, and at the start what was kept of this host
+    /// alone; empty where there is nothing (lim).
+    Kept {
+        what: Keep,
+        text: String,
+    },
+    /// The hosts that have joined by themselves (lim).
+    Members(Vec<Member>),
     /// The answer to [`Effect::Sample`] (lim).
     Sample(Box<LoadSample>),
     /// A report of this host's melim (lim).
@@ -149,6 +158,15 @@ pub enum Input {
         n: u64,
         news: TaskNews,
     },
+}
+
+/// What outlives a LIM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The lock of this host by its administrator; kept on the host.
+    Lock,
+    /// The hosts that the master's administrator has locked; kept for the next master.
+    Locks,
 }
 
 /// What a machine wants done.
@@ -206,6 +224,21 @@ pub enum Effect {
         to: String,
         msg: Msg,
     },
+    /// The same to an address that no host of the cluster has (lim).
+    Reply {
+        addr: IpAddr,
+        to: String,
+        msg: Msg,
+    },
+    /// Keep this text for the next LIM (lim).
+    Keep {
+        what: Keep,
+        text: String,
+    },
+    /// Read what was kept (lim).
+    Recall(Keep),
+    /// These hosts have joined: keep them, and know their names (lim).
+    Members(Vec<Member>),
     /// Measure this host; answered by [`Input::Sample`] (lim).
     Sample,
     /// Run melim for these resources, anew where one runs; none: no melim (lim).
@@ -246,6 +279,10 @@ impl Effect {
             Effect::Switch { .. } => "switch",
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",
+            Effect::Reply { .. } => "answer a stranger",
+            Effect::Keep { .. } => "keep",
+            Effect::Recall(_) => "recall",
+            Effect::Members(_) => "keep the hosts that joined",
             Effect::Sample => "measure",
             Effect::Verbose { .. } => "log more",
             Effect::Melim { .. } => "run melim",

@@ -12,7 +12,7 @@ pub mod machine;
 pub mod res;
 pub mod sbd;
 
-pub use machine::{Daemon, Effect, Endpoint, Input, Machine, Peer};
+pub use machine::{Daemon, Effect, Endpoint, Input, Keep, Machine, Peer};
 
 use serde::{Deserialize, Serialize};
 

@@ -555,6 +555,8 @@ impl World {
             | Effect::Account(_)
             | Effect::Switch { .. } => {}
             Effect::Melim { .. } | Effect::Verbose { .. } => {}
+            Effect::Reply { .. } | Effect::Keep { .. } => {}
+            Effect::Recall(_) | Effect::Members(_) => {}
         }
     }
 }

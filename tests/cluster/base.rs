@@ -2,7 +2,12 @@
 //! system's own tools say in the same second.
 
 use crate::rig::{Rig, Said, skipped, wait_for};
-use std::process::Command;
+use lsf::lim::meter::Meter;
+use lsf::proto::lim::LoadSample;
+use lsf::sys::load::Probe;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn tool(words: &[&str]) -> Option<String> {
@@ -28,20 +33,145 @@ fn shown(cell: &str) -> (f64, f64) {
     (digits.parse::<f64>().unwrap() * scale, last * scale)
 }
 
+/// The first number of a line of `vmstat -s` that ends so.
+fn counted(text: &str, what: &str) -> u64 {
+    let line = text.lines().find(|l| l.trim_end().ends_with(what));
+    line.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+/// What vmstat counts, as LIM would take it in.
+fn vmstat() -> Option<LoadSample> {
+    let all = tool(&["vmstat", "-s"])?;
+    let ticks = |names: &[&str]| names.iter().map(|n| counted(&all, n)).sum::<u64>();
+    let busy = [
+        "non-nice user cpu ticks",
+        " nice user cpu ticks",
+        "system cpu ticks",
+        " IRQ cpu ticks",
+        "softirq cpu ticks",
+        "stolen cpu ticks",
+    ];
+    let cpu_busy = ticks(&busy);
+    let disks = tool(&["vmstat", "-d"])?;
+    let real = |name: &str| Path::new("/sys/block").join(name).join("device").exists();
+    let sectors = disks.lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+    let sectors = sectors.filter(|w| w.len() > 7 && real(w[0]));
+    let sectors: u64 =
+        sectors.map(|w| [3, 7].map(|n| w[n].parse().unwrap_or(0u64)).iter().sum::<u64>()).sum();
+    Some(LoadSample {
+        cpu_busy,
+        cpu_total: cpu_busy + ticks(&["idle cpu ticks", "IO-wait cpu ticks"]),
+        pages: ticks(&["pages swapped in", "pages swapped out"]),
+        io_kb: sectors / 2,
+        ..LoadSample::default()
+    })
+}
+
+/// ut, pg and io: the same arithmetic over what vmstat counts right before and right after.
+#[test]
+fn rates_are_those_of_vmstat() {
+    if vmstat().is_none() {
+        return skipped("rates_are_those_of_vmstat: vmstat is wanted");
+    }
+    let probe = Probe::new();
+    let file = std::env::temp_dir().join(format!("lsf-rates-{}", std::process::id()));
+    let mut meters = [Meter::default(), Meter::default(), Meter::default()];
+    // the least and the most that may have come between two samples
+    let (mut least, mut most) = (LoadSample::default(), LoadSample::default());
+    let mut last: Option<(LoadSample, LoadSample)> = None;
+    let began = Instant::now();
+    for turn in 0..4 {
+        let (before, ours_now) = (vmstat().unwrap(), probe.sample());
+        let (us, after) = (began.elapsed().as_micros() as u64, vmstat().unwrap());
+        let of = |s: &LoadSample| [s.cpu_busy, s.cpu_total, s.pages, s.io_kb];
+        for ((low, is), high) in of(&before).iter().zip(of(&ours_now)).zip(of(&after)) {
+            // ticks of several processors are not counted in the same instant
+            assert!(low - low.min(&20) <= is && is <= high + 20, "{low} {is} {high}");
+        }
+        if let Some((older, old)) = &last {
+            least.pages += before.pages.saturating_sub(old.pages);
+            least.io_kb += before.io_kb.saturating_sub(old.io_kb);
+            most.pages += after.pages - older.pages;
+            most.io_kb += after.io_kb - older.io_kb;
+        }
+        (most.cpu_busy, most.cpu_total) = (before.cpu_busy, before.cpu_total);
+        for (meter, sample) in meters.iter_mut().zip([&least, &ours_now, &most]) {
+            meter.take(us, sample);
+        }
+        last = Some((before, after));
+        // something to measure
+        let mut disk = std::fs::File::create(&file).unwrap();
+        disk.write_all(&vec![turn; 4 << 20]).unwrap();
+        disk.sync_all().unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    let _ = std::fs::remove_file(&file);
+    let [least, is, most] = meters.map(|m| m.index());
+    assert!((is[3] - most[3]).abs() < 0.1 && is[3] > 0.0, "ut {} {}", is[3], most[3]);
+    for n in [4, 5] {
+        assert!((least[n]..=most[n]).contains(&is[n]), "{} {} {}", least[n], is[n], most[n]);
+    }
+    assert!(is[5] > 0.0, "nothing was written");
+}
+
+/// Seconds since somebody last touched a terminal: those that `who -u` names, and all of
+/// /dev/pts, as stat tells.
+fn youngest() -> Option<i64> {
+    let who = tool(&["who", "-u"])?;
+    let mut lines: Vec<String> = who
+        .lines()
+        .filter_map(|l| Some(format!("/dev/{}", l.split_whitespace().nth(1)?)))
+        .collect();
+    let pts = std::fs::read_dir("/dev/pts").ok()?.flatten().map(|e| e.path());
+    let pts = pts.filter(|p| p.file_name().is_some_and(|n| n != "ptmx"));
+    lines.extend(pts.map(|p| p.display().to_string()));
+    let touched = |line: &String| tool(&["stat", "-c", "%X", line])?.trim().parse::<i64>().ok();
+    lines.iter().filter_map(touched).max()
+}
+
+#[test]
+fn idle_time_is_that_of_the_terminal_touched_last() {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+    if ["script", "who", "stat"].iter().any(|t| tool(&[t, "--version"]).is_none()) {
+        return skipped("idle_time_is_that_of_the_terminal_touched_last: script, who and stat");
+    }
+    let mut c = Command::new("script");
+    c.args(["-qec", "tty; sleep 60", "/dev/null"]).stdin(Stdio::null());
+    let mut script = c.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(script.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let tty = line.trim();
+    assert!(tty.starts_with("/dev/pts/"), "{tty}");
+    let probe = Probe::new();
+    let now = || lsf::sys::now().secs();
+    // touched now, then three minutes ago; others may work at theirs
+    for ago in [0, 180] {
+        let at = Timespec { tv_sec: now() - ago, tv_nsec: 0 };
+        let times = Timestamps { last_access: at, last_modification: at };
+        utimensat(CWD, tty, &times, AtFlags::empty()).unwrap();
+        wait_for("one second without a key", || {
+            let before = youngest().unwrap();
+            let (is, now) = (probe.sample().idle_minutes, now());
+            let want = (now - before).max(0) as f64 / 60.0;
+            assert!(is <= (ago + 60) as f64 / 60.0, "{is}");
+            youngest() == Some(before) && (is - want).abs() <= 2.0 / 60.0
+        });
+    }
+    let _ = script.kill();
+    let _ = script.wait();
+}
+
 #[test]
 fn load_figures_are_the_system_s_own() {
     let name = "load_figures_are_the_system_s_own";
-    let rig = Rig::up("figures", 1);
     let tools = [&["df", "-m", "/tmp"][..], &["free", "-m"], &["uptime"], &["who"]];
     if tools.iter().any(|t| tool(t).is_none()) {
         return skipped(&format!("{name}: df, free, uptime and who are wanted"));
     }
-    // LIM measures every five seconds: the figures of one of these looks are of this second
-    let columns = ["ls", "tmp", "swp", "mem", "it"];
-    let mut worst = String::new();
-    let fits = |worst: &mut String| {
-        let out = rig.ok("lsload", &["-I", &columns.join(":")]);
-        let cells: Vec<&str> = out.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
+    // LIM measures when it begins, and shows that for 15 s and more: the tools are asked before
+    // and after
+    let columns = ["ls", "tmp", "swp", "mem"];
+    let told = || {
         let row = |text: &str, n: usize, at: usize| -> f64 {
             number(text.lines().nth(n).and_then(|l| l.split_whitespace().nth(at)))
         };
@@ -51,22 +181,36 @@ fn load_figures_are_the_system_s_own() {
         users.sort_unstable();
         users.dedup();
         // others work on this machine: a little may come between the two looks
-        let want = [
-            (users.len() as f64, 0.0),
-            (row(&df, 1, 3), 8.0),
-            (row(&free, 2, 3), 8.0),
-            (row(&free, 1, 6), 64.0),
-        ];
-        for ((cell, (want, play)), column) in cells.iter().zip(want).zip(columns) {
+        [users.len() as f64, row(&df, 1, 3), row(&free, 2, 3), row(&free, 1, 6)]
+    };
+    let look = || {
+        let mut worst = String::new();
+        let before = told();
+        let rig = Rig::up("figures", 1);
+        wait_for("lsload", || rig.run("lsload", &[]).out.contains(" ok "));
+        let out = rig.ok("lsload", &["-I", &columns.join(":")]);
+        let cells: Vec<&str> = out.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
+        let range = before.into_iter().zip(told());
+        // others work on this machine: a little may come and go between the two looks
+        for (n, ((cell, (a, b)), play)) in
+            cells.iter().zip(range).zip([0.0, 8.0, 8.0, 64.0]).enumerate()
+        {
             let (is, half) = shown(cell);
-            if (is - want).abs() > half + play + 1.0 {
-                *worst = format!("{column} is {cell}, not {want}");
-                return false;
+            let play = half + play + 1.0;
+            if is < a.min(b) - play || is > a.max(b) + play {
+                worst = format!("{} is {cell}, not {a} to {b}", columns[n]);
             }
         }
-        true
+        (rig, worst)
     };
-    wait_for("figures like those of df, free and who", || fits(&mut worst));
+    let (mut rig, mut worst) = look();
+    for _ in 0..4 {
+        if !worst.is_empty() {
+            drop(rig);
+            (rig, worst) = look();
+        }
+    }
+    assert!(worst.is_empty(), "{worst}");
     // the long averages begin where the system's are and go the same way
     let out = rig.ok("lsload", &["-I", "r1m:r15m"]);
     let cells: Vec<f64> =
@@ -78,9 +222,11 @@ fn load_figures_are_the_system_s_own() {
     assert!((cells[1] - averages[2]).abs() < 0.3 + averages[2] * 0.1, "{out} {uptime}");
     // vmstat's run queue, and processor time while one processor is kept busy
     let mut burn = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(25);
+    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+    let until = Instant::now() + Duration::from_secs(50);
     let mut seen = (0.0, 0.0);
-    while Instant::now() < until {
+    // both are shown anew every 15 seconds
+    while Instant::now() < until && (seen.0 <= 0.6 || seen.1 <= 30.0 / cpus) {
         let out = rig.ok("lsload", &["-I", "r15s:ut"]);
         let cells: Vec<f64> =
             out.lines().nth(1).unwrap().split_whitespace().skip(2).map(|c| shown(c).0).collect();
@@ -89,7 +235,6 @@ fn load_figures_are_the_system_s_own() {
     }
     burn.kill().unwrap();
     burn.wait().unwrap();
-    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
     assert!(seen.0 > 0.6 && seen.1 > 30.0 / cpus, "r15s {} ut {}%", seen.0, seen.1);
 }
 
@@ -169,6 +314,14 @@ fn locks(rig: &Rig) {
     wait_for("the master's lock", || status("host2") == "lockM" && status("host1") == "ok");
     assert_eq!(rig.ok("lsadmin", &["limhunlock", "host2"]), "Host <host2> is unlocked\n");
     wait_for("no lock", || status("host2") == "ok");
+    // the LIM that was told ends; the next one knows
+    rig.ok("lsadmin", &["limlock"]);
+    rig.ok("lsadmin", &["limhlock", "host2"]);
+    assert!(rig.kill9("lim", "host1"));
+    wait_for("the locks", || status("host1") == "lockU" && status("host2") == "lockM");
+    wait_for("LIM to unlock", || rig.run("lsadmin", &["limunlock"]).code == 0);
+    wait_for("the master to unlock", || rig.run("lsadmin", &["limhunlock", "host2"]).code == 0);
+    wait_for("no locks", || status("host1") == "ok" && status("host2") == "ok");
     rig.ok("lsadmin", &["limlock", "-l", "2"]);
     wait_for("the lock to end", || status("host1") == "ok");
     rig.ok("lsadmin", &["limdebug", "-l", "2", "host2"]);

@@ -7,6 +7,7 @@ mod beats;
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod dynamic;
 mod elims;
 mod failover;
 mod install;

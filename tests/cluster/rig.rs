@@ -259,6 +259,8 @@ pub fn kill(pid: u32, signal: i32) {
         12 => rustix::process::Signal::USR2,
         1 => rustix::process::Signal::HUP,
         2 => rustix::process::Signal::INT,
+        18 => rustix::process::Signal::CONT,
+        19 => rustix::process::Signal::STOP,
         _ => panic!("signal {signal}"),
     };
     let _ = rustix::process::kill_process(pid, sig);

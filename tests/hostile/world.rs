@@ -134,6 +134,7 @@ impl World {
             ways: lsf::auth::Ways::of_daemon(&self.site.lsf, &self.base.name, host),
             key_file: None,
             log: None,
+            members: None,
         }
     }
 

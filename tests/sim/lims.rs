@@ -2,9 +2,12 @@
 //! clocks run apart. Once faults cease, every part of the network that has a candidate has
 //! exactly one master within the documented bound, and all its hosts agree on it.
 //!
-//! Beside each LIM stands what sbatchd does by its word: it has mbatchd run or not, and of those
-//! that run one has the lock of the log (a file server that all reach). Never have two of them.
+//! Beside each LIM stands what sbatchd does by its word: it has mbatchd run or not. The log is on a
+//! file server, which only one part of a divided network reaches and which gives the lock away
+//! when it hears nothing of its holder (`lease`). Never do two of them write it, though two may
+//! believe that they have it.
 
+use crate::lease::FileServer;
 use lsf::conf::{BaseConf, HostDef, HostTable};
 use lsf::lim::Lim;
 use lsf::model::Now;
@@ -38,6 +41,8 @@ enum Ev {
     },
     Fault,
     Heal,
+    /// mbatchds write.
+    Commit,
 }
 
 struct Host {
@@ -65,9 +70,7 @@ struct World {
     hosts: Vec<Host>,
     base: BaseConf,
     candidates: usize,
-    /// Who has the lock of the log.
-    lock: Option<usize>,
-    moves: usize,
+    files: FileServer,
 }
 
 /// sbatchd's connection to its LIM.
@@ -112,13 +115,14 @@ impl World {
         });
         let hosts = hosts.collect();
         let (queue, base) = (BTreeMap::new(), base(candidates));
-        let mut w =
-            World { rng, now: 0, queue, serial: 0, hosts, base, candidates, lock: None, moves: 0 };
+        let files = FileServer::default();
+        let mut w = World { rng, now: 0, queue, serial: 0, hosts, base, candidates, files };
         for host in 0..HOSTS {
             let at = w.rng.below(5 * US);
             w.push(at, Ev::Start { host });
         }
         w.push(20 * US, Ev::Fault);
+        w.push(0, Ev::Commit);
         w
     }
 
@@ -156,6 +160,7 @@ impl World {
                     self.step(host, Input::Tick);
                 }
                 Ev::Start { host } => self.start(host),
+                Ev::Commit => self.commits(),
                 Ev::Fault => self.fault(),
                 Ev::Heal => self.hosts.iter_mut().for_each(|h| h.part = 0),
                 _ => {}
@@ -301,13 +306,19 @@ impl World {
     }
 
     /// What the sbatchds do: who is told to be master has mbatchd run; it writes if it gets the
-    /// lock, which goes with the process.
+    /// lock. The file server is in the first part of the network.
     fn mbatchds(&mut self) {
-        let wants = |h: usize| self.hosts[h].power && self.hosts[h].master == name(h);
-        let lock = self.lock.filter(|h| wants(*h));
-        let lock = lock.or_else(|| (0..HOSTS).find(|h| wants(*h)));
-        self.moves += usize::from(lock != self.lock);
-        self.lock = lock;
+        let World { hosts, files, now, .. } = self;
+        let wants = |h: &usize| hosts[*h].power && hosts[*h].master == name(*h);
+        let wants: Vec<usize> = (0..HOSTS).filter(wants).collect();
+        files.turn(*now, &wants, &|h| hosts[h].power && hosts[h].part == 0);
+    }
+
+    fn commits(&mut self) {
+        self.mbatchds();
+        let World { hosts, files, now, .. } = self;
+        files.commit(*now, &|h| hosts[h].power && hosts[h].part == 0);
+        self.push(self.now + US, Ev::Commit);
     }
 
     /// The live hosts of each part.
@@ -349,7 +360,7 @@ fn check(w: &World, seed: u64) {
     }
 }
 
-fn run(seed: u64, candidates: usize) -> usize {
+fn run(seed: u64, candidates: usize) -> FileServer {
     let mut w = World::new(seed, candidates);
     w.run(20 * US - 1);
     check(&w, seed);
@@ -369,14 +380,61 @@ fn run(seed: u64, candidates: usize) -> usize {
     w.push(w.now, Ev::Heal);
     w.run(w.now + 12 * US);
     check(&w, seed);
-    w.moves
+    w.files.check(w.now);
+    w.files
+}
+
+/// All is well, then the master's host is without power, with nobody to refuse a connection.
+/// Seconds until the next candidate takes over, and until everybody says so.
+fn vanish(seed: u64, base: BaseConf) -> (f64, f64) {
+    let mut w = World::new(seed, 5);
+    w.base = base;
+    w.queue.retain(|_, ev| !matches!(ev, Ev::Fault));
+    w.run(60 * US);
+    check(&w, seed);
+    w.crash(0, true);
+    let gone = w.now;
+    let secs = |w: &World| (w.now - gone) as f64 / 1e6;
+    let (mut first, mut all) = (None, None);
+    while all.is_none() && secs(&w) < 600.0 {
+        w.run(w.now + US / 10);
+        let says = |h: usize| w.hosts[h].master.as_str();
+        // nobody else takes over, however short of time
+        assert!((2..HOSTS).all(|h| says(h) != name(h)), "seed {seed}");
+        first = first.or((says(1) == "h1").then(|| secs(&w)));
+        all = (1..HOSTS).all(|h| says(h) == "h1").then(|| secs(&w));
+    }
+    (first.unwrap(), all.unwrap())
+}
+
+#[test]
+fn a_vanished_master_is_replaced_by_the_formula() {
+    for seed in 0..4 {
+        // LSF's defaults: (5 + 1 x 2) x 15 s of silence, 2 s for the last question; the last
+        // announcement was up to an interval before, and clocks run apart
+        let mut wide = base(5);
+        wide.cluster.params.exinterval = 15;
+        let (first, all) = vanish(seed, wide);
+        assert!((105.0 - 15.0 - 2.0..107.0 + 3.0).contains(&first), "seed {seed}: {first}");
+        assert!(all < first + 16.0, "seed {seed}: {first} {all}");
+        // as `lsf up` writes it
+        let mut quick = base(5);
+        let p = &mut quick.cluster.params;
+        (p.host_inactivity_limit, p.master_inactivity_limit, p.retry_limit) = (1, 0, 0);
+        let (first, all) = vanish(seed, quick);
+        assert!((5.0..7.5).contains(&first) && all < 10.0, "seed {seed}: {first} {all}");
+    }
 }
 
 #[test]
 fn a_master_for_each_part_of_the_network() {
-    let mut moves = 0;
+    let (mut moves, mut ended, mut most) = (0, 0, 0);
     for seed in 0..15 {
-        moves += run(seed, [5, 12, HOSTS][seed as usize % 3]);
+        let files = run(seed, [5, 12, HOSTS][seed as usize % 3]);
+        (moves, ended) = (moves + files.moves, ended + files.ended);
+        most = most.max(files.most);
     }
+    println!("the log moved {moves} times; {ended} mbatchds found that their lease was lost");
     assert!(moves > 60, "the log moved {moves} times only");
+    assert!(ended > 3 && most > 1, "{ended} lost their lease only, {most} at a time");
 }

@@ -1,6 +1,7 @@
 //! Whole clusters in virtual time with faults, through the binary (`lsfsim`), so that the
 //! machines run at their real speed. Fixed seeds here; `make soak` runs fresh ones.
 
+mod lease;
 mod lims;
 
 use std::path::PathBuf;

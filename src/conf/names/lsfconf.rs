@@ -211,11 +211,11 @@ const NAMES: &[Name] = &[
     off("LSF_DISPATCHER_LOGDIR", "accepted; not described here"),
     off("LSF_DOCKER_IMAGE", "accepted; not described here"),
     off("LSF_DUALSTACK_PREFER_IPV6", "N"),
-    off(
+    on(
         "LSF_DYNAMIC_HOST_TIMEOUT",
         "remove dead dynamic host; FP14: 'EXPIRY[t] THRESHOLD[n] INTERVAL[t]': hours, or",
     ),
-    off("LSF_DYNAMIC_HOST_WAIT_TIME", "dynamic hosts: s; undefined (off)"),
+    on("LSF_DYNAMIC_HOST_WAIT_TIME", "dynamic hosts: s; undefined (off)"),
     off("LSF_EGO_DAEMON_CONTROL", "N"),
     off("LSF_EGO_ENVDIR", "N"),
     off("LSF_ENABLE_CSA", "accepted; not described here"),
@@ -266,7 +266,7 @@ const NAMES: &[Name] = &[
     off("LSF_LINUX_CGROUP_ACCT", "cgroup accounting: Y/N; N"),
     off("LSF_LOAD_USER_PROFILE", "lsf load user profile"),
     on("LSF_LOCAL_HOST", "which host of the cluster this is (not in LSF)"),
-    off("LSF_LOCAL_RESOURCES", "resources of dynamic host: string"),
+    on("LSF_LOCAL_RESOURCES", "resources of dynamic host: string"),
     on("LSF_LOGDIR", "daemon logs: dir; undefined= syslog"),
     off("LSF_LOGDIR_USE_WIN_REG", "accepted; not described here"),
     on("LSF_LOG_MASK", "least severe message logged, LOG_EMERG to LOG_DEBUG3; LOG_WARNING"),

@@ -1,0 +1,106 @@
+//! Hosts that lsf.cluster does not name: one joins, one is refused; what becomes of a member when
+//! the LIM that let it in ends, and when its host does.
+
+use crate::rig::{Rig, job_id, kill, wait_for};
+use std::process::{Child, Command, Stdio};
+
+/// What a host of its own would start at boot.
+fn boot(rig: &Rig, host: &str) -> Child {
+    let mut c = Command::new(crate::rig::binary());
+    rig.dress(&mut c);
+    c.arg("launcher").env("LSF_LOCAL_HOST", host);
+    c.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// A cluster that a host at the one of these addresses may join.
+fn open(rig: &Rig) {
+    assert_eq!(rig.down().code, 0);
+    let hosts = rig.read("conf/hosts");
+    let first = hosts.lines().find_map(|l| l.strip_suffix(" host1")).unwrap().trim();
+    let net = first.rsplit_once('.').unwrap().0;
+    rig.write("conf/hosts", &format!("{hosts}{net}.71 dyn1\n{net}.72 dyn2\n"));
+    let conf = rig.read("conf/lsf.conf");
+    let own = "LSF_DYNAMIC_HOST_WAIT_TIME=1\nLSF_LOCAL_RESOURCES=\"[resource fast]\"\n\
+               LSF_RES_ACTIVE_TIME=10\n";
+    rig.write("conf/lsf.conf", &format!("{conf}{own}"));
+    let file = "conf/lsf.cluster.personal";
+    let text = rig.read(file);
+    let range = format!("LSF_HOST_ADDR_RANGE = {net}.70-71\nEnd Parameters");
+    rig.write(file, &text.replace("End Parameters", &range));
+    rig.start();
+    rig.ready();
+}
+
+fn status(rig: &Rig, host: &str) -> String {
+    let out = rig.run("lsload", &[host]).out;
+    let word = out.lines().nth(1).and_then(|l| l.split_whitespace().nth(1));
+    word.unwrap_or_default().to_owned()
+}
+
+/// It is there, whatever LIM thinks of its RES for the moment.
+fn there(rig: &Rig, host: &str) -> bool {
+    ["ok", "-ok"].contains(&status(rig, host).as_str())
+}
+
+fn job_on_dyn1(rig: &Rig, file: &str) {
+    let out = rig.path(file).display().to_string();
+    let job = rig.bsub(&["-m", "dyn1", "-o", "/dev/null", &format!("echo $LSB_HOSTS > {out}")]);
+    assert_eq!(rig.end_of(job), "DONE");
+    assert_eq!(rig.read(file), "dyn1\n");
+}
+
+#[test]
+fn a_host_of_the_range_joins_and_another_is_refused() {
+    let rig = Rig::up("dynamic", 2);
+    open(&rig);
+    let mut launchers = [boot(&rig, "dyn1"), boot(&rig, "dyn2")];
+    wait_for("dyn1 to join", || there(&rig, "dyn1"));
+    let row = rig.ok("lshosts", &["-w", "dyn1"]);
+    assert!(row.contains(" Yes ") && row.contains("(fast)"), "{row}");
+    assert!(rig.ok("lshosts", &[]).contains("dyn1"));
+    wait_for("mbatchd to know it", || rig.run("bhosts", &["-w", "dyn1"]).out.contains(" ok "));
+    job_on_dyn1(&rig, "first");
+    // it is a host like others: jobs are submitted there, tasks run there
+    let mut c = rig.cmd("bsub");
+    c.env("LSF_LOCAL_HOST", "dyn1").args(["-m", "host2", "-o", "/dev/null", "true"]);
+    let out = c.output().unwrap();
+    let job = job_id(&String::from_utf8_lossy(&out.stdout)).unwrap();
+    assert_eq!(rig.end_of(job), "DONE");
+    assert_eq!(rig.field(&job.to_string(), "from_host"), "dyn1");
+    assert_eq!(rig.ok("lsrun", &["-m", "dyn1", "printenv", "LSF_LOCAL_HOST"]), "dyn1\n");
+    // RES of host2 goes; its LIM finds that out by itself, see below
+    rig.ok("lsadmin", &["resshutdown", "-f", "host2"]);
+    // the other one is told why not, and is nobody
+    let why = "host host1 does not let this host in: address";
+    wait_for("a refusal", || rig.read("log/lim.log.dyn2").contains(why));
+    let log = rig.read("log/lim.log.dyn2");
+    assert!(log.contains("is not in LSF_HOST_ADDR_RANGE of lsf.cluster.personal"), "{log}");
+    assert!(rig.read("log/lim.log.host1").contains("host dyn2 is not let in"));
+    assert_eq!(rig.run("lsload", &["dyn2"]).err, "dyn2: Bad host name\n");
+    assert!(!rig.ok("bhosts", &[]).contains("dyn2"));
+    // the next LIM of the master, and the next master, know it
+    assert!(rig.kill9("lim", "host1"));
+    wait_for("LIM again", || there(&rig, "dyn1"));
+    for daemon in ["launcher", "lim", "sbatchd", "mbatchd", "authd"] {
+        rig.kill9(daemon, "host1");
+    }
+    let on_host2 = |applet: &str, args: &[&str]| {
+        let out = rig.cmd(applet).args(args).env("LSF_LOCAL_HOST", "host2").output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    wait_for("the next master", || on_host2("lsload", &["dyn1"]).contains("ok "));
+    wait_for("its mbatchd", || on_host2("bhosts", &["-w", "dyn1"]).contains(" ok "));
+    rig.start();
+    wait_for("the first master", || there(&rig, "dyn1") && there(&rig, "host1"));
+    rig.ready();
+    wait_for("its mbatchd", || rig.run("bhosts", &["-w", "dyn1"]).out.contains(" ok "));
+    job_on_dyn1(&rig, "second");
+    wait_for("host2 to tell that RES is gone", || status(&rig, "host2") == "-ok");
+    // its host goes
+    rig.ok("lsadmin", &["limshutdown", "-f", "dyn1"]);
+    wait_for("its end", || status(&rig, "dyn1") == "unavail");
+    for launcher in &mut launchers {
+        kill(launcher.id(), 2);
+        launcher.wait().unwrap();
+    }
+}

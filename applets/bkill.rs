@@ -22,7 +22,7 @@ struct Opts {
     /// jobs of this user; `all`: of everybody
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// jobs of this name; may end in `*`
+    /// jobs of this name; `*` is any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// remove from the system without waiting for the host

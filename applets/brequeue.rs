@@ -27,7 +27,7 @@ struct Opts {
     /// they wait suspended
     #[argh(switch, short = 'H')]
     hold: bool,
-    /// jobs of this name; may end in `*`
+    /// jobs of this name; `*` is any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this user; `all`: of everybody

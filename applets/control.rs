@@ -152,7 +152,7 @@ struct StopOpts {
     /// jobs of this user; `all`: of everybody
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// jobs of this name; may end in `*`
+    /// jobs of this name; `*` is any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// not acted on

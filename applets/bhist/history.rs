@@ -7,7 +7,7 @@
 
 use super::lines;
 use lsf::lang::interval::Interval;
-use lsf::lang::jobname::{ArraySpec, JobName};
+use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
 use lsf::model::job::{opt2, stat};
@@ -106,14 +106,6 @@ impl States {
     }
 }
 
-/// `text`, or `text*` for whatever begins with it.
-fn starred(want: &str, has: &str) -> bool {
-    match want.strip_suffix('*') {
-        Some(start) => has.starts_with(start),
-        None => has == want,
-    }
-}
-
 /// A job group has those below it.
 fn wants_extra(new: &JobNew, key: &str, want: &str) -> bool {
     let mut has = new.spec.extra.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str());
@@ -135,7 +127,7 @@ impl Filter {
             && fits(&self.queue, &new.spec.queue)
             && fits(&self.project, &new.spec.project)
             && fits(&self.user_group, &new.spec.user_group)
-            && (self.description.is_empty() || starred(&self.description, &new.spec.description))
+            && (self.description.is_empty() || name_fits(&self.description, &new.spec.description))
             && self.extra.iter().all(|(key, want)| wants_extra(new, key, want))
             && self.wants_name(new)
     }
@@ -148,7 +140,7 @@ impl Filter {
         let given = new.spec.name.split('[').next().unwrap_or("").trim();
         let command = new.spec.command.lossy();
         let has: &str = if given.is_empty() { &command } else { given };
-        starred(want, has)
+        name_fits(want, has)
     }
 
     fn wants_element(&self, at: JobRef, e: &Elem) -> bool {

@@ -73,7 +73,7 @@ struct Opts {
     /// jobs dispatched to one of these hosts
     #[argh(option, short = 'm', arg_name = "\"host_name ...\"")]
     hosts: Option<String>,
-    /// jobs of this name; may end in `*`, may name elements
+    /// jobs of this name; `*` is any text; may name elements
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this project

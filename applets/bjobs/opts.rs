@@ -87,7 +87,7 @@ pub struct Opts {
     /// jobs on this host or host group
     #[argh(option, short = 'm', arg_name = "host_name")]
     host: Option<String>,
-    /// jobs of this name; may end in `*`, may name elements
+    /// jobs of this name; `*` is any text; may name elements
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this project

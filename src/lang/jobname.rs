@@ -146,6 +146,18 @@ impl IndexList {
     }
 }
 
+/// Whether a job's name fits what is asked for: each `*` stands for any text, as in LSF's -J.
+pub fn name_fits(pattern: &str, name: &str) -> bool {
+    let Some((first, more)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let (middle, last) = more.rsplit_once('*').unwrap_or(("", more));
+    for part in middle.split('*') {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
 /// `n`, `n-m` or `n-m:step`, blanks allowed around the numbers.
 fn parse_range(scan: &mut Scan<'_>) -> Result<IndexRange, JobNameError> {
     let start = index(scan)?;
@@ -378,6 +390,18 @@ impl std::error::Error for BadJobId {}
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_star_stands_for_any_text_anywhere() {
+        for pattern in ["a_b_c", "*", "a*", "*c", "*b*", "a*c", "a*b*c", "a_b_c*", "**", "*_*_*"] {
+            assert!(name_fits(pattern, "a_b_c"), "{pattern}");
+        }
+        for pattern in ["", "a_b", "b*", "*b", "*x*", "a*x*c", "a_b_c*c", "c*a", "*_*_*_*"] {
+            assert!(!name_fits(pattern, "a_b_c"), "{pattern}");
+        }
+        assert!(name_fits("*", "") && name_fits("*ab*ab", "abab") && !name_fits("*ab*ab", "ab"));
+        assert!(!name_fits("a*a", "a") && !name_fits("", "a"));
+    }
 
     fn array(text: &str) -> ArraySpec {
         JobName::parse(text).unwrap().array.unwrap()

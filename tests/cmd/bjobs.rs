@@ -36,6 +36,18 @@ fn the_eight_columns() {
 }
 
 #[test]
+fn a_name_may_be_asked_for_by_any_part_of_it() {
+    let id = bsub(&["-H", "-J", "wf_rule:i=0,j=1___(8f7d-1)", "true"]);
+    for pattern in ["*8f7d-1*", "*(8f7d-1)", "wf_rule*", "wf*i=0*___*"] {
+        let want = format!("{id} PSUSP\n");
+        assert_eq!(ok("bjobs", &["-noheader", "-o", "jobid stat", "-aJ", pattern]), want);
+        assert!(ok("bhist", &["-J", pattern]).contains(&format!("\n{id:<8}")), "{pattern}");
+    }
+    assert_eq!(run("bjobs", &["-J", "*8f7d"]), said(255, "", "Job <*8f7d> is not found\n"));
+    assert_eq!(ok("bkill", &["-J", "*8f7d-1*", "0"]), format!("Job <{id}> is being terminated\n"));
+}
+
+#[test]
 fn nothing_matched() {
     let missing = [
         (&["99999"][..], "Job <99999> is not found\n"),

@@ -42,7 +42,10 @@ const CHUNK: usize = 8 << 10;
 /// Bytes read at once where answers are long.
 const LONG_CHUNK: usize = 128 << 10;
 /// Pauses between tries: the first ones short, because a master that restarts is soon back.
-const PAUSES_MS: [u64; 6] = [100, 200, 500, 1000, 2000, 5000];
+const PAUSES_MS: [u64; 6] = if cfg!(test) { [1; 6] } else { [100, 200, 500, 1000, 2000, 5000] };
+/// Connections in a row that are made and then lost: a master that restarts refuses some in
+/// between. One that hangs up each time does not read what it is sent.
+const LOST_IN_A_ROW: u32 = 12;
 
 /// What LSF says where no daemon listens.
 pub const DOWN: &str = "LSF is down. Please wait ...";
@@ -280,16 +283,18 @@ fn persist<T>(
     err: &mut dyn Write,
     mut f: impl FnMut(&mut dyn Write) -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
+    let mut lost = 0;
     for n in 1u32.. {
         let error = match f(err) {
             Err(e) if e.passing() => e,
             done => return done,
         };
+        lost = if matches!(error, ClientError::Lost(_)) { lost + 1 } else { 0 };
         // A connection lost in mid-answer is often a master that is back at once.
         if n > 1 || !matches!(error, ClientError::Lost(_)) {
             let _ = writeln!(err, "{}", error.notice());
         }
-        if patience.tries.is_some_and(|max| n >= max) {
+        if patience.tries.is_some_and(|max| n >= max) || lost >= LOST_IN_A_ROW {
             return Err(error);
         }
         let pause = PAUSES_MS[(n as usize - 1).min(PAUSES_MS.len() - 1)];
@@ -680,5 +685,33 @@ impl Call<'_> {
             Err(rustix::io::Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
             Err(e) => Err(e.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often it is tried with these errors, one after the other and then again.
+    fn tries(patience: u32, errors: &[fn() -> ClientError]) -> (u32, ClientError) {
+        let times = Duration::from_secs(1);
+        let patience = Patience { connect: times, answer: times, tries: Some(patience) };
+        let mut n = 0;
+        let got = persist(patience, &mut io::sink(), |_| -> Result<(), ClientError> {
+            n += 1;
+            Err(errors[(n as usize - 1) % errors.len()]())
+        });
+        (n, got.unwrap_err())
+    }
+
+    #[test]
+    fn who_hangs_up_each_time_is_not_asked_for_ever() {
+        let lost: fn() -> ClientError = || ClientError::Lost(String::new());
+        let down: fn() -> ClientError = || ClientError::Down(String::new());
+        let (n, error) = tries(1000, &[lost]);
+        assert_eq!((n, matches!(error, ClientError::Lost(_))), (LOST_IN_A_ROW, true));
+        // one that restarts again and again is another matter
+        assert_eq!(tries(100, &[lost, lost, down]).0, 100);
+        assert_eq!(tries(3, &[lost]).0, 3);
     }
 }

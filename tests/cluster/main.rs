@@ -28,4 +28,5 @@ mod site;
 mod syscalls;
 mod terminal;
 mod users;
+mod waits;
 mod ways;

@@ -1,0 +1,121 @@
+//! Commands while the master is stopped, gone and on its way back: each waits with LSF's words,
+//! as often as LSB_NTRIES says, and then says why it fails.
+
+use crate::rig::{Rig, Said, wait_for};
+use std::process::{Child, Stdio};
+
+/// What LSF says before another try.
+const WORDS: [&str; 3] = [
+    "LSF is down. Please wait ...",
+    "Cannot connect to LSF. Please wait ...",
+    "LSF is processing your request. Please wait ...",
+];
+
+/// Every command that asks mbatchd; `ID` is a held job of its own.
+const BATCH: &[&str] = &[
+    "bjobs -a",
+    "bjobs -l ID",
+    "bqueues",
+    "bqueues -l",
+    "bhosts",
+    "busers all",
+    "bugroup",
+    "bmgroup",
+    "bparams",
+    "bsub true",
+    "bmod -W 5 ID",
+    "bswitch short ID",
+    "btop ID",
+    "bbot ID",
+    "bresume ID",
+    "bkill ID",
+    "bwait -t 1 -w ended(1)",
+    "badmin qopen normal",
+];
+
+/// Every command that asks LIM.
+const BASE: &[&str] =
+    &["lsid", "lsload", "lshosts", "lsclusters", "lsinfo", "lsplace", "lseligible x"];
+
+/// Starts each command of a table; one that needs a job gets its own.
+fn start(rig: &Rig, table: &[&'static str], tries: Option<&str>) -> Vec<(&'static str, Child)> {
+    let mut all = Vec::new();
+    for (n, line) in table.iter().enumerate() {
+        let mut words: Vec<String> = line.split(' ').map(str::to_string).collect();
+        for w in &mut words {
+            *w = w.replace("ID", &(n + 1).to_string());
+        }
+        let mut c = rig.cmd(&words[0]);
+        if let Some(tries) = tries {
+            c.env("LSB_NTRIES", tries);
+        }
+        c.args(&words[1..]).stdout(Stdio::piped());
+        let err = std::fs::File::create(rig.path(&format!("err{n}"))).unwrap();
+        all.push((*line, c.stderr(err).spawn().unwrap()));
+    }
+    all
+}
+
+fn ends(rig: &Rig, all: Vec<(&'static str, Child)>) -> Vec<(&'static str, Said)> {
+    let mut said = Vec::new();
+    for (n, (line, child)) in all.into_iter().enumerate() {
+        let mut s = Said::from(child.wait_with_output().unwrap());
+        s.err = rig.read(&format!("err{n}"));
+        said.push((line, s));
+    }
+    said
+}
+
+/// The first word of notice, and what stands last.
+fn refused(rig: &Rig, table: &[&'static str], notice: &[&str]) {
+    for (line, said) in ends(rig, start(rig, table, Some("1"))) {
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{line}: {said:?}");
+        let first = said.err.lines().next().unwrap_or_default();
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(notice.contains(&first), "{line}: {said:?}");
+        assert!(!last.is_empty() && !WORDS.contains(&last), "{line}: {said:?}");
+        assert!(said.err.lines().count() <= 3, "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn every_command_waits_for_a_master_and_says_when_there_is_none() {
+    let rig = Rig::up("waits", 1);
+    for _ in BATCH {
+        rig.bsub(&["-H", "true"]);
+    }
+    rig.ok("bkill", &["1"]);
+    assert_eq!(rig.end_of(1), "EXIT");
+    // stopped: it takes the connection and does not answer
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}\nLSB_API_CONNTIMEOUT=1\nLSB_API_RECVTIMEOUT=1\n"));
+    let signal = |name: &str| {
+        let pid = rig.pid("mbatchd", "host1").unwrap().to_string();
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    signal("-STOP");
+    refused(&rig, BATCH, &WORDS);
+    for (line, said) in ends(&rig, start(&rig, BASE, None)) {
+        assert!(said.code < 2 && !said.out.is_empty(), "{line}: {said:?}");
+    }
+    signal("-CONT");
+    rig.write("conf/lsf.conf", &conf);
+    rig.ready();
+    // none
+    assert_eq!(rig.down().code, 0);
+    refused(&rig, BATCH, &WORDS[..1]);
+    for (line, said) in ends(&rig, start(&rig, &BASE[..6], None)) {
+        let told = said.err.contains("LIM is down; try later");
+        assert!(said.code != 0 && (told || line == "lsid"), "{line}: {said:?}");
+    }
+    // back while they wait
+    let all = start(&rig, BATCH, None);
+    for n in 0..BATCH.len() {
+        wait_for("words", || rig.read(&format!("err{n}")).starts_with(WORDS[0]));
+    }
+    rig.start();
+    for (line, said) in ends(&rig, all) {
+        assert!(said.err.lines().all(|l| WORDS.contains(&l)), "{line}: {said:?}");
+        assert_eq!(said.code, 0, "{line}: {said:?}");
+    }
+}

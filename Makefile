@@ -49,6 +49,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
 MANDIR  := $(DESTDIR)$(PREFIX)/share/man
+BASHDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 EXDIR   := $(DESTDIR)$(PREFIX)/share/lsf/conf-examples
 
 # what `make release` builds for, and where it puts the files
@@ -63,7 +65,7 @@ FUZZ ?= 60
 FUZZED := frame conf lang record log
 FUZZ_AT := $(TARGETS)/fuzz
 
-.PHONY: all build release check test test-nfs demo soak fuzz bench install uninstall clean help
+.PHONY: all build release check test test-nfs test-tools demo soak fuzz bench install uninstall clean help
 
 all: build
 
@@ -73,6 +75,7 @@ help:
 	@echo 'make check     formatting, lints, house rules'
 	@echo 'make test      every test; the last line counts them'
 	@echo 'make test-nfs  a site on NFS in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
+	@echo 'make test-tools  tools of others on a personal cluster (python3; pip installs them)'
 	@echo 'make demo      a personal cluster of three hosts runs a real workload'
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'
 	@echo 'make fuzz      coverage-guided fuzzing, FUZZ=60 seconds a target (nightly Rust, cargo-fuzz)'
@@ -111,6 +114,10 @@ test:
 test-nfs: build
 	@LSF_TEST_BIN=$(BIN) bash tests/nfs/run
 
+# Apart from the others: pip needs a network, and the tools their time.
+test-tools: build
+	@LSF_TEST_BIN=$(BIN) bash tests/tools/run
+
 demo: build
 	@LSF=$(BIN) bash conf-examples/jobs/demo
 
@@ -131,17 +138,22 @@ bench: build
 	    cargo test --locked --release --test bench -- --ignored --nocapture
 
 install: build
-	install -d $(BINDIR) $(EXDIR)
+	install -d $(BINDIR) $(EXDIR) $(BASHDIR) $(ZSHDIR)
 	install -m 755 $(BIN) $(BINDIR)/lsf
 	$(BINDIR)/lsf --install $(BINDIR)
 	for page in man/*.[1-9]; do [ -e "$$page" ] || continue; \
 	    install -d $(MANDIR)/man$${page##*.}; \
 	    install -m 644 "$$page" $(MANDIR)/man$${page##*.}/; done
+	$(BINDIR)/lsf --completion zsh > $(ZSHDIR)/_lsf
+	$(BINDIR)/lsf --completion bash > $(BASHDIR)/lsf
+	for name in $$($(BINDIR)/lsf --list); do [ ! -L $(BINDIR)/$$name ] || \
+	    ln -sf lsf $(BASHDIR)/$$name; done
 	cp -R conf-examples/. $(EXDIR)/
 
 uninstall:
 	for name in $$($(BINDIR)/lsf --list); do \
-	    [ ! -L $(BINDIR)/$$name ] || rm -f $(BINDIR)/$$name; done
+	    [ ! -L $(BINDIR)/$$name ] || rm -f $(BINDIR)/$$name $(BASHDIR)/$$name; done
+	rm -f $(BASHDIR)/lsf $(ZSHDIR)/_lsf
 	for page in man/*.[1-9]; do rm -f $(MANDIR)/man$${page##*.}/$${page##*/}; done
 	rm -f $(BINDIR)/lsf
 	rm -rf $(DESTDIR)$(PREFIX)/share/lsf

@@ -60,7 +60,7 @@ mod status;
 mod up;
 
 use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
-use lsf::cli::{privport, version};
+use lsf::cli::{completion, privport, version};
 use lsf::{errln, outln};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
@@ -229,8 +229,29 @@ fn multi(ctx: &mut Ctx) -> i32 {
                 FAIL
             }
         },
+        Some("--completion") => match ctx.args.as_slice() {
+            [shell] if shell == "bash" => complete(completion::bash, ctx),
+            [shell] if shell == "zsh" => complete(completion::zsh, ctx),
+            _ => {
+                errln!(ctx, "lsf: --completion takes bash or zsh");
+                FAIL
+            }
+        },
         _ => call(&first, ctx),
     }
+}
+
+/// Prints a completion file from what each applet says of itself.
+fn complete(file: fn(&[completion::Words]) -> String, ctx: &mut Ctx) -> i32 {
+    let words = shown().map(|a| {
+        let (mut out, mut help) = (Vec::new(), Vec::new());
+        let args = vec![OsString::from("-h")];
+        (a.run)(&mut Ctx { name: a.name, args, out: &mut out, err: &mut help });
+        completion::Words::read(a.name, &String::from_utf8_lossy(&[out, help].concat()))
+    });
+    let words: Vec<_> = words.collect();
+    let _ = ctx.out.write_all(file(&words).as_bytes());
+    0
 }
 
 fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
@@ -262,7 +283,7 @@ fn usage(to: &mut dyn Write) {
         to,
         "{}\n\nUsage: lsf APPLET [arguments]\n       APPLET [arguments]   (through a link of \
          that name)\n       lsf --list\n       lsf --install [--setuid] DIR\n       \
-         lsf -h | -V\n\nApplets:",
+         lsf --completion bash | zsh\n       lsf -h | -V\n\nApplets:",
         version::line()
     );
     for a in shown() {

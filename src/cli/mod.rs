@@ -3,6 +3,7 @@
 pub mod client;
 pub mod clock;
 pub mod columns;
+pub mod completion;
 pub mod ctx;
 pub mod daemons;
 pub mod fields;

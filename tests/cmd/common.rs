@@ -84,6 +84,16 @@ pub fn cmd(applet: &str) -> Command {
     }
 }
 
+/// Any program with the site's commands on its path, ended after a minute.
+pub fn program(words: &[&str]) -> Command {
+    let mut c = Command::new("timeout");
+    c.args(["-s", "KILL", "60"]).args(words).stdin(Stdio::null());
+    if let Site::Own(rig) = site() {
+        rig.dress(&mut c);
+    }
+    c
+}
+
 pub fn run(applet: &str, args: &[&str]) -> Said {
     cmd(applet).args(args).output().unwrap().into()
 }

@@ -20,6 +20,7 @@ mod bswitch;
 mod busers;
 mod bwait;
 mod common;
+mod completion;
 mod listings;
 mod lsadmin;
 mod lshosts;
@@ -28,3 +29,4 @@ mod lsload;
 mod personal;
 #[path = "../cluster/rig.rs"]
 mod rig;
+mod robust;

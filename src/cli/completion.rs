@@ -38,7 +38,7 @@ impl Words {
         }
         if all.operand.is_empty()
             && let Some((before, _)) = help.split_once(" ...]\n")
-            && let Some((_, word)) = before.rsplit_once('[')
+            && let Some((_, word)) = before.rsplit_once(" [")
         {
             all.operand = kind(word);
         }

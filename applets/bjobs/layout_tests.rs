@@ -89,6 +89,9 @@ fn rows_are_looked_at_before_they_are_shown() {
     }
     assert_eq!(call(&["-rusage", "duration"], &[], &jobs[3..]).0, "");
     assert_eq!(call(&["-x"], &[], &jobs[..3]).1, "No unfinished job found\n");
+    // a job that is named and known, but not of that kind
+    let named = call(&["-x", "1"], &[], &jobs[..1]);
+    assert_eq!(named, (String::new(), "No unfinished job found\n".into(), 0));
     let long = call(&["-l"], &[], &jobs[3..]).0;
     assert!(long.contains("\n\n EXCEPTION STATUS:  overrun idle\n\n SCHED"), "{long}");
 }

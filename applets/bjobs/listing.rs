@@ -229,7 +229,7 @@ impl Listing {
             let _ = writeln!(words, "Job <{id}> is not found");
         }
         let mut code = if words.is_empty() { 0 } else { FAIL };
-        if self.shown == 0 && self.select.ids.is_empty() {
+        if self.shown == 0 && words.is_empty() {
             if !self.select.name.is_empty() {
                 let _ = writeln!(words, "Job <{}> is not found", clean(&self.select.name));
                 code = FAIL;

@@ -240,15 +240,15 @@ fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
     // res is silent: the command gives it up
     let conf = rig.read("conf/lsf.conf") + "\nLSF_NIOS_RES_HEARTBEAT=0.01\n";
     rig.write("conf/lsf.conf", &conf);
-    let mut child = start(&rig, &["-m", "host2", "sleep", "919"]);
-    wait_for("the task", || running("919").len() == 1);
+    let mut child = start(&rig, &["-m", "host2", "sleep", "929"]);
+    wait_for("the task", || running("929").len() == 1);
     std::thread::sleep(Duration::from_millis(1500));
     assert!(child.try_wait().unwrap().is_none(), "a res that answers is waited for");
     let res = rig.pid("res", "host2").unwrap();
     stop(res, rustix::process::Signal::STOP);
     assert_eq!(child.wait().unwrap().code(), Some(246));
     stop(res, rustix::process::Signal::CONT);
-    wait_for("the task to end", || running("919").is_empty());
+    wait_for("the task to end", || running("929").is_empty());
     // res dies: the command says so, the task does not stay
     let mut child = start(&rig, &["-m", "host2", "sleep", "918"]);
     wait_for("the task", || running("918").len() == 1);

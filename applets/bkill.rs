@@ -31,14 +31,14 @@ struct Opts {
     /// send this signal instead of ending the job
     #[argh(option, short = 's', arg_name = "signal")]
     signal: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'g', hidden_help)]
+    /// jobs of this job group
+    #[argh(option, short = 'g', arg_name = "job_group")]
     group: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this application profile
+    #[argh(option, arg_name = "profile")]
     app: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this service class
+    #[argh(option, arg_name = "class")]
     sla: Option<String>,
     /// not acted on
     #[argh(switch, short = 'b', hidden_help)]
@@ -61,9 +61,6 @@ impl Opts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
         control::given([
-            ("-g", self.group.is_some()),
-            ("-app", self.app.is_some()),
-            ("-sla", self.sla.is_some()),
             ("-b", self.bulk),
             ("-stat", self.stat.is_some()),
             ("-d", self.done),
@@ -158,8 +155,9 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         None if opts.remove => Verb::Remove,
         None => Verb::Kill,
     };
-    let Opts { host, queue, user, name, .. } = opts;
-    let select = control::selection(&operands, Filters { name, queue, host, user })?
+    let Opts { host, queue, user, name, group, app, sla, .. } = opts;
+    let filters = Filters { name, queue, host, user, group, app, sla };
+    let select = control::selection(&operands, filters)?
         .ok_or_else(|| front::usage_error::<Opts>(ctx.name, control::NOTHING_GIVEN))?;
     Ok(control::run(ctx, verb, select))
 }

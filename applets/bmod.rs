@@ -114,8 +114,13 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (MailError, o.mail_error),
         (MailBegin, o.mail_begin),
         (Exclusive, o.exclusive),
-        (Rerun, o.rerun),
+        (Rerun, o.rerun || o.never_rerun),
         (Priority, o.priority.is_some()),
+        (PreExec, o.pre_exec.is_some()),
+        (PostExec, o.post_exec.is_some()),
+        (Files, !o.copy.is_empty()),
+        (Group, o.group.is_some()),
+        (App, o.app.is_some()),
     ];
     given.into_iter().filter_map(|(field, given)| given.then_some(field)).collect()
 }
@@ -136,7 +141,12 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let asked = split(&ctx.args)?;
     let parsed = front::parse::<BmodOpts>(ctx.name, &asked.rest)?;
     let opts = parsed.options.0;
-    let fixed = [("-H", opts.hold), ("-K", opts.wait), ("-env", !opts.env.is_empty())];
+    let fixed = [
+        ("-H", opts.hold),
+        ("-K", opts.wait),
+        ("-env", !opts.env.is_empty()),
+        ("-a", opts.esub.is_some()),
+    ];
     control::refuse(ctx.name, control::given(fixed))?;
     let id = operand(&parsed.operands)?;
     let mut fields = fields(&opts);

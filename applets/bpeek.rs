@@ -68,7 +68,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     if parsed.operands.len() > 1 {
         return Err(front::usage_error::<Opts>(ctx.name, "One job at a time."));
     }
-    let filters = Filters { name, queue, host, user: None };
+    let filters = Filters { name, queue, host, ..Filters::default() };
     let select = control::selection(&parsed.operands, filters)?.unwrap_or_default();
     let info = ask(ctx, &select)?;
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;

@@ -7,6 +7,7 @@
 
 mod command;
 mod env;
+mod esub;
 pub mod opts;
 mod resreq;
 mod script;
@@ -26,7 +27,7 @@ use lsf::cli::site::{self, Site};
 use lsf::conf::LsfConf;
 use lsf::errln;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, opt, opt2};
+use lsf::model::job::{JobSpec, extra, opt, opt2};
 use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
@@ -93,19 +94,32 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return Ok(0);
     }
     let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
-    let env = ByteStr(env::packed(&env.apply(&own_environment())));
-    spec.command = ByteStr(source.command);
+    let env = env.apply(&own_environment());
+    let mut command = source.command;
+    if source.script.is_some() {
+        spec.options2 |= opt2::SCRIPT;
+    }
+    let asked = opts.esub.as_deref().unwrap_or("");
+    let changed = esub::run(&site, asked, &mut spec, &mut command)?;
+    let env = ByteStr(env::packed(&esub::with(env, changed)));
+    if !asked.is_empty() {
+        spec.extra.push((extra::ESUB.to_string(), asked.to_string()));
+    }
+    spec.command = ByteStr(command);
     let script = match source.script {
-        Some(script) => {
-            spec.options2 |= opt2::SCRIPT;
-            ByteStr(script)
-        }
+        Some(script) => ByteStr(script),
         None => ByteStr::default(),
     };
     say_times(ctx, &spec, &facts.zone);
     let named = spec.options & opt::QUEUE != 0;
     let submit = Submit { request: request_id()?, spec, env, script, ..Submit::default() };
-    let (job, queue) = send(ctx, &site, submit)?;
+    let sent = send(ctx, &site, submit);
+    match &sent {
+        Ok((job, queue)) => esub::told(&site, asked, Some((*job, queue)), 0),
+        Err(Stop::Client(e)) => esub::told(&site, asked, None, e.code().unwrap_or(FAIL)),
+        Err(_) => {}
+    }
+    let (job, queue) = sent?;
     answer(ctx, job, &queue, named);
     if !opts.wait {
         return Ok(0);

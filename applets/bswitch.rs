@@ -21,14 +21,14 @@ struct Opts {
     /// jobs of this name; `*` is any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'g', hidden_help)]
+    /// jobs of this job group
+    #[argh(option, short = 'g', arg_name = "job_group")]
     group: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this application profile
+    #[argh(option, arg_name = "profile")]
     app: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this service class
+    #[argh(option, arg_name = "class")]
     sla: Option<String>,
     /// not acted on
     #[argh(switch, short = 'a', hidden_help)]
@@ -40,12 +40,7 @@ struct Opts {
 
 impl Opts {
     fn refused(&self) -> Option<&'static str> {
-        control::given([
-            ("-g", self.group.is_some()),
-            ("-app", self.app.is_some()),
-            ("-sla", self.sla.is_some()),
-            ("-a", self.every),
-        ])
+        control::given([("-a", self.every)])
     }
 }
 
@@ -65,8 +60,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         return Err(front::usage_error::<Opts>(ctx.name, words));
     }
     let queue = operands.remove(0).to_string_lossy().into_owned();
-    let Opts { host, queue: from, user, name, .. } = opts;
-    let filters = Filters { name, queue: from, host, user };
+    let Opts { host, queue: from, user, name, group, app, sla, .. } = opts;
+    let filters = Filters { name, queue: from, host, user, group, app, sla };
     let select = control::selection(&operands, filters)?.unwrap_or_default();
     Ok(control::run(ctx, Verb::Switch { queue }, select))
 }

@@ -13,6 +13,7 @@ use lsf::cli::long::clean;
 use lsf::cli::{select, site};
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
+use lsf::model::job::extra;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
 use lsf::{errln, outln};
@@ -25,16 +26,22 @@ pub struct Filters {
     pub queue: Option<String>,
     pub host: Option<String>,
     pub user: Option<String>,
+    pub group: Option<String>,
+    pub app: Option<String>,
+    pub sla: Option<String>,
 }
 
 /// The jobs meant. `None`: neither a job nor a filter was given, which is a usage error.
 pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSelect>, Exit> {
     let ids = select::ids(operands).map_err(Exit::fail)?;
     let none = ids.ids.is_empty() && !ids.all;
-    let Filters { name, queue, host, user } = filters;
-    if none && name.is_none() && queue.is_none() && host.is_none() && user.is_none() {
+    let Filters { name, queue, host, user, group, app, sla } = filters;
+    let given = [&name, &queue, &host, &user, &group, &app, &sla];
+    if none && given.iter().all(|f| f.is_none()) {
         return Ok(None);
     }
+    let further = [(extra::GROUP, group), (extra::APP, app), (extra::SLA, sla)];
+    let further = further.into_iter().filter_map(|(o, v)| v.map(|v| (o.to_string(), v)));
     Ok(Some(JobSelect {
         ids: ids.ids,
         all: ids.all,
@@ -42,6 +49,7 @@ pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSe
         queue: queue.unwrap_or_default(),
         host: host.unwrap_or_default(),
         name: name.unwrap_or_default(),
+        given: further.collect(),
         ..JobSelect::default()
     }))
 }
@@ -155,14 +163,14 @@ struct StopOpts {
     /// jobs of this name; `*` is any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'g', hidden_help)]
+    /// jobs of this job group
+    #[argh(option, short = 'g', arg_name = "job_group")]
     group: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this application profile
+    #[argh(option, arg_name = "profile")]
     app: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs submitted with this service class
+    #[argh(option, arg_name = "class")]
     sla: Option<String>,
     /// not acted on
     #[argh(switch, short = 'a', hidden_help)]
@@ -181,14 +189,7 @@ struct StopOpts {
 impl StopOpts {
     /// An option that was given and that nothing acts on.
     fn refused(&self) -> Option<&'static str> {
-        given([
-            ("-g", self.group.is_some()),
-            ("-app", self.app.is_some()),
-            ("-sla", self.sla.is_some()),
-            ("-a", self.every),
-            ("-d", self.done),
-            ("-C", self.reason.is_some()),
-        ])
+        given([("-a", self.every), ("-d", self.done), ("-C", self.reason.is_some())])
     }
 }
 
@@ -203,8 +204,9 @@ pub fn stop_or_resume(ctx: &mut Ctx, verb: Verb) -> i32 {
 fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
     let parsed = front::parse::<StopOpts>(ctx.name, &ctx.args)?;
     refuse(ctx.name, parsed.options.refused())?;
-    let StopOpts { host, queue, user, name, .. } = parsed.options;
-    let select = selection(&parsed.operands, Filters { name, queue, host, user })?
+    let StopOpts { host, queue, user, name, group, app, sla, .. } = parsed.options;
+    let filters = Filters { name, queue, host, user, group, app, sla };
+    let select = selection(&parsed.operands, filters)?
         .ok_or_else(|| front::usage_error::<StopOpts>(ctx.name, NOTHING_GIVEN))?;
     Ok(run(ctx, verb, select))
 }

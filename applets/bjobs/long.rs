@@ -194,6 +194,7 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
         post_exec: r.text(Col::PostExec),
         hosts: r.list(Col::AskedHosts).iter().map(Cell::text).collect(),
         depend: r.text(Col::Depend),
+        copies: r.cell(Col::Extra).key("f").map(Cell::text).unwrap_or_default(),
     };
     submission.sentence(t, &s.clock, None, s.hpc);
 }

@@ -109,7 +109,7 @@ struct BsubOpts {
     /// dispatch at or after this time
     #[argh(option, short = 'b', arg_name = "[[month:]day:]hour:minute")]
     pub begin: Option<String>,
-    /// end the job at this time (accepted with a notice)
+    /// end the job at this time
     #[argh(option, short = 't', arg_name = "[[month:]day:]hour:minute")]
     pub term: Option<String>,
     /// working directory of the job
@@ -121,7 +121,7 @@ struct BsubOpts {
     /// project to account the job to
     #[argh(option, short = 'P', arg_name = "project")]
     pub project: Option<String>,
-    /// login shell (accepted with a notice)
+    /// login shell that sets up the environment of the job
     #[argh(option, short = 'L', arg_name = "shell")]
     pub login_shell: Option<String>,
     /// submit held
@@ -133,9 +133,27 @@ struct BsubOpts {
     /// rerunnable: started again when its host fails
     #[argh(switch, short = 'r')]
     pub rerun: bool,
-    /// exclusive use of the hosts (accepted with a notice)
+    /// exclusive use of the hosts, in a queue that allows it
     #[argh(switch, short = 'x')]
     pub exclusive: bool,
+    /// never started again, whatever the queue says
+    #[argh(switch, long = "rn")]
+    pub never_rerun: bool,
+    /// command run before the job; until it succeeds, the job waits
+    #[argh(option, short = 'E', arg_name = "command")]
+    pub pre_exec: Option<String>,
+    /// command run after the job
+    #[argh(option, long = "-ep", arg_name = "command")]
+    pub post_exec: Option<String>,
+    /// file to copy to the execution host before, or back after the job; may be repeated
+    #[argh(option, short = 'f', arg_name = "lfile op [rfile]")]
+    pub copy: Vec<String>,
+    /// job group
+    #[argh(option, short = 'g', arg_name = "/group/path")]
+    pub group: Option<String>,
+    /// programs of the site that look at the submission (esub.NAME)
+    #[argh(option, short = 'a', arg_name = "name[(arg,...)] ...")]
+    pub esub: Option<String>,
     /// mail address, instead of the submitter
     #[argh(option, short = 'u', arg_name = "address")]
     pub mail_user: Option<String>,
@@ -182,12 +200,7 @@ struct BsubOpts {
 values {
     spool_in(long = "is") "-is",
     estimate(long = "-we") "-We",
-    group(short = 'g') "-g",
     out_dir(long = "outdir") "-outdir",
-    pre_exec(short = 'E') "-E",
-    post_exec(long = "-ep") "-Ep",
-    esub(short = 'a') "-a",
-    copy(short = 'f') "-f",
     checkpoint(short = 'k') "-k",
     requeue(short = 'Q') "-Q",
     migrate(long = "mig") "-mig",
@@ -233,7 +246,6 @@ switches {
     x_window(long = "-i-x") "-IX",
     x_forward(long = "-x-f") "-XF",
     orphan(long = "ti") "-ti",
-    never_rerun(long = "rn") "-rn",
     per_host(long = "hl") "-hl",
     user_limits(long = "ul") "-ul",
     spool_command(long = "-zs") "-Zs",
@@ -259,9 +271,6 @@ impl BsubOpts {
     /// The options given that are accepted without being acted on.
     pub fn ignored(&self) -> Vec<&'static str> {
         [
-            ("-t", self.term.is_some()),
-            ("-L", self.login_shell.is_some()),
-            ("-x", self.exclusive),
             ("-G", self.user_group.is_some()),
             ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),
@@ -333,6 +342,6 @@ mod tests {
         let opts = read(&["-I", "-gpu", "-", "-Zs", "cmd"]);
         assert_eq!(opts.refused(), Some("-I"));
         assert_eq!(opts.ignored(), ["-gpu"]);
-        assert_eq!(read(&["-E", "x", "cmd"]).refused(), Some("-E"));
+        assert_eq!(read(&["-Q", "x", "cmd"]).refused(), Some("-Q"));
     }
 }

@@ -9,7 +9,7 @@ use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
 use lsf::lang::jobname::JobName;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, opt, opt2};
+use lsf::model::job::{CopyFile, JobSpec, extra, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::proto::Refusal;
 use std::fmt;
@@ -80,6 +80,7 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
     limits(opts, facts.unit, &mut spec)?;
     times(opts, facts, &mut spec)?;
     files(opts, facts, &mut spec);
+    hooks(opts, &mut spec)?;
     if let Some(text) = &opts.depend {
         let e = DepExpr::parse(text).map_err(|e| Rejection::about(text, e))?;
         spec.depend = e.text().to_string();
@@ -133,6 +134,20 @@ fn naming(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Reje
             Ok(n) if n > 0 => n,
             _ => return Err(Rejection::about(text, "Illegal job priority")),
         };
+    }
+    for (key, value) in [
+        (extra::GROUP, &opts.group),
+        (extra::APP, &opts.app),
+        (extra::SLA, &opts.sla),
+        (extra::LICENSE, &opts.license_project),
+        (extra::RESERVATION, &opts.reservation),
+    ] {
+        if let Some(value) = value {
+            spec.extra.push((key.to_string(), value.trim().to_string()));
+        }
+    }
+    if opts.group.as_ref().is_some_and(|g| !g.trim().starts_with('/')) {
+        return Err(Rejection::new(err_text(err::BAD_JGRP)));
     }
     spec.user_group = opts.user_group.clone().unwrap_or_default();
     spec.mail_user = opts.mail_user.clone().unwrap_or_default();
@@ -262,6 +277,28 @@ fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
     }
 }
 
+/// What runs before and after the job, and the file transfers.
+fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
+    if let Some(text) = &opts.pre_exec {
+        spec.pre_exec = ByteStr::from(text.as_str());
+        spec.options |= opt::PRE_EXEC;
+    }
+    if let Some(text) = &opts.post_exec {
+        spec.post_exec = ByteStr::from(text.as_str());
+    }
+    let mut copies = String::new();
+    for text in &opts.copy {
+        let copy = CopyFile::parse(text)
+            .ok_or_else(|| Rejection::about(text, "Bad argument for option -f"))?;
+        copies.push_str(if copies.is_empty() { "" } else { " " });
+        copies.push_str(&copy.to_string());
+    }
+    if !copies.is_empty() {
+        spec.extra.push((extra::FILE.to_string(), copies));
+    }
+    Ok(())
+}
+
 fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
     let bits = [
         (opts.exclusive, opt::EXCLUSIVE),
@@ -274,8 +311,12 @@ fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
     for (_, bit) in bits.into_iter().filter(|b| b.0) {
         spec.options |= bit;
     }
-    let bits =
-        [(opts.hold, opt2::HOLD), (opts.wait, opt2::WAIT), (opts.mail_error, opt2::NOTIFY_ERROR)];
+    let bits = [
+        (opts.hold, opt2::HOLD),
+        (opts.wait, opt2::WAIT),
+        (opts.mail_error, opt2::NOTIFY_ERROR),
+        (opts.never_rerun, opt2::NEVER_RERUN),
+    ];
     for (_, bit) in bits.into_iter().filter(|b| b.0) {
         spec.options2 |= bit;
     }
@@ -320,7 +361,7 @@ mod tests {
     #[test]
     fn rejections_have_lsf_words() {
         type Set = fn(&mut BsubOpts, &str);
-        let rows: [(Set, &str, &str); 22] = [
+        let rows: [(Set, &str, &str); 25] = [
             (|o, v| o.slots = some(v), "0", "The number of processors must be a positive integer"),
             (|o, v| o.slots = some(v), "abc", "Bad argument for option -n"),
             (|o, v| o.slots = some(v), "5,2", "Bad argument for option -n"),
@@ -354,7 +395,10 @@ mod tests {
                 "Bad resource requirement syntax",
             ),
             (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
-            (|o, v| o.esub = some(v), "x", "option -a is not supported yet"),
+            (|o, v| o.requeue = some(v), "x", "option -Q is not supported yet"),
+            (|o, v| o.group = some(v), "a/b", "Bad/empty job group name"),
+            (|o, v| o.copy = vec![v.into()], "a", "a: Bad argument for option -f"),
+            (|o, v| o.copy = vec![v.into()], "a = b", "a = b: Bad argument for option -f"),
         ];
         for (set, value, words) in rows {
             let e = with(|o| set(o, value)).unwrap_err();

@@ -8,7 +8,7 @@ use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobModify, JobNew, JobStart, JobStatus, Record, Spot};
-use crate::model::job::{SpoolRef, stat};
+use crate::model::job::{SpoolRef, opt, stat};
 use crate::model::reason::susp;
 use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
@@ -201,6 +201,14 @@ impl State {
         self.counts.elem(queue, user, slots, at, &e, false);
         tally(&mut job.tally, &e, false);
         make(&mut e);
+        match &e.state {
+            ElemState::Run(_) if job.spec.options & opt::EXCLUSIVE != 0 => {
+                self.alone.insert(at);
+            }
+            _ => {
+                self.alone.remove(&at);
+            }
+        }
         self.counts.elem(queue, user, slots, at, &e, true);
         tally(&mut job.tally, &e, true);
         if let Some(place) = job.elem_mut(at.idx) {

@@ -154,6 +154,7 @@ pub enum HostStatus {
     ClosedAdm,
     ClosedLock,
     ClosedWind,
+    ClosedExcl,
     ClosedFull,
     ClosedBusy,
 }
@@ -169,6 +170,7 @@ impl HostStatus {
             HostStatus::ClosedLock => "closed_Lock",
             HostStatus::ClosedWind => "closed_Wind",
             HostStatus::ClosedFull => "closed_Full",
+            HostStatus::ClosedExcl => "closed_Excl",
             HostStatus::ClosedBusy => "closed_Busy",
         }
     }
@@ -428,6 +430,19 @@ impl Mbd {
         })
     }
 
+    /// Does an exclusive job (bsub -x) run there?
+    pub(crate) fn held_alone(&self, i: usize) -> bool {
+        if self.st.alone.is_empty() {
+            return false;
+        }
+        let host = self.st.names.find(&self.net.hosts[i].name);
+        let on = |at: &crate::model::JobRef| {
+            let run = self.st.elem(*at).and_then(super::state::Elem::run);
+            run.is_some_and(|r| r.hosts.iter().any(|h| Some(h.0) == host))
+        };
+        self.st.alone.iter().any(on)
+    }
+
     pub(crate) fn host_status(&self, i: usize) -> HostStatus {
         let h = &self.net.hosts[i];
         let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
@@ -441,6 +456,8 @@ impl Mbd {
             HostStatus::ClosedLock
         } else if self.shut.host(i) {
             HostStatus::ClosedWind
+        } else if self.held_alone(i) {
+            HostStatus::ClosedExcl
         } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
             HostStatus::ClosedFull
         } else if lim & status::BUSY != 0

@@ -228,7 +228,10 @@ impl Mbd {
             let attempt = t.key.attempt;
             let status =
                 JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
-            let until = cx.now.after(EXCLUDE_SECS);
+            // a pre-execution command waits for something: it is asked again before long
+            let again = self.pol.params().mbd_sleep_time.min(EXCLUDE_SECS);
+            let pre = matches!(reason, pend::PRE_EXEC | pend::QUEUE_PRE_EXEC);
+            let until = cx.now.after(if pre { again } else { EXCLUDE_SECS });
             self.sched.exclude(at, &self.net.hosts[i].name, until, reason);
             self.emit(cx, Event::JobStatus(Box::new(status)));
         }
@@ -371,6 +374,8 @@ impl Mbd {
             index_end: end,
             index_step: step,
             name: job.display_name(key.idx),
+            pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
+            post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && job.spec.options & opt::RERUNNABLE != 0,
         })
     }

@@ -6,7 +6,7 @@
 //! its list of indices stays.
 
 use super::perm::{Action, Caller};
-use super::submit::{Checked, check_texts, check_times};
+use super::submit::{Checked, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, JobModify};
 use crate::model::job::JobSpec;
@@ -49,6 +49,7 @@ impl Mbd {
             field.copy(&mut spec, &m.spec);
         }
         check_texts(&spec, &ByteStr::default(), &ByteStr::default())?;
+        check_group(&spec)?;
         let name = self.check_name(&spec)?;
         if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
             return Err(Refusal::new(err::ARRAY_NAME));

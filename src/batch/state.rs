@@ -43,6 +43,8 @@ pub struct State {
     pub moved: BTreeMap<u32, Spot>,
     /// Where the spool holds what jobs were changed to.
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
+    /// Started elements that have their hosts to themselves (bsub -x).
+    pub alone: BTreeSet<JobRef>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.

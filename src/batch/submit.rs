@@ -9,7 +9,7 @@ use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
-use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
+use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Submit};
@@ -23,6 +23,8 @@ pub const MAX_SCRIPT: usize = 4 << 20;
 pub const MAX_TEXT: usize = 4094;
 /// Longest name of a job, project, group, queue or host, bytes.
 pub const MAX_NAME: usize = 4094;
+/// Longest path of a job group, bytes.
+pub const MAX_GROUP: usize = 512;
 /// Most slots one job may ask for.
 pub const MAX_SLOTS: u32 = 1 << 20;
 
@@ -67,6 +69,7 @@ impl Mbd {
         let mut spec = s.spec;
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
+        check_group(&spec)?;
         let name = self.check_name(&spec)?;
         let pol = self.pol.clone();
         let queue = self.choose_queue(&mut spec, who)?;
@@ -131,7 +134,9 @@ impl Mbd {
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
             return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
         }
-        if queue.conf.rerunnable {
+        if spec.options2 & opt2::NEVER_RERUN != 0 {
+            spec.options &= !opt::RERUNNABLE;
+        } else if queue.conf.rerunnable {
             spec.options |= opt::RERUNNABLE;
         }
         asked.note_filled(spec);
@@ -343,6 +348,9 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
         ("the job description", spec.description.len()),
         ("the resource requirement", spec.res_req.len()),
         ("the dependency condition", spec.depend.len()),
+        ("the pre-execution command", spec.pre_exec.len()),
+        ("the post-execution command", spec.post_exec.len()),
+        ("the login shell", spec.login_shell.len()),
     ] {
         long(what, len, MAX_TEXT)?;
     }
@@ -350,6 +358,18 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
     long("the job script", script.len(), MAX_SCRIPT)?;
     if spec.command.is_empty() && script.is_empty() {
         return Err(Refusal::new(err::BAD_CMD));
+    }
+    Ok(())
+}
+
+/// A job group is a path from the root.
+pub(crate) fn check_group(spec: &JobSpec) -> Checked<()> {
+    let Some((_, group)) = spec.extra.iter().find(|(k, _)| k == extra::GROUP) else {
+        return Ok(());
+    };
+    let good = group.starts_with('/') && !group.contains("//") && group.len() <= MAX_GROUP;
+    if !good || group.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Refusal::new(err::BAD_JGRP));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use super::clock::Clock;
 use super::long::{LimitBlock, push_clean};
-use crate::model::job::{JobSpec, Limits, opt, opt2};
+use crate::model::job::{CopyFile, JobSpec, Limits, extra, opt, opt2};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -29,6 +29,8 @@ pub struct Submission<'a> {
     pub post_exec: Cow<'a, str>,
     pub hosts: Vec<Cow<'a, str>>,
     pub depend: Cow<'a, str>,
+    /// The file transfers (`job::extra::FILE`).
+    pub copies: Cow<'a, str>,
 }
 
 impl<'a> Submission<'a> {
@@ -53,6 +55,7 @@ impl<'a> Submission<'a> {
             post_exec: s.post_exec.lossy(),
             hosts: s.hosts.iter().map(|h| Cow::Borrowed(h.as_str())).collect(),
             depend: text(&s.depend),
+            copies: text(s.given(extra::FILE)),
         }
     }
 
@@ -95,6 +98,11 @@ impl<'a> Submission<'a> {
     fn requirements(&self, t: &mut String, tasks: bool) {
         if self.options & opt::EXCLUSIVE != 0 {
             t.push_str(", Exclusive Execution");
+        }
+        for (i, file) in CopyFile::list(&self.copies).into_iter().enumerate() {
+            t.push_str(if i == 0 { ", Copy Files \"" } else { ", \"" });
+            push_clean(t, &file.to_string());
+            t.push('"');
         }
         let notify = |bit| self.options & bit != 0;
         t.push_str(match (notify(opt::NOTIFY_BEGIN), notify(opt::NOTIFY_END)) {

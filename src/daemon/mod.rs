@@ -6,6 +6,7 @@ pub mod boot;
 pub mod eauthd;
 pub mod groups;
 pub mod guard;
+pub mod hooks;
 pub mod launcher;
 pub mod lim;
 pub mod logging;

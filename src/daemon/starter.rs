@@ -8,6 +8,7 @@
 //!
 //! Invariant: from any step that fails it exits without having run anything of the job's.
 
+use super::hooks;
 use super::task::{self, Failed, Step, at, note};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
 use crate::sys::users::{User, Users};
@@ -26,8 +27,6 @@ pub const PLAN_MAX: u64 = 64 << 20;
 pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Longest wait for the name service.
 const USER_WAIT: Duration = Duration::from_secs(5);
-/// Exit status where the working directory is missing and the job asked for that.
-const EXIT_CWD: i32 = 2;
 /// Exit status of a setup that failed; nobody takes it for the job's.
 const EXIT_SETUP: i32 = 125;
 
@@ -56,16 +55,15 @@ pub fn run() -> i32 {
         What::Finish(finish) => {
             let user = identify(&plan)?;
             become_user(&user)?;
-            task::finish(finish)?;
-            tell(&mut link, &Setup::Ready(Box::default()));
-            Ok(0)
+            tell(&mut link, &task::finished(finish));
+            Ok(hooks::after(finish))
         }
     });
     match done {
         Ok(code) => code,
         Err(Failed(stage, why)) => {
             tell(&mut link, &Setup::Failed { at: stage, why });
-            if stage == Stage::Cwd { EXIT_CWD } else { EXIT_SETUP }
+            stage.exit_status()
         }
     }
 }

@@ -5,10 +5,10 @@
 //! who may not; no open waits; below /tmp only directories of the user's own are used.
 
 use super::starter::DEFAULT_PATH;
-use super::{attach, mail};
+use super::{attach, hooks, mail};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
-use crate::proto::launch::{FinishPlan, JobPlan, Ready, Stage};
+use crate::proto::launch::{FinishPlan, JobPlan, Ready, Setup, Stage};
 use crate::sys::users::User;
 use crate::sys::words;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -43,6 +43,8 @@ pub struct Task {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) argv: Vec<OsString>,
+    /// What the program is told as its name, where that is not the first word.
+    pub(super) arg0: Option<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
     /// Of a task of res on a terminal: the way to res.
     pub(super) control: Option<UnixStream>,
@@ -59,7 +61,16 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     let (stdout, stderr) = outputs(job, &cwd, &store, ready)?;
     let argv = program(job, &store, ready)?;
     let env = environment(job, user, &cwd, Some(&store));
-    Ok(Task { stdin, stdout, stderr, argv, env, control: None })
+    let (argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
+    let task = Task { stdin, stdout, stderr, argv, arg0, env, control: None };
+    hooks::before(job, &task, ready).inspect_err(|_| {
+        // it is begun anew, or never
+        let _ = remove(&ready.script);
+        if ready.kept {
+            let _ = remove(&ready.out);
+        }
+    })?;
+    Ok(task)
 }
 
 impl Task {
@@ -72,6 +83,9 @@ impl Task {
         let program = &self.argv[0];
         let mut command = Command::new(program);
         command.args(&self.argv[1..]).env_clear().envs(self.env);
+        if let Some(name) = &self.arg0 {
+            command.arg0(name);
+        }
         let e = match self.control {
             None => command.exec(),
             Some(control) => match attach::supervise(command, control) {
@@ -319,8 +333,16 @@ impl Store {
 
 // ---- after the end ----
 
-/// What is left after the end of a job: all of it, whatever fails; the first failure is told.
-pub fn finish(finish: &FinishPlan) -> Step<()> {
+/// Does what is left after the end of a job, and tells what came of it.
+pub fn finished(plan: &FinishPlan) -> Setup {
+    match finish(plan) {
+        Ok(()) => Setup::Ready(Box::default()),
+        Err(Failed(at, why)) => Setup::Failed { at, why },
+    }
+}
+
+/// All of it, whatever fails; the first failure is told.
+fn finish(finish: &FinishPlan) -> Step<()> {
     let out = path_of(&finish.append_to.0);
     let mailed = match &finish.mail {
         Some(mail) if mail::possible(&mail.program.0) => {

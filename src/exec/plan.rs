@@ -3,7 +3,8 @@
 
 use crate::model::ByteStr;
 use crate::model::job::opt2;
-use crate::proto::launch::{JobPlan, Plan, What};
+use crate::model::job::{End, copies};
+use crate::proto::launch::{Hook, HookOf, JobPlan, Plan, Ready, What};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
 
@@ -209,9 +210,122 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         nice: o.nice,
         limits: o.limits.clone(),
         mail_program: site.mail_program.as_str().into(),
+        pre: pre(o),
+        login_shell: spec.login_shell.clone(),
         attach: None,
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
+}
+
+/// What runs before the job, in its order.
+fn pre(o: &StartJob) -> Vec<Hook> {
+    let mut all: Vec<Hook> = copies(&o.spec)
+        .iter()
+        .filter(|c| c.op.to_exec())
+        .map(|c| copy(o, "", &from_host(o, &c.local), c.remote.as_bytes()))
+        .collect();
+    hook(&mut all, HookOf::Queue, o.pre_exec.as_bytes());
+    hook(&mut all, HookOf::Job, &o.spec.pre_exec.0);
+    all
+}
+
+/// What runs after it.
+pub fn post(o: &StartJob) -> Vec<Hook> {
+    let mut all: Vec<Hook> = copies(&o.spec)
+        .iter()
+        .filter(|c| c.op.from_exec())
+        .map(|c| {
+            let append = if c.op.appends() { "-a " } else { "" };
+            copy(o, append, c.remote.as_bytes(), &from_host(o, &c.local))
+        })
+        .collect();
+    hook(&mut all, HookOf::Job, &o.spec.post_exec.0);
+    hook(&mut all, HookOf::Queue, o.post_exec.as_bytes());
+    all
+}
+
+fn hook(all: &mut Vec<Hook>, of: HookOf, text: &[u8]) {
+    if !text.is_empty() {
+        all.push(Hook { text: ByteStr(text.to_vec()), of });
+    }
+}
+
+/// `host:path` of a file there, relative to the directory of submission.
+fn from_host(o: &StartJob, file: &str) -> Vec<u8> {
+    let mut place = format!("{}:", o.spec.from_host).into_bytes();
+    if !file.starts_with('/') {
+        place.extend_from_slice(&o.spec.cwd.0);
+        place.push(b'/');
+    }
+    place.extend_from_slice(file.as_bytes());
+    place
+}
+
+/// A transfer by lsrcp. What is one and the same file already is left alone: it would be
+/// emptied.
+fn copy(o: &StartJob, how: &str, from: &[u8], to: &[u8]) -> Hook {
+    let here = o.hosts.first().map_or("", |h| h.0.as_str());
+    let path = |place: &[u8]| -> Vec<u8> {
+        let own = format!("{here}:").into_bytes();
+        let path = place.strip_prefix(own.as_slice()).unwrap_or(place).to_vec();
+        quoted(&expand(&path, o.key.job, o.key.idx))
+    };
+    let (a, b) = (path(from), path(to));
+    let text = [
+        b"test ".as_slice(),
+        &a,
+        b" -ef ",
+        &b,
+        b" || exec \"${LSF_BINDIR:+$LSF_BINDIR/}lsrcp\" ",
+        how.as_bytes(),
+        &a,
+        b" ",
+        &b,
+    ];
+    Hook { text: text.concat().into(), of: HookOf::Copy }
+}
+
+/// One word for a shell.
+fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for &b in word {
+        match b {
+            b'\'' => out.extend_from_slice(b"'\\''"),
+            b => out.push(b),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
+/// The environment of what runs after the job: the job's, and how it ended.
+pub fn post_env(
+    site: &Site,
+    o: &StartJob,
+    ready: &Ready,
+    end: Option<(End, u32, i64)>,
+    user_env: &[u8],
+) -> Vec<u8> {
+    use crate::model::reason::term;
+    let mut env = job_env(site, o, user_env);
+    let (status, info) = match end {
+        Some((End::Status(s), info, _)) => (s, info),
+        _ => (0, 0),
+    };
+    let mut put = |name: &str, value: &str| {
+        env.extend_from_slice(format!("{name}={value}\0").as_bytes());
+    };
+    put("HOME", &ready.home);
+    put("USER", &ready.user);
+    put("PWD", &ready.cwd);
+    put("LSB_JOBEXIT_STAT", &status.to_string());
+    let signal = status & 0x7f;
+    let text = if signal == 0 { String::new() } else { format!("SIGNAL {signal}") };
+    put("LSB_JOBEXIT_INFO", &text);
+    if matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN) {
+        put("LSB_JOBPEND", "1");
+    }
+    env
 }
 
 /// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is

@@ -157,6 +157,7 @@ mod sub {
     /// niosPort is in the record only with it.
     pub const INTERACTIVE: u32 = 0x4000000;
     pub const HOST_SPEC: u32 = 0x10000;
+    pub const OTHER_FILES: u32 = 0x80000;
 }
 
 /// The value of an option that was not given.
@@ -173,6 +174,7 @@ fn lsb_options(spec: &JobSpec) -> u32 {
         (!spec.err_file.is_empty(), opt::ERR_FILE),
         (!spec.user_group.is_empty(), opt::USER_GROUP),
         (!spec.limit_spec.is_empty(), sub::HOST_SPEC),
+        (!spec.given(crate::model::job::extra::FILE).is_empty(), sub::OTHER_FILES),
         (!spec.depend.is_empty(), opt::DEPEND_COND),
         (!spec.res_req.is_empty(), opt::RES_REQ),
         (!spec.pre_exec.is_empty(), opt::PRE_EXEC),
@@ -190,6 +192,9 @@ fn lsb_options2(spec: &JobSpec) -> u32 {
         if spec.options2 & ours != 0 {
             bits |= theirs;
         }
+    }
+    if !spec.given(crate::model::job::extra::GROUP).is_empty() {
+        bits |= sub2::JOB_GROUP;
     }
     if spec.priority != 0 { bits | sub2::JOB_PRIORITY } else { bits }
 }

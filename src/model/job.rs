@@ -57,6 +57,8 @@ pub mod opt2 {
     pub const DEFAULT_QUEUE: u32 = 0x40;
     /// -Ne: the report is mailed where the job fails.
     pub const NOTIFY_ERROR: u32 = 0x80;
+    /// -rn: never run again, whatever the queue says.
+    pub const NEVER_RERUN: u32 = 0x100;
 }
 
 /// Is it what a reader takes where nothing is written? Most fields are.
@@ -191,6 +193,115 @@ pub struct JobSpec {
     /// -s / -wa and the like are kept here as (option letter, value) until acted on.
     #[serde(skip_serializing_if = "unset")]
     pub extra: Vec<(String, String)>,
+}
+
+/// Keys of [`JobSpec::extra`].
+pub mod extra {
+    /// -f: `lfile op rfile`, one after the other between blanks.
+    pub const FILE: &str = "f";
+    /// -g.
+    pub const GROUP: &str = "g";
+    /// -app.
+    pub const APP: &str = "app";
+    /// -sla.
+    pub const SLA: &str = "sla";
+    /// -Lp.
+    pub const LICENSE: &str = "Lp";
+    /// -U.
+    pub const RESERVATION: &str = "U";
+    /// -a.
+    pub const ESUB: &str = "a";
+}
+
+/// The operator of -f.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyOp {
+    /// `>`
+    To,
+    /// `<`
+    Back,
+    /// `<<`
+    BackAppend,
+    /// `><`, `<>`
+    Both,
+}
+
+impl CopyOp {
+    pub fn parse(word: &str) -> Option<CopyOp> {
+        Some(match word {
+            ">" => CopyOp::To,
+            "<" => CopyOp::Back,
+            "<<" => CopyOp::BackAppend,
+            "><" | "<>" => CopyOp::Both,
+            _ => return None,
+        })
+    }
+    pub fn word(self) -> &'static str {
+        match self {
+            CopyOp::To => ">",
+            CopyOp::Back => "<",
+            CopyOp::BackAppend => "<<",
+            CopyOp::Both => "><",
+        }
+    }
+    /// To the execution host before the job.
+    pub fn to_exec(self) -> bool {
+        matches!(self, CopyOp::To | CopyOp::Both)
+    }
+    /// Back from it after the job.
+    pub fn from_exec(self) -> bool {
+        self != CopyOp::To
+    }
+    pub fn appends(self) -> bool {
+        self == CopyOp::BackAppend
+    }
+    /// lsbatch.h XF_OP_*.
+    pub fn bits(self) -> u32 {
+        match self {
+            CopyOp::To => 0x1,
+            CopyOp::Back => 0x2,
+            CopyOp::BackAppend => 0x8,
+            CopyOp::Both => 0x3,
+        }
+    }
+}
+
+/// A file transfer of -f.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyFile {
+    /// On the submission host.
+    pub local: String,
+    pub op: CopyOp,
+    /// On the execution host.
+    pub remote: String,
+}
+
+impl CopyFile {
+    /// `lfile op [rfile]`: the operator stands between blanks.
+    pub fn parse(text: &str) -> Option<CopyFile> {
+        let mut words = text.split_whitespace();
+        let local = words.next()?.to_string();
+        let op = CopyOp::parse(words.next()?)?;
+        let remote = words.next().map_or_else(|| local.clone(), str::to_string);
+        words.next().is_none().then_some(CopyFile { local, op, remote })
+    }
+
+    /// Those of [`extra::FILE`].
+    pub fn list(text: &str) -> Vec<CopyFile> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.chunks(3).filter_map(|three| CopyFile::parse(&three.join(" "))).collect()
+    }
+}
+
+impl fmt::Display for CopyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.local, self.op.word(), self.remote)
+    }
+}
+
+/// The file transfers of a submission.
+pub fn copies(spec: &JobSpec) -> Vec<CopyFile> {
+    CopyFile::list(spec.given(extra::FILE))
 }
 
 /// Resource usage of a finished or running job.

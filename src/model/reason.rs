@@ -7,7 +7,9 @@ pub mod pend {
     pub const START_TIME: u32 = 2;
     pub const DEPEND: u32 = 3;
     pub const DEPEND_NEVER: u32 = 4;
+    pub const PRE_EXEC: u32 = 6;
     pub const JOB_FILE: u32 = 7;
+    pub const JOB_ENV: u32 = 8;
     pub const JOB_PATHS: u32 = 9;
     pub const JOB_OPEN_FILES: u32 = 10;
     pub const EXEC_INIT: u32 = 11;
@@ -16,6 +18,7 @@ pub mod pend {
     pub const QUEUE_WINDOW: u32 = 302;
     pub const QUEUE_JOB_LIMIT: u32 = 303;
     pub const QUEUE_USER_JOB_LIMIT: u32 = 304;
+    pub const QUEUE_PRE_EXEC: u32 = 306;
     pub const REQUEUED: u32 = 311;
     pub const SPAN: u32 = 312;
     pub const QUEUE_PJOB: u32 = 314;
@@ -24,6 +27,7 @@ pub mod pend {
     pub const USER_STOP: u32 = 607;
     pub const ADMIN_STOP: u32 = 610;
     pub const RES_REQ: u32 = 1001;
+    pub const EXCLUSIVE: u32 = 1002;
     pub const HOST_CLOSED: u32 = 1301;
     pub const HOST_LOCKED: u32 = 1302;
     pub const NOT_ENOUGH_SLOTS: u32 = 1303;
@@ -39,6 +43,7 @@ pub mod pend {
     pub const LOAD_UNAVAIL: u32 = 1315;
     pub const LIM_UNREACH: u32 = 1316;
     pub const QUEUE_RES_REQ: u32 = 1318;
+    pub const EXCLUSIVE_JOB: u32 = 1322;
     pub const SBD_UNREACH: u32 = 1601;
     pub const SBD_REFUSED: u32 = 1608;
     /// First of the load threshold codes; the index number is added.
@@ -70,6 +75,7 @@ pub fn pend_text(code: u32) -> &'static str {
         303 => "The queue has reached its job slot limit",
         304 => "User has reached the per-user job slot limit of the queue",
         305 => "Not enough per-user job slots of the queue for the parallel job",
+        306 => "The queue's pre-exec command exited with non-zero status",
         311 => "Requeued job is waiting for rescheduling",
         312 => "Not enough hosts to meet the job's spanning requirement",
         313 => "Not enough hosts to meet the queue's spanning requirement",
@@ -79,6 +85,7 @@ pub fn pend_text(code: u32) -> &'static str {
         607 => "Job was suspended by the user while pending",
         610 => "The job was suspended by LSF admin or root while pending",
         1001 => "Job's resource requirements not satisfied",
+        1002 => "Job's requirement for exclusive execution not satisfied",
         1301 => "Closed by LSF administrator",
         1302 => "Host is locked by LSF administrator",
         1303 => "Not enough job slot(s)",
@@ -94,6 +101,7 @@ pub fn pend_text(code: u32) -> &'static str {
         1315 => "Load information unavailable",
         1316 => "LIM is unreachable now",
         1318 => "Queue's resource requirements not satisfied",
+        1322 => "Running an exclusive job",
         1601 => "Unable to reach slave batch server",
         1608 => "Slave batch server failed to accept job",
         2012 => "An external load index is beyond threshold",
@@ -238,6 +246,8 @@ pub mod err {
     pub const BAD_RESOURCE: i32 = 80;
     pub const BAD_HOST_SPEC: i32 = 87;
     pub const BAD_USER_GROUP: i32 = 88;
+    pub const ESUB_ABORT: i32 = 89;
+    pub const BAD_JGRP: i32 = 93;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
     pub const ARRAY_NONE: i32 = 99;
@@ -303,6 +313,8 @@ pub fn err_text(code: i32) -> &'static str {
         80 => "Bad resource name",
         87 => "Bad host specification",
         88 => "Bad user group name",
+        89 => "Request aborted by esub",
+        93 => "Bad/empty job group name",
         97 => "Job array index error",
         98 => "Job array index too large",
         99 => "Job array does not exist",

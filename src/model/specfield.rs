@@ -1,13 +1,13 @@
 //! The parts of a submission that bmod changes: one table of the option, what histories call it,
 //! and what is copied from one submission to another. What has no row here cannot be changed.
 
-use super::job::{JobSpec, opt, opt2};
+use super::job::{JobSpec, extra, opt, opt2};
 use serde::{Deserialize, Serialize};
 
-/// Each row: name, option, label, fields, bits.
+/// Each row: name, option, label, fields, bits, key of what is kept beside the fields.
 macro_rules! spec_fields {
     ($($variant:ident $word:literal $label:literal
-        [$($($field:ident).+),*] $({$bits:ident $mask:expr})*;)*) => {
+        [$($($field:ident).+),*] $({$bits:ident $mask:expr})* $(($extra:expr))?;)*) => {
         /// A part of a submission that bmod changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum SpecField {
@@ -38,6 +38,7 @@ macro_rules! spec_fields {
                     $(SpecField::$variant => {
                         $(to.$($field).+ = from.$($field).+.clone();)*
                         $(to.$bits = (to.$bits & !$mask) | (from.$bits & $mask);)*
+                        $(copy_extra($extra, to, from);)?
                     })*
                 }
             }
@@ -78,8 +79,18 @@ spec_fields! {
     MailError "Ne" "Notify when job fails" [] {options2 opt2::NOTIFY_ERROR};
     MailBegin "B" "Notify when job begins" [] {options opt::NOTIFY_BEGIN};
     Exclusive "x" "Exclusive Execution" [] {options opt::EXCLUSIVE};
-    Rerun "r" "Re-runnable" [] {options opt::RERUNNABLE};
+    Rerun "r" "Re-runnable" [] {options opt::RERUNNABLE} {options2 opt2::NEVER_RERUN};
     Priority "sp" "User Priority" [priority];
+    PreExec "E" "Pre-execute Command" [pre_exec] {options opt::PRE_EXEC};
+    PostExec "Ep" "Post-execute Command" [post_exec];
+    Files "f" "Copy Files" [] (extra::FILE);
+    Group "g" "Job Group" [] (extra::GROUP);
+    App "app" "Application" [] (extra::APP);
+}
+
+fn copy_extra(key: &str, to: &mut JobSpec, from: &JobSpec) {
+    to.extra.retain(|(k, _)| k != key);
+    to.extra.extend(from.extra.iter().filter(|(k, _)| k == key).cloned());
 }
 
 #[cfg(test)]

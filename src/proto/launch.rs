@@ -172,6 +172,47 @@ pub enum Stage {
     Output,
     JobFile,
     Finish,
+    /// The login shell of -L is not there.
+    Shell,
+    /// The pre-execution command of the job, of its queue, wants it to be tried again.
+    PreExec,
+    QueuePreExec,
+    /// A pre-execution command wants the job to end.
+    PreAbort,
+}
+
+/// Exit status by which a pre-execution command ends its job ($LSB_EXIT_PRE_ABORT).
+pub const EXIT_PRE_ABORT: i32 = 99;
+
+impl Stage {
+    /// Of a starter whose setup failed in it; but for the two that mean the job's own end, nobody
+    /// takes it for the job's.
+    pub fn exit_status(self) -> i32 {
+        match self {
+            Stage::Cwd => 2,
+            Stage::PreAbort => EXIT_PRE_ABORT,
+            _ => 125,
+        }
+    }
+}
+
+/// A command run for a job as its user, before or after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hook {
+    /// Shell text.
+    pub text: ByteStr,
+    pub of: HookOf,
+}
+
+/// Whose it is, which decides where it runs and what its failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HookOf {
+    /// In /tmp, with a plain PATH.
+    Queue,
+    /// In the job's directory.
+    Job,
+    /// A file transfer of -f, in the job's directory; the job runs whether it fails or not.
+    Copy,
 }
 
 /// Everything a starter needs; it reads it from a descriptor.
@@ -218,6 +259,12 @@ pub struct JobPlan {
     pub limits: Limits,
     /// Program that mails output without a file of its own; empty: such output is kept.
     pub mail_program: ByteStr,
+    /// Run one after the other before the job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pre: Vec<Hook>,
+    /// Sets up the environment of the job; empty none.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub login_shell: ByteStr,
     /// A task of res: its words, and its descriptors in the place of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach: Option<Box<Attach>>,
@@ -249,6 +296,14 @@ pub struct FinishPlan {
     pub text: ByteStr,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
+    /// Run one after the other, when all else is done and told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub post: Vec<Hook>,
+    /// NUL-separated `NAME=value`, and the working directory, for them.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub env: ByteStr,
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub cwd: ByteStr,
 }
 
 /// A message about a job.

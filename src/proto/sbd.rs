@@ -94,8 +94,13 @@ pub struct StartJob {
     pub index_step: u32,
     /// The element's display name.
     pub name: String,
-    /// (name, value) set by the batch system on top of the user's environment.
+    /// It ran before.
     pub rerun: bool,
+    /// PRE_EXEC and POST_EXEC of the queue; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pre_exec: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub post_exec: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

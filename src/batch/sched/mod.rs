@@ -16,6 +16,7 @@ use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::event::{Event, JobStart, Spot};
 use crate::model::idmap::IdMap;
+use crate::model::job::opt;
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef};
 use std::cmp::Reverse;
@@ -35,6 +36,8 @@ struct Kind {
     min: u32,
     max: u32,
     hosts: Vec<String>,
+    /// -x.
+    exclusive: bool,
 }
 
 /// Dispatch order within a queue: user priority, then first come, unless moved.
@@ -198,6 +201,7 @@ impl Mbd {
             min: job.spec.min_slots.max(1),
             max: job.spec.max_slots.max(job.spec.min_slots).max(1),
             hosts: job.spec.hosts.clone(),
+            exclusive: job.spec.options & opt::EXCLUSIVE != 0,
         };
         if let Some(&c) = self.sched.by_kind.get(&kind) {
             return c;

@@ -146,6 +146,7 @@ impl Mbd {
             HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
             HostStatus::ClosedLock => return Some(pend::HOST_LOCKED),
             HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
+            HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
             HostStatus::ClosedFull => return Some(pend::HOST_FULL),
             HostStatus::ClosedBusy => {
                 let over = self.load_over(i, &self.pol.hosts[i].bounds).or_else(|| {
@@ -242,9 +243,9 @@ impl Mbd {
         at: JobRef,
         cands: &mut Candidates,
     ) -> Result<Vec<(usize, u32)>, Reasons> {
-        let (min, max) = {
+        let (min, max, alone) = {
             let k = &self.sched.classes[class].kind;
-            (k.min, k.max)
+            (k.min, k.max, k.exclusive)
         };
         let (room, code) = self.consumer_room(queue, class);
         if room < u64::from(min) {
@@ -264,6 +265,11 @@ impl Mbd {
             let last = self.net.hosts[i].last_dispatch;
             if accept > 0 && last.is_some_and(|t| t + accept > cx.now.mono_us) {
                 (room, code) = (0, pend::JUST_STARTED);
+            }
+            if self.held_alone(i) {
+                (room, code) = (0, pend::EXCLUSIVE_JOB);
+            } else if alone && self.host_used(i) > 0 {
+                (room, code) = (0, pend::EXCLUSIVE);
             }
             if room == 0 {
                 note(&mut full, code, i);

@@ -25,6 +25,9 @@ impl Sbatchd {
                 mark.exit_info = term::CWD_NOTEXIST;
                 job.ready.note = why;
             }
+            Some(Setup::Failed { at: launch::Stage::PreAbort, why }) => job.ready.note = why,
+            // what kills a job kills what runs before it
+            Some(Setup::Failed { why, .. }) if killed => job.ready.note = why,
             Some(Setup::Failed { at, why }) => {
                 job.ready.note = why;
                 return self.failed(now, key, stage_reason(at), out);
@@ -68,20 +71,30 @@ impl Sbatchd {
     /// Has the report written and the job file removed, then tells the end.
     pub(super) fn finish(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        if job.ready.out.is_empty() && job.ready.script.is_empty() {
+        let post = plan::post(&job.note.order);
+        // a job whose setup failed has no files, and what is done after it was not begun
+        let ran = job.stage != Stage::Launching;
+        if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && post.is_empty() {
             return self.finished(key, out);
         }
         job.stage = Stage::Finishing;
-        job.finish_by = Some(now.mono_us + FINISH_WAIT);
+        job.finish_by.get_or_insert(now.mono_us + FINISH_WAIT);
         if !self.linked {
             return;
         }
         let job = &self.jobs[&key];
+        let o = &job.note.order;
+        let env = match self.blobs.get(o.env) {
+            _ if post.is_empty() => ByteStr::default(),
+            Some(env) => plan::post_env(&self.conf.site, o, &job.ready, job.end(), &env).into(),
+            None => return self.need(o.env, out),
+        };
+        let cwd = if post.is_empty() { "" } else { &job.ready.cwd }.into();
         let append_to = job.ready.out.clone();
         let text = if append_to.is_empty() { String::new() } else { self.report(job, None) };
         let (remove, mail) = (job.ready.script.clone(), self.mail(job));
-        let what = FinishPlan { append_to, text: text.into(), remove, mail };
-        as_user(&job.note.order, Step::Finish, what, out);
+        let what = FinishPlan { append_to, text: text.into(), remove, mail, post, env, cwd };
+        as_user(o, Step::Finish, what, out);
     }
 
     /// Sends the mail of -B; a launcher that has the step already does nothing.
@@ -187,6 +200,9 @@ fn stage_reason(at: launch::Stage) -> u32 {
         S::Cwd => pend::JOB_PATHS,
         S::Input | S::Output => pend::JOB_OPEN_FILES,
         S::Plan | S::Limits | S::Finish => pend::EXEC_INIT,
+        S::Shell => pend::JOB_ENV,
+        S::PreExec | S::PreAbort => pend::PRE_EXEC,
+        S::QueuePreExec => pend::QUEUE_PRE_EXEC,
     }
 }
 

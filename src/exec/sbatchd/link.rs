@@ -92,7 +92,9 @@ impl Sbatchd {
             Step::Job => {}
             Step::Begin | Step::Task => return,
             Step::Finish => {
-                if info.ended.is_some() && job.stage == Stage::Finishing {
+                // what runs after the job goes on when all else is done
+                let done = info.ended.is_some() || info.setup.is_some();
+                if done && job.stage == Stage::Finishing {
                     self.finished(key, out);
                 }
                 return;

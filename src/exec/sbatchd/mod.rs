@@ -263,7 +263,8 @@ impl Sbatchd {
         let tasks = self.jobs.values().map(Attempt::state).collect();
         self.tell(SbdMsg::Inventory { boot_id: self.boot_id.clone(), tasks }, out);
         self.asked.clear();
-        let waiting = self.jobs.values().filter(|j| j.stage == Stage::Blobs);
+        let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);
+        let waiting = self.jobs.values().filter(waits);
         let places: Vec<_> =
             waiting.flat_map(|j| [j.note.order.env, j.note.order.script]).collect();
         for at in places {

@@ -71,6 +71,11 @@ impl Sbatchd {
         for key in keys {
             self.prepare(now, key, out);
         }
+        let over = |j: &&Attempt| j.stage == Stage::Finishing && j.note.order.env == at;
+        let keys: Vec<_> = self.jobs.values().filter(over).map(|j| j.note.order.key).collect();
+        for key in keys {
+            self.finish(now, key, out);
+        }
     }
 
     pub(super) fn launch_job(&self, key: JobKey, out: &mut Vec<Effect>) {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::model::ByteStr;
 use crate::model::event::Finish;
-use crate::model::job::Usage;
+use crate::model::job::{Usage, extra};
 
 /// Appends the line of a finished job, newline included.
 pub fn write_finish(fin: &Finish, out: &mut Vec<u8>) {
@@ -63,13 +63,17 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     // inFileSpool commandSpool rsvId sla exceptMask additionalInfo
     out.extend_from_slice(b" \"\" \"\" \"\" \"\" 0 \"\"");
     put_int(out, fin.exit_info);
-    // warningAction warningTimePeriod chargedSAAP licenseProject app
+    // warningAction warningTimePeriod chargedSAAP licenseProject
     out.extend_from_slice(b" \"\" -1");
     put_str(out, fin.charged.as_bytes());
-    out.extend_from_slice(b" \"\" \"\"");
+    put_str(out, s.given(extra::LICENSE).as_bytes());
+    put_str(out, s.given(extra::APP).as_bytes());
     put_str(out, s.post_exec.as_bytes());
-    // runtimeEstimation jobGroupName requeueEvalues
-    out.extend_from_slice(b" -1 \"\" \"\"");
+    // runtimeEstimation
+    put_int(out, -1);
+    put_str(out, s.given(extra::GROUP).as_bytes());
+    // requeueEvalues
+    put_str(out, b"");
     put_int(out, lsb_options2(s));
     // resizeNotifyCmd, lastResizeTime (the start until resized), rsvId
     put_str(out, b"");
@@ -192,6 +196,14 @@ fn get_submission(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordErro
     Ok(())
 }
 
+fn get_extra(f: &mut Fields<'_>, fin: &mut Finish, key: &str) -> Result<(), RecordError> {
+    let value = f.text()?;
+    if !value.is_empty() {
+        fin.spec.extra.push((key.to_string(), value));
+    }
+    Ok(())
+}
+
 /// inFileSpool to the end.
 fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // inFileSpool commandSpool rsvId sla exceptMask additionalInfo
@@ -200,11 +212,14 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // warningAction warningTimePeriod
     f.skip(2)?;
     fin.charged = f.text()?;
-    // licenseProject app
-    f.skip(2)?;
+    get_extra(f, fin, extra::LICENSE)?;
+    get_extra(f, fin, extra::APP)?;
     fin.spec.post_exec = ByteStr(f.bytes()?.into_owned());
-    // runtimeEstimation jobGroupName requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId
-    f.skip(7)?;
+    // runtimeEstimation
+    f.skip(1)?;
+    get_extra(f, fin, extra::GROUP)?;
+    // requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId
+    f.skip(5)?;
     fin.spec.description = f.text()?;
     let ext: usize = f.num()?;
     for _ in 0..ext {

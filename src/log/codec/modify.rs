@@ -3,14 +3,14 @@
 //! readers of the log, exactly in the spool. Without that mark a record is another LSF's, and
 //! nothing is done about it.
 
-use super::new::{get_bytes, get_limits, get_place, put_limit, put_limits, put_place};
+use super::new::{get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place};
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use super::{
     OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
     put_list,
 };
 use crate::model::event::{Event, JobModify};
-use crate::model::job::SpoolRef;
+use crate::model::job::{SpoolRef, extra};
 use crate::model::specfield::SpecField;
 
 /// Everything after the record's head.
@@ -43,8 +43,9 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     for text in [&s.home, &s.in_file, &s.out_file, &s.err_file, &s.command] {
         put_str(out, text.as_bytes());
     }
-    // inFileSpool commandSpool chkpntPeriod chkpntDir nxf
-    out.extend_from_slice(b" \"\" \"\" 0 \"\" 0");
+    // inFileSpool commandSpool chkpntPeriod chkpntDir
+    out.extend_from_slice(b" \"\" \"\" 0 \"\"");
+    put_copies(out, s);
     put_job_file(out, m.submit_time, m.job);
     put_str(out, s.from_host.as_bytes());
     put_str(out, s.cwd.as_bytes());
@@ -61,11 +62,17 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     // exceptList
     put_str(out, b"");
     put_int(out, if s.priority == 0 { -1 } else { i64::from(s.priority) });
-    // rsvId extsched warningTimePeriod warningAction jobGroup sla licenseProject
-    out.extend_from_slice(b" \"\" \"\" -1 \"\" \"\" \"\" \"\"");
+    // rsvId extsched warningTimePeriod warningAction
+    out.extend_from_slice(b" \"\" \"\" -1 \"\"");
+    put_str(out, s.given(extra::GROUP).as_bytes());
+    // sla licenseProject
+    out.extend_from_slice(b" \"\" \"\"");
     put_int(out, lsb_options3(s));
-    // delOptions3 app apsString
-    out.extend_from_slice(b" 0 \"\" \"\"");
+    // delOptions3
+    out.extend_from_slice(b" 0");
+    put_str(out, s.given(extra::APP).as_bytes());
+    // apsString
+    out.extend_from_slice(b" \"\"");
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation requeueEValues initChkpntPeriod migThreshold notifyCmd
     out.extend_from_slice(b" -1 \"\" 0 -1 \"\"");
@@ -146,7 +153,11 @@ fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> 
     s.out_file = get_bytes(f)?;
     s.err_file = get_bytes(f)?;
     s.command = get_bytes(f)?;
-    f.skip(6)?;
+    // inFileSpool commandSpool chkpntPeriod chkpntDir
+    f.skip(4)?;
+    let nxf: usize = f.num()?;
+    // subFn execFn opt of each, jobFile
+    f.skip(3 * nxf + 1)?;
     s.from_host = f.text()?;
     s.cwd = get_bytes(f)?;
     s.pre_exec = get_bytes(f)?;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::ByteStr;
 use crate::model::event::JobNew;
-use crate::model::job::{JobSpec, Limits, SpoolRef, opt2};
+use crate::model::job::{JobSpec, Limits, SpoolRef, copies, extra, opt2};
 
 /// gid of a job whose log does not tell it (another LSF's): nogroup.
 pub const NO_GID: u32 = 65534;
@@ -68,9 +68,19 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
     put_tail(out, new);
 }
 
+/// nxf, then subFn execFn opt of each.
+pub(super) fn put_copies(out: &mut Vec<u8>, s: &JobSpec) {
+    let copies = copies(s);
+    put_int(out, copies.len() as i64);
+    for c in copies {
+        put_str(out, c.local.as_bytes());
+        put_str(out, c.remote.as_bytes());
+        put_int(out, c.op.bits());
+    }
+}
+
 fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
-    // nxf
-    put_int(out, 0);
+    put_copies(out, s);
     put_str(out, s.mail_user.as_bytes());
     put_str(out, s.project.as_bytes());
     if s.options & sub::INTERACTIVE != 0 {
@@ -90,12 +100,15 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     // idx inFileSpool commandSpool jobSpoolDir
     out.extend_from_slice(b" 0 \"\" \"\" \"\"");
     put_int(out, if s.priority == 0 { -1 } else { i64::from(s.priority) });
+    let group = s.given(extra::GROUP);
+    if !group.is_empty() {
+        put_str(out, group.as_bytes());
+    }
     put_limit(out, s.limits.thread);
     // SLArunLimit
     put_int(out, -1);
     put_int(out, lsb_options3(s));
-    // app
-    put_str(out, b"");
+    put_str(out, s.given(extra::APP).as_bytes());
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation requeueEValues initChkpntPeriod migThreshold notifyCmd
     out.extend_from_slice(b" -1 \"\" 0 -1 \"\"");

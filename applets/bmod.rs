@@ -121,6 +121,10 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (Files, !o.copy.is_empty()),
         (Group, o.group.is_some()),
         (App, o.app.is_some()),
+        (Sla, o.sla.is_some()),
+        (License, o.license_project.is_some()),
+        (Reservation, o.reservation.is_some()),
+        (Estimate, o.estimate.is_some()),
     ];
     given.into_iter().filter_map(|(field, given)| given.then_some(field)).collect()
 }
@@ -146,6 +150,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ("-K", opts.wait),
         ("-env", !opts.env.is_empty()),
         ("-a", opts.esub.is_some()),
+        ("-pack", opts.pack.is_some()),
     ];
     control::refuse(ctx.name, control::given(fixed))?;
     let id = operand(&parsed.operands)?;

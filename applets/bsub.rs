@@ -9,6 +9,7 @@ mod command;
 mod env;
 mod esub;
 pub mod opts;
+mod pack;
 mod resreq;
 mod script;
 mod source;
@@ -82,37 +83,24 @@ impl From<ClientError> for Stop {
 fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let own = front::parse::<BsubOpts>(ctx.name, &ctx.args)?;
     let site = site::find().map_err(|e| Rejection::new(e.to_string()))?;
-    let source = source::read(ctx, &own.operands, site.lsf.yes("LSB_BSUB_PARSE_SCRIPT"))?;
+    if let Some(file) = &own.options.pack {
+        if !own.operands.is_empty() {
+            return Err(Rejection::new("option -pack takes no command").into());
+        }
+        return pack::run(ctx, &site, file);
+    }
+    let parse = site.lsf.yes("LSB_BSUB_PARSE_SCRIPT");
+    let source = source::read(ctx, &own.operands, parse)?;
     let opts = options(ctx, own.options, &source)?;
     let facts = facts(&site.lsf, opts.begin.is_some() || opts.term.is_some())?;
-    let mut spec = spec::build(&opts, &facts)?;
-    for word in opts.ignored() {
-        errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
-    }
     if is_set("BSUB_CHK_RESREQ") {
+        spec::build(&opts, &facts)?;
         errln!(ctx, "Resource requirement string is valid.");
         return Ok(0);
     }
-    let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
-    let env = env.apply(&own_environment());
-    let mut command = source.command;
-    if source.script.is_some() {
-        spec.options2 |= opt2::SCRIPT;
-    }
+    let submit = compose(ctx, &site, &opts, &facts, source)?;
+    let named = submit.spec.options & opt::QUEUE != 0;
     let asked = opts.esub.as_deref().unwrap_or("");
-    let changed = esub::run(&site, asked, &mut spec, &mut command)?;
-    let env = ByteStr(env::packed(&esub::with(env, changed)));
-    if !asked.is_empty() {
-        spec.extra.push((extra::ESUB.to_string(), asked.to_string()));
-    }
-    spec.command = ByteStr(command);
-    let script = match source.script {
-        Some(script) => ByteStr(script),
-        None => ByteStr::default(),
-    };
-    say_times(ctx, &spec, &facts.zone);
-    let named = spec.options & opt::QUEUE != 0;
-    let submit = Submit { request: request_id()?, spec, env, script, ..Submit::default() };
     let sent = send(ctx, &site, submit);
     match &sent {
         Ok((job, queue)) => esub::told(&site, asked, Some((*job, queue)), 0),
@@ -126,6 +114,36 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     }
     let voice = Voice { dispatch: !is_set("BSUB_QUIET"), end: !is_set("BSUB_QUIET2") };
     Ok(wait::until_end(ctx, job, &voice))
+}
+
+/// The whole submission, as the site's esubs leave it.
+fn compose(
+    ctx: &mut Ctx,
+    site: &Site,
+    opts: &BsubOpts,
+    facts: &Facts,
+    source: Source,
+) -> Result<Submit, Stop> {
+    let mut spec = spec::build(opts, facts)?;
+    for word in opts.ignored() {
+        errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
+    }
+    let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
+    let env = env.apply(&own_environment());
+    let mut command = source.command;
+    if source.script.is_some() {
+        spec.options2 |= opt2::SCRIPT;
+    }
+    let asked = opts.esub.as_deref().unwrap_or("");
+    let changed = esub::run(site, asked, &mut spec, &mut command)?;
+    let env = ByteStr(env::packed(&esub::with(env, changed)));
+    if !asked.is_empty() {
+        spec.extra.push((extra::ESUB.to_string(), asked.to_string()));
+    }
+    spec.command = ByteStr(command);
+    let script = source.script.map(ByteStr).unwrap_or_default();
+    say_times(ctx, &spec, &facts.zone);
+    Ok(Submit { request: request_id()?, spec, env, script, ..Submit::default() })
 }
 
 /// The options of the command line over those of the script.

@@ -169,6 +169,12 @@ struct BsubOpts {
     /// user group (accepted with a notice)
     #[argh(option, short = 'G', arg_name = "group")]
     pub user_group: Option<String>,
+    /// run time to be expected
+    #[argh(option, long = "-we", arg_name = "[hour:]minute[/host]")]
+    pub estimate: Option<String>,
+    /// file of submissions, one line each
+    #[argh(option, long = "pack", arg_name = "file")]
+    pub pack: Option<String>,
     /// application profile (accepted with a notice)
     #[argh(option, long = "app", arg_name = "profile")]
     pub app: Option<String>,
@@ -199,7 +205,6 @@ struct BsubOpts {
 }
 values {
     spool_in(long = "is") "-is",
-    estimate(long = "-we") "-We",
     out_dir(long = "outdir") "-outdir",
     checkpoint(short = 'k') "-k",
     requeue(short = 'Q') "-Q",
@@ -209,7 +214,6 @@ values {
     window_signal(short = 's') "-s",
     warn_action(long = "wa") "-wa",
     warn_time(long = "wt") "-wt",
-    pack(long = "pack") "-pack",
     pend_limit(long = "ptl") "-ptl",
     eligible_limit(long = "eptl") "-eptl",
     host_file(long = "hostfile") "-hostfile",

@@ -141,10 +141,16 @@ fn naming(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Reje
         (extra::SLA, &opts.sla),
         (extra::LICENSE, &opts.license_project),
         (extra::RESERVATION, &opts.reservation),
+        (extra::ESTIMATE, &opts.estimate),
     ] {
         if let Some(value) = value {
             spec.extra.push((key.to_string(), value.trim().to_string()));
         }
+    }
+    if let Some(text) = &opts.estimate
+        && units::time_limit(text).is_none_or(|l| l.seconds == 0)
+    {
+        return Err(Rejection::about(text, "Bad ESTIMATED_RUNTIME specification"));
     }
     if opts.group.as_ref().is_some_and(|g| !g.trim().starts_with('/')) {
         return Err(Rejection::new(err_text(err::BAD_JGRP)));

@@ -42,8 +42,9 @@ impl Mbd {
             self.st.ended.pop_front();
             budget -= 1;
             let Some(job) = self.st.job(id) else { continue };
-            // The ID may have been given again since.
-            if job.submit_time > ended || job.tally.unfinished() > 0 {
+            // The ID may have been given again since, or the job have run again: its last end
+            // has an entry of its own.
+            if job.last_end() > ended || job.submit_time > ended || job.tally.unfinished() > 0 {
                 continue;
             }
             if self.deps.is_named(id) || self.waits.is_named(id) {

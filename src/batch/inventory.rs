@@ -48,6 +48,10 @@ impl Mbd {
         self.net.hosts[i].boot_id = boot_id;
         for t in &tasks {
             self.task_state(cx, i, t);
+            // an order that told of changed limits may have been lost
+            if self.st.changed.contains_key(&t.key.job) && self.st.running(t.key).is_some() {
+                self.tell_limits(cx, t.key.job);
+            }
         }
         let host = self.host_sym(i);
         let here: Vec<JobRef> =
@@ -381,7 +385,7 @@ impl Mbd {
     }
 
     /// The job's limits with run and CPU limit normalised to the speed of its first host.
-    fn host_limits(&self, job: &super::state::Job, run: &Run) -> Limits {
+    pub(crate) fn host_limits(&self, job: &super::state::Job, run: &Run) -> Limits {
         let mut l = job.spec.limits.clone();
         let scale = self.limit_factor(job) / run.host_factor.max(f64::MIN_POSITIVE);
         let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);

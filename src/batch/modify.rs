@@ -2,10 +2,12 @@
 //! over those it has, what its queue gave is taken back, and the whole passes the checks of a new
 //! submission by its owner; then one JOB_MODIFY2 records all of it.
 //!
-//! What runs is not changed; of an array only elements that have not started are affected, and
+//! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
+//! hosts hear of its limits, the rest is for the next time it is started; of an array only elements that have not started are affected, and
 //! its list of indices stays.
 
 use super::perm::{Action, Caller};
+use super::state::ElemState;
 use super::submit::{Checked, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, JobModify};
@@ -16,6 +18,17 @@ use crate::model::{ByteStr, JobRef};
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Modify, Outcome};
 use crate::proto::machine::ConnId;
+use crate::proto::sbd::Act;
+
+/// What can be changed of a job that runs.
+const WHILE_RUNNING: [SpecField; 6] = [
+    SpecField::CpuLimit,
+    SpecField::MemLimit,
+    SpecField::RunLimit,
+    SpecField::OutFile,
+    SpecField::ErrFile,
+    SpecField::Rerun,
+];
 
 impl Mbd {
     pub(crate) fn modify(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, m: &Modify) {
@@ -40,8 +53,12 @@ impl Mbd {
         if job.tally.unfinished() == 0 {
             return Err(Refusal::new(err::JOB_FINISH));
         }
-        if job.tally.pend + job.tally.psusp == 0 {
+        let running = job.tally.pend + job.tally.psusp == 0;
+        if running && !self.pol.conf.base.lsf.yes("LSB_MOD_ALL_JOBS") {
             return Err(Refusal::new(err::RUNNING));
+        }
+        if running && !m.fields.iter().all(|f| WHILE_RUNNING.contains(f)) {
+            return Err(Refusal::new(err::MOD_RUNNING));
         }
         let mut spec = (*job.spec).clone();
         super::limits::unfill(&mut spec);
@@ -66,7 +83,23 @@ impl Mbd {
         self.check_depend(&mut spec, &owner, &name)?;
         self.default_project(&mut spec);
         self.record_modified(cx, who, id, spec, m.fields.clone());
+        if running {
+            self.tell_limits(cx, id);
+        }
         Ok(())
+    }
+
+    /// The hosts of a changed job's started elements hear of its limits.
+    pub(crate) fn tell_limits(&mut self, cx: &mut Cx, id: u32) {
+        let Some(job) = self.st.job(id) else { return };
+        let runs = |idx: u32| match &job.elem(idx)?.state {
+            ElemState::Run(r) => Some((r.key, Box::new(self.host_limits(job, r)))),
+            _ => None,
+        };
+        let all: Vec<_> = job.indices().into_iter().filter_map(runs).collect();
+        for (key, limits) in all {
+            self.act_on(cx, key, Act::Limits(limits));
+        }
     }
 
     /// Who submitted a job, as one who submits.

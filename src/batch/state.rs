@@ -412,6 +412,17 @@ impl Job {
             }
         }
     }
+    /// When the last of its elements ended, seconds since the epoch; 0: none has.
+    pub fn last_end(&self) -> i64 {
+        let end = |e: &Elem| match &e.state {
+            ElemState::End(e) => e.end_time,
+            _ => 0,
+        };
+        match &self.body {
+            Body::Single(e) => end(e),
+            Body::Array(a) => a.own.values().map(end).max().unwrap_or(0),
+        }
+    }
     /// `name[idx]`, the name, or the command where no name was given.
     pub fn display_name(&self, idx: u32) -> String {
         if idx != 0 {

@@ -261,28 +261,32 @@ fn from_host(o: &StartJob, file: &str) -> Vec<u8> {
     place
 }
 
-/// A transfer by lsrcp. What is one and the same file already is left alone: it would be
-/// emptied.
+/// A transfer by lsrcp. On this host one and the same file is left alone: it would be emptied.
+/// With another host, what may be one file on both sides (a shared file system) is copied on the
+/// way.
 fn copy(o: &StartJob, how: &str, from: &[u8], to: &[u8]) -> Hook {
     let here = o.hosts.first().map_or("", |h| h.0.as_str());
-    let path = |place: &[u8]| -> Vec<u8> {
-        let own = format!("{here}:").into_bytes();
-        let path = place.strip_prefix(own.as_slice()).unwrap_or(place).to_vec();
-        quoted(&expand(&path, o.key.job, o.key.idx))
+    let other = format!("{}:", o.spec.from_host);
+    let bare = |place: &[u8]| place.strip_prefix(other.as_bytes()).unwrap_or(place).to_vec();
+    let word = |place: &[u8]| {
+        String::from_utf8_lossy(&quoted(&expand(place, o.key.job, o.key.idx))).into_owned()
     };
-    let (a, b) = (path(from), path(to));
-    let text = [
-        b"test ".as_slice(),
-        &a,
-        b" -ef ",
-        &b,
-        b" || exec \"${LSF_BINDIR:+$LSF_BINDIR/}lsrcp\" ",
-        how.as_bytes(),
-        &a,
-        b" ",
-        &b,
-    ];
-    Hook { text: text.concat().into(), of: HookOf::Copy }
+    let (a, b) = (word(&bare(from)), word(&bare(to)));
+    let lsrcp = format!("\"${{LSF_BINDIR:+$LSF_BINDIR/}}lsrcp\" {how}");
+    let text = if here == o.spec.from_host {
+        format!("test {a} -ef {b} || exec {lsrcp}{a} {b}")
+    } else {
+        let (from_here, from, to) = (bare(from) == from, word(from), word(to));
+        let through = match from_here {
+            true => format!("cat {a} > \"$t\" && {lsrcp}\"$t\" {to}"),
+            false => format!("{lsrcp}{from} \"$t\" && cat \"$t\" > {b}"),
+        };
+        format!(
+            "test {a} -ef {b} || exec {lsrcp}{from} {to}\n\
+             t=$(mktemp) && {through}; r=$?; rm -f \"$t\"; exit $r"
+        )
+    };
+    Hook { text: text.into_bytes().into(), of: HookOf::Copy }
 }
 
 /// One word for a shell.

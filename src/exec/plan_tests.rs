@@ -128,3 +128,26 @@ fn a_cwd_that_must_exist() {
     };
     assert!(!need(b"A=1") && need(b"A=1\0LSB_EXIT_IF_CWD_NOTEXIST=Y\0"));
 }
+
+#[test]
+fn what_runs_beside_a_job_has_its_order() {
+    let mut o = order();
+    (o.pre_exec, o.post_exec) = ("q1".into(), "q2".into());
+    o.spec.from_host = "s".into();
+    (o.spec.pre_exec, o.spec.post_exec) = ("j1".into(), "j2".into());
+    o.spec.extra.push(("f".into(), "in.%J > i c <> c".into()));
+    let texts = |hooks: &[Hook]| -> Vec<(HookOf, String)> {
+        hooks.iter().map(|h| (h.of, h.text.lossy().into_owned())).collect()
+    };
+    let (before, after) = (texts(&pre(&o)), texts(&post(&o)));
+    let kinds = |all: &[(HookOf, String)]| all.iter().map(|h| h.0).collect::<Vec<_>>();
+    use HookOf::*;
+    assert_eq!(kinds(&before), [Copy, Copy, Queue, Job]);
+    assert_eq!(kinds(&after), [Copy, Job, Queue]);
+    assert!(before[0].1.contains("lsrcp\" 's:/home/alice/w/in.101' 'i'"), "{}", before[0].1);
+    assert!(after[0].1.contains("lsrcp\" 'c' 's:/home/alice/w/c'"), "{}", after[0].1);
+    assert_eq!((after[1].1.as_str(), after[2].1.as_str()), ("j2", "q2"));
+    // On one host nothing is copied onto itself.
+    o.spec.from_host = "h1".into();
+    assert!(texts(&pre(&o))[0].1.starts_with("test '/home/alice/w/in.101' -ef 'i' || exec"));
+}

@@ -209,6 +209,8 @@ pub mod extra {
     pub const LICENSE: &str = "Lp";
     /// -U.
     pub const RESERVATION: &str = "U";
+    /// -We.
+    pub const ESTIMATE: &str = "We";
     /// -a.
     pub const ESUB: &str = "a";
 }

@@ -259,6 +259,7 @@ pub mod err {
     pub const PRIORITY_UNDEF: i32 = 119;
     pub const REQUEUED: i32 = 120;
     pub const PROC_LESS: i32 = 125;
+    pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
     /// Ours: the event log cannot be written.
@@ -325,6 +326,10 @@ pub fn err_text(code: i32) -> &'static str {
         119 => "Job priority control undefined",
         120 => "Job has already been requeued",
         125 => "Too few processors requested",
+        126 => {
+            "Only the following parameters can be used to modify a running job: -c, -M, -W, -o, \
+             -e, -r"
+        }
         131 => "Dependent arrays do not have the same size",
         132 => "Pending job threshold reached",
         9001 => "The event log cannot be written; no job is accepted until it can",

@@ -86,6 +86,10 @@ spec_fields! {
     Files "f" "Copy Files" [] (extra::FILE);
     Group "g" "Job Group" [] (extra::GROUP);
     App "app" "Application" [] (extra::APP);
+    Sla "sla" "Service Class" [] (extra::SLA);
+    License "Lp" "License Project" [] (extra::LICENSE);
+    Reservation "U" "Reservation" [] (extra::RESERVATION);
+    Estimate "We" "Estimated Run Time" [] (extra::ESTIMATE);
 }
 
 fn copy_extra(key: &str, to: &mut JobSpec, from: &JobSpec) {

@@ -114,6 +114,8 @@ pub enum Act {
     },
     Suspend,
     Resume,
+    /// bmod of a running job: the limits it has from now on.
+    Limits(Box<crate::model::job::Limits>),
 }
 
 /// Where an attempt stands on its host.

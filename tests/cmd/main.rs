@@ -6,6 +6,8 @@
 
 mod bacct;
 mod badmin;
+mod beside;
+
 mod bhist;
 mod bhosts;
 mod bjobs;

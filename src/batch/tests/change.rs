@@ -265,3 +265,90 @@ fn an_array_keeps_its_list() {
     let again = r.restarted();
     assert_eq!(again.st.job(id).unwrap().name.array.as_ref().unwrap().limit, Some(3));
 }
+
+#[test]
+fn a_job_that_ran_again_is_kept_from_its_last_end_on() {
+    let mut c = conf();
+    c.batch.params.clean_period = 100;
+    let mut r = Rig::of(c);
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, done());
+    let wait = |r: &mut Rig, secs: u64| {
+        r.now.mono_us += secs * 1_000_000;
+        r.now.wall_us += secs as i64 * 1_000_000;
+        r.step(Input::Tick);
+    };
+    wait(&mut r, 60);
+    let again = Verb::Requeue(Requeue { done: true, ..Requeue::default() });
+    assert_eq!(r.does(USER, again, id).code, 0);
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, done());
+    // More than the period after its first end, less after its second.
+    wait(&mut r, 60);
+    assert_eq!(r.stat(id, 0), "DONE");
+    wait(&mut r, 60);
+    assert!(r.mbd.st.job(id).is_none());
+}
+
+#[test]
+fn a_running_job_is_changed_where_the_site_allows_it() {
+    use SpecField::*;
+    let mut c = conf();
+    c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    let mut r = Rig::of(c);
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let mut to = JobSpec::default();
+    to.limits.run = Some(600);
+    to.limits.rss = Some(5000);
+    let told = |r: &mut Rig| {
+        let mut last = None;
+        r.sent.retain(|(_, m)| match m {
+            Msg::Sbd(SbdMsg::Act { act: Act::Limits(l), .. }) => {
+                last = Some((l.run, l.rss));
+                false
+            }
+            _ => true,
+        });
+        last
+    };
+    assert_eq!(r.modify(USER, id, &[RunLimit, Queue], to.clone()), err::MOD_RUNNING);
+    assert_eq!(told(&mut r), None);
+    assert_eq!(r.modify(USER, id, &[RunLimit, MemLimit], to), 0);
+    assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
+    // The host has been away: it hears of it again.
+    let t = TaskState { key, phase: Phase::Running, ..TaskState::default() };
+    let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![t] };
+    r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+    assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
+    assert_eq!(r.restarted().st.job(id).unwrap().spec.limits.run, Some(600));
+}
+
+#[test]
+fn an_exclusive_job_has_its_host_alone() {
+    let mut c = conf();
+    for q in &mut c.batch.queues {
+        q.exclusive = true;
+    }
+    let mut r = Rig::of(c);
+    let alone = |hosts: &[&str]| JobSpec {
+        options: crate::model::job::opt::EXCLUSIVE,
+        hosts: hosts.iter().map(|h| h.to_string()).collect(),
+        ..spec("x")
+    };
+    let first = r.submit(alone(&[])).unwrap();
+    let (conn, key) = r.starts()[0];
+    // The others go to the other host, none beside it, none alone where one is.
+    let others: Vec<u32> = (0..2).map(|_| r.submit(spec("y")).unwrap()).collect();
+    let second = r.submit(alone(&[])).unwrap();
+    let started = r.starts();
+    assert!(started.iter().all(|(c, k)| *c != conn && k.job != second), "{started:?}");
+    assert!(!started.is_empty() && started.iter().all(|(_, k)| others.contains(&k.job)));
+    assert_eq!(r.restarted().st.alone.len(), 1);
+    r.report(conn, key, done());
+    assert!(r.mbd.st.alone.is_empty());
+    assert_eq!(r.starts_of(second).iter().map(|s| s.0).collect::<Vec<_>>(), [conn]);
+    assert_eq!(r.stat(first, 0), "DONE");
+}

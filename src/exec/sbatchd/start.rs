@@ -122,6 +122,12 @@ impl Sbatchd {
                 self.tell_state(key, out);
                 return;
             }
+            (_, Act::Limits(limits)) => {
+                job.note.order.limits = *limits;
+                if job.stage == Stage::Running {
+                    job.arm(now);
+                }
+            }
             (Stage::Blobs | Stage::Launching, Act::Suspend) => job.suspend_asked = true,
             (Stage::Blobs | Stage::Launching, Act::Resume) => job.suspend_asked = false,
             (_, Act::Terminate { exit_info }) => {

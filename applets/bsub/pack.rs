@@ -1,0 +1,194 @@
+//! bsub -pack: a file of submissions, one line each, options and command (commands.md bsub).
+//!
+//! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that
+//! is lost is made again, and what was not answered is sent again: its request id keeps it from
+//! being made twice. At the first mistake nothing further is sent, unless lsf.conf says
+//! LSB_PACK_SKIP_ERROR=Y.
+
+use super::opts::BsubOpts;
+use super::source::Source;
+use super::spec::{Facts, Rejection};
+use super::{Stop, answer, command, compose, facts, request_id, script};
+use lsf::cli::client::{self, Client, ClientError};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
+use lsf::cli::site::Site;
+use lsf::model::job::opt;
+use lsf::model::reason::err;
+use lsf::proto::Msg;
+use lsf::proto::client::{ClientMsg, Submit};
+use lsf::{errln, outln};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Read;
+
+/// Longest file, bytes.
+const PACK_MAX: u64 = 256 << 20;
+/// Default of LSB_MAX_PACK_JOBS.
+const WINDOW: u64 = 300;
+/// Most on the way at once, whatever LSB_MAX_PACK_JOBS says.
+const WINDOW_MAX: u64 = 4096;
+
+/// A submission on its way.
+struct Sent {
+    /// Of the file, from 1.
+    line: usize,
+    msg: Msg,
+    named: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    parsed: usize,
+    submitted: usize,
+    errors: usize,
+}
+
+struct Pack<'a> {
+    site: &'a Site,
+    facts: Facts,
+    tally: Tally,
+    waiting: VecDeque<Sent>,
+    client: Option<Client>,
+    /// LSB_PACK_SKIP_ERROR=Y.
+    skip: bool,
+}
+
+pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
+    let fail = |e: std::io::Error| Rejection::new(format!("{file}: {}", lsf::sys::words(&e)));
+    let mut text = String::new();
+    let input = std::fs::File::open(file).map_err(fail)?;
+    input.take(PACK_MAX).read_to_string(&mut text).map_err(fail)?;
+    let mut pack = Pack {
+        site,
+        facts: facts(&site.lsf, true)?,
+        tally: Tally::default(),
+        waiting: VecDeque::new(),
+        client: None,
+        skip: site.lsf.yes("LSB_PACK_SKIP_ERROR"),
+    };
+    let window = site.lsf.int("LSB_MAX_PACK_JOBS", WINDOW).clamp(1, WINDOW_MAX) as usize;
+    for (i, line) in text.lines().enumerate() {
+        let words = line.trim();
+        if words.is_empty() || words.starts_with('#') {
+            continue;
+        }
+        if pack.tally.errors > 0 && !pack.skip {
+            break;
+        }
+        pack.tally.parsed += 1;
+        match pack.read(ctx, words) {
+            Ok(submit) => pack.send(ctx, i + 1, submit)?,
+            Err(why) => pack.wrong(ctx, i + 1, &why),
+        }
+        if pack.waiting.len() >= window {
+            pack.hear(ctx)?;
+        }
+    }
+    while !pack.waiting.is_empty() {
+        pack.hear(ctx)?;
+    }
+    let Tally { parsed, submitted, errors } = pack.tally;
+    outln!(ctx, "{parsed} lines parsed, {submitted} jobs submitted, {errors} errors found.");
+    Ok(if errors == 0 { 0 } else { FAIL })
+}
+
+impl Pack<'_> {
+    fn read(&self, ctx: &mut Ctx, line: &str) -> Result<Submit, String> {
+        let words = script::words(line).ok_or("a quote is not closed")?;
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let parsed = front::parse::<BsubOpts>("bsub", &words)
+            .map_err(|e| e.err.lines().next().unwrap_or_default().to_string())?;
+        let (opts, operands) = (parsed.options, parsed.operands);
+        if opts.wait || opts.pack.is_some() {
+            return Err("options -K and -pack cannot be used in a file of submissions".into());
+        }
+        if operands.is_empty() {
+            return Err("No command is specified".into());
+        }
+        use std::os::unix::ffi::OsStrExt;
+        let operands: Vec<&[u8]> = operands.iter().map(|w| w.as_bytes()).collect();
+        let source = Source { command: command::text(&operands), script: None };
+        compose(ctx, self.site, &opts, &self.facts, source).map_err(|stop| match stop {
+            Stop::Rejected(why) => why.words,
+            Stop::Exit(exit) => exit.err,
+            Stop::Client(e) => e.to_string(),
+        })
+    }
+
+    fn wrong(&mut self, ctx: &mut Ctx, line: usize, why: &str) {
+        self.tally.errors += 1;
+        errln!(ctx, "line {line}: {}", Rejection::new(why));
+    }
+
+    fn send(&mut self, ctx: &mut Ctx, line: usize, submit: Submit) -> Result<(), ClientError> {
+        let named = submit.spec.options & opt::QUEUE != 0;
+        let msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
+        self.waiting.push_back(Sent { line, msg, named });
+        let sent = match (&mut self.client, self.waiting.back()) {
+            (Some(client), Some(last)) => client.send(&last.msg),
+            _ => return self.connect(ctx),
+        };
+        match sent {
+            // its answer tells what became of it
+            Err(ClientError::Refused(why)) => {
+                self.waiting.pop_back();
+                self.wrong(ctx, line, &why.words());
+                Ok(())
+            }
+            Err(_) => self.connect(ctx),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Connects anew and sends what waits for an answer.
+    fn connect(&mut self, ctx: &mut Ctx) -> Result<(), ClientError> {
+        loop {
+            let mut client = client::mbatchd(self.site, ctx.err)?;
+            if self.waiting.iter().all(|sent| client.send(&sent.msg).is_ok()) {
+                self.client = Some(client);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The oldest answer that is still to come.
+    fn hear(&mut self, ctx: &mut Ctx) -> Result<(), Stop> {
+        loop {
+            let Some(client) = &mut self.client else { return Ok(self.connect(ctx)?) };
+            match client.answer(ctx.err) {
+                Ok(Msg::Client(ClientMsg::Submitted { job, queue, .. })) => {
+                    let named = self.waiting.pop_front().is_some_and(|sent| sent.named);
+                    self.tally.submitted += 1;
+                    answer(ctx, job, &queue, named);
+                    return Ok(());
+                }
+                Err(ClientError::Refused(why)) => {
+                    let Some(sent) = self.waiting.pop_front() else { return Ok(()) };
+                    return match without_priority(&sent.msg, why.code)? {
+                        Some(again) => Ok(self.send(ctx, sent.line, again)?),
+                        None => {
+                            self.wrong(ctx, sent.line, &why.words());
+                            Ok(())
+                        }
+                    };
+                }
+                Err(ClientError::Lost(_) | ClientError::Timeout(_)) => self.connect(ctx)?,
+                Err(e) => return Err(e.into()),
+                Ok(_) => return Err(ClientError::Unexpected.into()),
+            }
+        }
+    }
+}
+
+/// The same submission without the priority that the cluster has no use for.
+fn without_priority(msg: &Msg, code: i32) -> Result<Option<Submit>, Stop> {
+    match msg {
+        Msg::Client(ClientMsg::Submit(s)) if code == err::PRIORITY_UNDEF => {
+            let mut again = (**s).clone();
+            (again.spec.priority, again.request) = (0, request_id()?);
+            Ok(Some(again))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,288 @@
+//! What bsub makes run beside a job: pre- and post-execution commands of the job and its queue, a
+//! login shell, file transfers, esubs; hosts held alone; job groups; files of submissions. On a
+//! cluster of its own, since its queues and lsf.conf are other ones.
+
+use crate::rig::{Rig, job_id, wait_for};
+use std::os::unix::fs::PermissionsExt;
+
+const QUEUE: &str = "
+Begin Queue
+QUEUE_NAME = hooks
+PRIORITY   = 50
+EXCLUSIVE  = Y
+PRE_EXEC   = DIR/qpre
+POST_EXEC  = DIR/qpost
+End Queue
+";
+
+fn cluster() -> Rig {
+    let rig = Rig::up("beside", 2);
+    rig.ready();
+    let dir = rig.dir.display().to_string();
+    let queues = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&queues).unwrap();
+    std::fs::write(&queues, format!("{text}{}", QUEUE.replace("DIR", &dir))).unwrap();
+    let params = rig.configdir().join("lsb.params");
+    let text = std::fs::read_to_string(&params).unwrap();
+    let text = text.replace("MBD_SLEEP_TIME = 10", "MBD_SLEEP_TIME = 1");
+    std::fs::write(&params, text).unwrap();
+    script(&rig, "qpre", "echo qpre $PATH $PWD >> DIR/trail");
+    script(&rig, "qpost", "echo qpost $LSB_JOBEXIT_STAT >> DIR/trail");
+    rig.ok("badmin", &["reconfig"]);
+    rig
+}
+
+fn script(rig: &Rig, name: &str, text: &str) {
+    let text = format!("#!/bin/sh\n{}\n", text.replace("DIR", &rig.dir.display().to_string()));
+    rig.write(name, &text);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(rig.path(name), mode).unwrap();
+}
+
+/// Why a job waits; nothing where it does not.
+fn why(rig: &Rig, id: &str) -> String {
+    rig.run("bjobs", &["-p", id]).out
+}
+
+#[test]
+fn commands_files_and_programs_of_the_site() {
+    let rig = cluster();
+    commands_before_and_after(&rig);
+    pre_execution_that_aborts(&rig);
+    a_login_shell(&rig);
+    files_travel(&rig);
+    hosts_held_alone(&rig);
+    job_groups(&rig);
+    esubs(&rig);
+    a_file_of_submissions(&rig);
+    limits_of_a_running_job(&rig);
+}
+
+fn commands_before_and_after(rig: &Rig) {
+    let log = rig.path("trail").display().to_string();
+    let go = rig.path("go").display().to_string();
+    let pre = format!("echo pre $MINE >> {log}; test -e {go}");
+    let post = format!("echo post $LSB_JOBEXIT_STAT $MINE $PWD >> {log}");
+    let id = rig
+        .bsub(&[
+            "-q",
+            "hooks",
+            "-env",
+            "all, MINE=x",
+            "-E",
+            &pre,
+            "-Ep",
+            &post,
+            "-o",
+            "/dev/null",
+            &format!("echo job >> {log}; exit 3"),
+        ])
+        .to_string();
+    wait_for("the pre-exec command to fail", || {
+        why(rig, &id).contains("The job's pre-exec command exited with non-zero status")
+    });
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(rig.end_of(id.parse().unwrap()), "EXIT");
+    assert_eq!(rig.field(&id, "exit_code"), "3");
+    wait_for("the post-exec commands", || rig.read("trail").contains("qpost"));
+    let text = rig.read("trail");
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines.len();
+    assert!(end >= 7, "{text}");
+    let dir = rig.dir.display();
+    assert_eq!(
+        lines[end - 5..],
+        [
+            "qpre /bin:/usr/bin:/sbin:/usr/sbin /tmp",
+            "pre x",
+            "job",
+            &format!("post 768 x {dir}"),
+            "qpost 768"
+        ],
+        "{text}"
+    );
+    let long = rig.ok("bjobs", &["-UF", &id]);
+    assert!(long.contains(", Pre-execute Command <echo pre"), "{long}");
+    assert!(long.contains(", Post-execute Command <echo post"), "{long}");
+}
+
+fn pre_execution_that_aborts(rig: &Rig) {
+    let ran = rig.path("ran").display().to_string();
+    let id = rig.bsub(&["-E", "exit $LSB_EXIT_PRE_ABORT", "-o", "/dev/null", "touch", &ran]);
+    assert_eq!(rig.end_of(id), "EXIT");
+    assert_eq!(rig.field(&id.to_string(), "exit_code"), "99");
+    assert!(!rig.path("ran").exists());
+}
+
+fn a_login_shell(rig: &Rig) {
+    script(rig, "loginsh", "FROM_LOGIN=yes exec /bin/sh \"$@\"");
+    let shell = rig.path("loginsh").display().to_string();
+    let out = rig.path("login.out").display().to_string();
+    rig.ok("bsub", &["-K", "-L", &shell, "-o", "/dev/null", &format!("echo $FROM_LOGIN > {out}")]);
+    assert_eq!(rig.read("login.out"), "yes\n");
+    let id = rig.bsub(&["-L", "/no/such/shell", "-o", "/dev/null", "true"]).to_string();
+    wait_for("the job to wait for its shell", || {
+        why(rig, &id).contains("Unable to set job's environment variables")
+    });
+    rig.ok("bkill", &[&id]);
+}
+
+fn files_travel(rig: &Rig) {
+    rig.write("in.txt", "in\n");
+    rig.write("all.txt", "old\n");
+    for host in ["host1", "host2"] {
+        let made = format!("made-{host}.txt");
+        rig.ok(
+            "bsub",
+            &[
+                "-K",
+                "-m",
+                host,
+                "-o",
+                "/dev/null",
+                "-f",
+                "in.txt > copied.txt",
+                "-f",
+                &format!("{made} < there.txt"),
+                "-f",
+                "all.txt << there.txt",
+                "-f",
+                "in.txt > in.txt",
+                &format!("cat copied.txt > there.txt; echo {host} >> there.txt; rm copied.txt"),
+            ],
+        );
+        wait_for("the file to come back", || rig.path(&made).exists());
+        assert_eq!(rig.read(&made), format!("in\n{host}\n"));
+    }
+    wait_for("what is appended", || rig.read("all.txt").ends_with("host2\n"));
+    assert_eq!(rig.read("all.txt"), "old\nin\nhost1\nin\nhost2\n");
+    assert_eq!(rig.read("in.txt"), "in\n");
+    let id = rig.bsub(&["-H", "-f", "a > b", "-f", "c <> c", "true"]).to_string();
+    let long = rig.ok("bjobs", &["-UF", &id]);
+    assert!(long.contains(", Copy Files \"a > b\", \"c >< c\""), "{long}");
+    rig.ok("bkill", &[&id]);
+}
+
+fn hosts_held_alone(rig: &Rig) {
+    let other = rig.bsub(&["-m", "host1", "-o", "/dev/null", "sleep", "300"]);
+    wait_for("it to run", || rig.stat(other) == "RUN");
+    let alone = |host: &str| {
+        rig.bsub(&["-q", "hooks", "-x", "-m", host, "-o", "/dev/null", "sleep", "300"])
+    };
+    // not where something runs
+    let waits = alone("host1");
+    let runs = alone("host2");
+    wait_for("it to run", || rig.stat(runs) == "RUN");
+    let text = why(rig, &waits.to_string());
+    assert!(text.contains("Job's requirement for exclusive execution not satisfied"), "{text}");
+    assert!(rig.ok("bhosts", &["-w", "host2"]).contains("closed_Excl"));
+    let second = rig.bsub(&["-m", "host2", "-o", "/dev/null", "true"]);
+    wait_for("the reason", || why(rig, &second.to_string()).contains("Running an exclusive job"));
+    rig.ok("bkill", &[&runs.to_string(), &other.to_string()]);
+    assert_eq!(rig.end_of(second), "DONE");
+    wait_for("the other one to run", || rig.stat(waits) == "RUN");
+    rig.ok("bkill", &[&waits.to_string()]);
+}
+
+fn job_groups(rig: &Rig) {
+    let a = rig.bsub(&["-H", "-g", "/risk/a", "true"]);
+    let b = rig.bsub(&["-H", "-g", "/risk/b", "-app", "fluent", "true"]);
+    let out = rig.ok("bstop", &["-g", "/risk/b", "0"]);
+    assert_eq!(out, format!("Job <{b}> is being stopped\n"));
+    rig.ok("bmod", &["-g", "/risk/a", &b.to_string()]);
+    let out = rig.ok("bkill", &["-g", "/risk/a", "0"]);
+    assert_eq!(out.lines().count(), 2, "{out}");
+    assert_eq!((rig.end_of(a), rig.end_of(b)), ("EXIT".into(), "EXIT".into()));
+    let said = rig.run("bkill", &["-app", "fluent", "0"]);
+    assert_eq!((said.code, said.err.as_str()), (255, "No unfinished job found\n"));
+    let log = std::fs::read(rig.logdir().join("lsb.events")).unwrap();
+    assert!(String::from_utf8_lossy(&log).contains("\"/risk/a\""));
+}
+
+fn esubs(rig: &Rig) {
+    std::fs::create_dir(rig.path("site")).unwrap();
+    std::fs::create_dir(rig.path("envdir")).unwrap();
+    let conf = rig.read("conf/lsf.conf");
+    let dir = rig.path("site").display().to_string();
+    rig.write("envdir/lsf.conf", &format!("{conf}\nLSF_SERVERDIR={dir}\n"));
+    script(
+        rig,
+        "site/esub.change",
+        "grep -q 'LSB_SUB_PROJECT_NAME=\"p\"' $LSB_SUB_PARM_FILE || exit 1
+echo \"LSB_SUB_QUEUE=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE
+echo 'FROM_ESUB=\"yes\"' >> $LSB_SUB_MODIFY_ENVFILE; echo noise",
+    );
+    script(rig, "site/esub.never", "exit $LSB_SUB_ABORT_VALUE");
+    script(rig, "site/epsub.change", "echo $LSB_SUB_JOB_ID $LSB_SUB_JOB_QUEUE > DIR/told");
+    let bsub = |args: &[&str]| {
+        let mut c = rig.cmd("bsub");
+        c.env("LSF_ENVDIR", rig.path("envdir")).args(args);
+        crate::rig::Said::from(c.output().unwrap())
+    };
+    let out = rig.path("esub.out").display().to_string();
+    let said = bsub(&[
+        "-K",
+        "-P",
+        "p",
+        "-a",
+        "change(idle)",
+        "-o",
+        "/dev/null",
+        &format!("echo $FROM_ESUB $LSB_QUEUE > {out}"),
+    ]);
+    let id = job_id(&said.out).unwrap();
+    assert!(
+        said.out.starts_with(&format!("Job <{id}> is submitted to queue <idle>.\n")),
+        "{said:?}"
+    );
+    assert_eq!(rig.read("esub.out"), "yes idle\n");
+    assert_eq!(rig.read("told"), format!("{id} idle\n"));
+    for (name, words) in [
+        ("never", "Request aborted by esub. Job not submitted.\n"),
+        ("none", "none: Cannot find esub.none. Request aborted by esub. Job not submitted.\n"),
+    ] {
+        let said = bsub(&["-a", name, "true"]);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", words));
+    }
+}
+
+fn a_file_of_submissions(rig: &Rig) {
+    let good: String = (0..40).map(|n| format!("-H -J p{n} -q idle 'echo {n}'\n")).collect();
+    rig.write("pack", &format!("# forty\n\n{good}"));
+    let out = rig.ok("bsub", &["-pack", "pack"]);
+    assert!(out.ends_with("\n40 lines parsed, 40 jobs submitted, 0 errors found.\n"), "{out}");
+    assert_eq!(out.lines().filter(|l| l.ends_with("is submitted to queue <idle>.")).count(), 40);
+    assert_eq!(rig.ok("bkill", &["-J", "p*", "0"]).lines().count(), 40);
+    rig.write("pack", "-H -J q1 true\n-q nosuch true\n-n x true\n-H -J q2 true\n");
+    let said = rig.run("bsub", &["-pack", "pack"]);
+    assert_eq!(said.code, 255);
+    assert!(said.out.ends_with("3 lines parsed, 1 jobs submitted, 2 errors found.\n"), "{said:?}");
+    let mut lines: Vec<&str> = said.err.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "line 2: nosuch: No such queue. Job not submitted.",
+            "line 3: Bad argument for option -n. Job not submitted."
+        ]
+    );
+    rig.ok("bkill", &["-J", "q*", "0"]);
+}
+
+fn limits_of_a_running_job(rig: &Rig) {
+    let id = rig.bsub(&["-o", "/dev/null", "sleep", "300"]);
+    wait_for("it to run", || rig.stat(id) == "RUN");
+    let id = id.to_string();
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}\nLSB_MOD_ALL_JOBS=Y\n"));
+    rig.ok("badmin", &["reconfig"]);
+    let said = rig.run("bmod", &["-J", "x", &id]);
+    let words = "Only the following parameters can be used to modify a running job: \
+                 -c, -M, -W, -o, -e, -r. Job not modified.\n";
+    assert_eq!((said.code, said.err.as_str()), (255, words));
+    // more memory than this does a sleeping shell use
+    rig.ok("bmod", &["-M", "1", &id]);
+    assert_eq!(rig.end_of(id.parse().unwrap()), "EXIT");
+    let why = rig.field(&id, "exit_reason");
+    assert!(why.starts_with("TERM_MEMLIMIT"), "{why}");
+}

@@ -373,7 +373,6 @@ pub fn plan(
         host: o.host.unwrap_or_default(),
         name: o.name.unwrap_or_default(),
         project: o.project.unwrap_or_default(),
-        ..JobSelect::default()
     };
     Ok(Listing::new(form, show, !o.noheader, select, which, keep))
 }

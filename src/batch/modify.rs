@@ -3,8 +3,8 @@
 //! submission by its owner; then one JOB_MODIFY2 records all of it.
 //!
 //! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
-//! hosts hear of its limits, the rest is for the next time it is started; of an array only elements that have not started are affected, and
-//! its list of indices stays.
+//! hosts hear of its limits, the rest is for the next time it is started. Of an array only elements
+//! that have not started are affected, and its list of indices stays.
 
 use super::perm::{Action, Caller};
 use super::state::ElemState;

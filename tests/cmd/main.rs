@@ -29,6 +29,7 @@ mod lshosts;
 mod lsid;
 mod lsload;
 mod personal;
+mod rejections;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod robust;

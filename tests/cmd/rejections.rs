@@ -1,0 +1,112 @@
+//! What bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume refuse: the words they
+//! were given, standard error, exit code 255, nothing on standard output, nothing logged
+//! (commands.md §2, samples/bsub-rejections.txt, samples/job-control.txt).
+
+use crate::common::*;
+
+/// A command that no other test runs.
+const MARK: &str = "refused-by-the-table";
+
+type Row<'a> = (&'a [&'a str], &'a str);
+
+fn refused(applet: &str, rows: &[Row<'_>], end: &str, more: &[&str]) {
+    for (args, words) in rows {
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let said = run(applet, &args);
+        let want = Said { code: 255, out: String::new(), err: format!("{words}{end}\n") };
+        assert_eq!(said, want, "{applet} {args:?}");
+    }
+}
+
+#[test]
+fn submissions() {
+    let rows: &[Row<'_>] = &[
+        (&["-q", "short", "-W", "9999"], "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
+        (&["-q", ""], "Queue name must be specified"),
+        (
+            &["-b", "2035:1:2:3:4", "-t", "2034:1:1:1:1"],
+            "Start time is later than termination time",
+        ),
+        (&["-c", "x"], "x: Bad CPULIMIT specification"),
+        (&["-p", "0"], "0: PROCESSLIMIT value should be a positive integer"),
+        (&["-n", "1048577"], "Too many processors requested"),
+        (&["-J", "x[1-3]", "-w", "done(99999[1])"], "99999[1]: No matching job found"),
+        (&["-m", "host1@other"], "host1@other: Bad host name, host group name or cluster name"),
+        (&["-g", "a"], "Bad/empty job group name"),
+        (&["-f", "a"], "a: Bad argument for option -f"),
+        (&["-We", "x"], "x: Bad ESTIMATED_RUNTIME specification"),
+        (&["-Q", "1"], "option -Q is not supported yet"),
+    ];
+    refused("bsub", rows, ". Job not submitted.", &["sleep", MARK]);
+    refused("bsub", &[(&[""], "No command is specified")], ". Job not submitted.", &[]);
+    assert!(!event_log().contains(MARK), "something was logged");
+}
+
+#[test]
+fn changes_of_jobs() {
+    let held = bsub(&["-H", "-J", MARK, "-o", "/dev/null", "sleep", "300"]);
+    let array = bsub(&["-H", "-J", "refused[1-3]", "sleep", "300"]);
+    let over = bsub(&["-o", "/dev/null", "true"]);
+    end_of(&over);
+    let (element, missing) = (format!("{array}[2]"), "99999");
+    let logged = |id: &str| {
+        let log = event_log();
+        log.lines().filter(|l| l.contains(&format!("\"10.1\" {id} ")) || l.contains(MARK)).count()
+    };
+    let before = (logged(&held), logged(&array));
+    let modify: &[Row<'_>] = &[
+        (&["-n", "x"], "Bad argument for option -n"),
+        (&["-w", "done("], "done(: Dependency condition syntax error"),
+        (&["-w", "done(99999)"], "99999: No matching job found"),
+        (&["-b", "25:00"], "25:00: Bad time specification"),
+        (&["-M", "abc"], "abc: MEMLIMIT value should be a positive integer"),
+        (&["-m", "nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+        (&["-x"], "normal: Queue does not accept EXCLUSIVE jobs"),
+        (&["-sp", "abc"], "abc: Illegal job priority"),
+        (&["-g", "a"], "Bad/empty job group name"),
+        (&["-W", "9999", "-q", "short"], "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
+        (&["-J", "b[1-2]"], "Change job name is not allowed for job array"),
+    ];
+    refused("bmod", modify, ". Job not modified.", &[&held]);
+    let array_rows: &[Row<'_>] = &[
+        (&["-J", "b[1-2]", &array], "Change job name is not allowed for job array"),
+        (&["-J", "y", &element], "Cannot operate on element job"),
+    ];
+    refused("bmod", array_rows, ". Job not modified.", &[]);
+    let of = |id: &str, words: &str| format!("Job <{id}>: {words}");
+    let plain =
+        |applet: &str, args: &[&str], words: &str| refused(applet, &[(args, words)], "", &[]);
+    plain("bmod", &["-K", &held], "bmod: option -K is not supported yet");
+    plain("bmod", &["abc"], "abc: Illegal job ID.");
+    let finished = of(&over, "Job has already finished");
+    let nothing = of(missing, "No matching job found");
+    plain("bswitch", &["short", &element], &of(&array, "Cannot operate on element job"));
+    plain("bswitch", &["idle", missing], &nothing);
+    plain("bswitch", &["nosuch", &held], "nosuch: No such queue");
+    plain("bswitch", &["idle", &over], &finished);
+    plain("bswitch", &["-J", "nojob", "idle"], "No matching job found");
+    plain("bswitch", &["-q", "nosuch", "idle", "0"], "nosuch: No such queue");
+    for applet in ["btop", "bbot"] {
+        plain(applet, &[&over], &format!("{over}: Job has already finished"));
+        plain(applet, &[missing], "99999: No matching job found");
+        plain(applet, &[&element], &format!("{element}: Cannot operate on element job"));
+        plain(applet, &[&held, "0"], "0: Illegal position value.");
+        plain(applet, &["abc"], "abc: Illegal job ID.");
+    }
+    plain("brequeue", &[&held], &of(&held, "Job has not started yet"));
+    plain("brequeue", &[&over], &finished);
+    plain("brequeue", &[missing], &nothing);
+    plain("brequeue", &["-J", "nojob"], "No matching job found");
+    plain("bkill", &["-s", "USR1", &held], &of(&held, "Job has not started yet"));
+    plain("bkill", &["-s", "99", &held], "99: Illegal signal value");
+    plain("bkill", &["-r", &over], &finished);
+    plain("bkill", &["-g", "/no/such", "0"], "No unfinished job found");
+    for applet in ["bstop", "bresume"] {
+        plain(applet, &[&over], &finished);
+        plain(applet, &[missing], &nothing);
+        plain(applet, &["-u", "no-such-user", "0"], "no-such-user: Unknown user");
+        plain(applet, &["abc"], "abc: Illegal job ID.");
+    }
+    assert_eq!((logged(&held), logged(&array)), before, "something was logged");
+    ok("bkill", &[&held, &array]);
+}

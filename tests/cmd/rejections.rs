@@ -7,6 +7,9 @@ use crate::common::*;
 /// A command that no other test runs.
 const MARK: &str = "refused-by-the-table";
 
+/// The name of a job that the table cannot change.
+const HELD: &str = "unchanged-by-the-table";
+
 type Row<'a> = (&'a [&'a str], &'a str);
 
 fn refused(applet: &str, rows: &[Row<'_>], end: &str, more: &[&str]) {
@@ -44,14 +47,14 @@ fn submissions() {
 
 #[test]
 fn changes_of_jobs() {
-    let held = bsub(&["-H", "-J", MARK, "-o", "/dev/null", "sleep", "300"]);
+    let held = bsub(&["-H", "-J", HELD, "-o", "/dev/null", "sleep", "300"]);
     let array = bsub(&["-H", "-J", "refused[1-3]", "sleep", "300"]);
     let over = bsub(&["-o", "/dev/null", "true"]);
     end_of(&over);
     let (element, missing) = (format!("{array}[2]"), "99999");
     let logged = |id: &str| {
         let log = event_log();
-        log.lines().filter(|l| l.contains(&format!("\"10.1\" {id} ")) || l.contains(MARK)).count()
+        log.lines().filter(|l| l.contains(&format!("\"10.1\" {id} ")) || l.contains(HELD)).count()
     };
     let before = (logged(&held), logged(&array));
     let modify: &[Row<'_>] = &[

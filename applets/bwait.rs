@@ -45,7 +45,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         }
     };
     let site = site::find().map_err(Exit::fail)?;
-    match waiting::until(&site, &Wait { expr: expr.clone(), timeout }, ctx.err) {
+    match waiting::until(&site, &Wait { expr: expr.clone(), timeout, watch: None }, ctx.err) {
         Ok(Waited::True | Waited::Ended { .. }) => Ok(0),
         Ok(Waited::Never) => {
             Err(Exit::fail(format_args!("{expr}: Dependency condition invalid or never satisfied")))

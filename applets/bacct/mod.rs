@@ -18,7 +18,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::clean;
-use lsf::cli::{select, site};
+use lsf::cli::{lim, select, site};
 use lsf::conf::load::load_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
@@ -303,8 +303,7 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
     if !call.filter.host_words.is_empty() {
         call.filter.hosts = hosts(site.as_ref().ok(), &call.filter.host_words);
     }
-    let factor = |of: &str| super::bhist::factor(site.as_ref().ok(), of);
-    call.factor = call.norm.as_deref().map(factor).transpose()?;
+    call.factor = call.norm.as_deref().map(lim::cpu_factor).transpose()?;
     call.tasks = site.as_ref().is_ok_and(|s| s.lsf.yes("LSB_ENABLE_HPC_ALLOCATION"));
     let path = match call.file.take() {
         Some(path) => path,

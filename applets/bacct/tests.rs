@@ -272,10 +272,9 @@ fn rejections() {
         let exit = call(words).err().unwrap();
         assert_eq!((exit.err.as_str(), exit.code), (want, 255), "{words:?}");
     }
-    assert_eq!(super::super::bhist::factor(None, "2.5"), Ok(2.5));
-    for bad in ["nosuch", "0", "-1", "inf"] {
+    for bad in ["0", "-1", "inf"] {
         let want = format!("{bad}: Bad host specification");
-        assert_eq!(super::super::bhist::factor(None, bad), Err(want));
+        assert_eq!(lim::cpu_factor(bad), Err(want));
     }
 }
 

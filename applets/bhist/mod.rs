@@ -18,13 +18,12 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{RULE, clean};
-use lsf::cli::select;
 use lsf::cli::site::{self, Site};
+use lsf::cli::{lim, select};
 use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
-use lsf::model::reason::{err, err_text};
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::Users;
 use show::Show;
@@ -154,7 +153,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let site = site::find();
-    let factor = match call.norm.as_deref().map(|of| factor(site.as_ref().ok(), of)).transpose() {
+    let factor = match call.norm.as_deref().map(lim::cpu_factor).transpose() {
         Ok(factor) => factor,
         Err(words) => {
             errln!(ctx, "bhist: {}", clean(&words));
@@ -190,25 +189,6 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 pub fn own_name() -> String {
     let uid = lsf::sys::euid();
     Users::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
-}
-
-/// The CPU factor that -N names: a number, or that of a host or a host model.
-pub fn factor(site: Option<&Site>, of: &str) -> Result<f64, String> {
-    let wrong = || format!("{of}: {}", err_text(err::BAD_HOST_SPEC));
-    if let Ok(number) = of.parse::<f64>() {
-        return if number.is_finite() && number > 0.0 { Ok(number) } else { Err(wrong()) };
-    }
-    let base = site.and_then(|s| load_base_lenient(&RealFiles, &s.envdir, Some(&s.host)).0);
-    let base = base.ok_or_else(wrong)?;
-    let host = base.hosts.canonical(of).unwrap_or(of);
-    let host = base.cluster.hosts.iter().find(|h| h.name == host);
-    let model = match host {
-        // one that lim finds is not known here
-        Some(host) => host.model.as_deref().unwrap_or_default(),
-        None => of,
-    };
-    let found = base.shared.models.iter().find(|m| m.name == model).map(|m| m.cpu_factor);
-    found.filter(|f| *f > 0.0).or(host.map(|_| 1.0)).ok_or_else(wrong)
 }
 
 /// LSB_SHAREDIR/CLUSTER/logdir.

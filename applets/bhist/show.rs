@@ -85,7 +85,7 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
         t.push_str(line);
         paragraph(out, &t, wrap);
     }
-    if e.max_mem_kb > 0 {
+    if e.max_mem_kb > 0 && e.avg_mem_kb > 0 {
         out.push_str("\nMEMORY USAGE:\nMAX MEM: ");
         mem_words(out, e.max_mem_kb);
         out.push_str(";  AVG MEM: ");

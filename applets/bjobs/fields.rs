@@ -214,9 +214,16 @@ pub const FIELDS: &[Field] = &[
             let _ = write!(o, "{:.2}%", r.num(Col::CpuUsed) * 100.0 / ran / slots as f64);
         }
     }),
-    empty("mem_efficiency", &[], 10),
+    f("mem_efficiency", &[], 10, MEM_SHARE_COLS, |o, r, _| {
+        if let Some(share) = super::long::mem_share(r) {
+            let _ = write!(o, "{share:.2}%");
+        }
+    }),
     empty("cpu_peak_reached_duration", &[], 10),
 ];
+
+/// What [`super::long::mem_share`] is made of.
+const MEM_SHARE_COLS: &[Col] = &[Col::MaxMemKb, Col::EffectiveResReq, Col::CombinedResReq];
 
 /// [`FIELDS`] as the formats know it.
 pub struct BjobsFields;

@@ -6,7 +6,7 @@
 use super::fields::{self, BjobsFields};
 use super::long;
 use super::reasons::PendSum;
-use super::show::Show;
+use super::show::{Show, is_finished};
 use super::table::{Sum, Table};
 use lsf::cli::columns::{Format, Json};
 use lsf::cli::ctx::FAIL;
@@ -111,7 +111,11 @@ pub struct Listing {
     /// Places in `select.ids` by job.
     wanted: HashMap<u32, Vec<usize>>,
     shown: usize,
+    /// Rows of jobs that have not ended.
+    unfinished: usize,
     text: String,
+    /// --watch.
+    pub watch: bool,
 }
 
 impl Listing {
@@ -132,9 +136,24 @@ impl Listing {
         if show.factor.is_some() {
             cols.push(Col::HostFactor);
         }
+        cols.push(Col::Stat);
         let cols = Cols::new(&cols);
-        let (later, text) = (String::new(), String::new());
-        Listing { form, show, keep, later, head, cols, select, which, seen, wanted, shown: 0, text }
+        Listing {
+            form,
+            show,
+            keep,
+            later: String::new(),
+            head,
+            cols,
+            select,
+            which,
+            seen,
+            wanted,
+            shown: 0,
+            unfinished: 0,
+            text: String::new(),
+            watch: false,
+        }
     }
 
     /// Where the cluster's name is told, and not known yet.
@@ -159,10 +178,23 @@ impl Listing {
     pub fn slice(&mut self, rows: &str) -> Result<&str, serde_json::Error> {
         self.text.clear();
         let Listing {
-            form, show, keep, later, head, cols, select, seen, wanted, shown, text, ..
+            form,
+            show,
+            keep,
+            later,
+            head,
+            cols,
+            select,
+            seen,
+            wanted,
+            shown,
+            unfinished,
+            text,
+            ..
         } = self;
         each_row(rows, cols, |r| {
             mark(&r, select, wanted, seen);
+            *unfinished += usize::from(!is_finished(&r.text(Col::Stat)));
             if !keep.has(&r) {
                 return;
             }
@@ -202,6 +234,16 @@ impl Listing {
             }
             _ => String::new(),
         }
+    }
+
+    /// Whether a line is a job, so that lines can be compared.
+    pub fn by_line(&self) -> bool {
+        matches!(self.form, Form::Table(_) | Form::Custom(_))
+    }
+
+    /// Whether jobs were named and all of them have ended, or none was found.
+    pub fn over(&self) -> bool {
+        !self.select.ids.is_empty() && self.unfinished == 0
     }
 
     /// The jobs named that no row answered; none where finished ones are not asked for.

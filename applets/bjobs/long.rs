@@ -73,6 +73,7 @@ pub const COLS: &[Col] = &[
     Col::Priority,
     Col::Thresholds,
     Col::UsageTime,
+    Col::RunTime,
     Col::Extra,
     Col::Exceptions,
 ];
@@ -107,6 +108,7 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
         usage(out, r, s);
     }
     memory(out, r);
+    run_time(out, r);
     why(out, r, s, &stat);
     if !r.text(Col::Exceptions).is_empty() {
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {}", r.text(Col::Exceptions));
@@ -332,7 +334,32 @@ fn memory(out: &mut String, r: &Row) {
     mem_words(out, max as u64);
     out.push_str(";  AVG MEM: ");
     mem_words(out, r.int(Col::AvgMemKb).max(0) as u64);
+    if let Some(share) = mem_share(r) {
+        let _ = write!(out, "; MEM Efficiency: {share:.2}%");
+    }
     out.push('\n');
+}
+
+/// The largest memory in percent of what was requested.
+pub fn mem_share(r: &Row) -> Option<f64> {
+    let of = |col| lsf::lang::resreq::requested_mb(&r.text(col)).filter(|mb| *mb > 0.0);
+    let asked = of(Col::EffectiveResReq).or_else(|| of(Col::CombinedResReq))?;
+    let max = r.int(Col::MaxMemKb);
+    (max > 0).then(|| max as f64 / 1024.0 * 100.0 / asked)
+}
+
+/// Beyond LSF: how much of its run limit a job has used.
+fn run_time(out: &mut String, r: &Row) {
+    let limit = r.cell(Col::Limits).key("run").and_then(Cell::int).filter(|n| *n > 0);
+    let (ran, Some(limit)) = (r.int(Col::RunTime), limit) else { return };
+    if ran > 0 {
+        let share = ran as f64 * 100.0 / limit as f64;
+        let _ = writeln!(
+            out,
+            "\n RUN TIME USAGE:\n RUN TIME: {ran} second(s);  RUNLIMIT: {limit} second(s);  \
+             RUN TIME Efficiency: {share:.2}%"
+        );
+    }
 }
 
 fn why(out: &mut String, r: &Row, s: &Show, stat: &str) {

@@ -8,6 +8,7 @@ mod past;
 mod reasons;
 mod show;
 mod table;
+mod watch;
 
 #[cfg(test)]
 mod layout_tests;
@@ -36,6 +37,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let mut notices = String::new();
+    if listing.watch {
+        let site = found.map_err(|e| ClientError::Conf(e.to_string()));
+        return watch::run(ctx, &params, site);
+    }
     let done = match found {
         Ok(site) => fetch(ctx, &site, &mut listing).map(|()| {
             notices = past::fill(ctx.out, &site, &mut listing, lsf::sys::now().secs());

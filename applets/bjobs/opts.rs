@@ -183,6 +183,9 @@ pub struct Opts {
     /// not acted on
     #[argh(switch, hidden_help)]
     hostfile: bool,
+    /// show the jobs again whenever one of them changes; ends when those named have ended
+    #[argh(switch, long = "watch")]
+    watch: bool,
     /// jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     jobs: Vec<String>,
@@ -374,5 +377,7 @@ pub fn plan(
         name: o.name.unwrap_or_default(),
         project: o.project.unwrap_or_default(),
     };
-    Ok(Listing::new(form, show, !o.noheader, select, which, keep))
+    let mut listing = Listing::new(form, show, !o.noheader, select, which, keep);
+    listing.watch = o.watch;
+    Ok(listing)
 }

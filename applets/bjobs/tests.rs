@@ -170,7 +170,7 @@ fn running() -> Value {
     json!({
         "Stat": "RUN", "ExecHosts": [["hosta", 4]], "MinSlots": 4, "MaxSlots": 4,
         "StartTime": T + 1, "OutFile": "o.%J", "ResReq": "rusage[mem=1000]",
-        "Limits": {"run": 3600, "rss": 2_097_152}, "LimitSpec": "hosta",
+        "Limits": {"run": 3600, "rss": 2_097_152}, "LimitSpec": "hosta", "RunTime": 63,
         "ExecHome": "/home/alice", "ExecCwd": "/tmp",
         "UsageTime": T + 64, "CpuUsed": 62.4, "MemKb": 122_880, "SwapKb": 0, "NThreads": 6,
         "Pgid": 4242, "Pids": [4242, 4243, 4250], "MaxMemKb": 122_880, "AvgMemKb": 100_352,

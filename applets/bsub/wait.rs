@@ -170,7 +170,7 @@ fn follow(job: u32, mut tell: Teller) {
 /// Waits for the start, tells of it, waits for the end.
 fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
-    let wait = |what: &str| Wait { expr: format!("{what}({job})"), timeout: 0 };
+    let wait = |what: &str| Wait { expr: format!("{what}({job})"), ..Wait::default() };
     if waiting::until(&site, &wait("started"), tell)? == Waited::True {
         let (hosts, _) = look(&site, job, tell)?;
         if !hosts.is_empty() {

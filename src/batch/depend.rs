@@ -270,6 +270,7 @@ impl Mbd {
 
     fn settle_job(&mut self, cx: &mut super::Cx, changed: u32, elements: &[u32]) {
         self.wait_changed(cx, changed);
+        self.watch_changed(cx, changed);
         let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
         if over && self.deps.values.contains_key(&changed) {
             let dep = self.st.job(changed).and_then(|j| j.depend.clone());

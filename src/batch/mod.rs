@@ -11,7 +11,7 @@
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
-//! | depend, wait | dependency conditions and who waits for them |
+//! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | sched | which pending job goes where |
 //! | rows, listing, infos, consumers, peek | questions |
 //! | housekeep | cleaning, switching the log |
@@ -40,6 +40,7 @@ pub mod sched;
 pub mod state;
 pub mod submit;
 pub mod wait;
+pub mod watch;
 pub mod windows;
 
 use crate::conf::{ClusterConf, Diag, Member};
@@ -128,6 +129,7 @@ pub struct Mbd {
     pub(crate) sched: sched::Sched,
     pub(crate) deps: depend::Deps,
     pub(crate) waits: wait::Waits,
+    pub(crate) watches: watch::Watches,
     pub(crate) listings: listing::Listings,
     pub(crate) keep: housekeep::Keep,
     pub(crate) shut: windows::Shut,
@@ -158,6 +160,7 @@ impl Mbd {
             sched: sched::Sched::default(),
             deps: depend::Deps::default(),
             waits: wait::Waits::default(),
+            watches: watch::Watches::default(),
             listings: listing::Listings::default(),
             keep: housekeep::Keep::default(),
             shut: windows::Shut::default(),
@@ -330,6 +333,7 @@ impl Mbd {
         self.peers.remove(&conn);
         self.listings.close(conn);
         self.waits.close(conn);
+        self.watches.close(conn);
         self.reconfig.retain(|c| *c != conn);
         self.net_closed(cx, conn);
     }

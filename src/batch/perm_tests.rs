@@ -79,7 +79,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Users" => ClientMsg::Users { names: vec![] },
         "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false },
         "Params" => ClientMsg::Params,
-        "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), timeout: 0 }),
+        "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
         "Admin.HostCtrl" => {
             ClientMsg::Admin(AdminOp::HostCtrl { open: false, hosts: vec!["h1".into()], comment })
         }

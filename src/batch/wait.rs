@@ -55,6 +55,9 @@ impl Waits {
 
 impl Mbd {
     pub(crate) fn wait(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, w: Wait) {
+        if let Some(select) = w.watch {
+            return self.watch(cx, conn, who, *select);
+        }
         let resolved = DepExpr::parse(&w.expr)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
             .and_then(|e| {

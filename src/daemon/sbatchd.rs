@@ -2,6 +2,7 @@
 
 use super::boot::{Boot, BootError};
 use super::shell::{self, Ctl, Host};
+use crate::conf::LsfConf;
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{Conf, Sbatchd};
 use crate::lim::election::Election;
@@ -19,6 +20,14 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
 /// LSB_MAILPROG where lsf.conf has none.
 const MAIL_PROGRAM: &str = "/usr/lib/sendmail";
 
+/// LSB_JOB_REPORT_MAIL=N: there is none, and output without a file of its own is kept.
+fn mail_program(lsf: &LsfConf) -> &str {
+    match lsf.yes_or("LSB_JOB_REPORT_MAIL", true) {
+        true => lsf.get("LSB_MAILPROG").unwrap_or(MAIL_PROGRAM),
+        false => "",
+    }
+}
+
 fn conf(boot: &Boot) -> Conf {
     let lsf = &boot.conf.lsf;
     let named = [
@@ -35,7 +44,7 @@ fn conf(boot: &Boot) -> Conf {
         host: boot.host.clone(),
         env: env.collect(),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
-        mail_program: lsf.get("LSB_MAILPROG").unwrap_or(MAIL_PROGRAM).into(),
+        mail_program: mail_program(lsf).into(),
         mail_to: lsf.get("LSB_MAILTO").unwrap_or("!U").into(),
         mail_limit_kb: lsf.get("LSB_MAILSIZE_LIMIT").and_then(|v| v.parse().ok()).unwrap_or(0),
         terminate_interval: 0,
@@ -63,5 +72,20 @@ impl Host for Looks {
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_may_want_no_mail() {
+        let mut lsf = LsfConf::default();
+        assert_eq!(mail_program(&lsf), "/usr/lib/sendmail");
+        lsf.set("LSB_MAILPROG", "/opt/mail");
+        assert_eq!(mail_program(&lsf), "/opt/mail");
+        lsf.set("LSB_JOB_REPORT_MAIL", "N");
+        assert_eq!(mail_program(&lsf), "");
     }
 }

@@ -54,6 +54,8 @@ pub struct Report<'a> {
     pub requested_mb: Option<f64>,
     /// Seconds running, suspended time not counted.
     pub run_secs: i64,
+    /// Run limit, seconds.
+    pub run_limit: Option<u64>,
     /// Name of the file that has the error output, where it is apart; empty none.
     pub err_file: &'a str,
     /// The same of the output.
@@ -189,8 +191,16 @@ impl Report<'_> {
             ("Turnaround time", format!("{} sec.", turnaround.max(0))),
         ];
         writeln!(out, "\nResource usage summary:\n")?;
-        for (label, value) in lines {
-            writeln!(out, "    {:<45}{value}", format!("{label} :"))?;
+        let mut line =
+            |label: &str, value: &str| writeln!(out, "    {:<45}{value}", format!("{label} :"));
+        lines.iter().try_for_each(|(label, value)| line(label, value))?;
+        // Beyond LSF: how much was used of what was asked for.
+        if asked > 0.0 && max > 0.0 {
+            line("Requested Memory used", &format!("{:.2}%", max * 100.0 / asked))?;
+        }
+        if let Some(limit @ 1..) = self.run_limit {
+            let share = self.run_secs.max(0) as f64 * 100.0 / limit as f64;
+            line("Run limit used", &format!("{share:.2}% of {limit} sec."))?;
         }
         Ok(())
     }
@@ -277,6 +287,7 @@ mod tests {
             max_threads: 6,
             requested_mb: Some(1000.0),
             run_secs: 142,
+            run_limit: Some(3600),
             err_file: "",
             out_file: "",
             mail: None,
@@ -320,6 +331,8 @@ Resource usage summary:
     Max Threads :                                6
     Run time :                                   142 sec.
     Turnaround time :                            143 sec.
+    Requested Memory used :                      12.00%
+    Run limit used :                             3.94% of 3600 sec.
 
 The output (if any) is above this job summary.
 

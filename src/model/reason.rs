@@ -244,7 +244,6 @@ pub mod err {
     pub const NO_HOST: i32 = 76;
     pub const NO_RESOURCE: i32 = 79;
     pub const BAD_RESOURCE: i32 = 80;
-    pub const BAD_HOST_SPEC: i32 = 87;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ESUB_ABORT: i32 = 89;
     pub const BAD_JGRP: i32 = 93;
@@ -312,7 +311,6 @@ pub fn err_text(code: i32) -> &'static str {
         76 => "Not enough host(s) currently eligible",
         79 => "No resource defined",
         80 => "Bad resource name",
-        87 => "Bad host specification",
         88 => "Bad user group name",
         89 => "Request aborted by esub",
         93 => "Bad/empty job group name",

@@ -470,11 +470,15 @@ pub struct GroupInfo {
 }
 
 /// bwait, bsub -K.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Wait {
     pub expr: String,
     /// Seconds; 0 for ever.
     pub timeout: u64,
+    /// bjobs --watch, in the place of `expr`: answered by `True` when a job that this lets through
+    /// has changed since the last answer. Asked again on the same connection, it goes on there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Box<JobSelect>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

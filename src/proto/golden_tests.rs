@@ -205,7 +205,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Hosts { names, res_req: s("mem>1") },
         ClientMsg::HostRows { rows: vec![HostInfo::default()] },
         ClientMsg::Rows { rows, more: true },
-        ClientMsg::Wait(Wait { expr: s("done(7)"), timeout: 5 }),
+        ClientMsg::Wait(Wait { expr: s("done(7)"), timeout: 5, watch: None }),
         ClientMsg::Waited(Waited::Ended { exit_code, status, started }),
         ClientMsg::Admin(admin),
         ClientMsg::AdminDone { lines: vec![line] },

@@ -152,6 +152,17 @@ fn the_master_restarts_once() {
     // A cluster of its own: the other tests would see the master go away.
     let rig = crate::rig::Rig::up("mbdrestart", 1);
     rig.ready();
+    // who waits goes on waiting: one for an end, one for any change
+    let said = rig.run("bsub", &["-H", "true"]);
+    let id = job_id(&said.out).unwrap().to_string();
+    let mut bwait = rig.cmd("bwait");
+    bwait.args(["-w", &format!("ended({id})")]).stderr(std::process::Stdio::piped());
+    let bwait = bwait.spawn().unwrap();
+    let mut watch = rig.cmd("bjobs");
+    watch.args(["--watch", "-noheader", "-o", "stat delimiter=','", &id]);
+    let (mut watch, lines) = lines_of(watch);
+    let next = || lines.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(next(), "PSUSP");
     let before = rig.pid("mbatchd", "host1");
     let said = rig.run("badmin", &["mbdrestart", "-C", "a test"]);
     assert_eq!(said.code, 0, "{said:?}");
@@ -164,6 +175,11 @@ fn the_master_restarts_once() {
     let now = rig.pid("mbatchd", "host1");
     std::thread::sleep(std::time::Duration::from_millis(500));
     assert_eq!(rig.pid("mbatchd", "host1"), now);
+    assert_eq!(rig.run("bkill", &[&id]).code, 0);
+    assert_eq!(next(), "EXIT");
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+    let waited = Said::from(bwait.wait_with_output().unwrap());
+    assert_eq!((waited.code, waited.out.as_str()), (0, ""), "{}", waited.err);
 }
 
 #[test]

@@ -50,7 +50,75 @@ fn nothing_matched() {
         let want = Said { code: 255, out: String::new(), err: "No matching job found\n".into() };
         assert_eq!(run("bhist", args), want, "{args:?}");
     }
+    for (args, words) in [
+        (&["abc"][..], "abc: Illegal job ID.\n"),
+        (&["7[0]"], "7[0]: Illegal job ID.\n"),
+        (&["-n", "x"], "bhist: Bad argument for option -n.\n"),
+        (&["-n", "3,1"], "bhist: Bad argument for option -n.\n"),
+        (&["-C", "x"], "x: Bad time specification\n"),
+        (&["-S", "1,2,3"], "1,2,3: Bad time specification\n"),
+        (&["-D", "13/45/"], "13/45/: Bad time specification\n"),
+        (&["-t", "-T", "25:00"], "25:00: Bad time specification\n"),
+        (&["-T", "1,"], "bhist: Option -T is for -t.\n"),
+        (&["-N", "0", "1"], "bhist: 0: Bad host specification\n"),
+    ] {
+        let want = Said { code: 255, out: String::new(), err: words.into() };
+        assert_eq!(run("bhist", args), want, "{args:?}");
+    }
     let said = run("bhist", &["-f", "/nonexistent/lsb.events"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.contains("/nonexistent/lsb.events: No such file"), "{}", said.err);
+}
+
+/// bhist over another LSF's logs (samples/lsb.events.txt, written by an openlava descendant).
+fn over(log: &str, args: &[&str]) -> Said {
+    let path = scratch("bhist-over").join("lsb.events");
+    std::fs::write(&path, log).unwrap();
+    let mut c = cmd("bhist");
+    c.env("TZ", "UTC").arg("-f").arg(&path).args(args);
+    let said = c.output().unwrap().into();
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    said
+}
+
+#[test]
+fn another_lsfs_log() {
+    let log = include_str!("expected/past.events");
+    let table = "\
+Summary of time in seconds spent in various states:
+JOBID   USER    JOB_NAME  PEND    PSUSP   RUN     USUSP   SSUSP   UNKWN   TOTAL
+900013  user1   x[0-3]    0       0       0       0       0       0       0         
+";
+    let long = include_str!("expected/bhist-l-foreign.txt");
+    for (args, want) in [
+        (&["-a", "-u", "all"][..], table),
+        (&["-b", "-e", "-u", "user1"], table),
+        (&["-w", "-d", "-u", "all", "-q", "normal"], table),
+        (&["-C", "2026/11/20", "-u", "all"], table),
+        (&["-S", "2026/11/20/09:30", "-m", "vm", "900013"], table),
+        (&["-l", "900013"], long),
+        (&["-l", "-aff", "-gpu", "-hostfile", "-cname", "900013"], long),
+    ] {
+        let said = over(log, args);
+        assert_eq!((said.out.as_str(), said.err.as_str(), said.code), (want, "", 0), "{args:?}");
+    }
+    for args in [
+        &["-p", "-u", "all"][..],
+        &["-r", "-u", "all"],
+        &["-s", "-u", "all"],
+        &["-a", "-u", "user2"],
+        &["-a", "-u", "all", "-P", "other"],
+        &["-a", "-u", "all", "-m", "elsewhere"],
+        &["-a", "-u", "all", "-J", "y*"],
+        &["-a", "-u", "all", "-G", "group"],
+        &["-a", "-u", "all", "-Jd", "text*"],
+        &["-a", "-u", "all", "-app", "big"],
+        &["-a", "-u", "all", "-g", "/a"],
+        &["-a", "-u", "all", "-Lp", "lp"],
+        &["-D", "2026/11/21", "-u", "all"],
+        &["-C", ",2026/11/19", "-u", "all"],
+    ] {
+        let want = Said { code: 255, out: String::new(), err: "No matching job found\n".into() };
+        assert_eq!(over(log, args), want, "{args:?}");
+    }
 }

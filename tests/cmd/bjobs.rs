@@ -302,3 +302,28 @@ fn past_site(dir: &std::path::Path) -> Option<std::path::PathBuf> {
     std::fs::write(there.join("lsb.acct"), include_str!("expected/past.acct")).unwrap();
     Some(dir.to_path_buf())
 }
+
+#[test]
+fn changes_are_shown_as_they_happen() {
+    let id = bsub(&["-H", "-J", "watched", "sleep", "60"]);
+    let mut c = cmd("bjobs");
+    c.args(["--watch", "-noheader", "-o", "jobid stat delimiter=','", &id]);
+    let (mut child, lines) = lines_of(c);
+    let next = || lines.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(next(), format!("{id},PSUSP"));
+    ok("bresume", &[&id]);
+    // it may be seen waiting before it runs
+    let mut got = next();
+    if got == format!("{id},PEND") {
+        got = next();
+    }
+    assert_eq!(got, format!("{id},RUN"));
+    ok("bkill", &[&id]);
+    assert_eq!(next(), format!("{id},EXIT"));
+    // all that were named have ended
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(lines.recv().is_err());
+    let said = run("bjobs", &["--watch", "999999"]);
+    let want = Said { code: 255, out: String::new(), err: "Job <999999> is not found\n".into() };
+    assert_eq!(said, want);
+}

@@ -26,6 +26,13 @@ fn bad_input() {
         (&["-w", "done(99999)"], "99999: No matching job found\n"),
         (&["-w", "done(1)", "-t", "x"], "bwait: Bad argument for option -t.\n"),
         (&["-w", "done(1)", "-t", "0"], "bwait: Bad argument for option -t.\n"),
+        (&["-w", "done(1)", "-t", "-1"], "bwait: Bad argument for option -t.\n"),
+        (&["-w", "done(1)", "-t", "99999999999"], "bwait: Bad argument for option -t.\n"),
+        (&["-w", "done(1)", "-r", "x"], "bwait: Bad argument for option -r.\n"),
+        (&["-w", ""], ": Dependency condition syntax error\n"),
+        (&["-w", "done(1) &&"], "done(1) &&: Dependency condition syntax error\n"),
+        (&["-w", "done(\"no_such_name\")"], "no_such_name: No matching job found\n"),
+        (&["-w", "started(99999) || done(99998)"], "99999: No matching job found\n"),
     ] {
         let said = run("bwait", args);
         let want = Said { code: 255, out: String::new(), err: words.into() };

@@ -3,8 +3,9 @@
 use crate::rig::{Rig, binary};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
 
 pub use crate::rig::{job_id, wait_for};
 
@@ -169,4 +170,17 @@ pub fn event_log() -> String {
         }
         Site::Path => String::new(),
     }
+}
+
+/// Reads the lines of a command as they come.
+pub fn lines_of(mut c: Command) -> (Child, Receiver<String>) {
+    use std::io::BufRead;
+    let mut child = c.stdout(Stdio::piped()).spawn().unwrap();
+    let out = child.stdout.take().unwrap();
+    let (tx, rx) = channel();
+    std::thread::spawn(move || {
+        let lines = std::io::BufReader::new(out).lines().map_while(Result::ok);
+        lines.for_each(|l| drop(tx.send(l)));
+    });
+    (child, rx)
 }

@@ -79,7 +79,7 @@ const NAMES: &[Name] = &[
     off("LSB_JOBINFO_DIR", "job files, mode 700: dir; LSB_SHAREDIR/<c>/logdir/info"),
     off("LSB_JOB_CPULIMIT", "per-job/process CPU limit: y/n; both"),
     off("LSB_JOB_MEMLIMIT", "y: the memory limit holds for the whole job, n: for each process; n"),
-    off("LSB_JOB_REPORT_MAIL", "mail the report of a job: Y/N; Y"),
+    on("LSB_JOB_REPORT_MAIL", "mail the report of a job: Y/N; Y"),
     off("LSB_JOB_TMPDIR", "/tmp"),
     off("LSB_KEEP_SYSDEF_RLIMIT", "y/n; n"),
     off("LSB_KUBE_CONFIG", "add-ons: , 1729, -, -, -,"),

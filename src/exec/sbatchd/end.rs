@@ -175,6 +175,7 @@ impl Sbatchd {
             max_threads: job.max_threads,
             requested_mb: requested_mb(o),
             run_secs: job.run_secs(ended),
+            run_limit: o.limits.run,
             err_file: &String::from_utf8_lossy(&err_file),
             out_file: &String::from_utf8_lossy(&out_file),
             mail,
@@ -208,9 +209,5 @@ fn stage_reason(at: launch::Stage) -> u32 {
 
 /// `rusage[mem=]` of all slots or hosts, MB.
 fn requested_mb(o: &StartJob) -> Option<f64> {
-    let syntax = Syntax::new(&Builtins);
-    let text = if o.eff_res_req.is_empty() { &o.spec.res_req } else { &o.eff_res_req };
-    let req = ResReq::parse(text, &syntax).ok()?;
-    let rusage = req.first()?.rusage.as_ref()?;
-    rusage.terms().iter().find(|t| t.res == "mem").map(|t| t.amount())
+    resreq::requested_mb(if o.eff_res_req.is_empty() { &o.spec.res_req } else { &o.eff_res_req })
 }

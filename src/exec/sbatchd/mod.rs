@@ -19,7 +19,7 @@ use crate::exec::attempt::{Attempt, Cause, Note, Stage};
 use crate::exec::blobs::Blobs;
 use crate::exec::plan::{self, Site};
 use crate::exec::report::{self, Report};
-use crate::lang::resreq::{Builtins, ResReq, Syntax};
+use crate::lang::resreq;
 use crate::model::job::{End, SpoolRef, opt, opt2};
 use crate::model::reason::{err, pend, term};
 use crate::model::{ByteStr, JobKey, Now, time::US};

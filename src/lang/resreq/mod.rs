@@ -60,6 +60,13 @@ pub trait ResNames {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Builtins;
 
+/// `rusage[mem=]` of a requirement, MB.
+pub fn requested_mb(text: &str) -> Option<f64> {
+    let req = ResReq::parse(text, &Syntax::new(&Builtins)).ok()?;
+    let rusage = req.first()?.rusage.as_ref()?;
+    rusage.terms().iter().find(|t| t.res == "mem").map(|t| t.amount())
+}
+
 impl ResNames for Builtins {
     fn kind(&self, name: &str) -> Option<ResKind> {
         Some(match name {

@@ -1,5 +1,6 @@
-//! Waiting for a condition of jobs (bwait, bsub -K; bjobs --watch listens likewise): one connection that stays open; where it is
-//! lost, another is made and the same is asked again. A silent server is found by pings.
+//! Waiting for a condition of jobs (bwait, bsub -K; bjobs --watch listens likewise): one
+//! connection that stays open; where it is lost, another is made and the same is asked again. A
+//! silent server is found by pings.
 
 use super::client::{self, Client, ClientError};
 use super::site::Site;

@@ -2,7 +2,7 @@
 
 use super::table::{count, status};
 use lsf::cli::load::cell;
-use lsf::cli::long::{push_clean, thresholds};
+use lsf::cli::long::{external_thresholds, push_clean, thresholds};
 use lsf::proto::client::HostInfo;
 use lsf::proto::lim::INDEX_NAMES;
 use std::fmt::Write;
@@ -43,6 +43,7 @@ pub fn host(out: &mut String, h: &HostInfo) {
     externals(out, h);
     out.push_str("\n LOAD THRESHOLD USED FOR SCHEDULING:\n");
     thresholds(out, &h.thresholds);
+    external_thresholds(out, &h.external);
     out.push('\n');
     if !h.admin_comment.is_empty() {
         out.push_str(" ADMIN ACTION COMMENT: \"");
@@ -91,19 +92,31 @@ fn loads(out: &mut String, h: &HostInfo) {
     line(" Reserved", &mut reserved, "-");
 }
 
-/// The external indices, under their names.
+/// External indices and numbers shared with other hosts, under their names.
 fn externals(out: &mut String, h: &HostInfo) {
-    let Some(load) = h.load.as_ref().filter(|l| !l.external.is_empty()) else { return };
-    let width = |name: &str| EXTERNAL.max(name.chars().count() + 1);
-    let rows = [("", 0), (" Total", 1), (" Reserved", 2)];
+    let Some(load) = &h.load else { return };
+    let shared = load.facts.as_ref().map_or(&[][..], |f| &f.shared);
+    let fixed = shared.iter().filter(|(_, v)| v.parse::<f64>().is_ok());
+    let columns: Vec<&(String, String)> = load.external.iter().chain(fixed).collect();
+    if columns.is_empty() {
+        return;
+    }
     out.push('\n');
-    for (head, what) in rows {
+    for head in ["", " Total", " Reserved"] {
         let _ = write!(out, "{head:<10}");
-        for (name, value) in &load.external {
+        for (name, value) in &columns {
+            let number = value.parse::<f64>().is_ok();
+            let reserved = h.reserved_external.iter().find(|(n, _)| n == name);
+            let none = if number { "0.0" } else { "-" };
             let mut text = String::new();
-            let none = if value.parse::<f64>().is_ok() { "0.0" } else { "-" };
-            push_clean(&mut text, [name, value, none][what]);
-            let _ = write!(out, "{text:>0$}", width(name));
+            let shown: &str = match head {
+                "" => name,
+                " Total" => value,
+                _ => reserved.map_or(none, |(_, v)| v),
+            };
+            push_clean(&mut text, shown);
+            let width = EXTERNAL.max(name.chars().count() + 1).max(value.chars().count() + 1);
+            let _ = write!(out, "{text:>width$}");
         }
         out.push('\n');
     }

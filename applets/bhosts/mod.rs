@@ -137,10 +137,16 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     0
 }
 
-/// -s and -sl: what LIM knows of the resources that hosts share.
+/// -s and -sl: what LIM knows of the resources that hosts share, and what jobs reserve of them.
 fn shared(ctx: &mut Ctx, call: &Call, strings: bool) -> i32 {
     let rows = lim::Cluster::open().and_then(|mut c| c.shared_rows());
-    match rows.and_then(|rows| shared_table(&rows, call, strings)) {
+    let ask = ClientMsg::Hosts { names: Vec::new(), res_req: String::new() };
+    let hosts = match client::ask(ctx, ask) {
+        Ok(ClientMsg::HostRows { rows }) => Ok(rows),
+        other => Err(other.err().unwrap_or(ClientError::Unexpected).words()),
+    };
+    let both = rows.and_then(|rows| Ok((rows, hosts?)));
+    match both.and_then(|(rows, hosts)| shared_table(&rows, &hosts, call, strings)) {
         Ok(text) => {
             let _ = ctx.out.write_all(text.as_bytes());
             0
@@ -152,8 +158,13 @@ fn shared(ctx: &mut Ctx, call: &Call, strings: bool) -> i32 {
     }
 }
 
-/// Nothing reserves shared resources yet.
-fn shared_table(rows: &[SharedRow], call: &Call, strings: bool) -> Result<String, String> {
+/// What is reserved is the same on all hosts that share it.
+fn shared_table(
+    rows: &[SharedRow],
+    hosts: &[HostInfo],
+    call: &Call,
+    strings: bool,
+) -> Result<String, String> {
     let shown = |r: &&SharedRow| strings || r.value == "-" || r.value.parse::<f64>().is_ok();
     let rows: Vec<&SharedRow> = rows.iter().filter(shown).collect();
     if let Some(bad) = call.names.iter().find(|n| rows.iter().all(|r| r.name != **n)) {
@@ -167,7 +178,10 @@ fn shared_table(rows: &[SharedRow], call: &Call, strings: bool) -> Result<String
         out.push_str("RESOURCE                 TOTAL       RESERVED       LOCATION\n");
     }
     for r in rows.iter().filter(|r| call.names.is_empty() || call.names.contains(&r.name)) {
-        let reserved = if r.value.parse::<f64>().is_ok() { "0.0" } else { "-" };
+        let first = hosts.iter().find(|h| r.hosts.contains(&h.name));
+        let found = first.and_then(|h| h.reserved_external.iter().find(|(n, _)| *n == r.name));
+        let none = if r.value.parse::<f64>().is_ok() { "0.0" } else { "-" };
+        let reserved = found.map_or(none, |(_, v)| v);
         let _ = write!(out, "{:<20}{:>10}{reserved:>15}       ", clean(&r.name), clean(&r.value));
         for host in &r.hosts {
             push_clean(&mut out, host);

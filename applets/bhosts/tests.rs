@@ -125,13 +125,17 @@ fn shared_resources() {
         let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
         let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
         let super::Form::Shared { strings } = call.form else { panic!("{words:?}") };
-        super::shared_table(rows, &call, strings)
+        let reserved_external = vec![("held".to_owned(), "2.0".to_owned())];
+        let vm = HostInfo { reserved_external, ..host("vm2", "ok") };
+        super::shared_table(rows, &[vm], &call, strings)
     };
     let want = include_str!("../../tests/cmd/expected/bhosts-s.txt");
     assert_eq!(show(&["-s"], &rows).unwrap(), want);
     assert_eq!(show(&["-s", "lic"], &rows).unwrap().lines().count(), 2);
     assert_eq!(show(&["-s", "site"], &rows).unwrap_err(), "site: Bad resource name");
     assert!(show(&["-noheader", "-sl", "site"], &rows).unwrap().ends_with("    -       vm \n"));
+    let held = show(&["-s"], &[row("held", "3", &["vm", "vm2"])]).unwrap();
+    assert!(held.ends_with(" 3            2.0       vm vm2 \n"), "{held}");
     assert_eq!(show(&["-s"], &[]).unwrap_err(), "No resource defined");
 }
 

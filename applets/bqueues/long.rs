@@ -1,7 +1,7 @@
 //! bqueues -l: everything about a queue, in the order and words of commands.md §bqueues.
 
 use super::table::{count, per_processor, status};
-use lsf::cli::long::{LimitBlock, push_clean, thresholds};
+use lsf::cli::long::{LimitBlock, external_thresholds, push_clean, thresholds};
 use lsf::conf::units::{SizeUnit, minutes, size_kb};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
@@ -39,6 +39,7 @@ pub fn queue(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
     limits(out, q, unit);
     out.push_str("\nSCHEDULING PARAMETERS\n");
     thresholds(out, &q.thresholds);
+    external_thresholds(out, &q.external);
     policies(out, q);
     windows(out, q);
     members(out, q);

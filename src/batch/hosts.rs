@@ -3,13 +3,14 @@
 
 use super::names::Sym;
 use super::policy::Policy;
+use super::reserve::left;
 use super::{Cx, Mbd};
 use crate::conf::types::Mxj;
 use crate::model::Now;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::Msg;
-use crate::proto::lim::{HostLoad, LimMsg, status};
+use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use std::collections::HashMap;
@@ -386,6 +387,7 @@ impl Mbd {
                 h.load = Some(load);
             }
             self.sched.needed = true;
+            self.overload.look = true;
             cx.say(log::Level::Trace, "loads taken over");
         }
     }
@@ -415,18 +417,29 @@ impl Mbd {
     /// The first built-in index beyond a loadSched threshold of the host.
     pub(crate) fn load_over(&self, i: usize, bounds: &super::policy::Bounds) -> Option<usize> {
         let load = self.net.hosts[i].load.as_ref()?;
-        (0..bounds.len())
-            .find(|&k| bounds[k].0.is_some_and(|b| beyond(k, f64::from(load.index[k]), b)))
+        let taken = self.reserve.on(i);
+        let value = |k: usize| left(taken, INDEX_NAMES[k], f64::from(load.index[k]), increasing(k));
+        (0..bounds.len()).find(|&k| bounds[k].0.is_some_and(|b| beyond(k, value(k), b)))
     }
 
     /// Whether an external index is beyond a loadSched threshold on a host; one that is not
     /// reported there is not.
     pub(crate) fn external_over(&self, i: usize, bounds: &super::policy::External) -> bool {
         let Some(load) = self.net.hosts[i].load.as_ref() else { return false };
-        bounds.iter().any(|(name, bound, up)| {
-            let pair = load.external.iter().find(|(n, _)| n == name);
+        bounds.iter().any(|b| {
+            let pair = load.external.iter().find(|(n, _)| *n == b.name);
             let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
-            value.is_some_and(|v| if *up { v > *bound } else { v < *bound })
+            let value = value.map(|v| left(self.reserve.on(i), &b.name, v, b.up));
+            match (value, b.sched) {
+                (Some(v), Some(sched)) => {
+                    if b.up {
+                        v > sched
+                    } else {
+                        v < sched
+                    }
+                }
+                _ => false,
+            }
         })
     }
 

@@ -2,12 +2,19 @@
 
 use super::counts::Slots;
 use super::hosts::HostStatus;
+use super::policy::External;
 use super::{Cx, Mbd};
 use crate::lang::resreq::SelectCx;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
 use crate::proto::machine::ConnId;
+
+/// Thresholds of external indices by name, as `sched/stop`.
+fn bounds_shown(of: &External) -> Vec<(String, String)> {
+    let side = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+    of.iter().map(|b| (b.name.clone(), format!("{}/{}", side(b.sched), side(b.stop)))).collect()
+}
 
 impl Mbd {
     pub(crate) fn list_queues(
@@ -68,6 +75,7 @@ impl Mbd {
             sleep_secs: self.pol.params().mbd_sleep_time,
             params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
             thresholds: q.bounds.to_vec(),
+            external: bounds_shown(&q.external),
             admin_comment: ctl.comment,
         }
     }
@@ -90,6 +98,7 @@ impl Mbd {
             }
             wanted.extend(servers);
         }
+        self.reserve_sum(cx);
         let mut rows = Vec::new();
         for i in 0..self.net.hosts.len() {
             if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {
@@ -113,6 +122,7 @@ impl Mbd {
         let status = self.host_status(i);
         let known = status != HostStatus::Unavail;
         let ctl = self.st.host_ctl.get(&rt.name).filter(|c| c.closed);
+        let (reserved, reserved_external) = self.reserved_shown(i);
         HostInfo {
             name: rt.name.clone(),
             status: status.text().to_string(),
@@ -125,9 +135,11 @@ impl Mbd {
             ususp: s.ususp,
             rsv: 0,
             dispatch_window: pol.dispatch_window.clone(),
-            load: rt.load.clone().filter(|_| known),
-            reserved: vec![0.0; 11],
+            load: rt.load.clone().filter(|_| known).map(|l| self.as_scheduled(i, l)),
+            reserved,
+            reserved_external,
             thresholds: pol.bounds.to_vec(),
+            external: bounds_shown(&pol.external),
             admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
         }
     }

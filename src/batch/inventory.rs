@@ -7,6 +7,7 @@
 //! restarted).
 
 use super::hosts::Link;
+use super::overload::by_load;
 use super::state::{ElemState, Phase as RunPhase, Run};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, Finish, JobStatus};
@@ -136,7 +137,9 @@ impl Mbd {
                 let shut = killed.is_none() && self.run_shut(at.job);
                 if starting {
                     self.confirmed(cx, t);
-                } else if shut && phase == RunPhase::Ssusp(susp::WINDOW) {
+                } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
+                    || (by_load(phase) && asked.is_none() && killed.is_none())
+                {
                     self.act(cx, t.key, i, Act::Suspend);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
                     self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
@@ -181,7 +184,8 @@ impl Mbd {
         asked: Option<u32>,
     ) {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
-        if windowed && self.run_shut(key.job) {
+        let loaded = by_load(phase) && asked.is_none();
+        if loaded || (windowed && self.run_shut(key.job)) {
             // As it should be.
         } else if windowed || asked == Some(0) {
             self.act(cx, key, i, Act::Resume);

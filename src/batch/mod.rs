@@ -12,7 +12,8 @@
 //! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
-//! | sched | which pending job goes where |
+//! | sched, reserve | which pending job goes where; what jobs reserve |
+//! | windows, overload | suspending by run windows and by load |
 //! | rows, listing, infos, consumers, peek | questions |
 //! | housekeep | cleaning, switching the log |
 
@@ -31,10 +32,12 @@ pub mod limits;
 pub mod listing;
 pub mod modify;
 pub mod names;
+pub mod overload;
 pub mod peek;
 pub mod perm;
 pub mod policy;
 pub mod require;
+pub mod reserve;
 pub mod rows;
 pub mod sched;
 pub mod state;
@@ -133,6 +136,8 @@ pub struct Mbd {
     pub(crate) listings: listing::Listings,
     pub(crate) keep: housekeep::Keep,
     pub(crate) shut: windows::Shut,
+    pub(crate) overload: overload::Overload,
+    pub(crate) reserve: reserve::Reserve,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -164,6 +169,8 @@ impl Mbd {
             listings: listing::Listings::default(),
             keep: housekeep::Keep::default(),
             shut: windows::Shut::default(),
+            overload: overload::Overload::default(),
+            reserve: reserve::Reserve::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -208,6 +215,8 @@ impl Mbd {
         for &id in &ids {
             self.refresh(id);
         }
+        self.overload = overload::Overload::default();
+        self.reserve_rebuilt();
         self.sched.needed = true;
     }
 
@@ -229,6 +238,8 @@ impl Mbd {
     fn touched(&mut self, at: JobRef) {
         self.depend_touched(at);
         self.refresh(at.job);
+        self.reserve_touched(at);
+        self.overload.look = true;
         self.sched.needed = true;
     }
 
@@ -435,6 +446,7 @@ impl Machine for Mbd {
         if self.log_failed.is_none() && self.started {
             self.housekeep(cx);
             self.windows_due(cx);
+            self.overload_due(cx);
             self.schedule_due(cx);
         }
     }
@@ -442,7 +454,10 @@ impl Machine for Mbd {
     fn deadline(&self) -> Option<u64> {
         // While nothing may be decided, nothing is due.
         let on = self.started && self.log_failed.is_none();
-        let work = on.then(|| [self.keep.deadline(), self.sched.deadline(), self.shut.deadline()]);
+        let work = on.then(|| {
+            let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
+            [keep, self.sched.deadline(), shut, self.overload.deadline()]
+        });
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()
     }

@@ -14,8 +14,18 @@ use std::rc::Rc;
 /// sched and stop of the 11 built-in indices.
 pub type Bounds = [(Option<f64>, Option<f64>); 11];
 
-/// loadSched thresholds of external indices: name, bound, whether more is more loaded.
-pub type External = Vec<(String, f64, bool)>;
+/// Thresholds of external indices.
+pub type External = Vec<Bound>;
+
+/// The thresholds of an external index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub name: String,
+    pub sched: Option<f64>,
+    pub stop: Option<f64>,
+    /// More of it is more loaded.
+    pub up: bool,
+}
 
 /// A compiled queue.
 #[derive(Debug)]
@@ -52,6 +62,8 @@ pub struct Policy {
     pub hosts: Vec<HostPol>,
     pub host_ix: HashMap<String, usize>,
     pub names: Rc<Names>,
+    /// Some queue or host has a loadStop threshold.
+    pub stops: bool,
 }
 
 /// Windows of the files; what cannot be read is open (the reader has said so).
@@ -72,7 +84,8 @@ fn bounds(t: &Thresholds) -> Bounds {
 fn external(t: &Thresholds, shared: &Shared) -> External {
     let own = |th: &crate::conf::types::Threshold| {
         let def = shared.resources.iter().find(|r| r.name == th.index)?;
-        Some((th.index.clone(), th.sched?, def.increasing.unwrap_or(false)))
+        let (name, up) = (th.index.clone(), def.increasing.unwrap_or(false));
+        Some(Bound { name, sched: th.sched, stop: th.stop, up })
     };
     t.iter().filter_map(own).collect()
 }
@@ -87,6 +100,7 @@ impl Policy {
             hosts: Vec::new(),
             host_ix: HashMap::new(),
             names,
+            stops: false,
         };
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
@@ -111,7 +125,16 @@ impl Policy {
         sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
         p.queue_ix = queues.iter().enumerate().map(|(i, q)| (q.conf.name.clone(), i)).collect();
         p.queues = queues;
+        p.stops = p.any_stop();
         p
+    }
+
+    fn any_stop(&self) -> bool {
+        let of = |b: &Bounds, e: &External| {
+            b.iter().any(|b| b.1.is_some()) || e.iter().any(|b| b.stop.is_some())
+        };
+        self.queues.iter().any(|q| of(&q.bounds, &q.external))
+            || self.hosts.iter().any(|h| of(&h.bounds, &h.external))
     }
 
     fn queue(&self, q: &QueueConf) -> Queue {

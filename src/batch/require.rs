@@ -2,6 +2,7 @@
 //! it, and the joined requirement of a job and its queue.
 
 use super::hosts::HostRt;
+use super::reserve::{Taken, left};
 use crate::conf::types::{BaseConf, HostDef, ResourceKind};
 use crate::lang::resreq::{Builtins, HostView, ResKind, ResNames, ResReq, ResReqError, Syntax};
 use crate::proto::lim::INDEX_NAMES;
@@ -77,6 +78,9 @@ pub struct Sight<'a> {
     pub slots: f64,
     pub max_slots: f64,
     pub status: &'a str,
+    /// What jobs reserve here, and the names of resources.
+    pub taken: &'a [Taken],
+    pub names: &'a Names,
 }
 
 impl Sight<'_> {
@@ -86,6 +90,12 @@ impl Sight<'_> {
             let facts = self.rt.load.as_ref()?.facts.as_ref()?;
             facts.resources.iter().find(|r| r.0 == name).map(|r| &r.1)
         })
+    }
+    /// The value of a static resource that the host has, or shares with others.
+    fn fixed(&self, name: &str) -> Option<&str> {
+        let facts = || self.rt.load.as_ref()?.facts.as_ref();
+        let shared = || facts()?.shared.iter().find(|r| r.0 == name).map(|r| r.1.as_str());
+        self.resource(name).and_then(|v| v.as_deref()).or_else(shared)
     }
     pub fn host_type(&self) -> &str {
         let facts = self.rt.load.as_ref().and_then(|l| l.facts.as_ref());
@@ -99,6 +109,42 @@ impl Sight<'_> {
 
 impl HostView for Sight<'_> {
     fn num(&self, name: &str) -> Option<f64> {
+        let value = self.measured(name)?;
+        if self.taken.is_empty() {
+            return Some(value);
+        }
+        let up = self.names.kind(name) == Some(ResKind::Numeric { increasing: true });
+        Some(left(self.taken, name, value, up))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match name {
+            "type" => Some(self.host_type()),
+            "model" => Some(self.model()),
+            "hname" => Some(&self.def.name),
+            "status" => Some(self.status),
+            _ => {
+                let load = self.rt.load.as_ref();
+                let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+                external.map(|e| e.1.as_str()).or_else(|| self.fixed(name))
+            }
+        }
+    }
+
+    fn boolean(&self, name: &str) -> Option<bool> {
+        let load = self.rt.load.as_ref();
+        let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+        match (name, external) {
+            ("server", _) => Some(self.def.server),
+            (_, Some((_, value))) => Some(value.parse() != Ok(0.0)),
+            _ => Some(self.resource(name).is_some()),
+        }
+    }
+}
+
+impl Sight<'_> {
+    /// The value of a number before reservations.
+    fn measured(&self, name: &str) -> Option<f64> {
         let load = self.rt.load.as_ref();
         if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
             return load.map(|l| f64::from(l.index[i]));
@@ -123,23 +169,6 @@ impl HostView for Sight<'_> {
         if let Some((_, v)) = external {
             return v.parse().ok();
         }
-        self.resource(name)?.as_ref()?.parse().ok()
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        match name {
-            "type" => Some(self.host_type()),
-            "model" => Some(self.model()),
-            "hname" => Some(&self.def.name),
-            "status" => Some(self.status),
-            _ => self.resource(name)?.as_deref(),
-        }
-    }
-
-    fn boolean(&self, name: &str) -> Option<bool> {
-        match name {
-            "server" => Some(self.def.server),
-            _ => Some(self.resource(name).is_some()),
-        }
+        self.fixed(name)?.parse().ok()
     }
 }

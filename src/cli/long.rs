@@ -229,6 +229,30 @@ pub fn thresholds(out: &mut String, of: &[(Option<f64>, Option<f64>)]) {
     }
 }
 
+/// The same of external indices, each (name, `sched/stop`); nothing where there are none.
+pub fn external_thresholds(out: &mut String, of: &[(String, String)]) {
+    if of.is_empty() {
+        return;
+    }
+    let side = |text: &str, stop: bool| {
+        let (sched, other) = text.split_once('/').unwrap_or((text, ""));
+        let text = if stop { other } else { sched };
+        text.parse::<f64>().map_or("-".to_owned(), |v| format!("{v:.1}"))
+    };
+    let width = |name: &str| name.chars().count().max(5) + 1;
+    let _ = write!(out, "\n{:11}", "");
+    for (name, _) in of {
+        let _ = write!(out, "{:>1$}", clean(name), width(name));
+    }
+    for (word, stop) in [(" loadSched", false), (" loadStop", true)] {
+        let _ = write!(out, "\n{word:<11}");
+        for (name, text) in of {
+            let _ = write!(out, "{:>1$}", side(text, stop), width(name));
+        }
+    }
+    out.push('\n');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,6 +337,18 @@ mod tests {
         assert_eq!(lines[1], " 60.0 min                 120.0 min                4");
         assert_eq!(lines[2], " FILELIMIT DATALIMIT STACKLIMIT PROCESSLIMIT");
         assert_eq!(lines[3], "   1000 K  100000 K  10240001 K            20");
+    }
+
+    #[test]
+    fn tables_of_external_thresholds() {
+        let mut out = String::new();
+        external_thresholds(&mut out, &[]);
+        assert_eq!(out, "");
+        let of = [("lic", "2/"), ("scratchdisk", "/0.5")].map(|(n, t)| (n.into(), t.into()));
+        external_thresholds(&mut out, &of);
+        let want = "\n              lic scratchdisk\n loadSched    2.0           -\n \
+                    loadStop       -         0.5\n";
+        assert_eq!(out, want);
     }
 
     #[test]

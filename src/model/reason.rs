@@ -50,6 +50,10 @@ pub mod pend {
     pub const LOAD: u32 = 2001;
     /// The same for external indices.
     pub const LOAD_EXTERNAL: u32 = 2012;
+    /// First of the reservation codes; the index number is added.
+    pub const RESERVE: u32 = 2601;
+    /// The same for external indices and other resources.
+    pub const RESERVE_EXTERNAL: u32 = 2612;
     /// Ours: held because the log lost part of the job's history.
     pub const DAMAGED: u32 = 9001;
     /// Ours: the log cannot be written, nothing is dispatched.
@@ -116,6 +120,18 @@ pub fn pend_text(code: u32) -> &'static str {
         2009 => "The available /tmp space (tmp) is low",
         2010 => "The available swap space (swp) is low",
         2011 => "The available memory (mem) is low",
+        2601 => "Job requirements for reserving resource (r15s) not satisfied",
+        2602 => "Job requirements for reserving resource (r1m) not satisfied",
+        2603 => "Job requirements for reserving resource (r15m) not satisfied",
+        2604 => "Job requirements for reserving resource (ut) not satisfied",
+        2605 => "Job requirements for reserving resource (pg) not satisfied",
+        2606 => "Job requirements for reserving resource (io) not satisfied",
+        2607 => "Job requirements for reserving resource (ls) not satisfied",
+        2608 => "Job requirements for reserving resource (it) not satisfied",
+        2609 => "Job requirements for reserving resource (tmp) not satisfied",
+        2610 => "Job requirements for reserving resource (swp) not satisfied",
+        2611 => "Job requirements for reserving resource (mem) not satisfied",
+        2612 => "Job's requirements for resource reservation not satisfied",
         9001 => "The event log lost part of this job's history; held for the administrator",
         9002 => "The event log cannot be written; nothing is dispatched",
         _ => "Unknown pending reason",
@@ -128,6 +144,10 @@ pub mod susp {
     pub const ADMIN: u32 = 2;
     pub const RESUMED: u32 = 3;
     pub const WINDOW: u32 = 4;
+    /// First of those by load; the index number is added.
+    pub const LOAD: u32 = 20;
+    /// The same for external indices: the last of those by load.
+    pub const LOAD_EXTERNAL: u32 = 31;
 }
 
 /// The text of a suspending reason.
@@ -137,6 +157,18 @@ pub fn susp_text(code: u32) -> &'static str {
         2 => "The job was suspended by LSF admin or root",
         3 => "Waiting for re-scheduling after being resumed by user",
         4 => "The run windows of the queue are closed",
+        20 => "Host load exceeded threshold:  15-second CPU run queue length (r15s)",
+        21 => "Host load exceeded threshold:  1-minute CPU run queue length (r1m)",
+        22 => "Host load exceeded threshold:  15-minute CPU run queue length (r15m)",
+        23 => "Host load exceeded threshold:  1-minute CPU utilization (ut)",
+        24 => "Host load exceeded threshold:  Paging rate (pg)",
+        25 => "Host load exceeded threshold:  Disk IO rate (io)",
+        26 => "Host load exceeded threshold:  Number of login sessions (ls)",
+        27 => "Host load exceeded threshold:  Idle time (it)",
+        28 => "Host load exceeded threshold:  Available /tmp space (tmp)",
+        29 => "Host load exceeded threshold:  Available swap space (swp)",
+        30 => "Host load exceeded threshold:  Available memory (mem)",
+        31 => "Host load exceeded threshold:  External load index",
         _ => "Unknown suspending reason",
     }
 }

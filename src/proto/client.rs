@@ -411,6 +411,9 @@ pub struct QueueInfo {
     pub params: Vec<(String, String)>,
     /// sched/stop by built-in index.
     pub thresholds: Vec<(Option<f64>, Option<f64>)>,
+    /// `sched/stop` of external indices by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<(String, String)>,
     pub admin_comment: String,
 }
 
@@ -433,7 +436,13 @@ pub struct HostInfo {
     pub load: Option<crate::proto::lim::HostLoad>,
     /// Reserved by jobs, by built-in index.
     pub reserved: Vec<f64>,
+    /// Reserved of other resources by name; those of which nothing is are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reserved_external: Vec<(String, String)>,
     pub thresholds: Vec<(Option<f64>, Option<f64>)>,
+    /// `sched/stop` of external indices by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<(String, String)>,
     pub admin_comment: String,
 }
 

@@ -202,6 +202,84 @@ fn the_sample_elim_and_hosts_that_want_none() {
 }
 
 #[test]
+fn external_indices_are_as_good_as_built_in_ones() {
+    let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n\
+                     lic Numeric () N (static)\n";
+    let map = "tok ([all])\nscr [default]\nlic (3@[all])\n";
+    let elim = "#!/bin/sh\nwhile :; do read t s < $LSF_ENVDIR/../values && echo 2 tok $t scr $s; \
+                sleep 0.2; done\n";
+    let rig = cluster("elims4", resources, map, &[("elim", elim.to_owned())]);
+    let set = |values: &str| {
+        rig.write("values.new", &format!("{values}\n"));
+        std::fs::rename(rig.path("values.new"), rig.path("values")).unwrap();
+        let want: Vec<&str> = values.split(' ').collect();
+        wait_for("the values", || {
+            [value(&rig, "host2", "tok"), value(&rig, "host2", "scr")] == want[..]
+        });
+    };
+    set("5 9");
+    let edit = |file: &str, f: &dyn Fn(String) -> String| {
+        let path = rig.configdir().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, f(text)).unwrap();
+    };
+    let queue = "Begin Queue\nQUEUE_NAME = load\nPRIORITY = 20\ntok = 4/2\nEnd Queue\n";
+    edit("lsb.queues", &|t| t + queue);
+    edit("lsb.hosts", &|_| "Begin Host\nHOST_NAME MXJ scr\ndefault 9 2/1\nEnd Host\n".into());
+    edit("lsb.params", &|t| t.replace("End Parameters", "SBD_SLEEP_TIME = 1\nEnd Parameters"));
+    let said = rig.run("badmin", &["reconfig", "-f"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    // shown beside the built-in ones
+    let shown = rig.ok("bqueues", &["-l", "load"]);
+    let table = "              tok\n loadSched    4.0\n loadStop     2.0\n";
+    assert!(shown.contains(table), "{shown}");
+    wait_for("the loads in bhosts", || {
+        let shown = rig.ok("bhosts", &["-l", "host2"]);
+        let rows = "             tok   scr   lic\n Total         5     9     3\n \
+                    Reserved    0.0   0.0   0.0\n";
+        shown.contains(rows) && shown.contains("scr\n loadSched    2.0\n loadStop     1.0\n")
+    });
+    // rusage, of what hosts share
+    fn lic(host: &str) -> [&str; 8] {
+        ["-R", "rusage[lic=2]", "-m", host, "-o", "/dev/null", "sleep", "1000"]
+    }
+    let first = rig.bsub(&lic("host1"));
+    wait_for("the first to run", || rig.stat(first) == "RUN");
+    let second = rig.bsub(&lic("host2"));
+    let row = |total: &str, reserved: &str| format!("{total:>10}{reserved:>15}       host1 host2");
+    let shown = rig.ok("bhosts", &["-s"]);
+    assert!(shown.contains(&format!("{:<20}{}", "lic", row("3", "2.0"))), "{shown}");
+    assert!(shown.contains(&format!("{:<20}{}", "tok", row("5", "0.0"))), "{shown}");
+    let why = rig.ok("bjobs", &["-p", &second.to_string()]);
+    assert!(why.contains("requirements for resource reservation not satisfied"), "{why}");
+    let none = rig.bsub(&["-R", "select[lic>1]", "-o", "/dev/null", "true"]);
+    assert_eq!(rig.field(&none.to_string(), "stat"), "PEND");
+    rig.ok("bkill", &[&first.to_string(), &none.to_string()]);
+    wait_for("the second to run", || rig.stat(second) == "RUN");
+    // loadStop of a queue: one of two on a host is suspended, and goes on
+    let load = ["-q", "load", "-m", "host3", "-o", "/dev/null", "sleep", "1000"];
+    let jobs = [rig.bsub(&load), rig.bsub(&load)];
+    let stats = || jobs.map(|j| rig.field(&j.to_string(), "stat"));
+    wait_for("both to run", || stats() == ["RUN", "RUN"]);
+    set("1 9");
+    wait_for("one to be suspended", || stats().contains(&"SSUSP".to_owned()));
+    assert!(stats().contains(&"RUN".to_owned()), "one alone on its host goes on");
+    let held = jobs[stats().iter().position(|s| s == "SSUSP").unwrap()];
+    let why = rig.ok("bjobs", &["-s", &held.to_string()]);
+    assert!(why.contains("Host load exceeded threshold:  External load index"), "{why}");
+    set("5 9");
+    wait_for("both to run again", || stats() == ["RUN", "RUN"]);
+    // loadSched of hosts
+    set("5 1.5");
+    wait_for("hosts to be busy", || rig.ok("bhosts", &["-w"]).matches("closed_Busy").count() == 3);
+    let late = rig.bsub(&["-o", "/dev/null", "true"]);
+    let why = rig.ok("bjobs", &["-p", &late.to_string()]);
+    assert!(why.contains("An external load index is beyond threshold"), "{why}");
+    set("5 9");
+    assert_eq!(rig.end_of(late), "DONE");
+}
+
+#[test]
 fn faults_are_logged_and_concern_nobody_else() {
     let words: String = ["good", "bad", "two", "late"].map(|n| format!("{n} {NUMERIC}")).concat();
     let resources = format!("{words}text String 15 () (test)\nflag Boolean 15 () (test)\n");

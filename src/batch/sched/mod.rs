@@ -242,6 +242,7 @@ impl Mbd {
 
     fn pass(&mut self, cx: &mut Cx) {
         let pol = self.pol.clone();
+        self.reserve_sum(cx);
         let mut by_queue: HashMap<Sym, Vec<usize>> = HashMap::new();
         for (c, class) in self.sched.classes.iter().enumerate() {
             if !class.ready.is_empty() {
@@ -351,6 +352,8 @@ impl Mbd {
             boot: self.net.hosts[first].boot_id.clone(),
         };
         self.emit(cx, Event::JobStart(Box::new(event)));
+        let req = self.sched.classes[class].req.clone();
+        self.reserve_started(cx, at, req.as_ref().and_then(|r| r.0.first()));
         self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
     }
 }

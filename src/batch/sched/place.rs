@@ -121,6 +121,8 @@ impl Mbd {
             slots: (max - used).max(0.0),
             max_slots: max,
             status,
+            taken: self.reserve.on(i),
+            names: &self.pol.names,
         }
     }
 
@@ -270,6 +272,11 @@ impl Mbd {
                 (room, code) = (0, pend::EXCLUSIVE_JOB);
             } else if alone && self.host_used(i) > 0 {
                 (room, code) = (0, pend::EXCLUSIVE);
+            }
+            let simple = req.as_ref().and_then(|r| r.0.first());
+            let (left, why) = self.reserve_room(i, simple);
+            if left < room {
+                (room, code) = (left, why);
             }
             if room == 0 {
                 note(&mut full, code, i);

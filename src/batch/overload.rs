@@ -1,0 +1,184 @@
+//! loadStop: what runs where a load index is beyond it is suspended, and goes on once every
+//! index is within loadSched again (semantics §6).
+//!
+//! One job is suspended or resumed on a host in SBD_SLEEP_TIME, so that the load can follow: of
+//! those to be suspended the one of the lowest queue first, of those to be resumed the one of the
+//! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
+//! for run windows, the suspension is logged before the host is told.
+
+use super::policy::{Bounds, External};
+use super::state::{ElemState, Phase};
+use super::{Cx, Mbd};
+use crate::model::job::stat;
+use crate::model::reason::susp;
+use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::Act;
+
+/// Positions of pg and it among the built-in indices.
+const PG: usize = 4;
+const IT: usize = 7;
+/// Seconds in a minute of `it`.
+const MINUTE: f64 = 60.0;
+
+/// When hosts are looked at; soft state.
+#[derive(Debug)]
+pub struct Overload {
+    /// Loads or jobs have changed.
+    pub look: bool,
+    /// Jobs are suspended for load, or were when it was looked last.
+    some: bool,
+    /// By host: not before this instant again.
+    rest: Vec<u64>,
+    timer: Option<u64>,
+}
+
+impl Default for Overload {
+    fn default() -> Self {
+        Overload { look: true, some: true, rest: Vec::new(), timer: None }
+    }
+}
+
+impl Overload {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timer
+    }
+}
+
+/// A job on a host, as it is chosen from.
+struct Candidate {
+    key: JobKey,
+    queue: usize,
+    priority: u32,
+    start: i64,
+    phase: Phase,
+}
+
+impl Mbd {
+    /// Suspends and resumes by load where that is due.
+    pub(crate) fn overload_due(&mut self, cx: &mut Cx) {
+        let now = cx.now.mono_us;
+        let due = self.overload.timer.is_some_and(|t| t <= now);
+        if !(self.pol.stops || self.overload.some) {
+            self.overload.timer = None;
+            return;
+        }
+        if !(self.overload.look || due) {
+            return;
+        }
+        self.overload.look = false;
+        self.overload.timer = None;
+        self.overload.some = false;
+        self.overload.rest.resize(self.net.hosts.len(), 0);
+        for i in 0..self.net.hosts.len() {
+            let jobs = self.stirred_on(i);
+            self.overload.some |= jobs.iter().any(|c| by_load(c.phase));
+            let rest = self.overload.rest[i];
+            if rest > now {
+                if !jobs.is_empty() {
+                    let timer = self.overload.timer.map_or(rest, |t| t.min(rest));
+                    self.overload.timer = Some(timer);
+                }
+            } else if self.host_by_load(cx, i, jobs) {
+                self.overload.rest[i] = cx.now.after(self.pol.params().sbd_sleep_time.max(1));
+                self.overload.timer.get_or_insert(self.overload.rest[i]);
+                self.overload.some = true;
+            }
+        }
+    }
+
+    /// What runs on a host or was suspended there for its load.
+    fn stirred_on(&self, i: usize) -> Vec<Candidate> {
+        let sym = self.st.names.find(&self.net.hosts[i].name);
+        let jobs = sym.and_then(|s| self.st.counts.host.get(&s)).map(|h| &h.jobs);
+        let one = |at: &JobRef| {
+            let ElemState::Run(run) = &self.st.elem(*at)?.state else { return None };
+            let busy = run.killed.is_some() || run.soft.asked.is_some();
+            if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
+                return None;
+            }
+            let job = self.st.job(at.job)?;
+            let queue = *self.pol.queue_ix.get(&**self.st.names.text(job.queue))?;
+            let priority = self.pol.queues[queue].conf.priority;
+            let (key, start, phase) = (run.key, run.start_time, run.phase);
+            Some(Candidate { key, queue, priority, start, phase })
+        };
+        jobs.map_or(Vec::new(), |jobs| jobs.iter().filter_map(one).collect())
+    }
+
+    /// Acts on one job of a host at most; says whether it did.
+    fn host_by_load(&mut self, cx: &mut Cx, i: usize, jobs: Vec<Candidate>) -> bool {
+        let pol = self.pol.clone();
+        let host = &pol.hosts[i];
+        let running = jobs.iter().filter(|c| c.phase == Phase::Running).count();
+        let stop = |m: &Mbd, c: &Candidate| {
+            let q = &pol.queues[c.queue];
+            let over = m.stop_over(i, &q.bounds, &q.external);
+            let over = over.or_else(|| m.stop_over(i, &host.bounds, &host.external));
+            over.filter(|code| running > 1 || *code == susp::LOAD + IT as u32)
+        };
+        let mut worst: Option<(&Candidate, u32)> = None;
+        for c in jobs.iter().filter(|c| c.phase == Phase::Running) {
+            let Some(why) = stop(self, c) else { continue };
+            let before = |w: &Candidate| (c.priority, w.start) < (w.priority, c.start);
+            if worst.as_ref().is_none_or(|(w, _)| before(w)) {
+                worst = Some((c, why));
+            }
+        }
+        if let Some((c, why)) = worst {
+            let at = c.key.job_ref();
+            self.phase_event(cx, at, c.key.attempt, stat::SSUSP, why);
+            self.act(cx, c.key, i, Act::Suspend);
+            return true;
+        }
+        let fits = |m: &Mbd, c: &&Candidate| {
+            let q = &pol.queues[c.queue];
+            m.load_over(i, &q.bounds).is_none()
+                && m.load_over(i, &host.bounds).is_none()
+                && !m.external_over(i, &q.external)
+                && !m.external_over(i, &host.external)
+                && m.stop_over(i, &q.bounds, &q.external).is_none()
+                && m.stop_over(i, &host.bounds, &host.external).is_none()
+                && !m.run_shut(c.key.job)
+        };
+        let held = jobs.iter().filter(|c| by_load(c.phase)).filter(|c| fits(self, c));
+        let best = held.max_by_key(|c| (c.priority, std::cmp::Reverse(c.start)));
+        if let Some(c) = best {
+            self.resume_job(cx, c.key);
+        }
+        best.is_some()
+    }
+
+    /// The suspending reason of the first index beyond its loadStop.
+    fn stop_over(&self, i: usize, bounds: &Bounds, external: &External) -> Option<u32> {
+        let load = self.net.hosts[i].load.as_ref().filter(|l| !l.unavailable())?;
+        let idle = f64::from(load.index[IT]) * MINUTE > self.pol.params().pg_susp_it as f64;
+        let over = |k: &usize| {
+            let value = f64::from(load.index[*k]);
+            let bound = bounds[*k].1.filter(|_| *k != PG || !idle);
+            bound.is_some_and(|b| super::hosts::beyond(*k, value, b))
+        };
+        if let Some(k) = (0..bounds.len()).find(over) {
+            return Some(susp::LOAD + k as u32);
+        }
+        let value = |name: &str| {
+            let pair = load.external.iter().find(|(n, _)| n == name);
+            pair.and_then(|(_, v)| v.parse::<f64>().ok())
+        };
+        let over = external.iter().any(|b| match (b.stop, value(&b.name)) {
+            (Some(stop), Some(v)) => {
+                if b.up {
+                    v > stop
+                } else {
+                    v < stop
+                }
+            }
+            _ => false,
+        });
+        over.then_some(susp::LOAD_EXTERNAL)
+    }
+}
+
+/// Is it suspended for load?
+pub fn by_load(phase: Phase) -> bool {
+    matches!(phase, Phase::Ssusp(why) if (susp::LOAD..=susp::LOAD_EXTERNAL).contains(&why))
+}

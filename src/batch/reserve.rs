@@ -1,0 +1,267 @@
+//! What running jobs reserve of their hosts' resources (rusage), and what it leaves.
+//!
+//! The scheduler sees a load index as measured less what is reserved (more, where more is more
+//! loaded), a static number less what is reserved. What hosts share is reserved once for a job
+//! on all that share it. Memory that a job has come to use is in the measured value already and
+//! is not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft
+//! state: it follows from the jobs. Document implemented: semantics §5.
+
+use super::state::{ElemState, Phase, Run};
+use super::{Cx, Mbd};
+use crate::conf::types::{BaseConf, ResourceKind};
+use crate::lang::resreq::{HostView, Per, RusageTerm, Simple};
+use crate::lim::facts;
+use crate::model::JobRef;
+use crate::model::reason::pend;
+use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
+use std::collections::BTreeSet;
+
+/// The built-in indices of which a suspended job keeps what it reserved.
+const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
+/// KB in a MB.
+const MB: f64 = 1024.0;
+
+/// What is reserved of one resource on one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    pub res: String,
+    /// By all jobs.
+    pub all: f64,
+    /// Of that, what the measured value does not show yet.
+    pub unseen: f64,
+}
+
+/// Hosts that share an instance of a resource, as indices.
+#[derive(Debug)]
+struct Shared {
+    res: String,
+    hosts: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+pub struct Reserve {
+    /// Elements that reserve something while they run.
+    held: BTreeSet<JobRef>,
+    shared: Vec<Shared>,
+    /// By host, as the policy has them; empty where nothing is reserved.
+    hosts: Vec<Vec<Taken>>,
+}
+
+impl Reserve {
+    /// Knows which of these hosts share what.
+    pub fn new<'a>(base: &BaseConf, names: impl Iterator<Item = &'a str> + Clone) -> Reserve {
+        let index = |host: &String| names.clone().position(|n| n == host);
+        let fixed = facts::shared_rows(base).into_iter().map(|r| (r.name, r.hosts));
+        let moving = facts::dynamic_instances(base).into_iter();
+        let moving = moving.filter(|i| i.reporter != facts::Reporter::Each);
+        let all = fixed.chain(moving.map(|i| (i.resource, i.hosts)));
+        let shared = all
+            .filter(|(_, hosts)| hosts.len() > 1)
+            .map(|(res, hosts)| Shared { res, hosts: hosts.iter().filter_map(index).collect() });
+        Reserve { shared: shared.collect(), ..Reserve::default() }
+    }
+
+    /// What is reserved on a host.
+    pub fn on(&self, i: usize) -> &[Taken] {
+        self.hosts.get(i).map_or(&[], Vec::as_slice)
+    }
+
+    /// The hosts on which a resource of host `i` is the same.
+    fn shares(&self, res: &str, i: usize) -> Option<&[usize]> {
+        let same = |s: &&Shared| s.res == res && s.hosts.contains(&i);
+        self.shared.iter().find(same).map(|s| s.hosts.as_slice())
+    }
+
+    fn add(&mut self, i: usize, res: &str, all: f64, unseen: f64) {
+        if self.hosts.len() <= i {
+            self.hosts.resize(i + 1, Vec::new());
+        }
+        let Some(row) = self.hosts.get_mut(i) else { return };
+        match row.iter_mut().find(|t| t.res == res) {
+            Some(t) => {
+                t.all += all;
+                t.unseen += unseen;
+            }
+            None => row.push(Taken { res: res.to_owned(), all, unseen }),
+        }
+    }
+}
+
+/// A value as reservations leave it.
+pub fn left(taken: &[Taken], res: &str, value: f64, up: bool) -> f64 {
+    let unseen = taken.iter().find(|t| t.res == res).map_or(0.0, |t| t.unseen);
+    if up { value + unseen } else { (value - unseen).max(0.0) }
+}
+
+impl Mbd {
+    /// Does more of this resource mean more load?
+    pub(crate) fn more_is_loaded(&self, res: &str) -> bool {
+        match INDEX_NAMES.iter().position(|n| *n == res) {
+            Some(k) => increasing(k),
+            None => {
+                let own = self.pol.conf.base.shared.resources.iter().find(|r| r.name == res);
+                own.and_then(|r| r.increasing).unwrap_or(false)
+            }
+        }
+    }
+
+    /// Does a suspended job give back what it reserved of this?
+    fn released(&self, res: &str) -> bool {
+        let own = self.pol.conf.base.shared.resources.iter().find(|r| r.name == res);
+        own.map_or(!KEPT.contains(&res), |r| r.release)
+    }
+
+    /// Notes whether an element that changed reserves anything.
+    pub(crate) fn reserve_touched(&mut self, at: JobRef) {
+        let run = self.st.elem(at).and_then(|e| match &e.state {
+            ElemState::Run(run) => Some(run),
+            _ => None,
+        });
+        if run.is_some_and(|r| r.eff_res_req.contains("rusage[")) {
+            self.reserve.held.insert(at);
+        } else if !self.reserve.held.is_empty() {
+            self.reserve.held.remove(&at);
+        }
+    }
+
+    /// Finds the holders anew, with a new policy or a new state.
+    pub(crate) fn reserve_rebuilt(&mut self) {
+        let names = self.pol.hosts.iter().map(|h| h.def.name.as_str());
+        self.reserve = Reserve::new(&self.pol.conf.base, names);
+        let hosts = self.st.counts.host.values();
+        let all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        all.into_iter().for_each(|at| self.reserve_touched(at));
+    }
+
+    /// Adds up what is reserved now.
+    pub(crate) fn reserve_sum(&mut self, cx: &Cx) {
+        self.reserve.hosts.clear();
+        if self.reserve.held.is_empty() {
+            return;
+        }
+        let held: Vec<JobRef> = self.reserve.held.iter().copied().collect();
+        let mut last: Option<(std::rc::Rc<str>, Vec<RusageTerm>)> = None;
+        for at in held {
+            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            let text = run.eff_res_req.clone();
+            // jobs of a kind mostly follow each other
+            if last.as_ref().is_none_or(|(of, _)| *of != text) {
+                last = Some((text.clone(), self.terms(&text)));
+            }
+            let Some((_, terms)) = &last else { continue };
+            self.reserve_add(cx, at, terms);
+        }
+    }
+
+    /// Adds what a job that was just dispatched reserves.
+    pub(crate) fn reserve_started(&mut self, cx: &Cx, at: JobRef, simple: Option<&Simple>) {
+        if let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) {
+            self.reserve_add(cx, at, rusage.terms());
+        }
+    }
+
+    fn terms(&self, text: &str) -> Vec<RusageTerm> {
+        let req = self.pol.names.parse(text).ok();
+        let simple = req.as_ref().and_then(|r| r.first());
+        simple.and_then(|s| s.rusage.as_ref()).map_or(Vec::new(), |r| r.terms().to_vec())
+    }
+
+    fn reserve_add(&mut self, cx: &Cx, at: JobRef, terms: &[RusageTerm]) {
+        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
+        let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
+        let hosts = self.hosts_of(run);
+        let used = run.soft.usage.mem_kb as f64 / MB;
+        let elapsed = u64::try_from(cx.now.secs() - run.start_time).unwrap_or(0);
+        for term in terms {
+            if stopped && self.released(&term.res) {
+                continue;
+            }
+            let amount = term.amount_at(elapsed);
+            let mut done: Vec<usize> = Vec::new();
+            for (n, &(i, slots)) in hosts.iter().enumerate() {
+                let each = self.per_task(term);
+                let amount = if each { amount * f64::from(slots) } else { amount };
+                let shares = self.reserve.shares(&term.res, i).map(<[usize]>::to_vec);
+                // once for the job: on its first host, or of the instance that its hosts share
+                let job = term.per == Per::Job && n > 0;
+                if amount <= 0.0 || job || (!each && done.contains(&i)) {
+                    continue;
+                }
+                let seen = if term.res == "mem" && n == 0 { used.min(amount) } else { 0.0 };
+                for k in shares.unwrap_or_else(|| vec![i]) {
+                    self.reserve.add(k, &term.res, amount, amount - seen);
+                    done.push(k);
+                }
+            }
+        }
+    }
+
+    fn hosts_of(&self, run: &Run) -> Vec<(usize, u32)> {
+        let index = |h: &(super::names::Sym, u32)| {
+            Some((*self.pol.host_ix.get(&**self.st.names.text(h.0))?, h.1))
+        };
+        run.hosts.iter().filter_map(index).collect()
+    }
+
+    fn per_task(&self, term: &RusageTerm) -> bool {
+        match term.per {
+            Per::Task => true,
+            Per::Unsaid => self.pol.params().resource_reserve_per_task,
+            Per::Host | Per::Job => false,
+        }
+    }
+
+    /// Slots for which a host still has what a job reserves, and the reason where there are none.
+    pub(crate) fn reserve_room(&self, i: usize, simple: Option<&Simple>) -> (u64, u32) {
+        let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
+        let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
+        let sight = self.sight(i);
+        for term in rusage.terms().iter().filter(|t| !self.more_is_loaded(&t.res)) {
+            let (free, amount) = (sight.num(&term.res).unwrap_or(0.0), term.amount());
+            let n = match amount > 0.0 {
+                false => u64::MAX,
+                true if self.per_task(term) => (free / amount) as u64,
+                true => {
+                    if free >= amount {
+                        u64::MAX
+                    } else {
+                        0
+                    }
+                }
+            };
+            if n < room.0 {
+                let k = INDEX_NAMES.iter().position(|n| *n == term.res);
+                room = (n, k.map_or(pend::RESERVE_EXTERNAL, |k| pend::RESERVE + k as u32));
+            }
+        }
+        room
+    }
+
+    /// A host's load as the scheduler sees it: with what is reserved.
+    pub(crate) fn as_scheduled(&self, i: usize, mut load: HostLoad) -> HostLoad {
+        let taken = self.reserve.on(i);
+        for (k, name) in INDEX_NAMES.iter().enumerate() {
+            load.index[k] = left(taken, name, f64::from(load.index[k]), increasing(k)) as f32;
+        }
+        let shared = load.facts.as_mut().map_or(&mut [][..], |f| &mut f.shared);
+        for (name, value) in load.external.iter_mut().chain(shared) {
+            if let Ok(v) = value.parse::<f64>()
+                && taken.iter().any(|t| t.res == *name)
+            {
+                *value = left(taken, name, v, self.more_is_loaded(name)).to_string();
+            }
+        }
+        load
+    }
+
+    /// What bhosts shows as reserved on a host: built-in indices in their order, others by name.
+    pub(crate) fn reserved_shown(&self, i: usize) -> (Vec<f64>, Vec<(String, String)>) {
+        let taken = self.reserve.on(i);
+        let of = |name: &str| taken.iter().find(|t| t.res == name).map(|t| t.all);
+        let built = INDEX_NAMES.iter().map(|n| of(n).unwrap_or(0.0)).collect();
+        let own = self.pol.conf.base.shared.resources.iter();
+        let own = own.filter(|r| r.kind == ResourceKind::Numeric);
+        let row = |name: &String| Some((name.clone(), format!("{:.1}", of(name)?)));
+        (built, own.filter_map(|r| row(&r.name)).collect())
+    }
+}

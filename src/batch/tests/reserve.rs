@@ -1,0 +1,261 @@
+//! rusage and what it leaves; loadStop: suspending and resuming by load. External indices like
+//! built-in ones.
+
+use super::*;
+use crate::conf::types::{ResourceDef, ResourceInstance, ResourceKind, ResourceMapping, Threshold};
+use crate::model::reason::{pend, susp};
+
+/// Two hosts that share three `lic` and an elim's `tok`; each has a `scr` of its own.
+fn shared_conf() -> ClusterConf {
+    let mut c = conf();
+    for (name, interval) in [("lic", None), ("tok", Some(15)), ("scr", Some(15))] {
+        c.base.shared.resources.push(ResourceDef {
+            name: name.into(),
+            kind: ResourceKind::Numeric,
+            interval,
+            increasing: Some(false),
+            release: true,
+            consumable: true,
+            description: String::new(),
+        });
+    }
+    for (name, value, place) in
+        [("lic", Some("3"), "all"), ("tok", None, "all"), ("scr", None, "default")]
+    {
+        let hosts = vec![place.to_owned()];
+        let instances = vec![ResourceInstance { value: value.map(str::to_owned), hosts }];
+        let resource = name.to_owned();
+        c.base.cluster.resource_map.push(ResourceMapping {
+            resource,
+            instances,
+            ..Default::default()
+        });
+    }
+    c.batch.hosts.hosts[0].mxj = Mxj::Slots(9);
+    c.batch.params.sbd_sleep_time = 15;
+    c
+}
+
+fn threshold(index: &str, sched: Option<f64>, stop: Option<f64>) -> Threshold {
+    Threshold { index: index.into(), sched, stop }
+}
+
+impl Rig {
+    /// LIM tells that both hosts have so much memory and these values of external indices.
+    fn loads(&mut self, mem: f32, external: &[(&str, &str)]) {
+        let conn = crate::proto::machine::INCOMING + 77;
+        let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h1".into() };
+        self.step(Input::Opened { conn, peer });
+        let shared = vec![("lic".to_owned(), "3".to_owned())];
+        let facts = HostFacts { ncpus: 4, cpu_factor: 1.0, shared, ..Default::default() };
+        let pairs = external.iter().map(|(n, v)| (n.to_string(), v.to_string()));
+        let external: Vec<_> = pairs.collect();
+        let load = |h: &str| {
+            let mut load =
+                HostLoad { host: h.into(), external: external.clone(), ..<_>::default() };
+            load.index[10] = mem;
+            load.facts = Some(facts.clone());
+            load
+        };
+        let msg = LimMsg::Loads { hosts: vec![load("h1"), load("h2")] };
+        self.step(Input::Msg { conn, msg: Msg::Lim(msg) });
+    }
+
+    fn wants(&mut self, req: &str) -> u32 {
+        self.submit(JobSpec { res_req: req.into(), ..spec("x") }).unwrap()
+    }
+
+    fn wants_on(&mut self, host: &str, req: &str) -> u32 {
+        let hosts = vec![host.to_owned()];
+        self.submit(JobSpec { res_req: req.into(), hosts, ..spec("x") }).unwrap()
+    }
+
+    fn host_row(&mut self, host: &str) -> HostInfo {
+        let ask = ClientMsg::Hosts { names: vec![host.into()], res_req: String::new() };
+        match self.ask(USER, ask) {
+            Some(Msg::Client(ClientMsg::HostRows { mut rows })) => rows.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn later(&mut self, secs: u64) {
+        for _ in 0..secs {
+            self.now.mono_us += 1_000_000;
+            self.now.wall_us += 1_000_000;
+            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
+                self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+            }
+            self.step(Input::Tick);
+        }
+    }
+
+    fn why(&self, job: u32) -> Vec<u32> {
+        self.mbd.sched.reasons(job).iter().map(|r| r.0).collect()
+    }
+}
+
+#[test]
+fn what_hosts_share_is_reserved_once_and_on_all_of_them() {
+    let mut r = Rig::of(shared_conf());
+    r.loads(1000.0, &[("tok", "5"), ("scr", "10")]);
+    let one = r.wants_on("h1", "rusage[lic=2]");
+    let two = r.wants_on("h2", "rusage[lic=2]");
+    let starts = r.starts();
+    assert_eq!(starts.iter().map(|s| s.1.job).collect::<Vec<_>>(), [one]);
+    assert!(r.why(two).contains(&pend::RESERVE_EXTERNAL), "{:?}", r.why(two));
+    for host in ["h1", "h2"] {
+        let row = r.host_row(host);
+        assert_eq!(row.reserved_external, [("lic".to_owned(), "2.0".to_owned())]);
+        let facts = row.load.and_then(|l| l.facts).unwrap();
+        assert_eq!(facts.shared, [("lic".to_owned(), "1".to_owned())]);
+    }
+    // what is left is what select and thresholds see
+    let no = r.wants("select[lic>1]");
+    let yes = r.wants("select[lic==1]");
+    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [yes]);
+    r.report(starts[0].0, starts[0].1, Phase::Running);
+    r.report(starts[0].0, starts[0].1, done());
+    let next: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
+    // the reservation of `two` leaves one again
+    assert_eq!((next, r.stat(no, 0)), (vec![two], "PEND"));
+}
+
+#[test]
+fn measured_values_are_reserved_by_host_or_by_what_is_shared() {
+    let mut r = Rig::of(shared_conf());
+    r.loads(1000.0, &[("tok", "5"), ("scr", "10")]);
+    let first = r.wants_on("h1", "rusage[scr=6:tok=3]");
+    let (conn, key) = r.starts()[0];
+    assert_eq!(key.job, first);
+    r.report(conn, key, Phase::Running);
+    // scr is the host's own, tok is everybody's
+    let own = r.wants_on("h2", "rusage[scr=6]");
+    let same = r.wants_on("h1", "rusage[scr=6]");
+    let other = r.wants_on("h2", "rusage[tok=3]");
+    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [own]);
+    assert!(r.why(same).contains(&pend::RESERVE_EXTERNAL));
+    let load = r.host_row("h1").load.unwrap();
+    assert_eq!(load.external, [("tok".into(), "2".into()), ("scr".into(), "4".into())]);
+    // a stopped job gives back what RELEASE says
+    r.control(Verb::Stop, first);
+    r.report(conn, key, Phase::Suspended);
+    let next: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
+    assert_eq!(next, [same, other]);
+}
+
+#[test]
+fn memory_is_reserved_until_it_is_used_or_the_time_is_over() {
+    let mut r = Rig::of(shared_conf());
+    r.loads(1000.0, &[]);
+    let first = r.wants_on("h1", "rusage[mem=600:duration=1]");
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let second = r.wants_on("h1", "rusage[mem=600]");
+    assert!(r.why(second).contains(&(pend::RESERVE + 10)), "{:?}", r.why(second));
+    let row = r.host_row("h1");
+    assert_eq!((row.reserved[10], row.load.unwrap().index[10]), (600.0, 400.0));
+    // memory in use is in the measured value already
+    let usage = crate::model::job::Usage { mem_kb: 500 << 10, ..Default::default() };
+    let msg = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![] };
+    r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+    r.loads(500.0, &[]);
+    let row = r.host_row("h1");
+    assert_eq!((row.reserved[10], row.load.unwrap().index[10]), (600.0, 400.0));
+    // a stopped job keeps its memory
+    r.control(Verb::Stop, first);
+    r.report(conn, key, Phase::Suspended);
+    assert_eq!(r.host_row("h1").reserved[10], 600.0);
+    r.later(61);
+    r.loads(1000.0, &[]);
+    assert_eq!(r.host_row("h1").reserved[10], 600.0, "the second's");
+    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [second]);
+}
+
+#[test]
+fn tasks_reserve_each_where_they_are_asked_to() {
+    let mut r = Rig::of(shared_conf());
+    r.loads(1000.0, &[("scr", "10")]);
+    let three = JobSpec { min_slots: 3, max_slots: 3, ..spec("x") };
+    let of = |req: &str| JobSpec { res_req: req.into(), ..three.clone() };
+    // two fit on a host, the third goes to the other
+    let id = r.submit(of("rusage[scr=5/task]")).unwrap();
+    let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run().unwrap();
+    assert_eq!(run.hosts.iter().map(|h| h.1).collect::<Vec<_>>(), [2, 1]);
+    let left: Vec<String> =
+        ["h1", "h2"].map(|h| r.host_row(h).load.unwrap().external[0].1.clone()).to_vec();
+    assert_eq!(left, ["0", "5"]);
+    // by host: once on each
+    let id = r.submit(of("rusage[mem=700]")).unwrap();
+    assert_eq!(r.stat(id, 0), "RUN");
+    let row = r.host_row("h1");
+    assert_eq!(row.reserved[10], 700.0);
+}
+
+#[test]
+fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
+    let mut c = shared_conf();
+    for q in &mut c.batch.queues {
+        q.thresholds = vec![threshold("tok", Some(4.0), Some(2.0))];
+    }
+    let mut r = Rig::of(c.clone());
+    r.loads(1000.0, &[("tok", "5")]);
+    let on_h1 =
+        |queue: &str| JobSpec { queue: queue.into(), hosts: vec!["h1".into()], ..spec("x") };
+    let high = r.submit(on_h1("high")).unwrap();
+    let low = r.submit(on_h1("normal")).unwrap();
+    for (conn, key) in r.starts() {
+        r.report(conn, key, Phase::Running);
+    }
+    // beyond loadSched nothing starts, and what runs goes on
+    r.loads(1000.0, &[("tok", "3")]);
+    let waits = r.submit(on_h1("normal")).unwrap();
+    assert!(r.acts().is_empty() && r.why(waits).contains(&pend::LOAD_EXTERNAL));
+    // beyond loadStop the lower queue's goes first; the other one is alone then, and goes on
+    r.loads(1000.0, &[("tok", "1")]);
+    assert_eq!((r.acts(), r.stat(high, 0), r.stat(low, 0)), (vec![Act::Suspend], "RUN", "SSUSP"));
+    assert_eq!(r.phase(low), state::Phase::Ssusp(susp::LOAD_EXTERNAL));
+    let run = r.mbd.st.job(low).unwrap().elem(0).unwrap().run().unwrap();
+    let (key, conn) = (run.key, r.mbd.net.hosts[0].up().unwrap());
+    r.report(conn, key, Phase::Suspended);
+    r.later(20);
+    assert_eq!((r.acts(), r.stat(high, 0), r.stat(low, 0)), (vec![], "RUN", "SSUSP"));
+    // the log says the same
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    assert_eq!(Mbd::new(c, "h1", found).st.job(low).unwrap().tally.ssusp, 1);
+    // between the two it stays; within loadSched it goes on
+    r.loads(1000.0, &[("tok", "3")]);
+    assert_eq!(r.acts(), []);
+    r.loads(1000.0, &[("tok", "5")]);
+    assert_eq!(r.acts(), [Act::Resume]);
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.stat(low, 0), "RUN");
+}
+
+#[test]
+fn hosts_suspend_by_their_own_thresholds_no_faster_than_the_load_follows() {
+    let mut c = shared_conf();
+    c.batch.hosts.hosts[0].thresholds = vec![threshold("mem", None, Some(500.0))];
+    let mut r = Rig::of(c);
+    r.loads(1000.0, &[]);
+    let jobs: Vec<u32> = (0..3).map(|_| r.wants_on("h1", "")).collect();
+    for (conn, key) in r.starts() {
+        r.report(conn, key, Phase::Running);
+    }
+    let suspended = |r: &Rig| jobs.iter().filter(|j| r.stat(**j, 0) == "SSUSP").count();
+    r.loads(100.0, &[]);
+    assert_eq!((r.acts(), suspended(&r)), (vec![Act::Suspend], 1));
+    r.loads(90.0, &[]);
+    assert_eq!((r.acts(), suspended(&r)), (vec![], 1), "not before SBD_SLEEP_TIME");
+    let conn = r.mbd.net.hosts[0].up().unwrap();
+    let held: Vec<u32> = jobs.iter().copied().filter(|j| r.stat(*j, 0) == "SSUSP").collect();
+    let key = r.mbd.st.job(held[0]).unwrap().elem(0).unwrap().run().unwrap().key;
+    assert_eq!(r.phase(held[0]), state::Phase::Ssusp(susp::LOAD + 10));
+    r.report(conn, key, Phase::Suspended);
+    r.later(16);
+    assert_eq!((r.acts(), suspended(&r)), (vec![Act::Suspend], 2));
+    // a host that comes back and says it runs is told again
+    r.step(Input::Closed { conn });
+    r.later(5);
+    r.meet(key, Phase::Running);
+    assert_eq!((r.acts(), r.stat(held[0], 0)), (vec![Act::Suspend], "SSUSP"));
+}

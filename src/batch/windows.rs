@@ -1,6 +1,8 @@
 //! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues
 //! also suspends what runs when it closes and lets it go on when it opens (semantics §3).
 //!
+//! The same edges are those of `#if time(...)`: there the configuration is read again.
+//!
 //! What is open is looked at at the edges, never while scheduling. That a job is suspended for a
 //! window is logged before the host is told; whatever the host says later is compared with that,
 //! so that neither a crash nor a lost link leaves a job in the wrong state. Who was stopped by a
@@ -12,6 +14,7 @@ use crate::lang::window::Windows;
 use crate::model::job::stat;
 use crate::model::reason::susp;
 use crate::model::{JobKey, JobRef};
+use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
 use jiff::tz::TimeZone;
 
@@ -34,6 +37,8 @@ pub struct Shut {
     /// When something opens or closes next, likewise; and the instant to look at.
     next: Option<i64>,
     timer: Option<u64>,
+    /// When the configuration was last asked for because another branch of it may hold.
+    asked: i64,
 }
 
 impl Default for Shut {
@@ -46,6 +51,7 @@ impl Default for Shut {
             looked: 0,
             next: None,
             timer: None,
+            asked: i64::MIN,
         }
     }
 }
@@ -94,7 +100,19 @@ impl Mbd {
             return;
         }
         let (zone, pol) = (s.zone.clone(), self.pol.clone());
-        let mut next: Option<i64> = None;
+        let mut next: Option<i64>;
+        let mut asked = s.asked;
+        match pol.conf.changes {
+            // A new branch of `#if time(...)`; where it was refused, it is tried again.
+            Some(t) if t <= now => {
+                if asked < t || now >= asked.saturating_add(LOOK_SECS as i64) {
+                    asked = now;
+                    cx.out.push(Effect::LoadConfig);
+                }
+                next = Some(asked.saturating_add(LOOK_SECS as i64));
+            }
+            edge => next = edge,
+        }
         let mut shut = |w: &Windows| {
             let edge = w.next_change(now, &zone);
             next = [next, edge].into_iter().flatten().min();
@@ -107,7 +125,8 @@ impl Mbd {
         let timer =
             next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));
         let zone = self.shut.zone.clone();
-        self.shut = Shut { zone, queues, hosts, stale: false, looked: now, next, timer };
+        let stale = false;
+        self.shut = Shut { zone, queues, hosts, stale, looked: now, next, timer, asked };
         if changed {
             self.sched.needed = true;
             self.keep_run_windows(cx);

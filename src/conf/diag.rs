@@ -98,6 +98,18 @@ impl fmt::Display for Diag {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diags {
     list: Vec<Diag>,
+    /// Branches of `#if time(...)` that were not read, each with those it lies in.
+    untaken: Vec<Vec<Choice>>,
+    /// When another branch may be the one to be read, seconds since the epoch.
+    next: Option<i64>,
+}
+
+/// A branch of an `#if`: its file, the line of the `#if` and that of the branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub file: Arc<str>,
+    pub at: u32,
+    pub branch: u32,
 }
 
 /// At most this many diagnostics are kept of one load; a file of garbage says enough by then.
@@ -107,6 +119,37 @@ impl Diags {
     /// An empty list.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Notes a branch that was not read.
+    pub fn untaken(&mut self, path: Vec<Choice>) {
+        if self.untaken.len() < MAX_DIAGS {
+            self.untaken.push(path);
+        }
+    }
+
+    /// The branches that were not read, which are forgotten with this.
+    pub fn take_untaken(&mut self) -> Vec<Vec<Choice>> {
+        std::mem::take(&mut self.untaken)
+    }
+
+    /// Notes that other branches may be the ones to be read from this second on.
+    pub fn changes(&mut self, at: Option<i64>) {
+        self.next = [self.next, at].into_iter().flatten().min();
+    }
+
+    /// The first of those seconds.
+    pub fn next_change(&self) -> Option<i64> {
+        self.next
+    }
+
+    /// Adds what another reading of the same files found and this one did not.
+    pub fn join(&mut self, other: Vec<Diag>) {
+        for d in other {
+            if self.list.len() < MAX_DIAGS && !self.list.contains(&d) {
+                self.list.push(d);
+            }
+        }
     }
 
     /// Adds a diagnostic of the given weight.

@@ -8,10 +8,11 @@
 //! diagnostic except comments, blank lines and the branches of `#if`.
 //! Document implemented: config.md section 0.
 
-use super::diag::{Diags, Pos, Severity};
-use super::load::Files;
+use super::diag::{Choice, Diags, Pos, Severity};
+use super::load::{Files, Moment};
 use super::names::nearest;
 use super::types::RawParam;
+use crate::lang::timecond::TimeCond;
 use std::sync::Arc;
 
 /// Longest logical line, bytes; a host list of ten thousand names fits.
@@ -131,7 +132,10 @@ pub fn shown(text: &str) -> String {
 #[derive(Debug, PartialEq, Eq)]
 enum Directive<'a> {
     Include(&'a str),
-    If(&'a str, bool),
+    /// `#if` with its condition.
+    If(&'a str),
+    /// `#ifdef` and `#ifndef`: nothing is ever defined.
+    Defined(&'a str, bool),
     Elif(&'a str),
     Else,
     Endif,
@@ -140,6 +144,10 @@ enum Directive<'a> {
 /// An open `#if`.
 struct Branch {
     pos: Pos,
+    /// The line of the branch that is being looked at.
+    line: u32,
+    /// The line of the branch that a check wants read, where it wants one.
+    wanted: Option<u32>,
     /// This branch is read.
     taken: bool,
     /// Some branch has been read.
@@ -157,6 +165,10 @@ struct Reader<'a> {
     bytes: usize,
     includes: usize,
     too_much: bool,
+    /// `#if time(...)` is decided: this is one of the files that have it.
+    timed: bool,
+    /// The moment it is decided for, once one was met.
+    moment: Option<Moment>,
 }
 
 impl<'a> Reader<'a> {
@@ -171,6 +183,8 @@ impl<'a> Reader<'a> {
             bytes: 0,
             includes: 0,
             too_much: false,
+            timed: false,
+            moment: None,
         }
     }
 
@@ -178,6 +192,8 @@ impl<'a> Reader<'a> {
     fn top(&mut self, path: &str) -> Option<()> {
         match self.files.read(path) {
             Ok(bytes) => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                self.timed = name.starts_with("lsb.");
                 self.file(path, &bytes);
                 Some(())
             }
@@ -210,7 +226,7 @@ impl<'a> Reader<'a> {
                 && let Some(directive) = directive(&text, !branches.is_empty())
             {
                 let col = text.chars().take_while(|c| c.is_whitespace()).count() + 1;
-                self.directive(directive, path, at(col), &mut branches);
+                self.directive(directive, (path, &text), at(col), &mut branches);
                 continue;
             }
             if branches.iter().any(|b| !b.taken) {
@@ -267,7 +283,7 @@ impl<'a> Reader<'a> {
     fn directive(
         &mut self,
         directive: Directive<'_>,
-        path: &str,
+        (path, text): (&str, &str),
         at: Pos,
         branches: &mut Vec<Branch>,
     ) {
@@ -277,34 +293,78 @@ impl<'a> Reader<'a> {
                     self.include(name, path, &at);
                 }
             }
-            Directive::If(what, taken) => {
-                if !what.is_empty() {
-                    self.not_acted(what, &at);
+            Directive::Defined(what, taken) => {
+                if !taken {
+                    let text = format!("<{}> is not acted on: read as false", shown(what));
+                    self.diags.notice(&at, text);
                 }
-                branches.push(Branch { pos: at, taken, done: taken });
+                let line = at.line;
+                branches.push(Branch { pos: at, line, wanted: None, taken, done: taken });
+            }
+            Directive::If(what) => {
+                let holds = self.holds(what, text, &at);
+                let forced = self.moment.iter().flat_map(|m| &m.forced);
+                let own = |c: &&Choice| *c.file == *at.file && c.at == at.line;
+                let wanted = forced.filter(own).map(|c| c.branch).next();
+                let (line, taken) = (at.line, false);
+                branches.push(Branch { pos: at, line, wanted, taken, done: false });
+                self.branch(branches, line, holds);
             }
             Directive::Elif(what) => {
-                self.not_acted(what, &at);
-                if let Some(branch) = branches.last_mut() {
-                    branch.taken = false;
-                }
+                let holds = self.holds(what, text, &at);
+                self.branch(branches, at.line, holds);
             }
-            Directive::Else => {
-                if let Some(branch) = branches.last_mut() {
-                    branch.taken = !branch.done;
-                    branch.done = true;
-                }
-            }
+            Directive::Else => self.branch(branches, at.line, true),
             Directive::Endif => {
                 branches.pop();
             }
         }
     }
 
-    /// The place where a time-based condition will be asked; until then it counts as false.
-    fn not_acted(&mut self, what: &str, at: &Pos) {
-        let text = format!("<{}> is not acted on yet: read as false", shown(what));
-        self.diags.notice(at, text);
+    /// Does the condition of an `#if` or `#elif` hold? Its mistakes are told wherever it stands.
+    fn holds(&mut self, what: &str, text: &str, at: &Pos) -> bool {
+        if !self.timed {
+            let text = format!("<{}> acts in the lsb.* files alone: read as false", shown(what));
+            self.diags.notice(at, text);
+            return false;
+        }
+        let cond = match TimeCond::parse(what) {
+            Ok(cond) => cond,
+            Err(e) => {
+                let before = (what.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+                let upto = text.get(..before + e.at).unwrap_or(text).chars().count();
+                let col = u32::try_from(upto + 1).unwrap_or(u32::MAX);
+                let place = Pos { file: Arc::clone(&at.file), line: at.line, col };
+                self.diags.error(&place, format!("<{}>: {}", shown(what), e.why));
+                return false;
+            }
+        };
+        if self.moment.is_none() {
+            self.moment = self.files.moment();
+        }
+        let Some(m) = &self.moment else { return false };
+        self.diags.changes(cond.next_change(m.now, &m.zone));
+        cond.holds(m.now, &m.zone)
+    }
+
+    /// The next branch of the innermost `#if`: read if it `holds` and none was read before, or
+    /// if a check wants it.
+    fn branch(&mut self, branches: &mut [Branch], line: u32, holds: bool) {
+        let Some(own) = branches.last_mut() else { return };
+        own.line = line;
+        own.taken = match own.wanted {
+            Some(wanted) => wanted == line,
+            None => holds && !own.done,
+        };
+        own.done |= own.taken;
+        if branches.iter().any(|b| !b.taken) && self.timed {
+            let choice = |b: &Branch| Choice {
+                file: Arc::clone(&b.pos.file),
+                at: b.pos.line,
+                branch: b.line,
+            };
+            self.diags.untaken(branches.iter().map(choice).collect());
+        }
     }
 
     fn include(&mut self, name: &str, from: &str, at: &Pos) {
@@ -440,10 +500,10 @@ fn directive(text: &str, open: bool) -> Option<Directive<'_>> {
             let name = rest.trim_matches('"').trim();
             (!name.is_empty()).then_some(Directive::Include(name))
         }
-        "if" if timed && rest.contains("time") => Some(Directive::If(text, false)),
-        "ifdef" if !rest.is_empty() => Some(Directive::If(text, false)),
-        "ifndef" if !rest.is_empty() => Some(Directive::If("", true)),
-        "elif" if open => Some(Directive::Elif(text)),
+        "if" if timed && rest.contains("time") => Some(Directive::If(rest)),
+        "ifdef" if !rest.is_empty() => Some(Directive::Defined(text, false)),
+        "ifndef" if !rest.is_empty() => Some(Directive::Defined(text, true)),
+        "elif" if open => Some(Directive::Elif(rest)),
         "else" if open && rest.is_empty() => Some(Directive::Else),
         "endif" if open => Some(Directive::Endif),
         _ => None,
@@ -562,6 +622,45 @@ mod tests {
         assert_eq!(told.len(), 1, "{told:?}");
     }
 
+    /// As [`lex`], of lsb.x at a time of Tuesday 2023-11-14, UTC; when it may change last.
+    fn lex_at(text: &str, hour: i64) -> (Vec<String>, Vec<String>, Option<i64>) {
+        let midnight = 1_699_920_000;
+        let mut files = MapFiles::one("d/lsb.x", text);
+        files.at = Some(midnight + hour * 3600);
+        let mut diags = Diags::new();
+        let sections = read(&files, "d/lsb.x", &mut diags).expect("there is a file");
+        let lines = sections.iter().flat_map(|s| &s.lines);
+        let lines = lines.map(|l| l.text.trim().to_owned()).collect();
+        let told = diags.list().iter().map(|d| d.to_string()).collect();
+        (lines, told, diags.next_change().map(|t| (t - midnight) / 3600))
+    }
+
+    #[test]
+    fn branches_go_by_the_time() {
+        let text = "Begin Q\n#if time(8:00-17:00)\nA = day\n#if time(12-13)\nB = lunch\n#endif\n\
+                    #elif time(17:00-20:00)\nA = evening\n#else\nA = night\n#endif\nEnd Q\n";
+        let at = |hour| {
+            let (lines, told, next) = lex_at(text, hour);
+            assert_eq!(told, Vec::<String>::new());
+            (lines.join(", "), next.unwrap())
+        };
+        assert_eq!(at(3), ("A = night".into(), 8));
+        assert_eq!(at(8), ("A = day".into(), 12));
+        assert_eq!(at(12), ("A = day, B = lunch".into(), 13));
+        assert_eq!(at(17), ("A = evening".into(), 20));
+        assert_eq!(at(21), ("A = night".into(), 24 + 8));
+    }
+
+    #[test]
+    fn mistakes_in_conditions_are_told_in_every_branch() {
+        let text = "Begin Q\n  #if time(8:00-17:00)\nA = 1\n#elif time(17:00-25:00)\nA = 2\n\
+                    #endif\nEnd Q\n";
+        let (lines, told, _) = lex_at(text, 9);
+        assert_eq!(lines, ["A = 1"]);
+        let why = "<time(17:00-25:00)>: 17:00-25:00: Bad time window specification";
+        assert_eq!(told, [format!("d/lsb.x:4:12: {why}")]);
+    }
+
     #[test]
     fn conditions_are_read_as_false_and_told() {
         let (lines, told) = lex(
@@ -573,10 +672,10 @@ mod tests {
         assert_eq!(
             told,
             [
-                "d/f:2:1: <#if time(8:00-17:00)> is not acted on yet: read as false",
-                "d/f:4:1: <#elif time(1-2)> is not acted on yet: read as false",
-                "d/f:13:1: <#ifdef X> is not acted on yet: read as false",
-                "d/f:20:1: <#if time(1-2) || time(3-4)> is not acted on yet: read as false",
+                "d/f:2:1: <time(8:00-17:00)> acts in the lsb.* files alone: read as false",
+                "d/f:4:1: <time(1-2)> acts in the lsb.* files alone: read as false",
+                "d/f:13:1: <#ifdef X> is not acted on: read as false",
+                "d/f:20:1: <time(1-2) || time(3-4)> acts in the lsb.* files alone: read as false",
                 "d/f:20:1: #if has no #endif",
             ]
         );

@@ -7,12 +7,13 @@
 //! Document implemented: config.md section 0 "directories", design.md section 6.
 
 use super::check;
-use super::diag::{Diag, Diags, Pos, Severity, has_errors};
+use super::diag::{Choice, Diag, Diags, Pos, Severity, has_errors};
 use super::hosts::HostTable;
 use super::lsfconf::{self, LsfConf};
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, Shared};
 use super::{bhosts, bresources, busers, clusterfile, params, queues, shared, unix};
+use jiff::tz::TimeZone;
 
 /// Where the readers get their files.
 pub trait Files {
@@ -23,7 +24,44 @@ pub trait Files {
     fn exists(&self, path: &str) -> bool {
         self.read(path).is_ok()
     }
+
+    /// For which moment `#if time(...)` is decided; where there is none, nothing timed is read.
+    fn moment(&self) -> Option<Moment> {
+        None
+    }
 }
+
+/// What `#if time(...)` goes by.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// Seconds since the epoch.
+    pub now: i64,
+    /// The zone in which windows are civil time.
+    pub zone: TimeZone,
+    /// Branches that are read whatever the time is: a check wants to see them.
+    pub forced: Vec<Choice>,
+}
+
+/// The same files with branches that are to be read.
+struct Forced<'a> {
+    files: &'a dyn Files,
+    moment: Moment,
+}
+
+impl Files for Forced<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.read(path)
+    }
+    fn exists(&self, path: &str) -> bool {
+        self.files.exists(path)
+    }
+    fn moment(&self) -> Option<Moment> {
+        Some(self.moment.clone())
+    }
+}
+
+/// Most branches of `#if time(...)` that a check looks into.
+const MAX_BRANCHES: usize = 100;
 
 /// The system's own table of hosts.
 pub const ETC_HOSTS: &str = "/etc/hosts";
@@ -51,9 +89,29 @@ pub fn check_lsf(files: &dyn Files, envdir: &str) -> Vec<Diag> {
     load_base_lenient(files, envdir, None).1
 }
 
-/// Diagnostics of every file, for `badmin ckconfig`.
+/// Diagnostics of every file, for `badmin ckconfig`: with every branch of `#if time(...)` read
+/// once, so that what holds at night is not found wrong at night.
 pub fn check_batch(files: &dyn Files, envdir: &str) -> Vec<Diag> {
-    load_lenient(files, envdir, None).1
+    let mut diags = Diags::new();
+    read_all(files, envdir, None, &mut diags);
+    let mut todo = diags.take_untaken();
+    let mut seen = 0;
+    while let (Some(forced), Some(moment)) = (todo.get(seen).cloned(), files.moment()) {
+        if seen == MAX_BRANCHES {
+            break;
+        }
+        seen += 1;
+        let files = Forced { files, moment: Moment { forced, ..moment } };
+        let mut more = Diags::new();
+        read_all(&files, envdir, None, &mut more);
+        for path in more.take_untaken() {
+            if !todo.contains(&path) {
+                todo.push(path);
+            }
+        }
+        diags.join(more.into_list());
+    }
+    diags.into_list()
 }
 
 fn strict<T>((value, diags): (Option<T>, Vec<Diag>)) -> (Option<T>, Vec<Diag>) {
@@ -69,14 +127,23 @@ pub fn load_lenient(
     local_host: Option<&str>,
 ) -> (Option<ClusterConf>, Vec<Diag>) {
     let mut diags = Diags::new();
-    let conf = base(files, envdir, local_host, &mut diags).and_then(|base| {
-        let batch = batch(files, &base, &mut diags)?;
-        let mut conf = ClusterConf { base, batch, ..ClusterConf::default() };
-        conf.unix = unix::read(files, &conf);
-        check::cross(&conf, &mut diags);
-        Some(conf)
-    });
+    let conf = read_all(files, envdir, local_host, &mut diags);
     (conf, diags.into_list())
+}
+
+fn read_all(
+    files: &dyn Files,
+    envdir: &str,
+    local_host: Option<&str>,
+    diags: &mut Diags,
+) -> Option<ClusterConf> {
+    let base = base(files, envdir, local_host, diags)?;
+    let batch = batch(files, &base, diags)?;
+    let mut conf = ClusterConf { base, batch, ..ClusterConf::default() };
+    conf.unix = unix::read(files, &conf);
+    conf.changes = diags.next_change();
+    check::cross(&conf, diags);
+    Some(conf)
 }
 
 /// Reads the lsf.* files, leaving out what cannot be read.

@@ -37,7 +37,8 @@ pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
 pub use generate::{Plan, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{
-    Files, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,
+    Files, Moment, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient,
+    load_lsf_conf,
 };
 pub use lsfconf::LsfConf;
 pub use members::Member;

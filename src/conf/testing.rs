@@ -1,12 +1,15 @@
 //! Files in memory, for the tests of the readers.
 
-use super::load::Files;
+use super::load::{Files, Moment};
+use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
 /// Files by path.
 #[derive(Clone, Debug, Default)]
 pub struct MapFiles {
     files: BTreeMap<String, Vec<u8>>,
+    /// What time it is, UTC.
+    pub at: Option<i64>,
 }
 
 impl MapFiles {
@@ -41,6 +44,9 @@ impl MapFiles {
 }
 
 impl Files for MapFiles {
+    fn moment(&self) -> Option<Moment> {
+        self.at.map(|now| Moment { now, zone: TimeZone::UTC, forced: Vec::new() })
+    }
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         self.files.get(path).cloned().ok_or_else(|| "No such file or directory".to_owned())
     }

@@ -20,6 +20,8 @@ pub struct ClusterConf {
     pub batch: BatchConf,
     /// Groups of the operating system that they speak of.
     pub unix: UnixGroups,
+    /// When another branch of an `#if time(...)` may hold, seconds since the epoch.
+    pub changes: Option<i64>,
 }
 
 /// What lim and the commands need: the lsf.* files.

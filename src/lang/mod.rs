@@ -7,4 +7,5 @@ pub mod jobname;
 pub mod patterns;
 pub mod resreq;
 mod scan;
+pub mod timecond;
 pub mod window;

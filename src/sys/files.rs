@@ -1,7 +1,7 @@
 //! Configuration files from disk, for the pure readers in `conf`.
 
-use crate::conf::Files;
 use crate::conf::lexer::MAX_BYTES;
+use crate::conf::{Files, Moment};
 use crate::sys::words;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -30,6 +30,11 @@ impl Files for RealFiles {
     fn exists(&self, path: &str) -> bool {
         // What is there and cannot be read must be told, not taken for absent.
         !matches!(std::fs::metadata(path), Err(e) if e.kind() == io::ErrorKind::NotFound)
+    }
+
+    fn moment(&self) -> Option<Moment> {
+        let (now, zone) = (crate::sys::now().secs(), jiff::tz::TimeZone::system());
+        Some(Moment { now, zone, forced: Vec::new() })
     }
 }
 

@@ -6,7 +6,9 @@
 
 mod check;
 pub mod ctrl;
+pub mod debug;
 mod hist;
+pub mod show;
 
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
@@ -122,27 +124,68 @@ const COMMANDS: &[Command] = &[
         line: "Restart the master batch daemon",
         usage: "mbdrestart [-v] [-f] [-C comment]",
     },
+    Command {
+        name: "mbddebug",
+        run: debug::mbddebug,
+        line: "Debug the master batch daemon",
+        usage: "mbddebug [-c class_name] [-l debug_level] [-f logfile_name] [-o]",
+    },
+    Command {
+        name: "mbdtime",
+        run: debug::mbdtime,
+        line: "Timing of the master batch daemon",
+        usage: "mbdtime [-l timing_level] [-f logfile_name] [-o]",
+    },
+    Command {
+        name: "schddebug",
+        run: debug::schddebug,
+        line: "Debug the scheduler",
+        usage: "schddebug [-c class_name] [-l debug_level] [-f logfile_name] [-o]",
+    },
+    Command {
+        name: "schdtime",
+        run: debug::schdtime,
+        line: "Timing of the scheduler",
+        usage: "schdtime [-l timing_level] [-f logfile_name] [-o]",
+    },
+    Command {
+        name: "sbddebug",
+        run: debug::sbddebug,
+        line: "Debug slave batch daemons",
+        usage: "sbddebug [-c class_name] [-l debug_level] [-f logfile_name] \
+                [-o] [host_name ...]",
+    },
+    Command {
+        name: "sbdtime",
+        run: debug::sbdtime,
+        line: "Timing of slave batch daemons",
+        usage: "sbdtime [-l timing_level] [-f logfile_name] [-o] [host_name ...]",
+    },
+    Command {
+        name: "showconf",
+        run: show::showconf,
+        line: "Show the settings of daemons",
+        usage: "showconf mbd | [sbd] [host_name ... | all]",
+    },
+    Command {
+        name: "showstatus",
+        run: show::showstatus,
+        line: "Show what the master batch daemon is doing",
+        usage: "showstatus",
+    },
 ];
 
 /// Commands that LSF has and this badmin has not yet.
 const LATER: &[&str] = &[
     "hghostadd",
     "hghostdel",
-    "showconf",
-    "showstatus",
     "perfmon",
     "diagnose",
     "gpdckconfig",
     "gpdrestart",
     "lsproxyd",
     "security",
-    "mbddebug",
-    "sbddebug",
-    "schddebug",
     "gpddebug",
-    "mbdtime",
-    "sbdtime",
-    "schdtime",
     "gpdtime",
     "rc",
     "forward",
@@ -293,8 +336,8 @@ mod tests {
         let (code, out, err) = said(&["nosuch"]);
         assert_eq!((code, out.as_str()), (FAIL, ""));
         assert!(err.starts_with("Invalid command <nosuch>\n\nUsage: badmin [-h] [-V] [command]"));
-        let (code, _, err) = said(&["showstatus"]);
-        assert_eq!((code, err.as_str()), (FAIL, "badmin: showstatus is not supported yet\n"));
+        let (code, _, err) = said(&["perfmon"]);
+        assert_eq!((code, err.as_str()), (FAIL, "badmin: perfmon is not supported yet\n"));
     }
 
     #[test]

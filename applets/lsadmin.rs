@@ -3,6 +3,7 @@
 
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::Exit;
 use lsf::cli::lim::Cluster;
 use lsf::cli::startup::Verb;
 use lsf::cli::version;
@@ -17,7 +18,7 @@ use lsf::{errln, outln};
 use std::io::BufRead;
 
 /// The commands there are, with what `help` says.
-const COMMANDS: [(&str, &str); 18] = [
+const COMMANDS: [(&str, &str); 22] = [
     ("ckconfig", "Check configuration files"),
     ("reconfig", "Check the configuration, then restart LIM on all hosts"),
     ("limrestart", "Restart LIM on hosts"),
@@ -28,11 +29,15 @@ const COMMANDS: [(&str, &str); 18] = [
     ("limhlock", "Lock hosts against new tasks, by their master"),
     ("limhunlock", "Unlock hosts that the master locked"),
     ("limdebug", "Have LIM log more on hosts"),
+    ("limtime", "Have LIM log times on hosts"),
     ("resstartup", "Start up RES on hosts"),
     ("resshutdown", "Shut down RES on hosts"),
     ("resrestart", "Restart RES on hosts"),
     ("reslogon", "Log the tasks of RES on hosts"),
     ("reslogoff", "Log the tasks of RES no more"),
+    ("resdebug", "Have RES log more on hosts"),
+    ("restime", "Have RES log times on hosts"),
+    ("showconf", "Show the settings of LIM on hosts"),
     ("help", "Get help on commands"),
     ("?", "Get help on commands"),
     ("quit", "Quit"),
@@ -81,11 +86,22 @@ fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     match words[0].as_str() {
         "ckconfig" => ckconfig(ctx, &words[1..]),
         "reconfig" => reconfig(ctx, &words[1..]),
-        "limlock" | "limunlock" | "limhlock" | "limhunlock" | "limdebug" => lim_order(ctx, words)
+        "limlock" | "limunlock" | "limhlock" | "limhunlock" => lim_order(ctx, words)
             .unwrap_or_else(|why| {
                 errln!(ctx, "{}: {why}", words[0]);
                 FAIL
             }),
+        "limdebug" | "limtime" | "resdebug" | "restime" => {
+            logging(ctx, words).unwrap_or_else(|exit| exit.show(ctx))
+        }
+        "showconf" if words.get(1).is_some_and(|w| w == "lim") => {
+            super::badmin::show::hosts(ctx, "LIM", &words[2..])
+                .unwrap_or_else(|exit| exit.show(ctx))
+        }
+        "showconf" => {
+            errln!(ctx, "Usage: showconf lim [host_name ... | all]");
+            FAIL
+        }
         "limrestart" => daemon(ctx, words, Verb::Restart, Daemon::Lim),
         "limstartup" => daemon(ctx, words, Verb::Start, Daemon::Lim),
         "limshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Lim),
@@ -163,7 +179,7 @@ fn reconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
     daemon(ctx, &words, Verb::Restart, Daemon::Lim)
 }
 
-/// Orders to LIM: locks of this host or, through the master, of others; how much is logged.
+/// Locks of this host or, through the master, of others.
 fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
     let (verb, mut rest) = (words[0].as_str(), words[1..].to_vec());
     let site = site::find().map_err(|e| e.to_string())?;
@@ -174,14 +190,7 @@ fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
         rest.drain(at..at + 2);
         Ok(Some(value))
     };
-    let (level, off) = (number("-l", &mut rest)?, rest.iter().position(|w| w == "-o"));
-    off.map(|at| rest.remove(at));
-    // classes of messages and files of their own there are none
-    for flag in ["-c", "-f"] {
-        if let Some(at) = rest.iter().position(|w| w == flag) {
-            rest.drain(at..(at + 2).min(rest.len()));
-        }
-    }
+    let secs = number("-l", &mut rest)?.unwrap_or(0);
     if let Some(word) = rest.iter().find(|w| w.starts_with('-')) {
         return Err(format!("illegal option -- {}", word.trim_start_matches('-')));
     }
@@ -197,30 +206,42 @@ fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
         }
         return Ok(0);
     }
-    let lock = verb != "limdebug";
-    if lock && !rest.is_empty() {
-        return Err(format!("<{}>: this locks the local host alone", rest[0]));
+    if let Some(host) = rest.first() {
+        return Err(format!("<{host}>: this locks the local host alone"));
     }
-    let msg = if lock {
-        LimMsg::Lock { host: String::new(), on, secs: level.unwrap_or(0) }
-    } else {
-        let level = if off.is_some() { 0 } else { level.unwrap_or(1).clamp(1, 2) as u8 };
-        LimMsg::Verbose { level }
-    };
-    if rest.is_empty() {
-        rest.push(site.host.clone());
+    let msg = Msg::Lim(LimMsg::Lock { host: String::new(), on, secs });
+    let done = client::lim_of(&site, &site.host).and_then(|mut l| l.call(&msg, ctx.err));
+    done.map_err(|e| format!("{}: {e:#}", site.host))?;
+    outln!(ctx, "Host is {}", if on { "locked" } else { "unlocked" });
+    Ok(0)
+}
+
+/// limdebug, limtime, resdebug, restime: what LIM or RES log on hosts, here where none is named.
+fn logging(ctx: &mut Ctx, words: &[String]) -> Result<i32, Exit> {
+    let verb = &words[0];
+    ctx.args = words[1..].iter().map(Into::into).collect();
+    let (set, mut hosts) = super::badmin::debug::read(ctx, &format!("lsadmin {verb}"))?;
+    let site = site::find().map_err(Exit::fail)?;
+    if hosts.is_empty() {
+        hosts.push(site.host.clone());
     }
-    for host in &rest {
-        let done =
-            client::lim_of(&site, host).and_then(|mut l| l.call(&Msg::Lim(msg.clone()), ctx.err));
-        done.map_err(|e| format!("{host}: {e:#}"))?;
-        if lock {
-            outln!(ctx, "Host is {}", if on { "locked" } else { "unlocked" });
-        } else {
-            outln!(ctx, "LIM on <{host}> ...... done");
+    let mut code = 0;
+    for host in &hosts {
+        let done = match verb.starts_with("lim") {
+            true => client::lim_of(&site, host)
+                .and_then(|mut l| l.call(&Msg::Lim(LimMsg::Logging(set.clone())), ctx.err)),
+            false => client::res_of(&site, host)
+                .and_then(|mut r| r.call(&Msg::Res(ResMsg::Logging(set.clone())), ctx.err)),
+        };
+        match done {
+            Ok(_) => errln!(ctx, "{verb} on <{host}> ...... done"),
+            Err(e) => {
+                errln!(ctx, "{verb} on <{host}> ...... failed: {e:#}");
+                code = FAIL;
+            }
         }
     }
-    Ok(0)
+    Ok(code)
 }
 
 fn usage(ctx: &mut Ctx) {
@@ -248,7 +269,13 @@ fn help(ctx: &mut Ctx, names: &[String]) -> i32 {
                 "limlock" => " [-l seconds]",
                 "limunlock" => "",
                 "limhlock" | "limhunlock" => " host_name ...",
-                "limdebug" => " [-l level] [-o] [host_name ...]",
+                "limdebug" | "resdebug" => {
+                    " [-c class_name] [-l debug_level] [-f logfile_name] [-o] [host_name ...]"
+                }
+                "limtime" | "restime" => {
+                    " [-l timing_level] [-f logfile_name] [-o] [host_name ...]"
+                }
+                "showconf" => " lim [host_name ... | all]",
                 "reslogon" => " [-c cpu_ms] [host_name ...]",
                 "reslogoff" => " [host_name ...]",
                 name if name.starts_with("lim") || name.starts_with("res") => {

@@ -4,7 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::hostfields::{HostFields, resources};
 use lsf::cli::load::{choose, shared_table, size_fixed, threshold_cell};
-use lsf::cli::{front, lim};
+use lsf::cli::{front, lim, topology};
 use lsf::errln;
 use lsf::proto::lim::{HostFacts, HostLoad, INDEX_NAMES};
 
@@ -26,6 +26,15 @@ struct Options {
     /// accepted: hosts that are without news are shown
     #[argh(switch, short = 'a')]
     _all: bool,
+    /// what the hosts are made of: sockets, cores, threads
+    #[argh(switch, short = 'T')]
+    tree: bool,
+    /// the GPUs of the hosts
+    #[argh(switch)]
+    gpu: bool,
+    /// host names with that of the cluster
+    #[argh(switch)]
+    cname: bool,
     /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
@@ -66,6 +75,15 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
     choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
+    }
+    if o.cname {
+        let cluster = cluster.name();
+        hosts.iter_mut().for_each(|h| h.host = format!("{}@{cluster}", h.host));
+    }
+    match (o.tree, o.gpu) {
+        (true, _) => return Ok(hosts.iter().map(topology::tree).collect()),
+        (_, true) => return Ok(topology::gpu_inventory(&hosts)),
+        _ => {}
     }
     if o.json && o.output.is_none() {
         return Err("-json is given with -o".to_owned());

@@ -4,7 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::hostfields::HostFields;
 use lsf::cli::load::{self, choose, host_cell, status_word};
-use lsf::cli::{front, lim};
+use lsf::cli::{front, lim, topology};
 use lsf::errln;
 use lsf::proto::lim::{HostLoad, INDEX_NAMES, Queue};
 
@@ -38,6 +38,15 @@ struct Options {
     /// accepted: hosts that are without news are shown
     #[argh(switch, short = 'a')]
     _all: bool,
+    /// the GPUs of the hosts, together
+    #[argh(switch)]
+    gpu: bool,
+    /// the GPUs of the hosts, each
+    #[argh(switch)]
+    gpuload: bool,
+    /// host names with that of the cluster
+    #[argh(switch)]
+    cname: bool,
     /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
@@ -93,6 +102,9 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         indices: o.indices,
         output: o.output,
         json: o.json,
+        gpu: o.gpu,
+        gpuload: o.gpuload,
+        cname: o.cname,
     };
     match listing(&wanted, &o.hosts) {
         Ok(text) => {
@@ -119,6 +131,9 @@ pub struct Wanted {
     pub indices: Option<String>,
     pub output: Option<String>,
     pub json: bool,
+    pub gpu: bool,
+    pub gpuload: bool,
+    pub cname: bool,
 }
 
 /// The table of these hosts, or why there is none.
@@ -138,6 +153,15 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     }
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
+    }
+    if o.cname {
+        let cluster = cluster.name();
+        hosts.iter_mut().for_each(|h| h.host = format!("{}@{cluster}", h.host));
+    }
+    match (o.gpuload, o.gpu) {
+        (true, _) => return Ok(topology::gpu_loads(&hosts)),
+        (_, true) => return Ok(topology::gpu_summary(&hosts)),
+        _ => {}
     }
     let how = match (o.effective, o.normalised) {
         (true, _) => Queue::Effective,

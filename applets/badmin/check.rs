@@ -25,6 +25,12 @@ struct ActOpts {
     /// a comment for the log
     #[argh(option, short = 'C', arg_name = "comment")]
     comment: Option<String>,
+    /// accepted: the master restarts and reconfigures in one way alone
+    #[argh(switch, short = 's', hidden_help)]
+    _serial: bool,
+    /// accepted likewise
+    #[argh(switch, short = 'p', hidden_help)]
+    _parallel: bool,
 }
 
 /// Options of ckconfig.
@@ -33,6 +39,9 @@ struct CheckOpts {
     /// print every diagnostic
     #[argh(switch, short = 'v')]
     verbose: bool,
+    /// accepted
+    #[argh(switch, short = 's', hidden_help)]
+    _short: bool,
 }
 
 /// The worst that the files hold.

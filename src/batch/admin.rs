@@ -18,7 +18,7 @@ fn line(about: &str, code: i32) -> AdminLine {
 impl Mbd {
     pub(crate) fn admin(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, op: AdminOp) {
         if let Some(why) = &self.log_failed
-            && !matches!(op, AdminOp::Reconfig { .. } | AdminOp::Shutdown { .. })
+            && matches!(op, AdminOp::HostCtrl { .. } | AdminOp::QueueCtrl { .. })
         {
             let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
             return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
@@ -30,6 +30,8 @@ impl Mbd {
             AdminOp::QueueCtrl { op, queues, comment } => {
                 self.queue_ctrl(cx, who, op, &queues, &comment)
             }
+            AdminOp::Logging { hosts, set } => self.set_logging(cx, who, &hosts, set),
+            AdminOp::Show { what } => self.show(&what),
             AdminOp::Reconfig { .. } => match self.check(who, Action::Reconfig, "", "") {
                 Ok(()) => {
                     cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));

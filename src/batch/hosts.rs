@@ -388,6 +388,7 @@ impl Mbd {
             }
             self.sched.needed = true;
             self.overload.look = true;
+            self.note_peak();
             cx.say(log::Level::Trace, "loads taken over");
         }
     }

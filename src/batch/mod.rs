@@ -14,7 +14,7 @@
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
 //! | windows, overload | suspending by run windows and by load |
-//! | rows, listing, infos, consumers, peek | questions |
+//! | rows, listing, infos, consumers, peek, status | questions |
 //! | housekeep | cleaning, switching the log |
 
 pub mod admin;
@@ -41,6 +41,7 @@ pub mod reserve;
 pub mod rows;
 pub mod sched;
 pub mod state;
+pub mod status;
 pub mod submit;
 pub mod wait;
 pub mod watch;
@@ -138,6 +139,7 @@ pub struct Mbd {
     pub(crate) shut: windows::Shut,
     pub(crate) overload: overload::Overload,
     pub(crate) reserve: reserve::Reserve,
+    pub(crate) status: status::Status,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -171,6 +173,7 @@ impl Mbd {
             shut: windows::Shut::default(),
             overload: overload::Overload::default(),
             reserve: reserve::Reserve::default(),
+            status: status::Status::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -273,6 +276,7 @@ impl Mbd {
 
     fn start(&mut self, cx: &mut Cx) {
         self.started = true;
+        self.status.started = cx.now.secs();
         let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         let cluster = self.pol.conf.base.name.clone();
@@ -356,6 +360,7 @@ impl Mbd {
             self.net_reconfigured(cx);
             self.rebuild();
             self.shut.renew();
+            self.status.reconfigured = cx.now.secs();
             cx.say(log::Level::Info, "reconfigured");
         } else {
             cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");

@@ -29,6 +29,8 @@ pub enum Action {
     QueueCtrl,
     Reconfig,
     Shutdown,
+    /// What daemons log.
+    Logging,
 }
 
 /// What the caller is in regard to the object.
@@ -48,7 +50,8 @@ pub fn allowed(action: Action, r: Roles) -> bool {
         Action::Submit | Action::SeeJobs => true,
         Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
         Action::QueueCtrl => cluster || r.queue_admin,
-        Action::ReleaseDamaged | Action::HostCtrl | Action::Reconfig | Action::Shutdown => cluster,
+        Action::ReleaseDamaged | Action::HostCtrl => cluster,
+        Action::Reconfig | Action::Shutdown | Action::Logging => cluster,
     }
 }
 
@@ -117,6 +120,7 @@ mod tests {
             (QueueCtrl, [false, false, true, true, true]),
             (Reconfig, [false, false, true, true, false]),
             (Shutdown, [false, false, true, true, false]),
+            (Logging, [false, false, true, true, false]),
         ];
         for (action, want) in rows {
             let got = [none, owner, admin, root, qadmin].map(|r| allowed(action, r));

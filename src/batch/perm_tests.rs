@@ -88,6 +88,11 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Admin.QueueCtrl.Activate" => queues(QueueOp::Activate),
         "Admin.QueueCtrl.Inactivate" => queues(QueueOp::Inactivate),
         "Admin.Reconfig" => ClientMsg::Admin(AdminOp::Reconfig { comment }),
+        "Admin.Logging" => ClientMsg::Admin(AdminOp::Logging {
+            hosts: vec!["h1".into()],
+            set: crate::proto::Logging { level: Some(1), ..Default::default() },
+        }),
+        "Admin.Show" => ClientMsg::Admin(AdminOp::Show { what: "status".into() }),
         "Admin.Shutdown" => ClientMsg::Admin(AdminOp::Shutdown { comment }),
         other => panic!("no message {other} is sent here"),
     }

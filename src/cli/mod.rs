@@ -27,5 +27,6 @@ pub mod site;
 pub mod startup;
 pub mod submission;
 pub mod tasks;
+pub mod topology;
 pub mod version;
 pub mod waiting;

@@ -234,6 +234,25 @@ impl LsfConf {
     }
 }
 
+/// What lsf.conf sets, with the directories that follow from it.
+pub fn settings(lsf: &LsfConf) -> Vec<(String, String)> {
+    let set = lsf.values.iter().map(|(name, v)| (name.clone(), v.text.clone()));
+    let mut rows: Vec<(String, String)> = set.collect();
+    let more = [
+        ("LSF_CONFDIR", lsf.confdir().to_owned()),
+        ("LSB_CONFDIR", lsf.lsb_confdir()),
+        ("LSB_SHAREDIR", lsf.sharedir().unwrap_or_default().to_owned()),
+        ("LSF_ENVDIR", lsf.envdir.clone()),
+    ];
+    for (name, value) in more {
+        if rows.iter().all(|r| r.0 != name) {
+            rows.push((name.to_owned(), value));
+        }
+    }
+    rows.sort_unstable();
+    rows
+}
+
 /// Reads ENVDIR/lsf.conf. None: it cannot be read.
 pub fn parse(files: &dyn Files, envdir: &str, diags: &mut Diags) -> Option<LsfConf> {
     let envdir = envdir.strip_suffix('/').filter(|d| !d.is_empty()).unwrap_or(envdir);

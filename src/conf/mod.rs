@@ -40,7 +40,7 @@ pub use load::{
     Files, Moment, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient,
     load_lsf_conf,
 };
-pub use lsfconf::LsfConf;
+pub use lsfconf::{LsfConf, settings};
 pub use members::Member;
 pub use types::*;
 pub use units::{SizeUnit, size_kb, time_limit};

@@ -564,3 +564,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_branch_is_checked_whatever_the_time_is() {
+    let mut files = site();
+    let path = format!("{BATCH}/lsb.params");
+    files.edit(
+        &path,
+        "End Parameters",
+        "#if time(8:00-17:00)\nMAX_JOB_NUM = 10\n#elif time(17:00-20:00)\nMAX_JOBNUM = 20\n\
+         #if time(18:00-19:00)\nCLEAN_PERIOD = x\n#endif\n#else\nMAX_JOB_NUM = 30\n#endif\n\
+         End Parameters",
+    );
+    // Tuesday 2023-11-14, 10:00 UTC
+    files.at = Some(1_699_956_000);
+    let (conf, diags) = load(&files, ENVDIR);
+    let conf = conf.unwrap_or_else(|| panic!("{:?}", told(&diags)));
+    assert_eq!(conf.batch.params.max_job_num, 10);
+    assert_eq!(conf.changes, Some(1_699_956_000 + 7 * 3600));
+    let checked = super::check_batch(&files, ENVDIR);
+    let wrong: Vec<String> = checked
+        .iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(|d| placed(&files, d))
+        .collect();
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(wrong[0].starts_with("error lsb.params MAX_JOBNUM:1 "), "{wrong:?}");
+    assert!(wrong[1].starts_with("error lsb.params CLEAN_PERIOD:16 "), "{wrong:?}");
+    // at night that is what holds
+    files.at = Some(1_699_956_000 + 12 * 3600);
+    assert_eq!(load(&files, ENVDIR).0.unwrap().batch.params.max_job_num, 30);
+    files.at = Some(1_699_956_000 + 8 * 3600);
+    assert!(load(&files, ENVDIR).0.is_none());
+}

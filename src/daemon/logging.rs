@@ -4,6 +4,7 @@
 //! Invariant: a line is one line: control characters from outside are shown as escapes.
 
 use crate::conf::LsfConf;
+use crate::proto::Logging;
 use crate::sys::words;
 use log::LevelFilter;
 use std::fs::{File, OpenOptions};
@@ -12,10 +13,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Longest line, bytes.
 const MAX_LINE: usize = 8192;
+/// A turn that the first level of times tells.
+const SLOW: Duration = Duration::from_millis(100);
 /// Where syslog listens.
 const DEV_LOG: &str = "/dev/log";
 /// Syslog's facility `daemon`, shifted.
@@ -44,6 +49,36 @@ pub fn verbose(level: u8) {
         1 => LevelFilter::Debug,
         _ => LevelFilter::Trace,
     });
+}
+
+/// Which turns are timed: see [`Logging`].
+static TIMING: AtomicU8 = AtomicU8::new(0);
+/// The file to log to instead of the usual one, empty for that; taken by the next line.
+static ASIDE: Mutex<Option<String>> = Mutex::new(None);
+/// There is one to be taken.
+static MOVES: AtomicBool = AtomicBool::new(false);
+
+/// Logs as this says from now on.
+pub fn set(set: &Logging) {
+    if let Some(level) = set.level {
+        verbose(level);
+    }
+    if let Some(level) = set.timing {
+        TIMING.store(level, Ordering::Relaxed);
+    }
+    if let (Some(file), Ok(mut aside)) = (&set.file, ASIDE.lock()) {
+        *aside = Some(file.clone());
+        MOVES.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How long a turn must take to be told; `None`: none is.
+pub fn timing() -> Option<Duration> {
+    match TIMING.load(Ordering::Relaxed) {
+        0 => None,
+        level @ 1..=4 => Some(SLOW / 10u32.pow(u32::from(level) - 1)),
+        _ => Some(Duration::ZERO),
+    }
 }
 
 /// The level of an LSF_LOG_MASK.
@@ -135,6 +170,8 @@ fn one_line(text: &str) -> String {
 
 /// A file that turns itself over to `.old`.
 struct LogFile {
+    /// Where lines go without -f of limdebug and its like.
+    usual: PathBuf,
     path: PathBuf,
     file: File,
     size: u64,
@@ -145,7 +182,21 @@ struct LogFile {
 impl LogFile {
     fn open(path: PathBuf, max: u64, handle: LogHandle) -> io::Result<Self> {
         let (file, size) = open_log(&path)?;
-        Ok(LogFile { path, file, size, max, handle })
+        Ok(LogFile { usual: path.clone(), path, file, size, max, handle })
+    }
+
+    /// Goes on in the file that was asked for; where that cannot be, in this one.
+    fn turn_aside(&mut self) {
+        let Ok(Some(name)) = ASIDE.lock().map(|mut aside| aside.take()) else { return };
+        let own = self.usual.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let path = match name.is_empty() {
+            true => self.usual.clone(),
+            // joining keeps a name that begins with a directory as it is
+            false => self.usual.with_file_name("").join(format!("{name}.{own}")),
+        };
+        if let Ok((file, size)) = open_log(&path) {
+            (self.path, self.file, self.size) = (path, file, size);
+        }
     }
 
     fn turn_over(&mut self) -> io::Result<()> {
@@ -174,6 +225,9 @@ fn open_log(path: &PathBuf) -> io::Result<(File, u64)> {
 
 impl Write for LogFile {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if MOVES.swap(false, Ordering::Relaxed) {
+            self.turn_aside();
+        }
         if self.handle.0.swap(false, Ordering::Relaxed)
             && let Ok((file, size)) = open_log(&self.path)
         {

@@ -234,6 +234,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     };
     log::info!("the event log is in {}", host.dir.display());
     let mbd = Mbd::new(conf, &boot.host, found.recovered).with_zone(TimeZone::system());
+    let mbd = mbd.with_pid(std::process::id());
     let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
 }

@@ -435,11 +435,11 @@ impl<H: Host> Shell<H> {
         }
         let Shell { machine, pool, ctl, effects, .. } = self;
         for input in std::mem::take(&mut ctl.inputs) {
-            machine.step(now, input, effects);
+            timed(machine, now, input, effects);
         }
-        pool.work(now, &mut |input| machine.step(now, input, effects));
+        pool.work(now, &mut |input| timed(machine, now, input, effects));
         if machine.deadline().is_some_and(|at| at <= now.mono_us) {
-            machine.step(now, Input::Tick, effects);
+            timed(machine, now, Input::Tick, effects);
         }
         self.carry_out();
         self.host.end_of_turn(&mut self.machine, &mut self.ctl);
@@ -524,7 +524,7 @@ impl<H: Host> Shell<H> {
                 self.pool.datagram_at(addr, &to, &msg, now.wall_us);
             }
             Effect::Say { level, text } => log::log!(level, "{text}"),
-            Effect::Verbose { level } => super::logging::verbose(level),
+            Effect::Logging(set) => super::logging::set(&set),
             Effect::Exit { code } => self.ctl.exit(code),
             other => {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {
@@ -598,6 +598,17 @@ impl<H: Host> Shell<H> {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+/// A step of the machine; how long it took is logged where somebody asked for that.
+fn timed<M: Machine>(machine: &mut M, now: Now, input: Input, out: &mut Vec<Effect>) {
+    let Some(from) = super::logging::timing() else { return machine.step(now, input, out) };
+    let (what, began) = (input.name(), Instant::now());
+    machine.step(now, input, out);
+    let took = began.elapsed();
+    if took >= from {
+        log::warn!("timing: {what}: {} us", took.as_micros());
     }
 }
 

@@ -499,6 +499,9 @@ impl Lim {
             LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(now),
             LimMsg::Hosts { hosts } => self.listed(&hosts),
             LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: self.shared_rows() }),
+            LimMsg::Config => {
+                Msg::Lim(LimMsg::Settings { rows: crate::conf::settings(&self.base.lsf) })
+            }
             other => self.order(now, conn, other, out),
         };
         out.push(Effect::Send { conn, msg: answer });

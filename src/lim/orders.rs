@@ -14,7 +14,7 @@ use crate::model::time::US;
 use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
 use crate::proto::machine::{ConnId, Endpoint, INCOMING};
-use crate::proto::{Daemon, Effect, Keep, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
 
 /// The connection to this host's launcher.
 pub const LAUNCHER: ConnId = INCOMING - 1;
@@ -69,7 +69,8 @@ impl Lim {
         msg: LimMsg,
         out: &mut Vec<Effect>,
     ) -> Msg {
-        let admin = matches!(msg, LimMsg::Lock { .. } | LimMsg::Verbose { .. });
+        let admin =
+            matches!(msg, LimMsg::Lock { .. } | LimMsg::Verbose { .. } | LimMsg::Logging(_));
         if admin && !self.administers(conn) {
             return Msg::Refused(Refusal::new(err::PERMISSION));
         }
@@ -84,7 +85,11 @@ impl Lim {
                 out.push(Effect::Keep { what: Keep::Lock, text });
                 self.again(now, out);
             }
-            LimMsg::Verbose { level } => out.push(Effect::Verbose { level }),
+            LimMsg::Verbose { level } => {
+                let set = Logging { level: Some(level), ..Logging::default() };
+                out.push(Effect::Logging(set));
+            }
+            LimMsg::Logging(set) => out.push(Effect::Logging(set)),
             _ if !self.is_master() => {
                 return Msg::Refused(Refusal::text(err::BAD_ARG, "not the master LIM"));
             }

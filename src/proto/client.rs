@@ -523,6 +523,15 @@ pub enum AdminOp {
     Shutdown {
         comment: String,
     },
+    /// What mbatchd logs from now on, or with hosts their sbatchd.
+    Logging {
+        hosts: Vec<String>,
+        set: crate::proto::Logging,
+    },
+    /// `status` or `conf`: lines of a name and its value.
+    Show {
+        what: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,7 @@ fn res_name(m: &ResMsg) -> &'static str {
         ResMsg::Credit { .. } => "Res.Credit",
         ResMsg::Close { .. } => "Res.Close",
         ResMsg::Log { .. } => "Res.Log",
+        ResMsg::Logging(_) => "Res.Logging",
         ResMsg::Done => "Res.Done",
         ResMsg::Stopped => "Res.Stopped",
         ResMsg::Ended { .. } => "Res.Ended",
@@ -80,6 +81,7 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::Act { .. } => "Sbd.Act",
         SbdMsg::Forget { .. } => "Sbd.Forget",
         SbdMsg::Params(_) => "Sbd.Params",
+        SbdMsg::Logging(_) => "Sbd.Logging",
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
         SbdMsg::State(_) => "Sbd.State",
         SbdMsg::NeedBlob { .. } => "Sbd.NeedBlob",
@@ -120,12 +122,15 @@ fn lim_name(m: &LimMsg) -> &'static str {
         LimMsg::Verbose { .. } => "Lim.Verbose",
         LimMsg::Join { .. } => "Lim.Join",
         LimMsg::NotJoined { .. } => "Lim.NotJoined",
+        LimMsg::Logging(_) => "Lim.Logging",
+        LimMsg::Config => "Lim.Config",
+        LimMsg::Settings { .. } => "Lim.Settings",
         LimMsg::Done => "Lim.Done",
     }
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 15 + 23 + 10 + 12 + 9;
+const VARIANTS: usize = 3 + 18 + 23 + 11 + 12 + 10;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -165,6 +170,10 @@ fn load() -> HostLoad {
         boot_id: "b".into(),
         copies: vec![],
     }
+}
+
+fn logging() -> crate::proto::Logging {
+    crate::proto::Logging { level: Some(1), timing: Some(5), file: Some("f".into()) }
 }
 
 fn client_samples() -> Vec<ClientMsg> {
@@ -239,6 +248,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Act { key: KEY, seq: 4, act: Act::Terminate { exit_info: 14 } },
         SbdMsg::Forget { key: KEY },
         SbdMsg::Params(params),
+        SbdMsg::Logging(logging()),
         SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()] },
         SbdMsg::State(Box::new(TaskState { phase: Phase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
@@ -294,6 +304,7 @@ fn res_samples() -> Vec<ResMsg> {
         ResMsg::Credit { bytes: 4096 },
         ResMsg::Close { port: OUT },
         ResMsg::Log { cpu_ms: Some(5) },
+        ResMsg::Logging(logging()),
         ResMsg::Done,
         ResMsg::Stopped,
         ResMsg::Ended { status: Some(768) },
@@ -319,6 +330,9 @@ fn samples() -> Vec<Msg> {
         LimMsg::Verbose { level: 1 },
         LimMsg::Join { cluster: s("c"), addr: s("10.0.0.1"), resources: s("[resource fast]") },
         LimMsg::NotJoined { why: s("full") },
+        LimMsg::Logging(logging()),
+        LimMsg::Config,
+        LimMsg::Settings { rows: vec![(s("A"), s("1"))] },
         LimMsg::Done,
     ];
     let own = [Msg::Refused(Refusal::about(18, "q")), Msg::Ping { n: 1 }, Msg::Pong { n: 1 }];

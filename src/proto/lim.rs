@@ -1,5 +1,6 @@
 //! A LIM and whoever asks it: static facts, load vectors, the master's name.
 
+use super::Logging;
 use serde::{Deserialize, Serialize};
 
 /// Position of each built-in load index in a load vector, in LSF's order.
@@ -226,6 +227,13 @@ pub enum LimMsg {
     /// What LIM logs: 0 as lsf.conf says, 1 more, 2 all. Answered by `Done`.
     Verbose {
         level: u8,
+    },
+    /// The same with all that can be asked for. Answered by `Done`.
+    Logging(Logging),
+    /// Ask for what LIM has from lsf.conf.
+    Config,
+    Settings {
+        rows: Vec<(String, String)>,
     },
     Done,
 }

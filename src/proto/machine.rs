@@ -169,6 +169,30 @@ pub enum Keep {
     Locks,
 }
 
+impl Input {
+    /// What it is, for a log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Input::Start => "start",
+            Input::Tick => "tick",
+            Input::Opened { .. } => "connection opened",
+            Input::ConnectFailed { .. } => "connection failed",
+            Input::Closed { .. } => "connection closed",
+            Input::Drained { .. } => "next slice",
+            Input::Msg { .. } => "message",
+            Input::Datagram { .. } => "datagram",
+            Input::Config { .. } => "configuration",
+            Input::Groups { .. } => "groups",
+            Input::LogFailed { .. } | Input::LogBack | Input::Switched { .. } => "log",
+            Input::Kept { .. } | Input::Members(_) => "kept",
+            Input::Sample(_) => "sample",
+            Input::External(_) => "elim report",
+            Input::Os(_) => "system",
+            Input::Task { .. } => "task",
+        }
+    }
+}
+
 /// What a machine wants done.
 #[derive(Debug)]
 pub enum Effect {
@@ -215,10 +239,8 @@ pub enum Effect {
     },
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
-    /// Log more from now on: 0 as configured, 1 debugging, 2 all.
-    Verbose {
-        level: u8,
-    },
+    /// What is logged from now on.
+    Logging(crate::proto::Logging),
     /// Send an unacknowledged datagram (lim).
     Datagram {
         to: String,
@@ -284,7 +306,7 @@ impl Effect {
             Effect::Recall(_) => "recall",
             Effect::Members(_) => "keep the hosts that joined",
             Effect::Sample => "measure",
-            Effect::Verbose { .. } => "log more",
+            Effect::Logging(_) => "log more",
             Effect::Melim { .. } => "run melim",
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",

@@ -58,6 +58,9 @@ pub enum ResMsg {
         cpu_ms: Option<u64>,
     },
 
+    /// What RES logs from now on. Answered by `Done`.
+    Logging(crate::proto::Logging),
+
     // res -> command
     Done,
     /// The task on a terminal has stopped itself.

@@ -33,6 +33,8 @@ pub enum SbdMsg {
     },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
+    /// What sbatchd logs from now on.
+    Logging(crate::proto::Logging),
 
     // sbatchd -> mbatchd
     /// All attempts known here, after `Hello`.

@@ -133,7 +133,16 @@ impl Res {
         match (msg, n) {
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
             (Msg::Res(ResMsg::Run(_)), Some(_)) => self.wrong(conn, out),
-            (Msg::Res(ResMsg::Log { cpu_ms }), _) => self.log(conn, cpu_ms, out),
+            (Msg::Res(ResMsg::Log { cpu_ms }), _) => {
+                if self.admin_asks(conn, out) {
+                    self.conf.acct_ms = cpu_ms;
+                }
+            }
+            (Msg::Res(ResMsg::Logging(set)), _) => {
+                if self.admin_asks(conn, out) {
+                    out.push(Effect::Logging(set));
+                }
+            }
             (Msg::Data(data), Some(n)) => self.input(conn, n, data, out),
             (Msg::Res(msg), Some(n)) => self.control(n, msg, out),
             // what crossed the end of a task
@@ -235,16 +244,16 @@ impl Res {
         }
     }
 
-    fn log(&mut self, conn: ConnId, cpu_ms: Option<u64>, out: &mut Vec<Effect>) {
-        let Some(c) = self.clients.get(&conn) else { return };
+    /// Answers an order that administrators alone may give; says whether it is one of theirs.
+    fn admin_asks(&mut self, conn: ConnId, out: &mut Vec<Effect>) -> bool {
+        let Some(c) = self.clients.get(&conn) else { return false };
         let may = self.conf.personal || self.conf.admins.contains(&c.user);
-        let msg = if may {
-            self.conf.acct_ms = cpu_ms;
-            Msg::Res(ResMsg::Done)
-        } else {
-            Msg::Refused(Refusal::new(err::PERMISSION))
+        let msg = match may {
+            true => Msg::Res(ResMsg::Done),
+            false => Msg::Refused(Refusal::new(err::PERMISSION)),
         };
         out.push(Effect::Send { conn, msg });
+        may
     }
 
     fn input(&mut self, conn: ConnId, n: u64, data: Data, out: &mut Vec<Effect>) {

@@ -106,6 +106,7 @@ fn the_matrix_of_message_and_role() {
         "Res.Credit" => ResMsg::Credit { bytes: 1 },
         "Res.Close" => ResMsg::Close { port: OUT },
         "Res.Log" => ResMsg::Log { cpu_ms: None },
+        "Res.Logging" => ResMsg::Logging(Default::default()),
         other => panic!("no message {other}"),
     };
     for row in &rows {

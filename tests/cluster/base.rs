@@ -324,11 +324,78 @@ fn locks(rig: &Rig) {
     wait_for("no locks", || status("host1") == "ok" && status("host2") == "ok");
     rig.ok("lsadmin", &["limlock", "-l", "2"]);
     wait_for("the lock to end", || status("host1") == "ok");
-    rig.ok("lsadmin", &["limdebug", "-l", "2", "host2"]);
+    logging(rig);
     assert_eq!(
         rig.run("lsadmin", &["limhlock", "nosuch"]).err,
         "limhlock: nosuch: Bad host name\n"
     );
+}
+
+/// What daemons log is changed while they run, on other hosts too.
+fn logging(rig: &Rig) {
+    let done = |applet: &str, args: &[&str], host: &str| {
+        let said = rig.run(applet, args);
+        let want = format!("{} on <{host}> ...... done\n", args[0]);
+        assert_eq!((said.code, said.err), (0, want));
+    };
+    let says = |file: &str, words: &str| {
+        wait_for(&format!("{words} in {file}"), || {
+            std::fs::read_to_string(rig.path("log").join(file)).is_ok_and(|t| t.contains(words))
+        });
+    };
+    done("lsadmin", &["limtime", "-l", "5", "-f", "aside", "host2"], "host2");
+    says("aside.lim.log.host2", "timing: message: ");
+    done("lsadmin", &["limdebug", "-l", "2", "host2"], "host2");
+    done("lsadmin", &["limtime", "-o", "host2"], "host2");
+    done("lsadmin", &["limdebug", "-o", "host2"], "host2");
+    done("lsadmin", &["restime", "-l", "5", "host2"], "host2");
+    done("lsadmin", &["resdebug", "host2"], "host2");
+    says("res.log.host2", "timing: message: ");
+    done("lsadmin", &["restime", "-o", "host2"], "host2");
+    done("badmin", &["mbdtime", "-l", "5"], "host1");
+    rig.ok("bqueues", &[]);
+    says("mbatchd.log.host1", "timing: message: ");
+    done("badmin", &["mbdtime", "-o"], "host1");
+    done("badmin", &["mbddebug"], "host1");
+    done("badmin", &["mbddebug", "-o"], "host1");
+    done("badmin", &["sbdtime", "-l", "5", "host2"], "host2");
+    assert_eq!(rig.end_of(rig.bsub(&["-m", "host2", "-o", "/dev/null", "true"])), "DONE");
+    says("sbatchd.log.host2", "timing: message: ");
+    done("badmin", &["sbddebug", "-o", "host2"], "host2");
+    done("badmin", &["sbdtime", "-o", "host2"], "host2");
+    let said = rig.run("badmin", &["sbdtime", "nosuch"]);
+    assert!(said.code == 255 && said.err.contains("<nosuch> ...... failed: Bad host"), "{said:?}");
+    settings(rig);
+}
+
+/// clients.md rule 14: a line, then `NAME = value` lines, as tools take them apart.
+fn settings(rig: &Rig) {
+    let conf = rig.path("conf").display().to_string();
+    for (applet, args, head, hosts) in [
+        ("lsadmin", &["showconf", "lim", "all"][..], "LIM configuration at ", 2),
+        ("badmin", &["showconf", "mbd"], "MBD configuration at ", 1),
+        ("badmin", &["showconf", "sbd", "host2"], "SBD configuration at ", 1),
+    ] {
+        let text = rig.ok(applet, args);
+        assert_eq!(text.matches(head).count(), hosts, "{text}");
+        for line in text.lines().filter(|l| !l.starts_with(head)) {
+            let (name, value) = line.trim().split_once(" = ").unwrap_or_else(|| panic!("{line}"));
+            assert!(!value.is_empty() && name.starts_with("LS"), "{line}");
+        }
+        assert!(text.contains(&format!("LSF_CONFDIR = {conf}\n")), "{text}");
+        assert!(text.contains("LSB_SHAREDIR = "), "{text}");
+    }
+    let text = rig.ok("badmin", &["showstatus"]);
+    let pid = rig.pid("mbatchd", "host1").unwrap();
+    assert!(text.contains(&format!("\n    Active mbatchd PID:     {pid}\n")), "{text}");
+    assert!(text.contains("\n        Servers:            2/2\n"), "{text}");
+    assert!(text.contains("\n        Running:            0\n"), "{text}");
+    let tree = rig.ok("lshosts", &["-T", "host1"]);
+    assert!(tree.starts_with("Host[") && tree.contains("            core(0"), "{tree}");
+    assert!(rig.ok("lshosts", &["-cname", "host1"]).contains("host1@perso"));
+    assert!(rig.ok("lsload", &["-gpu"]).lines().count() == 3);
+    assert!(rig.ok("lsload", &["-gpuload", "host2"]).contains("gpu_mtotal"));
+    assert!(rig.ok("lshosts", &["-gpu"]).contains("gpu_model"));
 }
 
 fn tasks(rig: &Rig) {

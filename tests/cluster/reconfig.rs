@@ -38,6 +38,33 @@ fn a_broken_file_keeps_the_old_policy() {
     assert_eq!(rig.end_of(held), "DONE");
 }
 
+#[test]
+fn branches_of_the_files_go_by_the_clock() {
+    let rig = Rig::up("timed", 1);
+    let queues = rig.configdir().join("lsb.queues");
+    let good = std::fs::read_to_string(&queues).unwrap();
+    let now = "time(0:00-12:00 UTC) || time(12:00-24:00 UTC)".replace("24:00", "0:00");
+    let timed = |other: &str| {
+        format!(
+            "{good}\nBegin Queue\nQUEUE_NAME = swing\n#if {now}\nPRIORITY = 77\n#else\n{other}\n\
+             #endif\nEnd Queue\n"
+        )
+    };
+    std::fs::write(&queues, timed("PRIORITY = 11")).unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    let shown = rig.ok("bqueues", &["swing"]);
+    assert!(shown.contains("swing            77  Open:Active"), "{shown}");
+    // what does not hold now is checked all the same
+    let broken = timed("PRIORITTY = 11");
+    std::fs::write(&queues, &broken).unwrap();
+    let line = broken.lines().position(|l| l.starts_with("PRIORITTY")).unwrap() + 1;
+    let said = rig.run("badmin", &["ckconfig", "-v"]);
+    assert_eq!(said.code, 255);
+    assert!(said.err.contains(&format!("lsb.queues:{line}:1: ")), "{}", said.err);
+    let said = rig.run("badmin", &["reconfig", "-f"]);
+    assert_eq!(said.code, 255, "{said:?}");
+}
+
 /// A user of /etc/passwd whose primary group has another name, with that name; and another user
 /// who is not in it.
 fn somebody() -> Option<(String, String, String)> {

@@ -54,7 +54,7 @@ fn what_is_no_command() {
     let said = run("badmin", &["nosuch"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: badmin"), "{}", said.err);
-    assert_eq!(run("badmin", &["showstatus"]).err, "badmin: showstatus is not supported yet\n");
+    assert_eq!(run("badmin", &["perfmon"]).err, "badmin: perfmon is not supported yet\n");
 }
 
 #[test]

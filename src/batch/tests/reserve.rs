@@ -95,6 +95,33 @@ impl Rig {
 }
 
 #[test]
+fn the_configuration_is_read_again_where_another_branch_holds() {
+    let mut c = conf();
+    c.changes = Some(1_700_000_000 + 90);
+    let mut r = Rig::of(c.clone());
+    let asked = |r: &mut Rig, secs: u64| {
+        let mut out = Vec::new();
+        for _ in 0..secs {
+            r.now.mono_us += 1_000_000;
+            r.now.wall_us += 1_000_000;
+            r.mbd.step(r.now, Input::Tick, &mut out);
+        }
+        out.iter().filter(|e| matches!(e, Effect::LoadConfig)).count()
+    };
+    assert!(r.mbd.shut.deadline().is_some_and(|d| d == r.now.mono_us + 90_000_000));
+    assert_eq!((asked(&mut r, 89), asked(&mut r, 1)), (0, 1));
+    // what is refused is tried again after a while
+    r.step(Input::Config { conf: None, diags: vec![] });
+    assert_eq!((asked(&mut r, 500), asked(&mut r, 100)), (0, 1));
+    c.changes = Some(r.now.secs() + 5);
+    r.step(Input::Config { conf: Some(Box::new(c.clone())), diags: vec![] });
+    assert_eq!((asked(&mut r, 4), asked(&mut r, 1)), (0, 1));
+    c.changes = None;
+    r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
+    assert_eq!(asked(&mut r, 2000), 0);
+}
+
+#[test]
 fn what_hosts_share_is_reserved_once_and_on_all_of_them() {
     let mut r = Rig::of(shared_conf());
     r.loads(1000.0, &[("tok", "5"), ("scr", "10")]);

@@ -221,6 +221,7 @@ impl Sbatchd {
             SbdMsg::Act { key, seq, act } => self.act(now, key, seq, act, out),
             SbdMsg::Forget { key } => self.forget(now, key, out),
             SbdMsg::Params(params) => self.set_params(params, out),
+            SbdMsg::Logging(set) => out.push(Effect::Logging(set)),
             _ => refuse(out, conn, Refusal::text(err::BAD_ARG, "not an order")),
         }
     }

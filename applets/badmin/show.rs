@@ -1,0 +1,180 @@
+//! showconf and showstatus (commands.md badmin, clients.md rule 14).
+
+use lsf::cli::client::{self, ClientError};
+use lsf::cli::clock::Clock;
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front::Exit;
+use lsf::cli::long::clean;
+use lsf::cli::site;
+use lsf::conf::load::load_base_lenient;
+use lsf::proto::Msg;
+use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
+use lsf::proto::lim::LimMsg;
+use lsf::sys::files::RealFiles;
+use lsf::{errln, outln};
+
+/// Where the values of showstatus stand.
+const COLUMN: usize = 28;
+/// The layout of showstatus: blanks before a label, the label, the value's name; no name: none.
+const LAYOUT: [(usize, &str, &str); 29] = [
+    (4, "Available local hosts (current/peak):", ""),
+    (8, "Clients:", "clients"),
+    (8, "Servers:", "servers"),
+    (8, "CPUs:", "cpus"),
+    (8, "Cores:", "cores"),
+    (8, "Slots:", "slots"),
+    (0, "", ""),
+    (4, "Number of servers:", "hosts"),
+    (8, "Ok:", "ok"),
+    (8, "Closed:", "closed"),
+    (8, "Unreachable:", "unreach"),
+    (8, "Unavailable:", "unavail"),
+    (0, "", ""),
+    (4, "Number of jobs:", "jobs"),
+    (8, "Running:", "running"),
+    (8, "Suspended:", "suspended"),
+    (8, "Pending:", "pending"),
+    (8, "Finished:", "finished"),
+    (0, "", ""),
+    (4, "Number of users:", "users"),
+    (4, "Number of user groups:", "groups"),
+    (4, "Number of active users:", "active"),
+    (0, "", ""),
+    (4, "Latest mbatchd start:", "@start"),
+    (4, "Active mbatchd PID:", "pid"),
+    (0, "", ""),
+    (4, "Latest mbatchd reconfig:", "@reconfig"),
+    (0, "", ""),
+    (4, "mbatchd host:", "master"),
+];
+
+fn ask(ctx: &mut Ctx, what: &str) -> Result<Vec<AdminLine>, Exit> {
+    let op = AdminOp::Show { what: what.to_owned() };
+    match client::ask(ctx, ClientMsg::Admin(op)) {
+        Ok(ClientMsg::AdminDone { lines }) => Ok(lines),
+        Ok(_) => Err(Exit::fail(ClientError::Unexpected)),
+        Err(e) => Err(Exit::fail(e)),
+    }
+}
+
+/// `Wed Nov 22 21:17:01 2026`, or `-` for no time.
+fn time(secs: i64) -> String {
+    let mut text = String::new();
+    match secs {
+        0 => text.push('-'),
+        _ => Clock::system().full(&mut text, secs),
+    }
+    text
+}
+
+pub fn showstatus(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let values = ask(ctx, "status")?;
+    let _ = ctx.out.write_all(status(&values).as_bytes());
+    Ok(0)
+}
+
+fn status(values: &[AdminLine]) -> String {
+    let mut text = String::from("LSF runtime mbatchd information\n");
+    for (indent, label, name) in LAYOUT {
+        let bare = name.trim_start_matches('@');
+        let value = values.iter().find(|l| l.about == bare).map_or("-", |l| l.text.as_str());
+        let value = match name {
+            "" => String::new(),
+            _ if bare != name => time(value.parse().unwrap_or(0)),
+            _ => clean(value),
+        };
+        let line = format!("{:indent$}{label:<1$}{value}", "", COLUMN - indent.min(COLUMN));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `showconf mbd | [sbd] [host ... | all]`
+pub fn showconf(ctx: &mut Ctx) -> Result<i32, Exit> {
+    let words = ctx.words();
+    match words.first().map(String::as_str) {
+        Some("mbd") => {
+            let lines = ask(ctx, "conf")?;
+            let rows: Vec<(String, String)> =
+                lines.into_iter().map(|l| (l.about, l.text)).collect();
+            let host = rows.iter().find(|r| r.0 == "@host").map_or("", |r| r.1.as_str());
+            show(ctx, "MBD", host, &rows);
+            Ok(0)
+        }
+        Some("sbd") => hosts(ctx, "SBD", &words[1..]),
+        Some(word) if !word.starts_with('-') => hosts(ctx, "SBD", &words),
+        _ => Err(Exit::fail("Usage: badmin showconf mbd | [sbd] [host_name ... | all]")),
+    }
+}
+
+/// The settings that daemons of hosts have from lsf.conf, as the LIM there read it.
+pub fn hosts(ctx: &mut Ctx, daemon: &str, names: &[String]) -> Result<i32, Exit> {
+    let site = site::find().map_err(Exit::fail)?;
+    let mut hosts = names.to_vec();
+    if names == ["all"] {
+        let base = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host)).0;
+        let all = base.map_or(Vec::new(), |b| b.cluster.hosts);
+        hosts = all.into_iter().filter(|h| h.server).map(|h| h.name).collect();
+    } else if names.is_empty() {
+        hosts.push(site.host.clone());
+    }
+    let mut code = 0;
+    for host in &hosts {
+        let ask = Msg::Lim(LimMsg::Config);
+        match client::lim_of(&site, host).and_then(|mut lim| lim.call(&ask, ctx.err)) {
+            Ok(Msg::Lim(LimMsg::Settings { rows })) => show(ctx, daemon, host, &rows),
+            Ok(_) => {
+                errln!(ctx, "{host}: {}", ClientError::Unexpected);
+                code = FAIL;
+            }
+            Err(e) => {
+                errln!(ctx, "{host}: {e:#}");
+                code = FAIL;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// A line that says whose they are, then `NAME = value` lines; none is without a value, on which
+/// tools rely.
+fn show(ctx: &mut Ctx, daemon: &str, host: &str, rows: &[(String, String)]) {
+    let now = time(lsf::sys::now().secs());
+    outln!(ctx, "{daemon} configuration at {now} on host <{}>", clean(host));
+    for (name, value) in rows.iter().filter(|r| !r.1.is_empty() && !r.0.starts_with('@')) {
+        outln!(ctx, "    {} = {}", clean(name), clean(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_has_a_line_for_everything() {
+        let line =
+            |about: &str, text: &str| AdminLine { about: about.into(), code: 0, text: text.into() };
+        let text = status(&[line("cores", "4/8"), line("running", "3"), line("pid", "77")]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "LSF runtime mbatchd information");
+        assert_eq!(lines[1], "    Available local hosts (current/peak):");
+        assert_eq!(lines[5], "        Cores:              4/8");
+        assert!(text.contains("\n        Running:            3\n"), "{text}");
+        assert!(text.contains("\n    Active mbatchd PID:     77\n"), "{text}");
+        assert!(text.contains("\n    Latest mbatchd start:   -\n"), "{text}");
+    }
+
+    #[test]
+    fn settings_are_lines_of_name_and_value() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut ctx = Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err };
+        let row = |n: &str, v: &str| (n.to_owned(), v.to_owned());
+        let rows = [row("A", "1"), row("EMPTY", ""), row("@host", "h"), row("B", "x y")];
+        show(&mut ctx, "MBD", "hosta", &rows);
+        let text = String::from_utf8(out).unwrap();
+        let (head, rest) = text.split_once('\n').unwrap();
+        assert!(head.starts_with("MBD configuration at ") && head.ends_with(" on host <hosta>"));
+        assert_eq!(rest, "    A = 1\n    B = x y\n");
+    }
+}

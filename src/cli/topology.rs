@@ -1,0 +1,144 @@
+//! What hosts are made of (lshosts -T), and the tables of GPUs of hosts that have none (lshosts
+//! -gpu, lsload -gpu and -gpuload). Document implemented: commands.md, lshosts and lsload.
+
+use super::load::{size_fixed, status_word};
+use crate::proto::lim::HostLoad;
+use std::fmt::Write;
+
+/// Most processors that a tree shows one by one.
+const MAX_CPUS: u32 = 4096;
+
+/// The tree of a host: its memory, its sockets, their cores with the numbers of their threads,
+/// counted as the system counts them: the first threads of all cores come first.
+pub fn tree(h: &HostLoad) -> String {
+    let Some(f) = h.facts.as_ref().filter(|f| f.max_mem > 0) else {
+        return format!("Host[-] {}\n", h.host);
+    };
+    let mem = size_fixed(f.max_mem);
+    let mut text = format!("Host[{mem}] {}\n    NUMA[0: {mem}]\n", h.host);
+    let (sockets, cores, threads) = (f.nprocs.max(1), f.ncores.max(1), f.nthreads.max(1));
+    if sockets.saturating_mul(cores).saturating_mul(threads) > MAX_CPUS {
+        let _ = writeln!(text, "        {sockets} sockets of {cores} cores of {threads} threads");
+        return text;
+    }
+    for socket in 0..sockets {
+        text.push_str("        Socket\n");
+        for core in 0..cores {
+            let first = socket * cores + core;
+            let ids = (0..threads).map(|t| (first + t * sockets * cores).to_string());
+            let _ = writeln!(text, "            core({})", ids.collect::<Vec<_>>().join(" "));
+        }
+    }
+    text
+}
+
+/// Columns of lshosts -gpu after the host's name.
+const INVENTORY: [(&str, usize); 7] = [
+    ("gpu_id", 8),
+    ("gpu_model", 16),
+    ("gpu_driver", 13),
+    ("gpu_factor", 13),
+    ("numa_id", 10),
+    ("vendor", 9),
+    ("mig", 6),
+];
+/// Columns of lsload -gpu after the host's name and status.
+const SUMMARY: [(&str, usize); 4] =
+    [("ngpus", 7), ("gpu_shared_avg_mut", 20), ("gpu_shared_avg_ut", 19), ("ngpus_physical", 16)];
+/// Columns of lsload -gpuload after the host's name.
+const LOADS: [(&str, usize); 12] = [
+    ("gpuid", 8),
+    ("gpu_model", 12),
+    ("gpu_mode", 11),
+    ("gpu_temp", 11),
+    ("gpu_ecc", 10),
+    ("gpu_ut", 9),
+    ("gpu_mut", 10),
+    ("gpu_mtotal", 13),
+    ("gpu_mused", 12),
+    ("gpu_pstate", 13),
+    ("gpu_status", 13),
+    ("gpu_error", 12),
+];
+
+fn table(hosts: &[HostLoad], columns: &[(&str, usize)], status: bool) -> String {
+    let mut text = format!("{:<15}", "HOST_NAME");
+    if status {
+        let _ = write!(text, " {:>6}", "status");
+    }
+    for (name, width) in columns {
+        let _ = write!(text, "{name:>width$}");
+    }
+    text.push('\n');
+    for h in hosts {
+        let _ = write!(text, "{:<15}", h.host);
+        if status {
+            let _ = write!(text, " {:>6}", status_word(h.status));
+        }
+        for (_, width) in columns {
+            let _ = write!(text, "{:>width$}", "-");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// lshosts -gpu.
+pub fn gpu_inventory(hosts: &[HostLoad]) -> String {
+    table(hosts, &INVENTORY, false)
+}
+
+/// lsload -gpu.
+pub fn gpu_summary(hosts: &[HostLoad]) -> String {
+    table(hosts, &SUMMARY, true)
+}
+
+/// lsload -gpuload.
+pub fn gpu_loads(hosts: &[HostLoad]) -> String {
+    table(hosts, &LOADS, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::lim::HostFacts;
+
+    fn host() -> HostLoad {
+        let facts = HostFacts {
+            max_mem: 65_741,
+            nprocs: 2,
+            ncores: 2,
+            nthreads: 2,
+            ..HostFacts::default()
+        };
+        HostLoad { host: "hosta".into(), facts: Some(facts), ..HostLoad::default() }
+    }
+
+    #[test]
+    fn trees() {
+        let want = "Host[64.2G] hosta\n    NUMA[0: 64.2G]\n        Socket\n            core(0 4)\n            \
+                    core(1 5)\n        Socket\n            core(2 6)\n            core(3 7)\n";
+        assert_eq!(tree(&host()), want);
+        let unknown = HostLoad { host: "hostb".into(), ..HostLoad::default() };
+        assert_eq!(tree(&unknown), "Host[-] hostb\n");
+        let mut huge = host();
+        if let Some(f) = &mut huge.facts {
+            f.ncores = u32::MAX;
+        }
+        assert!(tree(&huge).lines().count() == 3);
+    }
+
+    #[test]
+    fn hosts_without_gpus_have_dashes() {
+        for text in [gpu_inventory(&[host()]), gpu_loads(&[host()])] {
+            let (head, row) = text.split_once('\n').unwrap();
+            let cells: Vec<&str> = row.split_whitespace().collect();
+            assert_eq!((cells.len(), cells[1]), (head.split_whitespace().count(), "-"));
+        }
+        let head = "HOST_NAME       status  ngpus  gpu_shared_avg_mut  gpu_shared_avg_ut  \
+                    ngpus_physical\n";
+        let text = gpu_summary(&[host()]);
+        assert!(text.starts_with(head), "{text}");
+        assert!(text.contains("\nhosta               ok      -"), "{text}");
+    }
+}

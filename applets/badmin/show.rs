@@ -83,6 +83,8 @@ fn status(values: &[AdminLine]) -> String {
             _ if bare != name => time(value.parse().unwrap_or(0)),
             _ => clean(value),
         };
+        // the longest label fills its column
+        let label = format!("{label} ");
         let line = format!("{:indent$}{label:<1$}{value}", "", COLUMN - indent.min(COLUMN));
         text.push_str(line.trim_end());
         text.push('\n');

@@ -242,7 +242,6 @@ impl Mbd {
         self.depend_touched(at);
         self.refresh(at.job);
         self.reserve_touched(at);
-        self.overload.look = true;
         self.sched.needed = true;
     }
 

@@ -23,7 +23,7 @@ const MINUTE: f64 = 60.0;
 /// When hosts are looked at; soft state.
 #[derive(Debug)]
 pub struct Overload {
-    /// Loads or jobs have changed.
+    /// Loads have changed.
     pub look: bool,
     /// Jobs are suspended for load, or were when it was looked last.
     some: bool,

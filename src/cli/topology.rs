@@ -116,8 +116,9 @@ mod tests {
 
     #[test]
     fn trees() {
-        let want = "Host[64.2G] hosta\n    NUMA[0: 64.2G]\n        Socket\n            core(0 4)\n            \
-                    core(1 5)\n        Socket\n            core(2 6)\n            core(3 7)\n";
+        let want = "Host[64.2G] hosta\n    NUMA[0: 64.2G]\n        Socket\n            \
+                    core(0 4)\n            core(1 5)\n        Socket\n            \
+                    core(2 6)\n            core(3 7)\n";
         assert_eq!(tree(&host()), want);
         let unknown = HostLoad { host: "hostb".into(), ..HostLoad::default() };
         assert_eq!(tree(&unknown), "Host[-] hostb\n");

@@ -95,7 +95,7 @@ fn asked(out: &[Effect]) -> Vec<&'static str> {
 fn the_matrix_of_message_and_role() {
     let rows = include_str!("../batch/perm.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 6);
+    assert_eq!(rows.len(), 7);
     let message = |name: &str| match name {
         "Res.Run" => {
             let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };

@@ -344,7 +344,7 @@ fn logging(rig: &Rig) {
         });
     };
     done("lsadmin", &["limtime", "-l", "5", "-f", "aside", "host2"], "host2");
-    says("aside.lim.log.host2", "timing: message: ");
+    says("aside.lim.log.host2", "timing: ");
     done("lsadmin", &["limdebug", "-l", "2", "host2"], "host2");
     done("lsadmin", &["limtime", "-o", "host2"], "host2");
     done("lsadmin", &["limdebug", "-o", "host2"], "host2");

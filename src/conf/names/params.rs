@@ -127,7 +127,7 @@ const NAMES: &[Name] = &[
     off("PEND_REASON_MAX_JOBS", "int; 20"),
     off("PEND_REASON_UPDATE_INTERVAL", "s; 30"),
     off("PERFORMANCE_THRESHOLD_FILE", "performance threshold file"),
-    off("PG_SUSP_IT", "idle time after which pg is ignored: s; 180"),
+    on("PG_SUSP_IT", "seconds nobody is at a host after which pg suspends nothing; 180"),
     off(
         "PREEMPTABLE_RESOURCES",
         "resources (besides slots) that may be preempted: list; undefined",
@@ -148,7 +148,7 @@ const NAMES: &[Name] = &[
     ),
     off("REMOTE_MAX_PREEXEC_RETRY", "int; 5"),
     off("REMOVE_HUNG_JOBS_FOR", "all[,wait_time=m], runlimit, host_unavail: expr; undefined"),
-    off("RESOURCE_RESERVE_PER_TASK", "rusage times tasks: Y/N; N"),
+    on("RESOURCE_RESERVE_PER_TASK", "Y: rusage is counted by task; N"),
     off("RUN_JOB_FACTOR", "fairshare: float; 3.0"),
     off("RUN_TIME_DECAY", "decay running run time: Y/N; N"),
     off("RUN_TIME_FACTOR", "fairshare: float; 0.7"),

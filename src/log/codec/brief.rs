@@ -91,13 +91,13 @@ pub fn read_brief<'a>(
         (Ok(Some(Field::Quoted(..))), Ok(Some(Field::Quoted(..)))) => return Ok(None),
         _ => return Err(RecordError::NotARecord),
     }
-    let mut b = Brief { end_time: f.num()?, job: f.num()?, ..Brief::default() };
+    let mut b = Brief { end_time: f.int()?, job: f.small()?, ..Brief::default() };
     // userId options numProcessors
     f.skip(3)?;
-    b.submit_time = f.num()?;
+    b.submit_time = f.int()?;
     // beginTime termTime
     f.skip(2)?;
-    b.start_time = f.num()?;
+    b.start_time = f.int()?;
     b.user = f.bytes()?;
     b.queue = f.bytes()?;
     if !early(&b) {
@@ -105,12 +105,12 @@ pub fn read_brief<'a>(
     }
     // resReq dependCond preExecCmd fromHost cwd inFile outFile errFile jobFile
     f.skip(9)?;
-    let asked: usize = f.num()?;
-    f.skip(asked)?;
-    b.slots = f.num()?;
+    let asked = f.small()?;
+    f.skip(asked as usize)?;
+    b.slots = f.small()?;
     b.hosts = f.clone();
     f.skip(b.slots as usize)?;
-    let status: u32 = f.num()?;
+    let status = f.small()?;
     b.done = status & crate::model::job::stat::DONE != 0;
     b.host_factor = f.num()?;
     b.name = f.bytes()?;
@@ -126,7 +126,7 @@ pub fn read_brief<'a>(
     if f.next_is_string() {
         f.skip(1)?;
     }
-    b.idx = f.num()?;
+    b.idx = f.small()?;
     b.rest = f;
     Ok(Some(b))
 }

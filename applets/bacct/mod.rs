@@ -393,8 +393,10 @@ pub fn normal(cpu: f64, host_factor: f64, factor: f64) -> f64 {
     if host_factor > 0.0 { cpu * host_factor / factor } else { cpu }
 }
 
-/// How often the progress is shown, and how long nothing is.
+/// How often the progress is shown, and how long nothing is of a file that is not long.
 const TICK: Duration = Duration::from_millis(200);
+/// From this length on a file's progress is shown at once, bytes.
+const LONG: u64 = 16 << 20;
 
 /// A file that tells on a terminal how much of it was read.
 struct Progress {
@@ -413,7 +415,8 @@ impl Progress {
     }
 
     fn show(&mut self, done: bool) {
-        if !self.on || !(done && self.shown) && self.last.elapsed() < TICK {
+        let first = !done && !self.shown && self.total >= LONG;
+        if !self.on || !first && !(done && self.shown) && self.last.elapsed() < TICK {
             return;
         }
         let mut bar = String::from("\r");

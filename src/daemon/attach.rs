@@ -130,11 +130,11 @@ fn eexec(attach: &Attach, env: &Env) {
 /// stopped, continues it when res says so; ends as the task has ended.
 pub fn supervise(mut command: Command, mut control: UnixStream) -> Result<i32, io::Error> {
     let all: Vec<i32> = (1..=31).filter(|s| ![4, 5, 7, 8, 9, 11, 19].contains(s)).collect();
-    let child = command.process_group(0).spawn()?;
-    // blocked here and not in the child, which would inherit it: they are meant for the task
+    // blocked here and not in the child, which takes them again: they are meant for the task
     let signals = SignalFd::new(&all)?;
+    raw::in_front(&mut command);
+    let child = command.process_group(0).spawn()?;
     let pid = Pid::from_child(&child);
-    front(pid);
     let mut open = true;
     loop {
         if let Some(code) = look(pid, &mut control)? {

@@ -2,12 +2,15 @@
 
 use super::limits::BACKLOG;
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use rustix::fs::Mode;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+    sockopt,
 };
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Seconds of silence before the kernel probes a peer.
@@ -175,11 +178,20 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    // The mask is the process's: daemons listen before they start threads.
-    let old = rustix::process::umask(rustix::fs::Mode::from_bits_truncate(0o777 & !mode));
-    let made = with_unix_path(path, |p| UnixListener::bind(p));
-    rustix::process::umask(old);
-    made
+    let (flags, bits) =
+        (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, Mode::from_bits_retain(mode));
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // The file gets what the socket allows, less the mask of the process: never more than asked.
+    rustix::fs::fchmod(&fd, bits)?;
+    with_unix_path(path, |p| {
+        bind(&fd, &SocketAddrUnix::new(p)?)?;
+        if std::fs::symlink_metadata(p)?.permissions().mode() & 0o777 != mode {
+            std::fs::set_permissions(p, std::fs::Permissions::from_mode(mode))?;
+        }
+        Ok(())
+    })?;
+    listen(&fd, BACKLOG)?;
+    Ok(UnixListener::from_std(fd.into()))
 }
 
 /// Who is at the other end of a Unix socket, by the kernel's word: uid, gid, pid.

@@ -204,6 +204,20 @@ pub fn unblock_signals() -> io::Result<()> {
     if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
 }
 
+/// Has a child put itself before the terminal that is its standard input, so that not one key
+/// reaches somebody else, and take signals again, before it becomes its program. Whoever starts
+/// it has all of them blocked: the kernel would stop who is not yet before the terminal.
+pub fn in_front(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let front = || {
+        // fails only where that is no terminal of the session
+        let _ = rustix::termios::tcsetpgrp(rustix::stdio::stdin(), rustix::process::getpid());
+        unblock_signals()
+    };
+    // SAFETY: system calls alone; nothing is allocated or locked in the child.
+    unsafe { command.pre_exec(front) };
+}
+
 /// Signals read as data: blocks them in this thread (and those it starts) and opens a
 /// descriptor that tells of them.
 #[derive(Debug)]

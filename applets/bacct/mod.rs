@@ -416,7 +416,8 @@ impl Progress {
 
     fn show(&mut self, done: bool) {
         let first = !done && !self.shown && self.total >= LONG;
-        if !self.on || !first && !(done && self.shown) && self.last.elapsed() < TICK {
+        let last = done && self.shown;
+        if !self.on || !(first || last) && self.last.elapsed() < TICK {
             return;
         }
         let mut bar = String::from("\r");

@@ -4,12 +4,16 @@
 use super::rig::{Said, kill, wait_for};
 use super::site::{ADMIN, Site, uid};
 use std::io::{BufRead, BufReader, Write};
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 const ID: &str = "lsrun -m host2 id -u";
+/// A uid that only host1 knows, by a name that host2 knows as another's.
+const STRANGER: u32 = 70_004;
+/// What makes the ident server hang up instead of answering.
+const HANG_UP: &str = "-";
 
 fn up(name: &str, prepare: &dyn Fn(&Site) -> String) -> Site {
     let mut site = Site::new(name, 2);
@@ -85,16 +89,29 @@ fn the_built_in_credential_lets_in_by_the_cluster_s_key_alone() {
     }
     let site = up("builtin", &|_| String::new());
     wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
-    // authd starts again with another key; res of host2 keeps the cluster's
-    let authd = |site: &Site| site.processes().into_iter().filter(|p| p.0 == "authd");
-    std::fs::write(site.path("conf/lsf.key"), lsf::auth::new_key().unwrap()).unwrap();
-    authd(&site).for_each(|p| kill(p.1, 9));
-    let mut said = site.run("ann", ID);
-    wait_for("authd to answer again", || {
-        said = site.run("ann", ID);
-        !said.err.contains("authd/sock")
-    });
+    let again = |text: &str, name: &str| {
+        std::fs::write(site.path("conf/lsf.key"), text).unwrap();
+        let authd = site.processes().into_iter().filter(|p| p.0 == "authd");
+        authd.for_each(|p| kill(p.1, 9));
+        let mut said = site.run("ann", ID);
+        wait_for(&format!("authd with {name}"), || {
+            said = site.run("ann", ID);
+            !said.err.contains("authd/sock")
+        });
+        said
+    };
+    // res keeps the cluster's key; authd has another of the same name, and signs with it: what
+    // res makes of the signature is all that stands between
+    let right_key = std::fs::read_to_string(site.path("conf/lsf.key")).unwrap();
+    let id = right_key.split_whitespace().next().unwrap();
+    let forged = lsf::auth::new_key().unwrap();
+    let forged = forged.split_whitespace().nth(1).unwrap();
+    denied(&again(&format!("{id} {forged}\n"), "a forged key"));
+    // one of another name is not even offered
+    let said = again(&lsf::auth::new_key().unwrap(), "another cluster's key");
     denied(&said);
+    assert!(said.err.contains("no cluster key in common"), "{said:?}");
+    assert!(right(&again(&right_key, "the right key"), "ann"));
 }
 
 /// A directory for LSF_SERVERDIR with this eauth.
@@ -121,6 +138,53 @@ fn a_site_s_own_eauth_decides() {
     denied(&site.run("bob", ID));
 }
 
+/// A munged with a key of its own, at DIR/NAME/sock.
+struct Munged(std::process::Child);
+
+impl Munged {
+    fn start(munged: &str, site: &Site, name: &str) -> Munged {
+        let dir = site.path(name);
+        std::fs::create_dir(&dir).unwrap();
+        let at = |name: &str| dir.join(name).to_string_lossy().into_owned();
+        std::fs::write(at("key"), lsf::sys::random::<64>().unwrap()).unwrap();
+        std::fs::set_permissions(at("key"), PermissionsExt::from_mode(0o600)).unwrap();
+        let mut cmd = Command::new(munged);
+        cmd.arg("-F").arg(format!("--key-file={}", at("key")));
+        cmd.arg(format!("--socket={}", at("sock"))).arg(format!("--pid-file={}", at("pid")));
+        cmd.arg(format!("--seed-file={}", at("seed"))).stdin(Stdio::null());
+        let child = cmd.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for("munged", || std::path::Path::new(&at("sock")).exists());
+        Munged(child)
+    }
+}
+
+impl Drop for Munged {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Words before a command that give it a configuration of the caller's own, whose lsf.conf is the
+/// site's with these lines: nothing that a user writes there may let him in.
+fn own_conf(site: &Site, name: &str, lines: &str) -> String {
+    let to = site.path(name);
+    let copy = Command::new("cp").arg("-a").arg(site.path("conf")).arg(&to).status().unwrap();
+    assert!(copy.success());
+    let conf = std::fs::read_to_string(to.join("lsf.conf")).unwrap();
+    std::fs::write(to.join("lsf.conf"), format!("{conf}{lines}\n")).unwrap();
+    format!("LSF_ENVDIR={} ", to.display())
+}
+
+/// As [`own_conf`], with an eauth of the caller's own.
+fn own_eauth(site: &Site, name: &str, script: &str) -> String {
+    let dir = site.path(&format!("{name}.srv"));
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("eauth"), script).unwrap();
+    std::fs::set_permissions(dir.join("eauth"), PermissionsExt::from_mode(0o755)).unwrap();
+    own_conf(site, name, &format!("LSF_SERVERDIR={}", dir.display()))
+}
+
 #[test]
 fn munge_decides() {
     let munged = ["/usr/sbin/munged", "/sbin/munged"].into_iter();
@@ -131,28 +195,47 @@ fn munge_decides() {
         return;
     }
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/conf-examples/eauth/munge");
-    let script = std::fs::read_to_string(example).unwrap();
-    let script = script.replace("SOCKET=/run/munge/munge.socket.2", "SOCKET=DIR/munge/sock");
-    let daemon = Mutex::new(None);
+    let example = std::fs::read_to_string(example).unwrap();
+    let with = |socket: &str| example.replace("SOCKET=/run/munge/munge.socket.2", socket);
+    let daemons = Mutex::new(Vec::new());
     let site = up("mungerun", &|site| {
-        let dir = site.path("munge");
-        std::fs::create_dir(&dir).unwrap();
-        let at = |name: &str| dir.join(name).to_string_lossy().into_owned();
-        std::fs::write(at("key"), lsf::sys::random::<64>().unwrap()).unwrap();
-        std::fs::set_permissions(at("key"), PermissionsExt::from_mode(0o600)).unwrap();
-        let mut cmd = Command::new(munged);
-        cmd.arg("-F").arg(format!("--key-file={}", at("key")));
-        cmd.arg(format!("--socket={}", at("sock"))).arg(format!("--pid-file={}", at("pid")));
-        cmd.arg(format!("--seed-file={}", at("seed"))).stdin(Stdio::null());
-        let child = cmd.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        *daemon.lock().unwrap() = Some(child);
-        eauth(site, &script)
+        let both = ["munge", "other"].map(|name| Munged::start(munged, site, name));
+        daemons.lock().unwrap().extend(both);
+        eauth(site, &with("SOCKET=DIR/munge/sock"))
     });
-    let mut munged = daemon.into_inner().unwrap().unwrap();
     wait_for("munge to let ann in", || right(&site.run("ann", ID), "ann"));
     assert!(right(&site.run("bob", ID), "bob"));
-    munged.kill().unwrap();
-    munged.wait().unwrap();
+    // what munge made for another user, for another host, and what a munge of another key made
+    let cred = |user: &str, to: &str| {
+        // in ann's group
+        let (id, group) = (format!("--reuid={}", uid(user)), format!("--regid={}", uid("ann")));
+        let sock = site.path("munge/sock");
+        let line =
+            format!("setpriv {id} {group} --clear-groups munge -S {} -s {to}", sock.display());
+        site.ok("root", &line).trim().to_owned()
+    };
+    let dir = site.dir.to_str().unwrap();
+    let lim = format!("[ \"$LSF_EAUTH_SERVER\" = res@personal ] || exec {dir}/srv/eauth \"$@\"\n");
+    let hers = format!("echo {}", cred("ann", "host2"));
+    for (name, script, fine) in [
+        ("hers", hers.clone(), true),
+        ("again", hers, false),
+        ("stolen", format!("echo {}", cred("bob", "host2")), false),
+        ("elsewhere", format!("echo {}", cred("ann", "host1")), false),
+        ("made-up", "echo MUNGE:AwQFAAC:".to_owned(), false),
+    ] {
+        let own = own_eauth(&site, name, &format!("#!/bin/sh\n{lim}{script}\n"));
+        let said = site.run("ann", &format!("{own}{ID}"));
+        if fine {
+            assert!(right(&said, "ann"), "{name}: {said:?}");
+        } else {
+            denied(&said);
+        }
+    }
+    let own = own_eauth(&site, "foreign", &with(&format!("SOCKET={dir}/other/sock")));
+    denied(&site.run("ann", &format!("{own}{ID}")));
+    // without munge nobody
+    drop(daemons.into_inner().unwrap());
     denied(&site.run("ann", ID));
 }
 
@@ -168,6 +251,9 @@ fn identd(site: &Site, port: u16, says: Arc<Mutex<String>>) {
                 let mut line = String::new();
                 let _ = BufReader::new(&sock).read_line(&mut line);
                 let user = says.lock().unwrap().clone();
+                if user == HANG_UP {
+                    continue;
+                }
                 let _ = write!(&sock, "{} : USERID : UNIX : {user}\r\n", line.trim());
             }
         });
@@ -183,14 +269,67 @@ fn the_client_s_ident_server_decides() {
     let says = Arc::new(Mutex::new(ADMIN.to_owned()));
     let site = up("identrun", &|site| {
         identd(site, port, says.clone());
+        // at host1 somebody else is called bob; at both, bobby is another name of bob's
+        let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
+        let bob = uid("bob");
+        let passwd = format!("{passwd}bobby:x:{bob}:{bob}::/:/bin/sh\n");
+        site.write("etc/passwd", &passwd);
+        let own = site.etc_of("host1").join("passwd");
+        let other = passwd.replace(&format!("bob:x:{bob}:"), &format!("bob:x:{STRANGER}:"));
+        std::fs::write(own, other.replace("bobby:", "rob:")).unwrap();
         format!("LSF_AUTH=ident\nLSF_IDENT_PORT={port}\n")
     });
-    *says.lock().unwrap() = "ann".into();
+    let say = |user: &str| *says.lock().unwrap() = user.into();
+    say("ann");
     wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
-    denied(&site.run("bob", ID));
-    *says.lock().unwrap() = "bob".into();
-    assert!(right(&site.run("bob", ID), "bob"));
+    // another's name
+    say("lsfadm");
     denied(&site.run("ann", ID));
+    // a name that nobody has, no name, an answer that is none
+    for word in ["nobodyatall", "", "ann bob", HANG_UP] {
+        say(word);
+        denied(&site.run("ann", ID));
+    }
+    // his uid by another name, as host2 knows it
+    say("bobby");
+    denied(&site.run("bob", ID));
+    // the right name, and a uid that it has not got at host2
+    say("bob");
+    let (id, group) = (format!("--reuid={STRANGER}"), format!("--regid={STRANGER}"));
+    let line = format!("exec setpriv {id} {group} --clear-groups {ID}");
+    denied(&site.run("root", &line));
+    say("ann");
+    assert!(right(&site.run("ann", ID), "ann"));
+}
+
+/// Carries every connection to `to`, from `from` and a port of this kind.
+fn relay(at: SocketAddr, to: SocketAddr, from: IpAddr, privileged: bool) -> u16 {
+    let listener = TcpListener::bind(at).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let call = move || {
+        let ports = if privileged { 512..=1023 } else { 0..=0 };
+        let own = ports.rev().find_map(|port| {
+            let fd = lsf::net::sock::tcp_from(None, to, false).unwrap();
+            rustix::net::bind(&fd, &SocketAddr::new(from, port)).ok().map(|()| fd)
+        });
+        let own = own.unwrap();
+        rustix::net::connect(&own, &to).unwrap();
+        TcpStream::from(own)
+    };
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = call();
+            for (mut from, mut to) in
+                [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)]
+            {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+    port
 }
 
 #[test]
@@ -208,7 +347,34 @@ fn a_privileged_port_decides() {
     });
     wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
     assert!(right(&site.run("bob", ID), "bob"));
-    // without its bit the helper has an ordinary port, or none
+    // The helper says it all as it should, but what reaches res comes from another port: who has
+    // only such a port could have said anything.
+    let hosts = std::fs::read_to_string(site.path("conf/hosts")).unwrap();
+    let addr = |host: &str| -> IpAddr {
+        let line = hosts.lines().find(|l| l.split_whitespace().any(|w| w == host)).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let conf = std::fs::read_to_string(site.path("conf/lsf.conf")).unwrap();
+    let port = conf.lines().find_map(|l| l.strip_prefix("LSF_RES_PORT=")).unwrap();
+    let (here, there) = (addr("host1"), addr("host2"));
+    let res = SocketAddr::new(there, port.trim().parse().unwrap());
+    for privileged in [true, false] {
+        let port = relay(SocketAddr::new(there, 0), res, here, privileged);
+        let name = format!("relay{privileged}");
+        let own = own_conf(&site, &name, &format!("LSF_RES_PORT={port}"));
+        let said = site.run("ann", &format!("{own}{ID}"));
+        if privileged {
+            assert!(right(&said, "ann"), "{said:?}");
+        } else {
+            denied(&said);
+        }
+    }
+    // nor does a host outside the cluster have such ports that count
+    let port = relay(SocketAddr::new(there, 0), res, "127.0.0.1".parse().unwrap(), true);
+    let own = own_conf(&site, "outside", &format!("LSF_RES_PORT={port}"));
+    let said = site.run("ann", &format!("{own}{ID}"));
+    assert!(said.code == 246 && said.out.is_empty(), "{said:?}");
+    // without its bit the helper has no such port to begin with
     let helper = site.path("port/lsf-port");
     std::fs::set_permissions(helper, PermissionsExt::from_mode(0o755)).unwrap();
     let said = site.run("ann", ID);

@@ -350,7 +350,7 @@ fn golden_messages_are_these_bytes() {
     let json = |m: &Msg| serde_json::to_string(m).unwrap();
     let lines: Vec<String> = samples().iter().map(|m| format!("{} {}", name(m), json(m))).collect();
     if std::env::var_os("LSF_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/proto/golden.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/proto/golden.txt");
         std::fs::write(path, lines.join("\n") + "\n").unwrap();
         return;
     }

@@ -298,15 +298,14 @@ impl State {
             let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
             return self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), requeue));
         }
-        if !matches!(signal, "KILL" | "DELETEJOB") {
-            return Did::Job(at);
-        }
-        let force = signal == "DELETEJOB";
-        let why = match (force, by_admin) {
-            (false, false) => term::OWNER,
-            (false, true) => term::ADMIN,
-            (true, false) => term::FORCE_OWNER,
-            (true, true) => term::FORCE_ADMIN,
+        let why = match (signal, by_admin) {
+            ("KILL", false) => term::OWNER,
+            ("KILL", true) => term::ADMIN,
+            ("DELETEJOB", false) => term::FORCE_OWNER,
+            ("DELETEJOB", true) => term::FORCE_ADMIN,
+            (super::overload::BY_LOAD, _) => term::LOAD,
+            (super::overload::BY_WINDOW, _) => term::WINDOW,
+            _ => return Did::Job(at),
         };
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_), .. }) => {

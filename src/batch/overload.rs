@@ -1,19 +1,26 @@
 //! loadStop: what runs where a load index is beyond it is suspended, and goes on once every
-//! index is within loadSched again (semantics §6).
+//! index is within loadSched again (semantics §6); likewise where STOP_COND holds, until
+//! RESUME_COND does. TERMINATE_WHEN has jobs ended instead.
 //!
 //! One job is suspended or resumed on a host in SBD_SLEEP_TIME, so that the load can follow: of
 //! those to be suspended the one of the lowest queue first, of those to be resumed the one of the
 //! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
 //! for run windows, the suspension is logged before the host is told.
 
-use super::policy::{Bounds, External};
+use super::policy::{Bounds, External, Queue};
+use super::require::{Req, Sight};
 use super::state::{ElemState, Phase};
 use super::{Cx, Mbd};
+use crate::lang::resreq::SelectCx;
+use crate::model::event::Event;
 use crate::model::job::stat;
-use crate::model::reason::susp;
+use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
 
+/// Signals of the log that end a job for its queue's TERMINATE_WHEN.
+pub const BY_LOAD: &str = "SIG_TERM_LOAD";
+pub const BY_WINDOW: &str = "SIG_TERM_WINDOW";
 /// Positions of pg and it among the built-in indices.
 const PG: usize = 4;
 const IT: usize = 7;
@@ -96,8 +103,7 @@ impl Mbd {
             if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
                 return None;
             }
-            let job = self.st.job(at.job)?;
-            let queue = *self.pol.queue_ix.get(&**self.st.names.text(job.queue))?;
+            let queue = self.queue_of(at.job)?;
             let priority = self.pol.queues[queue].conf.priority;
             let (key, start, phase) = (run.key, run.start_time, run.phase);
             Some(Candidate { key, queue, priority, start, phase })
@@ -114,7 +120,9 @@ impl Mbd {
             let q = &pol.queues[c.queue];
             let over = m.stop_over(i, &q.bounds, &q.external);
             let over = over.or_else(|| m.stop_over(i, &host.bounds, &host.external));
-            over.filter(|code| running > 1 || *code == susp::LOAD + IT as u32)
+            let over = over.filter(|code| running > 1 || *code == susp::LOAD + IT as u32);
+            let cond = || q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r));
+            over.or_else(|| ((running > 1 || m.in_use(i)) && cond()).then_some(susp::STOP_COND))
         };
         let mut worst: Option<(&Candidate, u32)> = None;
         for c in jobs.iter().filter(|c| c.phase == Phase::Running) {
@@ -125,11 +133,17 @@ impl Mbd {
             }
         }
         if let Some((c, why)) = worst {
+            if pol.queues[c.queue].end_by_load {
+                self.end_for(cx, c.key, BY_LOAD, term::LOAD);
+                return true;
+            }
             let at = c.key.job_ref();
             self.phase_event(cx, at, c.key.attempt, stat::SSUSP, why);
             self.act(cx, c.key, i, Act::Suspend);
             return true;
         }
+        let stays =
+            |m: &Mbd, q: &Queue| q.resume_cond.as_ref().is_some_and(|r| !m.cond_holds(i, r));
         let fits = |m: &Mbd, c: &&Candidate| {
             let q = &pol.queues[c.queue];
             m.load_over(i, &q.bounds).is_none()
@@ -138,14 +152,46 @@ impl Mbd {
                 && !m.external_over(i, &host.external)
                 && m.stop_over(i, &q.bounds, &q.external).is_none()
                 && m.stop_over(i, &host.bounds, &host.external).is_none()
+                && !q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r))
                 && !m.run_shut(c.key.job)
         };
         let held = jobs.iter().filter(|c| by_load(c.phase)).filter(|c| fits(self, c));
-        let best = held.max_by_key(|c| (c.priority, std::cmp::Reverse(c.start)));
+        let (stay, held): (Vec<_>, Vec<_>) = held.partition(|c| stays(self, &pol.queues[c.queue]));
+        for c in stay.into_iter().filter(|c| c.phase != Phase::Ssusp(susp::RESUME_COND)) {
+            let at = c.key.job_ref();
+            self.phase_event(cx, at, c.key.attempt, stat::SSUSP, susp::RESUME_COND);
+        }
+        let best = held.into_iter().max_by_key(|c| (c.priority, std::cmp::Reverse(c.start)));
         if let Some(c) = best {
             self.resume_job(cx, c.key);
         }
         best.is_some()
+    }
+
+    /// Ends a job that TERMINATE_WHEN does not let be suspended.
+    pub(crate) fn end_for(&mut self, cx: &mut Cx, key: JobKey, signal: &str, why: u32) {
+        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let (at, run_count) = (key.job_ref(), key.attempt);
+        let signal = signal.to_owned();
+        self.emit(cx, Event::JobSignal { at, uid: 0, user, signal, run_count, by_admin: true });
+        self.act_on(cx, key, Act::Terminate { exit_info: why });
+    }
+
+    /// Does a condition on the load, as it is measured, hold on a host?
+    fn cond_holds(&self, i: usize, cond: &Req) -> bool {
+        if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
+            return false;
+        }
+        let sight = Sight { taken: &[], ..self.sight(i) };
+        let (local_type, local_model) = (sight.host_type(), sight.model());
+        let cx = SelectCx { local_type, local_model };
+        cond.0.first().is_some_and(|s| s.selects(&sight, &cx))
+    }
+
+    /// Does somebody sit at a host?
+    fn in_use(&self, i: usize) -> bool {
+        let load = self.net.hosts[i].load.as_ref();
+        load.is_some_and(|l| !l.unavailable() && l.index[IT] < 1.0)
     }
 
     /// The suspending reason of the first index beyond its loadStop.
@@ -180,5 +226,5 @@ impl Mbd {
 
 /// Is it suspended for load?
 pub fn by_load(phase: Phase) -> bool {
-    matches!(phase, Phase::Ssusp(why) if (susp::LOAD..=susp::LOAD_EXTERNAL).contains(&why))
+    matches!(phase, Phase::Ssusp(why) if (susp::LOAD..=susp::RESUME_COND).contains(&why))
 }

@@ -38,6 +38,12 @@ pub struct Queue {
     pub external: External,
     pub dispatch_window: Windows,
     pub run_window: Windows,
+    /// STOP_COND and RESUME_COND.
+    pub stop_cond: Option<Req>,
+    pub resume_cond: Option<Req>,
+    /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes.
+    pub end_by_load: bool,
+    pub end_by_window: bool,
 }
 
 /// A compiled batch server host.
@@ -62,7 +68,7 @@ pub struct Policy {
     pub hosts: Vec<HostPol>,
     pub host_ix: HashMap<String, usize>,
     pub names: Rc<Names>,
-    /// Some queue or host has a loadStop threshold.
+    /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
 }
 
@@ -133,12 +139,19 @@ impl Policy {
         let of = |b: &Bounds, e: &External| {
             b.iter().any(|b| b.1.is_some()) || e.iter().any(|b| b.stop.is_some())
         };
-        self.queues.iter().any(|q| of(&q.bounds, &q.external))
+        self.queues.iter().any(|q| q.stop_cond.is_some() || of(&q.bounds, &q.external))
             || self.hosts.iter().any(|h| of(&h.bounds, &h.external))
     }
 
     fn queue(&self, q: &QueueConf) -> Queue {
-        let req = q.res_req.as_deref().and_then(|t| Req::parse(t, &self.names).ok());
+        let parse = |t: &Option<String>| Req::parse(t.as_deref()?, &self.names).ok();
+        let req = parse(&q.res_req);
+        let chooses = |r: &Req| r.0.first().is_some_and(|s| s.select.is_some());
+        let cond = |t: &Option<String>| parse(t).filter(chooses);
+        let ends = |word: &str| {
+            let words = q.terminate_when.as_deref().unwrap_or_default();
+            words.split_whitespace().any(|w| w.eq_ignore_ascii_case(word))
+        };
         Queue {
             hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
@@ -146,6 +159,10 @@ impl Policy {
             external: external(&q.thresholds, &self.conf.base.shared),
             dispatch_window: windows(&q.dispatch_window),
             run_window: windows(&q.run_window),
+            stop_cond: cond(&q.stop_cond),
+            resume_cond: cond(&q.resume_cond),
+            end_by_load: ends("LOAD"),
+            end_by_window: ends("WINDOW"),
             conf: q.clone(),
         }
     }

@@ -4,7 +4,8 @@
 use super::hosts::HostRt;
 use super::reserve::{Taken, left};
 use crate::conf::types::{BaseConf, HostDef, ResourceKind};
-use crate::lang::resreq::{Builtins, HostView, ResKind, ResNames, ResReq, ResReqError, Syntax};
+use crate::lang::resreq::{Builtins, HostView, ResKind, ResNames, ResReq, ResReqError};
+use crate::lang::resreq::{Rusage, RusageTerm, Syntax};
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
 
@@ -52,6 +53,25 @@ pub struct Req(pub ResReq);
 impl Req {
     pub fn parse(text: &str, names: &Names) -> Result<Req, ResReqError> {
         names.parse(text).map(Req)
+    }
+
+    /// The same once for each alternative of its rusage, with that one alone.
+    pub fn alternatives(&self) -> Vec<Req> {
+        let rusage = match &self.0 {
+            ResReq::Simple(s) => s.rusage.as_ref(),
+            _ => None,
+        };
+        let Some(all) = rusage.map(|r| &r.alternatives).filter(|a| a.len() > 1) else {
+            return vec![self.clone()];
+        };
+        let one = |terms: &Vec<RusageTerm>| {
+            let mut req = self.clone();
+            if let ResReq::Simple(s) = &mut req.0 {
+                s.rusage = Some(Rusage { alternatives: vec![terms.clone()] });
+            }
+            req
+        };
+        all.iter().map(one).collect()
     }
 
     /// Job over queue, with the defaults: what acts.

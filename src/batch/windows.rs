@@ -8,11 +8,12 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. Who was stopped by a
 //! user stays stopped.
 
+use super::overload::BY_WINDOW;
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};
 use crate::lang::window::Windows;
 use crate::model::job::stat;
-use crate::model::reason::susp;
+use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
@@ -87,9 +88,13 @@ impl Mbd {
 
     /// Are the run windows of a job's queue closed?
     pub(crate) fn run_shut(&self, job: u32) -> bool {
-        let Some(job) = self.st.job(job) else { return false };
-        let ix = self.pol.queue_ix.get(&**self.st.names.text(job.queue));
-        ix.and_then(|&i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+        self.queue_of(job).and_then(|i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+    }
+
+    /// A job's queue, as the policy has it.
+    pub(crate) fn queue_of(&self, job: u32) -> Option<usize> {
+        let job = self.st.job(job)?;
+        self.pol.queue_ix.get(&**self.st.names.text(job.queue)).copied()
     }
 
     /// Looks at the windows when one may have opened or closed.
@@ -160,6 +165,9 @@ impl Mbd {
         };
         if !runs || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
             return;
+        }
+        if self.queue_of(key.job).is_some_and(|q| self.pol.queues[q].end_by_window) {
+            return self.end_for(cx, key, BY_WINDOW, term::WINDOW);
         }
         self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
         self.order_for_window(cx, key, None, Act::Suspend);

@@ -146,8 +146,11 @@ pub mod susp {
     pub const WINDOW: u32 = 4;
     /// First of those by load; the index number is added.
     pub const LOAD: u32 = 20;
-    /// The same for external indices: the last of those by load.
+    /// The same for external indices.
     pub const LOAD_EXTERNAL: u32 = 31;
+    /// Queue's conditions on the load; the last of those by load.
+    pub const STOP_COND: u32 = 32;
+    pub const RESUME_COND: u32 = 33;
 }
 
 /// The text of a suspending reason.
@@ -169,6 +172,8 @@ pub fn susp_text(code: u32) -> &'static str {
         29 => "Host load exceeded threshold:  Available swap space (swp)",
         30 => "Host load exceeded threshold:  Available memory (mem)",
         31 => "Host load exceeded threshold:  External load index",
+        32 => "STOP_COND is true with current host load",
+        33 => "RESUME_COND is false with current host load",
         _ => "Unknown suspending reason",
     }
 }
@@ -176,6 +181,8 @@ pub fn susp_text(code: u32) -> &'static str {
 /// Termination reasons (exitInfo numbers).
 pub mod term {
     pub const UNKNOWN: u32 = 0;
+    pub const WINDOW: u32 = 2;
+    pub const LOAD: u32 = 3;
     pub const RUNLIMIT: u32 = 5;
     pub const DEADLINE: u32 = 6;
     pub const PROCESSLIMIT: u32 = 7;

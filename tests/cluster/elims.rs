@@ -280,6 +280,78 @@ fn external_indices_are_as_good_as_built_in_ones() {
 }
 
 #[test]
+fn conditions_of_queues_and_alternatives_of_rusage_go_by_what_elims_report() {
+    let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n";
+    let map = "tok ([all])\nscr [default]\n";
+    let elim = "#!/bin/sh\nwhile :; do read t s < $LSF_ENVDIR/../values && echo 2 tok $t scr $s; \
+                sleep 0.2; done\n";
+    let rig = cluster("elims5", resources, map, &[("elim", elim.to_owned())]);
+    let set = |values: &str| {
+        rig.write("values.new", &format!("{values}\n"));
+        std::fs::rename(rig.path("values.new"), rig.path("values")).unwrap();
+        let want: Vec<&str> = values.split(' ').collect();
+        wait_for("the values", || {
+            [value(&rig, "host2", "tok"), value(&rig, "host2", "scr")] == want[..]
+        });
+    };
+    set("5 9");
+    let edit = |file: &str, f: &dyn Fn(String) -> String| {
+        let path = rig.configdir().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, f(text)).unwrap();
+    };
+    let queue = |name: &str, lines: &str| {
+        format!("Begin Queue\nQUEUE_NAME = {name}\nPRIORITY = 20\n{lines}\nEnd Queue\n")
+    };
+    let cond = queue("cond", "STOP_COND = select[tok < 2]\nRESUME_COND = select[scr > 8]");
+    let ends = queue("ends", "tok = /2\nTERMINATE_WHEN = LOAD");
+    edit("lsb.queues", &|t| t + &cond + &ends);
+    edit("lsb.hosts", &|_| "Begin Host\nHOST_NAME MXJ\ndefault 9\nEnd Host\n".into());
+    edit("lsb.params", &|t| t.replace("End Parameters", "SBD_SLEEP_TIME = 1\nEnd Parameters"));
+    assert_eq!(rig.run("badmin", &["reconfig", "-f"]).code, 0);
+    let shown = rig.ok("bqueues", &["-l", "cond"]);
+    assert!(shown.contains("STOP_COND:  select[tok < 2]\n"), "{shown}");
+    assert!(shown.contains("RESUME_COND:  select[scr > 8]\n"), "{shown}");
+    let on = |queue: &'static str, host: &'static str| {
+        rig.bsub(&["-q", queue, "-m", host, "-o", "/dev/null", "sleep", "1000"])
+    };
+    let jobs = [on("cond", "host3"), on("cond", "host3")];
+    let others = [on("ends", "host2"), on("ends", "host2")];
+    let stats = || jobs.map(|j| rig.field(&j.to_string(), "stat"));
+    wait_for("all to run", || {
+        stats() == ["RUN", "RUN"] && others.iter().all(|j| rig.stat(*j) == "RUN")
+    });
+    set("1 9");
+    wait_for("one to be suspended", || stats().contains(&"SSUSP".to_owned()));
+    let held = jobs[stats().iter().position(|s| s == "SSUSP").unwrap()].to_string();
+    let why = rig.ok("bjobs", &["-s", &held]);
+    assert!(why.contains(" STOP_COND is true with current host load;"), "{why}");
+    // of the other queue's two, one is ended
+    wait_for("one to be ended", || others.iter().any(|j| rig.stat(*j) == "EXIT"));
+    let gone = others.into_iter().find(|j| rig.stat(*j) == "EXIT").unwrap();
+    let told = rig.ok("bjobs", &["-l", &gone.to_string()]);
+    assert!(told.contains("TERM_LOAD: job killed after load exceeds"), "{told}");
+    set("5 7");
+    wait_for("the other reason", || {
+        let why = rig.ok("bjobs", &["-s", &held]);
+        why.contains(" RESUME_COND is false with current host load;")
+    });
+    set("5 9");
+    wait_for("both to run again", || stats() == ["RUN", "RUN"]);
+    // two share the tok, the third takes the other alternative
+    let asks = ["-R", "rusage[tok=2 || scr=9]", "-m", "host1", "-o", "/dev/null", "sleep", "1000"];
+    let three = [rig.bsub(&asks), rig.bsub(&asks), rig.bsub(&asks)];
+    wait_for("all three", || three.iter().all(|j| rig.stat(*j) == "RUN"));
+    let used = three.map(|j| rig.field(&j.to_string(), "effective_resreq"));
+    for (text, want) in used.iter().zip(["tok=2.00", "tok=2.00", "scr=9.00"]) {
+        assert!(text.contains(&format!("rusage[{want}]")), "{used:?}");
+    }
+    let fourth = rig.bsub(&asks);
+    let why = rig.ok("bjobs", &["-p", &fourth.to_string()]);
+    assert!(why.contains("requirements for resource reservation not satisfied"), "{why}");
+}
+
+#[test]
 fn faults_are_logged_and_concern_nobody_else() {
     let words: String = ["good", "bad", "two", "late"].map(|n| format!("{n} {NUMERIC}")).concat();
     let resources = format!("{words}text String 15 () (test)\nflag Boolean 15 () (test)\n");

@@ -43,11 +43,16 @@ struct Kind {
 /// Dispatch order within a queue: user priority, then first come, unless moved.
 type Place = (Reverse<u32>, Spot);
 
+/// Hosts with slots, and what the job asks for there.
+type Found = (Vec<(usize, u32)>, Option<Rc<Req>>);
+
 /// A class of pending jobs.
 #[derive(Debug)]
 pub struct Class {
     kind: Kind,
     pub req: Option<Rc<Req>>,
+    /// It, once for each alternative of its rusage; never empty.
+    alternatives: Vec<Option<Rc<Req>>>,
     ready: BTreeMap<Place, u32>,
     /// Why no place was found in the last pass: code with the hosts it holds for (none: all).
     pub reasons: Vec<(u32, Vec<usize>)>,
@@ -210,7 +215,12 @@ impl Mbd {
         let c = self.sched.classes.len();
         self.sched.by_kind.insert(kind.clone(), c);
         let reasons = Vec::new();
-        self.sched.classes.push(Class { kind, req, ready: BTreeMap::new(), reasons });
+        let alternatives = match &req {
+            Some(r) => r.alternatives().into_iter().map(|r| Some(Rc::new(r))).collect(),
+            None => vec![None],
+        };
+        let ready = BTreeMap::new();
+        self.sched.classes.push(Class { kind, req, alternatives, ready, reasons });
         c
     }
 
@@ -287,7 +297,7 @@ impl Mbd {
         for &c in &classes {
             heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
         }
-        let mut found: HashMap<usize, place::Candidates> = HashMap::new();
+        let mut found: HashMap<usize, Vec<place::Candidates>> = HashMap::new();
         while let Some(Reverse((_, c))) = heads.pop() {
             if *budget == 0 {
                 return;
@@ -302,19 +312,42 @@ impl Mbd {
                 continue;
             };
             if !found.contains_key(&c) {
-                found.insert(c, self.candidates(cx, queue, c));
+                let cands = self.candidates(cx, queue, c);
+                found.insert(c, vec![cands; self.sched.classes[c].alternatives.len()]);
             }
             let Some(cands) = found.get_mut(&c) else { continue };
-            match self.find_place(cx, queue, c, at, cands) {
-                Ok(hosts) => {
+            match self.find_first(cx, queue, c, at, cands) {
+                Ok((hosts, req)) => {
                     self.sched.classes[c].reasons.clear();
-                    self.dispatch(cx, c, at, hosts);
+                    self.dispatch(cx, req.as_deref(), at, hosts);
                     *budget -= 1;
                     heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
                 }
                 Err(reasons) => self.sched.classes[c].reasons = reasons,
             }
         }
+    }
+
+    /// A place by the first alternative of the class that has one, and that alternative.
+    fn find_first(
+        &mut self,
+        cx: &Cx,
+        queue: &super::policy::Queue,
+        class: usize,
+        at: JobRef,
+        cands: &mut [place::Candidates],
+    ) -> Result<Found, place::Reasons> {
+        let mut why = Err(Vec::new());
+        for (n, cands) in cands.iter_mut().enumerate() {
+            let req = self.sched.classes[class].alternatives[n].clone();
+            match self.find_place(cx, queue, class, at, (cands, req.as_deref())) {
+                Ok(hosts) => return Ok((hosts, req)),
+                // the first one's tell most
+                Err(reasons) if n == 0 => why = Err(reasons),
+                Err(_) => {}
+            }
+        }
+        why
     }
 
     /// The next element of a ready job that may go: the lowest index.
@@ -336,13 +369,12 @@ impl Mbd {
         Some(JobRef { job: id, idx })
     }
 
-    fn dispatch(&mut self, cx: &mut Cx, class: usize, at: JobRef, hosts: Vec<(usize, u32)>) {
+    fn dispatch(&mut self, cx: &mut Cx, req: Option<&Req>, at: JobRef, hosts: Vec<(usize, u32)>) {
         let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         for (i, _) in &hosts {
             self.net.hosts[*i].last_dispatch = Some(cx.now.mono_us);
         }
-        let req = self.sched.classes[class].req.as_ref();
         let event = JobStart {
             at,
             attempt,
@@ -352,8 +384,7 @@ impl Mbd {
             boot: self.net.hosts[first].boot_id.clone(),
         };
         self.emit(cx, Event::JobStart(Box::new(event)));
-        let req = self.sched.classes[class].req.clone();
-        self.reserve_started(cx, at, req.as_ref().and_then(|r| r.0.first()));
+        self.reserve_started(cx, at, req.and_then(|r| r.0.first()));
         self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::hosts::HostStatus;
 use super::super::policy::Queue;
-use super::super::require::Sight;
+use super::super::require::{Req, Sight};
 use super::super::{Cx, Mbd};
 use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Tile};
 use crate::lim::facts::DEFAULT_NAME;
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 pub type Reasons = Vec<(u32, Vec<usize>)>;
 
 /// The hosts of a class in one pass.
+#[derive(Clone)]
 pub struct Candidates {
     /// Best first.
     hosts: Vec<usize>,
@@ -236,14 +237,14 @@ impl Mbd {
         room
     }
 
-    /// Hosts with slots for one job, or why there are none.
+    /// Hosts with slots for one job that asks for this, or why there are none.
     pub(super) fn find_place(
         &mut self,
         cx: &Cx,
         queue: &Queue,
         class: usize,
         at: JobRef,
-        cands: &mut Candidates,
+        (cands, req): (&mut Candidates, Option<&Req>),
     ) -> Result<Vec<(usize, u32)>, Reasons> {
         let (min, max, alone) = {
             let k = &self.sched.classes[class].kind;
@@ -254,8 +255,8 @@ impl Mbd {
             return Err(vec![(code, Vec::new())]);
         }
         let max = u64::from(max).min(room) as u32;
-        let req = self.sched.classes[class].req.clone();
-        let span = req.as_ref().and_then(|r| r.0.first()).and_then(|s| s.span.clone());
+        let simple = req.and_then(|r| r.0.first());
+        let span = simple.and_then(|s| s.span.clone());
         let accept = self.pol.accept_interval(&queue.conf) * US;
         let mut full: Reasons = Vec::new();
         let mut free: Vec<(usize, u32)> = Vec::new();
@@ -273,7 +274,6 @@ impl Mbd {
             } else if alone && self.host_used(i) > 0 {
                 (room, code) = (0, pend::EXCLUSIVE);
             }
-            let simple = req.as_ref().and_then(|r| r.0.first());
             let (left, why) = self.reserve_room(i, simple);
             if left < room {
                 (room, code) = (left, why);

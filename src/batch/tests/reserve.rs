@@ -43,6 +43,11 @@ fn threshold(index: &str, sched: Option<f64>, stop: Option<f64>) -> Threshold {
 impl Rig {
     /// LIM tells that both hosts have so much memory and these values of external indices.
     fn loads(&mut self, mem: f32, external: &[(&str, &str)]) {
+        self.loads_idle(mem, 0.0, external);
+    }
+
+    /// As [`Rig::loads`], where nobody has sat at the hosts for so many minutes.
+    fn loads_idle(&mut self, mem: f32, idle: f32, external: &[(&str, &str)]) {
         let conn = crate::proto::machine::INCOMING + 77;
         let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h1".into() };
         self.step(Input::Opened { conn, peer });
@@ -54,6 +59,7 @@ impl Rig {
             let mut load =
                 HostLoad { host: h.into(), external: external.clone(), ..<_>::default() };
             load.index[10] = mem;
+            load.index[7] = idle;
             load.facts = Some(facts.clone());
             load
         };
@@ -285,4 +291,127 @@ fn hosts_suspend_by_their_own_thresholds_no_faster_than_the_load_follows() {
     r.later(5);
     r.meet(key, Phase::Running);
     assert_eq!((r.acts(), r.stat(held[0], 0)), (vec![Act::Suspend], "SSUSP"));
+}
+
+/// Jobs that run on h1, in this order.
+fn running(r: &mut Rig, queues: &[&str]) -> Vec<(u32, ConnId, JobKey)> {
+    let on_h1 =
+        |queue: &&str| JobSpec { queue: queue.to_string(), hosts: vec!["h1".into()], ..spec("x") };
+    let ids: Vec<u32> = queues.iter().map(|q| r.submit(on_h1(q)).unwrap()).collect();
+    let starts = r.starts();
+    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+    let of = |id: &u32| starts.iter().find(|s| s.1.job == *id).map(|s| (*id, s.0, s.1)).unwrap();
+    ids.iter().map(of).collect()
+}
+
+#[test]
+fn stop_cond_suspends_and_resume_cond_lets_go_on() {
+    let mut c = shared_conf();
+    for q in &mut c.batch.queues {
+        q.stop_cond = Some("select[tok<2]".into());
+        q.resume_cond = Some("scr>=10".into());
+        q.thresholds = vec![threshold("tok", Some(3.0), None)];
+    }
+    let mut r = Rig::of(c.clone());
+    let idle = |r: &mut Rig, tok: &str, scr: &str| r.loads(1000.0, &[("tok", tok), ("scr", scr)]);
+    idle(&mut r, "5", "10");
+    let jobs = running(&mut r, &["high", "normal"]);
+    assert_eq!(r.acts(), []);
+    let (low, conn, key) = jobs[1];
+    idle(&mut r, "1", "10");
+    assert_eq!((r.acts(), r.stat(low, 0)), (vec![Act::Suspend], "SSUSP"));
+    assert_eq!(r.phase(low), state::Phase::Ssusp(susp::STOP_COND));
+    r.report(conn, key, Phase::Suspended);
+    // the other one is alone at a host that somebody sits at: `it` is 0 in these loads
+    r.later(16);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![Act::Suspend], "SSUSP"));
+    r.report(jobs[0].1, jobs[0].2, Phase::Suspended);
+    // it does not hold any more, but loadSched does not let go on
+    r.later(16);
+    idle(&mut r, "2", "10");
+    assert_eq!(r.acts(), []);
+    // nor does RESUME_COND, which is told then
+    idle(&mut r, "5", "9");
+    assert_eq!((r.acts(), r.phase(low)), (vec![], state::Phase::Ssusp(susp::RESUME_COND)));
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    assert_eq!(Mbd::new(c, "h1", found).st.job(low).unwrap().tally.ssusp, 1);
+    idle(&mut r, "5", "10");
+    assert_eq!(r.acts(), [Act::Resume]);
+    r.report(jobs[0].1, jobs[0].2, Phase::Running);
+    assert_eq!((r.stat(jobs[0].0, 0), r.stat(low, 0)), ("RUN", "SSUSP"), "the higher queue's");
+}
+
+#[test]
+fn stop_cond_leaves_a_job_that_is_alone_on_an_idle_host() {
+    let mut c = shared_conf();
+    c.batch.queues.iter_mut().for_each(|q| q.stop_cond = Some("select[tok<2]".into()));
+    let mut r = Rig::of(c);
+    r.loads(1000.0, &[("tok", "5")]);
+    let jobs = running(&mut r, &["normal"]);
+    r.loads_idle(1000.0, 5.0, &[("tok", "1")]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![], "RUN"));
+    r.loads(1000.0, &[("tok", "1")]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![Act::Suspend], "SSUSP"));
+}
+
+#[test]
+fn terminate_when_ends_what_would_be_suspended() {
+    use crate::model::reason::term;
+    let mut c = shared_conf();
+    for q in &mut c.batch.queues {
+        q.thresholds = vec![threshold("tok", None, Some(2.0))];
+        q.terminate_when = Some("WINDOW LOAD".into());
+    }
+    c.batch.queues[0].run_window = super::SHUT_SOON.into();
+    let queue = c.batch.queues[0].name.clone();
+    let mut r = Rig::of(c.clone());
+    r.loads(1000.0, &[("tok", "5")]);
+    let jobs = running(&mut r, &[&queue, &queue, &queue]);
+    r.loads(1000.0, &[("tok", "1")]);
+    assert_eq!(r.acts(), [Act::Terminate { exit_info: term::LOAD }]);
+    let gone = jobs.iter().find(|j| r.mbd.st.running(j.2).is_some_and(|r| r.killed.is_some()));
+    let &(id, conn, key) = gone.unwrap();
+    // the host is told again where it comes back, and by the next mbatchd
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    let next = Mbd::new(c, "h1", found);
+    assert_eq!(next.st.running(key).unwrap().killed, Some(term::LOAD));
+    let end = Phase::Ended { end: End::Status(15), exit_info: term::LOAD };
+    r.report(conn, key, end);
+    assert_eq!(r.stat(id, 0), "EXIT");
+    r.loads(1000.0, &[("tok", "5")]);
+    assert_eq!(r.acts(), []);
+    // the run window closes
+    r.pass(40);
+    let windows = vec![Act::Terminate { exit_info: term::WINDOW }; 2];
+    assert_eq!(r.acts(), windows);
+    r.later(40);
+    assert_eq!(r.acts(), [], "told once");
+}
+
+#[test]
+fn the_first_alternative_that_fits_is_reserved() {
+    let mut r = Rig::of(shared_conf());
+    r.loads(1000.0, &[("tok", "5"), ("scr", "10")]);
+    let req = "rusage[lic=2:tok=1 || scr=6]";
+    let jobs: Vec<u32> = (0..4).map(|_| r.wants(req)).collect();
+    let text = |r: &Rig, id: u32| {
+        let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
+        run.map_or(String::new(), |run| run.eff_res_req.to_string())
+    };
+    // two of three lic are gone with the first; the next two take a host's own scr each
+    let rusage = ["rusage[lic=2.00,tok=1.00]", "rusage[scr=6.00]", "rusage[scr=6.00]"];
+    for (id, want) in jobs.iter().zip(rusage) {
+        assert!(text(&r, *id).contains(want), "{}", text(&r, *id));
+    }
+    assert_eq!(r.stat(jobs[3], 0), "PEND");
+    assert!(r.why(jobs[3]).contains(&pend::RESERVE_EXTERNAL), "{:?}", r.why(jobs[3]));
+    let external = ["h1", "h2"].map(|h| r.host_row(h).load.unwrap().external);
+    let left = [("tok".to_owned(), "4".to_owned()), ("scr".to_owned(), "4".to_owned())];
+    assert_eq!(external, [left.to_vec(), left.to_vec()]);
+    // as soon as the first gives back, the first alternative is the one again
+    let starts = r.starts();
+    let (conn, key) = *starts.iter().find(|s| s.1.job == jobs[0]).unwrap();
+    r.report(conn, key, Phase::Running);
+    r.report(conn, key, done());
+    assert!(text(&r, jobs[3]).contains(rusage[0]), "{}", text(&r, jobs[3]));
 }

@@ -26,6 +26,8 @@ use lsf::log::codec::{Brief, Late, read_brief, read_finish};
 use lsf::model::JobRef;
 use lsf::proto::client::IdSel;
 use lsf::sys::files::RealFiles;
+use lsf::sys::raw::{self, SignalFd};
+use rustix::process::{Signal, getpid, kill_process};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::File;
@@ -111,11 +113,11 @@ struct Opts {
     /// with -l: accepted, there is nothing to add
     #[argh(switch, long = "gpu", hidden_help)]
     gpu: bool,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs of these accounts of the resource connector; none is of one
+    #[argh(option, arg_name = "\"account ... | all\"")]
     rcacct: Option<String>,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// likewise
+    #[argh(option, arg_name = "\"account ... | all\"")]
     rcalloc: Option<String>,
     /// the jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
@@ -137,6 +139,8 @@ struct Filter {
     licenses: Vec<String>,
     reservations: Reserved,
     exceptions: bool,
+    /// -rcacct, -rcalloc: of a kind that no job is of.
+    none: bool,
     done: bool,
     exit: bool,
     completed: Option<Interval>,
@@ -162,7 +166,8 @@ impl Filter {
     /// What the first fields of a line tell.
     fn may_want(&self, b: &Brief<'_>) -> bool {
         let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
-        within(&self.completed, b.end_time)
+        !self.none
+            && within(&self.completed, b.end_time)
             && within(&self.submitted, b.submit_time)
             && (self.dispatched.is_none() || b.start_time > 0)
             && within(&self.dispatched, b.start_time)
@@ -221,7 +226,8 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
-    let clock = Clock::of(zone);
+    let year = site::yes(site::find().ok().as_ref(), "LSB_DISPLAY_YEAR");
+    let clock = Clock::of(zone).with_year(year);
     match account(ctx, call, &clock) {
         Ok(()) => 0,
         Err(words) => {
@@ -240,9 +246,6 @@ fn plan(
 ) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bacct", args)?;
     let o = parsed.options;
-    let unknown =
-        control::given([("-rcacct", o.rcacct.is_some()), ("-rcalloc", o.rcalloc.is_some())]);
-    control::refuse("bacct", unknown)?;
     let ids = select::ids(&parsed.operands).map_err(Exit::fail)?.ids;
     let words = |text: &Option<String>| -> Vec<String> {
         text.as_deref().unwrap_or("").split_whitespace().map(str::to_string).collect()
@@ -271,6 +274,7 @@ fn plan(
             () => Reserved::In(reserved),
         },
         exceptions: o.exceptions,
+        none: o.rcacct.is_some() || o.rcalloc.is_some(),
         queues: words(&o.queue),
         projects: words(&o.project),
         host_words,
@@ -320,7 +324,9 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
             let words = |e: io::Error| format!("{name}: {}", os_words(&e));
             let file = File::open(&path).map_err(words)?;
             let total = file.metadata().map_or(0, |m| m.len());
-            let file = BufReader::with_capacity(files::BUFFER, Progress::new(file, total));
+            let among = !matches!(call.form, Form::Summary) && io::stdout().is_terminal();
+            let file = Progress::new(file, total, !among);
+            let file = BufReader::with_capacity(files::BUFFER, file);
             read(ctx, &call, clock, file, &name, &mut damage)
         }
     }?;
@@ -398,6 +404,9 @@ const TICK: Duration = Duration::from_millis(200);
 /// From this length on a file's progress is shown at once, bytes.
 const LONG: u64 = 16 << 20;
 
+/// What ends a command, and must not leave a bar behind.
+const ENDING: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+
 /// A file that tells on a terminal how much of it was read.
 struct Progress {
     file: File,
@@ -406,12 +415,26 @@ struct Progress {
     last: Instant,
     shown: bool,
     on: bool,
+    /// Of [`ENDING`], where there is a bar to erase first.
+    signals: Option<SignalFd>,
 }
 
 impl Progress {
-    fn new(file: File, total: u64) -> Self {
-        let on = total > 0 && io::stderr().is_terminal();
-        Progress { file, total, read: 0, last: Instant::now(), shown: false, on }
+    /// `alone`: nothing else is written on the terminal meanwhile.
+    fn new(file: File, total: u64, alone: bool) -> Self {
+        let on = alone && total > 0 && io::stderr().is_terminal();
+        let signals = on.then(|| SignalFd::new(&ENDING.map(Signal::as_raw)).ok()).flatten();
+        Progress { file, total, read: 0, last: Instant::now(), shown: false, on, signals }
+    }
+
+    /// Ends as the signal says that came, if one did, without the bar.
+    fn heed_signals(&mut self) {
+        let Some(Ok(Some(signal))) = self.signals.as_ref().map(SignalFd::take) else { return };
+        self.show(true);
+        let _ = raw::unblock_signals();
+        if let Some(signal) = Signal::from_named_raw(signal) {
+            let _ = kill_process(getpid(), signal);
+        }
     }
 
     fn show(&mut self, done: bool) {
@@ -435,9 +458,13 @@ impl Progress {
 
 impl Read for Progress {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.heed_signals();
         let got = self.file.read(buf)?;
         self.read += got as u64;
         self.show(got == 0);
+        if got == 0 && self.signals.take().is_some() {
+            let _ = raw::unblock_signals();
+        }
         Ok(got)
     }
 }

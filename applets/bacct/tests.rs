@@ -71,6 +71,8 @@ fn selections() {
         (&["101"], true),
         (&["100"], false),
         (&["-u", "bob", "101"], false),
+        (&["-rcacct", "all"], false),
+        (&["-rcalloc", "a b"], false),
     ];
     for (words, want) in rows {
         let call = call(words).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
@@ -266,8 +268,6 @@ fn rejections() {
         (&["abc"], "abc: Illegal job ID.\n"),
         (&["7[0]"], "7[0]: Illegal job ID.\n"),
         (&["-M", "/nonexistent/h"], "bacct: /nonexistent/h: No such file or directory\n"),
-        (&["-rcacct", "all"], "bacct: option -rcacct is not supported yet\n"),
-        (&["-rcalloc", "all"], "bacct: option -rcalloc is not supported yet\n"),
     ] {
         let exit = call(words).err().unwrap();
         assert_eq!((exit.err.as_str(), exit.code), (want, 255), "{words:?}");

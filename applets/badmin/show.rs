@@ -13,6 +13,8 @@ use lsf::proto::lim::LimMsg;
 use lsf::sys::files::RealFiles;
 use lsf::{errln, outln};
 
+const SHOWCONF: &str = "Usage: badmin showconf mbd | [sbd] [host_name ... | all]";
+
 /// Where the values of showstatus stand.
 const COLUMN: usize = 28;
 /// The layout of showstatus: blanks before a label, the label, the value's name; no name: none.
@@ -68,6 +70,10 @@ fn time(secs: i64) -> String {
 }
 
 pub fn showstatus(ctx: &mut Ctx) -> Result<i32, Exit> {
+    if let Some(word) = ctx.words().first() {
+        let words = format!("Invalid argument <{}>\nUsage: badmin showstatus", clean(word));
+        return Err(Exit::fail(words));
+    }
     let values = ask(ctx, "status")?;
     let _ = ctx.out.write_all(status(&values).as_bytes());
     Ok(0)
@@ -105,9 +111,20 @@ pub fn showconf(ctx: &mut Ctx) -> Result<i32, Exit> {
             Ok(0)
         }
         Some("sbd") => hosts(ctx, "SBD", &words[1..]),
-        Some(word) if !word.starts_with('-') => hosts(ctx, "SBD", &words),
-        _ => Err(Exit::fail("Usage: badmin showconf mbd | [sbd] [host_name ... | all]")),
+        None => Err(Exit::fail(SHOWCONF)),
+        Some(word) if word == "all" || known_host(word) => hosts(ctx, "SBD", &words),
+        Some(word) => Err(Exit::fail(format_args!(
+            "{}: neither mbd nor sbd, nor a host of the cluster\n{SHOWCONF}",
+            clean(word)
+        ))),
     }
+}
+
+fn known_host(word: &str) -> bool {
+    site::find().is_ok_and(|site| {
+        let base = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host)).0;
+        base.is_some_and(|b| b.hosts.canonical(word).is_some())
+    })
 }
 
 /// The settings that daemons of hosts have from lsf.conf, as the LIM there read it.

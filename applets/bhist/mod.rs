@@ -162,7 +162,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     };
     let show = Show {
         factor,
-        clock: Clock::of(zone),
+        clock: Clock::of(zone).with_year(site::yes(site.as_ref().ok(), "LSB_DISPLAY_YEAR")),
         wide: call.wide,
         unwrapped: call.unwrapped,
         tasks: site.as_ref().is_ok_and(|s| s.lsf.yes("LSB_ENABLE_HPC_ALLOCATION")),

@@ -65,6 +65,19 @@ fn pending_reasons_by_level() {
     let (out, err, code) = call(&["-psum"], &[], &[none, waits.clone(), waits]);
     assert_eq!((out.as_str(), err.as_str(), code), (expected!("psum"), "", 0));
     assert_eq!(call(&["-psum"], &[], &[]).1, "No pending job found\n");
+    // one of each job, and hosts that could be used alone
+    let ends = |level: &str, words: &str, n: &str| {
+        let sum = call(&["-psum", level], &[], &job).0;
+        assert!(sum.ends_with(&format!("    {words:<64} {n}\n")), "{sum}");
+    };
+    ends("-p1", "Job dependency condition not satisfied:", "1 jobs");
+    ends("-p2", "Job slot limit reached:", "2 occurrences");
+    ends("-p3", "Not specified in job submission:", "1 occurrences");
+    let elsewhere = [json!({"PendReasons": [[1311, 3, []]]})];
+    let none = call(&["-psum", "-p2"], &[], &elsewhere).0;
+    assert!(none.ends_with("\nSummarizing 0 pending jobs in cluster (c1):\n"), "{none}");
+    let none = call(&["-p2"], &[], &elsewhere).0;
+    assert!(none.ends_with("\n Candidate host pending reasons (0 of 3 hosts).\n"), "{none}");
 }
 
 #[test]
@@ -82,18 +95,55 @@ fn rows_are_looked_at_before_they_are_shown() {
         (&["-pei"], "2\n1\n3\n4\n"),
         (&["-x"], "4\n"),
         (&["-rusage", "lic"], "4\n"),
-        (&["-rusage", "x,mem"], "4\n"),
+        (&["-rusage", "mem,lic"], "4\n"),
     ] {
         let words = [words, &["-noheader", "-o", "id"]].concat();
         assert_eq!(call(&words, &[], &jobs), (ids.to_string(), String::new(), 0), "{words:?}");
     }
     assert_eq!(call(&["-rusage", "duration"], &[], &jobs[3..]).0, "");
+    // all of them, within one alternative
+    assert_eq!(call(&["-rusage", "x,mem"], &[], &jobs[3..]).0, "");
+    for req in ["{rusage[a=1]} || {rusage[b=2]}", "rusage[a=1 || b=2]"] {
+        let job = [json!({"CombinedResReq": req})];
+        let shown = |list| call(&["-noheader", "-o", "id", "-rusage", list], &[], &job).0;
+        assert_eq!([shown("a"), shown("b"), shown("a,b")], ["101\n", "101\n", ""], "{req}");
+    }
     assert_eq!(call(&["-x"], &[], &jobs[..3]).1, "No unfinished job found\n");
     // a job that is named and known, but not of that kind
     let named = call(&["-x", "1"], &[], &jobs[..1]);
     assert_eq!(named, (String::new(), "No unfinished job found\n".into(), 0));
     let long = call(&["-l"], &[], &jobs[3..]).0;
-    assert!(long.contains("\n\n EXCEPTION STATUS:  overrun idle\n\n SCHED"), "{long}");
+    assert!(long.contains("\n loadStop "), "{long}");
+    let exceptions = "  \n\n EXCEPTION STATUS:  overrun  idle\n\n RESOURCE REQUIREMENT DETAILS:\n";
+    assert!(long.contains(exceptions), "{long}");
+    let idle = [json!({"Exceptions": "idle", "Stat": "RUN", "ExecHosts": [["hosta", 1]],
+        "StartTime": T, "RunTime": 200, "CpuUsed": 4.0, "UsageTime": T + 200, "MemKb": 6144})];
+    let long = call(&["-l"], &[], &idle).0;
+    let usage = "                     The CPU time used is 4 seconds.
+                     IDLE_FACTOR(cputime/runtime):   0.02
+                     MEM: 6 Mbytes;  SWAP: 0 Mbytes\n";
+    assert!(long.contains(usage), "{long}");
+}
+
+#[test]
+fn what_nothing_is_configured_for() {
+    let jobs = [json!({}), json!({"Job": 102, "Stat": "PSUSP", "Name": "a_long_sim.sh"})];
+    check(&[
+        (&["-aps"], &[], &jobs, expected!("aps")),
+        (&["-prio"], &[], &jobs, expected!("aps")),
+        (&["-l", "-hostfile"], &[], &jobs[..1], &call(&["-l"], &[], &jobs[..1]).0),
+    ]);
+    for (words, why) in [
+        (&["-plan"][..], "No pending job found\n"),
+        (&["-plan", "-l"], "No pending job found\n"),
+        (&["-fwd"], "No unfinished job found\n"),
+        (&["-fwd", "101"], "No unfinished job found\n"),
+        (&["-ss"], "No unfinished job found\n"),
+        (&["-l", "-data"], "No unfinished job found\n"),
+        (&["-a", "-data"], "No job found\n"),
+    ] {
+        assert_eq!(call(words, &[], &jobs[..1]), (String::new(), why.into(), 0), "{words:?}");
+    }
 }
 
 #[test]

@@ -61,6 +61,8 @@ pub struct Keep {
     pub exceptions: bool,
     /// -rusage; empty: whatever they reserve.
     pub rusage: Vec<String>,
+    /// -fwd, -plan, -ss, -data: of a kind that no job is of.
+    pub none: bool,
 }
 
 impl Keep {
@@ -79,19 +81,27 @@ impl Keep {
     }
 
     fn has(&self, r: &Row) -> bool {
-        self.eligible.is_none_or(|e| e == fields::eligible(r))
+        !self.none
+            && self.eligible.is_none_or(|e| e == fields::eligible(r))
             && (!self.exceptions || !r.text(Col::Exceptions).is_empty())
             && (self.rusage.is_empty() || reserves(&r.text(Col::CombinedResReq), &self.rusage))
     }
 }
 
-/// Does a requirement reserve one of these resources?
+/// Does a requirement, or one of its alternatives, reserve all of these resources?
 fn reserves(req: &str, wanted: &[String]) -> bool {
     let sections = req.split("rusage[").skip(1).filter_map(|s| s.split(']').next());
-    let names = sections.flat_map(|s| s.split([',', ':', ' ', '|']));
-    let mut names = names.filter_map(|part| part.split_once('=')).map(|(name, _)| name.trim());
-    // how long something is reserved is no resource
-    names.any(|name| !matches!(name, "duration" | "decay") && wanted.iter().any(|w| w == name))
+    let mut alternatives = sections.flat_map(|s| s.split("||"));
+    alternatives.any(|text| {
+        let names: Vec<&str> = text
+            .split([',', ':', ' '])
+            .filter_map(|part| part.split_once('='))
+            .map(|(name, _)| name.trim())
+            // how long something is reserved is no resource
+            .filter(|name| !matches!(*name, "duration" | "decay"))
+            .collect();
+        wanted.iter().all(|w| names.contains(&w.as_str()))
+    })
 }
 
 /// A listing under way.
@@ -224,7 +234,7 @@ impl Listing {
                 sum.lines(&mut out, self.head);
                 out
             }
-            Form::PendSum(sum) if self.shown > 0 => sum.text(&self.show, self.shown),
+            Form::PendSum(sum) if self.shown > 0 => sum.text(&self.show),
             Form::Json(_, json) => {
                 for id in missing {
                     let words = format!("Job <{id}> is not found");
@@ -355,7 +365,7 @@ fn row(text: &mut String, form: &mut Form, show: &Show, r: &Row, number: usize) 
         Form::Long => long::job(text, r, show),
         Form::LongArrays => long::array(text, r, show),
         Form::Sum(sum) => sum.add(r),
-        Form::PendSum(sum) => sum.add(r),
+        Form::PendSum(sum) => sum.add(r, show),
         Form::Custom(f) => {
             f.row(text, &BjobsFields, |out, c| BjobsFields::value(out, c, r, show));
         }

@@ -110,11 +110,12 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     memory(out, r);
     run_time(out, r);
     why(out, r, s, &stat);
-    if !r.text(Col::Exceptions).is_empty() {
-        let _ = writeln!(out, "\n EXCEPTION STATUS:  {}", r.text(Col::Exceptions));
-    }
     out.push_str("\n SCHEDULING PARAMETERS:\n");
     thresholds(out, &threshold_pairs(r));
+    if !r.text(Col::Exceptions).is_empty() {
+        let words = r.text(Col::Exceptions).replace(' ', "  ");
+        let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
+    }
     details(out, r, wrap);
 }
 
@@ -290,6 +291,11 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
     let cpu = s.cpu(r, Col::CpuUsed);
     if cpu >= 1.0 {
         parts.push(format!("The CPU time used is {cpu:.0} seconds."));
+    }
+    let idle = r.text(Col::Exceptions).split(' ').any(|word| word == "idle");
+    if idle && r.int(Col::RunTime) > 0 {
+        let factor = cpu / r.num(Col::RunTime);
+        parts.push(format!("IDLE_FACTOR(cputime/runtime):   {factor:.2}"));
     }
     let mut mem = String::from("MEM: ");
     mem_words(&mut mem, r.int(Col::MemKb).max(0) as u64);

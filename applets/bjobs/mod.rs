@@ -7,6 +7,7 @@ mod opts;
 mod past;
 mod reasons;
 mod show;
+mod stored;
 mod table;
 mod watch;
 
@@ -30,6 +31,15 @@ use lsf::sys::files::RealFiles;
 pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find();
     let params = opts::Site::new(|name| site::param(found.as_ref().ok(), name));
+    match (opts::stored(&ctx.args), &found) {
+        (Ok(None), _) => {}
+        (Ok(Some(wanted)), Ok(site)) => return stored::show(ctx, site, wanted),
+        (Ok(Some(_)), Err(e)) => {
+            errln!(ctx, "{e}");
+            return FAIL;
+        }
+        (Err(exit), _) => return exit.show(ctx),
+    }
     let now = lsf::sys::now().secs();
     let planned = opts::plan(&ctx.args, &params, Clock::system(), now, lim::cpu_factor);
     let mut listing = match planned {

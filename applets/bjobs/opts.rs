@@ -4,12 +4,14 @@ use super::fields::BjobsFields;
 use super::listing::{Form, Keep, Listing};
 use super::reasons::PendSum;
 use super::show::Show;
+use super::stored::Wanted;
 use super::table::{Sum, Table};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{Format, Json};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::select;
+use lsf::cli::site::means_yes;
 use lsf::proto::client::{JobSelect, Which};
 use std::ffi::OsString;
 
@@ -132,7 +134,7 @@ pub struct Opts {
     /// jobs of this description; `*` stands for anything
     #[argh(option, long = "-jd", arg_name = "description")]
     description: Option<String>,
-    /// jobs that reserve one of these resources
+    /// jobs that reserve all of these resources
     #[argh(option, arg_name = "resource[,...]")]
     rusage: Option<String>,
     /// jobs that run too long or too short, or idle
@@ -153,35 +155,35 @@ pub struct Opts {
     /// GPUs, where jobs have some
     #[argh(switch, hidden_help)]
     gpu: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// jobs forwarded to other clusters; there is one cluster
+    #[argh(switch)]
     fwd: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// pending jobs with their absolute priority; `-` in queues without APS_PRIORITY
+    #[argh(switch)]
     aps: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// as -aps
+    #[argh(switch)]
     prio: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// pending jobs with an allocation plan; none has one
+    #[argh(switch)]
     plan: bool,
-    /// not acted on
-    #[argh(switch, long = "ss", hidden_help)]
+    /// jobs of the session scheduler; there is none
+    #[argh(switch, long = "ss")]
     sessions: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// jobs with data requirements; none has some
+    #[argh(switch)]
     data: bool,
     /// not acted on
     #[argh(switch, hidden_help)]
     bucket: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// the environment that the job was submitted with
+    #[argh(switch)]
     env: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// the script that the job was submitted with
+    #[argh(switch)]
     script: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// with -l: the host file of the job; no job has one
+    #[argh(switch)]
     hostfile: bool,
     /// show the jobs again whenever one of them changes; ends when those named have ended
     #[argh(switch, long = "watch")]
@@ -208,9 +210,7 @@ pub struct Site {
 impl Site {
     /// `get` looks a parameter up.
     pub fn new(get: impl Fn(&str) -> Option<String>) -> Self {
-        let yes = |name| {
-            get(name).is_some_and(|v| matches!(v.trim(), "Y" | "y" | "1" | "yes" | "Yes" | "YES"))
-        };
+        let yes = |name| get(name).is_some_and(|v| means_yes(&v));
         Site {
             format: get("LSB_BJOBS_FORMAT"),
             id_width: if get("LSB_JOBID_DISP_LENGTH").is_some_and(|n| n.trim() == "10") {
@@ -232,24 +232,6 @@ impl Site {
 }
 
 impl Opts {
-    /// An option that was given and that nothing acts on.
-    fn refused(&self) -> Option<&'static str> {
-        [
-            ("-aps", self.aps),
-            ("-prio", self.prio),
-            ("-plan", self.plan),
-            ("-ss", self.sessions),
-            ("-data", self.data),
-            ("-bucket", self.bucket),
-            ("-env", self.env),
-            ("-script", self.script),
-            ("-hostfile", self.hostfile),
-            ("-fwd", self.fwd),
-        ]
-        .into_iter()
-        .find_map(|(word, given)| given.then_some(word))
-    }
-
     fn form(&self, site: &Site) -> Result<Form, Exit> {
         let long = self.long || self.unformatted;
         let format = |text: &str| Format::parse(text, &BjobsFields).map_err(Exit::fail);
@@ -273,6 +255,7 @@ impl Opts {
             _ if self.time_left => Form::Table(Table::TimeLeft),
             _ if self.finish => Form::Table(Table::Finish),
             _ if self.complete => Form::Table(Table::Complete),
+            _ if self.aps || self.prio => Form::Table(Table::Aps),
             _ if self.reasons() => Form::Table(Table::Reasons),
             _ if self.wide => Form::Table(Table::Plain),
             _ => match &site.format {
@@ -284,7 +267,8 @@ impl Opts {
 
     fn pending(&self) -> bool {
         let levels = self.p0 || self.p1 || self.p2 || self.p3;
-        self.pend || levels || self.psum || self.eligible || self.ineligible || self.both
+        let aps = self.aps || self.prio || self.plan;
+        self.pend || levels || aps || self.psum || self.eligible || self.ineligible || self.both
     }
 
     /// Only jobs that have reasons are asked for.
@@ -315,6 +299,7 @@ impl Opts {
             eligible: only,
             parted: self.both || (self.eligible && self.ineligible),
             exceptions: self.exceptions,
+            none: self.fwd || self.plan || self.sessions || self.data,
             rusage: self.rusage.as_deref().map_or(Vec::new(), |list| {
                 list.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_string).collect()
             }),
@@ -337,6 +322,26 @@ impl Opts {
     }
 }
 
+/// What of which job, where -env or -script is asked for: nothing else goes with them.
+pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
+    let parsed = front::parse::<Opts>("bjobs", args)?;
+    let o = parsed.options;
+    if !o.env && !o.script {
+        return Ok(None);
+    }
+    let mut ids = select::ids(&parsed.operands).map_err(Exit::fail)?.ids;
+    match (ids.pop(), ids.is_empty() && args.len() == 2) {
+        (Some(id), true) if id.elems.iter().all(|(a, b, _)| a == b) && id.elems.len() < 2 => {
+            Ok(Some(Wanted { id, script: o.script }))
+        }
+        _ => {
+            let word = if o.env { "-env" } else { "-script" };
+            let words = format!("{word} takes one job or element and no other option.");
+            Err(front::usage_error::<Opts>("bjobs", &words))
+        }
+    }
+}
+
 /// Reads the words of a call. `factor` gives the CPU factor that -N names.
 pub fn plan(
     args: &[OsString],
@@ -347,8 +352,8 @@ pub fn plan(
 ) -> Result<Listing, Exit> {
     let parsed = front::parse::<Opts>("bjobs", args)?;
     let mut o = parsed.options;
-    if let Some(word) = o.refused() {
-        return Err(Exit::fail(format_args!("bjobs: option {word} is not supported yet")));
+    if o.bucket {
+        return Err(Exit::fail("bjobs: option -bucket is not supported yet"));
     }
     let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
     let form = o.form(site)?;

@@ -73,24 +73,31 @@ pub fn push(out: &mut String, r: &Row, s: &Show) {
 /// -p2 and -p3: what concerns the job, then candidate hosts, then (3) the others.
 fn by_candidates(out: &mut String, r: &Row, s: &Show, level: u8) {
     let (job, hosts): (Vec<_>, Vec<_>) = pending(r).partition(|p| p.hosts == 0);
-    let (others, candidates): (Vec<_>, Vec<_>) = hosts.into_iter().partition(Reason::elsewhere);
-    let count = |of: &[Reason]| of.iter().map(|p| p.hosts).sum::<i64>();
-    let all = count(&others) + count(&candidates);
-    let mut lines = |title: &str, of: &[Reason]| {
-        if !title.is_empty() && !of.is_empty() {
-            let n = count(of);
-            let _ = writeln!(out, " {title} host pending reasons ({n} of {all} hosts):");
-        }
+    let mut lines = |indent: &str, of: &[Reason]| {
         for p in of {
-            out.push(' ');
+            out.push_str(indent);
             p.push(out, s.host_names);
             out.push('\n');
         }
     };
-    lines("", &job);
-    lines("Candidate", &candidates);
-    if level > 2 {
-        lines("Non-candidate", &others);
+    lines(" ", &job);
+    if hosts.is_empty() {
+        return;
+    }
+    let (others, candidates): (Vec<_>, Vec<_>) = hosts.into_iter().partition(Reason::elsewhere);
+    let count = |of: &[Reason]| of.iter().map(|p| p.hosts).sum::<i64>();
+    let all = count(&others) + count(&candidates);
+    let shown = [("Candidate", candidates), ("\n Non-candidate", others)];
+    for (title, of) in shown.iter().take(usize::from(level) - 1) {
+        let end = if of.is_empty() { '.' } else { ':' };
+        let blank = if title.starts_with('\n') { "" } else { " " };
+        let n = count(of);
+        let _ = writeln!(out, "{blank}{title} host pending reasons ({n} of {all} hosts){end}");
+        for p in of {
+            out.push_str("   ");
+            p.push(out, s.host_names);
+            out.push('\n');
+        }
     }
 }
 
@@ -104,11 +111,18 @@ pub fn joined(out: &mut String, r: &Row) {
     }
 }
 
+/// Columns of a reason in the summary.
+const REASON: usize = 64;
+
 /// -psum: how many jobs wait for what, how often hosts were no help.
 #[derive(Default)]
 pub struct PendSum {
     /// The cluster's name.
     pub cluster: String,
+    /// Jobs that have a reason of the level asked for.
+    jobs: i64,
+    /// Of those the ones that hosts are no help to.
+    by_hosts: i64,
     /// Code, jobs that wait for it as a whole, hosts that it kept jobs from.
     seen: Vec<(u32, i64, i64)>,
 }
@@ -116,8 +130,13 @@ pub struct PendSum {
 impl PendSum {
     pub const COLS: [Col; 4] = [Col::Job, Col::Idx, Col::Stat, Col::PendReasons];
 
-    pub fn add(&mut self, r: &Row) {
-        for p in pending(r) {
+    pub fn add(&mut self, r: &Row, s: &Show) {
+        let most = if s.level == 1 { 1 } else { usize::MAX };
+        let of_level = |p: &Reason| s.level != 2 || !p.elsewhere();
+        let reasons: Vec<Reason> = pending(r).take(most).filter(of_level).collect();
+        self.jobs += i64::from(!reasons.is_empty() || s.level == 0);
+        self.by_hosts += i64::from(reasons.iter().any(|p| p.hosts > 0));
+        for p in reasons {
             let at = self.seen.iter().position(|s| s.0 == p.code).unwrap_or_else(|| {
                 self.seen.push((p.code, 0, 0));
                 self.seen.len() - 1
@@ -128,25 +147,35 @@ impl PendSum {
         }
     }
 
-    /// The summary over so many jobs.
-    pub fn text(&mut self, s: &Show, jobs: usize) -> String {
+    /// The summary, the most frequent first.
+    pub fn text(&mut self, s: &Show) -> String {
+        const BY_HOSTS: &str = "Individual host based reasons";
         let mut out = String::from("Pending reason summary: published ");
         s.clock.full(&mut out, s.now);
-        out.push_str(&format!("\nSummarizing {jobs} pending jobs in cluster ("));
+        out.push_str(&format!("\nSummarizing {} pending jobs in cluster (", self.jobs));
         push_clean(&mut out, &self.cluster);
         out.push_str("):\n");
-        // the most frequent first
-        self.seen.sort_unstable_by_key(|s| std::cmp::Reverse((s.1, s.2, s.0)));
-        for (code, jobs, _) in self.seen.iter().filter(|s| s.1 > 0) {
-            let _ = writeln!(out, "    {}:   {jobs} jobs", pend_text(*code));
-        }
-        if self.seen.iter().any(|s| s.2 > 0) {
-            out.push_str("Individual host based reasons\n");
-        }
-        self.seen.sort_unstable_by_key(|s| std::cmp::Reverse((s.2, s.1, s.0)));
-        for (code, _, hosts) in self.seen.iter().filter(|s| s.2 > 0) {
-            let _ = writeln!(out, "    {}:  {hosts} occurrences", pend_text(*code));
+        let some = |seen: &[(u32, i64, i64)], n: fn(&(u32, i64, i64)) -> i64| {
+            let lines = seen.iter().map(|s| (pend_text(s.0), n(s)));
+            lines.filter(|l| l.1 > 0).collect::<Vec<_>>()
+        };
+        let mut jobs = some(&self.seen, |s| s.1);
+        jobs.extend((self.by_hosts > 0).then_some((BY_HOSTS, self.by_hosts)));
+        counted(&mut out, jobs, "jobs");
+        let hosts = some(&self.seen, |s| s.2);
+        if !hosts.is_empty() {
+            let _ = writeln!(out, "\n{BY_HOSTS}");
+            counted(&mut out, hosts, "occurrences");
         }
         out
+    }
+}
+
+/// Lines of what is counted, the numbers one below the other.
+fn counted(out: &mut String, mut lines: Vec<(&str, i64)>, what: &str) {
+    lines.sort_by_key(|l| (std::cmp::Reverse(l.1), l.0));
+    let width = lines.first().map_or(1, |l| l.1.to_string().len());
+    for (reason, n) in lines {
+        let _ = writeln!(out, "    {:<REASON$} {n:>width$} {what}", format!("{reason}:"));
     }
 }

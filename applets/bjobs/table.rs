@@ -23,6 +23,8 @@ pub enum Table {
     Finish,
     /// -WP.
     Complete,
+    /// -aps, -prio.
+    Aps,
     /// -A.
     Arrays,
 }
@@ -39,7 +41,7 @@ impl Table {
                 cols.push(Col::ExecHosts);
                 cols.extend(LEFT_COLS);
             }
-            Table::Plain | Table::Usage => cols.push(Col::ExecHosts),
+            Table::Plain | Table::Usage | Table::Aps => cols.push(Col::ExecHosts),
             Table::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
         }
         cols.extend([Col::Stat, Col::Queue, Col::FromHost, Col::Name, Col::SubmitTime]);
@@ -76,6 +78,7 @@ impl Table {
                     Table::TimeLeft => "  TIME_LEFT",
                     Table::Finish => "  FINISH_TIME",
                     Table::Complete => "  %COMPLETE",
+                    Table::Aps => "  APS",
                     _ => "",
                 });
             }
@@ -94,6 +97,8 @@ impl Table {
             Table::TimeLeft => timed(out, r, s, fields::time_left),
             Table::Finish => timed(out, r, s, fields::finish_time),
             Table::Complete => timed(out, r, s, fields::complete),
+            // no queue has APS_PRIORITY
+            Table::Aps => timed(out, r, s, |_, _, _| {}),
             Table::Arrays => array(out, r, s),
         }
     }

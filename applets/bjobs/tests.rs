@@ -530,8 +530,8 @@ fn only_the_columns_shown_are_asked_for() {
 
 #[test]
 fn what_is_not_supported_is_refused() {
-    let said = call(&["-aps"], &[], &[]);
-    assert_eq!(said, (String::new(), "bjobs: option -aps is not supported yet\n".into(), 255));
+    let said = call(&["-bucket"], &[], &[]);
+    assert_eq!(said, (String::new(), "bjobs: option -bucket is not supported yet\n".into(), 255));
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-h"], &[], &[]).2, 0);
 }

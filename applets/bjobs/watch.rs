@@ -13,13 +13,13 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim;
 use lsf::cli::long::clean;
 use lsf::cli::site::Site;
-use lsf::cli::waiting::{self, hear};
+use lsf::cli::waiting::{self, Losses, hear};
 use lsf::errln;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Wait};
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Pause after a change, so that a storm of them is one.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -52,10 +52,12 @@ pub fn run(ctx: &mut Ctx, params: &opts::Site, site: Result<Site, ClientError>) 
 fn follow(ctx: &mut Ctx, site: &Site, plan: Plan) -> Result<Listing, ClientError> {
     let terminal = std::io::stdout().is_terminal();
     let mut screen = Screen { terminal, whole: String::new(), lines: HashSet::new() };
+    let mut losses = Losses::default();
     loop {
         let mut client = client::mbatchd(site, ctx.err)?;
+        let since = Instant::now();
         match connected(ctx, &mut client, plan, &mut screen) {
-            Err(e) if waiting::passing(&e) => std::thread::sleep(waiting::AGAIN),
+            Err(e) if waiting::passing(&e) && losses.again(since) => {}
             done => return done,
         }
     }

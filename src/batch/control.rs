@@ -55,7 +55,17 @@ impl Mbd {
         if !s.host.is_empty() && self.pol.expand_host(&s.host).is_empty() {
             return Err(Refusal::about(err::BAD_HOST, &s.host));
         }
+        let group = s.given.iter().find(|(option, _)| option == "G").map(|(_, name)| name);
+        if let Some(name) = group.filter(|name| !self.knows_user_group(name)) {
+            return Err(Refusal::about(err::BAD_USER_GROUP, name));
+        }
         Ok(())
+    }
+
+    /// A group of lsb.users, or one that a job was submitted with.
+    fn knows_user_group(&self, name: &str) -> bool {
+        self.pol.conf.batch.users.groups.iter().any(|g| g.name == name)
+            || self.st.jobs.values().any(|j| j.spec.user_group == name)
     }
 
     /// Jobs that the filters let through, oldest first; elements where the name asks for one.

@@ -324,6 +324,7 @@ impl Mbd {
             ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
             ClientMsg::Modify(m) => self.modify(cx, conn, &who, &m),
             ClientMsg::Peek(s) => self.peek(cx, conn, &who, &s),
+            ClientMsg::Stored { id, script } => self.stored(cx, conn, &who, &id, script),
             ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(cx, conn, &names, &user, &host)

@@ -1,4 +1,5 @@
 //! bpeek: where the output of a started job is. The command reads it as its caller.
+//! bjobs -env and -script: what is kept of a submission.
 
 use super::perm::{Action, Caller};
 use super::state::{ElemState, Job, View};
@@ -6,10 +7,12 @@ use super::submit::Checked;
 use super::{Cx, Mbd};
 use crate::exec::plan::expand;
 use crate::model::JobRef;
+use crate::model::job::SpoolRef;
 use crate::model::reason::err;
-use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, JobSelect, PeekInfo};
-use crate::proto::machine::ConnId;
+use crate::proto::client::{ClientMsg, IdSel, JobSelect, PeekInfo};
+use crate::proto::machine::{ConnId, Effect};
+use crate::proto::sbd::SbdMsg;
+use crate::proto::{Msg, Refusal};
 
 impl Mbd {
     pub(crate) fn peek(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: &JobSelect) {
@@ -17,6 +20,38 @@ impl Mbd {
             Ok(info) => cx.reply(conn, ClientMsg::Peeked(Box::new(info))),
             Err(r) => cx.refuse(conn, r),
         }
+    }
+
+    pub(crate) fn stored(
+        &mut self,
+        cx: &mut Cx,
+        conn: ConnId,
+        who: &Caller,
+        id: &IdSel,
+        script: bool,
+    ) {
+        let at = match self.find_stored(who, id, script) {
+            Ok(at) => at,
+            Err(r) => return cx.refuse(conn, r),
+        };
+        if at.len > 0 {
+            return cx.out.push(Effect::SendBlob { conn, at });
+        }
+        let command = self.st.job(id.job).filter(|_| script).map(|j| j.spec.command.clone());
+        let data = command.unwrap_or_default();
+        cx.send(conn, Msg::Sbd(SbdMsg::Blob { at, data }));
+    }
+
+    fn find_stored(&self, who: &Caller, id: &IdSel, script: bool) -> Checked<SpoolRef> {
+        let no_job = || Refusal::new(err::NO_JOB);
+        let job = self.st.job(id.job).ok_or_else(no_job)?;
+        let idx = id.elems.first().map_or(0, |e| e.0);
+        if idx > 0 && job.view(idx).is_none() {
+            return Err(no_job());
+        }
+        let (owner, queue) = (self.st.names.text(job.user), self.st.names.text(job.queue));
+        self.check(who, Action::SeeSubmission, owner, queue)?;
+        Ok(if script { job.script } else { job.env })
     }
 
     fn peeked(&self, who: &Caller, s: &JobSelect) -> Checked<PeekInfo> {

@@ -22,6 +22,8 @@ pub enum Action {
     ControlJob,
     /// Where a job's output is.
     PeekJob,
+    /// The environment and the script that a job was submitted with.
+    SeeSubmission,
     /// Let go a job held after damage to the log.
     ReleaseDamaged,
     SeeJobs,
@@ -49,6 +51,7 @@ pub fn allowed(action: Action, r: Roles) -> bool {
     match action {
         Action::Submit | Action::SeeJobs => true,
         Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
+        Action::SeeSubmission => r.owner || cluster,
         Action::QueueCtrl => cluster || r.queue_admin,
         Action::ReleaseDamaged | Action::HostCtrl => cluster,
         Action::Reconfig | Action::Shutdown | Action::Logging => cluster,

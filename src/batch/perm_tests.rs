@@ -66,6 +66,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             r.report(conn, key, Phase::Running);
             ClientMsg::Peek(Box::new(select))
         }
+        "Stored" => ClientMsg::Stored { id: select.ids[0].clone(), script: false },
         "Jobs" => ClientMsg::Jobs(Box::new(JobQuery {
             select,
             cols: vec![Col::Command],

@@ -45,7 +45,7 @@ const LONG_CHUNK: usize = 128 << 10;
 const PAUSES_MS: [u64; 6] = if cfg!(test) { [1; 6] } else { [100, 200, 500, 1000, 2000, 5000] };
 /// Connections in a row that are made and then lost: a master that restarts refuses some in
 /// between. One that hangs up each time does not read what it is sent.
-const LOST_IN_A_ROW: u32 = 12;
+pub const LOST_IN_A_ROW: u32 = 12;
 
 /// What LSF says where no daemon listens.
 pub const DOWN: &str = "LSF is down. Please wait ...";

@@ -8,3 +8,13 @@ pub fn param(site: Option<&Site>, name: &str) -> Option<String> {
     let value = own.or_else(|| Some(site?.lsf.get(name)?.to_string()));
     value.filter(|v| !v.trim().is_empty())
 }
+
+/// Whether a parameter of commands is switched on.
+pub fn yes(site: Option<&Site>, name: &str) -> bool {
+    param(site, name).is_some_and(|v| means_yes(&v))
+}
+
+/// `Y`, `yes`, `1`.
+pub fn means_yes(value: &str) -> bool {
+    matches!(value.trim(), "Y" | "y" | "1" | "yes" | "Yes" | "YES")
+}

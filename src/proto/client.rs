@@ -25,6 +25,12 @@ pub enum ClientMsg {
     /// bpeek: the job named, or the newest started one that the filters let through.
     Peek(Box<JobSelect>),
     Peeked(Box<PeekInfo>),
+    /// bjobs -env, -script: what is kept of a submission; answered by `SbdMsg::Blob`. Of a job
+    /// without a script that is its command.
+    Stored {
+        id: IdSel,
+        script: bool,
+    },
     Jobs(Box<JobQuery>),
     /// `array`: one row an array (bjobs -A).
     Queues {

@@ -64,6 +64,7 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Modify(_) => "Client.Modify",
         ClientMsg::Peek(_) => "Client.Peek",
         ClientMsg::Peeked(_) => "Client.Peeked",
+        ClientMsg::Stored { .. } => "Client.Stored",
         ClientMsg::Users { .. } => "Client.Users",
         ClientMsg::UserRows { .. } => "Client.UserRows",
         ClientMsg::Groups { .. } => "Client.Groups",
@@ -130,7 +131,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 18 + 23 + 11 + 12 + 10;
+const VARIANTS: usize = 3 + 18 + 24 + 11 + 12 + 10;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -223,6 +224,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Modify(Box::new(modify)),
         ClientMsg::Peek(Box::default()),
         ClientMsg::Peeked(Box::default()),
+        ClientMsg::Stored { id: IdSel { job: 7, elems: vec![] }, script: true },
         ClientMsg::Users { names: vec![s("ann")] },
         ClientMsg::UserRows { rows: vec![UserInfo::default()] },
         ClientMsg::Groups { hosts: true, names: vec![], expand: true },

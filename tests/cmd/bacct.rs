@@ -94,14 +94,15 @@ fn a_bar_tells_on_a_terminal_how_far_it_is() {
 fn an_interrupt_in_the_middle_leaves_nothing_half_said() {
     use std::os::unix::process::ExitStatusExt;
     let path = long_file("bacct-interrupt");
-    let mut sent = false;
-    let (out, status) = on_a_terminal(&path, |_, child| {
+    let (mut sent, mut last) = (false, String::new());
+    let (out, status) = on_a_terminal(&path, |seen, child| {
+        last = seen.to_string();
         if !std::mem::replace(&mut sent, true) {
             let pid = rustix::process::Pid::from_child(child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         }
     });
-    assert!(sent);
+    assert!(sent && last.ends_with("\r\x1b[K"), "{last:?}");
     assert_eq!((status.signal(), out.as_str()), (Some(2), ""));
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }

@@ -54,6 +54,18 @@ fn what_is_no_command() {
     let said = run("badmin", &["nosuch"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: badmin"), "{}", said.err);
+    for (args, why) in [
+        (&["showstatus", "x"][..], "Invalid argument <x>\nUsage: badmin showstatus\n"),
+        (
+            &["showconf", "nosuch"],
+            "nosuch: neither mbd nor sbd, nor a host of the cluster\n\
+             Usage: badmin showconf mbd | [sbd] [host_name ... | all]\n",
+        ),
+        (&["showconf"], "Usage: badmin showconf mbd | [sbd] [host_name ... | all]\n"),
+    ] {
+        let want = Said { code: 255, out: String::new(), err: why.into() };
+        assert_eq!(run("badmin", args), want, "{args:?}");
+    }
     assert_eq!(run("badmin", &["perfmon"]).err, "badmin: perfmon is not supported yet\n");
 }
 

@@ -327,3 +327,29 @@ fn changes_are_shown_as_they_happen() {
     let want = Said { code: 255, out: String::new(), err: "Job <999999> is not found\n".into() };
     assert_eq!(said, want);
 }
+
+#[test]
+fn what_a_job_was_submitted_with() {
+    let mut c = cmd("bsub");
+    c.env("LSF_TEST_WORD", "two words").args(["-H", "-J", "kept[1-2]"]);
+    let said = feed(c, b"#!/bin/sh\n#BSUB -P p\necho one\n\techo two\n");
+    let id = job_id(&said.out).unwrap_or_else(|| panic!("{said:?}")).to_string();
+    let env = ok("bjobs", &["-env", &id]);
+    assert!(env.lines().any(|l| l == "LSF_TEST_WORD=two words"), "{env}");
+    assert!(env.lines().all(|l| l.contains('=')), "{env}");
+    assert_eq!(ok("bjobs", &["-env", &format!("{id}[2]")]), env);
+    let script = ok("bjobs", &["-script", &id]);
+    assert!(script.contains("echo one\n\techo two\n"), "{script}");
+    assert_eq!(ok("bjobs", &["-script", &id]), script);
+    let plain = bsub(&["-H", "echo", "three"]);
+    assert_eq!(ok("bjobs", &["-script", &plain]), "echo three\n");
+    let missing = format!("{id}[3]");
+    let want = format!("Job <{missing}> is not found\n");
+    assert_eq!(run("bjobs", &["-env", &missing]).err, want);
+    for words in [&["-env"][..], &["-env", &id, &plain], &["-env", "-l", &id], &["-script", "0"]] {
+        let said = run("bjobs", words);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{words:?}");
+        assert!(said.err.contains(" takes one job or element and no other option."), "{words:?}");
+    }
+    ok("bkill", &[&id, &plain]);
+}

@@ -13,6 +13,18 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("bjobs", &["-N", "nosuch"], "nosuch: Bad host specification"),
     ("bjobs", &["-N", "0"], "0: Bad host specification"),
     ("bjobs", &["-o", "jobid:x"], "<jobid:x> in the format string is not a valid output width."),
+    ("bjobs", &["-G", "nosuch"], "nosuch: Bad user group name"),
+    ("bjobs", &["-m", "no"], "no: Bad host name, host group name or cluster name"),
+    ("bjobs", &["-J", "nojob"], "Job <nojob> is not found"),
+    ("bjobs", &["-env", "99999"], "Job <99999> is not found"),
+    ("bjobs", &["-script", "99999[2]"], "Job <99999[2]> is not found"),
+    ("bjobs", &["abc"], "abc: Illegal job ID."),
+    ("bpeek", &[], "No matching job found"),
+    ("bpeek", &["abc"], "abc: Illegal job ID."),
+    ("bpeek", &["-q", "nosuch"], "nosuch: No such queue"),
+    ("bpeek", &["-m", "no"], "no: Bad host name, host group name or cluster name"),
+    ("bpeek", &["-J", "nojob"], "No matching job found"),
+    ("bpeek", &["99999"], "Job <99999>: No matching job found"),
     ("bqueues", &["nosuch"], "nosuch: No such queue"),
     ("bqueues", &["-l", "nosuch"], "nosuch: No such queue"),
     ("bqueues", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
@@ -204,7 +216,8 @@ fn filters_of_jobs() {
         sum.contains(&format!("\nSummarizing 1 pending jobs in cluster ({cluster}):\n")),
         "{sum}"
     );
-    assert!(sum.ends_with("    Job was suspended by the user while pending:   1 jobs\n"), "{sum}");
+    let line = format!("\n    {:<64} 1 jobs\n", "Job was suspended by the user while pending:");
+    assert!(sum.ends_with(&line), "{sum}");
     assert_eq!(ok("bhosts", &[cluster]), ok("bhosts", &[]));
     ok("bkill", &[&id]);
 }

@@ -119,6 +119,15 @@ fn wants_extra(new: &JobNew, key: &str, want: &str) -> bool {
 }
 
 impl Filter {
+    /// Are some jobs meant rather than whatever happened?
+    pub fn narrow(&self) -> bool {
+        let texts = [&self.project, &self.name, &self.user_group, &self.description];
+        let timed =
+            self.completed.is_some() || self.dispatched.is_some() || self.submitted.is_some();
+        let given = timed || !self.extra.is_empty() || texts.iter().any(|t| !t.is_empty());
+        given || !self.ids.is_empty() || (self.states.any() && !self.states.all)
+    }
+
     fn wants_job(&self, new: &JobNew) -> bool {
         let fits = |want: &str, has: &str| want.is_empty() || want == has;
         (self.ids.is_empty() || self.ids.iter().any(|i| i.job == new.job))
@@ -307,7 +316,7 @@ impl Job {
 
 /// All that the log tells of the jobs wanted.
 pub struct History {
-    filter: Filter,
+    pub filter: Filter,
     /// Keep the sentences of -l.
     long: bool,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.

@@ -1,7 +1,8 @@
 //! The sentences of bhist -l, one a record (commands.md §bhist).
 
+use lsf::cli::long::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
-use lsf::model::event::{Event, JobModify, JobStatus};
+use lsf::model::event::{Ctrl, Event, JobModify, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{pend_text, susp_text, term_text};
 use lsf::model::specfield::SpecField;
@@ -69,7 +70,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         }
         Event::Hold { why, .. } => {
             t.push_str("Held: ");
-            lsf::cli::long::push_clean(&mut t, why);
+            push_clean(&mut t, why);
             t.push(';');
         }
         Event::Release { user, .. } => {
@@ -145,4 +146,125 @@ pub fn completed(e: &Event) -> Option<String> {
     }
     let (name, text) = term_text(s.exit_info);
     Some(format!("Completed <{}>; {name}: {text};", if done { "done" } else { "exit" }))
+}
+
+/// Which events beside those of jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct What {
+    pub queues: bool,
+    pub hosts: bool,
+    pub mbatchd: bool,
+    /// Of the log itself.
+    pub switches: bool,
+}
+
+/// Exit codes of another LSF's mbatchd.
+const RESIGNED: i32 = 201;
+const RECONFIGURED: i32 = 202;
+
+/// What an event of queues, hosts or mbatchd says; `None` where it is not asked for. No `names`:
+/// of all queues and hosts.
+pub fn system(e: &Event, what: What, names: &[String]) -> Option<String> {
+    let wanted = |name: &String| names.is_empty() || names.contains(name);
+    let mut t = String::new();
+    match e {
+        Event::QueueCtrl { op, queue, user, message, .. } if what.queues && wanted(queue) => {
+            push(&mut t, "Queue ", queue);
+            t.push_str(match op {
+                Ctrl::Open => " opened",
+                Ctrl::Close => " closed",
+                Ctrl::Activate => " activated",
+                Ctrl::Inactivate => " inactivated",
+            });
+            push(&mut t, " by user or administrator ", user);
+            remark(&mut t, message);
+        }
+        Event::HostCtrl { op, host, user, message, .. } if what.hosts && wanted(host) => {
+            push(&mut t, "Host ", host);
+            t.push_str(if *op == Ctrl::Close { " closed" } else { " opened" });
+            push(&mut t, " by administrator ", user);
+            remark(&mut t, message);
+        }
+        Event::MbdStart { master, cluster, hosts, queues } if what.mbatchd => {
+            push(&mut t, "mbatchd started on host ", master);
+            push(&mut t, "; cluster name ", cluster);
+            let _ = write!(t, ", {hosts} server hosts, {queues} queues.");
+        }
+        Event::MbdDie { master, code, message, .. } if what.mbatchd => {
+            push(&mut t, "mbatchd on host ", master);
+            t.push_str(" died: ");
+            let _ = match code {
+                0 => write!(t, "stopped as asked"),
+                &RESIGNED => write!(t, "master resigned"),
+                &RECONFIGURED => write!(t, "reconfiguration initiated"),
+                203..=205 => write!(t, "fatal errors"),
+                n => write!(t, "killed by signal <{n}>"),
+            };
+            remark(&mut t, message);
+        }
+        Event::LogSwitch { last_job } if what.switches => {
+            let _ = write!(t, "event file is switched; last JobId <{last_job}>");
+        }
+        _ => return None,
+    }
+    Some(t)
+}
+
+/// The full stop, and what was said with -C.
+fn remark(t: &mut String, message: &str) {
+    t.push('.');
+    if !message.is_empty() {
+        t.push(' ');
+        push_clean(t, message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// samples/badmin.txt, and commands.md bhist -t.
+    #[test]
+    fn sentences() {
+        let all = What { queues: true, hosts: true, mbatchd: true, switches: true };
+        let queue = Event::QueueCtrl {
+            op: Ctrl::Close,
+            queue: "normal".into(),
+            uid: 1,
+            user: "lsfadmin".into(),
+            message: "disk full".into(),
+        };
+        let words = "Queue <normal> closed by user or administrator <lsfadmin>. disk full";
+        assert_eq!(system(&queue, all, &[]).as_deref(), Some(words));
+        assert_eq!(system(&queue, all, &["night".into()]), None);
+        assert_eq!(system(&queue, What { hosts: true, ..What::default() }, &[]), None);
+        let start =
+            Event::MbdStart { master: "vm".into(), cluster: "c".into(), hosts: 1, queues: 5 };
+        let words = "mbatchd started on host <vm>; cluster name <c>, 1 server hosts, 5 queues.";
+        assert_eq!(system(&start, all, &[]).as_deref(), Some(words));
+        let host = Event::HostCtrl {
+            op: Ctrl::Open,
+            host: "vm2".into(),
+            uid: 1,
+            user: "a".into(),
+            message: String::new(),
+        };
+        let words = "Host <vm2> opened by administrator <a>.";
+        assert_eq!(system(&host, all, &[]).as_deref(), Some(words));
+        for (code, how) in [
+            (0, "stopped as asked."),
+            (201, "master resigned."),
+            (202, "reconfiguration initiated."),
+            (203, "fatal errors."),
+            (9, "killed by signal <9>."),
+        ] {
+            let (master, message) = ("vm".to_string(), String::new());
+            let die = Event::MbdDie { master, removed: 0, code, message };
+            let words = format!("mbatchd on host <vm> died: {how}");
+            assert_eq!(system(&die, all, &[]), Some(words));
+        }
+        let switch = Event::LogSwitch { last_job: 25 };
+        let words = "event file is switched; last JobId <25>";
+        assert_eq!(system(&switch, all, &[]).as_deref(), Some(words));
+    }
 }

@@ -14,6 +14,7 @@ use argh::{ArgsInfo, FromArgs};
 use files::{Damage, Only, Range, each_record, records};
 use history::{Filter, History, States};
 use jiff::tz::TimeZone;
+use lines::What;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
@@ -24,6 +25,7 @@ use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
+use lsf::model::event::Record;
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::Users;
 use show::Show;
@@ -253,6 +255,13 @@ fn plan(
         None if !ids.ids.is_empty() => String::new(),
         None => me(),
     };
+    let states =
+        States { all: o.all, done: o.done, exit: o.exit, pend: o.pend, run: o.run, susp: o.susp };
+    // the order of time knows no states
+    let states = match o.time_order && states == States::default() {
+        true => States { all: true, ..states },
+        false => states,
+    };
     let filter = Filter {
         ids: ids.ids,
         user,
@@ -260,14 +269,7 @@ fn plan(
         project: o.project.unwrap_or_default(),
         name: o.name.unwrap_or_default(),
         hosts: o.hosts.unwrap_or_default().split_whitespace().map(str::to_string).collect(),
-        states: States {
-            all: o.all,
-            done: o.done,
-            exit: o.exit,
-            pend: o.pend,
-            run: o.run,
-            susp: o.susp,
-        },
+        states,
         completed: interval(&o.completed)?,
         dispatched: interval(&o.dispatched)?,
         submitted: interval(&o.submitted)?,
@@ -289,17 +291,22 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
     let mut history = History::new(call.filter, call.long || call.events.is_some(), show.tasks);
     history.factor = show.factor;
     let mut damage = Damage::default();
+    let mut around = Around::of(&history.filter, call.events.is_some());
+    let mut add = |r: &Record| {
+        around.add(r);
+        history.add(r);
+    };
     let read = match (&call.source, dir) {
         (Source::Stdin, _) => {
             let stdin = std::io::stdin().lock();
-            records(stdin, "standard input", &only, &mut damage, |r| history.add(r))
+            records(stdin, "standard input", &only, &mut damage, &mut add)
                 .map_err(|e| lsf::cli::ctx::os_words(&e))
         }
-        (Source::File(path), _) => each_record(path, &only, &mut damage, |r| history.add(r)),
+        (Source::File(path), _) => each_record(path, &only, &mut damage, &mut add),
         (Source::Logs(range), Some(dir)) => range
             .files(dir)
             .iter()
-            .try_for_each(|path| each_record(path, &only, &mut damage, |r| history.add(r))),
+            .try_for_each(|path| each_record(path, &only, &mut damage, &mut add)),
         (Source::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
     };
     if let Err(words) = read {
@@ -307,29 +314,64 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
         return FAIL;
     }
     let shown = match call.events {
-        Some(interval) => by_time(ctx, &history, interval, show),
+        Some(interval) => by_time(ctx, &history, &around.lines, interval, show),
         None => print(ctx, &history, call.long, show),
     };
     damage.tell(ctx);
     if !shown {
-        errln!(ctx, "No matching job found");
+        let what = if call.events.is_some() { "job/event" } else { "job" };
+        errln!(ctx, "No matching {what} found");
         return FAIL;
     }
     0
 }
 
-/// Prints the events of the jobs wanted in the order of time; false if there is none.
-fn by_time(ctx: &mut Ctx, history: &History, interval: Interval, show: &Show) -> bool {
-    let mut events: Vec<(i64, JobRef, Option<&str>)> = Vec::new();
+/// What -t tells of mbatchd, the log, queues and hosts, beside the jobs.
+struct Around {
+    what: What,
+    names: Vec<String>,
+    lines: Vec<(i64, String)>,
+}
+
+impl Around {
+    /// With a queue or hosts, of these; nothing where single jobs are asked for.
+    fn of(f: &Filter, by_time: bool) -> Self {
+        let what = match (f.queue.is_empty(), f.hosts.is_empty()) {
+            _ if !by_time || f.narrow() => What::default(),
+            (true, true) => What { queues: true, hosts: true, mbatchd: true, switches: true },
+            (queues, hosts) => What { queues: !queues, hosts: !hosts, ..What::default() },
+        };
+        let mut names = f.hosts.clone();
+        names.extend((!f.queue.is_empty()).then(|| f.queue.clone()));
+        Around { what, names, lines: Vec::new() }
+    }
+
+    fn add(&mut self, rec: &Record) {
+        let words = lines::system(&rec.event, self.what, &self.names);
+        self.lines.extend(words.map(|w| (rec.time, w)));
+    }
+}
+
+/// Prints the events of the jobs wanted, and what is `around` them, in the order of time; false
+/// if there is none.
+fn by_time(
+    ctx: &mut Ctx,
+    history: &History,
+    around: &[(i64, String)],
+    interval: Interval,
+    show: &Show,
+) -> bool {
+    let mut events: Vec<(i64, Option<JobRef>, Option<&str>)> =
+        around.iter().map(|(time, words)| (*time, None, Some(words.as_str()))).collect();
     for (at, job, e) in history.wanted() {
-        events.push((job.new.submit_time, at, None));
-        events.extend(e.lines.iter().map(|(t, line)| (*t, at, Some(line.as_str()))));
+        events.push((job.new.submit_time, Some(at), None));
+        events.extend(e.lines.iter().map(|(t, line)| (*t, Some(at), Some(line.as_str()))));
     }
     events.retain(|e| interval.holds(e.0));
     events.sort_by_key(|e| e.0);
     let mut out = String::new();
-    for (time, at, line) in &events {
-        show::event(&mut out, *time, *at, *line, history, show);
+    for (time, at, words) in &events {
+        show::event(&mut out, *time, *at, *words, history, show);
     }
     let _ = ctx.out.write_all(out.as_bytes());
     !events.is_empty()

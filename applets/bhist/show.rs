@@ -95,12 +95,21 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
     summary(out, e, s);
 }
 
-/// One line of -t; without words it is the submission.
-pub fn event(out: &mut String, time: i64, at: JobRef, words: Option<&str>, h: &History, s: &Show) {
+/// One line of -t; of a job, without words it is the submission.
+pub fn event(
+    out: &mut String,
+    time: i64,
+    at: Option<JobRef>,
+    words: Option<&str>,
+    h: &History,
+    s: &Show,
+) {
     let mut t = String::new();
     stamp(&mut t, s, time);
-    let _ = write!(t, "Job <{at}> ");
-    match (words, h.job(at.job)) {
+    if let Some(at) = at {
+        let _ = write!(t, "Job <{at}> ");
+    }
+    match (words, at.and_then(|at| h.job(at.job))) {
         (Some(words), _) => t.push_str(words),
         (None, Some(job)) => {
             let spec = &job.new.spec;

@@ -7,7 +7,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
 use lsf::model::JobRef;
-use lsf::model::event::{Event, JobNew, JobStart, JobStatus, Record};
+use lsf::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
 use lsf::proto::client::IdSel;
 
@@ -261,20 +261,32 @@ fn a_job_carried_into_a_newer_log_is_counted_once() {
 
 /// What a call prints over a log of its own: stdout, stderr, exit code.
 fn call(words: &[&str]) -> (String, String, i32) {
+    call_over(words, &[("lsb.events", &log())], b"garbage\n", &show())
+}
+
+/// Likewise over these logs, the first with something behind it.
+fn call_over(
+    words: &[&str],
+    logs: &[(&str, &[Record])],
+    behind: &[u8],
+    show: &Show,
+) -> (String, String, i32) {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let dir = std::env::temp_dir().join(format!("lsf-bhist-{}-{n}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
-    let mut text = b"#80\n".to_vec();
-    log().iter().for_each(|r| lsf::log::codec::write_record(r, &mut text));
-    text.extend_from_slice(b"garbage\n");
-    std::fs::write(dir.join("lsb.events"), &text).unwrap();
+    for (i, (name, records)) in logs.iter().enumerate() {
+        let mut text = b"#80\n".to_vec();
+        records.iter().for_each(|r| lsf::log::codec::write_record(r, &mut text));
+        text.extend_from_slice(if i == 0 { behind } else { b"" });
+        std::fs::write(dir.join(name), &text).unwrap();
+    }
     let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut ctx = Ctx { name: "bhist", args: vec![], out: &mut out, err: &mut err };
-    let code = match super::plan(&args, (show().now, &TimeZone::UTC), || "user1".to_string()) {
-        Ok(call) => super::search(&mut ctx, call, Some(&dir), &show()),
+    let code = match super::plan(&args, (show.now, &TimeZone::UTC), || "user1".to_string()) {
+        Ok(call) => super::search(&mut ctx, call, Some(&dir), show),
         Err(exit) => exit.show(&mut ctx),
     };
     std::fs::remove_dir_all(&dir).unwrap();
@@ -343,4 +355,119 @@ fn events_in_the_order_of_time() {
     let joined = out.replace("\n                     ", "");
     assert!(joined.contains("Job <23> Dispatched to <vm>"), "{joined}");
     assert_eq!(call(&["-t", "-T", "2026/11/19"]).2, 255);
+}
+
+fn on_queue(after: i64, op: Ctrl, queue: &str, message: &str) -> Record {
+    let (user, queue, message) = ("lsfadmin".into(), queue.into(), message.into());
+    rec(after, Event::QueueCtrl { op, queue, uid: 1, user, message })
+}
+
+fn on_host(after: i64, op: Ctrl, message: &str) -> Record {
+    let (user, host, message) = ("lsfadmin".into(), "vm2".into(), message.into());
+    rec(after, Event::HostCtrl { op, host, uid: 1, user, message })
+}
+
+/// What happens around a job.
+fn around() -> Vec<Record> {
+    let (master, cluster) = ("vm".to_string(), "volclava".to_string());
+    let mut log = vec![
+        rec(-10, Event::MbdStart { master: master.clone(), cluster, hosts: 1, queues: 5 }),
+        on_queue(-9, Ctrl::Close, "normal", "disks are full"),
+        on_queue(-8, Ctrl::Inactivate, "night", ""),
+        on_host(-7, Ctrl::Close, "disk swap"),
+        on_host(-6, Ctrl::Open, ""),
+        new(23, "", "sleep 300", JobSpec::default()),
+    ];
+    log.extend(start(1, at(23, 0), &[("vm", 1)], "select[type == local]"));
+    log.push(signal(111, at(23, 0), "KILL"));
+    log.push(end(111, at(23, 0), 130, 14));
+    log.push(rec(120, Event::LogSwitch { last_job: 23 }));
+    log.push(rec(121, Event::MbdDie { master, removed: 0, code: 202, message: String::new() }));
+    log
+}
+
+#[test]
+fn what_happened_to_the_system_in_the_order_of_time() {
+    let over = |words: &[&str]| call_over(words, &[("lsb.events", &around())], b"", &show());
+    let all = include_str!("../../tests/cmd/expected/bhist-t.txt");
+    let early = include_str!("../../tests/cmd/expected/bhist-T.txt");
+    for (words, want) in [
+        (&["-t"][..], all),
+        (&["-t", "-u", "all"], all),
+        (&["-t", "-T", "2026/11/20/09:30,2026/11/20/09:31", "-u", "nobody"], ""),
+        (&["-t", "-T", "2026/11/20/09:29,2026/11/20/09:29"], ""),
+    ] {
+        let (out, err, code) = over(words);
+        match want {
+            "" if words.len() == 5 => {
+                let system: String = all.split_inclusive('\n').take(8).collect();
+                assert_eq!((out.as_str(), err.as_str(), code), (system.as_str(), "", 0));
+            }
+            "" => {
+                let none = "No matching job/event found\n";
+                assert_eq!((out.as_str(), err.as_str(), code), ("", none, 255), "{words:?}");
+            }
+            want => assert_eq!((out.as_str(), err.as_str(), code), (want, "", 0), "{words:?}"),
+        }
+    }
+    // of a queue or hosts, and of a job alone
+    let lines = |words: &[&str]| -> Vec<String> {
+        let (out, _, _) = over(words);
+        let joined = out.replace("\n                     ", "");
+        joined.lines().map(|l| l[21..].chars().take(12).collect()).collect()
+    };
+    assert_eq!(lines(&["-t", "-q", "night"]), ["Queue <night"]);
+    assert_eq!(lines(&["-t", "-m", "vm2"]), ["Host <vm2> c", "Host <vm2> o"]);
+    assert!(lines(&["-t", "23"]).iter().all(|l| l.starts_with("Job <23>")));
+    let (out, _, _) = over(&["-t", "-T", "2026/11/20/09:30"]);
+    assert!(out.starts_with(early), "{out}");
+}
+
+/// A job that waited and ran for these seconds.
+fn finished(job: u32, name: &str, wait: i64, run: i64) -> Vec<Record> {
+    let mut log = vec![new(job, name, "x", JobSpec::default())];
+    log.extend(start(wait, at(job, 0), &[("vm", 1)], ""));
+    log.push(end(wait + run, at(job, 0), 0, 0));
+    log
+}
+
+#[test]
+fn logs_that_were_switched() {
+    let (now, then) = (finished(6, "newer", 1, 20), finished(5, "older", 2, 10));
+    let logs = [("lsb.events", &now[..]), ("lsb.events.1", &then[..])];
+    let over = |words: &[&str]| call_over(&[words, &["-a"]].concat(), &logs, b"", &show());
+    let current = include_str!("../../tests/cmd/expected/bhist-n-current.txt");
+    let first = include_str!("../../tests/cmd/expected/bhist-n-1.txt");
+    let both = include_str!("../../tests/cmd/expected/bhist-n.txt");
+    for (words, want) in [
+        (&[][..], current),
+        (&["-n", "1"], current),
+        (&["-n", "0"], both),
+        (&["-n", "2"], both),
+        (&["-n", "9"], both),
+        (&["-n", "0,1"], both),
+        (&["-n", "1,1"], first),
+        (&["-n", "1,5"], first),
+    ] {
+        assert_eq!(over(words), (want.to_string(), String::new(), 0), "{words:?}");
+    }
+}
+
+#[test]
+fn a_job_of_ten_years_ago() {
+    // 2016-11-20 09:30:13: two leap days lie between
+    let back = -3652 * 86400;
+    let shift = |r: Record| Record { time: r.time + back, ..r };
+    let mut log = vec![new(16, "decade", "sleep 315532800", JobSpec::default())];
+    if let Event::JobNew(new) = &mut log[0].event {
+        new.submit_time += back;
+    }
+    log.extend(start(1, at(16, 0), &[("vm", 1)], ""));
+    let log: Vec<Record> = log.into_iter().map(shift).collect();
+    let plain = Show { now: T, ..show() };
+    let year = Show { clock: Clock::utc().with_year(true), now: T, ..show() };
+    let over = |words: &[&str], show| call_over(words, &[("lsb.events", &log)], b"", show).0;
+    assert_eq!(over(&[], &plain), include_str!("../../tests/cmd/expected/bhist-old.txt"));
+    let long = include_str!("../../tests/cmd/expected/bhist-old-year-l.txt");
+    assert_eq!(over(&["-l", "16"], &year), format!("{long}\n"));
 }

@@ -61,6 +61,7 @@ fn nothing_matched() {
         (&["-t", "-T", "25:00"], "25:00: Bad time specification\n"),
         (&["-T", "1,"], "bhist: Option -T is for -t.\n"),
         (&["-N", "0", "1"], "bhist: 0: Bad host specification\n"),
+        (&["-t", "-T", "1999/1/1"], "No matching job/event found\n"),
     ] {
         let want = Said { code: 255, out: String::new(), err: words.into() };
         assert_eq!(run("bhist", args), want, "{args:?}");
@@ -68,6 +69,26 @@ fn nothing_matched() {
     let said = run("bhist", &["-f", "/nonexistent/lsb.events"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.contains("/nonexistent/lsb.events: No such file"), "{}", said.err);
+}
+
+#[test]
+fn the_year_where_the_site_shows_it() {
+    let log = include_str!("expected/past.events");
+    for (value, stamp) in [("Y", "Fri Nov 20 09:30:13 2026: "), ("N", "Fri Nov 20 09:30:13: ")] {
+        let path = scratch(&format!("bhist-year-{value}")).join("lsb.events");
+        std::fs::write(&path, log).unwrap();
+        let mut c = cmd("bhist");
+        c.env("TZ", "UTC").env("LSB_DISPLAY_YEAR", value).arg("-f").arg(&path);
+        let said = Said::from(c.args(["-l", "900013"]).output().unwrap());
+        assert!(said.out.contains(&format!("\n{stamp}Submitted from host <vm>")), "{said:?}");
+        let mut c = cmd("bacct");
+        let acct = path.with_file_name("lsb.acct");
+        std::fs::write(&acct, include_str!("expected/past.acct")).unwrap();
+        c.env("TZ", "UTC").env("LSB_DISPLAY_YEAR", value).arg("-f").arg(&acct);
+        let said = Said::from(c.args(["-l", "-u", "all"]).output().unwrap());
+        let year = said.out.lines().any(|l| l.contains(" 2023: Submitted from host <"));
+        assert_eq!(year, value == "Y", "{said:?}");
+    }
 }
 
 /// bhist over another LSF's logs (samples/lsb.events.txt, written by an openlava descendant).

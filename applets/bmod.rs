@@ -11,6 +11,7 @@ use lsf::cli::front::{self, Exit};
 use lsf::cli::{client, select, site};
 use lsf::model::ByteStr;
 use lsf::model::job::JobSpec;
+use lsf::model::reason::{err, err_text};
 use lsf::model::specfield::SpecField;
 use lsf::proto::client::{ClientMsg, IdSel, Modify};
 use lsf::{errln, outln};
@@ -32,8 +33,8 @@ impl ArgsInfo for BmodOpts {
             description: "Changes a pending job: each option as for bsub; with an n behind it \
                 (-Jn, -Rn) what it set is reset; -Z \"command\" changes the command.",
             positionals: &[PositionalInfo {
-                name: "job_ID",
-                description: "the job",
+                name: "job_ID | \"job_ID[list]\"",
+                description: "the job, or elements of an array",
                 optionality: Optionality::Greedy,
                 hidden: false,
             }],
@@ -169,15 +170,12 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
             fields.push(field);
         }
     }
-    if fields.is_empty() {
-        let words = "At least one option must be specified.";
-        return Err(front::usage_error::<BmodOpts>(ctx.name, words));
-    }
     for word in opts.ignored() {
         errln!(ctx, "bmod: option {word} is accepted but not acted on yet");
     }
     bsub::say_times(ctx, &spec, &facts.zone);
-    let job = id.job;
+    // as it was typed: `29`, `29[1-4]`
+    let job = parsed.operands[0].to_string_lossy().into_owned();
     match client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields }))) {
         Ok(ClientMsg::Controlled { .. }) => {
             outln!(ctx, "Parameters of job <{job}> are being changed");
@@ -185,7 +183,13 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         }
         Ok(_) => Ok(control::unexpected(ctx)),
         Err(e) => {
-            errln!(ctx, "{}. Job not modified.", e.to_string().trim_end_matches('.'));
+            let words = e.to_string();
+            let words = words.trim_end_matches('.');
+            let about = match words == err_text(err::NO_JOB) {
+                true => format!("{job}: "),
+                false => String::new(),
+            };
+            errln!(ctx, "{about}{words}. Job not modified.");
             Ok(FAIL)
         }
     }

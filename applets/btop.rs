@@ -18,8 +18,8 @@ struct Opts {
     /// not acted on
     #[argh(option, short = 'u', hidden_help)]
     user: Option<String>,
-    /// the job, and its position, 1 if none is given
-    #[argh(positional, greedy, arg_name = "job_ID [position]")]
+    /// the job or elements, and their position, 1 if none is given
+    #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\" [position]")]
     _words: Vec<String>,
 }
 
@@ -82,6 +82,8 @@ fn plan(ctx: &mut Ctx, top: bool) -> Result<i32, Exit> {
         errln!(ctx, "Warning: position value <{wanted}> is beyond movable range.");
     }
     let end = if top { "top" } else { "bottom" };
-    errln!(ctx, "Job <{}> has been moved to position {} from {end}.", o.id, o.place);
+    // as it was typed: `29`, `29[1-4]`
+    let job = job.to_string_lossy();
+    errln!(ctx, "Job <{job}> has been moved to position {} from {end}.", o.place);
     Ok(0)
 }

@@ -341,14 +341,25 @@ impl History {
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
         match &rec.event {
-            Event::JobSwitch { queue, .. } => job.new.spec.queue = queue.clone(),
-            Event::JobModify(m) => job.modified(m),
+            Event::JobSwitch { at, queue, .. } if at.idx == 0 => {
+                job.new.spec.queue = queue.clone();
+            }
+            Event::JobModify(m) if m.elems.is_empty() => job.modified(m),
             _ => {}
         }
         let normal = self.factor.and_then(|f| job.normal(&rec.event, f));
         let event = normal.as_ref().unwrap_or(&rec.event);
         let line = self.long.then(|| lines::sentence(event, self.tasks)).flatten();
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();
+        if let Event::JobModify(m) = &rec.event
+            && !m.elems.is_empty()
+        {
+            let named = IdSel { job: m.job, elems: m.elems.clone() };
+            for idx in job.indices().into_iter().filter(|&idx| named.has(JobRef { idx, ..at })) {
+                job.elem(idx).into_iter().for_each(|e| e.note(rec.time, line.clone()));
+            }
+            return;
+        }
         if at.idx == 0 && job.array.is_some() {
             // About the whole array: told of every element.
             job.fresh.note(rec.time, line.clone());

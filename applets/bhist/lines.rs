@@ -20,10 +20,8 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
+        Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
         Event::JobModify(m) => Some(JobRef { job: m.job, idx: 0 }),
-        Event::JobSwitch { job, .. } | Event::JobMove { job, .. } => {
-            Some(JobRef { job: *job, idx: 0 })
-        }
         _ => None,
     }
 }

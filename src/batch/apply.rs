@@ -7,10 +7,9 @@ use super::counts::{owner, tally};
 use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
-use crate::model::event::{Ctrl, Event, JobModify, JobNew, JobStart, JobStatus, Record, Spot};
-use crate::model::job::{SpoolRef, opt, stat};
+use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
+use crate::model::job::{opt, stat};
 use crate::model::reason::susp;
-use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
 use std::rc::Rc;
 
@@ -46,8 +45,8 @@ impl State {
             Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
             Event::JobRequeue { at, held } => self.requeue(t, *at, *held),
             Event::JobModify(m) => self.modify(m),
-            Event::JobSwitch { job, queue, .. } => self.switch(*job, queue),
-            Event::JobMove { job, place, top, .. } => self.moved(*job, *place, *top),
+            Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
+            Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
                 let q = self.queue_ctl.entry(queue.clone()).or_default();
@@ -119,13 +118,14 @@ impl State {
             depend,
             body: Body::Single(Elem {
                 attempts: 0,
+                part: 0,
                 state: ElemState::Pend(Pend { since: new.submit_time, held, reason: 0 }),
             }),
             tally: Tally::default(),
             damaged: false,
         };
         self.next_order += 1;
-        let slots = job.slots();
+        let slots = owner(&job, 0).2;
         match job.name.array.clone() {
             Some(spec) => self.new_array(&mut job, spec, held),
             None => {
@@ -160,20 +160,21 @@ impl State {
         held: Option<u32>,
     ) {
         let n = spec.len() as u32;
-        let mut a = Array { fresh: Fresh::new(n), own: Default::default(), spec };
+        let mut a =
+            Array { fresh: Fresh::new(n), own: Default::default(), parts: Vec::new(), spec };
         job.tally.total = n;
         if held.is_some() {
             a.fresh = Fresh::new(0);
             let pend = Pend { since: job.submit_time, held, reason: 0 };
             for idx in a.spec.iter() {
                 let state = ElemState::Pend(pend.clone());
-                a.own.insert(idx, Elem { attempts: 0, state });
+                a.own.insert(idx, Elem { attempts: 0, part: 0, state });
             }
             job.tally.psusp = n;
         } else {
             job.tally.pend = n;
         }
-        self.counts.fresh(job.queue, job.user, job.slots(), n, true);
+        self.counts.fresh(job.queue, job.user, owner(job, 0).2, n, true);
         job.body = Body::Array(Box::new(a));
     }
 
@@ -182,7 +183,9 @@ impl State {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Did::Misfit("no such job");
         };
-        let (queue, user, slots) = owner(job);
+        let part = job.part_no(at.idx);
+        let (queue, user, slots) = owner(job, part);
+        let alone = job.spec_of(part).options & opt::EXCLUSIVE != 0;
         let submit_time = job.submit_time;
         if let Body::Array(a) = &mut job.body
             && !a.own.contains_key(&at.idx)
@@ -192,17 +195,17 @@ impl State {
                 return Did::Misfit("the element has left memory");
             }
             let state = ElemState::Pend(Pend { since: submit_time, held: None, reason: 0 });
-            a.own.insert(at.idx, Elem { attempts: 0, state });
+            a.own.insert(at.idx, Elem { attempts: 0, part: 0, state });
         }
         let Some(e) = job.elem_mut(at.idx) else { return Did::Misfit("no such element") };
         // The element is taken out for the change, so that job and counters can be borrowed.
-        let hole = Elem { attempts: 0, state: ElemState::Pend(Pend::default()) };
+        let hole = Elem { attempts: 0, part: 0, state: ElemState::Pend(Pend::default()) };
         let mut e = std::mem::replace(e, hole);
         self.counts.elem(queue, user, slots, at, &e, false);
         tally(&mut job.tally, &e, false);
         make(&mut e);
         match &e.state {
-            ElemState::Run(_) if job.spec.options & opt::EXCLUSIVE != 0 => {
+            ElemState::Run(_) if alone => {
                 self.alone.insert(at);
             }
             _ => {
@@ -211,6 +214,11 @@ impl State {
         }
         self.counts.elem(queue, user, slots, at, &e, true);
         tally(&mut job.tally, &e, true);
+        if let Body::Array(a) = &mut job.body
+            && part != 0
+        {
+            a.note_waiting(at.idx, &e);
+        }
         if let Some(place) = job.elem_mut(at.idx) {
             *place = e;
         }
@@ -390,65 +398,6 @@ impl State {
         }
     }
 
-    /// Every counter of the job follows it to the queue.
-    fn switch(&mut self, id: u32, queue: &str) -> Did {
-        let to = self.names.sym(queue);
-        self.recount(id, |job| {
-            job.queue = to;
-            Rc::make_mut(&mut job.spec).queue = queue.to_string();
-        })
-    }
-
-    /// Changes a job in what its counters are made of.
-    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Did {
-        let Some(job) = self.jobs.get_mut(&id) else {
-            return Did::Misfit("no such job");
-        };
-        self.counts.job(job, false);
-        change(job);
-        self.counts.job(job, true);
-        Did::Job(JobRef { job: id, idx: 0 })
-    }
-
-    fn modify(&mut self, m: &JobModify) -> Did {
-        let queue = self.names.sym(&m.spec.queue);
-        let depend = m.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
-        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new);
-        let did = self.recount(m.job, |job| {
-            job.queue = queue;
-            job.depend = depend;
-            job.spec = Rc::new(m.spec.clone());
-            if m.fields.contains(&SpecField::Command) {
-                job.script = SpoolRef::default();
-            }
-            // The list of an array stays; its limit may change.
-            let name = match m.spec.name.as_str() {
-                "" => JobName { name: String::new(), array: None },
-                text => JobName::parse(text).unwrap_or_else(|_| job.name.clone()),
-            };
-            match (&mut job.body, &name.array) {
-                (Body::Array(a), Some(new)) => a.spec.limit = new.limit,
-                (Body::Single(_), None) => {}
-                _ => return,
-            }
-            job.name = name;
-        });
-        if matches!(did, Did::Job(_)) {
-            self.changed.entry(m.job).or_default().push(m.exact);
-        }
-        did
-    }
-
-    fn moved(&mut self, id: u32, place: Option<Spot>, top: bool) -> Did {
-        if !self.jobs.contains_key(&id) {
-            return Did::Misfit("no such job");
-        }
-        // Another LSF's record does not tell the place: before or behind all.
-        let place = place.unwrap_or(Spot { base: if top { 0 } else { u64::MAX }, between: id });
-        self.moved.insert(id, place);
-        Did::Job(JobRef { job: id, idx: 0 })
-    }
-
     fn clean(&mut self, at: JobRef) -> Did {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Did::Misfit("no such job");
@@ -457,6 +406,7 @@ impl State {
             && let Body::Array(a) = &mut job.body
         {
             if let Some(e) = a.own.remove(&at.idx) {
+                a.leave_part(at.idx, e.part);
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
             }

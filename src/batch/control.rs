@@ -16,7 +16,7 @@ use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
 
 /// Elements one request may touch by name; a whole array counts once.
-const MAX_ELEMENTS: usize = 1_000_000;
+pub(crate) const MAX_ELEMENTS: usize = 1_000_000;
 
 impl Mbd {
     pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: &Control) {
@@ -76,7 +76,7 @@ impl Mbd {
             if (job.tally.unfinished() == 0 && !finished) || !self.selects(who, s, job) {
                 continue;
             }
-            let elems = name_elements(&s.name);
+            let Some(elems) = self.narrowed(s, job, name_elements(&s.name)) else { continue };
             let at_host = |idx: u32| s.host.is_empty() || self.on_host(job, idx, &s.host);
             if !job.indices().into_iter().any(at_host) {
                 continue;
@@ -96,10 +96,39 @@ impl Mbd {
             u => user == u || self.in_user_group(u, user, job.gid),
         };
         user_fits
-            && (s.queue.is_empty() || **self.st.names.text(job.queue) == *s.queue)
-            && (s.project.is_empty() || job.spec.project == s.project)
             && (s.name.is_empty() || name_fits(&s.name, job))
-            && s.given.iter().all(|(option, value)| given_fits(option, value, &job.spec))
+            && (0..=job.parts().len() as u32).any(|part| self.part_fits(s, job, part))
+    }
+
+    /// The filters in which the elements of an array may differ.
+    fn part_fits(&self, s: &JobSelect, job: &Job, part: u32) -> bool {
+        let spec = job.spec_of(part);
+        (s.queue.is_empty() || **self.st.names.text(job.queue_of(part)) == *s.queue)
+            && (s.project.is_empty() || spec.project == s.project)
+            && s.given.iter().all(|(option, value)| given_fits(option, value, spec))
+    }
+
+    /// The parts of an array that the filters let through; `None`: all of it.
+    pub(crate) fn selected_parts(&self, s: &JobSelect, job: &Job) -> Option<Vec<u32>> {
+        let all = job.parts().len() as u32;
+        let fit: Vec<u32> = (0..=all).filter(|part| self.part_fits(s, job, *part)).collect();
+        (fit.len() as u32 <= all).then_some(fit)
+    }
+
+    /// The elements of an array that the filters leave of those named; `None`: no element.
+    fn narrowed(
+        &self,
+        s: &JobSelect,
+        job: &Job,
+        named: Vec<(u32, u32, u32)>,
+    ) -> Option<Vec<(u32, u32, u32)>> {
+        let Some(parts) = self.selected_parts(s, job) else { return Some(named) };
+        let meant = IdSel { job: job.id, elems: named };
+        let fits = |idx: &u32| {
+            meant.has(JobRef { job: job.id, idx: *idx }) && parts.contains(&job.part_no(*idx))
+        };
+        let left = super::parts::ranges(job.indices().into_iter().filter(fits));
+        (!left.is_empty()).then_some(left)
     }
 
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
@@ -126,17 +155,12 @@ impl Mbd {
             return outcomes.push(Outcome::new(whole, err::NO_JOB));
         };
         let owner = self.st.names.text(job.user).to_string();
-        let queue = self.st.names.text(job.queue).to_string();
-        if self.check(who, Action::ControlJob, &owner, &queue).is_err() {
+        if !self.may_control(who, job, sel) {
             return outcomes.push(Outcome::new(whole, err::PERMISSION));
         }
         let by_admin = owner != who.user;
         if let Verb::Switch { .. } | Verb::Move { .. } = verb {
-            outcomes.push(match sel.elems.is_empty() {
-                true => self.change_whole(cx, who, verb, sel.job),
-                false => Outcome::new(whole, err::ELEMENT),
-            });
-            return;
+            return self.change(cx, who, verb, sel, outcomes);
         }
         if job.damaged && *verb == Verb::Resume {
             let code = self.release(cx, who, whole);
@@ -163,6 +187,19 @@ impl Mbd {
             };
             outcomes.push(Outcome::new(at, code));
         }
+    }
+
+    /// May the caller control what an operand means, in whatever queues it is?
+    pub(crate) fn may_control(&self, who: &Caller, job: &Job, sel: &IdSel) -> bool {
+        let owner = self.st.names.text(job.user);
+        let may = |part: u32| {
+            let queue = self.st.names.text(job.queue_of(part));
+            self.check(who, Action::ControlJob, owner, queue).is_ok()
+        };
+        let meant = |p: &super::state::Part| {
+            p.elems.iter().any(|idx| sel.has(JobRef { job: job.id, idx: *idx }))
+        };
+        may(0) && job.parts().iter().zip(1..).all(|(p, part)| !meant(p) || may(part))
     }
 
     /// An administrator lets a job go whose history is incomplete.
@@ -285,7 +322,7 @@ impl Mbd {
             return err::PERMISSION;
         }
         // With closed run windows it waits for them.
-        let shut = self.run_shut(at.job);
+        let shut = self.run_shut(at);
         if let Some(Phase::Ususp(_)) = phase {
             self.signal_event(cx, who, at, "CONT", key, by_admin);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };
@@ -332,7 +369,7 @@ impl Mbd {
 }
 
 /// Every index that ranges name.
-fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
     ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
 }
 

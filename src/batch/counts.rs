@@ -76,7 +76,7 @@ impl Counts {
 
     /// Adds or takes away a whole job as it stands.
     pub fn job(&mut self, job: &Job, up: bool) {
-        let (queue, user, slots) = owner(job);
+        let (queue, user, slots) = owner(job, 0);
         match &job.body {
             Body::Single(e) => {
                 self.elem(queue, user, slots, JobRef { job: job.id, idx: 0 }, e, up);
@@ -84,6 +84,7 @@ impl Counts {
             Body::Array(a) => {
                 self.fresh(queue, user, slots, a.fresh.left(), up);
                 for (&idx, e) in &a.own {
+                    let (queue, user, slots) = owner(job, e.part);
                     self.elem(queue, user, slots, JobRef { job: job.id, idx }, e, up);
                 }
             }
@@ -157,7 +158,7 @@ pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
     }
 }
 
-/// The consumer names of a job.
-pub fn owner(job: &Job) -> (Sym, Sym, u32) {
-    (job.queue, job.user, job.slots())
+/// Who uses slots for a part of a job, and how many an element takes at least.
+pub fn owner(job: &Job, part: u32) -> (Sym, Sym, u32) {
+    (job.queue_of(part), job.user, job.spec_of(part).min_slots.max(1))
 }

@@ -11,7 +11,7 @@ use super::overload::by_load;
 use super::state::{ElemState, Phase as RunPhase, Run};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, Finish, JobStatus};
-use crate::model::job::{self, End, Limits, SpoolRef, opt, stat};
+use crate::model::job::{self, End, Limits, SpoolRef, opt, opt2, stat};
 use crate::model::reason::{pend, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
@@ -83,7 +83,8 @@ impl Mbd {
     /// The host does not know a job that was started there.
     fn lost(&mut self, cx: &mut Cx, key: JobKey, rebooted: bool) {
         let at = key.job_ref();
-        let rerun = self.st.job(key.job).is_some_and(|j| j.spec.options & opt::RERUNNABLE != 0);
+        let rerun =
+            self.st.job(key.job).is_some_and(|j| j.spec_at(key.idx).options & opt::RERUNNABLE != 0);
         if rebooted && rerun {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
             self.back_to_queue(cx, at, 0);
@@ -134,7 +135,7 @@ impl Mbd {
             Phase::Starting => {}
             Phase::Running => {
                 let want = asked.unwrap_or(0);
-                let shut = killed.is_none() && self.run_shut(at.job);
+                let shut = killed.is_none() && self.run_shut(at);
                 if starting {
                     self.confirmed(cx, t);
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
@@ -185,7 +186,7 @@ impl Mbd {
     ) {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
         let loaded = by_load(phase) && asked.is_none();
-        if loaded || (windowed && self.run_shut(key.job)) {
+        if loaded || (windowed && self.run_shut(key.job_ref())) {
             // As it should be.
         } else if windowed || asked == Some(0) {
             self.act(cx, key, i, Act::Resume);
@@ -312,7 +313,7 @@ impl Mbd {
             user: name(job.user),
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
-            spec: (*job.spec).clone(),
+            spec: (**job.spec_at(at.idx)).clone(),
             exec_hosts: run
                 .map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
             status: if e.done { stat::DONE } else { stat::EXIT },
@@ -358,7 +359,10 @@ impl Mbd {
         let run = self.st.running(key)?;
         let job = self.st.job(key.job)?;
         let name = |s: super::names::Sym| self.st.names.text(s).to_string();
-        let queue = self.pol.find_queue(&name(job.queue));
+        let spec = job.spec_at(key.idx);
+        let queue = self.pol.find_queue(&name(job.queue_at(key.idx)));
+        // Elements may have been given a command in its place.
+        let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
             Some(a) => (a.list.max(), a.list.ranges.first().map_or(1, |r| r.step.max(1))),
             None => (0, 0),
@@ -371,9 +375,9 @@ impl Mbd {
             user: name(job.user),
             submit_time: job.submit_time,
             start_time: run.start_time,
-            spec: (*job.spec).clone(),
+            spec: (**spec).clone(),
             env: job.env,
-            script: job.script,
+            script: if scripted { job.script } else { SpoolRef::default() },
             hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
             cluster: self.pol.conf.base.name.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
@@ -384,14 +388,15 @@ impl Mbd {
             name: job.display_name(key.idx),
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
-            rerun: key.attempt > 1 && job.spec.options & opt::RERUNNABLE != 0,
+            rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
         })
     }
 
     /// The job's limits with run and CPU limit normalised to the speed of its first host.
     pub(crate) fn host_limits(&self, job: &super::state::Job, run: &Run) -> Limits {
-        let mut l = job.spec.limits.clone();
-        let scale = self.limit_factor(job) / run.host_factor.max(f64::MIN_POSITIVE);
+        let part = job.part_no(run.key.idx);
+        let mut l = job.spec_of(part).limits.clone();
+        let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
         let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
         if !self.pol.params().abs_runlimit {
             l.run = l.run.map(norm);
@@ -402,12 +407,13 @@ impl Mbd {
 
     /// CPU factor of what a time limit was given for: the host or model named, the default one,
     /// else the submission host.
-    pub(crate) fn limit_factor(&self, job: &super::state::Job) -> f64 {
-        let queue = self.pol.find_queue(self.st.names.text(job.queue));
+    pub(crate) fn limit_factor(&self, job: &super::state::Job, part: u32) -> f64 {
+        let own = job.spec_of(part);
+        let queue = self.pol.find_queue(self.st.names.text(job.queue_of(part)));
         let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
         let by_cluster = self.pol.params().default_host_spec.as_deref();
-        let spec = match job.spec.limit_spec.as_str() {
-            "" => by_queue.or(by_cluster).unwrap_or(&job.spec.from_host),
+        let spec = match own.limit_spec.as_str() {
+            "" => by_queue.or(by_cluster).unwrap_or(&own.from_host),
             s => s,
         };
         let host = self.pol.canonical(spec).and_then(|h| self.pol.host_ix.get(h));

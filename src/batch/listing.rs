@@ -138,10 +138,12 @@ impl Mbd {
             {
                 continue;
             }
-            let queue = self.st.names.text(job.queue);
-            let rank = self.pol.queue_ix.get(&**queue).map_or(i64::MAX, |i| *i as i64);
+            let some = self.selected_parts(&q.select, job);
             for idx in job.indices() {
                 let at = JobRef { job: job.id, idx };
+                if some.as_ref().is_some_and(|parts| !parts.contains(&job.part_no(idx))) {
+                    continue;
+                }
                 if by_id && !q.select.ids.iter().any(|s| s.has(at)) {
                     continue;
                 }
@@ -159,16 +161,23 @@ impl Mbd {
                 if !q.select.host.is_empty() && !self.on_host(job, idx, &q.select.host) {
                     continue;
                 }
-                found.push((self.list_order(job, &view, rank, idx), at));
+                found.push((self.list_order(job, &view, idx), at));
             }
         }
         found.sort_unstable_by_key(|f| f.0);
         found.into_iter().map(|f| f.1).collect()
     }
 
-    fn list_order(&self, job: &Job, view: &View, rank: i64, idx: u32) -> Order {
+    fn list_order(&self, job: &Job, view: &View, idx: u32) -> Order {
         let unmoved = |order| Spot { base: order, between: 0 };
-        let pending = (1, rank, u32::MAX - job.spec.priority, self.st.spot(job), idx);
+        let part = match view {
+            View::Fresh => 0,
+            View::Own(e) => e.part,
+        };
+        let queue = self.st.names.text(job.queue_of(part));
+        let rank = self.pol.queue_ix.get(&**queue).map_or(i64::MAX, |i| *i as i64);
+        let (priority, spot) = (job.spec_of(part).priority, self.st.spot_of(job, part));
+        let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
             View::Fresh => pending,
             View::Own(e) => match &e.state {

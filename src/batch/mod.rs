@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | state, apply, counts, names | the event-sourced state |
+//! | state, apply, parts, counts, names | the event-sourced state |
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
@@ -33,6 +33,7 @@ pub mod listing;
 pub mod modify;
 pub mod names;
 pub mod overload;
+pub mod parts;
 pub mod peek;
 pub mod perm;
 pub mod policy;
@@ -215,6 +216,7 @@ impl Mbd {
         for &id in &ids {
             self.watch_depend(id);
         }
+        self.begins_rebuilt();
         for &id in &ids {
             self.refresh(id);
         }

@@ -3,13 +3,17 @@
 //! submission by its owner; then one JOB_MODIFY2 records all of it.
 //!
 //! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
-//! hosts hear of its limits, the rest is for the next time it is started. Of an array only elements
-//! that have not started are affected, and its list of indices stays.
+//! hosts hear of its limits, what its rusage asks for is reserved, the rest is for the next time it
+//! is started. Of an array only elements that have not started are affected, and its list of
+//! indices stays; elements that are named become a part of their own ([`super::parts`]).
 
-use super::perm::{Action, Caller};
-use super::state::ElemState;
+use super::change::{Meant, waits};
+use super::perm::Caller;
+use super::require::Req;
+use super::state::{ElemState, Job};
 use super::submit::{Checked, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
+use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
@@ -21,7 +25,8 @@ use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
 
 /// What can be changed of a job that runs.
-const WHILE_RUNNING: [SpecField; 6] = [
+const WHILE_RUNNING: [SpecField; 7] = [
+    SpecField::ResReq,
     SpecField::CpuLimit,
     SpecField::MemLimit,
     SpecField::RunLimit,
@@ -46,21 +51,96 @@ impl Mbd {
         let id = m.id.job;
         let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
         let owner = self.owner(id)?;
-        self.check(who, Action::ControlJob, &owner.user, self.st.names.text(job.queue))?;
-        if !m.id.elems.is_empty() {
-            return Err(Refusal::new(err::ELEMENT));
+        if !self.may_control(who, job, &m.id) {
+            return Err(Refusal::new(err::PERMISSION));
         }
+        let (meant, running) = self.changeable(job, m)?;
+        if m.fields.is_empty() {
+            return Err(Refusal::new(err::MOD_UNUSED));
+        }
+        let mut all = Vec::new();
+        for part in meant {
+            let mut spec = self.changed(cx, &owner, job, part.part, m)?;
+            let mut eff_res_req = String::new();
+            if running && m.fields.contains(&SpecField::ResReq) {
+                spec.res_req = self.other_rusage(&job.spec_of(part.part).res_req, &m.spec)?;
+                eff_res_req = self.effective(&spec)?;
+            }
+            let elems = super::parts::ranges(part.elems);
+            let fields = m.fields.clone();
+            all.push(JobModify {
+                job: id,
+                elems,
+                spec,
+                fields,
+                eff_res_req,
+                ..JobModify::default()
+            });
+        }
+        for change in all {
+            self.record_modified(cx, who, change);
+        }
+        if running {
+            self.tell_limits(cx, id);
+        }
+        Ok(())
+    }
+
+    /// What the request means of a job, and whether that has been started.
+    fn changeable(&self, job: &Job, m: &Modify) -> Checked<(Vec<Meant>, bool)> {
+        let refuse = |code| Err(Refusal::new(code));
+        if !m.id.elems.is_empty() && !job.is_array() {
+            return refuse(err::NO_JOB);
+        }
+        let (mut meant, not) = self.meant(job, &m.id);
         if job.tally.unfinished() == 0 {
-            return Err(Refusal::new(err::JOB_FINISH));
+            return refuse(err::JOB_FINISH);
         }
-        let running = job.tally.pend + job.tally.psusp == 0;
-        if running && !self.pol.conf.base.lsf.yes("LSB_MOD_ALL_JOBS") {
-            return Err(Refusal::new(err::RUNNING));
+        if meant.is_empty() {
+            return refuse(not.first().map_or(err::NO_JOB, |n| n.1));
         }
-        if running && !m.fields.iter().all(|f| WHILE_RUNNING.contains(f)) {
-            return Err(Refusal::new(err::MOD_RUNNING));
+        let waits = |idx: &u32| job.view(*idx).is_some_and(|v| waits(v.stat()));
+        let running = match m.id.elems.is_empty() {
+            true => job.tally.pend + job.tally.psusp == 0,
+            false => !meant.iter().any(|part| part.elems.iter().any(waits)),
+        };
+        let may = self.pol.conf.base.lsf.yes("LSB_MOD_ALL_JOBS");
+        let few = m.fields.iter().all(|f| WHILE_RUNNING.contains(f));
+        if running && !may {
+            return refuse(err::RUNNING);
         }
-        let mut spec = (*job.spec).clone();
+        if running && !few {
+            return refuse(err::MOD_RUNNING);
+        }
+        if m.id.elems.is_empty() {
+            return Ok((meant, running));
+        }
+        if m.fields.contains(&SpecField::Name) {
+            return refuse(err::ARRAY_NAME);
+        }
+        // A condition is the whole job's.
+        if m.fields.contains(&SpecField::Depend) {
+            return refuse(err::ELEMENT);
+        }
+        if !running {
+            meant.iter_mut().for_each(|part| part.elems.retain(waits));
+            meant.retain(|part| !part.elems.is_empty());
+        }
+        self.room_for_parts(job, &m.id, meant.len()).map_err(Refusal::new)?;
+        Ok((meant, running))
+    }
+
+    /// The submission that a part of a job becomes of.
+    fn changed(
+        &self,
+        cx: &Cx,
+        owner: &Caller,
+        job: &Job,
+        part: u32,
+        m: &Modify,
+    ) -> Checked<JobSpec> {
+        let asked = |field| m.fields.contains(&field);
+        let mut spec = (**job.spec_of(part)).clone();
         super::limits::unfill(&mut spec);
         for field in &m.fields {
             field.copy(&mut spec, &m.spec);
@@ -71,22 +151,51 @@ impl Mbd {
         if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
             return Err(Refusal::new(err::ARRAY_NAME));
         }
-        let pol = self.pol.clone();
-        let queue = match m.fields.contains(&SpecField::Queue) {
-            true => self.choose_queue(&mut spec, &owner)?,
+        let queue = match asked(SpecField::Queue) {
+            true => self.choose_queue(&mut spec, owner)?,
             false => spec.queue.clone(),
         };
-        let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
+        let queue =
+            self.pol.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
         self.fit(&mut spec, queue)?;
-        check_times(&spec, cx.now.secs())?;
-        self.check_priority(&spec)?;
-        self.check_depend(&mut spec, &owner, &name)?;
-        self.default_project(&mut spec);
-        self.record_modified(cx, who, id, spec, m.fields.clone());
-        if running {
-            self.tell_limits(cx, id);
+        if asked(SpecField::Begin) || asked(SpecField::Term) {
+            check_times(&spec, cx.now.secs())?;
         }
-        Ok(())
+        self.check_priority(&spec)?;
+        if asked(SpecField::Depend) {
+            self.check_depend(&mut spec, owner, &name)?;
+        }
+        self.default_project(&mut spec);
+        Ok(spec)
+    }
+
+    /// What a started job asked for, with the rusage of `new` in place of its own: nothing else
+    /// of it changes any more.
+    fn other_rusage(&self, old: &str, new: &JobSpec) -> Checked<String> {
+        let parse = |text: &str| match text.is_empty() {
+            true => Ok(ResReq::default()),
+            false => self.pol.names.parse(text).map_err(|_| Refusal::new(err::BAD_RESREQ)),
+        };
+        let (ResReq::Simple(mut was), ResReq::Simple(mut new)) =
+            (parse(old)?, parse(&new.res_req)?)
+        else {
+            return Err(Refusal::new(err::MOD_RUNNING));
+        };
+        let rusage = new.rusage.take();
+        was.rusage = None;
+        if *new != Simple::default() && new != was {
+            return Err(Refusal::new(err::MOD_RUNNING));
+        }
+        was.rusage = rusage;
+        Ok(ResReq::Simple(was).to_string())
+    }
+
+    /// The requirement that acts for a submission.
+    fn effective(&self, spec: &JobSpec) -> Checked<String> {
+        let queue = self.pol.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
+        Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.pol.names)
+            .map(|req| req.0.to_string())
+            .map_err(|_| Refusal::new(err::BAD_RESREQ))
     }
 
     /// The hosts of a changed job's started elements hear of its limits.
@@ -113,22 +222,16 @@ impl Mbd {
         })
     }
 
-    /// The job is what `spec` says from now on.
-    pub(crate) fn record_modified(
-        &mut self,
-        cx: &mut Cx,
-        who: &Caller,
-        job: u32,
-        spec: JobSpec,
-        fields: Vec<SpecField>,
-    ) {
+    /// The job, or the elements, are what the change says from now on.
+    pub(crate) fn record_modified(&mut self, cx: &mut Cx, who: &Caller, m: JobModify) {
+        let job = m.job;
         let Some(submit_time) = self.st.job(job).map(|j| j.submit_time) else { return };
-        let exact = self.spool_spec(cx, &spec);
+        let exact = self.spool_spec(cx, &m.spec);
         let (uid, user) = (who.uid, who.user.clone());
         self.sched.drop_entry(job);
         self.unwatch_begin(cx, job);
         self.unwatch_depend(job);
-        let m = JobModify { job, uid, user, submit_time, spec, fields, exact };
+        let m = JobModify { uid, user, submit_time, exact, ..m };
         self.emit(cx, Event::JobModify(Box::new(m)));
         self.watch_depend(job);
         self.watch_begin(cx, job);

@@ -103,7 +103,7 @@ impl Mbd {
             if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
                 return None;
             }
-            let queue = self.queue_of(at.job)?;
+            let queue = self.queue_of(*at)?;
             let priority = self.pol.queues[queue].conf.priority;
             let (key, start, phase) = (run.key, run.start_time, run.phase);
             Some(Candidate { key, queue, priority, start, phase })
@@ -153,7 +153,7 @@ impl Mbd {
                 && m.stop_over(i, &q.bounds, &q.external).is_none()
                 && m.stop_over(i, &host.bounds, &host.external).is_none()
                 && !q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r))
-                && !m.run_shut(c.key.job)
+                && !m.run_shut(c.key.job_ref())
         };
         let held = jobs.iter().filter(|c| by_load(c.phase)).filter(|c| fits(self, c));
         let (stay, held): (Vec<_>, Vec<_>) = held.partition(|c| stays(self, &pol.queues[c.queue]));

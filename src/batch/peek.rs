@@ -63,7 +63,7 @@ impl Mbd {
         };
         let job = self.st.job(at.job).ok_or_else(no_job)?;
         let owner = self.st.names.text(job.user);
-        self.check(who, Action::PeekJob, owner, self.st.names.text(job.queue))?;
+        self.check(who, Action::PeekJob, owner, self.st.names.text(job.queue_at(at.idx)))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             View::Fresh => return Err(Refusal::new(err::NOT_STARTED)),
             View::Own(e) => match &e.state {
@@ -78,8 +78,8 @@ impl Mbd {
             id: at,
             host: run.hosts.first().map_or(String::new(), |h| self.st.names.text(h.0).to_string()),
             submit_time: job.submit_time,
-            out_file: name(&job.spec.out_file),
-            err_file: name(&job.spec.err_file),
+            out_file: name(&job.spec_at(at.idx).out_file),
+            err_file: name(&job.spec_at(at.idx).err_file),
             cwd: exec.cwd.clone(),
             home: exec.home.clone(),
             uid: exec.uid,

@@ -17,6 +17,8 @@ struct Shown<'a> {
     mbd: &'a Mbd,
     job: &'a Job,
     elem: Option<&'a Elem>,
+    /// Of the array it belongs to.
+    part: u32,
     at: JobRef,
     arrays: bool,
     now: i64,
@@ -47,7 +49,9 @@ impl Mbd {
         if !arrays && job.view(at.idx).is_none() {
             return false;
         }
-        let shown = Shown { mbd: self, job, elem: job.elem(at.idx), at, arrays, now };
+        let elem = job.elem(at.idx);
+        let part = elem.map_or(0, |e| e.part);
+        let shown = Shown { mbd: self, job, elem, part, at, arrays, now };
         out.push(b'[');
         for (i, col) in cols.iter().enumerate() {
             if i > 0 {
@@ -75,6 +79,14 @@ pub fn stat_name(bits: u32) -> &'static str {
 }
 
 impl Shown<'_> {
+    fn spec(&self) -> &crate::model::job::JobSpec {
+        self.job.spec_of(self.part)
+    }
+
+    fn queue(&self) -> Option<&super::policy::Queue> {
+        self.mbd.pol.find_queue(self.mbd.st.names.text(self.job.queue_of(self.part)))
+    }
+
     fn run(&self) -> Option<&Run> {
         self.elem.and_then(Elem::run)
     }
@@ -99,14 +111,14 @@ impl Shown<'_> {
 
     /// Columns that identify and describe the submission; the rest in [`Shown::col_run`].
     fn col(&self, out: &mut Vec<u8>, col: Col) {
-        let s = &self.job.spec;
+        let s = self.spec();
         let names = &self.mbd.st.names;
         match col {
             Col::Job => int(out, i64::from(self.job.id)),
             Col::Idx => int(out, i64::from(self.at.idx)),
             Col::User => json(out, &**names.text(self.job.user)),
             Col::UserGroup => json(out, &s.user_group),
-            Col::Queue => json(out, &**names.text(self.job.queue)),
+            Col::Queue => json(out, &**names.text(self.job.queue_of(self.part))),
             Col::Name => json(out, &self.job.display_name(self.at.idx)),
             Col::GivenName => json(out, &s.name),
             Col::Project => json(out, &s.project),
@@ -230,7 +242,7 @@ impl Shown<'_> {
     fn extra(&self, out: &mut Vec<u8>) {
         let own = [super::apply::EXTRA_DEPEND, super::limits::EXTRA_FILLED];
         let mut sep = b'{';
-        for (option, value) in &self.job.spec.extra {
+        for (option, value) in &self.spec().extra {
             if !own.contains(&option.as_str()) {
                 out.push(sep);
                 json(out, option);
@@ -244,7 +256,7 @@ impl Shown<'_> {
 
     /// JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of the queue against the run so far, in words.
     fn exceptions(&self) -> String {
-        let queue = self.mbd.pol.find_queue(self.mbd.st.names.text(self.job.queue));
+        let queue = self.queue();
         let (Some(queue), Some(_)) = (queue, self.run()) else { return String::new() };
         let limit = |name: &str| {
             let text = queue.conf.raw.get(name)?.text.trim();
@@ -267,8 +279,9 @@ impl Shown<'_> {
     }
 
     fn combined(&self, out: &mut Vec<u8>) {
-        let req = self.mbd.sched.req(self.job.id).map(|r| r.0.to_string());
-        let req = req.or_else(|| self.mbd.combined_req(self.job).ok().map(|r| r.0.to_string()));
+        let req = self.mbd.sched.req(self.job.id, self.part).map(|r| r.0.to_string());
+        let req = req
+            .or_else(|| self.mbd.combined_req(self.job, self.part).ok().map(|r| r.0.to_string()));
         json(out, &req.unwrap_or_default());
     }
 
@@ -291,7 +304,7 @@ impl Shown<'_> {
 
     /// The tighter of the queue's and the host's thresholds.
     fn thresholds(&self, out: &mut Vec<u8>) {
-        let queue = self.mbd.pol.find_queue(self.mbd.st.names.text(self.job.queue));
+        let queue = self.queue();
         let host = self.run().and_then(|r| self.mbd.first_host(r));
         let mut rows: Vec<(usize, Option<f64>, Option<f64>)> = Vec::new();
         for k in 0..11 {
@@ -318,7 +331,7 @@ impl Shown<'_> {
             json(out, &[(code, 0, [(); 0])]);
             return;
         }
-        let found = self.mbd.sched.reasons(self.job.id);
+        let found = self.mbd.sched.reasons_of(self.job.id, self.part);
         if found.is_empty() {
             json(out, &[(self.last_reason(), 0, [(); 0])]);
             return;
@@ -347,7 +360,7 @@ impl Shown<'_> {
         {
             return Some(code);
         }
-        if self.job.spec.begin_time > self.now {
+        if self.spec().begin_time > self.now {
             return Some(pend::START_TIME);
         }
         if self.job.depend.is_some() {

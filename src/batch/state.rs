@@ -124,6 +124,34 @@ pub struct Array {
     pub fresh: Fresh,
     /// All others that are still in memory.
     pub own: BTreeMap<u32, Elem>,
+    /// What some of those were changed to; an element names its part by number, from 1.
+    pub parts: Vec<Part>,
+}
+
+/// Elements of an array that were changed alike: they are of another submission than the rest.
+#[derive(Debug)]
+pub struct Part {
+    pub look: Look,
+    /// Those in memory.
+    pub elems: BTreeSet<u32>,
+    /// Those of them that are pending and not held.
+    pub waiting: BTreeSet<u32>,
+}
+
+/// In what the elements of a part differ.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub queue: Sym,
+    pub spec: Rc<JobSpec>,
+    /// Where btop or bbot put them; else they stand where their job does.
+    pub spot: Option<Spot>,
+}
+
+impl PartialEq for Look {
+    fn eq(&self, other: &Look) -> bool {
+        (self.queue, self.spot) == (other.queue, other.spot)
+            && (Rc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
+    }
 }
 
 /// Untouched elements of an array: a bit per element in the order of its list.
@@ -239,6 +267,8 @@ impl Tally {
 pub struct Elem {
     /// Starts so far.
     pub attempts: u32,
+    /// Its part of the array, from 1; 0: as the job is.
+    pub part: u32,
     pub state: ElemState,
 }
 
@@ -433,9 +463,40 @@ impl Job {
         }
         self.name.to_string()
     }
-    /// Slots one element takes at least.
-    pub fn slots(&self) -> u32 {
-        self.spec.min_slots.max(1)
+    /// What part of the array an element belongs to.
+    pub fn part_no(&self, idx: u32) -> u32 {
+        self.elem(idx).map_or(0, |e| e.part)
+    }
+    pub fn parts(&self) -> &[Part] {
+        match &self.body {
+            Body::Array(a) => &a.parts,
+            Body::Single(_) => &[],
+        }
+    }
+    pub fn part(&self, no: u32) -> Option<&Part> {
+        self.parts().get((no as usize).checked_sub(1)?)
+    }
+    /// The submission of a part; 0: that of the job.
+    pub fn spec_of(&self, part: u32) -> &Rc<JobSpec> {
+        self.part(part).map_or(&self.spec, |p| &p.look.spec)
+    }
+    pub fn queue_of(&self, part: u32) -> Sym {
+        self.part(part).map_or(self.queue, |p| p.look.queue)
+    }
+    pub fn spec_at(&self, idx: u32) -> &Rc<JobSpec> {
+        self.spec_of(self.part_no(idx))
+    }
+    pub fn queue_at(&self, idx: u32) -> Sym {
+        self.queue_of(self.part_no(idx))
+    }
+    /// Pending elements, not held, of a part.
+    pub fn waiting(&self, part: u32) -> u32 {
+        match self.part(part) {
+            Some(p) => p.waiting.len() as u32,
+            None => {
+                self.tally.pend - self.parts().iter().map(|p| p.waiting.len() as u32).sum::<u32>()
+            }
+        }
     }
     /// Is the array at its %limit?
     pub fn at_limit(&self) -> bool {
@@ -465,6 +526,10 @@ impl State {
             ElemState::Run(r) if r.key == key => Some(r),
             _ => None,
         }
+    }
+    /// The place of a part of a job among those of its priority.
+    pub fn spot_of(&self, job: &Job, part: u32) -> Spot {
+        job.part(part).and_then(|p| p.look.spot).unwrap_or_else(|| self.spot(job))
     }
     /// The place of a job among those of its priority.
     pub fn spot(&self, job: &Job) -> Spot {

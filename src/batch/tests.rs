@@ -15,6 +15,7 @@ use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 mod change;
+mod parts;
 mod reserve;
 mod watch;
 
@@ -63,8 +64,12 @@ impl Rig {
 
     fn of(conf: ClusterConf) -> Rig {
         let found = Recovered { epoch: 1, ..Default::default() };
-        let mbd = Mbd::new(conf, "h1", found);
         let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
+        Rig::with(Mbd::new(conf, "h1", found), now)
+    }
+
+    /// A machine that has just started, with its hosts and users.
+    fn with(mbd: Mbd, now: Now) -> Rig {
         let (sent, log, acct) = (vec![], vec![], vec![]);
         let mut rig = Rig { mbd, now, sent, log, acct, dialled: vec![], said: vec![] };
         rig.step(Input::Start);
@@ -170,10 +175,14 @@ impl Rig {
     }
 
     fn does(&mut self, conn: ConnId, verb: Verb, job: u32) -> Outcome {
-        let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
+        self.does_to(conn, verb, IdSel { job, elems: vec![] })[0].clone()
+    }
+
+    fn does_to(&mut self, conn: ConnId, verb: Verb, sel: IdSel) -> Vec<Outcome> {
+        let select = JobSelect { ids: vec![sel], ..JobSelect::default() };
         let c = Control { verb, select };
         match self.ask(conn, ClientMsg::Control(Box::new(c))) {
-            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].clone(),
+            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes,
             other => panic!("{other:?}"),
         }
     }

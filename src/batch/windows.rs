@@ -86,15 +86,15 @@ impl Mbd {
         self.pol.queue_ix.get(name).is_some_and(|&i| self.shut.queue(i))
     }
 
-    /// Are the run windows of a job's queue closed?
-    pub(crate) fn run_shut(&self, job: u32) -> bool {
-        self.queue_of(job).and_then(|i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+    /// Are the run windows of an element's queue closed?
+    pub(crate) fn run_shut(&self, at: JobRef) -> bool {
+        self.queue_of(at).and_then(|i| self.shut.queues.get(i)).is_some_and(|q| q.0)
     }
 
     /// A job's queue, as the policy has it.
-    pub(crate) fn queue_of(&self, job: u32) -> Option<usize> {
-        let job = self.st.job(job)?;
-        self.pol.queue_ix.get(&**self.st.names.text(job.queue)).copied()
+    pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
+        let job = self.st.job(at.job)?;
+        self.pol.queue_ix.get(&**self.st.names.text(job.queue_at(at.idx))).copied()
     }
 
     /// Looks at the windows when one may have opened or closed.
@@ -146,7 +146,7 @@ impl Mbd {
         for at in all {
             let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
             let (key, phase) = (run.key, run.phase);
-            match self.run_shut(at.job) {
+            match self.run_shut(at) {
                 true => self.shut_job(cx, key),
                 false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
                 false => {}
@@ -166,7 +166,7 @@ impl Mbd {
         if !runs || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
             return;
         }
-        if self.queue_of(key.job).is_some_and(|q| self.pol.queues[q].end_by_window) {
+        if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {
             return self.end_for(cx, key, BY_WINDOW, term::WINDOW);
         }
         self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);

@@ -11,7 +11,7 @@ use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::{JobSpec, stat};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// What makes a finish the same finish.
@@ -88,28 +88,76 @@ pub fn missing(
     Ok(Missing { finishes: lacking.map(Ended::finish).collect(), end, synced })
 }
 
+/// What jobs, and elements by themselves, were changed to.
+#[derive(Default)]
+struct Changed {
+    /// idx 0: the job, without the elements that are here too.
+    by: BTreeMap<JobRef, JobSpec>,
+}
+
+impl Changed {
+    fn of(&self, at: JobRef) -> Option<&JobSpec> {
+        self.by.get(&at).or_else(|| self.by.get(&JobRef { idx: 0, ..at }))
+    }
+
+    /// `elems` empty: the job.
+    fn change(
+        &mut self,
+        job: u32,
+        elems: &[(u32, u32, u32)],
+        to: impl Fn(Option<&JobSpec>) -> JobSpec,
+    ) {
+        let one = [(0, 0, 1)];
+        let elems = if elems.is_empty() { &one[..] } else { elems };
+        let all = elems.iter().flat_map(|&(a, b, s)| (a..=b).step_by(s.max(1) as usize));
+        for at in all.take(MAX_ELEMENTS).map(|idx| JobRef { job, idx }) {
+            let spec = to(self.of(at));
+            self.by.insert(at, spec);
+        }
+    }
+
+    fn each_element(&mut self, job: u32, change: impl Fn(&mut JobSpec)) {
+        let range = JobRef { job, idx: 1 }..=JobRef { job, idx: u32::MAX };
+        self.by.range_mut(range).for_each(|(_, spec)| change(spec));
+    }
+
+    fn forget(&mut self, job: u32) {
+        let range = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let known: Vec<JobRef> = self.by.range(range).map(|(at, _)| *at).collect();
+        known.iter().for_each(|at| drop(self.by.remove(at)));
+    }
+}
+
+/// Elements that one record changes, at most.
+const MAX_ELEMENTS: usize = 1_000_000;
+
 fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
     let mut out = Vec::new();
     if ends.is_empty() {
         return out;
     }
     let mut news: HashMap<u32, &JobNew> = HashMap::new();
-    let mut specs: HashMap<u32, JobSpec> = HashMap::new();
+    let mut specs = Changed::default();
     let mut starts: HashMap<JobRef, (i64, &JobStart)> = HashMap::new();
     let mut ends = ends.iter().peekable();
     for (i, record) in records.iter().enumerate() {
         match &record.event {
             Event::JobNew(new) => {
                 news.insert(new.job, new);
-                specs.remove(&new.job);
+                specs.forget(new.job);
             }
-            Event::JobModify(m) => {
-                specs.insert(m.job, m.spec.clone());
-            }
-            Event::JobSwitch { job, queue, .. } => {
-                if let Some(new) = news.get(job) {
-                    let spec = specs.entry(*job).or_insert_with(|| new.spec.clone());
-                    spec.queue = queue.clone();
+            Event::JobModify(m) => specs.change(m.job, &m.elems, |_| m.spec.clone()),
+            Event::JobSwitch { at, queue, .. } => {
+                let element = [(at.idx, at.idx, 1)];
+                let elems = if at.idx == 0 { &[][..] } else { &element[..] };
+                let Some(new) = news.get(&at.job) else { continue };
+                let to = |spec: Option<&JobSpec>| JobSpec {
+                    queue: queue.clone(),
+                    ..spec.unwrap_or(&new.spec).clone()
+                };
+                specs.change(at.job, elems, to);
+                if at.idx == 0 {
+                    specs.each_element(at.job, |spec| spec.queue = queue.clone());
                 }
             }
             Event::JobStart(start) => {
@@ -119,7 +167,7 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 let Some(new) = news.get(&status.at.job) else { continue };
                 let start = starts.get(&status.at).copied();
                 let start = start.filter(|(_, start)| start.attempt == status.attempt);
-                let spec = specs.get(&status.at.job).unwrap_or(&new.spec).clone();
+                let spec = specs.of(status.at).unwrap_or(&new.spec).clone();
                 out.push(Ended { time: record.time, new, spec, start, status });
             }
             _ => {}

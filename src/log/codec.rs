@@ -86,9 +86,10 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::JobSignal { at, .. }
         | Event::JobRequeue { at, .. }
         | Event::JobClean { at }
+        | Event::JobSwitch { at, .. }
+        | Event::JobMove { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => *at,
-        Event::JobSwitch { job, .. } | Event::JobMove { job, .. } => JobRef { job: *job, idx: 0 },
         Event::QueueCtrl { .. }
         | Event::HostCtrl { .. }
         | Event::MbdStart { .. }

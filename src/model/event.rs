@@ -38,6 +38,8 @@ pub struct JobNew {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobModify {
     pub job: u32,
+    /// Elements of an array, (first, last, step); none: what was not changed by itself before.
+    pub elems: Vec<(u32, u32, u32)>,
     pub uid: u32,
     pub user: String,
     pub submit_time: i64,
@@ -47,6 +49,8 @@ pub struct JobModify {
     pub fields: Vec<SpecField>,
     /// Our tail: where the JSON of the submission lies.
     pub exact: SpoolRef,
+    /// Our tail: what those that are started are taken to need from now on; empty: no change.
+    pub eff_res_req: String,
 }
 
 /// JOB_START: dispatched (durable before the order leaves).
@@ -156,16 +160,16 @@ pub enum Event {
         held: u32,
     },
     JobModify(Box<JobModify>),
-    /// bswitch: the whole job goes to another queue.
+    /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
-        job: u32,
+        at: JobRef,
         queue: String,
         uid: u32,
         user: String,
     },
-    /// btop, bbot: the whole job gets another place in the order of dispatch.
+    /// btop, bbot: the whole job, or an element, gets another place in the order of dispatch.
     JobMove {
-        job: u32,
+        at: JobRef,
         /// From 1.
         position: u32,
         /// Counted from the top, else from the bottom.

@@ -279,6 +279,7 @@ pub mod err {
     pub const CONN_REFUSED: i32 = 62;
     pub const IN_PROGRESS: i32 = 66;
     pub const RUNNING: i32 = 68;
+    pub const MOD_UNUSED: i32 = 69;
     pub const BAD_RESREQ: i32 = 75;
     pub const NO_HOST: i32 = 76;
     pub const NO_RESOURCE: i32 = 79;
@@ -346,6 +347,7 @@ pub fn err_text(code: i32) -> &'static str {
         62 => "Connection refused by server",
         66 => "Operation is in progress",
         68 => "Job parameters cannot be changed now; non-repetitive job is running",
+        69 => "Modified parameters have not been used",
         75 => "Bad resource requirement syntax",
         76 => "Not enough host(s) currently eligible",
         79 => "No resource defined",

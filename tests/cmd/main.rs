@@ -23,6 +23,7 @@ mod busers;
 mod bwait;
 mod common;
 mod completion;
+mod elements;
 mod listings;
 mod lsadmin;
 mod lshosts;

@@ -73,7 +73,8 @@ fn changes_of_jobs() {
     refused("bmod", modify, ". Job not modified.", &[&held]);
     let array_rows: &[Row<'_>] = &[
         (&["-J", "b[1-2]", &array], "Change job name is not allowed for job array"),
-        (&["-J", "y", &element], "Cannot operate on element job"),
+        (&["-J", "y", &element], "Change job name is not allowed for job array"),
+        (&["-w", "done(1)", &element], "Cannot operate on element job"),
     ];
     refused("bmod", array_rows, ". Job not modified.", &[]);
     let of = |id: &str, words: &str| format!("Job <{id}>: {words}");
@@ -83,7 +84,8 @@ fn changes_of_jobs() {
     plain("bmod", &["abc"], "abc: Illegal job ID.");
     let finished = of(&over, "Job has already finished");
     let nothing = of(missing, "No matching job found");
-    plain("bswitch", &["short", &element], &of(&array, "Cannot operate on element job"));
+    let none = format!("{array}[7]");
+    plain("bswitch", &["short", &none], &of(&none, "No matching job found"));
     plain("bswitch", &["idle", missing], &nothing);
     plain("bswitch", &["nosuch", &held], "nosuch: No such queue");
     plain("bswitch", &["idle", &over], &finished);
@@ -92,7 +94,7 @@ fn changes_of_jobs() {
     for applet in ["btop", "bbot"] {
         plain(applet, &[&over], &format!("{over}: Job has already finished"));
         plain(applet, &[missing], "99999: No matching job found");
-        plain(applet, &[&element], &format!("{element}: Cannot operate on element job"));
+        plain(applet, &[&none], &format!("{none}: No matching job found"));
         plain(applet, &[&held, "0"], "0: Illegal position value.");
         plain(applet, &["abc"], "abc: Illegal job ID.");
     }

@@ -40,8 +40,9 @@ struct Kind {
     exclusive: bool,
 }
 
-/// Dispatch order within a queue: user priority, then first come, unless moved.
-type Place = (Reverse<u32>, Spot);
+/// Dispatch order within a queue: user priority, then first come, unless moved; of one array the
+/// parts that were changed before the rest.
+type Place = (Reverse<u32>, Spot, Reverse<u32>);
 
 /// Hosts with slots, and what the job asks for there.
 type Found = (Vec<(usize, u32)>, Option<Rc<Req>>);
@@ -71,6 +72,8 @@ pub struct Sched {
     classes: Vec<Class>,
     by_kind: HashMap<Kind, usize>,
     entries: IdMap<u32, Entry>,
+    /// Those of the parts of an array: (job, part from 1).
+    parts: BTreeMap<(u32, u32), Entry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,
     /// Hosts passed over for an element after a failed start: until when, why.
@@ -92,25 +95,44 @@ impl Sched {
         self.excluded.insert((at, host.to_string()), (until, why));
     }
 
-    /// Why the class of a ready job found no place.
-    pub fn reasons(&self, job: u32) -> &[(u32, Vec<usize>)] {
-        match self.entries.get(&job) {
-            Some(e) => &self.classes[e.class].reasons,
-            None => &[],
+    fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
+        match part {
+            0 => self.entries.get(&job),
+            _ => self.parts.get(&(job, part)),
         }
     }
 
-    pub fn req(&self, job: u32) -> Option<Rc<Req>> {
-        self.classes[self.entries.get(&job)?.class].req.clone()
+    fn keep(&mut self, job: u32, part: u32, e: Entry) {
+        match part {
+            0 => drop(self.entries.insert(job, e)),
+            _ => drop(self.parts.insert((job, part), e)),
+        }
+    }
+
+    /// Why the class of a ready job found no place.
+    pub fn reasons(&self, job: u32) -> &[(u32, Vec<usize>)] {
+        self.reasons_of(job, 0)
+    }
+
+    /// Why the class of a ready part of a job found no place.
+    pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<usize>)] {
+        self.entry(job, part).map_or(&[], |e| &self.classes[e.class].reasons)
+    }
+
+    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
+        self.classes[self.entry(job, part)?.class].req.clone()
     }
 
     /// A job changed in what its class or its place is made of.
     pub(crate) fn drop_entry(&mut self, id: u32) {
-        if let Some(e) = self.entries.remove(&id)
-            && e.ready
-        {
-            self.classes[e.class].ready.remove(&e.place);
-        }
+        let mut gone = |e: Entry| {
+            if e.ready {
+                self.classes[e.class].ready.remove(&e.place);
+            }
+        };
+        self.entries.remove(&id).into_iter().for_each(&mut gone);
+        let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
+        parts.iter().filter_map(|part| self.parts.remove(&(id, *part))).for_each(gone);
     }
 }
 
@@ -125,13 +147,22 @@ impl Mbd {
             self.sched.drop_entry(id);
             return;
         }
-        let ready = self.ready(job);
-        let entry = match self.sched.entries.get(&id) {
+        let parts = job.parts().len() as u32;
+        for part in 0..=parts {
+            self.refresh_part(id, part);
+        }
+    }
+
+    fn refresh_part(&mut self, id: u32, part: u32) {
+        let Some(job) = self.st.jobs.get(&id) else { return };
+        let ready = self.ready(job, part);
+        let entry = match self.sched.entry(id, part) {
             Some(e) => *e,
             None => {
-                let place = (Reverse(job.spec.priority), self.st.spot(job));
-                let e = Entry { class: self.class_of(id), place, ready: false };
-                self.sched.entries.insert(id, e);
+                let priority = job.spec_of(part).priority;
+                let place = (Reverse(priority), self.st.spot_of(job, part), Reverse(part));
+                let e = Entry { class: self.class_of(id, part), place, ready: false };
+                self.sched.keep(id, part, e);
                 e
             }
         };
@@ -144,28 +175,33 @@ impl Mbd {
         } else {
             class.ready.remove(&entry.place);
         }
-        self.sched.entries.insert(id, Entry { ready, ..entry });
+        self.sched.keep(id, part, Entry { ready, ..entry });
     }
 
-    fn ready(&self, job: &Job) -> bool {
-        if job.damaged || job.tally.pend == 0 || job.at_limit() {
+    fn ready(&self, job: &Job, part: u32) -> bool {
+        if job.damaged || job.tally.pend == 0 || job.at_limit() || job.waiting(part) == 0 {
             return false;
         }
-        if self.sched.begins.contains_key(&(job.spec.begin_time, job.id)) {
+        if self.sched.begins.contains_key(&(job.spec_of(part).begin_time, job.id)) {
             return false;
         }
         if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
             return self.deps.value(job.id) == DepValue::True;
         }
-        self.deps.ready_elements(job.id).is_some_and(|r| !r.is_empty())
+        self.deps
+            .ready_elements(job.id)
+            .is_some_and(|r| r.iter().any(|idx| job.part_no(*idx) == part))
     }
 
-    /// Puts a job with a start time ahead on the timer. Called once for each job.
+    /// Puts a job with a start time ahead on the timer.
     pub(crate) fn watch_begin(&mut self, cx: &Cx, id: u32) {
         let Some(job) = self.st.jobs.get(&id) else { return };
-        let begin = job.spec.begin_time;
-        if begin > cx.now.secs() {
+        let mut ahead = false;
+        for begin in begins(job).filter(|begin| *begin > cx.now.secs()) {
             self.sched.begins.insert((begin, id), ());
+            ahead = true;
+        }
+        if ahead {
             self.set_begin_timer(cx);
             self.refresh(id);
         }
@@ -174,9 +210,21 @@ impl Mbd {
     /// Its start time is about to be another one.
     pub(crate) fn unwatch_begin(&mut self, cx: &Cx, id: u32) {
         if let Some(job) = self.st.jobs.get(&id) {
-            self.sched.begins.remove(&(job.spec.begin_time, id));
+            for begin in begins(job) {
+                self.sched.begins.remove(&(begin, id));
+            }
             self.set_begin_timer(cx);
         }
+    }
+
+    /// All start times, whether ahead or over, to be looked at in the next turn.
+    pub(crate) fn begins_rebuilt(&mut self) {
+        for job in self.st.jobs.values().filter(|j| j.tally.pend + j.tally.psusp > 0) {
+            for begin in begins(job).filter(|begin| *begin > 0) {
+                self.sched.begins.insert((begin, job.id), ());
+            }
+        }
+        self.sched.begin_timer = (!self.sched.begins.is_empty()).then_some(0);
     }
 
     fn set_begin_timer(&mut self, cx: &Cx) {
@@ -196,22 +244,23 @@ impl Mbd {
         self.set_begin_timer(cx);
     }
 
-    fn class_of(&mut self, id: u32) -> usize {
+    fn class_of(&mut self, id: u32, part: u32) -> usize {
         let job = &self.st.jobs[&id];
+        let spec = job.spec_of(part);
         let kind = Kind {
-            queue: job.queue,
+            queue: job.queue_of(part),
             user: job.user,
-            from_host: job.spec.from_host.clone(),
-            res_req: job.spec.res_req.clone(),
-            min: job.spec.min_slots.max(1),
-            max: job.spec.max_slots.max(job.spec.min_slots).max(1),
-            hosts: job.spec.hosts.clone(),
-            exclusive: job.spec.options & opt::EXCLUSIVE != 0,
+            from_host: spec.from_host.clone(),
+            res_req: spec.res_req.clone(),
+            min: spec.min_slots.max(1),
+            max: spec.max_slots.max(spec.min_slots).max(1),
+            hosts: spec.hosts.clone(),
+            exclusive: spec.options & opt::EXCLUSIVE != 0,
         };
         if let Some(&c) = self.sched.by_kind.get(&kind) {
             return c;
         }
-        let req = self.combined_req(job).ok().map(Rc::new);
+        let req = self.combined_req(job, part).ok().map(Rc::new);
         let c = self.sched.classes.len();
         self.sched.by_kind.insert(kind.clone(), c);
         let reasons = Vec::new();
@@ -225,15 +274,16 @@ impl Mbd {
     }
 
     /// The requirement that acts for a job: its own over its queue's, with defaults.
-    pub(crate) fn combined_req(&self, job: &Job) -> Result<Req, crate::lang::resreq::ResReqError> {
-        let queue = self.pol.find_queue(self.st.names.text(job.queue));
-        let asked = !job.spec.hosts.is_empty();
-        Req::combined(
-            &job.spec.res_req,
-            queue.and_then(|q| q.req.as_deref()),
-            asked,
-            &self.pol.names,
-        )
+    pub(crate) fn combined_req(
+        &self,
+        job: &Job,
+        part: u32,
+    ) -> Result<Req, crate::lang::resreq::ResReqError> {
+        let queue = self.pol.find_queue(self.st.names.text(job.queue_of(part)));
+        let spec = job.spec_of(part);
+        let asked = !spec.hosts.is_empty();
+        let of_queue = queue.and_then(|q| q.req.as_deref());
+        Req::combined(&spec.res_req, of_queue, asked, &self.pol.names)
     }
 
     /// Runs a pass if one is due.
@@ -303,7 +353,7 @@ impl Mbd {
                 return;
             }
             let Some((place, id)) = head(self, c) else { continue };
-            let Some(at) = self.next_element(id) else {
+            let Some(at) = self.next_element(id, place.2.0) else {
                 // Nothing of it can go: it should not have been ready.
                 self.refresh(id);
                 if head(self, c).is_some_and(|(p, _)| p != place) {
@@ -350,17 +400,22 @@ impl Mbd {
         why
     }
 
-    /// The next element of a ready job that may go: the lowest index.
-    fn next_element(&self, id: u32) -> Option<JobRef> {
+    /// The next element of a ready part of a job that may go: the lowest index.
+    fn next_element(&self, id: u32, part: u32) -> Option<JobRef> {
         let job = self.st.jobs.get(&id)?;
         let Body::Array(a) = &job.body else { return Some(JobRef { job: id, idx: 0 }) };
         if let Some(ready) = self.deps.ready_elements(id) {
-            return ready.first().map(|&idx| JobRef { job: id, idx });
+            let idx = *ready.iter().find(|idx| job.part_no(**idx) == part)?;
+            return Some(JobRef { job: id, idx });
+        }
+        if let Some(p) = job.part(part) {
+            return p.waiting.first().map(|&idx| JobRef { job: id, idx });
         }
         let fresh = a.first_fresh();
         let own = if job.tally.pend > a.fresh.left() {
-            let waits =
-                |e: &super::state::Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_none());
+            let waits = |e: &super::state::Elem| {
+                e.part == 0 && matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
+            };
             a.own.iter().find(|(_, e)| waits(e)).map(|(i, _)| *i)
         } else {
             None
@@ -387,4 +442,9 @@ impl Mbd {
         self.reserve_started(cx, at, req.and_then(|r| r.0.first()));
         self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
     }
+}
+
+/// The start times of a job and its parts.
+fn begins(job: &Job) -> impl Iterator<Item = i64> + '_ {
+    (0..=job.parts().len() as u32).map(|part| job.spec_of(part).begin_time)
 }

@@ -141,7 +141,16 @@ fn a_job_runs_again_after_brequeue() {
 
 impl Rig {
     fn modify(&mut self, conn: ConnId, job: u32, fields: &[SpecField], spec: JobSpec) -> i32 {
-        let id = IdSel { job, elems: vec![] };
+        self.modify_of(conn, IdSel { job, elems: vec![] }, fields, spec)
+    }
+
+    pub(super) fn modify_of(
+        &mut self,
+        conn: ConnId,
+        id: IdSel,
+        fields: &[SpecField],
+        spec: JobSpec,
+    ) -> i32 {
         let m = Modify { id, spec, fields: fields.to_vec() };
         match self.ask(conn, ClientMsg::Modify(Box::new(m))) {
             Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,

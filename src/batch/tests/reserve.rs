@@ -415,3 +415,45 @@ fn the_first_alternative_that_fits_is_reserved() {
     r.report(conn, key, done());
     assert!(text(&r, jobs[3]).contains(rusage[0]), "{}", text(&r, jobs[3]));
 }
+
+#[test]
+fn the_reservation_of_a_running_job_is_changed() {
+    use crate::model::specfield::SpecField::ResReq;
+    let of_job = |job| IdSel { job, elems: vec![] };
+    let mut c = conf();
+    c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    let mut r = Rig::of(c);
+    r.loads(1000.0, &[]);
+    let asks = |text: &str| JobSpec { res_req: text.into(), ..spec("x") };
+    let id = r.submit(asks("select[mem>1] rusage[mem=100]")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let of = |m: &Mbd| {
+        let job = m.st.job(id).unwrap();
+        let eff = job.elem(0).unwrap().run().unwrap().eff_res_req.to_string();
+        (job.spec.res_req.clone(), eff)
+    };
+    let before = of(&r.mbd);
+    for bad in
+        ["select[mem>2] rusage[mem=50]", "span[hosts=1]", "{rusage[mem=1]} || {rusage[mem=2]}"]
+    {
+        assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], asks(bad)), err::MOD_RUNNING, "{bad}");
+    }
+    assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], asks("rusage[nosuch")), err::BAD_RESREQ);
+    assert_eq!(of(&r.mbd), before);
+    assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], asks("rusage[mem=40]")), 0);
+    for m in [&r.mbd, &r.restarted()] {
+        let (asked, eff) = of(m);
+        assert!(asked.contains("select[mem>1]") && asked.contains("rusage[mem=40"), "{asked}");
+        assert!(eff.contains("rusage[mem=40") && !eff.contains("100"), "{eff}");
+    }
+    // It reserves that much from now on, and nothing once it is told so.
+    let reserved = |r: &mut Rig| {
+        r.submit(spec("y")).unwrap();
+        r.mbd.reserved_shown(0).0.iter().sum::<f64>()
+            + r.mbd.reserved_shown(1).0.iter().sum::<f64>()
+    };
+    assert_eq!(reserved(&mut r), 40.0);
+    assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], JobSpec::default()), 0);
+    assert_eq!(reserved(&mut r), 0.0);
+}

@@ -9,6 +9,7 @@ use super::{
     OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
     put_list,
 };
+use crate::lang::jobname::JobIdSpec;
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{SpoolRef, extra};
 use crate::model::specfield::SpecField;
@@ -16,7 +17,7 @@ use crate::model::specfield::SpecField;
 /// Everything after the record's head.
 pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     let s = &m.spec;
-    put_str(out, m.job.to_string().as_bytes());
+    put_str(out, job_text(m).as_bytes());
     put_int(out, lsb_options(s));
     put_int(out, lsb_options2(s));
     // delOptions delOptions2
@@ -86,6 +87,9 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     let words: Vec<&str> = m.fields.iter().map(|f| f.word()).collect();
     tail.text(out, "lsf.fields", words.join(" ").as_bytes());
     tail.nums(out, "lsf.options", b' ', &[u64::from(s.options), u64::from(s.options2)]);
+    if !m.eff_res_req.is_empty() {
+        tail.text(out, "lsf.eff", m.eff_res_req.as_bytes());
+    }
     tail.end(out);
 }
 
@@ -105,6 +109,7 @@ pub fn get_job_modify(f: &mut Fields<'_>) -> Result<Event, RecordError> {
                 let field = |w: &str| SpecField::ALL.iter().find(|f| f.word() == w).copied();
                 m.fields = words.split(' ').filter_map(field).collect();
             }
+            b"lsf.eff" => m.eff_res_req = String::from_utf8_lossy(value).into_owned(),
             b"lsf.options" => {
                 let bits = super::text::nums(value, ' ').unwrap_or_default();
                 if let [one, two] = bits[..] {
@@ -114,13 +119,43 @@ pub fn get_job_modify(f: &mut Fields<'_>) -> Result<Event, RecordError> {
             _ => {}
         }
     }
-    match id.parse() {
-        Ok(job) if m.exact != SpoolRef::default() => {
+    match read_job_text(&id) {
+        Some((job, elems)) if m.exact != SpoolRef::default() => {
             read?;
-            m.job = job;
+            (m.job, m.elems) = (job, elems);
             Ok(Event::JobModify(Box::new(m)))
         }
         _ => Ok(foreign()),
+    }
+}
+
+/// `29`, `29[1-3,7]`.
+fn job_text(m: &JobModify) -> String {
+    let mut text = m.job.to_string();
+    for (i, &(first, last, step)) in m.elems.iter().enumerate() {
+        text.push(if i == 0 { '[' } else { ',' });
+        text.push_str(&first.to_string());
+        if last > first {
+            text.push_str(&format!("-{last}"));
+        }
+        if last > first && step > 1 {
+            text.push_str(&format!(":{step}"));
+        }
+    }
+    text.push_str(if m.elems.is_empty() { "" } else { "]" });
+    text
+}
+
+fn read_job_text(text: &str) -> Option<(u32, Vec<(u32, u32, u32)>)> {
+    let Some((id, list)) = text.split_once('[') else {
+        return Some((text.parse().ok()?, Vec::new()));
+    };
+    match JobIdSpec::parse(&format!("1[{list}")).ok()? {
+        JobIdSpec::Elements(_, list) => {
+            let ranges = list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1)));
+            Some((id.parse().ok()?, ranges.collect()))
+        }
+        _ => None,
     }
 }
 

@@ -75,21 +75,16 @@ fn get_ref(f: &mut Fields<'_>) -> Result<JobRef, RecordError> {
     Ok(JobRef { job: f.num()?, idx: f.num()? })
 }
 
-/// A change of one element in another LSF's log is not acted on: here arrays change as a whole.
+/// JOB_SWITCH and JOB_MOVE, of a job or of one element.
 fn get_change(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
     let (uid, job) = (f.num()?, f.num()?);
     if record == b"JOB_SWITCH" {
         let queue = f.text()?;
-        return Ok(match (f.num::<u32>()?, f.text()?) {
-            (0, user) => Event::JobSwitch { job, queue, uid, user },
-            _ => Event::Foreign { name: "JOB_SWITCH".to_string() },
-        });
+        let (idx, user) = (f.num()?, f.text()?);
+        return Ok(Event::JobSwitch { at: JobRef { job, idx }, queue, uid, user });
     }
     let (position, base): (u32, u32) = (f.num()?, f.num()?);
     let (idx, user): (u32, String) = (f.num()?, f.text()?);
-    if idx != 0 {
-        return Ok(Event::Foreign { name: "JOB_MOVE".to_string() });
-    }
     let pairs = find_tail(f).unwrap_or_default();
     let spot = pairs.iter().find(|(k, _)| &**k == b"lsf.place");
     let place = match spot.and_then(|(_, v)| nums(v, ' ')).as_deref() {
@@ -98,7 +93,8 @@ fn get_change(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
         }
         _ => None,
     };
-    Ok(Event::JobMove { job, position, top: base == 1, uid, user, place })
+    let at = JobRef { job, idx };
+    Ok(Event::JobMove { at, position, top: base == 1, uid, user, place })
 }
 
 fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {

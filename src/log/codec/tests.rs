@@ -211,26 +211,30 @@ fn records_of_other_systems_are_read() {
     assert_eq!(s.hosts, [("vm".to_string(), 1), ("vn".to_string(), 3)]);
 
     let line = r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#;
-    let Event::JobSwitch { job, queue, uid, user } = read_record(line.as_bytes()).unwrap().event
+    let Event::JobSwitch { at, queue, uid, user } = read_record(line.as_bytes()).unwrap().event
     else {
         panic!()
     };
-    assert_eq!((job, queue.as_str(), uid, user.as_str()), (11, "night", 1002, "user1"));
+    let whole = JobRef { job: 11, idx: 0 };
+    assert_eq!((at, queue.as_str(), uid, user.as_str()), (whole, "night", 1002, "user1"));
     let line = r#""JOB_MOVE" "10.1" 1795167012 1002 11 3 2 0 "user1""#;
     let moved = read_record(line.as_bytes()).unwrap().event;
     assert!(
-        matches!(moved, Event::JobMove { job: 11, position: 3, top: false, place: None, .. }),
+        matches!(moved, Event::JobMove { at, position: 3, top: false, place: None, .. }
+            if at == whole),
         "{moved:?}"
     );
 
-    for foreign in [
+    for element in [
         r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 3 "user1""#,
         r#""JOB_MOVE" "10.1" 1795167012 1002 11 1 1 3 "user1""#,
-        r#""HOST_CTRL" "10.1" 1795167012 4 "vm" 0 "root" """#,
     ] {
-        let event = read_record(foreign.as_bytes()).unwrap().event;
-        assert!(matches!(event, Event::Foreign { .. }), "{event:?}");
+        let event = read_record(element.as_bytes()).unwrap().event;
+        assert_eq!(job_of(&event), JobRef { job: 11, idx: 3 });
     }
+    let foreign = r#""HOST_CTRL" "10.1" 1795167012 4 "vm" 0 "root" """#;
+    let event = read_record(foreign.as_bytes()).unwrap().event;
+    assert!(matches!(event, Event::Foreign { .. }), "{event:?}");
 }
 
 #[test]
@@ -493,20 +497,26 @@ fn job_event() -> impl Strategy<Value = Event> {
         ),
         (at(), any::<u32>()).prop_map(|(at, held)| Event::JobRequeue { at, held }),
         at().prop_map(|at| Event::JobClean { at }),
-        (job_new(), any::<[u32; 2]>()).prop_map(|(new, [job, uid])| {
+        (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
             let spec = JobSpec { extra: Vec::new(), ..new.spec };
             let exact = SpoolRef { spool: 1, at: 2, len: 3 };
             let fields = vec![SpecField::Name, SpecField::ResReq];
             let (user, submit_time) = (new.user, new.submit_time);
-            let m = JobModify { job, uid, user, submit_time, spec, fields, exact };
+            // as they are written: ascending, a step only where there is more than one
+            let elem = |(i, n): (usize, &u32)| (i as u32 * 100 + 1, i as u32 * 100 + n, 1);
+            let elems = starts.iter().enumerate().map(elem).collect();
+            let eff_res_req =
+                if starts.len() > 1 { "rusage[mem=1.00]".into() } else { String::new() };
+            let m =
+                JobModify { job, elems, uid, user, submit_time, spec, fields, exact, eff_res_req };
             Event::JobModify(Box::new(m))
         }),
-        (any::<[u32; 2]>(), [kept(), kept()])
-            .prop_map(|([job, uid], [queue, user])| { Event::JobSwitch { job, queue, uid, user } }),
-        (any::<[u32; 3]>(), any::<bool>(), kept(), option::of(any::<(u64, u32)>())).prop_map(
-            |([job, position, uid], top, user, place)| {
+        (at(), any::<u32>(), [kept(), kept()])
+            .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
+        (at(), any::<[u32; 2]>(), any::<bool>(), kept(), option::of(any::<(u64, u32)>())).prop_map(
+            |(at, [position, uid], top, user, place)| {
                 let place = place.map(|(base, between)| Spot { base, between });
-                Event::JobMove { job, position, top, uid, user, place }
+                Event::JobMove { at, position, top, uid, user, place }
             }
         ),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),

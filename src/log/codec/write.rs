@@ -66,19 +66,19 @@ fn put_ref(out: &mut Vec<u8>, at: JobRef) {
 
 /// userId jobId, what is changed, idx userName.
 fn put_change(out: &mut Vec<u8>, event: &Event) {
-    let mut put = |job: &u32, uid: &u32, user: &str, what: &mut dyn FnMut(&mut Vec<u8>)| {
+    let mut put = |at: &JobRef, uid: &u32, user: &str, what: &mut dyn FnMut(&mut Vec<u8>)| {
         put_int(out, *uid);
-        put_int(out, *job);
+        put_int(out, at.job);
         what(out);
-        put_int(out, 0);
+        put_int(out, at.idx);
         put_str(out, user.as_bytes());
     };
     match event {
-        Event::JobSwitch { job, queue, uid, user } => {
-            put(job, uid, user, &mut |out| put_str(out, queue.as_bytes()));
+        Event::JobSwitch { at, queue, uid, user } => {
+            put(at, uid, user, &mut |out| put_str(out, queue.as_bytes()));
         }
-        Event::JobMove { job, position, top, uid, user, place } => {
-            put(job, uid, user, &mut |out| {
+        Event::JobMove { at, position, top, uid, user, place } => {
+            put(at, uid, user, &mut |out| {
                 put_int(out, *position);
                 put_int(out, if *top { 1 } else { 2 });
             });

@@ -1,0 +1,270 @@
+//! What bmod, bswitch, btop and bbot change: a whole job, or elements of an array. Elements that
+//! were changed alike form a part ([`super::state::Part`]); the rest is as the job is. Like
+//! everything that changes the state this is only reached through `apply`.
+
+use super::apply::{Did, EXTRA_DEPEND};
+use super::counts::owner;
+use super::state::{Array, Body, Elem, ElemState, Job, Look, Part, Pend, State};
+use crate::lang::depend::Resolved;
+use crate::lang::jobname::JobName;
+use crate::model::JobRef;
+use crate::model::event::{JobModify, Spot};
+use crate::model::job::{JobSpec, SpoolRef};
+use crate::model::specfield::SpecField;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Elements as (first, last, step).
+pub type Ranges = [(u32, u32, u32)];
+
+/// Runs of indices, as short as they can be said.
+pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
+    let mut out: Vec<(u32, u32, u32)> = Vec::new();
+    for idx in indices {
+        match out.last_mut() {
+            Some((_, last, _)) if *last + 1 == idx => *last = idx,
+            _ => out.push((idx, idx, 1)),
+        }
+    }
+    out
+}
+
+impl Array {
+    /// The indices of its list that ranges name.
+    pub fn named<'a>(&'a self, ranges: &'a Ranges) -> impl Iterator<Item = u32> + 'a {
+        let max = self.spec.list.max();
+        ranges
+            .iter()
+            .flat_map(move |&(a, b, step)| (a..=b.min(max)).step_by(step.max(1) as usize))
+            .filter(|idx| self.pos(*idx).is_some())
+    }
+
+    /// An element is about to be in this state.
+    pub fn note_waiting(&mut self, idx: u32, e: &Elem) {
+        let Some(part) = (e.part as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
+        else {
+            return;
+        };
+        match &e.state {
+            ElemState::Pend(p) if p.held.is_none() => part.waiting.insert(idx),
+            _ => part.waiting.remove(&idx),
+        };
+    }
+
+    pub fn leave_part(&mut self, idx: u32, no: u32) {
+        if let Some(part) = (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i)) {
+            part.elems.remove(&idx);
+            part.waiting.remove(&idx);
+        }
+    }
+
+    /// The number of the part that looks like this; a new one, or one that nobody is of any more,
+    /// where there is none.
+    fn part_like(&mut self, look: Look) -> u32 {
+        if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
+            return i as u32 + 1;
+        }
+        let new = Part { look, elems: BTreeSet::new(), waiting: BTreeSet::new() };
+        match self.parts.iter().position(|p| p.elems.is_empty()) {
+            Some(i) => {
+                self.parts[i] = new;
+                i as u32 + 1
+            }
+            None => {
+                self.parts.push(new);
+                self.parts.len() as u32
+            }
+        }
+    }
+}
+
+fn resolved(spec: &JobSpec) -> Option<Rc<Resolved>> {
+    let depend = spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+    depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new)
+}
+
+impl State {
+    /// Every counter of the job follows it to the queue.
+    pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Did {
+        let to = self.names.sym(queue);
+        if at.idx != 0 {
+            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
+                let mut spec = (*look.spec).clone();
+                spec.queue = queue.to_string();
+                Look { queue: to, spec: Rc::new(spec), ..look.clone() }
+            });
+        }
+        self.recount(at.job, |job| {
+            job.queue = to;
+            Rc::make_mut(&mut job.spec).queue = queue.to_string();
+            if let Body::Array(a) = &mut job.body {
+                for part in &mut a.parts {
+                    part.look.queue = to;
+                    Rc::make_mut(&mut part.look.spec).queue = queue.to_string();
+                }
+            }
+        })
+    }
+
+    /// Changes a job in what its counters are made of.
+    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Did {
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return Did::Misfit("no such job");
+        };
+        self.counts.job(job, false);
+        change(job);
+        self.counts.job(job, true);
+        Did::Job(JobRef { job: id, idx: 0 })
+    }
+
+    /// Puts elements of an array that are in memory into the part that `change` says, from what
+    /// they are.
+    fn change_elements(&mut self, id: u32, elems: &Ranges, change: impl Fn(&Look) -> Look) -> Did {
+        let Some(job) = self.jobs.get_mut(&id) else { return Did::Misfit("no such job") };
+        let whole = Look { queue: job.queue, spec: job.spec.clone(), spot: None };
+        let indices: Vec<u32> = match &job.body {
+            Body::Array(a) => a.named(elems).collect(),
+            Body::Single(_) => return Did::Misfit("a change of an element of no array"),
+        };
+        // from which part into which
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        for idx in indices {
+            if job.view(idx).is_none() {
+                continue;
+            }
+            let at = JobRef { job: id, idx };
+            let from = job.part_no(idx);
+            let (queue, user, slots) = owner(job, from);
+            let submit_time = job.submit_time;
+            let Body::Array(a) = &mut job.body else { break };
+            let to = match known.iter().find(|k| k.0 == from) {
+                Some(k) => k.1,
+                None => {
+                    let now = (from as usize).checked_sub(1).and_then(|i| a.parts.get(i));
+                    let look = change(now.map_or(&whole, |p| &p.look));
+                    let to = a.part_like(look);
+                    known.push((from, to));
+                    to
+                }
+            };
+            if let Some(pos) = a.pos(idx)
+                && a.fresh.take(pos)
+            {
+                let state = ElemState::Pend(Pend { since: submit_time, held: None, reason: 0 });
+                a.own.insert(idx, Elem { attempts: 0, part: 0, state });
+            }
+            a.leave_part(idx, from);
+            let Some(e) = a.own.get_mut(&idx) else { continue };
+            self.counts.elem(queue, user, slots, at, e, false);
+            e.part = to;
+            let part = &mut a.parts[to as usize - 1];
+            part.elems.insert(idx);
+            if matches!(&e.state, ElemState::Pend(p) if p.held.is_none()) {
+                part.waiting.insert(idx);
+            }
+            let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
+            self.counts.elem(queue, user, slots, at, e, true);
+        }
+        Did::Job(JobRef { job: id, idx: 0 })
+    }
+
+    pub(super) fn modify(&mut self, m: &JobModify) -> Did {
+        let queue = self.names.sym(&m.spec.queue);
+        let did = if m.elems.is_empty() {
+            self.recount(m.job, |job| modify_job(job, m, queue))
+        } else {
+            let spec = Rc::new(m.spec.clone());
+            self.change_elements(m.job, &m.elems, |look| Look {
+                queue,
+                spec: spec.clone(),
+                spot: look.spot,
+            })
+        };
+        if matches!(did, Did::Job(_)) {
+            self.changed.entry(m.job).or_default().push(m.exact);
+        }
+        if let Some(job) = self.jobs.get_mut(&m.job)
+            && !m.eff_res_req.is_empty()
+        {
+            let eff: Rc<str> = m.eff_res_req.as_str().into();
+            job.each_run(&m.elems, |run| run.eff_res_req = eff.clone());
+        }
+        did
+    }
+
+    pub(super) fn moved(&mut self, at: JobRef, place: Option<Spot>, top: bool) -> Did {
+        // Another LSF's record does not tell the place: before or behind all.
+        let place = place.unwrap_or(Spot { base: if top { 0 } else { u64::MAX }, between: at.job });
+        if at.idx != 0 {
+            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| Look {
+                spot: Some(place),
+                ..look.clone()
+            });
+        }
+        let Some(job) = self.jobs.get_mut(&at.job) else {
+            return Did::Misfit("no such job");
+        };
+        if let Body::Array(a) = &mut job.body {
+            a.parts.iter_mut().for_each(|p| p.look.spot = None);
+        }
+        self.moved.insert(at.job, place);
+        Did::Job(at)
+    }
+}
+
+/// What is not in a part becomes of this submission.
+fn modify_job(job: &mut Job, m: &JobModify, queue: super::names::Sym) {
+    job.queue = queue;
+    job.depend = resolved(&m.spec);
+    job.spec = Rc::new(m.spec.clone());
+    if m.fields.contains(&SpecField::Command) {
+        job.script = SpoolRef::default();
+    }
+    // The list of an array stays; its limit may change.
+    let name = match m.spec.name.as_str() {
+        "" => JobName { name: String::new(), array: None },
+        text => JobName::parse(text).unwrap_or_else(|_| job.name.clone()),
+    };
+    match (&mut job.body, &name.array) {
+        (Body::Array(a), Some(new)) => a.spec.limit = new.limit,
+        (Body::Single(_), None) => {}
+        _ => return,
+    }
+    job.name = name;
+}
+
+impl Job {
+    /// The started ones among these elements; none named: among those that are in no part.
+    fn each_run(&mut self, elems: &Ranges, mut change: impl FnMut(&mut super::state::Run)) {
+        let mut one = |e: &mut Elem| {
+            if let ElemState::Run(run) = &mut e.state {
+                change(run);
+            }
+        };
+        match &mut self.body {
+            Body::Single(e) => one(e),
+            Body::Array(a) if elems.is_empty() => {
+                a.own.values_mut().filter(|e| e.part == 0).for_each(one);
+            }
+            Body::Array(a) => {
+                let named: Vec<u32> = a.named(elems).collect();
+                named.iter().for_each(|idx| {
+                    if let Some(e) = a.own.get_mut(idx) {
+                        one(e);
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_indices() {
+        assert_eq!(ranges([1, 2, 3, 7, 9, 10]), [(1, 3, 1), (7, 7, 1), (9, 10, 1)]);
+        assert!(ranges([]).is_empty());
+    }
+}

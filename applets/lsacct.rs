@@ -9,6 +9,7 @@ use lsf::lang::civil;
 use lsf::log::codec::read_task;
 use lsf::model::sort::sort_by_key;
 use lsf::proto::res::Account;
+use lsf::sys::users::{GETENT_WAIT, Users};
 use lsf::{errln, outln};
 use std::path::PathBuf;
 
@@ -62,7 +63,9 @@ fn show(ctx: &mut Ctx, o: &Options) -> Result<i32, String> {
         Some(file) => PathBuf::from(file),
         None => PathBuf::from(dir).join(format!("lsf.acct.{}", site.host)),
     };
-    let own = std::env::var("USER").unwrap_or_default();
+    let uid = rustix::process::getuid().as_raw();
+    let own = Users::default().find_uid(uid, GETENT_WAIT);
+    let own = own.map_or_else(|| uid.to_string(), |user| user.name);
     let users = words(o.users.as_deref().unwrap_or(&own));
     let users = if users.contains(&"all") { Vec::new() } else { users };
     let hosts = words(o.hosts.as_deref().unwrap_or_default());

@@ -90,7 +90,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         }
     };
     if hosts.is_empty() {
-        errln!(ctx, "lsgrun: Not enough host(s) currently eligible");
+        errln!(ctx, "lsgrun: {}", place::TOO_FEW);
         return 1;
     }
     if o.ask && !yes(ctx, "Execute on all hosts") {

@@ -187,17 +187,10 @@ fn slots_of(o: &Options) -> Result<Vec<String>, String> {
         found[..=at].rotate_right(1);
     }
     if found.is_empty() {
-        return Err("Not enough host(s) currently eligible".into());
+        return Err(place::TOO_FEW.into());
     }
-    let loads = cluster.hosts(&found)?;
-    let cpus = |name: &String| {
-        let load = loads.iter().find(|l| l.host == *name);
-        load.and_then(|l| l.facts.as_ref()).map_or(1, |f| f.ncpus.max(1) as usize)
-    };
-    let most = found.iter().map(cpus).max().unwrap_or(1);
-    // one of each host first
-    let rounds = (0..most).flat_map(|n| found.iter().filter(move |h| cpus(h) > n).cloned());
-    let some: Vec<String> = rounds.take(o.cores.unwrap_or(1)).collect();
+    let found = place::processors(&mut cluster, found)?;
+    let some = place::rounds(&found, o.cores.unwrap_or(1));
     Ok(each(some))
 }
 

@@ -6,15 +6,18 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::lim::Cluster;
-use lsf::errln;
 use lsf::proto::lim::INDEX_NAMES;
+use lsf::{errln, outln};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Show the load of hosts again and again. Keys: q ends, ^L draws anew, N and E count run queues
-/// in another way, i, n and R ask for interval, number of hosts and requirement.
+/// Show the load of hosts again and again. Keys: q ends, ^L draws anew, b goes on writing the
+/// file of -L in the background, N and E count run queues in another way, i, n and R ask for
+/// interval, number of hosts and requirement.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
     /// normalised run queue lengths
@@ -156,9 +159,27 @@ impl Monitor {
                     let text = raw.ask(ctx, "resource requirement: ");
                     self.wanted.res_req = text.filter(|t| !t.is_empty());
                 }
+                b'b' if self.log.is_some() => {
+                    drop(raw);
+                    return self.leave(ctx);
+                }
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// Goes on writing the file in the background.
+    fn leave(&self, ctx: &mut Ctx) -> Result<(), String> {
+        let every = self.every.as_secs().to_string();
+        let file = self.log.as_deref().unwrap_or_default();
+        let own = lsf::cli::links::own_binary()?;
+        let mut c = Command::new(own);
+        c.args(["lsmon", "-i", &every, "-L", file]).args(&self.hosts);
+        c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // ^C at the terminal is not for it
+        let child = c.process_group(0).spawn().map_err(|e| lsf::sys::words(&e))?;
+        outln!(ctx, "[{}] lsmon goes on writing {file}", child.id());
         Ok(())
     }
 

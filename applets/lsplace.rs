@@ -3,14 +3,13 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
 use lsf::cli::lim::Cluster;
-use lsf::cli::{front, place};
+use lsf::cli::place::{self, TOO_FEW};
 use lsf::{errln, outln};
 
 /// Exit code for trouble with LSF itself.
 const LSF_ERROR: i32 = -10;
-/// What is said where too few hosts can be had.
-const TOO_FEW: &str = "Not enough host(s) currently eligible";
 
 /// Show the best hosts for tasks. Their load counts as higher for a while.
 #[derive(FromArgs, ArgsInfo)]
@@ -39,7 +38,14 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     };
     let found = Cluster::open().and_then(|mut cluster| {
         let found = place::eligible(&mut cluster, &o.hosts, o.res_req.as_deref())?;
-        let places = places(&mut cluster, found, o.least.unwrap_or(1), o.most)?;
+        let least = o.least.unwrap_or(1);
+        let places = match least {
+            0 => found,
+            _ => {
+                let hosts = place::processors(&mut cluster, found)?;
+                place::places(&hosts, least, o.most.unwrap_or(least))
+            }
+        };
         let count = |h: &String| (h.clone(), 1);
         // the advice holds without it
         let _ = cluster.adjust(places.iter().map(count).collect());
@@ -59,27 +65,6 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             LSF_ERROR
         }
     }
-}
-
-/// A host for each place wanted, the best first; none where there are too few.
-fn places(
-    cluster: &mut Cluster,
-    hosts: Vec<String>,
-    least: usize,
-    most: Option<usize>,
-) -> Result<Vec<String>, String> {
-    if least == 0 {
-        return Ok(hosts);
-    }
-    let want = most.unwrap_or(least).max(least);
-    if hosts.len() >= want {
-        return Ok(hosts.into_iter().take(want).collect());
-    }
-    let loads = if hosts.is_empty() { Vec::new() } else { cluster.hosts(&hosts)? };
-    let cpus = |h: &lsf::proto::lim::HostLoad| h.facts.as_ref().map_or(1, |f| f.ncpus.max(1));
-    let each = loads.iter().flat_map(|h| std::iter::repeat_n(h.host.clone(), cpus(h) as usize));
-    let all: Vec<String> = each.take(want).collect();
-    Ok(if all.len() < least { Vec::new() } else { all })
 }
 
 /// Tell LIM that tasks are on their way: the load of their hosts counts as higher for a while.

@@ -4,11 +4,12 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
+use lsf::cli::front;
 use lsf::cli::lim::Cluster;
+use lsf::cli::place::{self, TOO_FEW};
 use lsf::cli::remote::{self, How, LSF_ERROR};
 use lsf::cli::site::{self, Site};
 use lsf::cli::tasks::{self, Tasks};
-use lsf::cli::{front, place};
 use lsf::errln;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let call = Call { site, argv: &argv, how: &how, verbose: o.verbose };
     match found {
         Err(why) if o.local => call.instead(ctx, &why),
+        Ok(f) if o.local && f.hosts.is_empty() => call.instead(ctx, TOO_FEW),
         // without a terminal of its own it needs no RES here
         Ok(f) if f.at_home() && !o.res && !pty && !remote::has_programs(&call.site) => {
             call.say(ctx, &f.hosts[0]);
@@ -92,7 +94,7 @@ impl Call<'_> {
         let host = match found.map(|f| f.hosts.into_iter().next()) {
             Ok(Some(host)) => host,
             Ok(None) => {
-                errln!(ctx, "{}: Not enough host(s) currently eligible", ctx.name);
+                errln!(ctx, "{}: {TOO_FEW}", ctx.name);
                 return 1;
             }
             Err(why) => {

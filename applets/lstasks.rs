@@ -100,10 +100,10 @@ pub fn lsrtasks(ctx: &mut Ctx) -> i32 {
     }
 }
 
-/// A lone `-` is an operand, and `-task` is `- task`.
+/// A lone `-` is an operand, and `+task` is `+ task`; `-task` would be an option.
 fn guarded(ctx: &Ctx) -> Vec<std::ffi::OsString> {
     match ctx.args.first().map(|w| w.to_string_lossy().into_owned()) {
-        Some(w) if !["-h", "-V"].contains(&w.as_str()) && w.starts_with(['-', '+']) => {
+        Some(w) if w == "-" || w.starts_with('+') => {
             let (sign, rest) = w.split_at(1);
             let sign = if sign == "-" { "minus" } else { "plus" };
             let rest = Some(rest).filter(|r| !r.is_empty()).map(Into::into);

@@ -65,10 +65,8 @@ pub fn hstartup(ctx: &mut Ctx) -> Result<i32, Exit> {
 /// Does it with a daemon of the hosts named; without -f somebody who is there is asked.
 pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
     let mut hosts = ctx.words();
-    let sure = hosts.first().is_some_and(|w| w == "-f");
-    if sure {
-        hosts.remove(0);
-    }
+    let options = hosts.iter().take_while(|w| ["-f", "-v"].contains(&w.as_str())).count();
+    let sure = hosts.drain(..options).any(|w| w == "-f");
     if let Some(option) = hosts.iter().find(|w| w.starts_with('-')) {
         errln!(ctx, "{}: illegal option -- {}", ctx.name, option.trim_start_matches('-'));
         return FAIL;

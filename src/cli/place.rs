@@ -7,6 +7,9 @@ use crate::conf::Shared;
 use crate::lang::resreq::{ResReq, SelectCx, Syntax};
 use crate::proto::lim::{HostLoad, status};
 
+/// What is said where too few hosts can be had.
+pub const TOO_FEW: &str = "Not enough host(s) currently eligible";
+
 /// Eligible hosts among these (none named: all), best first; among equals the caller's own host
 /// comes first.
 pub fn eligible(
@@ -19,6 +22,39 @@ pub fn eligible(
     // the names in lsf.shared matter to a requirement alone
     let shared = if res_req.is_some() { cluster.shared() } else { Shared::default() };
     chosen(all, &local, !hosts.is_empty(), res_req, &shared)
+}
+
+/// These hosts, in this order, with the processors of each.
+pub fn processors(
+    cluster: &mut Cluster,
+    hosts: Vec<String>,
+) -> Result<Vec<(String, usize)>, String> {
+    // no names would mean every host
+    let loads = if hosts.is_empty() { Vec::new() } else { cluster.hosts(&hosts)? };
+    let cpus = |name: &String| {
+        let load = loads.iter().find(|l| l.host == *name);
+        load.and_then(|l| l.facts.as_ref()).map_or(1, |f| f.ncpus.max(1) as usize)
+    };
+    Ok(hosts.into_iter().map(|h| (cpus(&h), h)).map(|(n, h)| (h, n)).collect())
+}
+
+/// A host for each of so many places, each host once, where there are enough; else each as often
+/// as it has processors, the best first. None where there are fewer than `least`.
+pub fn places(hosts: &[(String, usize)], least: usize, most: usize) -> Vec<String> {
+    let want = most.max(least);
+    if hosts.len() >= want {
+        return hosts.iter().take(want).map(|h| h.0.clone()).collect();
+    }
+    let each = hosts.iter().flat_map(|(h, n)| std::iter::repeat_n(h, *n));
+    let all: Vec<String> = each.take(want).cloned().collect();
+    if all.len() < least { Vec::new() } else { all }
+}
+
+/// So many places at most, one of each host first, then a second one of those that have it.
+pub fn rounds(hosts: &[(String, usize)], most: usize) -> Vec<String> {
+    let longest = hosts.iter().map(|h| h.1).max().unwrap_or(0);
+    let round = |n: usize| hosts.iter().filter(move |h| h.1 > n).map(|h| h.0.clone());
+    (0..longest).flat_map(round).take(most).collect()
 }
 
 /// Where a requirement says nothing of type, model or a Boolean resource and no host is `named`,
@@ -56,6 +92,17 @@ fn chosen(
 mod tests {
     use super::*;
     use crate::proto::lim::HostFacts;
+
+    #[test]
+    fn places_are_of_the_best_hosts() {
+        let hosts = [("b", 2), ("a", 1), ("c", 3)].map(|(h, n)| (h.to_owned(), n));
+        let of = |least, most| places(&hosts, least, most).join(" ");
+        assert_eq!([of(1, 1), of(1, 3), of(2, 1)], ["b", "b a c", "b a"]);
+        assert_eq!([of(4, 4), of(1, 9), of(7, 7)], ["b b a c", "b b a c c c", ""]);
+        assert_eq!(places(&[], 1, 1), Vec::<String>::new());
+        assert_eq!(rounds(&hosts, 5).join(" "), "b a c b c");
+        assert_eq!((rounds(&hosts, 99).len(), rounds(&[], 3).len()), (6, 0));
+    }
 
     #[test]
     fn the_caller_s_own_type_is_meant_where_nothing_else_is_said() {

@@ -294,6 +294,12 @@ fn placement(rig: &Rig) {
     // what is sent somewhere counts there
     rig.ok("lsloadadj", &["host1:50"]);
     assert_eq!(rig.ok("lsplace", &[]), "host2\n");
+    // places beyond the hosts are the processors', of the best host first
+    let row = rig.ok("lshosts", &["-o", "ncpus", "-w", "host2"]);
+    let cpus: usize = row.lines().nth(1).unwrap().trim().parse().unwrap();
+    let more = rig.ok("lsplace", &["-n", &(cpus + 1).max(3).to_string()]);
+    let best = vec!["host2"; cpus].join(" ");
+    assert!(cpus < 2 || more.starts_with(&format!("{best} host1")), "{cpus}: {more}");
     let s = rig.run("lsloadadj", &["nosuch:2"]);
     assert_eq!((s.code, s.err.as_str()), (255, "lsloadadj: nosuch: Bad host name\n"));
     assert_eq!(rig.run("lsloadadj", &["host1:x"]).code, 255);
@@ -448,7 +454,29 @@ fn monitor(rig: &Rig) {
     if tool(&["script", "--version"]).is_none() {
         return skipped("lsmon on a terminal: script is not installed");
     }
+    background(rig);
     let said = Said::from(c.output().unwrap());
     assert!(said.out.contains("\x1b[H\x1b[2JHOST_NAME"), "{:?}", said.out);
     assert!(said.out.contains(" icanon") && !said.out.contains("-icanon"), "{:?}", said.out);
+}
+
+/// The key b: lsmon leaves the terminal and goes on writing its file.
+fn background(rig: &Rig) {
+    let (lsmon, file) = (rig.path("bin/lsmon"), rig.path("behind.acct"));
+    let line = format!(
+        "(sleep 1; printf b) | script -qec '{} -i 1 -L {}; stty -a' /dev/null",
+        lsmon.display(),
+        file.display()
+    );
+    let mut c = Command::new("sh");
+    c.args(["-c", &line]);
+    rig.dress(&mut c);
+    let said = Said::from(c.output().unwrap());
+    let pid = said.out.split_once("] lsmon goes on").and_then(|(head, _)| head.rsplit_once('['));
+    let pid: u32 = pid.unwrap_or_else(|| panic!("{said:?}")).1.parse().unwrap();
+    let lines = || rig.read("behind.acct").lines().filter(|l| l.contains(" host1 ")).count();
+    let now = lines();
+    wait_for("more lines", || lines() >= now + 2);
+    crate::rig::kill(pid, 15);
+    assert!(said.out.contains(" icanon"), "{:?}", said.out);
 }

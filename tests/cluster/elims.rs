@@ -196,7 +196,7 @@ fn the_sample_elim_and_hosts_that_want_none() {
     let melim = rig.pid("melim", "host1").unwrap();
     let below = lsf::sys::procs::below(melim);
     assert!(!below.is_empty());
-    assert_eq!(rig.run("lsadmin", &["limrestart", "-f", "host1"]).code, 0);
+    assert_eq!(rig.run("lsadmin", &["limrestart", "-v", "-f", "host1"]).code, 0);
     wait_for("the old ones to end", || !alive(melim) && below.iter().all(|p| !p.alive()));
     wait_for("the value again", || value(&rig, "host3", "myrsc") == "1");
 }

@@ -181,6 +181,12 @@ fn tasks_are_accounted_where_that_is_asked_for() {
     for want in ["Number of tasks      1\n", "Execution host:  host1\n", "Exit status:     768\n"] {
         assert!(out.contains(want), "{want}: {out}");
     }
+    // the caller's own, whoever the environment says that is
+    let mut c = rig.cmd("lsacct");
+    let said = Said::from(c.env("USER", "somebody").output().unwrap());
+    let user = lsf::sys::users::Users::default().by_uid(lsf::sys::euid()).unwrap().name;
+    assert!(said.out.contains(&format!("executed by user(s) {user}.\n")), "{said:?}");
+    assert!(said.out.contains("Number of tasks      1\n"), "{said:?}");
     let (one, two) = ("acct/lsf.acct.host1", "acct/lsf.acct.host2");
     rig.ok("lsacctmrg", &[two, one, "all"]);
     assert_eq!(rig.run("lsacctmrg", &[two, one, "all"]).code, 255, "it is there");

@@ -31,6 +31,27 @@ struct Opts {
     _names: Vec<String>,
 }
 
+/// Shows host groups and compute units.
+#[allow(dead_code)]
+#[derive(FromArgs, ArgsInfo)]
+struct HostOpts {
+    /// what the groups within a group stand for
+    #[argh(switch, short = 'r')]
+    recursive: bool,
+    /// wide format
+    #[argh(switch, short = 'w')]
+    wide: bool,
+    /// long format
+    #[argh(switch, short = 'l')]
+    long: bool,
+    /// compute units instead of host groups
+    #[argh(switch, long = "cu")]
+    units: bool,
+    /// the groups or units
+    #[argh(positional, greedy, arg_name = "group_name")]
+    _names: Vec<String>,
+}
+
 /// bugroup.
 pub fn users(ctx: &mut Ctx) -> i32 {
     run(ctx, false)
@@ -49,11 +70,19 @@ fn run(ctx: &mut Ctx, hosts: bool) -> i32 {
 }
 
 fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
-    let o = parsed.options;
-    let names: Vec<String> =
-        parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
-    let ask = ClientMsg::Groups { hosts, names, expand: o.recursive };
+    let (operands, expand, long, units) = match hosts {
+        false => {
+            let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+            (parsed.operands, parsed.options.recursive, parsed.options.long, false)
+        }
+        true => {
+            let parsed = front::parse::<HostOpts>(ctx.name, &ctx.args)?;
+            let o = parsed.options;
+            (parsed.operands, o.recursive, o.long, o.units)
+        }
+    };
+    let names = operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
+    let ask = ClientMsg::Groups { hosts, names, expand, units };
     let rows = match client::ask(ctx, ask) {
         Ok(ClientMsg::GroupRows { rows }) => rows,
         other => {
@@ -62,11 +91,16 @@ fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
         }
     };
     if rows.is_empty() {
-        let what = if hosts { "host" } else { "user" };
-        errln!(ctx, "No {what} group defined in the system");
+        let what = match (hosts, units) {
+            (false, _) => "user group",
+            (true, false) => "host group",
+            (true, true) => "compute unit",
+        };
+        errln!(ctx, "No {what} defined in the system");
         return Ok(lsf::cli::ctx::FAIL);
     }
-    let _ = ctx.out.write_all(text(&rows, hosts, o.long).as_bytes());
+    let text = if units { unit_text(&rows, long) } else { text(&rows, hosts, long) };
+    let _ = ctx.out.write_all(text.as_bytes());
     Ok(0)
 }
 
@@ -100,6 +134,25 @@ fn text(rows: &[GroupInfo], hosts: bool, long: bool) -> String {
     out
 }
 
+/// -cu.
+fn unit_text(rows: &[GroupInfo], long: bool) -> String {
+    let mut out = String::new();
+    if !long {
+        let _ = writeln!(out, "{:<NAME$} {:<NAME$} HOSTS", "CU_NAME", "TYPE");
+    }
+    for (i, unit) in rows.iter().enumerate() {
+        let (name, kind) = (clean(&unit.name), clean(&unit.kind));
+        if long {
+            out.push_str(if i > 0 { "\n" } else { "" });
+            let _ = write!(out, "CU_NAME:     {name}\nTYPE:        {kind}\nHOSTS:       ");
+        } else {
+            let _ = write!(out, "{name:<NAME$} {kind:<NAME$} ");
+        }
+        members(&mut out, unit, true);
+    }
+    out
+}
+
 fn members(out: &mut String, g: &GroupInfo, hosts: bool) {
     if g.members == ["all"] {
         out.push_str(if hosts { "all hosts used by the batch system" } else { "all users" });
@@ -128,9 +181,27 @@ mod tests {
             members: vec!["alice".into(), "bob/".into()],
             admins: vec!["ann".into(), "bob".into()],
             shares: "[alice,3] [default,1]".into(),
+            ..GroupInfo::default()
         }];
         let want = include_str!("../tests/cmd/expected/bugroup-l.txt");
         assert_eq!(text(&chip, false, true), want);
+    }
+
+    #[test]
+    fn compute_units_with_their_types() {
+        let unit = |name: &str, kind: &str, members: &[&str]| GroupInfo {
+            name: name.into(),
+            kind: kind.into(),
+            members: members.iter().map(|m| m.to_string()).collect(),
+            ..GroupInfo::default()
+        };
+        let rows = [
+            unit("encl1", "enclosure", &["hosta", "hg1/"]),
+            unit("a_rack_of_a_long_name", "rack", &["encl1/", "encl2/"]),
+        ];
+        assert_eq!(unit_text(&rows, false), include_str!("../tests/cmd/expected/bmgroup-cu.txt"));
+        let long = include_str!("../tests/cmd/expected/bmgroup-cu-l.txt");
+        assert_eq!(unit_text(&rows, true), long);
     }
 
     /// samples/config-listings.txt.

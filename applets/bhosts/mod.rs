@@ -13,16 +13,19 @@ use lsf::cli::columns::{Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{clean, push_clean};
-use lsf::cli::{lim, site};
+use lsf::cli::{lim, site, topology};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, HostInfo};
-use lsf::proto::lim::SharedRow;
+use lsf::proto::lim::{HostLoad, SharedRow};
 use std::ffi::OsString;
 use std::fmt::Write;
 
 /// What `-json` shows without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "host_name status jl_u max njobs run ssusp ususp rsv";
+
+/// What `-attr` shows.
+const ATTR_FORMAT: &str = "host_name: attribute";
 
 /// Shows the batch server hosts.
 // Some fields are there for the option front and the help alone.
@@ -65,28 +68,28 @@ struct Opts {
     /// there is one cluster
     #[argh(switch, hidden_help)]
     cname: bool,
-    /// not acted on
-    #[argh(switch, short = 'x', hidden_help)]
+    /// hosts where jobs exit too often; no host is watched for that
+    #[argh(switch, short = 'x')]
     exceptions: bool,
-    /// not acted on
-    #[argh(switch, short = 'e', hidden_help)]
+    /// what is exported to other clusters; there is one cluster
+    #[argh(switch, short = 'e')]
     exported: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// what the hosts are made of: NUMA nodes, sockets, cores, threads
+    #[argh(switch)]
     aff: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// the GPUs of the hosts
+    #[argh(switch)]
     gpu: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// the attributes of the hosts
+    #[argh(switch)]
     attr: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// as -w, with what the resource connector says of the hosts
+    #[argh(switch)]
     rc: bool,
-    /// not acted on
-    #[argh(switch, hidden_help)]
+    /// hosts of the resource connector alone; there is none
+    #[argh(switch)]
     rconly: bool,
-    /// not acted on
+    /// with -s: accepted, the location is shown anyway
     #[argh(switch, hidden_help)]
     loc: bool,
     /// hosts or host groups
@@ -95,20 +98,16 @@ struct Opts {
 }
 
 impl Opts {
-    /// An option that was given and that nothing acts on.
-    fn refused(&self) -> Option<&'static str> {
+    /// What is said where something is asked for that no host has.
+    fn nothing(&self) -> Option<&'static str> {
         [
-            ("-x", self.exceptions),
-            ("-e", self.exported),
-            ("-aff", self.aff),
-            ("-gpu", self.gpu),
-            ("-attr", self.attr),
-            ("-rc", self.rc),
-            ("-rconly", self.rconly),
-            ("-loc", self.loc),
+            (self.exceptions, "There is no exceptional host found"),
+            (self.exported && self.shared, "No resource is exported to another cluster"),
+            (self.exported, "No host is exported to another cluster"),
+            (self.rconly, "No host comes from the resource connector"),
         ]
         .into_iter()
-        .find_map(|(word, given)| given.then_some(word))
+        .find_map(|(given, words)| given.then_some(words))
     }
 }
 
@@ -118,7 +117,8 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
-    if let Form::Shared { strings } = call.form {
+    if let (Form::Shared { strings }, None) = (&call.form, call.nothing) {
+        let strings = *strings;
         return shared(ctx, &call, strings);
     }
     let rows = match client::ask(ctx, call.request()) {
@@ -132,6 +132,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if rows.is_empty() && !call.res_req.is_empty() && !matches!(call.form, Form::Json(_)) {
         errln!(ctx, "{}", err_text(err::NO_HOST));
         return FAIL;
+    }
+    if let Some(words) = call.nothing {
+        errln!(ctx, "{words}");
+        return 0;
     }
     let _ = ctx.out.write_all(call.show(&rows).as_bytes());
     0
@@ -201,6 +205,14 @@ enum Form {
     Shared {
         strings: bool,
     },
+    /// -aff; with `long` -l -aff.
+    Topology {
+        long: bool,
+    },
+    /// -gpu.
+    Gpus,
+    /// -rc.
+    Connector,
     Custom(Format),
     Json(Format),
 }
@@ -211,21 +223,24 @@ struct Call {
     res_req: String,
     form: Form,
     head: bool,
+    /// Said instead of the hosts.
+    nothing: Option<&'static str>,
 }
 
 /// `format`: LSB_BHOSTS_FORMAT.
 fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bhosts", args)?;
     let o = parsed.options;
-    if let Some(word) = o.refused() {
-        return Err(Exit::fail(format_args!("bhosts: option {word} is not supported yet")));
-    }
     let parse = |text: &str| Format::parse(text, &fields::FIELDS).map_err(Exit::fail);
     let text = o.output.as_deref().or(format);
     let form = match (o.json, &o.output) {
         _ if o.shared || o.shared_all => Form::Shared { strings: o.shared_all },
         (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
         (false, Some(text)) => Form::Custom(parse(text)?),
+        _ if o.aff => Form::Topology { long: o.long },
+        _ if o.gpu => Form::Gpus,
+        _ if o.rc => Form::Connector,
+        _ if o.attr && !o.long => Form::Custom(parse(ATTR_FORMAT)?),
         _ if o.long => Form::Long,
         _ => match text.filter(|_| !o.wide) {
             Some(text) => Form::Custom(parse(text)?),
@@ -234,6 +249,7 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     };
     Ok(Call {
         names: parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect(),
+        nothing: o.nothing(),
         res_req: o.res_req.unwrap_or_default(),
         form,
         head: !o.noheader,
@@ -256,6 +272,15 @@ impl Call {
             }
             // asked of LIM, shown by `shared`
             Form::Shared { .. } => {}
+            Form::Topology { long } => rows.iter().for_each(|h| {
+                if *long {
+                    long::host(&mut out, h);
+                }
+                let unknown = HostLoad { host: h.name.clone(), ..HostLoad::default() };
+                out.push_str(&topology::tree(h.load.as_ref().unwrap_or(&unknown)));
+            }),
+            Form::Gpus => table::gpus(&mut out, rows, self.head),
+            Form::Connector => table::connector(&mut out, rows, self.head),
             Form::Long => rows.iter().for_each(|h| long::host(&mut out, h)),
             Form::Custom(f) => {
                 if self.head {

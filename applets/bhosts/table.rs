@@ -50,3 +50,49 @@ pub fn row(out: &mut String, h: &HostInfo, wide: bool) {
         h.rsv,
     );
 }
+
+/// Columns of -gpu after the host's name.
+const GPU: [(&str, usize); 8] = [
+    ("GPU_ID", 8),
+    ("MODEL", 16),
+    ("MUSED", 9),
+    ("MRSV", 9),
+    ("NJOBS", 7),
+    ("RUN", 6),
+    ("SUSP", 6),
+    ("RSV", 6),
+];
+
+/// -gpu: no host has one.
+pub fn gpus(out: &mut String, rows: &[HostInfo], heading: bool) {
+    let mut line = |name: &str, cell: &dyn Fn(&'static str) -> &'static str| {
+        let _ = write!(out, "{name:<NAME$}");
+        for (title, width) in GPU {
+            let _ = write!(out, " {:>width$}", cell(title));
+        }
+        out.push('\n');
+    };
+    if heading {
+        line("HOST_NAME", &|title| title);
+    }
+    for h in rows {
+        line(&lsf::cli::long::clean(&h.name), &|_| "-");
+    }
+}
+
+/// -rc: the wide table with the columns of the resource connector, which has no host here.
+pub fn connector(out: &mut String, rows: &[HostInfo], heading: bool) {
+    let more = |out: &mut String, cells: [&str; 4]| {
+        out.truncate(out.trim_end().len());
+        let [status, prov, at, id] = cells;
+        let _ = writeln!(out, "  {status:<13} {prov:<13} {at:<22} {id}");
+    };
+    if heading {
+        head(out, true);
+        more(out, ["RC_STATUS", "PROV_STATUS", "UPDATED_AT", "INSTANCE_ID"]);
+    }
+    for h in rows {
+        row(out, h, true);
+        more(out, ["-"; 4]);
+    }
+}

@@ -89,8 +89,41 @@ fn what_is_asked() {
     let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
     let ClientMsg::Hosts { names, res_req } = call.request() else { panic!() };
     assert_eq!((names.join(" ").as_str(), res_req.as_str()), ("hg1 vm", "select[fs]"));
-    let refused = super::plan(&["-x".into()], None).err().map(|e| e.err);
-    assert_eq!(refused.as_deref(), Some("bhosts: option -x is not supported yet\n"));
+    for (words, said) in [
+        (&["-x"][..], "There is no exceptional host found"),
+        (&["-e", "-l"], "No host is exported to another cluster"),
+        (&["-e", "-s"], "No resource is exported to another cluster"),
+        (&["-rconly"], "No host comes from the resource connector"),
+    ] {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
+        assert_eq!(call.nothing, Some(said), "{words:?}");
+    }
+}
+
+#[test]
+fn what_no_host_has_is_a_dash() {
+    assert_eq!(show(&["-rc"]), include_str!("../../tests/cmd/expected/bhosts-rc.txt"));
+    assert_eq!(show(&["-gpu"]), include_str!("../../tests/cmd/expected/bhosts-gpu.txt"));
+    assert_eq!(show(&["-attr"]), include_str!("../../tests/cmd/expected/bhosts-attr.txt"));
+    assert_eq!(show(&["-noheader", "-rc"]).lines().count(), zoo().len());
+}
+
+#[test]
+fn what_hosts_are_made_of() {
+    use lsf::proto::lim::HostFacts;
+    let facts =
+        HostFacts { max_mem: 16_000, nprocs: 1, ncores: 2, nthreads: 1, ..HostFacts::default() };
+    let load = HostLoad { host: "hosta".into(), facts: Some(facts), ..HostLoad::default() };
+    let rows = [HostInfo { load: Some(load), ..host("hosta", "ok") }, host("hostb", "unavail")];
+    let shown = |words: &[&str]| {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err)).show(&rows)
+    };
+    let want = include_str!("../../tests/cmd/expected/bhosts-aff.txt");
+    assert_eq!(shown(&["-aff"]), want);
+    let long = shown(&["-l", "-aff"]);
+    assert!(long.starts_with("HOST  hosta\nSTATUS ") && long.ends_with("\nHost[-] hostb\n"));
 }
 
 #[test]

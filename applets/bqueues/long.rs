@@ -1,8 +1,8 @@
 //! bqueues -l: everything about a queue, in the order and words of commands.md §bqueues.
 
 use super::table::{count, per_processor, status};
-use lsf::cli::long::{LimitBlock, external_thresholds, push_clean, thresholds};
-use lsf::conf::units::{SizeUnit, minutes, size_kb};
+use lsf::cli::long::{LimitBlock, clean, external_thresholds, push_clean, thresholds};
+use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
 
@@ -182,22 +182,50 @@ fn policies(out: &mut String, q: &QueueInfo) {
     }
     shares(out, param(q, "FAIRSHARE"));
     line(out, "", "PREEMPTION = ", param(q, "PREEMPTION"));
+    share_table(out, q);
 }
 
 /// `USER_SHARES:  [default, 1] ` of `USER_SHARES[[default,1] ...]`.
 fn shares(out: &mut String, fairshare: &str) {
-    let Some((_, list)) = fairshare.split_once("USER_SHARES") else { return };
-    let all = list.trim().trim_start_matches('[').trim_end_matches(']');
-    let pairs = all.split(['[', ']']).map(str::trim).filter(|p| !p.is_empty());
+    if !fairshare.contains("USER_SHARES") {
+        return;
+    }
     out.push_str("USER_SHARES:  ");
-    for (name, share) in pairs.filter_map(|p| p.rsplit_once(',')) {
+    for (name, share) in user_shares(fairshare) {
         out.push('[');
-        push_clean(out, name.trim());
+        push_clean(out, name);
         out.push_str(", ");
-        push_clean(out, share.trim());
+        push_clean(out, share);
         out.push_str("] ");
     }
     out.push('\n');
+}
+
+/// Who has which share and holds what; what was used before is not kept.
+fn share_table(out: &mut String, q: &QueueInfo) {
+    if q.shares.is_empty() {
+        return;
+    }
+    let name = clean(&q.name);
+    let _ = writeln!(
+        out,
+        "\nSHARE_INFO_FOR: {name}/\n \
+         USER/GROUP   SHARES  PRIORITY  STARTED  RESERVED  CPU_TIME  RUN_TIME   ADJUST"
+    );
+    for s in &q.shares {
+        let _ = writeln!(
+            out,
+            "{:<11}{:>5}{:>12.3}{:>7}{:>9}{:>12.1}{:>9}{:>12.3}",
+            clean(&s.name),
+            s.shares,
+            s.priority,
+            s.started,
+            0,
+            0.0,
+            0,
+            0.0
+        );
+    }
 }
 
 /// SUSPEND, RESUME and TERMINATE of JOB_CONTROLS, each with what is done.

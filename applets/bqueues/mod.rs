@@ -33,8 +33,8 @@ struct Opts {
     /// long format
     #[argh(switch, short = 'l')]
     long: bool,
-    /// long format
-    #[argh(switch, short = 'r', hidden_help)]
+    /// long format, with the shares of users
+    #[argh(switch, short = 'r')]
     shares: bool,
     /// queues that this user may use; `all`: that anybody may
     #[argh(option, short = 'u', arg_name = "user_name | all")]

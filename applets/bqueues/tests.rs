@@ -2,7 +2,7 @@
 
 use super::{long, table};
 use lsf::conf::units::SizeUnit;
-use lsf::proto::client::QueueInfo;
+use lsf::proto::client::{QueueInfo, ShareInfo};
 
 fn queue(name: &str) -> QueueInfo {
     QueueInfo {
@@ -215,4 +215,37 @@ fn every_field_of_the_manual() {
         (0..super::fields::FIELDS.count()).map(|f| super::fields::FIELDS.name(f)).collect();
     let want = include_str!("../../tests/cmd/expected/bqueues-fields.txt");
     assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
+}
+
+/// The -l sample of commands.md, with what a fairshare queue has and -r shows too.
+#[test]
+fn a_queue_with_shares() {
+    let share = |name: &str, shares, priority, started| ShareInfo {
+        name: name.into(),
+        shares,
+        priority,
+        started,
+    };
+    let q = QueueInfo {
+        description: "Default queue for normal jobs.".into(),
+        is_default: true,
+        priority: 30,
+        nice: 20,
+        njobs: 20,
+        pend: 8,
+        run: 12,
+        pjobs: 8,
+        params: params(&[
+            ("RUNLIMIT", "60 24:00"),
+            ("FAIRSHARE", "USER_SHARES[[default,1]]"),
+            ("BACKFILL", "Y"),
+            ("EXCLUSIVE", "Y"),
+        ]),
+        shares: vec![share("alice", 1, 1.0 / 3.0, 0), share("user1", 10, 0.476_19, 6)],
+        ..queue("normal")
+    };
+    let want = include_str!("../../tests/cmd/expected/bqueues-r.txt");
+    for words in [&["-r"][..], &["-l"], &["-l", "-r"], &["-lr"]] {
+        assert_eq!(call(words).show(std::slice::from_ref(&q), SizeUnit::KB), want, "{words:?}");
+    }
 }

@@ -2,12 +2,13 @@
 
 use super::counts::Slots;
 use super::{Cx, Mbd};
-use crate::conf::types::{UserPolicy, UserTerm};
+use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
+use crate::conf::units::user_shares;
 use crate::model::reason::err;
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, GroupInfo, UserInfo};
+use crate::proto::client::{ClientMsg, GroupInfo, ShareInfo, UserInfo};
 use crate::proto::machine::ConnId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Deepest nesting of groups that is followed; a cycle was refused when the file was read.
 const MAX_DEPTH: usize = 32;
@@ -86,19 +87,59 @@ impl Mbd {
         &mut self,
         cx: &mut Cx,
         conn: ConnId,
-        hosts: bool,
+        (hosts, units): (bool, bool),
         names: &[String],
         expand: bool,
     ) {
-        let rows: Vec<GroupInfo> = match hosts {
-            false => self.user_groups(names, expand),
-            true => self.host_groups(names, expand),
+        let rows: Vec<GroupInfo> = match (hosts, units) {
+            (false, _) => self.user_groups(names, expand),
+            (true, false) => self.host_groups(names, expand),
+            (true, true) => self.compute_units(names, expand),
         };
         if let Some(bad) = names.iter().find(|n| rows.iter().all(|g| g.name != **n)) {
             let code = if hosts { err::BAD_HOST } else { err::BAD_USER_GROUP };
             return cx.refuse(conn, Refusal::about(code, bad));
         }
         cx.reply(conn, ClientMsg::GroupRows { rows });
+    }
+
+    /// The shares of a queue with what is held by started jobs; what was used before is not kept.
+    /// Who has started jobs and no share of his own has that of `default`.
+    pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
+        let sym = self.st.names.find(queue);
+        let held = self.st.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
+        let held: BTreeMap<&str, u64> =
+            held.map(|(k, n)| (&**self.st.names.text(k.1), *n)).collect();
+        let factor = self.pol.params().run_job_factor;
+        let mut named = BTreeSet::new();
+        let row = |name: &str, shares: u64, started: u64| ShareInfo {
+            name: name.to_string(),
+            shares,
+            priority: shares as f64 / (factor * (1 + started) as f64).max(f64::MIN_POSITIVE),
+            started,
+        };
+        let (mut rows, mut others) = (Vec::new(), None);
+        for (name, share) in user_shares(fairshare) {
+            let shares = share.parse().unwrap_or(0);
+            let group = name.trim_end_matches('@');
+            match (name, self.group_members(group)) {
+                ("default" | "others", _) => others = Some(shares),
+                (_, Some(members)) => {
+                    let of: Vec<_> = held.iter().filter(|(u, _)| self.is_in(members, u)).collect();
+                    named.extend(of.iter().map(|(user, _)| **user));
+                    rows.push(row(name, shares, of.iter().map(|(_, n)| **n).sum()));
+                }
+                (_, None) => {
+                    named.insert(name);
+                    rows.push(row(name, shares, held.get(name).copied().unwrap_or(0)));
+                }
+            }
+        }
+        if let Some(shares) = others {
+            let rest = held.iter().filter(|(user, _)| !named.contains(**user));
+            rows.extend(rest.map(|(user, started)| row(user, shares, *started)));
+        }
+        rows
     }
 
     fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
@@ -108,7 +149,7 @@ impl Mbd {
             let mut members = Vec::new();
             self.user_members(&g.members, expand, 0, &mut members);
             let (admins, shares) = (g.admins.clone(), g.shares.clone());
-            GroupInfo { name: g.name.clone(), members, admins, shares }
+            GroupInfo { name: g.name.clone(), members, admins, shares, ..GroupInfo::default() }
         };
         wanted.map(row).collect()
     }
@@ -143,9 +184,47 @@ impl Mbd {
                     .map(|m| if is_group(m) { format!("{m}/") } else { m.clone() })
                     .collect(),
             };
-            let (admins, shares) = (g.admins.clone(), String::new());
-            GroupInfo { name: g.name.clone(), members, admins, shares }
+            GroupInfo {
+                name: g.name.clone(),
+                members,
+                admins: g.admins.clone(),
+                ..GroupInfo::default()
+            }
         };
         wanted.map(row).collect()
+    }
+
+    fn compute_units(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.hosts.units;
+        let wanted = all.iter().filter(|u| names.is_empty() || names.contains(&u.name));
+        let row = |u: &ComputeUnit| {
+            let mut members = Vec::new();
+            self.unit_members(u, expand, 0, &mut members);
+            let (name, kind) = (u.name.clone(), u.kind.clone());
+            GroupInfo { name, kind, members, ..GroupInfo::default() }
+        };
+        wanted.map(row).collect()
+    }
+
+    fn unit_members(&self, unit: &ComputeUnit, expand: bool, depth: usize, out: &mut Vec<String>) {
+        let hosts = &self.pol.conf.batch.hosts;
+        for m in &unit.members {
+            let inner = hosts.units.iter().find(|u| u.name == *m && u.name != unit.name);
+            let group = hosts.groups.iter().any(|g| g.name == *m);
+            let shown = match (inner, group) {
+                (Some(inner), _) if expand && depth < MAX_DEPTH => {
+                    self.unit_members(inner, expand, depth + 1, out);
+                    continue;
+                }
+                (None, true) if expand => self.pol.expand_host(m).into_iter().collect(),
+                (Some(_), _) | (None, true) => vec![format!("{m}/")],
+                (None, false) => vec![m.clone()],
+            };
+            for name in shown {
+                if !out.contains(&name) {
+                    out.push(name);
+                }
+            }
+        }
     }
 }

@@ -77,6 +77,7 @@ impl Mbd {
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
             admin_comment: ctl.comment,
+            shares: c.fairshare.as_deref().map_or(Vec::new(), |f| self.shares_of(&c.name, f)),
         }
     }
 

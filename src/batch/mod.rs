@@ -335,8 +335,8 @@ impl Mbd {
             ClientMsg::Wait(w) => self.wait(cx, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(cx, conn, &who, op),
             ClientMsg::Users { names } => self.list_users(cx, conn, &names),
-            ClientMsg::Groups { hosts, names, expand } => {
-                self.list_groups(cx, conn, hosts, &names, expand)
+            ClientMsg::Groups { hosts, names, expand, units } => {
+                self.list_groups(cx, conn, (hosts, units), &names, expand)
             }
             ClientMsg::Params => self.list_params(cx, conn),
             _ => {

@@ -78,7 +78,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         }
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
         "Users" => ClientMsg::Users { names: vec![] },
-        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false },
+        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
         "Params" => ClientMsg::Params,
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
         "Admin.HostCtrl" => {

@@ -97,9 +97,13 @@ impl Format {
                 delimiter = unquoted(value).ok_or(FormatError::Delimiter)?.to_string();
                 continue;
             }
-            if word.eq_ignore_ascii_case("all") {
-                let plain = |field| Column { field, width: None, right: false, unit: None };
-                columns.extend((0..fields.count()).map(plain));
+            let (name, spec) = word.split_at(word.find(':').unwrap_or(word.len()));
+            if name.eq_ignore_ascii_case("all") {
+                // what follows is of every field
+                let each = |field| column(&format!("{}{spec}", fields.name(field)), fields);
+                for field in 0..fields.count() {
+                    columns.push(each(field).map_err(|_| FormatError::Width(word.to_string()))?);
+                }
             } else {
                 columns.push(column(word, fields)?);
             }
@@ -411,6 +415,15 @@ mod tests {
         let f = Format::parse("mem:10:g mem::KB", &Table).unwrap();
         assert_eq!(f.columns[0].unit, Some('G'));
         assert_eq!((f.columns[1].unit, f.columns[1].width), (Some('K'), Some(10)));
+    }
+
+    #[test]
+    fn every_field_with_one_width() {
+        assert_eq!(shown("all:4"), "JOBI STAT JOB_ %COM MEM \n101  RUN  *.sh -    12 M\n");
+        assert_eq!(shown("All:-4").lines().nth(1), Some(" 101  RUN *.sh    - 12 M"));
+        assert_eq!(refused("all:x"), "<all:x> in the format string is not a valid output width.");
+        let own = shown("all:");
+        assert_eq!(own.lines().next(), Some("JOBID   STAT  JOB_NAME   %COMPLETE   MEM       "));
     }
 
     #[test]

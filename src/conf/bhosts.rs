@@ -9,7 +9,7 @@ use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION}
 use super::queues::index_name;
 use super::section::{Row, Values, known_params, list, table};
 use super::shared::{key, nothing, twice, unknown_section};
-use super::types::{BatchHosts, HostGroup, HostPolicy, Mxj, RawParam, Shared};
+use super::types::{BatchHosts, ComputeUnit, HostGroup, HostPolicy, Mxj, RawParam, Shared};
 
 /// Sections of lsb.hosts.
 const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
@@ -35,9 +35,7 @@ pub fn parse(
             "hostpartition" => {
                 known_params(&section, &HOST_PARTITION, &nothing, diags);
             }
-            "computeunit" => {
-                table(&section, &COMPUTE_UNIT, &nothing, diags);
-            }
+            "computeunit" => units(&section, &mut batch, diags),
             _ => unknown_section(&section, SECTIONS, diags),
         }
     }
@@ -127,5 +125,22 @@ fn groups(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {
             admins,
             pos: row.pos.clone(),
         });
+    }
+}
+
+fn units(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {
+    for row in table(section, &COMPUTE_UNIT, &nothing, diags) {
+        let Some(name) = key(&row, "NAME", diags) else { continue };
+        let Some(cell) = row.get("MEMBER") else {
+            diags.error(&row.pos, format!("compute unit <{}> has no MEMBER", shown(&name)));
+            continue;
+        };
+        if batch.units.iter().any(|u| u.name == name) {
+            twice(&row, "NAME", diags);
+            continue;
+        }
+        let members = list(cell).unwrap_or_default().into_iter().map(|m| m.text).collect();
+        let kind = row.get("TYPE").map_or(String::new(), |t| t.text.clone());
+        batch.units.push(ComputeUnit { name, kind, members });
     }
 }

@@ -431,6 +431,19 @@ pub struct BatchHosts {
     pub hosts: Vec<HostPolicy>,
     /// Section HostGroup.
     pub groups: Vec<HostGroup>,
+    /// Section ComputeUnit.
+    pub units: Vec<ComputeUnit>,
+}
+
+/// A compute unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeUnit {
+    /// NAME.
+    pub name: String,
+    /// TYPE.
+    pub kind: String,
+    /// MEMBER, word by word as written (hosts, groups, units).
+    pub members: Vec<String>,
 }
 
 /// MXJ of a host.

@@ -118,6 +118,14 @@ pub fn minutes(text: &str) -> Option<u64> {
     whole(text)?.checked_mul(60)
 }
 
+/// The pairs of `FAIRSHARE = USER_SHARES[[name, share] ...]`, as written.
+pub fn user_shares(fairshare: &str) -> Vec<(&str, &str)> {
+    let list = fairshare.split_once("USER_SHARES").map_or("", |(_, list)| list.trim());
+    let all = list.trim_start_matches('[').trim_end_matches(']');
+    let pairs = all.split(['[', ']']).filter_map(|p| p.rsplit_once(','));
+    pairs.map(|(name, share)| (name.trim(), share.trim())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -75,6 +75,9 @@ pub enum ClientMsg {
         names: Vec<String>,
         /// -r: what the groups within a group stand for.
         expand: bool,
+        /// bmgroup -cu: compute units instead of host groups.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        units: bool,
     },
     GroupRows {
         rows: Vec<GroupInfo>,
@@ -421,6 +424,20 @@ pub struct QueueInfo {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<(String, String)>,
     pub admin_comment: String,
+    /// Of a queue with FAIRSHARE.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareInfo>,
+}
+
+/// bqueues -r: what a user or group has a share of, and holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShareInfo {
+    pub name: String,
+    pub shares: u64,
+    pub priority: f64,
+    /// Slots of started jobs.
+    pub started: u64,
 }
 
 /// bhosts.
@@ -482,6 +499,9 @@ pub struct GroupInfo {
     pub admins: Vec<String>,
     /// As written.
     pub shares: String,
+    /// Of a compute unit: its type.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
 }
 
 /// bwait, bsub -K.

@@ -227,7 +227,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Stored { id: IdSel { job: 7, elems: vec![] }, script: true },
         ClientMsg::Users { names: vec![s("ann")] },
         ClientMsg::UserRows { rows: vec![UserInfo::default()] },
-        ClientMsg::Groups { hosts: true, names: vec![], expand: true },
+        ClientMsg::Groups { hosts: true, names: vec![], expand: true, units: false },
         ClientMsg::GroupRows { rows: vec![GroupInfo::default()] },
     ]
 }

@@ -69,6 +69,9 @@ fn another_lsfs_configuration_starts_unchanged() {
         let hostc = s.lines().find(|l| l.starts_with("hostc "));
         !s.contains("unavail") && hostc.is_some_and(|l| l.contains(" ok "))
     });
+    let units = "CU_NAME      TYPE         HOSTS\nrack1        rack         hosta hostb \n";
+    assert_eq!(run("ann", "bmgroup -cu").out, units);
+    assert!(run("ann", "bqueues -r normal").out.contains("\nUSER_SHARES:  [default, 1] \n"));
     let s = run("ann", "bsub -m hostc -o out hostname");
     let job = job_id(&s.out).unwrap_or_else(|| panic!("{}{}", s.out, s.err));
     wait_for("the job", || {

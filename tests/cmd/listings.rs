@@ -119,6 +119,8 @@ const FORMS: &[(&str, &[&str])] = &[
     ("bjobs", &["-A"]),
     ("bjobs", &["-A", "-l"]),
     ("bjobs", &["-sum"]),
+    ("bjobs", &["-aps"]),
+    ("bjobs", &["-l", "-hostfile"]),
     ("bjobs", &["-X", "-cname"]),
     ("bjobs", &["-l", "-aff", "-gpu"]),
     ("bjobs", &["-N", "2.5", "-W"]),
@@ -126,6 +128,8 @@ const FORMS: &[(&str, &[&str])] = &[
     ("bjobs", &["-json", "-o", "all"]),
     ("bqueues", &["-w", "-alloc"]),
     ("bqueues", &["-r"]),
+    ("bqueues", &["-lr"]),
+    ("bqueues", &["-o", "all:8"]),
     ("bqueues", &["-u", "all", "-noheader"]),
     ("bqueues", &["-o", "all"]),
     ("bqueues", &["-json"]),
@@ -133,6 +137,11 @@ const FORMS: &[(&str, &[&str])] = &[
     ("bhosts", &["-o", "all"]),
     ("bhosts", &["-json", "-o", "all"]),
     ("bhosts", &["-R", "select[ncpus>0]"]),
+    ("bhosts", &["-aff"]),
+    ("bhosts", &["-l", "-aff"]),
+    ("bhosts", &["-gpu"]),
+    ("bhosts", &["-attr"]),
+    ("bhosts", &["-rc"]),
     ("busers", &["-w", "-alloc", "all"]),
     ("busers", &["-o", "all", "all"]),
     ("busers", &["-json", "all"]),
@@ -164,6 +173,24 @@ fn every_form_answers() {
         assert!(!said.out.is_empty(), "{command} {words:?}");
     }
     ok("bkill", &[&id, &free]);
+}
+
+/// What is asked for that a single cluster has none of: said on stderr, and no failure.
+#[test]
+fn what_there_is_none_of() {
+    for (command, words, why, code) in [
+        ("bhosts", &["-x"][..], "There is no exceptional host found", 0),
+        ("bhosts", &["-e"], "No host is exported to another cluster", 0),
+        ("bhosts", &["-e", "-s"], "No resource is exported to another cluster", 0),
+        ("bhosts", &["-rconly"], "No host comes from the resource connector", 0),
+        ("bjobs", &["-fwd", "-u", "all"], "No unfinished job found", 0),
+        ("bjobs", &["-plan", "-u", "all"], "No pending job found", 0),
+        ("bjobs", &["-ss"], "No unfinished job found", 0),
+        ("bmgroup", &["-cu"], "No compute unit defined in the system", 255),
+    ] {
+        let want = Said { code, out: String::new(), err: format!("{why}\n") };
+        assert_eq!(run(command, words), want, "{command} {words:?}");
+    }
 }
 
 #[test]

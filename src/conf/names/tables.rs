@@ -168,9 +168,9 @@ pub static COMPUTE_UNIT: NameTable = table(
     &[
         off("ADMIN", "administrators of the unit"),
         off("CONDENSE", "shown as one line: Y/N; N"),
-        off("MEMBER", "(hosts, groups, units)"),
-        off("NAME", "name of the unit"),
-        off("TYPE", "a word of COMPUTE_UNIT_TYPES"),
+        on("MEMBER", "(hosts, groups, units)"),
+        on("NAME", "name of the unit"),
+        on("TYPE", "a word of COMPUTE_UNIT_TYPES"),
     ],
 );
 

@@ -1,0 +1,92 @@
+//! bqueues -r, bmgroup -cu, and groups that nobody knows.
+
+use super::*;
+use crate::conf::types::{ComputeUnit, HostGroup, UserGroup, UserTerm};
+
+fn unit(name: &str, kind: &str, members: &[&str]) -> ComputeUnit {
+    let members = members.iter().map(|m| m.to_string()).collect();
+    ComputeUnit { name: name.into(), kind: kind.into(), members }
+}
+
+fn units(r: &mut Rig, names: &[&str], expand: bool) -> Vec<(String, String)> {
+    let names = names.iter().map(|n| n.to_string()).collect();
+    match r.ask(OTHER, ClientMsg::Groups { hosts: true, names, expand, units: true }) {
+        Some(Msg::Client(ClientMsg::GroupRows { rows })) => rows
+            .into_iter()
+            .map(|g| (format!("{} {}", g.name, g.kind), g.members.join(" ")))
+            .collect(),
+        Some(Msg::Refused(r)) => vec![(r.words(), String::new())],
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn units_hold_hosts_groups_and_units() {
+    let mut conf = conf();
+    conf.batch.hosts.groups.push(HostGroup {
+        name: "hg".into(),
+        members: vec!["h2".into()],
+        ..HostGroup::default()
+    });
+    conf.batch.hosts.units = vec![
+        unit("encl1", "enclosure", &["h1", "hg"]),
+        unit("rack1", "rack", &["encl1", "h1"]),
+        unit("itself", "rack", &["itself"]),
+    ];
+    let mut r = Rig::of(conf);
+    let text = |a: &str, b: &str| (a.to_string(), b.to_string());
+    let plain = [
+        text("encl1 enclosure", "h1 hg/"),
+        text("rack1 rack", "encl1/ h1"),
+        text("itself rack", "itself"),
+    ];
+    assert_eq!(units(&mut r, &[], false), plain);
+    let whole = [text("rack1 rack", "h1 h2")];
+    assert_eq!(units(&mut r, &["rack1"], true), whole);
+    let bad = "nosuch: Bad host name, host group name or cluster name";
+    assert_eq!(units(&mut r, &["encl1", "nosuch"], false), [text(bad, "")]);
+}
+
+#[test]
+fn shares_tell_what_started_jobs_hold() {
+    let mut conf = conf();
+    let queue = &mut conf.batch.queues[0];
+    queue.fairshare = Some("USER_SHARES[[team, 6] [zoe, 4] [default, 2]]".into());
+    let term = UserTerm { name: "bob".into(), ..UserTerm::default() };
+    conf.batch.users.groups.push(UserGroup {
+        name: "team".into(),
+        members: vec![term],
+        ..UserGroup::default()
+    });
+    let mut r = Rig::of(conf);
+    r.connect();
+    r.submit(spec("x")).unwrap();
+    r.step(Input::Tick);
+    let ask = ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() };
+    let Some(Msg::Client(ClientMsg::QueueRows { rows })) = r.ask(OTHER, ask) else { panic!() };
+    let shown = |q: &QueueInfo| -> Vec<String> {
+        let row =
+            |s: &ShareInfo| format!("{} {} {:.3} {}", s.name, s.shares, s.priority, s.started);
+        q.shares.iter().map(row).collect()
+    };
+    let normal = rows.iter().find(|q| q.name == "normal").unwrap();
+    // ann has no share of her own
+    assert_eq!(shown(normal), ["team 6 2.000 0", "zoe 4 1.333 0", "ann 2 0.333 1"]);
+    assert!(rows.iter().all(|q| q.name == "normal" || q.shares.is_empty()));
+}
+
+#[test]
+fn a_group_that_nobody_knows_is_named() {
+    let mut r = Rig::new();
+    r.submit(JobSpec { user_group: "former".into(), ..spec("x") }).ok();
+    let jobs = |r: &mut Rig, group: &str| {
+        let given = vec![("G".to_string(), group.to_string())];
+        let select = JobSelect { given, user: "all".into(), ..JobSelect::default() };
+        r.ask(OTHER, ClientMsg::Jobs(Box::new(JobQuery { select, ..JobQuery::default() })))
+    };
+    match jobs(&mut r, "nosuch") {
+        Some(Msg::Refused(r)) => assert_eq!(r.words(), "nosuch: Bad user group name"),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(jobs(&mut r, "former"), Some(Msg::Client(ClientMsg::Rows { .. }))));
+}

@@ -4,6 +4,7 @@ use super::control::{self, Filters};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
+use lsf::model::signals;
 use lsf::outln;
 use lsf::proto::client::Verb;
 
@@ -69,56 +70,10 @@ impl Opts {
     }
 }
 
-/// Signals by name and number, in the order that `-l` lists them.
-const SIGNALS: [(&str, i32); 33] = [
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("ILL", 4),
-    ("TRAP", 5),
-    ("ABRT", 6),
-    ("IOT", 6),
-    ("FPE", 8),
-    ("KILL", 9),
-    ("BUS", 7),
-    ("SEGV", 11),
-    ("SYS", 31),
-    ("PIPE", 13),
-    ("ALRM", 14),
-    ("TERM", 15),
-    ("STKFLT", 16),
-    ("STOP", 19),
-    ("TSTP", 20),
-    ("CONT", 18),
-    ("CHLD", 17),
-    ("TTIN", 21),
-    ("TTOU", 22),
-    ("URG", 23),
-    ("IO", 29),
-    ("XCPU", 24),
-    ("XFSZ", 25),
-    ("VTALRM", 26),
-    ("PROF", 27),
-    ("WINCH", 28),
-    ("PWR", 30),
-    ("USR1", 10),
-    ("USR2", 12),
-    ("POLL", 29),
-];
-
-/// Highest signal number there is.
-const MAX_SIGNAL: i32 = 64;
-
 /// What `-s` asks for; stopping and continuing are what bstop and bresume do.
 fn verb(word: &str) -> Option<Verb> {
-    let upper = word.trim().to_ascii_uppercase();
-    let upper = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let number = match upper.parse::<i32>() {
-        Ok(n) if (1..=MAX_SIGNAL).contains(&n) && !upper.starts_with('+') => n,
-        Ok(_) => return None,
-        Err(_) => SIGNALS.iter().find(|(name, _)| *name == upper)?.1,
-    };
-    let name = SIGNALS.iter().find(|(_, n)| *n == number).map(|(name, _)| name.to_string());
+    let number = signals::number(word)?;
+    let name = signals::name(number).map(str::to_string);
     Some(match name.as_deref() {
         Some("STOP" | "TSTP") => Verb::Stop,
         Some("CONT") => Verb::Resume,
@@ -137,7 +92,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
     let (opts, operands) = (parsed.options, parsed.operands);
     if opts.list {
-        let names: Vec<&str> = SIGNALS.iter().map(|s| s.0).collect();
+        let names: Vec<&str> = signals::ALL.iter().map(|s| s.0).collect();
         outln!(ctx, "{}", names.join(" "));
         return Ok(0);
     }

@@ -126,6 +126,14 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (License, o.license_project.is_some()),
         (Reservation, o.reservation.is_some()),
         (Estimate, o.estimate.is_some()),
+        (Requeue, o.requeue.is_some()),
+        (Orphan, o.orphan),
+        (WarnAction, o.warn_action.is_some()),
+        (WarnTime, o.warn_time.is_some()),
+        (OutDir, o.out_dir.is_some()),
+        (PerHost, o.per_host),
+        (PendLimit, o.pend_limit.is_some()),
+        (EligibleLimit, o.eligible_limit.is_some()),
     ];
     given.into_iter().filter_map(|(field, given)| given.then_some(field)).collect()
 }
@@ -152,6 +160,9 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ("-env", !opts.env.is_empty()),
         ("-a", opts.esub.is_some()),
         ("-pack", opts.pack.is_some()),
+        ("-is", opts.spool_in.is_some()),
+        ("-ul", opts.user_limits),
+        ("-Zs", opts.spool_command),
     ];
     control::refuse(ctx.name, control::given(fixed))?;
     let id = operand(&parsed.operands)?;

@@ -14,6 +14,7 @@ mod resreq;
 mod script;
 mod source;
 pub mod spec;
+mod spool;
 mod wait;
 mod when;
 
@@ -90,8 +91,16 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return pack::run(ctx, &site, file);
     }
     let parse = site.lsf.yes("LSB_BSUB_PARSE_SCRIPT");
-    let source = source::read(ctx, &own.operands, parse)?;
-    let opts = options(ctx, own.options, &source)?;
+    let spool = own.options.spool_command;
+    let source = source::read(ctx, &own.operands, parse || spool)?;
+    if spool && !own.operands.is_empty() && source.script.is_none() {
+        let words = "the command of option -Zs is no script that can be read here";
+        return Err(Rejection::new(words).into());
+    }
+    let opts = match parse || own.operands.is_empty() {
+        true => options(ctx, own.options, &source)?,
+        false => own.options,
+    };
     let facts = facts(&site.lsf, opts.begin.is_some() || opts.term.is_some())?;
     if is_set("BSUB_CHK_RESREQ") {
         spec::build(&opts, &facts)?;
@@ -99,13 +108,18 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return Ok(0);
     }
     let submit = compose(ctx, &site, &opts, &facts, source)?;
+    let copy = submit.spec.given(extra::SPOOLED_INPUT).to_string();
     let named = submit.spec.options & opt::QUEUE != 0;
     let asked = opts.esub.as_deref().unwrap_or("");
     let sent = send(ctx, &site, submit);
     match &sent {
         Ok((job, queue)) => esub::told(&site, asked, Some((*job, queue)), 0),
-        Err(Stop::Client(e)) => esub::told(&site, asked, None, e.code().unwrap_or(FAIL)),
-        Err(_) => {}
+        Err(stop) => {
+            spool::forget(&copy);
+            if let Stop::Client(e) = stop {
+                esub::told(&site, asked, None, e.code().unwrap_or(FAIL));
+            }
+        }
     }
     let (job, queue) = sent?;
     answer(ctx, job, &queue, named);
@@ -127,6 +141,12 @@ fn compose(
     let mut spec = spec::build(opts, facts)?;
     for word in opts.ignored() {
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
+    }
+    if opts.user_limits {
+        spool::user_limits(&mut spec.limits);
+    }
+    if let Some(file) = &opts.spool_in {
+        spool::input(ctx, file, &mut spec)?;
     }
     let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
     let env = env.apply(&own_environment());

@@ -100,8 +100,8 @@ impl Pack<'_> {
         let parsed = front::parse::<BsubOpts>("bsub", &words)
             .map_err(|e| e.err.lines().next().unwrap_or_default().to_string())?;
         let (opts, operands) = (parsed.options, parsed.operands);
-        if opts.wait || opts.pack.is_some() {
-            return Err("options -K and -pack cannot be used in a file of submissions".into());
+        if opts.wait || opts.pack.is_some() || opts.spool_command {
+            return Err("options -K, -Zs and -pack cannot be used in a file of submissions".into());
         }
         if operands.is_empty() {
             return Err("No command is specified".into());

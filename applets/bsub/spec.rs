@@ -7,10 +7,11 @@ use super::{resreq, when};
 use jiff::tz::TimeZone;
 use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
+use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
-use lsf::model::ByteStr;
 use lsf::model::job::{CopyFile, JobSpec, extra, opt, opt2};
 use lsf::model::reason::{err, err_text};
+use lsf::model::{ByteStr, signals};
 use lsf::proto::Refusal;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -81,6 +82,7 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
     times(opts, facts, &mut spec)?;
     files(opts, facts, &mut spec);
     hooks(opts, &mut spec)?;
+    endings(opts, &mut spec)?;
     if let Some(text) = &opts.depend {
         let e = DepExpr::parse(text).map_err(|e| Rejection::about(text, e))?;
         spec.depend = e.text().to_string();
@@ -305,6 +307,65 @@ fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     Ok(())
 }
 
+/// What is to happen when it ends, or before it does, or never begins.
+fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
+    let mut put = |key: &str, value: String| spec.extra.push((key.to_string(), value));
+    if let Some(text) = &opts.requeue {
+        if ExitCodes::parse(text).is_none() {
+            return Err(Rejection::about(text, "Bad argument for option -Q"));
+        }
+        put(extra::REQUEUE, one_blank(text));
+    }
+    if let Some(text) = &opts.warn_action {
+        let number = signals::number(text)
+            .ok_or_else(|| Rejection::about(text, err_text(err::BAD_ACTION)))?;
+        put(extra::WARN_ACTION, signals::name(number).map_or(number.to_string(), str::to_string));
+    }
+    if let Some(text) = &opts.warn_time {
+        let value =
+            warn_time(text).ok_or_else(|| Rejection::about(text, "Bad argument for option -wt"))?;
+        put(extra::WARN_TIME, value);
+    }
+    for (key, option, text) in [
+        (extra::PEND_LIMIT, "-ptl", &opts.pend_limit),
+        (extra::ELIGIBLE_LIMIT, "-eptl", &opts.eligible_limit),
+    ] {
+        let Some(text) = text else { continue };
+        let bad = || Rejection::about(text, format_args!("Bad argument for option {option}"));
+        let seconds = minutes(text).ok_or_else(bad)?;
+        put(key, seconds.to_string());
+    }
+    if let Some(dir) = &opts.out_dir {
+        if dir.trim().is_empty() {
+            return Err(Rejection::about(dir, "Bad argument for option -outdir"));
+        }
+        put(extra::OUT_DIR, dir.clone());
+    }
+    for (key, given) in [(extra::ORPHAN, opts.orphan), (extra::PER_HOST, opts.per_host)] {
+        if given {
+            put(key, "Y".to_string());
+        }
+    }
+    Ok(())
+}
+
+/// `[hour:]minute` in seconds, not 0.
+fn minutes(text: &str) -> Option<u64> {
+    units::time_limit(text).filter(|l| l.spec.is_none() && l.seconds > 0).map(|l| l.seconds)
+}
+
+/// `[hour:]minute` in seconds, or `n%`.
+fn warn_time(text: &str) -> Option<String> {
+    let text = text.trim();
+    match text.strip_suffix('%') {
+        Some(share) => {
+            let share = share.parse::<u32>().ok().filter(|n| (1..=99).contains(n))?;
+            Some(format!("{share}%"))
+        }
+        None => minutes(text).map(|secs| secs.to_string()),
+    }
+}
+
 fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
     let bits = [
         (opts.exclusive, opt::EXCLUSIVE),
@@ -367,7 +428,7 @@ mod tests {
     #[test]
     fn rejections_have_lsf_words() {
         type Set = fn(&mut BsubOpts, &str);
-        let rows: [(Set, &str, &str); 25] = [
+        let rows: [(Set, &str, &str); 30] = [
             (|o, v| o.slots = some(v), "0", "The number of processors must be a positive integer"),
             (|o, v| o.slots = some(v), "abc", "Bad argument for option -n"),
             (|o, v| o.slots = some(v), "5,2", "Bad argument for option -n"),
@@ -401,7 +462,16 @@ mod tests {
                 "Bad resource requirement syntax",
             ),
             (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
-            (|o, v| o.requeue = some(v), "x", "option -Q is not supported yet"),
+            (|o, v| o.requeue = some(v), "x", "x: Bad argument for option -Q"),
+            (
+                |o, v| o.warn_action = some(v),
+                "CHKPNTX",
+                "CHKPNTX: Bad or invalid action specification",
+            ),
+            (|o, v| o.warn_time = some(v), "100%", "100%: Bad argument for option -wt"),
+            (|o, v| o.pend_limit = some(v), "0", "0: Bad argument for option -ptl"),
+            (|o, v| o.out_dir = some(v), " ", " : Bad argument for option -outdir"),
+            (|o, v| o.checkpoint = some(v), "x", "option -k is not supported yet"),
             (|o, v| o.group = some(v), "a/b", "Bad/empty job group name"),
             (|o, v| o.copy = vec![v.into()], "a", "a: Bad argument for option -f"),
             (|o, v| o.copy = vec![v.into()], "a = b", "a = b: Bad argument for option -f"),

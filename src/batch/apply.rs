@@ -332,13 +332,16 @@ impl State {
             return Did::Misfit("the job has finished already");
         }
         match s.status {
-            stat::PEND => self.set(s.at, |e| {
-                let since = match &e.state {
-                    ElemState::Pend(p) => p.since,
-                    _ => t,
-                };
-                e.state = ElemState::Pend(Pend { since, held: None, reason: s.reason });
-            }),
+            stat::PEND => {
+                self.note_pending(s);
+                self.set(s.at, |e| {
+                    let since = match &e.state {
+                        ElemState::Pend(p) => p.since,
+                        _ => t,
+                    };
+                    e.state = ElemState::Pend(Pend { since, held: None, reason: s.reason });
+                })
+            }
             stat::PSUSP => self.set(s.at, |e| {
                 e.state = ElemState::Pend(Pend { since: t, held: Some(s.reason), reason: 0 });
             }),
@@ -379,6 +382,7 @@ impl State {
             }));
         });
         if let Did::Job(at) = did {
+            self.tries.remove(&at);
             self.finished += 1;
             if self.jobs.get(&at.job).is_some_and(|j| j.tally.unfinished() == 0) {
                 self.ended.push_back((end_time, at.job));
@@ -387,7 +391,24 @@ impl State {
         did
     }
 
+    /// Counts failures of pre-execution commands; who resumes the job has it begin anew.
+    fn note_pending(&mut self, s: &JobStatus) {
+        use crate::model::reason::pend;
+        match s.reason {
+            pend::PRE_EXEC | pend::QUEUE_PRE_EXEC => {
+                self.tries.entry(s.at).or_default().pre_exec += 1;
+            }
+            pend::RESUMED => drop(self.tries.remove(&s.at)),
+            _ => {}
+        }
+    }
+
     fn requeue(&mut self, t: i64, at: JobRef, held: u32) -> Did {
+        let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
+        if self.elem(at).is_some_and(unasked) {
+            let tries = self.tries.entry(at).or_default();
+            *tries = Tries { requeues: tries.requeues + 1, pre_exec: 0 };
+        }
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
                 let reason = crate::model::reason::pend::REQUEUED;

@@ -46,6 +46,17 @@ impl Deps {
     pub fn value(&self, job: u32) -> DepValue {
         self.values.get(&job).copied().unwrap_or(DepValue::True)
     }
+    /// Can the condition of this element never hold?
+    pub fn never(&self, job: u32, idx: u32) -> bool {
+        match self.elements.get(&job) {
+            Some(each) => each.never.contains(&idx),
+            None => self.value(job) == DepValue::Never,
+        }
+    }
+    /// Of any element that waits by itself?
+    pub fn any_never(&self, job: u32) -> bool {
+        self.elements.get(&job).is_some_and(|each| !each.never.is_empty())
+    }
     pub fn ready_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
         self.elements.get(&job).map(|each| &each.ready)
     }
@@ -280,6 +291,7 @@ impl Mbd {
         let Some(waiters) = self.deps.waiters.get(&changed) else { return };
         for id in waiters.clone() {
             self.named_changed(id, elements);
+            self.end_orphans(cx, id);
             self.refresh(id);
             self.sched.needed = true;
         }

@@ -243,6 +243,9 @@ impl Mbd {
             let until = cx.now.after(if pre { again } else { EXCLUDE_SECS });
             self.sched.exclude(at, &self.net.hosts[i].name, until, reason);
             self.emit(cx, Event::JobStatus(Box::new(status)));
+            if pre {
+                self.tried_enough(cx, at);
+            }
         }
         self.order(cx, i, SbdMsg::Forget { key: t.key });
     }
@@ -269,6 +272,9 @@ impl Mbd {
         // Only one whose end is known: it must not run twice at the same time.
         if let (Some(held), End::Status(_)) = (requeue, end) {
             return self.back_to_queue(cx, at, held);
+        }
+        if killed.is_none() && info == 0 && self.requeued_by_exit(cx, t, end) {
+            return;
         }
         let status = match end {
             End::Status(0) => stat::DONE,
@@ -375,7 +381,7 @@ impl Mbd {
             user: name(job.user),
             submit_time: job.submit_time,
             start_time: run.start_time,
-            spec: (**spec).clone(),
+            spec: self.with_exit_codes(spec, queue),
             env: job.env,
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),

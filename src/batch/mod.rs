@@ -12,6 +12,7 @@
 //! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory | links to sbatchd and LIM; what hosts report |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
+//! | requeue | what goes back to the queue by itself, or is given up |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
 //! | windows, overload | suspending by run windows and by load |
 //! | rows, listing, infos, consumers, peek, status | questions |
@@ -37,6 +38,7 @@ pub mod parts;
 pub mod peek;
 pub mod perm;
 pub mod policy;
+pub mod requeue;
 pub mod require;
 pub mod reserve;
 pub mod rows;
@@ -284,6 +286,7 @@ impl Mbd {
         self.emit(cx, Event::LoadIndex { names });
         self.emit(cx, Event::MbdStart { master: self.me.clone(), cluster, hosts, queues });
         self.hold_damaged(cx);
+        self.end_all_orphans(cx);
         self.net_start(cx);
     }
 

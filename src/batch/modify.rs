@@ -236,5 +236,6 @@ impl Mbd {
         self.watch_depend(job);
         self.watch_begin(cx, job);
         self.refresh(job);
+        self.end_orphans(cx, job);
     }
 }

@@ -43,6 +43,8 @@ pub struct State {
     pub moved: BTreeMap<u32, Spot>,
     /// Where the spool holds what jobs were changed to.
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
+    /// What elements that have not ended went through by themselves.
+    pub tries: BTreeMap<JobRef, Tries>,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
@@ -65,6 +67,15 @@ impl State {
         }
         self.kinds[0].clone()
     }
+}
+
+/// How often an element went back to the queue without being asked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// After a run.
+    pub requeues: u32,
+    /// For a pre-execution command that failed; since it last ran.
+    pub pre_exec: u32,
 }
 
 /// What QUEUE_CTRL last said.

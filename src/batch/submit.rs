@@ -91,6 +91,7 @@ impl Mbd {
         self.watch_depend(job);
         self.watch_begin(cx, job);
         self.refresh(job);
+        self.end_orphans(cx, job);
         Ok(job)
     }
 

@@ -17,6 +17,7 @@ use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 mod change;
 mod consumers;
 mod parts;
+mod requeue;
 mod reserve;
 mod watch;
 

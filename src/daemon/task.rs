@@ -58,9 +58,13 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     }
     let stdin = input(job)?;
     let store = Store::new(user, job);
-    let (stdout, stderr) = outputs(job, &cwd, &store, ready)?;
+    let out_dir = out_dir(job, user, &cwd, ready);
+    let (stdout, stderr) = outputs(job, &out_dir, &store, ready)?;
     let argv = program(job, &store, ready)?;
-    let env = environment(job, user, &cwd, Some(&store));
+    let mut env = environment(job, user, &cwd, Some(&store));
+    if !job.out_dir.is_empty() {
+        env.push(("LSB_OUTDIR".into(), out_dir.into_os_string()));
+    }
     let (argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
     let task = Task { stdin, stdout, stderr, argv, arg0, env, control: None };
     hooks::before(job, &task, ready).inspect_err(|_| {
@@ -110,6 +114,10 @@ pub fn note(ready: &mut Ready, text: String) {
 fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
     let want = map_home(&job.cwd.0, &job.home.0, user.home.as_bytes());
     let want = path_of(&want);
+    if job.make_cwd && want.is_absolute() {
+        // what it cannot make it cannot enter either
+        let _ = std::fs::create_dir_all(want);
+    }
     let cwd = match rustix::process::chdir(want) {
         Ok(()) if want.is_absolute() => want,
         got => {
@@ -130,6 +138,21 @@ fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
     };
     ready.cwd = cwd.to_string_lossy().into_owned();
     Ok(cwd.to_path_buf())
+}
+
+/// The directory of -outdir, made where it is missing; the working directory where there is none.
+fn out_dir(job: &JobPlan, user: &User, cwd: &Path, ready: &mut Ready) -> PathBuf {
+    if job.out_dir.is_empty() {
+        return cwd.to_path_buf();
+    }
+    let dir = cwd.join(path_of(&map_home(&job.out_dir.0, &job.home.0, user.home.as_bytes())));
+    match std::fs::create_dir_all(&dir) {
+        Ok(()) => dir,
+        Err(e) => {
+            note(ready, format!("output directory <{}>: {}", dir.display(), words(&e)));
+            cwd.to_path_buf()
+        }
+    }
 }
 
 /// Opens a file as the user without ever waiting for one; only regular files and character

@@ -2,9 +2,9 @@
 //! (the note kept by the launcher), how it is killed, and what it has used.
 
 use crate::exec::report;
-use crate::model::job::{End, Usage};
+use crate::model::job::{End, Usage, extra};
 use crate::model::reason::term;
-use crate::model::{Now, time::US};
+use crate::model::{Now, signals, time::US};
 use crate::proto::launch::{Plan, Ready, Session};
 use crate::proto::sbd::{Phase, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,9 @@ pub struct Mark {
     pub susp_since: i64,
     /// Seconds suspended before.
     pub susp_secs: i64,
+    /// It got the signal of -wa.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warned: bool,
 }
 
 /// The note the launcher keeps: an sbatchd that starts again knows all from it.
@@ -106,6 +109,7 @@ pub struct Attempt {
     /// Monotonic instants, microseconds.
     pub kill_at: Option<u64>,
     pub run_at: Option<u64>,
+    pub warn_at: Option<u64>,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
     pub sim_end: Option<u64>,
@@ -141,6 +145,7 @@ impl Attempt {
             suspend_asked: false,
             kill_at: None,
             run_at: None,
+            warn_at: None,
             sample_at: None,
             finish_by: None,
             sim_end: None,
@@ -185,6 +190,12 @@ impl Attempt {
             let at = now.mono_of_wall(term);
             self.run_at = Some(self.run_at.map_or(at, |r| r.min(at)));
         }
+        self.warn_at = match (self.run_at, self.warning()) {
+            (Some(at), Some((_, lead))) if !self.note.mark.warned => {
+                Some(at.saturating_sub(lead.saturating_mul(US)))
+            }
+            _ => None,
+        };
         if self.sample_at.is_none() {
             self.sample_at = Some(now.mono_us + FIRST_SAMPLE);
         }
@@ -193,6 +204,24 @@ impl Attempt {
         {
             self.kill_at = Some(now.after(kill.pause));
         }
+    }
+
+    /// The signal of -wa, and how long before the run limit or the deadline it is due, seconds.
+    pub fn warning(&self) -> Option<(i32, u64)> {
+        let o = &self.note.order;
+        let signal = signals::number(o.spec.given(extra::WARN_ACTION))?;
+        let time = o.spec.given(extra::WARN_TIME);
+        let lead = match time.strip_suffix('%') {
+            Some(share) => {
+                let limit = o.limits.run.or_else(|| {
+                    let term = o.spec.term_time.checked_sub(self.started)?;
+                    u64::try_from(term).ok()
+                })?;
+                limit.saturating_mul(share.parse().ok()?) / 100
+            }
+            None => time.parse().ok()?,
+        };
+        Some((signal, lead))
     }
 
     /// Which limit in time has passed.
@@ -238,7 +267,7 @@ impl Attempt {
         self.note.mark.exit_info = exit_info;
         self.note.mark.kill = Some(Kill { signals, pause });
         self.kill_at = Some(now.mono_us);
-        self.run_at = None;
+        (self.run_at, self.warn_at) = (None, None);
         true
     }
 

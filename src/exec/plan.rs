@@ -1,9 +1,9 @@
 //! From a start order to a starter's plan: the job's environment, its file names, its text
 //! (semantics §13, §17; clients.md rule 20).
 
+use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
-use crate::model::job::opt2;
-use crate::model::job::{End, copies};
+use crate::model::job::{End, copies, extra, opt2};
 use crate::proto::launch::{Hook, HookOf, JobPlan, Plan, Ready, What};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -79,6 +79,47 @@ pub fn expand(name: &[u8], job: u32, idx: u32) -> Vec<u8> {
     out
 }
 
+/// The patterns of -cwd and -outdir (commands.md bsub): %J %I %EJ %EI %P %U %G %H, and the job
+/// group as %JG. A name is one component of the path, so that it cannot leave the directory.
+pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
+    let spec = &o.spec;
+    let host = o.hosts.first().map_or("", |h| h.0.as_str());
+    let group = spec.given(extra::GROUP).trim_matches('/');
+    let one = |name: &str| match name {
+        "" | "." | ".." => "-".to_string(),
+        name => name.replace('/', "-"),
+    };
+    let inside = |path: &str| path.split('/').map(one).collect::<Vec<_>>().join("/");
+    let (job, idx) = (o.key.job.to_string(), o.key.idx.to_string());
+    let patterns = [
+        ("EJ", job.clone()),
+        ("EI", idx.clone()),
+        ("JG", if group.is_empty() { String::new() } else { inside(group) }),
+        ("J", job),
+        ("I", idx),
+        ("P", one(&spec.project)),
+        ("U", one(&o.user)),
+        ("G", one(&spec.user_group)),
+        ("H", one(host)),
+    ];
+    let mut out = Vec::with_capacity(dir.len() + 16);
+    let mut rest = dir;
+    while let Some((&c, tail)) = rest.split_first() {
+        let hit = patterns.iter().find(|(p, _)| c == b'%' && tail.starts_with(p.as_bytes()));
+        match hit {
+            Some((p, value)) => {
+                out.extend_from_slice(value.as_bytes());
+                rest = &tail[p.len()..];
+            }
+            None => {
+                out.push(c);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
 /// The variables the batch system sets.
 fn set_env(site: &Site, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     let spec = &o.spec;
@@ -129,6 +170,9 @@ fn set_env(site: &Site, o: &StartJob) -> Vec<(String, Vec<u8>)> {
         if !file.is_empty() {
             vars.push((name, expand(&file.0, o.key.job, o.key.idx)));
         }
+    }
+    if !spec.given(extra::REQUEUE).is_empty() {
+        vars.push(("LSB_EXIT_REQUEUE", text(spec.given(extra::REQUEUE))));
     }
     if o.rerun && o.key.attempt > 1 {
         vars.push(("LSB_RESTART", text("Y")));
@@ -198,7 +242,10 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         command: with_wait(&spec.command.0).into(),
         script: script.to_vec().into(),
         env: job_env(site, o, user_env).into(),
-        cwd: name(&spec.cwd),
+        cwd: expand_dir(&spec.cwd.0, o).into(),
+        // one that is named by the job is made for it
+        make_cwd: spec.options2 & opt2::CWD != 0 && spec.cwd.0.contains(&b'%'),
+        out_dir: expand_dir(spec.given(extra::OUT_DIR).as_bytes(), o).into(),
         home: spec.home.clone(),
         need_cwd: site.need_cwd || yes(user_env, "LSB_EXIT_IF_CWD_NOTEXIST"),
         in_file: name(&spec.in_file),
@@ -231,6 +278,7 @@ fn pre(o: &StartJob) -> Vec<Hook> {
 
 /// What runs after it.
 pub fn post(o: &StartJob) -> Vec<Hook> {
+    let spooled = o.spec.given(extra::SPOOLED_INPUT);
     let mut all: Vec<Hook> = copies(&o.spec)
         .iter()
         .filter(|c| c.op.from_exec())
@@ -241,6 +289,12 @@ pub fn post(o: &StartJob) -> Vec<Hook> {
         .collect();
     hook(&mut all, HookOf::Job, &o.spec.post_exec.0);
     hook(&mut all, HookOf::Queue, o.post_exec.as_bytes());
+    // the elements of an array may share theirs
+    if !spooled.is_empty() && (o.key.idx == 0 || spooled.contains("%I")) {
+        let file = quoted(&expand(spooled.as_bytes(), o.key.job, o.key.idx));
+        let rm = [b"test -n \"$LSB_JOBPEND\" || exec rm -f ", &file[..]].concat();
+        all.push(Hook { text: rm.into(), of: HookOf::Copy });
+    }
     all
 }
 
@@ -326,7 +380,10 @@ pub fn post_env(
     let signal = status & 0x7f;
     let text = if signal == 0 { String::new() } else { format!("SIGNAL {signal}") };
     put("LSB_JOBEXIT_INFO", &text);
-    if matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN) {
+    let codes = ExitCodes::parse(o.spec.given(extra::REQUEUE)).unwrap_or_default();
+    let code = end.and_then(|(end, ..)| end.code());
+    let by_code = info == 0 && code.is_some_and(|code| codes.has(code));
+    if by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN) {
         put("LSB_JOBPEND", "1");
     }
     env

@@ -2,6 +2,7 @@
 
 pub mod civil;
 pub mod depend;
+pub mod exitcodes;
 pub mod interval;
 pub mod jobname;
 pub mod patterns;

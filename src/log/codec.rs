@@ -197,6 +197,9 @@ fn lsb_options2(spec: &JobSpec) -> u32 {
     if !spec.given(crate::model::job::extra::GROUP).is_empty() {
         bits |= sub2::JOB_GROUP;
     }
+    if new::warned(spec) {
+        bits |= sub2::WARNING_ACTION | sub2::WARNING_TIME_PERIOD;
+    }
     if spec.priority != 0 { bits | sub2::JOB_PRIORITY } else { bits }
 }
 

@@ -211,6 +211,23 @@ pub mod extra {
     pub const RESERVATION: &str = "U";
     /// -We.
     pub const ESTIMATE: &str = "We";
+    /// -Q.
+    pub const REQUEUE: &str = "Q";
+    /// -ti.
+    pub const ORPHAN: &str = "ti";
+    /// -wa: the name of a signal.
+    pub const WARN_ACTION: &str = "wa";
+    /// -wt: seconds, or `n%` of the run limit.
+    pub const WARN_TIME: &str = "wt";
+    /// -outdir.
+    pub const OUT_DIR: &str = "outdir";
+    /// -hl.
+    pub const PER_HOST: &str = "hl";
+    /// -ptl, -eptl: seconds.
+    pub const PEND_LIMIT: &str = "ptl";
+    pub const ELIGIBLE_LIMIT: &str = "eptl";
+    /// -is: the copy of the input file, removed after the job.
+    pub const SPOOLED_INPUT: &str = "is";
     /// -a.
     pub const ESUB: &str = "a";
 }

@@ -6,6 +6,7 @@ pub mod idmap;
 pub mod ids;
 pub mod job;
 pub mod reason;
+pub mod signals;
 pub mod sort;
 pub mod specfield;
 pub mod time;

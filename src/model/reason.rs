@@ -14,6 +14,8 @@ pub mod pend {
     pub const JOB_OPEN_FILES: u32 = 10;
     pub const EXEC_INIT: u32 = 11;
     pub const ARRAY_LIMIT: u32 = 38;
+    pub const PREEXEC_LIMIT: u32 = 46;
+    pub const REQUEUE_LIMIT: u32 = 47;
     pub const QUEUE_INACT: u32 = 301;
     pub const QUEUE_WINDOW: u32 = 302;
     pub const QUEUE_JOB_LIMIT: u32 = 303;
@@ -73,6 +75,8 @@ pub fn pend_text(code: u32) -> &'static str {
         9 => "Unable to determine job's home/working directories",
         10 => "Unable to open job's I/O buffers",
         11 => "Job execution initialization failed",
+        46 => "The job has reached its pre-execution retry limit",
+        47 => "The job has reached its requeue limit",
         38 => "The job array has reached its running element limit",
         301 => "The queue is inactivated by the administrator",
         302 => "The queue is inactivated by its time windows",
@@ -198,6 +202,8 @@ pub mod term {
     pub const SWAP: u32 = 20;
     pub const THREADLIMIT: u32 = 21;
     pub const CWD_NOTEXIST: u32 = 25;
+    pub const ORPHAN_SYSTEM: u32 = 27;
+    pub const PRE_EXEC_FAIL: u32 = 28;
     /// Ours: the launcher that held the exit status was lost.
     pub const LOST_STATUS: u32 = 9001;
     /// Ours: the host was restarted under the job.
@@ -286,6 +292,7 @@ pub mod err {
     pub const BAD_RESOURCE: i32 = 80;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ESUB_ABORT: i32 = 89;
+    pub const BAD_ACTION: i32 = 90;
     pub const BAD_JGRP: i32 = 93;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
@@ -354,6 +361,7 @@ pub fn err_text(code: i32) -> &'static str {
         80 => "Bad resource name",
         88 => "Bad user group name",
         89 => "Request aborted by esub",
+        90 => "Bad or invalid action specification",
         93 => "Bad/empty job group name",
         97 => "Job array index error",
         98 => "Job array index too large",

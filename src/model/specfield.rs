@@ -90,6 +90,14 @@ spec_fields! {
     License "Lp" "License Project" [] (extra::LICENSE);
     Reservation "U" "Reservation" [] (extra::RESERVATION);
     Estimate "We" "Estimated Run Time" [] (extra::ESTIMATE);
+    Requeue "Q" "Requeue Exit Values" [] (extra::REQUEUE);
+    Orphan "ti" "Terminate Orphan" [] (extra::ORPHAN);
+    WarnAction "wa" "Warning Action" [] (extra::WARN_ACTION);
+    WarnTime "wt" "Warning Time Period" [] (extra::WARN_TIME);
+    OutDir "outdir" "Output Directory" [] (extra::OUT_DIR);
+    PerHost "hl" "Limits per Host" [] (extra::PER_HOST);
+    PendLimit "ptl" "Pending Time Limit" [] (extra::PEND_LIMIT);
+    EligibleLimit "eptl" "Eligible Pending Time Limit" [] (extra::ELIGIBLE_LIMIT);
 }
 
 fn copy_extra(key: &str, to: &mut JobSpec, from: &JobSpec) {

@@ -244,6 +244,12 @@ pub struct JobPlan {
     /// NUL-separated `NAME=value`, whole but for what only the starter knows.
     pub env: ByteStr,
     pub cwd: ByteStr,
+    /// The directory is made where it is missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub make_cwd: bool,
+    /// -outdir: made where it is missing, holds the output files; empty: they follow `cwd`.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub out_dir: ByteStr,
     /// Home at submission: a cwd below it is taken relative to the home here.
     pub home: ByteStr,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y.

@@ -24,6 +24,7 @@ mod bwait;
 mod common;
 mod completion;
 mod elements;
+mod endings;
 mod listings;
 mod lsadmin;
 mod lshosts;

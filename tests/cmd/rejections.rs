@@ -38,7 +38,13 @@ fn submissions() {
         (&["-g", "a"], "Bad/empty job group name"),
         (&["-f", "a"], "a: Bad argument for option -f"),
         (&["-We", "x"], "x: Bad ESTIMATED_RUNTIME specification"),
-        (&["-Q", "1"], "option -Q is not supported yet"),
+        (&["-k", "x"], "option -k is not supported yet"),
+        (&["-Q", "256"], "256: Bad argument for option -Q"),
+        (&["-wa", "CHKPNT"], "CHKPNT: Bad or invalid action specification"),
+        (&["-wt", "x"], "x: Bad argument for option -wt"),
+        (&["-ptl", "x"], "x: Bad argument for option -ptl"),
+        (&["-eptl", "0"], "0: Bad argument for option -eptl"),
+        (&["-outdir", ""], ": Bad argument for option -outdir"),
     ];
     refused("bsub", rows, ". Job not submitted.", &["sleep", MARK]);
     refused("bsub", &[(&[""], "No command is specified")], ". Job not submitted.", &[]);

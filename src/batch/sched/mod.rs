@@ -95,6 +95,14 @@ impl Sched {
         self.excluded.insert((at, host.to_string()), (until, why));
     }
 
+    /// Where all hosts were passed over until then, none is any more.
+    pub fn spare(&mut self, at: JobRef, until: u64, hosts: usize) {
+        let mine = |k: &(JobRef, String), e: &(u64, u32)| k.0 == at && e.0 == until;
+        if self.excluded.iter().filter(|(k, e)| mine(k, e)).count() >= hosts {
+            self.excluded.retain(|k, e| !mine(k, e));
+        }
+    }
+
     fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
         match part {
             0 => self.entries.get(&job),

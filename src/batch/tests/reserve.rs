@@ -84,7 +84,7 @@ impl Rig {
         }
     }
 
-    fn later(&mut self, secs: u64) {
+    pub(super) fn later(&mut self, secs: u64) {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;

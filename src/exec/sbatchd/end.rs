@@ -114,6 +114,7 @@ impl Sbatchd {
         if let Some(job) = self.jobs.get_mut(&key) {
             job.stage = Stage::Over;
             (job.kill_at, job.run_at, job.sample_at) = (None, None, None);
+            job.warn_at = None;
             (job.finish_by, job.plan) = (None, None);
         }
         self.tell_state(key, out);

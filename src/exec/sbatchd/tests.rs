@@ -3,7 +3,7 @@
 use super::*;
 use crate::exec::launcher::{self, Launcher};
 use crate::model::ByteStr;
-use crate::model::job::{Limits, Usage};
+use crate::model::job::{JobSpec, Limits, Usage};
 use crate::proto::launch::{Journal, TASKS_MAX};
 use crate::proto::sbd::TaskState;
 use std::collections::VecDeque;
@@ -421,6 +421,32 @@ fn suspended_time_does_not_count_against_the_run_limit() {
     assert_eq!(r.procs[&pid].signals[2..], [12]);
     r.wait(10);
     assert_eq!(r.last(), ended(SIGINT, term::RUNLIMIT));
+}
+
+#[test]
+fn a_warning_comes_before_the_run_limit_once() {
+    for (time, limit, at) in [("20", 60, 40), ("25%", 80, 60)] {
+        let mut r = Rig::new();
+        let limits = Limits { run: Some(limit), ..Limits::default() };
+        r.mould.ignores = vec![10, 12];
+        let given = |k: &str, v: &str| (k.to_string(), v.to_string());
+        let extra = vec![given("wa", "USR1"), given("wt", time)];
+        let spec = JobSpec { extra, ..JobSpec::default() };
+        r.start(StartJob { limits, spec, ..order(1) });
+        let pid = r.pid();
+        r.wait(at - 2);
+        assert!(r.procs[&pid].signals.is_empty(), "{time}");
+        r.wait(4);
+        assert_eq!(r.procs[&pid].signals, [10], "{time}");
+        // one that starts again knows that it was sent
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        r.wait(10);
+        assert_eq!(r.procs[&pid].signals, [10], "{time}");
+        r.wait(limit - at - 10);
+        assert_eq!(r.procs[&pid].signals, [10, 12], "{time}");
+    }
 }
 
 #[test]

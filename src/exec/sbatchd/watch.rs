@@ -37,6 +37,14 @@ impl Sbatchd {
         if !self.linked && job.sim_end.is_none() {
             let later = |at: Option<u64>| at.map(|at| at.max(now.mono_us + LAUNCHER_RETRY));
             (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
+            job.warn_at = later(job.warn_at);
+        } else if due(job.warn_at) {
+            job.warn_at = None;
+            if let Some((signal, _)) = job.warning() {
+                job.note.mark.warned = true;
+                self.signal(now, key, signal, out);
+                self.keep_note(key, out);
+            }
         } else if due(job.run_at) {
             job.run_at = None;
             match job.overdue(now) {
@@ -95,6 +103,6 @@ impl Sbatchd {
 /// The next instant of one attempt, its sampling apart.
 pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let sim = j.sim_end.filter(|_| j.stage == Stage::Running);
-    let live = if j.live() { [j.kill_at, j.run_at] } else { [None, None] };
+    let live = if j.live() { [j.kill_at, j.run_at, j.warn_at] } else { [None; 3] };
     live.into_iter().chain([sim, j.finish_by]).flatten().min()
 }

@@ -3,7 +3,9 @@
 //! readers of the log, exactly in the spool. Without that mark a record is another LSF's, and
 //! nothing is done about it.
 
-use super::new::{get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place};
+use super::new::{
+    get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place, warn_period,
+};
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use super::{
     OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
@@ -63,8 +65,10 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     // exceptList
     put_str(out, b"");
     put_int(out, if s.priority == 0 { -1 } else { i64::from(s.priority) });
-    // rsvId extsched warningTimePeriod warningAction
-    out.extend_from_slice(b" \"\" \"\" -1 \"\"");
+    // rsvId extsched, warningTimePeriod, warningAction
+    out.extend_from_slice(b" \"\" \"\"");
+    put_int(out, warn_period(s));
+    put_str(out, s.given(extra::WARN_ACTION).as_bytes());
     put_str(out, s.given(extra::GROUP).as_bytes());
     // sla licenseProject
     out.extend_from_slice(b" \"\" \"\"");
@@ -75,8 +79,10 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     // apsString
     out.extend_from_slice(b" \"\"");
     put_str(out, s.post_exec.as_bytes());
-    // runtimeEstimation requeueEValues initChkpntPeriod migThreshold notifyCmd
-    out.extend_from_slice(b" -1 \"\" 0 -1 \"\"");
+    // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
+    out.extend_from_slice(b" -1");
+    put_str(out, s.given(extra::REQUEUE).as_bytes());
+    out.extend_from_slice(b" 0 -1 \"\"");
     put_str(out, s.description.as_bytes());
     // submitExt, src and dst cluster, options4 delOptions4
     out.extend_from_slice(b" 0 \"\" -1 \"\" -1 0 0");

@@ -79,6 +79,16 @@ pub(super) fn put_copies(out: &mut Vec<u8>, s: &JobSpec) {
     }
 }
 
+/// Is a warning recorded?
+pub(super) fn warned(s: &JobSpec) -> bool {
+    !s.given(extra::WARN_ACTION).is_empty()
+}
+
+/// Seconds before the control action; -1 where they are a share, which only the tail tells.
+pub(super) fn warn_period(s: &JobSpec) -> i64 {
+    s.given(extra::WARN_TIME).parse().unwrap_or(-1)
+}
+
 fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     put_copies(out, s);
     put_str(out, s.mail_user.as_bytes());
@@ -104,14 +114,20 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     if !group.is_empty() {
         put_str(out, group.as_bytes());
     }
+    if warned(s) {
+        put_str(out, s.given(extra::WARN_ACTION).as_bytes());
+        put_int(out, warn_period(s));
+    }
     put_limit(out, s.limits.thread);
     // SLArunLimit
     put_int(out, -1);
     put_int(out, lsb_options3(s));
     put_str(out, s.given(extra::APP).as_bytes());
     put_str(out, s.post_exec.as_bytes());
-    // runtimeEstimation requeueEValues initChkpntPeriod migThreshold notifyCmd
-    out.extend_from_slice(b" -1 \"\" 0 -1 \"\"");
+    // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
+    out.extend_from_slice(b" -1");
+    put_str(out, s.given(extra::REQUEUE).as_bytes());
+    out.extend_from_slice(b" 0 -1 \"\"");
     if !s.description.is_empty() {
         put_str(out, s.description.as_bytes());
     }
@@ -119,8 +135,9 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     out.extend_from_slice(b" 0 0 0 \"\" -1 \"\" -1 \"\"");
     // subcwd
     put_str(out, s.cwd.as_bytes());
-    // outdir dcTmpls dcVmActions and seven not decoded
-    out.extend_from_slice(b" \"\" \"\" \"\" 0 -1 0 \"\" \"\" 0 \"\"");
+    put_str(out, s.given(extra::OUT_DIR).as_bytes());
+    // dcTmpls dcVmActions and seven not decoded
+    out.extend_from_slice(b" \"\" \"\" 0 -1 0 \"\" \"\" 0 \"\"");
 }
 
 /// Our facts: `lsf.gid` is always there, and marks the record as ours.

@@ -1,0 +1,126 @@
+//! What happens to jobs without being asked for: exit values that send them back to their queue
+//! (-Q, REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can
+//! never hold (-ti). semantics §12, §4.
+
+use super::inventory::exit_code;
+use super::policy::Queue;
+use super::state::ElemState;
+use super::{Cx, Mbd};
+use crate::lang::depend::DepValue;
+use crate::lang::exitcodes::ExitCodes;
+use crate::model::JobRef;
+use crate::model::event::{Event, JobStatus};
+use crate::model::job::{End, JobSpec, extra, stat};
+use crate::model::reason::{pend, term};
+use crate::proto::sbd::TaskState;
+
+/// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
+const PREEXEC_RETRIES: u32 = i32::MAX as u32;
+
+/// Until when a host is passed over for an element that ended there by a value of EXCLUDE():
+/// microseconds of the monotonic clock.
+const FOR_GOOD: u64 = u64::MAX;
+
+impl Mbd {
+    /// A parameter of the queue, else of lsb.params, as written.
+    fn param<'a>(&'a self, queue: Option<&'a Queue>, name: &str) -> Option<&'a str> {
+        let own = queue.and_then(|q| q.conf.raw.get(name));
+        let all = || self.pol.params().raw.get(name);
+        own.or_else(all).map(|v| v.text.trim())
+    }
+
+    fn queue_at(&self, at: JobRef) -> Option<&Queue> {
+        let job = self.st.job(at.job)?;
+        self.pol.find_queue(self.st.names.text(job.queue_at(at.idx)))
+    }
+
+    /// The submission as a host is told it: with the exit values of its queue where it has none
+    /// of its own.
+    pub(crate) fn with_exit_codes(&self, spec: &JobSpec, queue: Option<&Queue>) -> JobSpec {
+        let mut spec = spec.clone();
+        let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
+        if let Some(codes) = of_queue.filter(|_| spec.given(extra::REQUEUE).is_empty()) {
+            spec.extra.push((extra::REQUEUE.to_string(), codes.to_string()));
+        }
+        spec
+    }
+
+    /// Sends an element that ended by one of its exit values back to the queue; held where it
+    /// came back too often (MAX_JOB_REQUEUE). False: it has ended.
+    pub(crate) fn requeued_by_exit(&mut self, cx: &mut Cx, t: &TaskState, end: End) -> bool {
+        let at = t.key.job_ref();
+        let End::Status(status) = end else { return false };
+        let Some(code) = exit_code(Some(status)) else { return false };
+        let queue = self.queue_at(at);
+        let Some(job) = self.st.job(at.job) else { return false };
+        let spec = self.with_exit_codes(job.spec_at(at.idx), queue);
+        let Some(codes) = ExitCodes::parse(spec.given(extra::REQUEUE)) else { return false };
+        if !codes.has(code) {
+            return false;
+        }
+        let most: u32 =
+            self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX);
+        let tries = self.st.tries.get(&at).copied().unwrap_or_default();
+        if codes.excludes(code) {
+            self.exclude_for_good(at);
+        }
+        let held = if tries.requeues >= most { pend::REQUEUE_LIMIT } else { 0 };
+        self.back_to_queue(cx, at, held);
+        true
+    }
+
+    /// Its host is not for it any more, until every host has been passed over.
+    fn exclude_for_good(&mut self, at: JobRef) {
+        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
+        let Some(i) = self.first_host(run) else { return };
+        let host = self.net.hosts[i].name.clone();
+        self.sched.exclude(at, &host, FOR_GOOD, pend::EXEC_INIT);
+        self.sched.spare(at, FOR_GOOD, self.pol.hosts.len());
+    }
+
+    /// A pre-execution command has failed once more: it was asked often enough?
+    pub(crate) fn tried_enough(&mut self, cx: &mut Cx, at: JobRef) {
+        let queue = self.queue_at(at);
+        let number = |name: &str| self.param(queue, name).and_then(|n| n.parse::<u32>().ok());
+        let most = number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES);
+        let exits = self
+            .param(queue, "LOCAL_MAX_PREEXEC_RETRY_ACTION")
+            .is_some_and(|action| action.eq_ignore_ascii_case("exit"));
+        if self.st.tries.get(&at).is_none_or(|t| t.pre_exec <= most) {
+            return;
+        }
+        if exits {
+            return self.exit_unstarted(cx, at, term::PRE_EXEC_FAIL);
+        }
+        let status = stat::PSUSP;
+        let s = JobStatus { at, status, reason: pend::PREEXEC_LIMIT, ..JobStatus::default() };
+        self.emit(cx, Event::JobStatus(Box::new(s)));
+    }
+
+    /// -ti: what waits for something that can never be ends at once.
+    pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
+        let Some(job) = self.st.job(id) else { return };
+        if self.st.job(id).is_none_or(|j| j.depend.is_none()) || !self.any_orphan(id) {
+            return;
+        }
+        let ends = |idx: &u32| {
+            let waits = job.view(*idx).is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
+            waits && !job.spec_at(*idx).given(extra::ORPHAN).is_empty() && self.deps.never(id, *idx)
+        };
+        let orphans: Vec<u32> = job.indices().into_iter().filter(ends).collect();
+        for idx in orphans {
+            self.exit_unstarted(cx, JobRef { job: id, idx }, term::ORPHAN_SYSTEM);
+        }
+    }
+
+    /// Can the condition, or that of an element, never hold?
+    fn any_orphan(&self, id: u32) -> bool {
+        self.deps.value(id) == DepValue::Never || self.deps.any_never(id)
+    }
+
+    /// At a start: what became one while no mbatchd ran.
+    pub(crate) fn end_all_orphans(&mut self, cx: &mut Cx) {
+        let ids: Vec<u32> = self.st.jobs.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.end_orphans(cx, id));
+    }
+}

@@ -164,6 +164,30 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_default_and_the_whole() {
+        let values = [
+            ("CLUSTER", "c"),
+            ("MASTER", "hosta"),
+            ("DEFAULT_QUEUE", "normal idle"),
+            ("DEFAULT_HOST_SPEC", "hosta"),
+            ("MBD_SLEEP_TIME", "20"),
+            ("SBD_SLEEP_TIME", "15"),
+            ("JOB_ACCEPT_INTERVAL", "2"),
+            ("MAX_JOBID", "999999"),
+            ("OUR_OWN", "a \x1b[1m value"),
+            ("LOG_FAILED", "disk full"),
+        ]
+        .map(|(n, v)| (n.to_string(), v.to_string()));
+        let shown = |form: fn(&mut String, &Values)| {
+            let mut out = String::new();
+            form(&mut out, &values);
+            out
+        };
+        assert_eq!(shown(short), include_str!("../tests/cmd/expected/bparams.txt"));
+        assert_eq!(shown(all), include_str!("../tests/cmd/expected/bparams-a.txt"));
+    }
+
     /// samples/config-listings.txt, without what openlava's descendants alone have.
     #[test]
     fn the_sample() {

@@ -188,6 +188,27 @@ mod tests {
     }
 
     #[test]
+    fn host_groups_of_every_kind() {
+        let group = |name: &str, members: &[&str], admins: &[&str]| GroupInfo {
+            name: name.into(),
+            members: members.iter().map(|m| m.to_string()).collect(),
+            admins: admins.iter().map(|m| m.to_string()).collect(),
+            ..GroupInfo::default()
+        };
+        let long_name = format!("node-{}", "e".repeat(59));
+        let nest = group("hgnest", &["vm2", "hg1/", "~vm3"], &["ann", "bob"]);
+        let rows = [
+            group("hg1", &["vm"], &[]),
+            group("hgall", &["all"], &[]),
+            nest.clone(),
+            group("a_group_of_a_long_name", &[&long_name, "vm"], &[]),
+        ];
+        assert_eq!(text(&rows, true, false), include_str!("../tests/cmd/expected/bmgroup.txt"));
+        let rows = [rows[0].clone(), nest];
+        assert_eq!(text(&rows, true, true), include_str!("../tests/cmd/expected/bmgroup-l.txt"));
+    }
+
+    #[test]
     fn compute_units_with_their_types() {
         let unit = |name: &str, kind: &str, members: &[&str]| GroupInfo {
             name: name.into(),

@@ -210,6 +210,36 @@ mod tests {
         assert_eq!(show(true), include_str!("../tests/cmd/expected/busers-200-w.txt"));
     }
 
+    #[test]
+    fn every_field_and_json() {
+        let user1 = UserInfo {
+            name: "user1".into(),
+            jl_p: Some(2.0),
+            max: Some(6),
+            njobs: 9,
+            pend: 4,
+            run: 3,
+            ssusp: 1,
+            ususp: 1,
+            pjobs: 2,
+            mpend: Some(50),
+            mpjobs: Some(1000),
+            ..UserInfo::default()
+        };
+        let rows = [user1, UserInfo { name: "ugA".into(), ..UserInfo::default() }];
+        let shown = |words: &[&str]| {
+            let args: Vec<_> = words.iter().map(std::ffi::OsString::from).collect();
+            let o = front::parse::<Opts>("busers", &args).unwrap_or_else(|_| panic!()).options;
+            let format = Format::parse(o.output.as_deref().unwrap_or(JSON_FORMAT), &FIELDS);
+            text(&rows, &o, Some(&format.unwrap()))
+        };
+        let all = include_str!("../tests/cmd/expected/busers-fields.txt");
+        assert_eq!(shown(&["-o", "all"]), all);
+        assert_eq!(shown(&["-noheader", "-o", "user max"]), "user1 6\nugA -\n");
+        let json = include_str!("../tests/cmd/expected/busers-json.txt");
+        assert_eq!(shown(&["-json", "-o", "user max njobs"]), json);
+    }
+
     /// samples/config-listings.txt.
     #[test]
     fn rows_are_those_of_lsf() {

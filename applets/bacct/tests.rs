@@ -279,14 +279,43 @@ fn rejections() {
 }
 
 #[test]
-fn a_job_in_a_line() {
+fn jobs_in_lines() {
+    let other = Finish {
+        at: JobRef { job: 25, idx: 1000 },
+        status: stat::EXIT,
+        spec: JobSpec {
+            queue: "a_queue_of_a_long_name".into(),
+            from_host: "login-node-1".into(),
+            ..finish().spec
+        },
+        ..finish()
+    };
+    let show = |wide| {
+        let mut out = String::new();
+        for (i, f) in [finish(), other.clone()].iter().enumerate() {
+            jobs::show(&mut out, f, &look(Form::Lines { wide }), i == 0, &Clock::utc());
+        }
+        out
+    };
+    assert_eq!(show(false), include_str!("../../tests/cmd/expected/bacct-b.txt"));
+    assert_eq!(show(true), include_str!("../../tests/cmd/expected/bacct-w.txt"));
+}
+
+#[test]
+fn the_whole_of_the_default_form() {
+    let shown = |words: &[&str]| over_foreign(words).0;
+    let all = include_str!("../../tests/cmd/expected/bacct.txt");
+    assert_eq!(shown(&["-u", "all"]), all);
+    assert_eq!(shown(&["-u", "all", "101"]), all);
+    let none = include_str!("../../tests/cmd/expected/bacct-none.txt");
+    assert_eq!(shown(&["-u", "all", "-q", "night"]), none);
+    assert_eq!(shown(&["-l", "-u", "all", "-q", "night"]), none);
+    let words = "-u_alice bob_-P_p1_-d_-C_20_-S_19,20_-D_9:00_-m_hosta hostb_-q_normal night_\
+                 -sla_gold_-app_big_-Lp_lp_-U_alice#1_-x";
+    let words: Vec<&str> = words.split('_').collect();
     let mut out = String::new();
-    jobs::show(&mut out, &finish(), &look(Form::Lines { wide: false }), true, &Clock::utc());
-    let want = "\
-JOBID     QUEUE      SUBMIT_TIME  CPU_T     WAIT TURNAROUND   FROM  STATUS
-101       normal     Nov 20 12:45   1.0        2        142  hosta  done
-";
-    assert_eq!(out, want);
+    sums::head(&mut out, &call(&words).unwrap().filter, &Clock::utc());
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bacct-head.txt"));
 }
 
 /// Least time of a few runs.

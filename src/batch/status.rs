@@ -17,9 +17,12 @@ pub struct Status {
     /// Seconds since the epoch; 0 never.
     pub started: i64,
     pub reconfigured: i64,
-    /// Most clients, servers, CPUs and cores seen.
-    peak: [u64; 4],
+    /// Most clients, servers, CPUs, cores and slots seen.
+    peak: [u64; 5],
 }
+
+/// The slots of a host without a limit.
+const UNLIMITED: u64 = u64::MAX;
 
 fn row(about: &str, text: impl ToString) -> AdminLine {
     AdminLine { about: about.to_string(), code: 0, text: text.to_string() }
@@ -32,16 +35,17 @@ impl Mbd {
         self
     }
 
-    /// Clients, servers, CPUs and cores that are there now.
-    fn present(&self) -> [u64; 4] {
+    /// Clients, servers, CPUs, cores and slots that are there now.
+    fn present(&self) -> [u64; 5] {
         let known = self.pol.conf.base.cluster.hosts.iter();
-        let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0];
-        for h in self.net.hosts.iter().filter(|h| h.lim_ok()) {
+        let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
+        for (i, h) in self.net.hosts.iter().enumerate().filter(|(_, h)| h.lim_ok()) {
             let Some(f) = h.load.as_ref().and_then(|l| l.facts.as_ref()) else { continue };
             let procs = u64::from(f.nprocs.max(1));
             n[1] += 1;
             n[2] += procs;
             n[3] += procs * u64::from(f.ncores.max(1));
+            n[4] = n[4].saturating_add(self.host_max(i).unwrap_or(UNLIMITED));
         }
         n
     }
@@ -71,12 +75,13 @@ impl Mbd {
     fn status_rows(&mut self) -> Vec<AdminLine> {
         self.note_peak();
         let (now, peak) = (self.present(), self.status.peak);
-        let names = ["clients", "servers", "cpus", "cores"].into_iter().zip(now.iter().zip(peak));
-        let mut rows: Vec<AdminLine> =
-            names.map(|(name, (now, peak))| row(name, format!("{now}/{peak}"))).collect();
+        let names = ["clients", "servers", "cpus", "cores", "slots"].into_iter();
+        let shown = |n: u64| if n == UNLIMITED { "unlimited".to_owned() } else { n.to_string() };
+        let pairs = names.zip(now.into_iter().zip(peak));
+        let mut rows: Vec<AdminLine> = pairs
+            .map(|(name, (now, peak))| row(name, format!("{}/{}", shown(now), shown(peak))))
+            .collect();
         let n = self.net.hosts.len();
-        let slots: Option<u64> = (0..n).map(|i| self.host_max(i)).sum();
-        rows.push(row("slots", slots.map_or("unlimited".to_owned(), |s| s.to_string())));
         let mut hosts = [0; 4];
         for i in 0..n {
             let at = match self.host_status(i) {

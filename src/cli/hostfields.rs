@@ -2,7 +2,7 @@
 //! commands.md lshosts and lsload.
 
 use super::columns::{Column, Fields, Format, Json};
-use super::load::{external_cell, host_cell, size, size_fixed, status_word, width};
+use super::load::{external_cell, host_cell, size, status_word, width};
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, Queue};
 
 /// Fields of lshosts: name, other name, width.
@@ -82,7 +82,7 @@ impl HostFields {
     }
 }
 
-/// MB in the unit asked for; `S` takes the unit that fits.
+/// MB in the unit asked for, else as they are; `S` takes the unit that fits.
 fn megabytes(mb: u64, unit: Option<char>) -> String {
     let power = match unit {
         Some('K') => -1,
@@ -90,7 +90,7 @@ fn megabytes(mb: u64, unit: Option<char>) -> String {
         Some('G') => 1,
         Some('T') => 2,
         Some('S') => return size(mb as f64),
-        _ => return size_fixed(mb),
+        _ => return format!("{mb}M"),
     };
     let text = format!("{:.1}", mb as f64 / 1024f64.powi(power));
     format!("{}{}", text.strip_suffix(".0").unwrap_or(&text), unit.unwrap_or('M'))
@@ -100,13 +100,14 @@ fn fact(field: usize, unit: Option<char>, h: &HostLoad) -> String {
     let none = HostFacts::default();
     let f = h.facts.as_ref().unwrap_or(&none);
     let measured = f.max_mem > 0;
+    let told = |text: String| if h.facts.is_some() { text } else { String::new() };
     let count = |n: u32| if measured { n.to_string() } else { String::new() };
     let mb = |mb: u64| if measured { megabytes(mb, unit) } else { String::new() };
     match field {
         0 => h.host.clone(),
         1 => f.host_type.clone(),
         2 => f.model.clone(),
-        3 => format!("{:.1}", f.cpu_factor),
+        3 => told(format!("{:.1}", f.cpu_factor)),
         4 => count(f.ncpus),
         5 => mb(f.max_mem),
         6 => mb(f.max_swp),
@@ -114,7 +115,7 @@ fn fact(field: usize, unit: Option<char>, h: &HostLoad) -> String {
         8 => resources(f),
         9 => count(f.ndisks),
         10 => mb(f.max_tmp),
-        11 => f.rexpri.to_string(),
+        11 => told(f.rexpri.to_string()),
         12 => count(f.nprocs),
         13 => count(f.ncores),
         14 => count(f.nthreads),
@@ -210,5 +211,26 @@ mod tests {
         assert!(json.contains("\"COMMAND\":\"lsload\"") && json.contains("\"HOSTS\":2"), "{json}");
         assert!(json.contains("\"UT\":\"25%\""), "{json}");
         assert!(fields.show("nosuch", None, &hosts()).is_err());
+    }
+
+    /// Every field by its widths and as JSON, of a host that is there and one that is not.
+    #[test]
+    fn every_field_of_both() {
+        let name = format!("node-{}", "e".repeat(59));
+        let mut hosts = hosts();
+        hosts.push(HostLoad { host: name, ..hosts[0].clone() });
+        let lshosts = |text: &str, json| HostFields::of_lshosts().show(text, json, &hosts).unwrap();
+        let widths = include_str!("../../tests/cmd/expected/lshosts-o.txt");
+        assert_eq!(lshosts("all:", None), widths);
+        let plain = include_str!("../../tests/cmd/expected/lshosts-o-plain.txt");
+        assert_eq!(lshosts("hname: type ncpus:-3 maxmem maxswp server res", None), plain);
+        let json = include_str!("../../tests/cmd/expected/lshosts-json.txt");
+        assert_eq!(lshosts("hname maxmem runwin", Some("lshosts")), json);
+        let lsload = HostFields::of_lsload(vec!["lic".into()], Queue::Raw);
+        let shown = |text: &str, json| lsload.show(text, json, &hosts[..2]).unwrap();
+        let widths = include_str!("../../tests/cmd/expected/lsload-o.txt");
+        assert_eq!(shown("all:", None), widths);
+        let json = include_str!("../../tests/cmd/expected/lsload-json.txt");
+        assert_eq!(shown("hname status r15s mem lic", Some("lsload")), json);
     }
 }

@@ -186,6 +186,19 @@ fn what_there_is_none_of() {
         ("bjobs", &["-fwd", "-u", "all"], "No unfinished job found", 0),
         ("bjobs", &["-plan", "-u", "all"], "No pending job found", 0),
         ("bjobs", &["-ss"], "No unfinished job found", 0),
+        ("bjobs", &["-u", "nosuchuser"], "No unfinished job found", 0),
+        ("bjobs", &["-u", "nosuchuser", "-a"], "No job found", 0),
+        ("bjobs", &["-u", "nosuchuser", "-p"], "No pending job found", 0),
+        ("bjobs", &["-u", "nosuchuser", "-r"], "No running job found", 0),
+        ("bjobs", &["-u", "nosuchuser", "-s"], "No suspended job found", 0),
+        ("bjobs", &["-u", "nosuchuser", "-d"], "No DONE/EXIT job found", 0),
+        (
+            "bjobs",
+            &["-u", "nosuchuser", "-q", "idle"],
+            "No unfinished job found in queue <idle>",
+            0,
+        ),
+        ("bhist", &["-u", "nosuchuser", "-a"], "No matching job found", 255),
         ("bmgroup", &["-cu"], "No compute unit defined in the system", 255),
     ] {
         let want = Said { code, out: String::new(), err: format!("{why}\n") };

@@ -263,7 +263,11 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
         patience.connect =
             Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", CONN_TIMEOUT).max(1));
     }
-    Call { site, daemon, patience, table: &table }.to(host)
+    let call = Call { site, daemon, patience, table: &table };
+    let again = if daemon == Daemon::Res { site.lsf.int("LSF_RES_CONNECT_RETRY", 0) } else { 0 };
+    let tries = u32::try_from(again).unwrap_or(u32::MAX).saturating_add(1);
+    // its words are those of the last try
+    persist(Patience { tries: Some(tries), ..patience }, &mut io::sink(), |_| call.to(host))
 }
 
 /// The master, as the nearest LIM tells it; `None` where none can.

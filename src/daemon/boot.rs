@@ -149,7 +149,7 @@ pub fn load_ring(site: &Site) -> Result<KeyRing, BootError> {
 }
 
 /// Asks the name service for the hosts that the files give no address; this host first.
-fn resolve_missing(conf: &mut BaseConf, host: &str) {
+pub fn resolve_missing(conf: &mut BaseConf, host: &str) {
     if conf.lsf.personal() {
         return;
     }

@@ -44,6 +44,11 @@ impl Follower {
         })
     }
 
+    /// What members come to and go from is this table, which has those that were seen last.
+    pub fn rebase(&mut self, table: HostTable) {
+        self.table = table;
+    }
+
     /// The members and the table with them, where the file is not as it was.
     pub fn look(&mut self, mono_us: u64) -> Option<(Vec<Member>, Hosts)> {
         if mono_us < self.at {

@@ -4,13 +4,15 @@
 //! Invariants: descriptors are taken from the uid that the task runs as, against the task's
 //! token, once; no read goes beyond a task's credit; nothing here blocks.
 
-use super::boot::{Boot, BootError};
+use super::boot::{Boot, BootError, resolve_missing};
 use super::shell::{self, Ctl, Host};
+use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
 use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Daemon, Effect, Input};
 use crate::res::{Conf, Res};
+use crate::sys::files::RealFiles;
 use crate::sys::{term, words};
 use mio::net::UnixListener;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -21,9 +23,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// Seconds that a task whose command is gone has to end, where LSF_RES_TIMEOUT says nothing.
 const TIMEOUT: u64 = 15;
+/// Seconds between two looks at the cluster's hosts, where LSF_RES_SYNCUP_INTERVAL says nothing,
+/// and at least.
+const SYNCUP: u64 = 1800;
+const SYNCUP_MIN: u64 = 90;
 /// Bytes of a token.
 const TOKEN: usize = 32;
 /// Most starters that have connected and not yet spoken.
@@ -46,7 +53,9 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let acct = PathBuf::from(dir).join(format!("lsf.acct.{}", boot.host));
     let machine = Res::new(conf, crate::sys::random().map_err(fail)?);
     let (tasks, waiting) = Default::default();
-    let host = Ends { listener, tasks, waiting, acct, chunk: vec![0; DATA_MAX] };
+    let known =
+        Known { envdir: boot.site.envdir.clone(), host: boot.host.clone(), new: Arc::default() };
+    let host = Ends { listener, tasks, waiting, acct, known, chunk: vec![0; DATA_MAX] };
     shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
 }
 
@@ -68,11 +77,17 @@ fn conf(boot: &Boot, socket: &str) -> Conf {
         env: env.collect(),
         unlimited: unlimited(lsf.list("LSF_RES_RLIMIT_UNLIM")),
         only_admins: lsf.yes("LSF_DISABLE_LSRUN"),
+        syncup: syncup(lsf.int("LSF_RES_SYNCUP_INTERVAL", SYNCUP)),
         nice: own.map_or(0, |h| h.rexpri),
         socket: socket.to_owned(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         acct_ms: lsf.get("LSF_RES_ACCT").and_then(|v| v.parse().ok()),
     }
+}
+
+/// 0 is never.
+fn syncup(secs: u64) -> Option<u64> {
+    (secs > 0).then_some(secs.max(SYNCUP_MIN))
 }
 
 /// The numbers of limits by LSF_RES_RLIMIT_UNLIM's names.
@@ -115,7 +130,33 @@ struct Ends {
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
     acct: PathBuf,
+    known: Known,
     chunk: Vec<u8>,
+}
+
+/// The cluster's hosts as the files have them, found out by a thread.
+struct Known {
+    envdir: String,
+    host: String,
+    new: Arc<Mutex<Option<HostTable>>>,
+}
+
+impl Known {
+    fn look(&self, ctl: &Ctl) {
+        let (envdir, host, new) = (self.envdir.clone(), self.host.clone(), self.new.clone());
+        let remote = ctl.remote();
+        std::thread::spawn(move || {
+            let (conf, _) = load::load_base_lenient(&RealFiles, &envdir, Some(&host));
+            let Some(mut conf) = conf else {
+                return log::warn!("{envdir}: the cluster's hosts cannot be read; they stay");
+            };
+            resolve_missing(&mut conf, &host);
+            if let Ok(mut new) = new.lock() {
+                *new = Some(conf.hosts);
+            }
+            remote.wake();
+        });
+    }
 }
 
 fn token(n: u64, slot: usize) -> usize {
@@ -149,8 +190,19 @@ impl Host for Ends {
         }
     }
 
+    fn hangup(&mut self, _: &mut Res, ctl: &mut Ctl) {
+        self.known.look(ctl);
+    }
+
+    fn woken(&mut self, _: &mut Res, ctl: &mut Ctl) {
+        if let Some(hosts) = self.known.new.lock().ok().and_then(|mut new| new.take()) {
+            ctl.set_table(hosts);
+        }
+    }
+
     fn effect(&mut self, _: &mut Res, effect: Effect, ctl: &mut Ctl) {
         match effect {
+            Effect::LoadConfig => self.known.look(ctl),
             Effect::Task { n, op: TaskOp::Expect { uid, token } } => {
                 let task = Task { uid, token, allow: WINDOW, ..Task::default() };
                 self.tasks.insert(n, task);

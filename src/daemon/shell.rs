@@ -42,6 +42,7 @@ use super::members::Follower;
 use crate::auth::check::Checker;
 use crate::auth::shake::AuthError;
 use crate::auth::{KeyRing, Ways};
+use crate::conf::HostTable;
 use crate::conf::Member;
 use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
@@ -213,6 +214,7 @@ pub struct Ctl {
     pub(super) sends: Vec<(ConnId, Msg)>,
     pub(super) exit: Option<i32>,
     pub(super) hosts: Option<Hosts>,
+    table: Option<HostTable>,
     pub(super) tickets: Tickets,
     pub(super) remote: Remote,
     pub(super) registry: mio::Registry,
@@ -244,6 +246,11 @@ impl Ctl {
     /// A new table of host names and addresses (after a reconfiguration).
     pub fn set_hosts(&mut self, hosts: Hosts) {
         self.hosts = Some(hosts);
+    }
+    /// The same, where members of the cluster come and go besides.
+    pub fn set_table(&mut self, table: HostTable) {
+        self.hosts = Some(Arc::new(table.clone()));
+        self.table = Some(table);
     }
     /// Closes the current ticket and returns its number; `None` where nothing was appended
     /// since the last one.
@@ -365,6 +372,7 @@ impl<H: Host> Shell<H> {
             sends: Vec::new(),
             exit: None,
             hosts: None,
+            table: None,
             tickets: Tickets::default(),
             remote,
             registry: poll.registry().try_clone().map_err(fail("poll"))?,
@@ -540,6 +548,9 @@ impl<H: Host> Shell<H> {
     fn after_host(&mut self) {
         for (conn, msg) in self.ctl.sends.drain(..) {
             self.pool.send(conn, msg);
+        }
+        if let (Some(members), Some(table)) = (&mut self.members, self.ctl.table.take()) {
+            members.rebase(table);
         }
         if let Some(hosts) = self.ctl.hosts.take() {
             self.pool.set_hosts(hosts);

@@ -56,6 +56,8 @@ pub struct Conf {
     pub socket: String,
     /// LSF_SERVERDIR/eexec.
     pub eexec: String,
+    /// Seconds after which the cluster's hosts are looked at again.
+    pub syncup: Option<u64>,
     /// LSF_RES_ACCT: milliseconds of CPU time from which a task is accounted.
     pub acct_ms: Option<u64>,
 }
@@ -97,6 +99,7 @@ pub struct Res {
     tasks: BTreeMap<u64, Task>,
     linked: bool,
     dial_at: Option<u64>,
+    sync_at: Option<u64>,
 }
 
 impl Res {
@@ -112,6 +115,7 @@ impl Res {
             tasks: BTreeMap::new(),
             linked: false,
             dial_at: None,
+            sync_at: None,
         }
     }
 
@@ -421,6 +425,10 @@ impl Res {
             self.dial_at = None;
             out.push(Effect::Connect { conn: LAUNCHER, to: Endpoint::Launcher });
         }
+        if self.sync_at.is_some_and(|at| at <= now.mono_us) {
+            out.push(Effect::LoadConfig);
+            self.sync_at = self.conf.syncup.map(|secs| now.after(secs));
+        }
         let wait = self.conf.timeout * US;
         let mut due = Vec::new();
         for (n, t) in &mut self.tasks {
@@ -456,7 +464,10 @@ impl Res {
 impl Machine for Res {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         match input {
-            Input::Start => self.dial_at = Some(0),
+            Input::Start => {
+                self.dial_at = Some(0);
+                self.sync_at = self.conf.syncup.map(|secs| now.after(secs));
+            }
             Input::Opened { conn: LAUNCHER, .. } => ask(out, LaunchMsg::Hello),
             Input::ConnectFailed { conn: LAUNCHER, .. } | Input::Closed { conn: LAUNCHER } => {
                 self.unlinked(now);
@@ -478,7 +489,7 @@ impl Machine for Res {
         let live = |t: &&Task| t.ended.is_none() && t.conn.is_some();
         let ends = self.tasks.values().filter(live).filter_map(|t| t.eof_at);
         let kills = self.tasks.values().filter_map(|t| t.kill_at).chain(ends);
-        kills.chain(self.dial_at).min()
+        kills.chain(self.dial_at).chain(self.sync_at).min()
     }
 }
 

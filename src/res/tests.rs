@@ -123,6 +123,24 @@ fn the_matrix_of_message_and_role() {
 }
 
 #[test]
+fn the_cluster_s_hosts_are_looked_at_again_and_again() {
+    let looks = |syncup: Option<u64>, until: u64| {
+        let mut r = Rig::new(Conf { syncup, ..conf() });
+        let mut at = Vec::new();
+        while let Some(due) = r.res.deadline().filter(|d| *d <= until * US) {
+            r.us = r.us.max(due);
+            let out = r.step(Input::Tick);
+            if out.iter().any(|e| matches!(e, Effect::LoadConfig)) {
+                at.push(r.us / US);
+            }
+        }
+        at
+    };
+    assert_eq!(looks(Some(90), 300), [90, 180, 270]);
+    assert_eq!(looks(None, 10_000), [0; 0]);
+}
+
+#[test]
 fn root_runs_nothing_but_where_it_is_said() {
     for (root, from, may) in [
         ((false, false), "h1", false),

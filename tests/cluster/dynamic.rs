@@ -109,3 +109,30 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     rig.ok("lsadmin", &["limshutdown", "-f", "dyn1"]);
     wait_for("its end", || status(&rig, "dyn1") == "unavail");
 }
+
+#[test]
+fn res_gets_to_know_hosts_that_were_added() {
+    let rig = Rig::up("syncup", 1);
+    rig.ready();
+    let hosts = rig.read("conf/hosts");
+    let first = hosts.lines().find_map(|l| l.strip_suffix(" host1")).unwrap().trim().to_owned();
+    let net = first.rsplit_once('.').unwrap().0;
+    rig.write("conf/hosts", &format!("{hosts}{net}.77 added\n"));
+    let file = "conf/lsf.cluster.personal";
+    let text = rig.read(file);
+    let row = text.lines().find(|l| l.starts_with("host1 ")).unwrap();
+    let own = row.replacen("host1", "added", 1);
+    rig.write(file, &text.replace(row, &format!("{row}\n{own}")));
+    let _launcher = boot(&rig, "added");
+    wait_for("lim to know it", || rig.run("lsadmin", &["reconfig", "-f"]).code == 0);
+    wait_for("the new host", || there(&rig, "added"));
+    let task = || {
+        let mut c = rig.cmd("lsrun");
+        c.env("LSF_LOCAL_HOST", "added").args(["-m", "host1", "printenv", "LSF_LOCAL_HOST"]);
+        crate::rig::Said::from(c.output().unwrap())
+    };
+    let said = task();
+    assert!(said.code == 246 && said.err.contains("non-LSF host"), "{said:?}");
+    kill(rig.pid("res", "host1").unwrap(), 1);
+    wait_for("res to serve it", || task().out == "host1\n");
+}

@@ -275,8 +275,16 @@ fn res_is_administered_as_the_other_daemons() {
     assert_eq!((said.code, said.err.as_str()), (0, "Shut down RES on <host2> ...... done\n"));
     wait_for("res to end", || rig.pid("res", "host2").is_none());
     assert_eq!(rig.run("lsrun", &["-m", "host2", "true"]).code, 246);
+    // with LSF_RES_CONNECT_RETRY a command waits for it
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}LSF_RES_CONNECT_RETRY=20\n"));
+    let mut waits = rig.cmd("lsrun").args(["-m", "host2", "true"]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(waits.try_wait().unwrap(), None);
     let said = rig.run("lsadmin", &["resstartup", "-f", "host2"]);
     assert_eq!((said.code, said.err.as_str()), (0, "Starting up RES on <host2> ...... done\n"));
+    assert!(waits.wait().unwrap().success());
+    rig.write("conf/lsf.conf", &conf);
     res_ready(&rig, "host2");
     let before = rig.pid("res", "host2");
     assert_eq!(rig.run("lsadmin", &["resrestart", "-f", "host2"]).code, 0);

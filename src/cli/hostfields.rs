@@ -124,12 +124,15 @@ fn fact(field: usize, unit: Option<char>, h: &HostLoad) -> String {
     }
 }
 
-/// Boolean resources by name, numeric ones with their value.
+/// Boolean resources by name, numeric ones with their value; exclusive ones after a `!`.
 pub fn resources(f: &HostFacts) -> String {
-    let word = |(name, value): &(String, Option<String>)| match value {
-        None => Some(name.clone()),
-        Some(v) if v.parse::<f64>().is_ok() => Some(format!("{name}={v}")),
-        Some(_) => None,
+    let word = |(name, value): &(String, Option<String>)| {
+        let mark = if f.exclusive.contains(name) { "!" } else { "" };
+        match value {
+            None => Some(format!("{mark}{name}")),
+            Some(v) if v.parse::<f64>().is_ok() => Some(format!("{mark}{name}={v}")),
+            Some(_) => None,
+        }
     };
     let words: Vec<String> = f.resources.iter().filter_map(word).collect();
     format!("({})", words.join(" "))

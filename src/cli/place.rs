@@ -79,6 +79,9 @@ fn chosen(
         | status::LOCK_M
         | status::RES_DOWN;
     all.retain(|h| h.status & bad == 0 && h.facts.as_ref().is_some_and(|f| f.server));
+    let asked = |name: &String| req.first().is_some_and(|s| s.asks(name));
+    let free = |h: &HostLoad| h.facts.iter().all(|f| f.exclusive.iter().all(asked));
+    all.retain(free);
     // sorting keeps the order of equals
     if let Some(at) = all.iter().position(|h| h.host == local) {
         all[..=at].rotate_right(1);
@@ -128,5 +131,26 @@ mod tests {
         assert_eq!(of(true, None), "a c b");
         assert_eq!(of(true, Some("select[type==local]")), "c b");
         assert!(chosen(all(), "b", false, Some("select["), &Shared::default()).is_err());
+    }
+
+    #[test]
+    fn a_host_with_an_exclusive_resource_is_for_those_who_ask_for_it() {
+        let resource = crate::conf::ResourceDef {
+            name: "big".into(),
+            kind: crate::conf::ResourceKind::Boolean,
+            ..Default::default()
+        };
+        let shared = Shared { resources: vec![resource], ..Shared::default() };
+        let has = || vec![("big".to_owned(), None)];
+        let facts =
+            |exclusive| HostFacts { server: true, resources: has(), exclusive, ..<_>::default() };
+        let host = |name: &str, exclusive: Vec<String>| HostLoad {
+            host: name.into(),
+            facts: Some(facts(exclusive)),
+            ..HostLoad::default()
+        };
+        let all = || vec![host("a", vec!["big".into()]), host("b", vec![])];
+        let of = |req: Option<&str>| chosen(all(), "a", true, req, &shared).unwrap().join(" ");
+        assert_eq!([of(None), of(Some("order[mem]")), of(Some("big"))], ["b", "b", "a b"]);
     }
 }

@@ -28,7 +28,8 @@ pub fn of_host(base: &BaseConf, host: &str, found: Option<&HostFacts>) -> HostFa
     facts.run_window = def.run_window.clone();
     facts.thresholds = thresholds(def);
     let has = def.resources.iter().filter(|r| !r.absent);
-    facts.resources = has.map(|r| (r.name.clone(), r.value.clone())).collect();
+    facts.resources = has.clone().map(|r| (r.name.clone(), r.value.clone())).collect();
+    facts.exclusive = has.filter(|r| r.exclusive).map(|r| r.name.clone()).collect();
     facts
 }
 

@@ -25,6 +25,9 @@ pub struct HostFacts {
     pub max_tmp: u64,
     /// Boolean and `name=value` resources of lsf.cluster's Host section.
     pub resources: Vec<(String, Option<String>)>,
+    /// Of these, the ones that a task must ask for to be placed on the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclusive: Vec<String>,
     /// Static instances of lsf.cluster's ResourceMap that this host shares (name, value).
     pub shared: Vec<(String, String)>,
     /// Runs jobs and LIM; false: a client.

@@ -279,6 +279,27 @@ fn what_the_base_commands_say() {
     let s = rig.run("lsadmin", &["reconfig", "-f"]);
     assert_eq!(s.code, 0, "{}{}", s.out, s.err);
     wait_for("both hosts again", || ok("host1") && ok("host2"));
+    exclusive(&rig);
+}
+
+/// A host whose resource is exclusive is for those who ask for it.
+fn exclusive(rig: &Rig) {
+    let file = "conf/lsf.cluster.personal";
+    let text = rig.read(file);
+    let row = text.lines().find(|l| l.starts_with("host2 ")).unwrap();
+    rig.write(file, &text.replace(row, &row.replace("()", "(!fast)")));
+    assert_eq!(rig.run("lsadmin", &["reconfig", "-f"]).code, 0);
+    wait_for("the resource", || rig.run("lshosts", &["host2"]).out.contains(" (!fast)\n"));
+    wait_for("both hosts", || rig.run("lsload", &[]).out.matches(" ok ").count() == 2);
+    assert_eq!(rig.ok("lsplace", &["-n", "0"]), "host1\n");
+    assert_eq!(rig.ok("lsplace", &["-n", "0", "-R", "fast"]), "host2\n");
+    assert_eq!(rig.run("badmin", &["reconfig", "-f"]).code, 0);
+    let asks = rig.bsub(&["-R", "fast", "-o", "/dev/null", "true"]);
+    assert_eq!(rig.end_of(asks), "DONE");
+    assert_eq!(rig.field(&asks.to_string(), "exec_host"), "host2");
+    let plain = rig.bsub(&["-m", "host2", "-o", "/dev/null", "true"]);
+    let why = rig.ok("bjobs", &["-p", &plain.to_string()]);
+    assert!(why.contains("Job's resource requirements not satisfied"), "{why}");
 }
 
 fn placement(rig: &Rig) {

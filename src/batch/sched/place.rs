@@ -173,6 +173,10 @@ impl Mbd {
             let queue_fails = own.is_some_and(|s| !s.selects(&sight, &cx_local));
             return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
         }
+        let asked = |name: &str| simple.is_some_and(|s| s.asks(name));
+        if sight.def.resources.iter().any(|r| r.exclusive && !r.absent && !asked(&r.name)) {
+            return Some(pend::RES_REQ);
+        }
         let pause = self.pol.accept_interval(&queue.conf) * US;
         let last = self.net.hosts[i].last_dispatch;
         (pause > 0 && last.is_some_and(|t| t + pause > cx.now.mono_us))

@@ -457,3 +457,30 @@ fn the_reservation_of_a_running_job_is_changed() {
     assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], JobSpec::default()), 0);
     assert_eq!(reserved(&mut r), 0.0);
 }
+
+#[test]
+fn a_host_with_an_exclusive_resource_takes_who_asks_for_it() {
+    use crate::conf::types::HostResource;
+    let mut c = shared_conf();
+    for name in ["big", "cs"] {
+        let kind = ResourceKind::Boolean;
+        c.base.shared.resources.push(ResourceDef { name: name.into(), kind, ..<_>::default() });
+    }
+    let has =
+        |name: &str, exclusive| HostResource { name: name.into(), exclusive, ..<_>::default() };
+    c.base.cluster.hosts[0].resources = vec![has("big", true), has("cs", false)];
+    let mut r = Rig::of(c);
+    r.loads(1000.0, &[]);
+    let plain = r.wants_on("h1", "");
+    let other = r.wants_on("h1", "select[cs]");
+    let asks = r.wants("select[big]");
+    let host = |r: &Rig, id: u32| {
+        let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
+        run.map(|run| r.mbd.st.names.text(run.hosts[0].0).to_string())
+    };
+    assert_eq!((host(&r, plain), host(&r, other)), (None, None));
+    assert_eq!(host(&r, asks).as_deref(), Some("h1"));
+    assert!(r.why(plain).contains(&pend::RES_REQ), "{:?}", r.why(plain));
+    let free = r.wants("");
+    assert_eq!(host(&r, free).as_deref(), Some("h2"));
+}

@@ -170,6 +170,15 @@ impl Simple {
     }
 }
 
+impl Simple {
+    /// Whether it speaks of a resource, in what it chooses by or reserves.
+    pub fn asks(&self, res: &str) -> bool {
+        let chosen = self.select.as_ref().is_some_and(|s| s.expr.mentions(&|n, _| n == res));
+        let rusage = self.rusage.iter().flat_map(|r| r.alternatives.iter().flatten());
+        chosen || rusage.into_iter().any(|t| t.res == res)
+    }
+}
+
 /// One part of a compound requirement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompoundTerm {

@@ -7,6 +7,8 @@ use crate::batch::state::{ElemState, View};
 use crate::log::codec::read_finish;
 use crate::model::event::Finish;
 use crate::model::{JobKey, JobRef};
+use crate::proto::Msg;
+use crate::proto::client::{ClientMsg, Verb};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
@@ -46,6 +48,10 @@ pub struct Check {
     pub hurt: BTreeSet<u32>,
     /// The job whose end a job waits for.
     pub waits_for: HashMap<u32, u32>,
+    /// Jobs that somebody wanted to run again.
+    requeued: BTreeSet<u32>,
+    /// What the project of a job or element may be that somebody changed.
+    projects: HashMap<JobRef, Vec<String>>,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
 }
@@ -70,10 +76,55 @@ impl Check {
         self.sizes.insert(job, size);
     }
 
+    /// Something is asked for that may happen or not.
+    pub fn asked(&mut self, msg: &Msg, project: Option<&(JobRef, String)>) {
+        if let Msg::Client(ClientMsg::Control(c)) = msg
+            && matches!(c.verb, Verb::Requeue(_))
+        {
+            self.requeued.extend(c.select.ids.iter().map(|id| id.job));
+        }
+        let Some((at, project)) = project else { return };
+        let size = self.sizes.get(&at.job).copied().unwrap_or(1);
+        let all = if size == 1 { 0..=0 } else { 1..=size };
+        for idx in all.filter(|idx| at.idx == 0 || at.idx == *idx) {
+            let may = self.projects.entry(JobRef { job: at.job, idx });
+            may.or_insert_with(|| vec!["default".into()]).push(project.clone());
+        }
+    }
+
+    /// The project was changed. Of an array some elements may have ended before.
+    pub fn granted(&mut self, at: JobRef, project: &str) {
+        let whole_array = at.idx == 0 && self.sizes.get(&at.job).is_some_and(|n| *n > 1);
+        if let Some(may) = self.projects.get_mut(&at).filter(|_| !whole_array) {
+            *may = vec![project.to_string()];
+        }
+    }
+
+    /// Nothing is counted any more once all is over.
+    fn counted(&mut self, mbd: &Mbd) {
+        if self.damaged || !self.hurt.is_empty() {
+            return;
+        }
+        let c = &mbd.st.counts;
+        let slots = c.queue.values().chain(c.user.values());
+        let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
+        let pairs = [&c.queue_user, &c.host_user, &c.host_queue];
+        if left || pairs.iter().any(|map| map.values().any(|n| *n != 0)) {
+            self.fail(format!("slots are counted for nothing: {c:?}"));
+        }
+        if !mbd.st.tries.is_empty() {
+            self.fail(format!("something is kept of what has ended: {:?}", mbd.st.tries));
+        }
+    }
+
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
         let list = self.starts.entry(key.job_ref()).or_default();
         list.push(key);
-        if list.len() > 1 {
+        // once more where somebody asked for it, and only after the end of what ran before
+        let ended = |k: &JobKey| self.ends.contains_key(k);
+        let before = &list[..list.len() - 1];
+        let again = self.requeued.contains(&key.job) && before.iter().all(ended);
+        if !before.is_empty() && !again {
             let list = list.clone();
             self.fail(format!("job <{}> ran more than once: {list:?}", key.job_ref()));
         }
@@ -117,6 +168,7 @@ impl Check {
     /// The final look; returns how many ends are unknown.
     pub fn finish(&mut self, mbd: &Mbd) -> usize {
         let mut unknown = 0;
+        self.counted(mbd);
         for (request, id) in self.acked.clone() {
             if self.excused(id) {
                 continue;
@@ -188,6 +240,10 @@ impl Check {
                     continue;
                 };
                 let key = JobKey { job, idx, attempt: f.attempt };
+                let may = self.projects.get(&at);
+                if !self.damaged && may.is_some_and(|may| !may.contains(&f.spec.project)) {
+                    self.fail(format!("job <{at}> is of project {}: {may:?}", f.spec.project));
+                }
                 if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {
                     self.fail(format!("job <{at}> is not in lsb.acct as it ended"));
                 }

@@ -1,13 +1,17 @@
 //! Submitters: each sends its jobs one after the other over connections that break, repeating a
-//! submission under the same request id until it is answered.
+//! submission under the same request id until it is answered. In between they change, switch,
+//! move and requeue what they have submitted; that is asked for once, whatever comes of it.
 
 use super::Rng;
 use super::net::End;
 use super::world::{Ev, World};
-use crate::model::ByteStr;
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
-use crate::proto::client::{ClientMsg, Submit, env_hash};
+use crate::model::specfield::SpecField;
+use crate::model::{ByteStr, JobRef};
+use crate::proto::client::{
+    ClientMsg, Control, IdSel, JobSelect, Modify, Requeue, Submit, Verb, env_hash,
+};
 use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::{Msg, Refusal};
 
@@ -19,6 +23,17 @@ pub struct Wish {
     /// Elements.
     pub size: u32,
 }
+
+/// What is asked for of a job that was submitted.
+#[derive(Clone, Debug)]
+pub struct Deed {
+    msg: Msg,
+    /// The project that it gives to the job or element.
+    project: Option<(JobRef, String)>,
+}
+
+/// How often a submission is followed by a deed.
+const DEEDS: f64 = 0.5;
 
 /// One submitter.
 #[derive(Debug)]
@@ -36,6 +51,10 @@ pub struct Client {
     pub last: Option<u32>,
     /// The master has said that it keeps the environment.
     pub env_kept: bool,
+    /// What was submitted, with its number of elements.
+    pub jobs: Vec<(u32, u32)>,
+    /// Asked for and not answered.
+    pub deed: Option<Deed>,
 }
 
 impl Client {
@@ -73,15 +92,20 @@ impl Client {
             dials: 0,
             last: None,
             env_kept: false,
+            jobs: Vec::new(),
+            deed: None,
         }
     }
 
     pub fn done(&self) -> bool {
-        self.next >= self.wishes.len()
+        self.next >= self.wishes.len() && self.deed.is_none()
     }
 
-    /// The message for the next wish.
+    /// The message for the deed, or for the next wish.
     pub fn ask(&self) -> Option<Msg> {
+        if let Some(deed) = &self.deed {
+            return Some(deed.msg.clone());
+        }
         let w = self.wishes.get(self.next)?;
         let mut spec = w.spec.clone();
         if !spec.depend.is_empty() {
@@ -98,6 +122,46 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Something to be done about one of the jobs.
+    fn next_deed(&self, rng: &mut Rng) -> Option<Deed> {
+        let recent = rng.chance(0.5).then(|| self.jobs.last()).flatten();
+        let any = self.jobs.get(rng.below(self.jobs.len().max(1) as u64) as usize);
+        let &(job, size) = recent.or(any)?;
+        let mut id = IdSel { job, elems: Vec::new() };
+        if size > 1 && rng.chance(0.6) {
+            let first = 1 + rng.below(u64::from(size)) as u32;
+            let last = if rng.chance(0.5) { first } else { size };
+            id.elems.push((first, last, 1));
+        }
+        let verb = match rng.below(6) {
+            0 => Verb::Requeue(Requeue::default()),
+            1 => {
+                let queue = if rng.chance(0.5) { "high" } else { "normal" };
+                Verb::Switch { queue: queue.into() }
+            }
+            2 => {
+                let position = 1 + rng.below(9) as u32;
+                Verb::Move { top: rng.chance(0.5), position }
+            }
+            _ => {
+                let project = format!("p{}", rng.below(1 << 40));
+                let idx = match id.elems[..] {
+                    [(first, last, _)] if first == last => first,
+                    _ => 0,
+                };
+                let spec = JobSpec { project: project.clone(), ..JobSpec::default() };
+                let modify = Modify { id, spec, fields: vec![SpecField::Project] };
+                let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
+                return Some(Deed { msg, project: Some((JobRef { job, idx }, project)) });
+            }
+        };
+        let select = JobSelect { ids: vec![id], ..JobSelect::default() };
+        let msg = Msg::Client(ClientMsg::Control(Box::new(Control { verb, select })));
+        Some(Deed { msg, project: None })
+    }
+}
+
 /// May this refusal go away by itself?
 pub fn passing(r: &Refusal) -> bool {
     matches!(r.code, err::LOG_FULL | err::BUSY)
@@ -105,6 +169,8 @@ pub fn passing(r: &Refusal) -> bool {
 
 impl World {
     pub(super) fn redial(&mut self, client: usize) {
+        // what became of it nobody knows
+        self.clients[client].deed = None;
         if self.clients[client].done() {
             return;
         }
@@ -160,9 +226,24 @@ impl World {
                     self.check.waits_for.insert(job, last);
                 }
                 self.clients[client].last = Some(job);
+                self.clients[client].jobs.push((job, size));
                 self.clients[client].next += 1;
+                if self.rng.chance(DEEDS) {
+                    let deed = self.clients[client].next_deed(&mut self.rng);
+                    deed.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
+                    self.clients[client].deed = deed;
+                }
                 self.ask(client, id);
             }
+            Msg::Client(ClientMsg::Controlled { outcomes }) => {
+                let deed = self.clients[client].deed.take();
+                let done = outcomes.iter().all(|o| o.code == 0);
+                if let Some((at, project)) = deed.and_then(|d| d.project).filter(|_| done) {
+                    self.check.granted(at, &project);
+                }
+                self.ask(client, id);
+            }
+            Msg::Refused(_) if self.clients[client].deed.take().is_some() => self.ask(client, id),
             Msg::Refused(r) if r.code == err::ENV_GONE && self.clients[client].env_kept => {
                 self.clients[client].env_kept = false;
                 self.ask(client, id);

@@ -35,6 +35,9 @@ use std::time::Duration;
 const CONN_TIMEOUT: u64 = 10;
 /// Seconds to wait for an answer where LSB_API_RECVTIMEOUT says nothing.
 const RECV_TIMEOUT: u64 = 10;
+/// Seconds for LIM and res where LSF_API_CONNTIMEOUT and LSF_API_RECVTIMEOUT say nothing.
+const BASE_CONN_TIMEOUT: u64 = 5;
+const BASE_RECV_TIMEOUT: u64 = 20;
 /// Longest wait for the first candidate before the LIMs are asked who is master.
 const FIRST_TRY: Duration = Duration::from_secs(2);
 /// Bytes read at once, at first; most answers are short.
@@ -177,6 +180,16 @@ impl Patience {
         }
     }
 
+    /// The same towards LIM and res: LSF_API_CONNTIMEOUT, LSF_API_RECVTIMEOUT; one try.
+    pub fn base(site: &Site) -> Patience {
+        let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
+        Patience {
+            connect: secs("LSF_API_CONNTIMEOUT", BASE_CONN_TIMEOUT),
+            answer: secs("LSF_API_RECVTIMEOUT", BASE_RECV_TIMEOUT),
+            tries: Some(1),
+        }
+    }
+
     /// One try, and no more.
     pub fn once(self) -> Patience {
         Patience { tries: Some(1), ..self }
@@ -238,9 +251,13 @@ pub fn ask_at(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Ms
 }
 
 /// A connection to a LIM: this host's, else one of LSF_SERVER_HOSTS, else a master candidate's.
-/// One try; the words for its failure are `LIM is down; try later`.
+/// LSF_LIM_API_NTRIES tries, one by default; the words for its failure: `LIM is down; try later`.
 pub fn lim(site: &Site) -> Result<Client, ClientError> {
-    Client::dial(site, Daemon::Lim, Patience::of(site).once())
+    let tries = std::env::var("LSF_LIM_API_NTRIES").ok();
+    let tries = tries.as_deref().or(site.lsf.get("LSF_LIM_API_NTRIES"));
+    let tries = tries.and_then(|v| v.trim().parse().ok()).unwrap_or(1);
+    let (once, tries) = (Patience::base(site), Some(u32::max(tries, 1)));
+    persist(Patience { tries, ..once }, &mut io::sink(), |_| Client::dial(site, Daemon::Lim, once))
 }
 
 /// A connection to the LIM of one host. One try.
@@ -258,10 +275,10 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
         true => candidates(site, daemon)?.1,
         false => site.addresses(&[host, &site.host]),
     };
-    let mut patience = Patience::of(site).once();
+    let mut patience = Patience::base(site);
     if daemon == Daemon::Res && site.lsf.get("LSF_RES_TIMEOUT").is_some() {
-        patience.connect =
-            Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", CONN_TIMEOUT).max(1));
+        let secs = site.lsf.int("LSF_RES_TIMEOUT", BASE_CONN_TIMEOUT);
+        patience.connect = Duration::from_secs(secs.max(1));
     }
     let call = Call { site, daemon, patience, table: &table };
     let again = if daemon == Daemon::Res { site.lsf.int("LSF_RES_CONNECT_RETRY", 0) } else { 0 };
@@ -272,7 +289,7 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
 
 /// The master, as the nearest LIM tells it; `None` where none can.
 fn master_of(site: &Site) -> Option<String> {
-    let patience = Patience::of(site).once();
+    let patience = Patience::base(site);
     let patience = Patience { connect: patience.connect.min(FIRST_TRY), ..patience };
     let mut lim = Client::dial(site, Daemon::Lim, patience).ok()?;
     match lim.call(&Msg::Lim(LimMsg::WhoIsMaster), &mut io::sink()) {

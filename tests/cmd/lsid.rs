@@ -1,6 +1,7 @@
 //! lsid: three lines that tools search (clients.md rule 14), and the end without a LIM.
 
 use crate::common::*;
+use std::process::Command;
 
 #[test]
 fn three_lines() {
@@ -36,5 +37,18 @@ fn without_a_lim() {
         assert_eq!((said.code, said.out.as_str()), (255, ""));
         assert_eq!(said.err, "LIM is down; try later\n");
     }
+    // one that accepts and says nothing is waited for so long; one that is not there, so often
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let lines = format!("LSF_SERVER_HOSTS=127.0.0.1\nLSF_LIM_PORT={port}\nLSF_API_CONNTIMEOUT=1\n");
+    other_envdir(&dir, &lines);
+    let took = |c: &mut Command| {
+        let began = std::time::Instant::now();
+        assert_eq!(c.env("LSF_ENVDIR", &dir).output().unwrap().status.code(), Some(255));
+        began.elapsed().as_secs_f64()
+    };
+    let once = took(&mut cmd("lsid"));
+    let thrice = took(cmd("lsid").env("LSF_LIM_API_NTRIES", "3"));
+    assert!(once < 4.0 && thrice > once + 0.2, "{once} {thrice}");
     std::fs::remove_dir_all(dir).unwrap();
 }

@@ -54,7 +54,7 @@ pub fn prepare(attach: &Attach, env: Env) -> Step<Task> {
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
     let control = watched.then_some(control);
-    Ok(Task { stdin, stdout, stderr, argv, arg0: None, env, control })
+    Ok(Task { stdin, stdout, stderr, argv, or_else: Vec::new(), arg0: None, env, control })
 }
 
 /// The caller's limits, as far as a user may have them here.

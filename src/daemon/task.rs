@@ -43,6 +43,8 @@ pub struct Task {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) argv: Vec<OsString>,
+    /// What becomes the job where `argv` cannot: the shell, which then says why.
+    pub(super) or_else: Vec<OsString>,
     /// What the program is told as its name, where that is not the first word.
     pub(super) arg0: Option<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
@@ -65,8 +67,13 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     if !job.out_dir.is_empty() {
         env.push(("LSB_OUTDIR".into(), out_dir.into_os_string()));
     }
-    let (argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
-    let task = Task { stdin, stdout, stderr, argv, arg0, env, control: None };
+    let (mut argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
+    let mut or_else = Vec::new();
+    if arg0.is_none() && job.script.is_empty() && !job.words.is_empty() {
+        let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
+        or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
+    }
+    let task = Task { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
     hooks::before(job, &task, ready).inspect_err(|_| {
         // it is begun anew, or never
         let _ = remove(&ready.script);
@@ -86,11 +93,17 @@ impl Task {
         std(rustix::stdio::dup2_stderr(&self.stderr))?;
         let program = &self.argv[0];
         let mut command = Command::new(program);
-        command.args(&self.argv[1..]).env_clear().envs(self.env);
+        command.args(&self.argv[1..]).env_clear();
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(name) = &self.arg0 {
             command.arg0(name);
         }
         let e = match self.control {
+            None if !self.or_else.is_empty() => {
+                // what the kernel does not run, a shell may: a script without #!
+                let _ = command.exec();
+                return Task { argv: self.or_else, or_else: Vec::new(), ..self }.exec();
+            }
             None => command.exec(),
             Some(control) => match attach::supervise(command, control) {
                 Ok(code) => return Ok(code),

@@ -109,6 +109,50 @@ fn background_commands_are_waited_for() {
 }
 
 #[test]
+fn a_shell_is_left_out_only_where_it_would_change_nothing() {
+    let words = |c: &str| {
+        let all: Vec<String> =
+            plain_words(c.as_bytes()).iter().map(|w| w.lossy().into_owned()).collect();
+        all.join("|")
+    };
+    assert_eq!(words("/bin/true"), "/bin/true");
+    assert_eq!(words(" ./run.sh  -n 3 a,b:c@d%e+f=g "), "./run.sh|-n|3|a,b:c@d%e+f=g");
+    let kept = [
+        "true",
+        "",
+        "  ",
+        "exit 3",
+        "A=/b /bin/env",
+        "A=/b",
+        "/bin/a; b",
+        "/bin/a *",
+        "/bin/a ~",
+        "/bin/a $X",
+        "/bin/a 'b'",
+        "/bin/a \"b\"",
+        "/bin/a\tb",
+        "/bin/a\nb",
+        "/bin/a &",
+        "/bin/a #x",
+        "/bin/a [b]",
+        "/bin/a {b,c}",
+        "/bin/a !b",
+        "/bin/a ^b",
+        "/bin/a b\\ c",
+        "/bin/a `b`",
+        "/bin/a <b",
+        "/bin/a >b",
+        "/bin/a|b",
+        "(/bin/a)",
+        "/bin/a b?",
+        "/bin/\u{e9}",
+    ];
+    for shell in kept {
+        assert_eq!(words(shell), "", "{shell}");
+    }
+}
+
+#[test]
 fn directories_below_home_move_with_it() {
     let m = |d: &str| map_home(d.as_bytes(), b"/home/al/", b"/users/al");
     assert_eq!(m("/home/al"), b"/users/al");

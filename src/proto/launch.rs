@@ -240,6 +240,9 @@ pub struct JobPlan {
     pub submit_time: i64,
     /// Shell text, run by `/bin/sh -c`, where `script` is empty.
     pub command: ByteStr,
+    /// The words of a command that needs no shell to be told apart; tried before the shell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<ByteStr>,
     pub script: ByteStr,
     /// NUL-separated `NAME=value`, whole but for what only the starter knows.
     pub env: ByteStr,

@@ -3,7 +3,7 @@
 use crate::rig::{NOBODY, Rig, is_root, skip};
 use lsf::model::job::{End, Limits};
 use lsf::proto::launch::{FinishPlan, JobPlan, Setup, Stage, Step, TaskId, What};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 /// Each test as the caller and, where that is root, as an ordinary user.
@@ -165,6 +165,43 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
         assert_eq!(r.end(id).end, End::Status(0));
         assert!(r.read("out").ends_with("\nthe report\n"));
         assert!(!std::path::Path::new(ready.script.lossy().as_ref()).exists());
+    });
+}
+
+#[test]
+fn plain_words_are_the_job_itself_and_else_the_shell_says_why() {
+    each("words", |r| {
+        let words = |r: &Rig, all: &[&str]| JobPlan {
+            words: all.iter().map(|w| (*w).into()).collect(),
+            err_file: "err".into(),
+            ..r.plan(&all.join(" "))
+        };
+        // the shell would be /bin/sh here, and the program its child
+        let (_, ended) = r.run(1, words(r, &["/bin/cat", "/proc/self/cmdline", "/proc/self/stat"]));
+        assert_eq!(ended.end, End::Status(0));
+        let out = r.read("out");
+        let (cmdline, stat) = out.rsplit_once('\0').unwrap();
+        assert_eq!(cmdline, "/bin/cat\0/proc/self/cmdline\0/proc/self/stat");
+        let mut stat = stat.split(' ');
+        let (pid, session) = (stat.next().unwrap().to_owned(), stat.nth(4).unwrap());
+        assert_eq!(pid, session, "{out}");
+        // without #! the kernel refuses it: a shell's business
+        let script = r.work().join("script");
+        std::fs::write(&script, "echo \"ran $0\"\nexit 5\n").unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        let (_, ended) = r.run(2, words(r, &["./script"]));
+        assert_eq!(ended.end, End::Status(5 << 8));
+        assert!(r.read("out").ends_with("ran ./script\n"), "{}", r.read("out"));
+        let (_, ended) = r.run(3, words(r, &["/no/such", "x"]));
+        assert_eq!(ended.end, End::Status(127 << 8));
+        assert!(r.read("err").contains("/no/such: not found"), "{}", r.read("err"));
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o644)).unwrap();
+        let (_, ended) = r.run(4, words(r, &["./script"]));
+        assert_eq!(ended.end, End::Status(126 << 8));
+        // where there is a login shell or a script, they are it
+        let (_, ended) =
+            r.run(5, JobPlan { script: "exit 7\n".into(), ..words(r, &["/bin/true"]) });
+        assert_eq!(ended.end, End::Status(7 << 8));
     });
 }
 

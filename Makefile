@@ -65,7 +65,12 @@ FUZZ ?= 60
 FUZZED := frame conf lang record log
 FUZZ_AT := $(TARGETS)/fuzz
 
-.PHONY: all build release check test test-nfs test-tools demo soak fuzz bench install uninstall clean help
+# how long `make bench-long` goes on
+MINUTES ?= 10
+BENCH := CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release -p lsf --test bench -- \
+    --ignored --nocapture --exact
+
+.PHONY: all build release check test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help
 
 all: build
 
@@ -80,6 +85,8 @@ help:
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'
 	@echo 'make fuzz      coverage-guided fuzzing, FUZZ=60 seconds a target (nightly Rust, cargo-fuzz)'
 	@echo 'make bench     figures beside what the machine itself can do'
+	@echo 'make bench-long     arrays of real jobs without end, MINUTES=10'
+	@echo 'make bench-compare  two runs side by side, OLD=FILE NEW=FILE'
 	@echo 'make install   PREFIX=/usr/local DESTDIR='
 
 build:
@@ -133,9 +140,17 @@ fuzz:
 	    $(FUZZ_AT)/corpus/$$t tests/fuzz/corpus/$$t -- -max_total_time=$(FUZZ) -max_len=8192 \
 	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
+# LSF_BENCH=submit,work: these groups only (remote accounts submit work sim many)
 bench: build
-	LSF_TEST_BIN=$(BIN) CARGO_PROFILE_RELEASE_LTO=off \
-	    cargo test --locked --release --test bench -- --ignored --nocapture
+	LSF_TEST_BIN=$(BIN) $(BENCH) bench
+
+bench-long: build
+	LSF_TEST_BIN=$(BIN) LSF_BENCH_MINUTES=$(MINUTES) $(BENCH) long
+
+bench-compare:
+	@[ -n '$(OLD)' ] && [ -n '$(NEW)' ] || \
+	    { echo 'usage: make bench-compare OLD=bench.json NEW=bench.json'; exit 1; }
+	@LSF_BENCH_OLD='$(abspath $(OLD))' LSF_BENCH_NEW='$(abspath $(NEW))' $(BENCH) compare
 
 install: build
 	install -d $(BINDIR) $(EXDIR) $(BASHDIR) $(ZSHDIR)

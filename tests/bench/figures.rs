@@ -2,6 +2,7 @@
 
 use super::kept::{self, CONNECTIONS};
 use super::limits;
+use super::procs;
 use super::rig::{Rig, alive, job_id};
 use super::table::{Figure, Table, Unit, ms};
 use super::{RUNS, shells};
@@ -16,10 +17,14 @@ use std::time::{Duration, Instant};
 pub const PENDING: u64 = 20_000;
 /// Elements of the array.
 const ELEMENTS: u64 = 10_000;
+/// Lines of a file of submissions.
+const PACK: u64 = 10_000;
 /// Single jobs from four shells.
 const SINGLES: u64 = 2_000;
 /// Job slots of the host.
 const SLOTS: u32 = 32;
+/// Length of a run in which nothing happens.
+const IDLE: Duration = Duration::from_secs(5);
 /// Longest time of one step.
 const STEP: Duration = Duration::from_secs(60);
 
@@ -39,7 +44,8 @@ pub fn prepare(rig: &Rig) {
     let text = std::fs::read_to_string(&path).unwrap();
     let kept = text.lines().filter(|l| !l.starts_with("MAX_JOB_ARRAY_SIZE"));
     let mut text: String = kept.map(|l| format!("{l}\n")).collect();
-    text = text.replace("End Parameters", "MAX_JOB_ARRAY_SIZE = 20000\nEnd Parameters");
+    let more = "MAX_JOB_ARRAY_SIZE = 1000001\nMAX_JOBID = 99999999\nEnd Parameters";
+    text = text.replace("End Parameters", more);
     std::fs::write(&path, text).unwrap();
     rig.ok("badmin", &["reconfig", "-f"]);
 }
@@ -69,6 +75,8 @@ pub fn submissions(rig: &Rig, table: &mut Table, machine: &Machine) {
     table.add(Figure::new(name, Unit::PerSec, runs), Some(machine.shells.clone()));
 
     empty(rig);
+    packs(rig, table, machine);
+    empty(rig);
     let before = Memory::of(rig);
     let runs = kept_submissions(rig);
     let name = format!("submissions over {CONNECTIONS} kept connections, 4 KB env");
@@ -76,12 +84,33 @@ pub fn submissions(rig: &Rig, table: &mut Table, machine: &Machine) {
     memory(rig, table, before);
 }
 
+/// `bsub -pack`: many submissions of one command.
+fn packs(rig: &Rig, table: &mut Table, machine: &Machine) {
+    let file = rig.path("pack");
+    let lines = "-o /dev/null /bin/true\n".repeat(PACK as usize);
+    if std::fs::write(&file, lines).is_err() {
+        return;
+    }
+    let one = || {
+        let from = Instant::now();
+        let out = rig.cmd("bsub").arg("-pack").arg(&file).output().ok()?;
+        let took = from.elapsed().as_secs_f64();
+        let said = String::from_utf8_lossy(&out.stdout).into_owned()
+            + &String::from_utf8_lossy(&out.stderr);
+        let all = format!("{PACK} jobs submitted");
+        (out.status.success() && said.contains(&all)).then(|| PACK as f64 / took)
+    };
+    let runs: Vec<f64> = (0..RUNS).map_while(|_| one()).collect();
+    let name = format!("bsub -pack of {PACK} lines");
+    table.add(Figure::new(name, Unit::PerSec, runs), Some(machine.trips.clone()));
+}
+
 fn kept_submissions(rig: &Rig) -> Vec<f64> {
     let Some(site) = kept::cluster(&rig.dir) else { return Vec::new() };
     let mut runs = Vec::new();
     for n in 0..RUNS as u64 {
         let count = PENDING * (n + 1) / RUNS as u64 - PENDING * n / RUNS as u64;
-        let (done, took) = kept::storm(&site, &rig.dir, count, STEP / 2);
+        let (done, took) = kept::storm(&site, &rig.dir, "", count, STEP / 2);
         if done < count {
             eprintln!("  only {done} of {count} were taken in {took:?}");
             break;
@@ -92,19 +121,16 @@ fn kept_submissions(rig: &Rig) -> Vec<f64> {
 }
 
 /// mbatchd's memory and its log.
-struct Memory {
-    resident: f64,
+pub struct Memory {
+    pub resident: f64,
     log: u64,
 }
 
 impl Memory {
-    fn of(rig: &Rig) -> Option<Memory> {
-        let pid = rig.pid("mbatchd", "host1")?;
-        let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
-        let kb: f64 = line.split_whitespace().next()?.parse().ok()?;
+    pub fn of(rig: &Rig) -> Option<Memory> {
+        let resident = procs::resident(rig.pid("mbatchd", "host1")?)?;
         let log = std::fs::metadata(rig.logdir().join("lsb.events")).ok()?.len();
-        Some(Memory { resident: kb * 1024.0, log })
+        Some(Memory { resident, log })
     }
 }
 
@@ -117,6 +143,21 @@ fn memory(rig: &Rig, table: &mut Table, before: Option<Memory>) {
     let name = "memory of mbatchd for each pending job";
     let record = Figure::new("its record in lsb.events", Unit::Bytes, log);
     table.add(Figure::new(name, Unit::Bytes, runs), Some(record));
+}
+
+/// What all daemons cost while nothing happens, % of one processor.
+fn idle(rig: &Rig, table: &mut Table) {
+    // the last answers are out, the log is synced
+    std::thread::sleep(Duration::from_secs(2));
+    let used = || rig.pid("launcher", "host1").map(procs::family_cpu);
+    let one = || {
+        let (before, from) = (used()?, Instant::now());
+        std::thread::sleep(IDLE);
+        Some((used()? - before) * 100.0 / from.elapsed().as_secs_f64())
+    };
+    let runs: Vec<f64> = (0..3).map_while(|_| one()).collect();
+    let name = format!("idle, {PENDING} pending: CPU of all daemons");
+    table.add(Figure::new(name, Unit::Percent, runs), None);
 }
 
 /// Listings of what [`submissions`] left, and a restart over it.
@@ -140,6 +181,7 @@ pub fn listings(rig: &Rig, table: &mut Table, machine: &Machine) {
     let name = format!("bjobs ID beside {PENDING} pending");
     table.add(Figure::new(name, Unit::Ms, single()), Some(machine.spawn.clone()));
 
+    idle(rig, table);
     let (rate, time) = limits::scan(&rig.logdir().join("lsb.events"));
     table.limit(rate);
     let runs: Vec<f64> = (0..RUNS).map_while(|_| restart(rig)).collect();
@@ -153,7 +195,7 @@ fn last_job(listing: &Path) -> String {
 }
 
 /// Kills mbatchd and asks until it answers.
-fn restart(rig: &Rig) -> Option<f64> {
+pub fn restart(rig: &Rig) -> Option<f64> {
     let pid = rig.pid("mbatchd", "host1")?;
     let site = kept::cluster(&rig.dir)?;
     let from = Instant::now();
@@ -244,19 +286,41 @@ pub fn work(rig: &Rig, table: &mut Table, machine: &Machine) {
 
 /// An array of /bin/true from submission to end.
 pub fn array(rig: &Rig, table: &mut Table, limit: Option<Figure>, how: &str) {
-    let name = format!("true[1-{ELEMENTS}]");
-    let one = || {
-        let (mut ends, from) = (Ends::from_now(rig), Instant::now());
-        let said = rig.run("bsub", &["-J", &name, "-o", "/dev/null", "/bin/true"]);
-        job_id(&said.out).or_else(|| {
-            eprintln!("  bsub: {}{}", said.out, said.err);
-            None
-        })?;
-        let took = ends.wait(ELEMENTS, from, STEP)?;
-        Some(ELEMENTS as f64 / took.as_secs_f64())
-    };
-    let runs: Vec<f64> = (0..RUNS - 1).map_while(|_| one()).collect();
+    let runs: Vec<f64> = (0..RUNS).map_while(|_| array_once(rig)).collect();
     table.add(Figure::new(format!("array of {ELEMENTS} jobs, {how}"), Unit::PerSec, runs), limit);
+}
+
+/// Jobs a second of one array.
+pub fn array_once(rig: &Rig) -> Option<f64> {
+    let name = format!("true[1-{ELEMENTS}]");
+    let (mut ends, from) = (Ends::from_now(rig), Instant::now());
+    let said = rig.run("bsub", &["-J", &name, "-o", "/dev/null", "/bin/true"]);
+    if job_id(&said.out).is_none() {
+        eprintln!("  bsub: {}{}", said.out, said.err);
+        return None;
+    }
+    let took = ends.wait(ELEMENTS, from, STEP)?;
+    Some(ELEMENTS as f64 / took.as_secs_f64())
+}
+
+/// Arrays one after the other, for so long; jobs a second in each minute.
+pub fn long(rig: &Rig, table: &mut Table, limit: Figure, time: Duration) {
+    let (from, mut minutes, mut ended) = (Instant::now(), Vec::new(), 0);
+    let (mut at, mut resident) = (from, Vec::new());
+    while from.elapsed() < time && array_once(rig).is_some() {
+        ended += ELEMENTS;
+        if at.elapsed() >= Duration::from_secs(60).min(time) {
+            minutes.push(ended as f64 / at.elapsed().as_secs_f64());
+            resident.extend(Memory::of(rig).map(|m| m.resident));
+            eprintln!("  minute {}: {:.0} jobs/s", minutes.len(), minutes[minutes.len() - 1]);
+            (at, ended) = (Instant::now(), 0);
+        }
+    }
+    let how = format!("arrays of {ELEMENTS} jobs for {} s", from.elapsed().as_secs());
+    let least = minutes.iter().copied().reduce(f64::min).into_iter().collect();
+    table.add(Figure::new(how, Unit::PerSec, minutes), Some(limit.clone()));
+    table.add(Figure::new("its slowest minute", Unit::PerSec, least), Some(limit));
+    table.add(Figure::new("memory of mbatchd meanwhile", Unit::Bytes, resident), None);
 }
 
 /// The time until a job's first instruction, told through a FIFO.
@@ -276,7 +340,7 @@ fn first_instruction(rig: &Rig, table: &mut Table, machine: &Machine) {
             let Some(at) = heard(&told) else { break };
             by_bsub.push(ms(at - from));
             let from = Instant::now();
-            let Some(_) = kept::submit(&mut client, &command, &rig.dir) else { break };
+            let Some(_) = kept::submit(&mut client, &command, "", &rig.dir) else { break };
             let Some(at) = heard(&told) else { break };
             by_call.push(ms(at - from));
         }

@@ -39,11 +39,12 @@ fn environment() -> ByteStr {
 }
 
 /// A submission with a request number of its own.
-pub fn submission(command: &str, dir: &Path) -> Submit {
+pub fn submission(command: &str, queue: &str, dir: &Path) -> Submit {
     let n = REQUEST.fetch_add(1, Ordering::Relaxed);
     let dir = dir.to_string_lossy().into_owned();
     let spec = JobSpec {
         command: command.into(),
+        queue: queue.into(),
         cwd: dir.as_str().into(),
         out_file: "/dev/null".into(),
         umask: 0o22,
@@ -54,15 +55,15 @@ pub fn submission(command: &str, dir: &Path) -> Submit {
 }
 
 /// Submits one job; its ID.
-pub fn submit(client: &mut Client, command: &str, dir: &Path) -> Option<u32> {
-    match client.submit(submission(command, dir), &mut std::io::sink()) {
+pub fn submit(client: &mut Client, command: &str, queue: &str, dir: &Path) -> Option<u32> {
+    match client.submit(submission(command, queue, dir), &mut std::io::sink()) {
         Ok(ClientMsg::Submitted { job, .. }) => Some(job),
         _ => None,
     }
 }
 
 /// Submits `count` jobs over 64 connections made before; jobs acknowledged, and the time.
-pub fn storm(site: &Site, dir: &Path, count: u64, limit: Duration) -> (u64, Duration) {
+pub fn storm(site: &Site, dir: &Path, queue: &str, count: u64, limit: Duration) -> (u64, Duration) {
     let (taken, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(CONNECTIONS + 1);
@@ -76,7 +77,7 @@ pub fn storm(site: &Site, dir: &Path, count: u64, limit: Duration) -> (u64, Dura
                     let Some(mut client) = client else { return };
                     while !stop.load(Ordering::Relaxed)
                         && taken.fetch_add(1, Ordering::Relaxed) < count
-                        && submit(&mut client, "/bin/true", dir).is_some()
+                        && submit(&mut client, "/bin/true", queue, dir).is_some()
                     {
                         done.fetch_add(1, Ordering::Relaxed);
                     }

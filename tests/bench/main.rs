@@ -1,12 +1,16 @@
 //! `make bench`: what the system does beside what the machine itself can do, measured in the same
 //! run. Prints one table and writes `bench.json` into the target directory. It makes clusters of
 //! its own, ends by itself within ten minutes, and takes everything away again, also when it is
-//! interrupted.
+//! interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make bench-long`
+//! and `make bench-compare` are `long` and `compare`.
 
 mod accounts;
+mod compare;
 mod figures;
 mod kept;
 mod limits;
+mod many;
+mod procs;
 mod remote;
 #[path = "../cluster/rig.rs"]
 mod rig;
@@ -19,10 +23,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use table::{Figure, Table};
+use table::Table;
 
 /// Runs of which each figure is the median.
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 /// Longest time of it all.
 const TOTAL: Duration = Duration::from_secs(580);
 
@@ -118,32 +122,60 @@ fn machine(table: &mut Table, dir: &Path) -> Machine {
     Machine { spawn, shells, trips }
 }
 
+/// Whether this group of figures is asked for.
+fn wanted(group: &str) -> bool {
+    std::env::var("LSF_BENCH")
+        .map_or(true, |v| v.is_empty() || v.split([',', ' ']).any(|w| w == group))
+}
+
 fn measure(table: &mut Table) {
     let rig = Rig::up("bench", 1);
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
-    remote::measure(&rig, table);
-    accounts::measure(&rig, table);
+    if wanted("remote") {
+        remote::measure(&rig, table);
+    }
+    if wanted("accounts") {
+        accounts::measure(&rig, table);
+    }
     figures::prepare(&rig);
-    figures::submissions(&rig, table, &machine);
-    figures::listings(&rig, table, &machine);
-    figures::empty(&rig);
-    figures::work(&rig, table, &machine);
+    if wanted("submit") {
+        figures::submissions(&rig, table, &machine);
+        figures::listings(&rig, table, &machine);
+        figures::empty(&rig);
+    }
+    if wanted("work") {
+        figures::work(&rig, table, &machine);
+    }
     drop(rig);
-    simulated(table, machine.trips);
+    if wanted("sim") || wanted("many") {
+        simulated(table, &machine);
+    }
 }
 
-/// The array once more where jobs are imagined: what scheduler, log and network cost alone.
-fn simulated(table: &mut Table, trips: Figure) {
-    let rig = Rig::up("bench-sim", 1);
-    let _guard = Guard::over(&rig.dir);
+/// A cluster whose jobs are imagined: what scheduler, log and network cost alone.
+fn imagined(name: &str) -> (Rig, Guard) {
+    let rig = Rig::up(name, 1);
+    let guard = Guard::over(&rig.dir);
     rig.down();
     let path = rig.path("conf/lsf.conf");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{text}\nLSB_SIM_EXEC=Y\n")).unwrap();
     rig.start();
     figures::prepare(&rig);
-    figures::array(&rig, table, Some(trips), "execution simulated");
+    (rig, guard)
+}
+
+/// The array once more, and what only shows among many pending jobs.
+fn simulated(table: &mut Table, machine: &Machine) {
+    let (rig, _guard) = imagined("bench-sim");
+    let trips = || Some(machine.trips.clone());
+    if wanted("sim") {
+        figures::array(&rig, table, trips(), "execution simulated");
+    }
+    if wanted("many") {
+        many::measure(&rig, table, machine);
+    }
 }
 
 fn target_dir() -> PathBuf {
@@ -171,10 +203,43 @@ fn bench() {
     all["commit"] = json!(commit);
     all["cores"] = json!(cores);
     all["load"] = json!({ "before": before, "after": load() });
-    let path = target_dir().join("bench.json");
-    let text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    keep("bench.json", &all);
+}
+
+fn keep(name: &str, all: &serde_json::Value) {
+    let path = target_dir().join(name);
+    let text = serde_json::to_string_pretty(all).unwrap_or_default();
     match std::fs::write(&path, text) {
         Ok(()) => println!("written to {}", path.display()),
         Err(e) => println!("{}: {e}", path.display()),
+    }
+}
+
+/// `make bench-long`: arrays of real jobs one after the other for LSF_BENCH_MINUTES.
+#[test]
+#[ignore = "make bench-long"]
+fn long() {
+    let word = std::env::var("LSF_BENCH_MINUTES").unwrap_or_default();
+    let minutes: u64 = word.parse().unwrap_or(10);
+    let rig = Rig::up("bench-long", 1);
+    let _guard = Guard::over(&rig.dir);
+    let mut table = Table::default();
+    let shells = table.limit(limits::shells_spawn());
+    figures::prepare(&rig);
+    figures::long(&rig, &mut table, shells, Duration::from_secs(minutes * 60));
+    println!("\n{}", table.text());
+    let mut all = table.json();
+    all["commit"] = json!(commit());
+    keep("bench-long.json", &all);
+}
+
+/// `make bench-compare OLD=FILE NEW=FILE`.
+#[test]
+#[ignore = "make bench-compare"]
+fn compare() {
+    let file = |name: &str| std::env::var(name).unwrap_or_default();
+    match compare::text(&file("LSF_BENCH_OLD"), &file("LSF_BENCH_NEW")) {
+        Ok(text) => println!("{text}"),
+        Err(why) => panic!("{why}"),
     }
 }

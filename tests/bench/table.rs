@@ -15,6 +15,10 @@ pub enum Unit {
     MbPerSec,
     /// Bytes; less is better.
     Bytes,
+    /// Percent; less is better.
+    Percent,
+    /// Percent that is left of a rate; more is better.
+    Kept,
 }
 
 impl Unit {
@@ -24,11 +28,12 @@ impl Unit {
             Unit::PerSec => "/s",
             Unit::MbPerSec => "MB/s",
             Unit::Bytes => "bytes",
+            Unit::Percent | Unit::Kept => "%",
         }
     }
 
     fn more_is_better(self) -> bool {
-        matches!(self, Unit::PerSec | Unit::MbPerSec)
+        matches!(self, Unit::PerSec | Unit::MbPerSec | Unit::Kept)
     }
 }
 
@@ -60,6 +65,7 @@ impl Figure {
         json!({
             "name": self.name,
             "unit": self.unit.word(),
+            "more_is_better": self.unit.more_is_better(),
             "median": self.median(),
             "runs": self.runs,
         })
@@ -145,7 +151,7 @@ fn line(row: &Row) -> String {
 const WIDTH: usize = 68;
 
 /// Three figures that matter, thousands apart.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     match value.abs() {
         v if v >= 1000.0 => {
             let digits = format!("{value:.0}");

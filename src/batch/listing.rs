@@ -1,6 +1,7 @@
 //! bjobs: which jobs, in which order, and their rows in bounded slices, so that a storm of
 //! listings delays nobody.
 
+use super::names::Sym;
 use super::perm::Caller;
 use super::state::{ElemState, Job, View};
 use super::{Cx, Mbd, Recovered};
@@ -18,11 +19,24 @@ use serde_json::value::RawValue;
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
+/// Elements looked at in one step of finding what is listed.
+pub const FIND_STEP: usize = 8192;
 /// Listings under way at a time.
 pub const MAX_LISTINGS: usize = 4096;
 
+/// What is found before it is sorted: all jobs are gone through in steps, by ID.
+#[derive(Debug)]
+struct Finding {
+    q: JobQuery,
+    who: Caller,
+    from: u32,
+    found: Vec<(Order, JobRef)>,
+}
+
 #[derive(Debug)]
 struct Listing {
+    /// Until all is found.
+    finding: Option<Finding>,
     rows: Vec<JobRef>,
     next: usize,
     cols: Vec<Col>,
@@ -86,6 +100,11 @@ fn wanted(w: Which, st: u32, by_id: bool) -> bool {
 /// What rows are sorted by: kind, then host, queue or end, priority, place, element.
 type Order = (u8, i64, u32, Spot, u32);
 
+fn sorted(mut found: Vec<(Order, JobRef)>) -> Vec<JobRef> {
+    found.sort_unstable_by_key(|f| f.0);
+    found.into_iter().map(|f| f.1).collect()
+}
+
 impl Mbd {
     pub(crate) fn list_jobs(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, q: JobQuery) {
         if let Err(r) = self.check_select(&q.select) {
@@ -94,13 +113,40 @@ impl Mbd {
         if self.listings.open.len() >= MAX_LISTINGS {
             return cx.refuse(conn, Refusal::new(err::BUSY));
         }
-        let rows = match q.arrays {
-            true => self.find_arrays(who, &q),
-            false => self.find_elements(who, &q),
+        let (cols, arrays) = (q.cols.clone(), q.arrays);
+        let (rows, finding) = match arrays {
+            true => (self.find_arrays(who, &q), None),
+            false if !q.select.ids.is_empty() => (self.find_elements(who, &q), None),
+            false => {
+                let (who, found) = (who.clone(), Vec::new());
+                (Vec::new(), Some(Finding { q, who, from: 0, found }))
+            }
         };
-        let listing = Listing { rows, next: 0, cols: q.cols, arrays: q.arrays };
+        let listing = Listing { finding, rows, next: 0, cols, arrays };
         self.listings.open.insert(conn, listing);
         self.next_slice(cx, conn);
+    }
+
+    /// Finds on; whether all is found, and sorted.
+    fn find_on(&self, l: &mut Listing) -> bool {
+        let Some(f) = &mut l.finding else { return true };
+        let (mut looked, mut last) = (0, None);
+        let mut rest = self.st.jobs.range(f.from..);
+        let some = std::iter::from_fn(|| {
+            let (id, job) = rest.next().filter(|_| looked < FIND_STEP)?;
+            looked += job.tally.total as usize;
+            last = Some(*id);
+            Some(job)
+        });
+        let some = some.filter(|job| self.selects(&f.who, &f.q.select, job));
+        self.find_in(some, &f.q, &mut f.found);
+        if let Some(from) = last.and_then(|id| id.checked_add(1)).filter(|_| looked >= FIND_STEP) {
+            f.from = from;
+            return false;
+        }
+        l.rows = sorted(std::mem::take(&mut f.found));
+        l.finding = None;
+        true
     }
 
     fn jobs_asked<'a>(&'a self, who: &Caller, q: &JobQuery) -> Vec<&'a Job> {
@@ -128,30 +174,41 @@ impl Mbd {
 
     /// Started ones by host, pending ones in dispatch order, finished ones as they finished.
     fn find_elements(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
+        let mut found = Vec::new();
+        self.find_in(self.jobs_asked(who, q).into_iter(), q, &mut found);
+        sorted(found)
+    }
+
+    /// The elements of these jobs that are asked for.
+    fn find_in<'a>(
+        &self,
+        jobs: impl Iterator<Item = &'a Job>,
+        q: &JobQuery,
+        found: &mut Vec<(Order, JobRef)>,
+    ) {
         let by_id = !q.select.ids.is_empty();
         let name_elems = super::control::name_elements(&q.select.name);
-        let mut found: Vec<(Order, JobRef)> = Vec::new();
-        for job in self.jobs_asked(who, q) {
-            if q.select.ids.is_empty()
-                && job.tally.unfinished() == 0
-                && !(q.which.all || q.which.done)
-            {
+        let named = |idx: u32| {
+            let fits = |&(a, b, s): &(u32, u32, u32)| idx >= a && idx <= b && (idx - a) % s == 0;
+            name_elems.is_empty() || name_elems.iter().any(fits)
+        };
+        let mut ranked = None;
+        for job in jobs {
+            if !by_id && job.tally.unfinished() == 0 && !(q.which.all || q.which.done) {
                 continue;
             }
-            let some = self.selected_parts(&q.select, job);
-            for idx in job.indices() {
+            // a single job has one, of number 0, and there are very many of them
+            let several = if job.is_array() { job.indices() } else { Vec::new() };
+            let indices = if job.is_array() { &several[..] } else { &[0] };
+            // where elements do not differ, the job as a whole was looked at before
+            let parted = !job.parts().is_empty();
+            let some = if parted { self.selected_parts(&q.select, job) } else { None };
+            for &idx in indices {
                 let at = JobRef { job: job.id, idx };
                 if some.as_ref().is_some_and(|parts| !parts.contains(&job.part_no(idx))) {
                     continue;
                 }
-                if by_id && !q.select.ids.iter().any(|s| s.has(at)) {
-                    continue;
-                }
-                if !name_elems.is_empty()
-                    && !name_elems
-                        .iter()
-                        .any(|&(a, b, s)| idx >= a && idx <= b && (idx - a) % s == 0)
-                {
+                if by_id && !q.select.ids.iter().any(|s| s.has(at)) || !named(idx) {
                     continue;
                 }
                 let Some(view) = job.view(idx) else { continue };
@@ -161,21 +218,33 @@ impl Mbd {
                 if !q.select.host.is_empty() && !self.on_host(job, idx, &q.select.host) {
                     continue;
                 }
-                found.push((self.list_order(job, &view, idx), at));
+                found.push((self.list_order(job, &view, &mut ranked, idx), at));
             }
         }
-        found.sort_unstable_by_key(|f| f.0);
-        found.into_iter().map(|f| f.1).collect()
     }
 
-    fn list_order(&self, job: &Job, view: &View, idx: u32) -> Order {
+    /// `ranked` is the queue of the job before, and its rank.
+    fn list_order(
+        &self,
+        job: &Job,
+        view: &View,
+        ranked: &mut Option<(Sym, i64)>,
+        idx: u32,
+    ) -> Order {
         let unmoved = |order| Spot { base: order, between: 0 };
         let part = match view {
             View::Fresh => 0,
             View::Own(e) => e.part,
         };
-        let queue = self.st.names.text(job.queue_of(part));
-        let rank = self.pol.queue_ix.get(&**queue).map_or(i64::MAX, |i| *i as i64);
+        let queue = job.queue_of(part);
+        let rank = match *ranked {
+            Some((before, rank)) if before == queue => rank,
+            _ => {
+                let name: &str = self.st.names.text(queue);
+                self.pol.queue_ix.get(name).map_or(i64::MAX, |i| *i as i64)
+            }
+        };
+        *ranked = Some((queue, rank));
         let (priority, spot) = (job.spec_of(part).priority, self.st.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
@@ -195,7 +264,9 @@ impl Mbd {
     pub(crate) fn next_slice(&mut self, cx: &mut Cx, conn: ConnId) {
         let Some(mut l) = self.listings.open.remove(&conn) else { return };
         let now = cx.now.secs();
-        let mut out = Vec::with_capacity(SLICE_BYTES + 4096);
+        let found = self.find_on(&mut l);
+        let room = if found { SLICE_BYTES + 4096 } else { 2 };
+        let mut out = Vec::with_capacity(room);
         out.push(b'[');
         while l.next < l.rows.len() && out.len() < SLICE_BYTES {
             let at = l.rows[l.next];
@@ -210,7 +281,7 @@ impl Mbd {
             }
         }
         out.push(b']');
-        let more = l.next < l.rows.len();
+        let more = !found || l.next < l.rows.len();
         let text = String::from_utf8(out).unwrap_or_else(|_| "[]".to_string());
         match RawValue::from_string(text) {
             Ok(rows) => cx.reply(conn, ClientMsg::Rows { rows, more }),

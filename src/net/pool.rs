@@ -56,6 +56,8 @@ pub struct Pool {
     timers: BinaryHeap<Reverse<(u64, ConnId)>>,
     /// Inputs that arose outside reading.
     pending: VecDeque<Input>,
+    /// Whose output has room again, and who is to be told.
+    room: VecDeque<ConnId>,
     chunk: Vec<u8>,
     seal: Seal,
     launcher: PathBuf,
@@ -101,6 +103,7 @@ impl Pool {
             holding: BTreeSet::new(),
             timers: BinaryHeap::new(),
             pending: VecDeque::new(),
+            room: VecDeque::new(),
             chunk: vec![0; CHUNK],
             seal: Seal::default(),
             launcher,
@@ -156,7 +159,8 @@ impl Pool {
 
     /// Something can be done without waiting for the poll.
     pub fn busy(&self) -> bool {
-        !self.ready.is_empty() || !self.pending.is_empty() || self.waiting[2] || self.can_accept()
+        let told = !self.pending.is_empty() || !self.room.is_empty();
+        told || !self.ready.is_empty() || self.waiting[2] || self.can_accept()
     }
 
     fn can_accept(&self) -> bool {
@@ -191,6 +195,10 @@ impl Pool {
             self.datagrams(now, sink);
         }
         self.overdue(us, sink);
+        for _ in 0..ROOM_BUDGET {
+            let Some(conn) = self.room.pop_front() else { break };
+            sink(Input::Drained { conn });
+        }
     }
 
     /// Looks after one connection that has something for us.
@@ -660,7 +668,7 @@ impl Pool {
             return;
         }
         if conn.drained() && matches!(conn.phase, Phase::Open) {
-            self.pending.push_back(Input::Drained { conn: id });
+            self.room.push_back(id);
         }
         let resumed = conn.skipped && !conn.paused();
         conn.skipped &= !resumed;

@@ -249,12 +249,18 @@ impl Ends {
 
     /// Waits for so many; the time since `from`.
     fn wait(&mut self, count: u64, from: Instant, limit: Duration) -> Option<Duration> {
+        let seen = self.seen(count, from, limit);
+        if seen < count {
+            eprintln!("  only {seen} of {count} had ended after {limit:?}");
+            return None;
+        }
+        Some(from.elapsed())
+    }
+
+    /// How many have ended when it was so many, or `limit` after `from`.
+    fn seen(&mut self, count: u64, from: Instant, limit: Duration) -> u64 {
         let mut seen = 0;
-        while seen < count {
-            if from.elapsed() > limit {
-                eprintln!("  only {seen} of {count} had ended after {limit:?}");
-                return None;
-            }
+        while seen < count && from.elapsed() < limit {
             let mut text = Vec::new();
             if let Ok(mut file) = File::open(&self.file) {
                 let _ = file.seek(SeekFrom::Start(self.at));
@@ -264,7 +270,7 @@ impl Ends {
             seen += text.iter().filter(|b| **b == b'\n').count() as u64;
             std::thread::sleep(Duration::from_millis(2));
         }
-        Some(from.elapsed())
+        seen
     }
 }
 
@@ -288,6 +294,18 @@ pub fn work(rig: &Rig, table: &mut Table, machine: &Machine) {
 pub fn array(rig: &Rig, table: &mut Table, limit: Option<Figure>, how: &str) {
     let runs: Vec<f64> = (0..RUNS).map_while(|_| array_once(rig)).collect();
     table.add(Figure::new(format!("array of {ELEMENTS} jobs, {how}"), Unit::PerSec, runs), limit);
+}
+
+/// Jobs a second of one array within this time; what is left of it is killed.
+pub fn array_for(rig: &Rig, limit: Duration) -> Option<f64> {
+    let name = format!("true[1-{}]", ELEMENTS * 10);
+    let (mut ends, from) = (Ends::from_now(rig), Instant::now());
+    let id = job_id(&rig.run("bsub", &["-J", &name, "-o", "/dev/null", "/bin/true"]).out)?;
+    let count = ends.seen(ELEMENTS * 10, from, limit);
+    let rate = count as f64 / from.elapsed().as_secs_f64();
+    let _ = rig.run("bkill", &[&id.to_string()]);
+    let _ = rig.run("bwait", &["-t", "1", "-w", &format!("ended({id})")]);
+    Some(rate)
 }
 
 /// Jobs a second of one array.

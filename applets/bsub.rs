@@ -148,15 +148,19 @@ fn compose(
     if let Some(file) = &opts.spool_in {
         spool::input(ctx, file, &mut spec)?;
     }
-    let env = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
-    let env = env.apply(&own_environment());
     let mut command = source.command;
     if source.script.is_some() {
         spec.options2 |= opt2::SCRIPT;
     }
     let asked = opts.esub.as_deref().unwrap_or("");
     let changed = esub::run(site, asked, &mut spec, &mut command)?;
-    let env = ByteStr(env::packed(&esub::with(env, changed)));
+    // a file of ten thousand submissions has it made once
+    let env = if opts.env.is_empty() && changed.env.is_empty() {
+        facts.env.clone()
+    } else {
+        let ask = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
+        ByteStr(env::packed(&esub::with(ask.apply(&own_environment()), changed)))
+    };
     if !asked.is_empty() {
         spec.extra.push((extra::ESUB.to_string(), asked.to_string()));
     }
@@ -196,6 +200,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
         cwd: working_directory()?,
         home: home(),
         umask: umask(),
+        env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
     })
 }
 

@@ -86,6 +86,11 @@ pub struct EnvAsk {
 }
 
 impl EnvAsk {
+    /// What is asked for without -env.
+    pub fn everything() -> EnvAsk {
+        EnvAsk { all: true, ..EnvAsk::default() }
+    }
+
     /// Reads the values of every `-env` given, in order; none at all means `all`.
     pub fn parse(values: &[String]) -> Result<EnvAsk, BadEnv> {
         let mut ask = EnvAsk { all: values.is_empty(), ..EnvAsk::default() };

@@ -13,14 +13,16 @@ use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::site::Site;
+use lsf::model::ByteStr;
 use lsf::model::job::opt;
 use lsf::model::reason::err;
 use lsf::proto::Msg;
-use lsf::proto::client::{ClientMsg, Submit};
+use lsf::proto::client::{ClientMsg, Submit, env_hash};
 use lsf::{errln, outln};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
+use std::rc::Rc;
 
 /// Longest file, bytes.
 const PACK_MAX: u64 = 256 << 20;
@@ -34,7 +36,31 @@ struct Sent {
     /// Of the file, from 1.
     line: usize,
     msg: Msg,
+    /// A queue was asked for.
     named: bool,
+    /// The environment, where `msg` has its hash.
+    env: Option<Rc<ByteStr>>,
+}
+
+impl Sent {
+    /// The submission with its environment.
+    fn whole(self) -> Option<Submit> {
+        let Msg::Client(ClientMsg::Submit(mut submit)) = self.msg else { return None };
+        if let Some(env) = self.env {
+            submit.env_hash.clear();
+            submit.env = ByteStr::clone(&env);
+        }
+        Some(*submit)
+    }
+
+    /// Whether it is about this environment.
+    fn carries(&self, (env, hash): &(Rc<ByteStr>, String)) -> bool {
+        match &self.msg {
+            Msg::Client(ClientMsg::Submit(s)) if s.env_hash.is_empty() => s.env == **env,
+            Msg::Client(ClientMsg::Submit(s)) => s.env_hash == *hash,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -50,6 +76,9 @@ struct Pack<'a> {
     tally: Tally,
     waiting: VecDeque<Sent>,
     client: Option<Client>,
+    /// The environment that was sent last, with its hash, and whether the daemon keeps it.
+    env: (Rc<ByteStr>, String),
+    kept: bool,
     /// LSB_PACK_SKIP_ERROR=Y.
     skip: bool,
 }
@@ -65,6 +94,8 @@ pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
         tally: Tally::default(),
         waiting: VecDeque::new(),
         client: None,
+        env: <_>::default(),
+        kept: false,
         skip: site.lsf.yes("LSB_PACK_SKIP_ERROR"),
     };
     let window = site.lsf.int("LSB_MAX_PACK_JOBS", WINDOW).clamp(1, WINDOW_MAX) as usize;
@@ -121,10 +152,20 @@ impl Pack<'_> {
         errln!(ctx, "line {line}: {}", Rejection::new(why));
     }
 
-    fn send(&mut self, ctx: &mut Ctx, line: usize, submit: Submit) -> Result<(), ClientError> {
+    /// An environment that the daemon has from a submission before is named by its hash.
+    fn send(&mut self, ctx: &mut Ctx, line: usize, mut submit: Submit) -> Result<(), ClientError> {
+        let mut env = None;
+        if *self.env.0 != submit.env {
+            self.env = (Rc::new(submit.env.clone()), env_hash(&submit.env));
+            self.kept = false;
+        } else if self.kept {
+            submit.env = ByteStr::default();
+            submit.env_hash.clone_from(&self.env.1);
+            env = Some(self.env.0.clone());
+        }
         let named = submit.spec.options & opt::QUEUE != 0;
         let msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
-        self.waiting.push_back(Sent { line, msg, named });
+        self.waiting.push_back(Sent { line, msg, named, env });
         let sent = match (&mut self.client, self.waiting.back()) {
             (Some(client), Some(last)) => client.send(&last.msg),
             _ => return self.connect(ctx),
@@ -157,38 +198,36 @@ impl Pack<'_> {
         loop {
             let Some(client) = &mut self.client else { return Ok(self.connect(ctx)?) };
             match client.answer(ctx.err) {
-                Ok(Msg::Client(ClientMsg::Submitted { job, queue, .. })) => {
-                    let named = self.waiting.pop_front().is_some_and(|sent| sent.named);
+                Ok(Msg::Client(ClientMsg::Submitted { job, queue, env_kept, .. })) => {
+                    let sent = self.waiting.pop_front();
+                    if !self.kept && env_kept {
+                        self.kept = sent.as_ref().is_some_and(|s| s.carries(&self.env));
+                    }
+                    let named = sent.is_some_and(|sent| sent.named);
                     self.tally.submitted += 1;
                     answer(ctx, job, &queue, named);
                     return Ok(());
                 }
                 Err(ClientError::Refused(why)) => {
                     let Some(sent) = self.waiting.pop_front() else { return Ok(()) };
-                    return match without_priority(&sent.msg, why.code)? {
-                        Some(again) => Ok(self.send(ctx, sent.line, again)?),
-                        None => {
-                            self.wrong(ctx, sent.line, &why.words());
-                            Ok(())
+                    let line = sent.line;
+                    let Some(mut again) = sent.whole() else { return Ok(()) };
+                    match why.code {
+                        err::ENV_GONE => self.kept = false,
+                        // the cluster has no use for one
+                        err::PRIORITY_UNDEF => again.spec.priority = 0,
+                        _ => {
+                            self.wrong(ctx, line, &why.words());
+                            return Ok(());
                         }
-                    };
+                    }
+                    again.request = request_id()?;
+                    return Ok(self.send(ctx, line, again)?);
                 }
                 Err(ClientError::Lost(_) | ClientError::Timeout(_)) => self.connect(ctx)?,
                 Err(e) => return Err(e.into()),
                 Ok(_) => return Err(ClientError::Unexpected.into()),
             }
         }
-    }
-}
-
-/// The same submission without the priority that the cluster has no use for.
-fn without_priority(msg: &Msg, code: i32) -> Result<Option<Submit>, Stop> {
-    match msg {
-        Msg::Client(ClientMsg::Submit(s)) if code == err::PRIORITY_UNDEF => {
-            let mut again = (**s).clone();
-            (again.spec.priority, again.request) = (0, request_id()?);
-            Ok(Some(again))
-        }
-        _ => Ok(None),
     }
 }

@@ -37,6 +37,8 @@ pub struct Facts {
     /// Home directory; empty unknown.
     pub home: Vec<u8>,
     pub umask: u32,
+    /// The environment that is sent where -env does not ask for another.
+    pub env: ByteStr,
 }
 
 /// Why nothing was submitted.
@@ -403,6 +405,7 @@ mod tests {
             cwd: b"/home/u/w".to_vec(),
             home: b"/home/u".to_vec(),
             umask: 0o22,
+            env: ByteStr::default(),
         }
     }
 

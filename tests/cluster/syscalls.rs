@@ -82,7 +82,7 @@ fn a_submission_costs_no_file_no_sync_and_no_process() {
         return skipped("a_submission_costs_no_file_no_sync_and_no_process: strace cannot look");
     };
     let site = kept::cluster(&rig.dir).unwrap();
-    let (done, took) = kept::storm(&site, &rig.dir, JOBS, Duration::from_secs(60));
+    let (done, took) = kept::storm(&site, &rig.dir, "", JOBS, Duration::from_secs(60));
     super::rig::kill(strace.id(), 2);
     wait_for("strace to end", || strace.try_wait().unwrap().is_some());
     assert_eq!(done, JOBS, "submissions taken in {took:?}");

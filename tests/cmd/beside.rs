@@ -247,6 +247,19 @@ echo 'FROM_ESUB=\"yes\"' >> $LSB_SUB_MODIFY_ENVFILE; echo noise",
 }
 
 fn a_file_of_submissions(rig: &Rig) {
+    // past LSB_MAX_PACK_JOBS the environment is named by its hash, and is what it was
+    let many: String = "-H -J many true\n".repeat(310);
+    rig.write(
+        "pack",
+        &format!("{many}-o packed.out 'echo $PACKED'\n-env 'none, X=y' -o x.out env\n"),
+    );
+    let out = rig.cmd("bsub").args(["-pack", "pack"]).env("PACKED", "with it").output().unwrap();
+    let out = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.ends_with("\n312 lines parsed, 312 jobs submitted, 0 errors found.\n"), "{out}");
+    wait_for("its output", || rig.read("packed.out").starts_with("with it\n"));
+    wait_for("its output", || rig.read("x.out").contains("X=y\n"));
+    assert!(!rig.read("x.out").contains("PACKED="));
+    rig.ok("bkill", &["-J", "many", "0"]);
     let good: String = (0..40).map(|n| format!("-H -J p{n} -q idle 'echo {n}'\n")).collect();
     rig.write("pack", &format!("# forty\n\n{good}"));
     let out = rig.ok("bsub", &["-pack", "pack"]);

@@ -675,7 +675,11 @@ impl Call<'_> {
             Some(addr) => Some(addr),
             None => crate::sys::site::resolve(name).first().copied(),
         };
-        let addr = addr.ok_or_else(|| ClientError::Down(format!("{name}: unknown host")))?;
+        let addr = addr.ok_or_else(|| match self.daemon {
+            // the one host that was named
+            Daemon::Res => ClientError::Conf("Bad host name".to_owned()),
+            _ => ClientError::Down(format!("{name}: unknown host")),
+        })?;
         Ok(SocketAddr::new(addr, port))
     }
 

@@ -127,6 +127,8 @@ fn lists_and_fallbacks(rig: &Rig) {
     let said = run(&["-l", "-m", "nosuch", "echo", "done"]);
     assert_eq!((said.code, said.out.as_str()), (0, "done\n"), "{said:?}");
     assert!(said.err.contains("executed on this host"), "{said:?}");
+    let said = run(&["-m", "nosuch", "true"]);
+    assert_eq!((said.code, said.err.as_str()), (246, "lsrun: nosuch: Bad host name\n"));
     let none = ["-R", "select[mem>99999999]", "echo", "done"];
     let (said, here) = (run(&none), run(&[&["-l"], &none[..]].concat()));
     assert_eq!((said.code, here.code, here.out.as_str()), (1, 0, "done\n"), "{said:?} {here:?}");

@@ -49,9 +49,11 @@ const LOOKS_PER_QUERY: u32 = 8;
 const BUFFER: usize = 64 << 10;
 
 /// Prints the first of the files that there is, whole.
-const SHOW: &str = "shift; for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
+const SHOW: &str = "shift; [ \"$1\" = /dev/null ] && exit 0; \
+    for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
 /// Follows it as long as the process of the first word lives.
-const FOLLOW: &str = "p=$1; shift; for f; do [ -f \"$f\" ] || continue; \
+const FOLLOW: &str = "p=$1; shift; [ \"$1\" = /dev/null ] && exit 0; \
+    for f; do [ -f \"$f\" ] || continue; \
     tail -n +1 -f -- \"$f\" & while [ -d /proc/$p ]; do sleep 0.5; done; \
     sleep 1; kill $!; exit 0; done; exit 1";
 

@@ -73,6 +73,13 @@ fn pending_reasons_by_level() {
     ends("-p1", "Job dependency condition not satisfied:", "1 jobs");
     ends("-p2", "Job slot limit reached:", "2 occurrences");
     ends("-p3", "Not specified in job submission:", "1 occurrences");
+    // hosts that are out of the question
+    let out = [json!({"PendReasons": [[1301, 1, []], [1001, 1, []], [1315, 1, []],
+        [1316, 1, []], [1601, 1, []], [1302, 1, []], [1318, 1, []], [1310, 1, []]]})];
+    let said = call(&["-p3"], &[], &out).0;
+    let head = "\n Candidate host pending reasons (0 of 8 hosts).\n\n \
+                Non-candidate host pending reasons (8 of 8 hosts):\n   Closed by LSF";
+    assert!(said.contains(head), "{said}");
     let elsewhere = [json!({"PendReasons": [[1311, 3, []]]})];
     let none = call(&["-psum", "-p2"], &[], &elsewhere).0;
     assert!(none.ends_with("\nSummarizing 0 pending jobs in cluster (c1):\n"), "{none}");

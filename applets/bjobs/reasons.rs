@@ -18,9 +18,22 @@ struct Reason<'r> {
 }
 
 impl Reason<'_> {
-    /// Does it say that the hosts were never meant?
+    /// Does it say that the hosts are out of the question, rather than taken for now?
     fn elsewhere(&self) -> bool {
-        matches!(self.code, pend::NOT_QUEUE_HOST | pend::NOT_ASKED_HOST)
+        matches!(
+            self.code,
+            pend::RES_REQ
+                | pend::QUEUE_RES_REQ
+                | pend::NOT_QUEUE_HOST
+                | pend::NOT_ASKED_HOST
+                | pend::NO_USER
+                | pend::HOST_CLOSED
+                | pend::HOST_LOCKED
+                | pend::HOST_WINDOW
+                | pend::LOAD_UNAVAIL
+                | pend::LIM_UNREACH
+                | pend::SBD_UNREACH
+        )
     }
 
     /// `text: N hosts;`, `text: hosta, hostb;`, without blank before it or newline after it.

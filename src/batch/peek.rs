@@ -58,6 +58,7 @@ impl Mbd {
         self.check_select(s)?;
         let no_job = || Refusal::new(err::NO_JOB);
         let at = match s.ids.first() {
+            Some(id) if id.elems.is_empty() => self.newest_element(id.job),
             Some(id) => JobRef { job: id.job, idx: id.elems.first().map_or(0, |e| e.0) },
             None => self.newest_started(who, s).ok_or_else(no_job)?,
         };
@@ -85,6 +86,18 @@ impl Mbd {
             uid: exec.uid,
             pid: run.pid,
         })
+    }
+
+    /// Of an array the element dispatched last, or the first where none runs.
+    fn newest_element(&self, job: u32) -> JobRef {
+        let of = |idx| JobRef { job, idx };
+        let Some(job) = self.st.job(job).filter(|j| j.is_array()) else { return of(0) };
+        let started = |idx: &u32| match &job.elem(*idx)?.state {
+            ElemState::Run(run) => Some((run.start_time, *idx)),
+            _ => None,
+        };
+        let newest = job.indices().into_iter().filter_map(|idx| started(&idx)).max();
+        of(newest.map(|n| n.1).or_else(|| job.indices().into_iter().next()).unwrap_or(0))
     }
 
     /// The job or element dispatched last of those that the filters let through.

@@ -30,6 +30,25 @@ fn what_a_job_has_written() {
     let said = run("bpeek", &[&held]);
     assert_eq!((said.code, said.err), (255, format!("Job <{held}> : Not yet started.\n")));
     ok("bkill", &[&held]);
+    // of an array the element that was dispatched last
+    let out = dir.join("p.%I").display().to_string();
+    let array = bsub(&["-J", "peeks[1-2]", "-o", &out, "echo $LSB_JOBINDEX; sleep 300"]);
+    until(&array, "RUN");
+    wait_for("its output", || run("bpeek", &[&array]).out == "<< output from stdout >>\n2\n");
+    ok("bkill", &[&array]);
+    // nothing to see, here and on another host
+    for host in ["host1", "host2"] {
+        let id = bsub(&["-m", host, "-o", "/dev/null", "sleep 300"]);
+        wait_for("it to have started", || {
+            let said = run("bpeek", &[&id]);
+            (said.code, said.out.as_str()) == (0, "<< output from stdout >>\n")
+        });
+        ok("bkill", &[&id]);
+    }
+    let held = bsub(&["-H", "-J", "held[1-2]", "true"]);
+    let said = run("bpeek", &[&held]);
+    assert_eq!((said.code, said.err), (255, format!("Job <{held}> : Not yet started.\n")));
+    ok("bkill", &[&held]);
     let said = run("bpeek", &["99999"]);
     assert_eq!((said.code, said.err.as_str()), (255, "Job <99999>: No matching job found\n"));
     let said = run("bpeek", &["-J", "no-such-job"]);

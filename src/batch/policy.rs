@@ -3,7 +3,9 @@
 //! changed in between.
 
 use super::require::{Names, Req};
-use crate::conf::types::{BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm};
+use crate::conf::types::{
+    BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
+};
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::window::Windows;
 use crate::model::sort::sort_by_key;
@@ -237,14 +239,21 @@ impl Policy {
 
     /// MAX_JOBS of a user: the own row, else `default`.
     pub fn user_max_jobs(&self, user: &str) -> Option<u64> {
+        self.user_row(user).and_then(|r| r.max_jobs).map(u64::from)
+    }
+
+    /// What lsb.users says of a user: by name, as a member of a group, or by default.
+    pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
         let rows = &self.conf.batch.users.users;
+        if rows.is_empty() {
+            return None;
+        }
         let own = rows.iter().find(|r| r.name == user && !r.each_member);
         let member = || {
             let groups = self.conf.unix.of(user, None);
             rows.iter().find(|r| r.each_member && self.conf.in_user_group(user, &r.name, &groups))
         };
-        let row = own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"));
-        row.and_then(|r| r.max_jobs).map(u64::from)
+        own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
     }
 
     /// Seconds a host waits between two dispatches for this queue.

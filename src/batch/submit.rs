@@ -1,10 +1,12 @@
 //! Submissions: every check, in LSF's words, before anything changes; then one JOB_NEW.
 
 use super::apply::EXTRA_DEPEND;
+use super::counts::Slots;
 use super::perm::Caller;
 use super::policy::Queue;
 use super::sched::split_host_word;
 use super::{Cx, Mbd};
+use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
 use crate::model::ByteStr;
@@ -76,7 +78,7 @@ impl Mbd {
         let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
         self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
-        self.check_pending(&name)?;
+        self.check_pending(&spec, who, &name)?;
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
@@ -222,6 +224,9 @@ impl Mbd {
         if !self.pol.may_use(&queue.conf, &who.user, Some(who.gid)) {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
+        if queue.conf.interactive == Interactive::Only {
+            return Err(Refusal::about(err::ONLY_INTERACTIVE, name));
+        }
         Ok(())
     }
 
@@ -274,11 +279,26 @@ impl Mbd {
         if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
     }
 
-    fn check_pending(&self, name: &JobName) -> Checked<()> {
-        let Some(max) = self.pol.params().max_pend_jobs else { return Ok(()) };
+    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster and of the user.
+    fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
+        let p = self.pol.params();
         let more = name.array.as_ref().map_or(1, |a| a.len());
-        let now: u64 = self.st.counts.queue.values().map(|s| s.pend_jobs).sum();
-        if now + more > max { Err(Refusal::new(err::PJOB_LIMIT)) } else { Ok(()) }
+        let slots = more.saturating_mul(u64::from(spec.min_slots.max(1)));
+        let fits = |now: &Slots, jobs: Option<u64>, most: Option<u64>| {
+            jobs.is_none_or(|max| now.pend_jobs + more <= max)
+                && most.is_none_or(|max| now.pend + slots <= max)
+        };
+        let mut all = Slots::default();
+        if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
+            self.st.counts.queue.values().for_each(|s| all.add(s));
+        }
+        let own = self.st.names.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
+        let user = self.pol.user_row(&who.user);
+        let fit = fits(&all, p.max_pend_jobs, p.max_pend_slots)
+            && user.is_none_or(|u| {
+                fits(own.unwrap_or(&Slots::default()), u.max_pend_jobs, u.max_pend_slots)
+            });
+        if fit { Ok(()) } else { Err(Refusal::new(err::PJOB_LIMIT)) }
     }
 
     pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {

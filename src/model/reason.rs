@@ -260,6 +260,7 @@ pub mod err {
     pub const EXCLUSIVE: i32 = 7;
     pub const ROOT: i32 = 8;
     pub const NO_JOBID: i32 = 12;
+    pub const ONLY_INTERACTIVE: i32 = 13;
     pub const NO_INTERACTIVE: i32 = 14;
     pub const UNKNOWN_USER: i32 = 16;
     pub const PERMISSION: i32 = 17;

@@ -19,6 +19,7 @@ mod outputs;
 mod rcommands;
 mod readme;
 mod reconfig;
+mod refusals;
 mod remote;
 mod rig;
 mod rolling;

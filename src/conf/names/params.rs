@@ -98,7 +98,7 @@ const NAMES: &[Name] = &[
     off("MAX_JOB_PREEMPT_RESET", "max job preempt reset: Y/N; Y"),
     on("MAX_JOB_REQUEUE", "int; unlimited"),
     on("MAX_PEND_JOBS", "cluster pending job threshold: int; unlimited"),
-    off("MAX_PEND_SLOTS", "cluster pending slot threshold: int; unlimited"),
+    on("MAX_PEND_SLOTS", "cluster pending slot threshold: int; unlimited"),
     off("MAX_RETRY", "5"),
     off("MAX_SBD_CONNS", "kept connections: int; 2times hosts+300"),
     on("MAX_SBD_FAIL", "failed contacts before a host is unreach; 3"),

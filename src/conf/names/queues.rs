@@ -49,7 +49,7 @@ const NAMES: &[Name] = &[
     off("IMPT_JOBLIMIT", "started jobs of other clusters; unlimited"),
     off("IMPT_SLOTBKLG", "pending slots taken from other clusters; 50"),
     off("IMPT_TASKLIMIT", "started tasks of other clusters; unlimited"),
-    off("INTERACTIVE", "YES/NO/ONLY; YES"),
+    on("INTERACTIVE", "YES/NO/ONLY; YES"),
     off("INTERRUPTIBLE_BACKFILL", "s; undefined"),
     on("JOB_ACCEPT_INTERVAL", "MBD_SLEEP_TIMEs between two jobs to one host; as lsb.params"),
     off("JOB_ACTION_WARNING_TIME", "how long before: [h:]m or %"),

@@ -194,8 +194,8 @@ pub static USER: NameTable = table(
     &[
         off("JL/P", "slots per processor; unlimited"),
         on("MAX_JOBS", "slots; unlimited"),
-        off("MAX_PEND_JOBS", "pending jobs; unlimited"),
-        off("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),
+        on("MAX_PEND_JOBS", "pending jobs; unlimited"),
+        on("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),
         off("PRIORITY", "factor of absolute priority"),
         on("USER_NAME", "user, group, group@ (each member) or default"),
     ],

@@ -1,0 +1,146 @@
+//! What bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume refuse where several
+//! users, closed queues and thresholds are needed for it: standard error, exit code, nothing on
+//! standard output, nothing logged (commands.md §2).
+
+use super::site::{ADMIN, Site};
+
+/// A command that no row gets into the log.
+const MARK: &str = "refused-by-this-table";
+
+const QUEUES: &str = "
+Begin Queue
+QUEUE_NAME = private
+USERS      = bob
+End Queue
+Begin Queue
+QUEUE_NAME = shut
+End Queue
+Begin Queue
+QUEUE_NAME = few
+TASKLIMIT  = 2 2 4
+End Queue
+Begin Queue
+QUEUE_NAME = share
+UJOB_LIMIT = 2
+End Queue
+Begin Queue
+QUEUE_NAME = there
+HOSTS      = host1
+End Queue
+Begin Queue
+QUEUE_NAME  = talk
+INTERACTIVE = ONLY
+End Queue
+Begin Queue
+QUEUE_NAME = brief
+RUNLIMIT   = 1
+End Queue
+";
+
+fn refused(site: &Site, user: &str, line: &str, words: &str) {
+    let said = site.run(user, line);
+    let want = (255, String::new(), format!("{words}\n"));
+    assert_eq!((said.code, said.out, said.err), want, "{user}: {line}");
+}
+
+#[test]
+fn rows_that_need_several_users() {
+    if !Site::possible("rows_that_need_several_users") {
+        return;
+    }
+    let mut site = Site::new("refusals", 2);
+    let config = |file: &str| format!("conf/lsbatch/personal/configdir/{file}");
+    let add = |file: &str, text: &str| {
+        let old = std::fs::read_to_string(site.path(&config(file))).unwrap();
+        site.write(&config(file), &format!("{old}{text}"));
+    };
+    add("lsb.queues", QUEUES);
+    let users = "Begin User\nUSER_NAME MAX_PEND_JOBS MAX_PEND_SLOTS\nbob 3 5\nEnd User\n";
+    add("lsb.users", users);
+    let params = std::fs::read_to_string(site.path(&config("lsb.params"))).unwrap();
+    let more = "MAX_PEND_JOBS = 50\nMAX_PEND_SLOTS = 60\nEnd Parameters";
+    site.write(&config("lsb.params"), &params.replace("End Parameters", more));
+    site.start();
+    site.ok(ADMIN, "badmin qclose shut");
+    let held = site.bsub("ann", "-H -o /dev/null sleep 1000");
+    let runs = site.bsub("ann", "-o /dev/null sleep 1000");
+    let done = site.bsub("ann", "-o /dev/null true");
+    site.end_of(done);
+    super::rig::wait_for("the job to run", || site.stat(runs) == "RUN");
+    let log = || std::fs::read_to_string(site.path("work/personal/logdir/lsb.events")).unwrap();
+    let changes = || {
+        let of = |l: &&str| {
+            ["\"JOB_SIGNAL\"", "\"JOB_MODIFY2\"", "\"JOB_SWITCH\"", "\"JOB_MOVE\"", "\"JOB_NEW\""]
+                .iter()
+                .any(|kind| l.starts_with(kind))
+        };
+        log().lines().filter(of).count()
+    };
+    let before = changes();
+
+    let rows = [
+        ("-q private", "private: User cannot use the queue"),
+        ("-q shut", "shut: Queue has been closed"),
+        ("-q few -n 1", "Too few processors requested"),
+        ("-q few -n 5", "Too many processors requested"),
+        ("-q share -n 3", "Queue does not have enough per-user job slots"),
+        ("-q there -m host2", "Host or host group is not used by the queue"),
+        ("-q talk", "talk: Queue only accepts interactive jobs"),
+        ("-q brief -W 2", "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
+        ("-J 'x[1-50]'", "Pending job threshold reached"),
+        ("-n 30 -J 'x[1-2]'", "Pending job threshold reached"),
+    ];
+    for (options, words) in rows {
+        let line = format!("bsub {options} sleep {MARK}");
+        refused(&site, "ann", &line, &format!("{words}. Job not submitted."));
+    }
+    for options in ["-J 'x[1-4]'", "-H -n 6"] {
+        let line = format!("bsub {options} sleep {MARK}");
+        refused(&site, "bob", &line, "Pending job threshold reached. Job not submitted.");
+    }
+    let root = "Root job submission is disabled. Job not submitted.";
+    refused(&site, "root", &format!("bsub sleep {MARK}"), root);
+
+    let denied = |job: u32| format!("Job <{job}>: User permission denied");
+    for applet in ["bkill", "bkill -r", "bkill -s USR1", "bstop", "bresume", "brequeue"] {
+        refused(&site, "bob", &format!("{applet} {runs}"), &denied(runs));
+    }
+    refused(&site, "bob", &format!("bswitch few {held}"), &denied(held));
+    for applet in ["btop", "bbot"] {
+        let words = format!("{held}: User permission denied");
+        refused(&site, "bob", &format!("{applet} {held}"), &words);
+    }
+    let denied = "User permission denied. Job not modified.";
+    refused(&site, "bob", &format!("bmod -J z {held}"), denied);
+    // the owner, where the queue does not take the job
+    let of = |words: &str| format!("Job <{held}>: {words}");
+    let rows = [
+        ("private", "User cannot use the queue"),
+        ("shut", "Queue has been closed"),
+        ("talk", "Queue only accepts interactive jobs"),
+        ("few", "Too few processors requested"),
+    ];
+    for (queue, words) in rows {
+        refused(&site, "ann", &format!("bswitch {queue} {held}"), &of(words));
+        let words = match queue {
+            "few" => format!("{words}. Job not modified."),
+            _ => format!("{queue}: {words}. Job not modified."),
+        };
+        refused(&site, "ann", &format!("bmod -q {queue} {held}"), &words);
+    }
+    let row = format!("bmod -q few -n 5 {held}");
+    refused(&site, "ann", &row, "Too many processors requested. Job not modified.");
+    assert_eq!(changes(), before, "something was logged");
+    assert!(!log().contains(MARK));
+
+    // what an administrator suspended the owner does not resume
+    site.ok(ADMIN, &format!("bstop {runs}"));
+    super::rig::wait_for("the job to stop", || site.stat(runs) == "USUSP");
+    refused(
+        &site,
+        "ann",
+        &format!("bresume {runs}"),
+        &format!("Job <{runs}>: User permission denied"),
+    );
+    site.ok(ADMIN, &format!("bkill {runs} {held}"));
+}

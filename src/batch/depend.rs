@@ -46,16 +46,9 @@ impl Deps {
     pub fn value(&self, job: u32) -> DepValue {
         self.values.get(&job).copied().unwrap_or(DepValue::True)
     }
-    /// Can the condition of this element never hold?
-    pub fn never(&self, job: u32, idx: u32) -> bool {
-        match self.elements.get(&job) {
-            Some(each) => each.never.contains(&idx),
-            None => self.value(job) == DepValue::Never,
-        }
-    }
-    /// Of any element that waits by itself?
-    pub fn any_never(&self, job: u32) -> bool {
-        self.elements.get(&job).is_some_and(|each| !each.never.is_empty())
+    /// Those that wait by themselves for what can never be.
+    pub fn never_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
+        self.elements.get(&job).map(|each| &each.never)
     }
     pub fn ready_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
         self.elements.get(&job).map(|each| &each.ready)
@@ -288,6 +281,8 @@ impl Mbd {
             let ids = dep.map_or(Vec::new(), |d| d.job_ids());
             self.deps.forget(changed, &ids);
         }
+        // one that was held may have become an orphan meanwhile
+        self.end_orphans(cx, changed);
         let Some(waiters) = self.deps.waiters.get(&changed) else { return };
         for id in waiters.clone() {
             self.named_changed(id, elements);

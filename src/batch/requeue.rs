@@ -99,23 +99,24 @@ impl Mbd {
 
     /// -ti: what waits for something that can never be ends at once.
     pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
-        let Some(job) = self.st.job(id) else { return };
-        if self.st.job(id).is_none_or(|j| j.depend.is_none()) || !self.any_orphan(id) {
+        let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else { return };
+        let asked = |part: u32| !job.spec_of(part).given(extra::ORPHAN).is_empty();
+        if !(0..=job.parts().len() as u32).any(asked) {
             return;
         }
         let ends = |idx: &u32| {
             let waits = job.view(*idx).is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
-            waits && !job.spec_at(*idx).given(extra::ORPHAN).is_empty() && self.deps.never(id, *idx)
+            waits && asked(job.part_no(*idx))
         };
-        let orphans: Vec<u32> = job.indices().into_iter().filter(ends).collect();
+        let never: Vec<u32> = match self.deps.never_elements(id) {
+            Some(never) => never.iter().copied().collect(),
+            None if self.deps.value(id) == DepValue::Never => job.indices(),
+            None => return,
+        };
+        let orphans: Vec<u32> = never.into_iter().filter(ends).collect();
         for idx in orphans {
             self.exit_unstarted(cx, JobRef { job: id, idx }, term::ORPHAN_SYSTEM);
         }
-    }
-
-    /// Can the condition, or that of an element, never hold?
-    fn any_orphan(&self, id: u32) -> bool {
-        self.deps.value(id) == DepValue::Never || self.deps.any_never(id)
     }
 
     /// At a start: what became one while no mbatchd ran.

@@ -7,6 +7,7 @@ pub mod eauthd;
 pub mod groups;
 pub mod guard;
 pub mod hooks;
+pub mod hostfile;
 pub mod launcher;
 pub mod lim;
 pub mod logging;

@@ -5,7 +5,7 @@
 //! who may not; no open waits; below /tmp only directories of the user's own are used.
 
 use super::starter::DEFAULT_PATH;
-use super::{attach, hooks, mail};
+use super::{attach, hooks, hostfile, mail};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Ready, Setup, Stage};
@@ -64,6 +64,11 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     let (stdout, stderr) = outputs(job, &out_dir, &store, ready)?;
     let argv = program(job, &store, ready)?;
     let mut env = environment(job, user, &cwd, Some(&store));
+    if let Some(path) = host_file(&env, &store, ready) {
+        for name in ["LSB_DJOB_HOSTFILE", "LSB_DJOB_RANKFILE", "LSB_AFFINITY_HOSTFILE"] {
+            env.push((name.into(), path.clone().into_os_string()));
+        }
+    }
     if !job.out_dir.is_empty() {
         env.push(("LSB_OUTDIR".into(), out_dir.into_os_string()));
     }
@@ -76,7 +81,7 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
     let task = Task { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
     hooks::before(job, &task, ready).inspect_err(|_| {
         // it is begun anew, or never
-        let _ = remove(&ready.script);
+        let _ = remove(&ready.script).and(remove(&beside(&ready.script)));
         if ready.kept {
             let _ = remove(&ready.out);
         }
@@ -286,6 +291,35 @@ fn interpreter(script: &[u8]) -> Vec<&[u8]> {
     }
 }
 
+/// Makes the file of the job's hosts. One of its own is removed with the job file.
+fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+    let hosts = env.iter().rfind(|(name, _)| name == "LSB_MCPU_HOSTS")?;
+    let hosts = hostfile::slots(hosts.1.as_bytes());
+    let job_file = store.file("").ok()?;
+    let path = match hostfile::shared(&hosts) {
+        Some(name) => job_file.with_file_name(name),
+        None => {
+            ready.script = job_file.as_os_str().as_bytes().to_vec().into();
+            path_of(&beside(&ready.script).0).to_path_buf()
+        }
+    };
+    match hostfile::make(&path, &hosts) {
+        Ok(()) => Some(path),
+        Err(why) => {
+            note(ready, why);
+            None
+        }
+    }
+}
+
+/// The host file of a job file; empty for none.
+fn beside(job_file: &ByteStr) -> ByteStr {
+    match job_file.is_empty() {
+        true => ByteStr::default(),
+        false => ByteStr([&job_file.0, hostfile::EXT.as_bytes()].concat()),
+    }
+}
+
 fn environment(
     job: &JobPlan,
     user: &User,
@@ -391,7 +425,8 @@ fn finish(finish: &FinishPlan) -> Step<()> {
         Ok(true) => remove(&finish.append_to),
         _ => append(out, &finish.text),
     };
-    mailed.map(|_| ()).and(wrote).and(remove(&finish.remove))
+    let removed = remove(&finish.remove).and(remove(&beside(&finish.remove)));
+    mailed.map(|_| ()).and(wrote).and(removed)
 }
 
 fn append(to: &Path, text: &ByteStr) -> Step<()> {

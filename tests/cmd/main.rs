@@ -35,3 +35,4 @@ mod rejections;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod robust;
+mod rules;

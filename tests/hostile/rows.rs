@@ -212,7 +212,8 @@ fn names_are_no_paths() {
     let mut own = names("home/ann");
     own.retain(|n| n != ".lsbatch");
     assert_eq!(own, [format!("{last}%s%n%x")]);
-    for kept in names("home/ann/.lsbatch") {
+    let named = |kept: &String| !kept.starts_with(".hosts.host");
+    for kept in names("home/ann/.lsbatch").into_iter().filter(named) {
         let stem = kept.trim_end_matches(".out").trim_end_matches(".err");
         assert!(stem.chars().all(|c| c.is_ascii_digit() || c == '.'), "{kept}");
     }

@@ -101,6 +101,22 @@ fn a_job_goes_to_another_queue_with_its_counters() {
 }
 
 #[test]
+fn a_queue_that_does_not_take_the_owner_takes_no_job_of_his() {
+    let mut c = conf();
+    let bob = crate::conf::types::UserTerm { name: "bob".into(), ..Default::default() };
+    c.batch.queues[1].users = vec![bob];
+    let mut r = Rig::of(c);
+    let hold = JobSpec { options2: crate::model::job::opt2::HOLD, ..spec("x") };
+    let id = r.submit(hold).unwrap();
+    let to = Verb::Switch { queue: "high".into() };
+    // whoever asks for it
+    for conn in [USER, ADMIN] {
+        assert_eq!(r.does(conn, to.clone(), id).code, err::QUEUE_USE);
+    }
+    assert_eq!(r.does(ADMIN, Verb::Switch { queue: "normal".into() }, id).code, 0);
+}
+
+#[test]
 fn a_job_runs_again_after_brequeue() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
@@ -241,6 +257,12 @@ fn what_a_queue_gave_goes_with_it() {
     assert_eq!(limits(&r, id), (None, Some(1000), true));
     assert_eq!(r.does(USER, to("normal"), id).code, 0);
     assert_eq!(limits(&r, id), (Some(600), None, false));
+    // What is asked for in the place of what a queue gave stays too.
+    assert_eq!(r.does(USER, to("high"), id).code, 0);
+    let mut own = JobSpec::default();
+    own.limits.rss = Some(1200);
+    assert_eq!(r.modify(USER, id, &[SpecField::MemLimit], own), 0);
+    assert_eq!(limits(&r, id), (None, Some(1200), true));
     // What was asked for stays; what exceeds a maximum keeps the job where it is.
     let mut asked = spec("b");
     asked.limits.run = Some(60);

@@ -58,6 +58,27 @@ fn jobs_are_moved_among_their_users_own() {
 }
 
 #[test]
+fn a_job_is_moved_among_those_of_its_queue_and_priority() {
+    let mut c = conf();
+    c.batch.params.max_user_priority = Some(100);
+    let mut r = Rig::of(c);
+    let held = |queue: &str, priority| JobSpec {
+        queue: queue.into(),
+        priority,
+        options2: crate::model::job::opt2::HOLD,
+        ..spec("x")
+    };
+    let ids = [("normal", 50), ("high", 50), ("normal", 60), ("normal", 50)]
+        .map(|(queue, priority)| r.submit(held(queue, priority)).unwrap());
+    for conn in [USER, ADMIN] {
+        for top in [true, false] {
+            let place = r.does(conn, Verb::Move { top, position: 99 }, ids[0]).place;
+            assert_eq!(place, 2, "{conn} {top}");
+        }
+    }
+}
+
+#[test]
 fn places_may_be_the_administrators_matter() {
     let mut c = conf();
     c.batch.params.job_position_control_by_admin = true;

@@ -133,7 +133,7 @@ fn measure(table: &mut Table) {
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
     if wanted("remote") {
-        remote::measure(&rig, table);
+        remote::measure(&rig, table, &machine);
     }
     if wanted("accounts") {
         accounts::measure(&rig, table);

@@ -1,6 +1,7 @@
 //! Remote tasks: what lsrun costs, and what goes through it, beside the machine's own limits.
 
 use super::RUNS;
+use super::figures::Machine;
 use super::rig::Rig;
 use super::table::{Figure, Table, Unit, ms};
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session, SessionKey, Side};
@@ -72,7 +73,7 @@ fn pair(name: &str, back: bool) -> Figure {
     Figure::new(name, Unit::Ms, (0..RUNS).filter_map(|_| one()).collect())
 }
 
-pub fn measure(rig: &Rig, table: &mut Table) {
+pub fn measure(rig: &Rig, table: &mut Table, machine: &Machine) {
     // until res answers
     while rig.run("lsrun", &["-L", "-m", "host1", "true"]).code != 0 {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -90,7 +91,7 @@ pub fn measure(rig: &Rig, table: &mut Table) {
         Some(ms(from.elapsed()) / f64::from(TASKS))
     };
     let spawns = (0..RUNS).map_while(|_| each("lsid", &["-V"])).collect();
-    let spawn = table.limit(Figure::new("a spawn of lsf (lsid -V)", Unit::Ms, spawns));
+    table.limit(Figure::new("a spawn of lsf (lsid -V)", Unit::Ms, spawns));
     for (name, args) in [
         ("lsrun true, this host chosen", &["true"][..]),
         ("lsrun true, this host named", &["-m", "host1", "true"]),
@@ -98,7 +99,7 @@ pub fn measure(rig: &Rig, table: &mut Table) {
         ("lsrun -L true, by RES, the host chosen", &["-L", "true"]),
     ] {
         let runs = (0..RUNS).map_while(|_| each("lsrun", args)).collect();
-        table.add(Figure::new(name, Unit::Ms, runs), Some(spawn.clone()));
+        table.add(Figure::new(name, Unit::Ms, runs), Some(machine.spawn.clone()));
     }
     let one_way = "1 GB through a socket pair, one HMAC at each end";
     let both = table.limit(pair("the same, and back", true));

@@ -190,9 +190,9 @@ fn task(host: &str, argv: &[OsString]) -> Result<i32, Wrong> {
     match remote::run(&site, host, task) {
         Ok(Some(0)) => Ok(0),
         Ok(_) => Ok(FAIL),
-        Err(e @ (ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Auth(_))) => {
-            Err(Wrong::NoRes(format!("{host}: {e:#}")))
-        }
+        // a host that the cluster does not know has no RES
+        Err(e @ (ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Auth(_)))
+        | Err(e @ ClientError::Conf(_)) => Err(Wrong::NoRes(format!("{host}: {e:#}"))),
         Err(e) => Err(Wrong::Failed(format!("{host}: {e:#}"))),
     }
 }

@@ -13,6 +13,7 @@ use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
 use lsf::model::job::{opt2, stat};
 use lsf::proto::client::IdSel;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// States that time is counted in, in the order of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,7 +270,7 @@ impl Job {
 
     /// Listings show it as it is now; what `-l` says of the submission stays.
     fn modified(&mut self, m: &JobModify) {
-        let spec = &mut self.new.spec;
+        let spec = Arc::make_mut(&mut self.new.spec);
         spec.queue = m.spec.queue.clone();
         spec.project = m.spec.project.clone();
         if let Ok(n) = JobName::parse(&m.spec.name) {
@@ -342,7 +343,7 @@ impl History {
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
         match &rec.event {
             Event::JobSwitch { at, queue, .. } if at.idx == 0 => {
-                job.new.spec.queue = queue.clone();
+                Arc::make_mut(&mut job.new.spec).queue = queue.clone();
             }
             Event::JobModify(m) if m.elems.is_empty() => job.modified(m),
             _ => {}

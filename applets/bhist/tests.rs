@@ -46,7 +46,13 @@ fn new(job: u32, name: &str, command: &str, spec: JobSpec) -> Record {
         max_slots: spec.max_slots.max(1),
         ..spec
     };
-    let new = JobNew { job, user: "user1".into(), submit_time: T, spec, ..JobNew::default() };
+    let new = JobNew {
+        job,
+        user: "user1".into(),
+        submit_time: T,
+        spec: spec.into(),
+        ..JobNew::default()
+    };
     rec(0, Event::JobNew(Box::new(new)))
 }
 

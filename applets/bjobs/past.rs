@@ -154,7 +154,7 @@ fn submission(fin: &Finish) -> Record {
         uid: fin.uid,
         user: fin.user.clone(),
         submit_time: fin.submit_time,
-        spec,
+        spec: spec.into(),
         ..JobNew::default()
     };
     Record { time: fin.submit_time, event: Event::JobNew(Box::new(new)) }

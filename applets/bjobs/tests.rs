@@ -545,7 +545,7 @@ fn logs(dir: &std::path::Path) {
     use lsf::model::job::stat;
     let new = |job, queue: &str, time| {
         let spec = lsf::model::job::JobSpec { queue: queue.into(), ..Default::default() };
-        let new = JobNew { job, submit_time: time, spec, ..JobNew::default() };
+        let new = JobNew { job, submit_time: time, spec: spec.into(), ..JobNew::default() };
         Record { time, event: Event::JobNew(Box::new(new)) }
     };
     let clean = |job, time| Record { time, event: Event::JobClean { at: JobRef { job, idx: 0 } } };

@@ -13,6 +13,7 @@ use crate::model::job::{JobSpec, SpoolRef};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Elements as (first, last, step).
 pub type Ranges = [(u32, u32, u32)];
@@ -91,16 +92,16 @@ impl State {
             return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
                 let mut spec = (*look.spec).clone();
                 spec.queue = queue.to_string();
-                Look { queue: to, spec: Rc::new(spec), ..look.clone() }
+                Look { queue: to, spec: Arc::new(spec), ..look.clone() }
             });
         }
         self.recount(at.job, |job| {
             job.queue = to;
-            Rc::make_mut(&mut job.spec).queue = queue.to_string();
+            Arc::make_mut(&mut job.spec).queue = queue.to_string();
             if let Body::Array(a) = &mut job.body {
                 for part in &mut a.parts {
                     part.look.queue = to;
-                    Rc::make_mut(&mut part.look.spec).queue = queue.to_string();
+                    Arc::make_mut(&mut part.look.spec).queue = queue.to_string();
                 }
             }
         })
@@ -173,7 +174,7 @@ impl State {
         let did = if m.elems.is_empty() {
             self.recount(m.job, |job| modify_job(job, m, queue))
         } else {
-            let spec = Rc::new(m.spec.clone());
+            let spec = Arc::new(m.spec.clone());
             self.change_elements(m.job, &m.elems, |look| Look {
                 queue,
                 spec: spec.clone(),
@@ -216,7 +217,7 @@ impl State {
 fn modify_job(job: &mut Job, m: &JobModify, queue: super::names::Sym) {
     job.queue = queue;
     job.depend = resolved(&m.spec);
-    job.spec = Rc::new(m.spec.clone());
+    job.spec = Arc::new(m.spec.clone());
     if m.fields.contains(&SpecField::Command) {
         job.script = SpoolRef::default();
     }

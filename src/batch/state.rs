@@ -13,6 +13,7 @@ use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How long a request id is kept for a retry of its submission, seconds.
 pub const REQUEST_WINDOW: i64 = 3600;
@@ -50,17 +51,21 @@ pub struct State {
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.
-    pub kinds: Vec<Rc<JobSpec>>,
+    pub kinds: Vec<Arc<JobSpec>>,
 }
 
 impl State {
     /// A submission like this one, shared with the jobs of the same kind.
-    pub fn kind(&mut self, spec: &JobSpec) -> Rc<JobSpec> {
-        match self.kinds.iter().position(|kind| **kind == *spec) {
+    pub fn kind(&mut self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
+        // a record that was just read has the one of the record before it
+        if self.kinds.first().is_some_and(|kind| Arc::ptr_eq(kind, spec)) {
+            return spec.clone();
+        }
+        match self.kinds.iter().position(|kind| **kind == **spec) {
             Some(at) => self.kinds.swap(0, at),
             None => {
                 self.kinds.truncate(KINDS - 1);
-                self.kinds.push(Rc::new(spec.clone()));
+                self.kinds.push(spec.clone());
                 let last = self.kinds.len() - 1;
                 self.kinds.swap(0, last);
             }
@@ -108,7 +113,7 @@ pub struct Job {
     pub user: Sym,
     pub queue: Sym,
     pub submit_time: i64,
-    pub spec: Rc<JobSpec>,
+    pub spec: Arc<JobSpec>,
     pub name: JobName,
     pub env: SpoolRef,
     pub script: SpoolRef,
@@ -153,7 +158,7 @@ pub struct Part {
 #[derive(Clone, Debug)]
 pub struct Look {
     pub queue: Sym,
-    pub spec: Rc<JobSpec>,
+    pub spec: Arc<JobSpec>,
     /// Where btop or bbot put them; else they stand where their job does.
     pub spot: Option<Spot>,
 }
@@ -161,7 +166,7 @@ pub struct Look {
 impl PartialEq for Look {
     fn eq(&self, other: &Look) -> bool {
         (self.queue, self.spot) == (other.queue, other.spot)
-            && (Rc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
+            && (Arc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
     }
 }
 
@@ -488,13 +493,13 @@ impl Job {
         self.parts().get((no as usize).checked_sub(1)?)
     }
     /// The submission of a part; 0: that of the job.
-    pub fn spec_of(&self, part: u32) -> &Rc<JobSpec> {
+    pub fn spec_of(&self, part: u32) -> &Arc<JobSpec> {
         self.part(part).map_or(&self.spec, |p| &p.look.spec)
     }
     pub fn queue_of(&self, part: u32) -> Sym {
         self.part(part).map_or(self.queue, |p| p.look.queue)
     }
-    pub fn spec_at(&self, idx: u32) -> &Rc<JobSpec> {
+    pub fn spec_at(&self, idx: u32) -> &Arc<JobSpec> {
         self.spec_of(self.part_no(idx))
     }
     pub fn queue_at(&self, idx: u32) -> Sym {

@@ -16,6 +16,7 @@ use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
+use std::sync::Arc;
 
 /// Longest environment of one job, bytes.
 pub const MAX_ENV: usize = 4 << 20;
@@ -164,6 +165,7 @@ impl Mbd {
         };
         let (uid, gid, user) = (who.uid, who.gid, who.user.clone());
         let submit_time = cx.now.secs();
+        let spec = Arc::new(spec);
         JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
     }
 

@@ -745,8 +745,8 @@ fn jobs_of_a_kind_share_what_they_were_submitted_with() {
     let other = r.submit(spec("y")).unwrap();
     let again = r.submit(spec("x")).unwrap();
     let of = |r: &Rig, id| r.mbd.st.job(id).unwrap().spec.clone();
-    assert!(ids.iter().all(|id| std::rc::Rc::ptr_eq(&of(&r, *id), &of(&r, again))));
-    assert!(!std::rc::Rc::ptr_eq(&of(&r, other), &of(&r, again)));
+    assert!(ids.iter().all(|id| std::sync::Arc::ptr_eq(&of(&r, *id), &of(&r, again))));
+    assert!(!std::sync::Arc::ptr_eq(&of(&r, other), &of(&r, again)));
     let msg = Control {
         verb: Verb::Switch { queue: "high".into() },
         select: JobSelect {

@@ -31,6 +31,7 @@ use crate::model::job::{JobSpec, SpoolRef, stat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 /// Bytes of lsb.events that a loss of power may leave without checksum entries.
 pub const MAX_LAG: u64 = 8 << 20;
@@ -225,7 +226,14 @@ struct Track {
     held: u64,
     /// Place of its JOB_NEW, and what lies in the spool.
     new_at: u64,
-    spooled: Vec<SpoolRef>,
+    spooled: [SpoolRef; 3],
+    changed: Vec<SpoolRef>,
+}
+
+impl Track {
+    fn places(&self) -> impl Iterator<Item = &SpoolRef> {
+        self.spooled.iter().chain(&self.changed)
+    }
 }
 
 /// One pass over lsb.events.
@@ -240,6 +248,8 @@ struct Scan {
     walker: Option<Walker>,
     notices: Vec<Notice>,
     records: Vec<Record>,
+    /// The submission of the job before: very many are like it.
+    kind: Option<Arc<JobSpec>>,
     jobs: IdMap<u32, Track>,
     /// Jobs that are named by records or entries, with repetitions.
     ids: Vec<u32>,
@@ -288,6 +298,7 @@ impl Scan {
             walker: None,
             notices: Vec::new(),
             records: Vec::new(),
+            kind: None,
             jobs: IdMap::default(),
             ids: Vec::new(),
             damage: Vec::new(),
@@ -466,7 +477,7 @@ impl Scan {
                 match found {
                     Ok(spec) => {
                         m.spec = spec.unwrap_or_default();
-                        track.spooled.push(m.exact);
+                        track.changed.push(m.exact);
                     }
                     // what it was changed to is lost: it stays as it was, and is held
                     Err(why) => {
@@ -526,8 +537,12 @@ impl Scan {
         new: &mut JobNew,
     ) -> Result<(), RecoverError> {
         self.ids.push(new.job);
+        match &self.kind {
+            Some(kind) if **kind == *new.spec => new.spec = kind.clone(),
+            _ => self.kind = Some(new.spec.clone()),
+        }
         let array = new.spec.name.contains('[');
-        let spooled = vec![new.env, new.script, new.exact];
+        let spooled = [new.env, new.script, new.exact];
         let mut track = Track { array, new_at: at, spooled, ..Track::default() };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
         let why = if new.gid == NO_GID {
@@ -535,7 +550,7 @@ impl Scan {
         } else {
             match self.spooled(disk, &[new.env, new.script, new.exact], new.exact) {
                 Ok(Some(spec)) => {
-                    new.spec = spec;
+                    new.spec = Arc::new(spec);
                     None
                 }
                 Ok(None) => None,
@@ -577,7 +592,7 @@ impl Scan {
     /// Compares what unfinished jobs have in the spool with its checksums.
     fn check_spool(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
         let mut places: BTreeMap<u32, BTreeSet<(u64, u32)>> = BTreeMap::new();
-        for at in self.jobs.values().flat_map(|track| &track.spooled).filter(|at| at.len > 0) {
+        for at in self.jobs.values().flat_map(Track::places).filter(|at| at.len > 0) {
             places.entry(at.spool).or_default().insert((at.at, at.len));
         }
         for (number, places) in places {
@@ -589,7 +604,8 @@ impl Scan {
             }
             for track in self.jobs.values_mut().filter(|track| track.hurt.is_none()) {
                 let hit = |r: &&SpoolRef| r.spool == number && bad.contains(&(r.at, r.len));
-                if let Some(r) = track.spooled.iter().find(hit) {
+                let found = track.places().find(hit).copied();
+                if let Some(r) = found {
                     let why = format!("{name} is damaged at byte {}", r.at);
                     track.hurt = Some((track.new_at, why));
                 }

@@ -5,6 +5,7 @@
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::specfield::SpecField;
+use std::sync::Arc;
 
 /// An event and the second it happened in.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +23,8 @@ pub struct JobNew {
     pub gid: u32,
     pub user: String,
     pub submit_time: i64,
-    pub spec: JobSpec,
+    /// Shared with others of its kind.
+    pub spec: Arc<JobSpec>,
     /// Our tail: the client's request id (a retry gets the first answer); empty none.
     pub request: String,
     /// Our tail: where the environment lies (NUL-separated `NAME=value`).

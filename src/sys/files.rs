@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn reads_regular_files_and_says_why_not() {
         let own = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        assert!(RealFiles.read(own).is_ok_and(|b| b.starts_with(b"[package]")));
+        assert!(RealFiles.read(own).is_ok_and(|b| b.windows(9).any(|w| w == b"[package]")));
         assert_eq!(RealFiles.read("/nowhere/x"), Err("No such file or directory".to_owned()));
         assert_eq!(RealFiles.read("/dev/zero"), Err("not a regular file".to_owned()));
         assert_eq!(RealFiles.read("/"), Err("not a regular file".to_owned()));

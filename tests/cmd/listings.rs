@@ -19,7 +19,6 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("bjobs", &["-env", "99999"], "Job <99999> is not found"),
     ("bjobs", &["-script", "99999[2]"], "Job <99999[2]> is not found"),
     ("bjobs", &["abc"], "abc: Illegal job ID."),
-    ("bpeek", &[], "No matching job found"),
     ("bpeek", &["abc"], "abc: Illegal job ID."),
     ("bpeek", &["-q", "nosuch"], "nosuch: No such queue"),
     ("bpeek", &["-m", "no"], "no: Bad host name, host group name or cluster name"),

@@ -10,6 +10,7 @@ use super::{
 use crate::model::ByteStr;
 use crate::model::event::JobNew;
 use crate::model::job::{JobSpec, Limits, SpoolRef, copies, extra, opt2};
+use std::sync::Arc;
 
 /// gid of a job whose log does not tell it (another LSF's): nogroup.
 pub const NO_GID: u32 = 65534;
@@ -168,7 +169,8 @@ fn put_tail(out: &mut Vec<u8>, new: &JobNew) {
 /// Reads what follows the record's head.
 pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordError> {
     let mut new = JobNew::default();
-    let s = &mut new.spec;
+    let mut spec = JobSpec::default();
+    let s = &mut spec;
     new.job = f.num()?;
     new.uid = f.num()?;
     s.options = f.num()?;
@@ -203,9 +205,10 @@ pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordE
     s.command = get_bytes(f)?;
     let lsb2 = get_after_command(f, s, openlava)?;
     match find_tail(f) {
-        Some(pairs) => get_tail(&mut new, &pairs),
-        None => set_foreign(&mut new, lsb2),
+        Some(pairs) => get_tail(&mut new, s, &pairs),
+        None => set_foreign(&mut new, s, lsb2),
     }
+    new.spec = Arc::new(spec);
     Ok(new)
 }
 
@@ -304,8 +307,7 @@ fn get_after_priority(f: &mut Fields<'_>, s: &mut JobSpec, lsb2: u32) -> Result<
     f.skip(5 + 4 + 7)
 }
 
-fn get_tail(new: &mut JobNew, pairs: &Pairs<'_>) {
-    let s = &mut new.spec;
+fn get_tail(new: &mut JobNew, s: &mut JobSpec, pairs: &Pairs<'_>) {
     for (key, value) in pairs {
         let one = || nums(value, ' ').and_then(|v| v.first().copied()).unwrap_or(0);
         match &key[b"lsf.".len()..] {
@@ -339,8 +341,7 @@ pub(super) fn get_place(value: &[u8]) -> SpoolRef {
 
 /// What another LSF's record means: cwd is taken from the home directory on, options2 has other
 /// bits, environment and script are not here.
-fn set_foreign(new: &mut JobNew, lsb2: u32) {
-    let s = &mut new.spec;
+fn set_foreign(new: &mut JobNew, s: &mut JobSpec, lsb2: u32) {
     new.gid = NO_GID;
     for (ours, theirs) in OPT2 {
         if lsb2 & theirs != 0 {

@@ -10,6 +10,7 @@ use crate::model::specfield::SpecField;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn line(event: Event) -> String {
     let mut out = Vec::new();
@@ -28,7 +29,7 @@ fn plain_job() -> JobNew {
         gid: 100,
         user: "alice".into(),
         submit_time: 1_700_000_005,
-        spec: JobSpec {
+        spec: Arc::new(JobSpec {
             name: "b_sim".into(),
             command: "./b_sim.sh \"x y\"".into(),
             queue: "normal".into(),
@@ -40,7 +41,7 @@ fn plain_job() -> JobNew {
             umask: 0o22,
             from_host: "login1".into(),
             ..JobSpec::default()
-        },
+        }),
         ..JobNew::default()
     }
 }
@@ -154,7 +155,7 @@ fn a_finished_job_has_the_order_of_real_files() {
         user: "alice".into(),
         submit_time: 1_700_000_005,
         start_time: 1_700_000_008,
-        spec: job.spec,
+        spec: JobSpec::clone(&job.spec),
         exec_hosts: vec![("hosta".into(), 1)],
         status: stat::DONE,
         host_factor: 12.5,
@@ -281,15 +282,17 @@ fn what_is_no_record_is_refused_and_what_is_newer_stops() {
 fn user_text_never_passes_for_a_tail_or_a_record() {
     let mut job = plain_job();
     job.gid = 5;
-    job.spec.command = "1 \"lsf.gid\" \"0\"\n\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
-    job.spec.hosts = vec!["lsf.gid".into(), "lsf.env".into()];
-    job.spec.extra = vec![("gid\" \"0".into(), "lsf.gid\" \"0".into())];
+    Arc::make_mut(&mut job.spec).command =
+        "1 \"lsf.gid\" \"0\"\n\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
+    Arc::make_mut(&mut job.spec).hosts = vec!["lsf.gid".into(), "lsf.env".into()];
+    Arc::make_mut(&mut job.spec).extra = vec![("gid\" \"0".into(), "lsf.gid\" \"0".into())];
     job.request = "\" 1 \"lsf.gid\" \"0".into();
     let text = line(Event::JobNew(Box::new(job.clone())));
     assert_eq!(text.matches('\n').count(), 1);
     let Event::JobNew(got) = read_record(text.as_bytes()).unwrap().event else { panic!() };
     assert!(job.spec.text_loses());
-    job.spec.command = "1 \"lsf.gid\" \"0\";\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
+    Arc::make_mut(&mut job.spec).command =
+        "1 \"lsf.gid\" \"0\";\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
     assert!(!job.spec.text_loses());
     assert_eq!(*got, job);
     // a record whose last fields look like a tail of the count before them
@@ -316,7 +319,7 @@ fn ends_of_lines_of_every_reader_and_terminal_escapes_are_replaced() {
 
 #[test]
 fn exact_bytes_come_back() {
-    let mut spec = plain_job().spec;
+    let mut spec = JobSpec::clone(&plain_job().spec);
     spec.command = ByteStr(b"printf '\xff\n'".to_vec());
     assert_eq!(read_exact_spec(&exact(&spec)).unwrap(), spec);
     assert!(read_exact_spec(b"{").is_err());
@@ -415,6 +418,7 @@ fn place() -> impl Strategy<Value = SpoolRef> {
 fn job_new() -> impl Strategy<Value = JobNew> {
     (any::<[u32; 3]>(), any::<i64>(), spec(), [kept(), kept()], [place(), place(), place()])
         .prop_map(|([job, uid, gid], submit_time, spec, [user, request], [env, script, exact])| {
+            let spec = Arc::new(spec);
             JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
         })
 }
@@ -498,7 +502,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), any::<u32>()).prop_map(|(at, held)| Event::JobRequeue { at, held }),
         at().prop_map(|at| Event::JobClean { at }),
         (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
-            let spec = JobSpec { extra: Vec::new(), ..new.spec };
+            let spec = JobSpec { extra: Vec::new(), ..(*new.spec).clone() };
             let exact = SpoolRef { spool: 1, at: 2, len: 3 };
             let fields = vec![SpecField::Name, SpecField::ResReq];
             let (user, submit_time) = (new.user, new.submit_time);
@@ -573,7 +577,7 @@ proptest! {
     #[test]
     fn no_bytes_forge_a_record(texts in vec(hostile(), 12), job in job_new()) {
         let mut job = job;
-        let s = &mut job.spec;
+        let s = Arc::make_mut(&mut job.spec);
         s.command = ByteStr(texts[0].clone());
         s.cwd = ByteStr(texts[1].clone());
         s.out_file = ByteStr(texts[2].clone());
@@ -594,7 +598,7 @@ proptest! {
         prop_assert_eq!((got.job, got.gid, got.env, got.exact),
                         (job.job, job.gid, job.env, job.exact));
         prop_assert_eq!(got.spec == job.spec, !job.spec.text_loses());
-        prop_assert_eq!(read_exact_spec(&exact(&job.spec)).unwrap(), job.spec);
+        prop_assert_eq!(read_exact_spec(&exact(&job.spec)).unwrap(), (*job.spec).clone());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::super::EVENTS_SUM;
 use super::super::sum::ENTRY;
 use super::*;
+use std::sync::Arc;
 
 fn all() -> Vec<Record> {
     script().concat()
@@ -91,7 +92,7 @@ fn an_array_whose_submission_is_lost_is_named_though_an_element_ended() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     let mut array = job_new(1);
-    array.spec.name = "a[1-2]".into();
+    Arc::make_mut(&mut array.spec).name = "a[1-2]".into();
     let mut ended = status(1);
     ended.at.idx = 1;
     let events = [Event::JobNew(Box::new(array)), Event::JobStatus(Box::new(ended))];

@@ -15,6 +15,7 @@ use super::store::{Batch, Fail, Store};
 use crate::model::JobRef;
 use crate::model::event::*;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
+use std::sync::Arc;
 
 const BOOT: &str = "boot-1";
 
@@ -51,6 +52,7 @@ fn job_new(job: u32) -> JobNew {
         ..JobSpec::default()
     };
     let (uid, gid, user) = (1000, 100, "alice".into());
+    let spec = Arc::new(spec);
     JobNew { job, uid, gid, user, submit_time: 1000 + i64::from(job), spec, ..JobNew::default() }
 }
 
@@ -94,7 +96,7 @@ fn finish(job: u32) -> Finish {
         user: new.user,
         submit_time: new.submit_time,
         start_time: 2000 + i64::from(job),
-        spec: new.spec,
+        spec: JobSpec::clone(&new.spec),
         exec_hosts: vec![("host1".into(), 1)],
         status: s.status,
         host_factor: 2.5,
@@ -180,7 +182,7 @@ fn what_was_committed_comes_back() {
     assert_eq!((found.recovered.epoch, found.recovered.spool), (1, 1));
     let mut one = job_new(1);
     one.env = SpoolRef { spool: 1, at: 0, len: 5 };
-    one.spec.command = "echo a\necho b".into();
+    Arc::make_mut(&mut one.spec).command = "echo a\necho b".into();
     let exact = serde_json::to_vec(&one.spec).unwrap();
     one.exact = SpoolRef { spool: 1, at: 5, len: exact.len() as u32 };
     let first = Record { time: 5, event: Event::JobNew(Box::new(one.clone())) };
@@ -299,7 +301,7 @@ fn the_log_of_another_system_is_read() {
     let disk = SimDisk::new();
     disk.put(EVENTS, text.join("\n").as_bytes());
     let (found, mut store) = open(&disk, BOOT);
-    assert_eq!(found.recovered.records.len(), 4);
+    assert_eq!(found.recovered.records.len(), 5);
     assert_eq!(found.recovered.seen_ids, [11, 12]);
     // 12 cannot run as its submitter asked
     let why = "its environment and script are not in this log".to_string();

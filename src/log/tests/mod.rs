@@ -295,6 +295,7 @@ fn the_log_of_another_system_is_read() {
         new(11),
         new(12),
         r#""JOB_MOVE" "22" 17 1002 12 1 1 4 "u""#.to_string(),
+        r#""UNFULFILL" "22" 17 12 1 1 1 1 0"#.to_string(),
         r#""JOB_STATUS" "22" 18 11 32 0 0 0.0000 18 0 0 0 0 0"#.to_string(),
         String::new(),
     ];
@@ -306,11 +307,11 @@ fn the_log_of_another_system_is_read() {
     // 12 cannot run as its submitter asked
     let why = "its environment and script are not in this log".to_string();
     assert_eq!(found.recovered.damaged, [(at(12), why.clone())]);
-    assert!(notice_texts(&found).iter().any(|t| t.contains("1 records JOB_MOVE")));
+    assert!(notice_texts(&found).iter().any(|t| t.contains("1 records UNFULFILL")));
     let hold = Record { time: 20, event: Event::Hold { at: at(12), why } };
     commit(&mut store, &batch(&[hold])).unwrap();
     let found = look(&disk, BOOT);
-    assert_eq!(found.recovered.records.len(), 5);
+    assert_eq!(found.recovered.records.len(), 6);
     assert!(found.recovered.damaged.is_empty());
     assert!(found.notices.iter().all(|n| !n.text.contains("missing")));
 }

@@ -175,6 +175,9 @@ fn simulated(table: &mut Table, machine: &Machine) {
     }
     if wanted("many") {
         many::measure(&rig, table, machine);
+        drop(rig);
+        let (rig, _guard) = imagined("bench-storm");
+        many::stormy(&rig, table);
     }
 }
 

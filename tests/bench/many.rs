@@ -34,28 +34,31 @@ pub fn measure(rig: &Rig, table: &mut Table, machine: &Machine) {
     let few = Rates::measure(rig);
     table.add(few.submissions(&format!("submissions beside {FEW} pending")), None);
     table.add(few.jobs(&format!("simulated jobs beside {FEW} pending")), None);
-    fill(rig, FEW, LISTED);
-    let before = Rates::measure(rig);
-    let (during, queries) = storm(rig, || Rates::measure(rig));
-    eprintln!("  {queries} queries of {LISTED} jobs were answered meanwhile");
-    let what = format!("of it left under {QUERIES} bjobs -u all of {LISTED}");
-    during.left(table, &before, &what);
-    let empty = Memory::of(rig);
-    let from = Instant::now();
-    let made = fill(rig, LISTED, MANY);
+    let (empty, from) = (Memory::of(rig), Instant::now());
+    let made = fill(rig, FEW, MANY);
     let rate = made as f64 / from.elapsed().as_secs_f64();
-    let name = format!("submissions while {LISTED} become {MANY}");
+    let name = format!("submissions while {FEW} become {MANY}");
     let trips = Some(machine.trips.clone());
     table.add(Figure::new(name, Unit::PerSec, vec![rate]), trips);
-    if made < MANY - LISTED {
+    if made < MANY - FEW {
         return;
     }
     let per = |a: Memory, b: Memory| (b.resident - a.resident).max(0.0) / made as f64;
     let memory = empty.zip(Memory::of(rig)).map(|(a, b)| per(a, b));
     let name = format!("memory for each of {MANY} pending jobs");
     table.add(Figure::new(name, Unit::Bytes, memory.into_iter().collect()), None);
-    Rates::measure(rig).left(table, &few, &format!("of it left beside {MANY} pending"));
+    Rates::measure(rig).left(table, &few, &format!("left beside {MANY}"));
     queries_and_restart(rig, table, machine);
+}
+
+/// Rates while very many ask for everything.
+pub fn stormy(rig: &Rig, table: &mut Table) {
+    held_queue(rig);
+    fill(rig, 0, LISTED);
+    let before = Rates::measure(rig);
+    let (during, queries) = storm(rig, || Rates::measure(rig));
+    eprintln!("  {queries} queries of {LISTED} jobs were answered meanwhile");
+    during.left(table, &before, &format!("left under {QUERIES} bjobs of {LISTED}"));
 }
 
 /// Adds the queue and gives it no dispatch.

@@ -74,13 +74,13 @@ const COMMANDS: &[Command] = &[
         name: "hopen",
         run: ctrl::hopen,
         line: "Open hosts",
-        usage: "hopen [-C comment] [host_name ... | host_group ... | all]",
+        usage: "hopen [-C comment] [-i lock_id] [host_name ... | host_group ... | all]",
     },
     Command {
         name: "hclose",
         run: ctrl::hclose,
         line: "Close hosts",
-        usage: "hclose [-C comment] [host_name ... | host_group ... | all]",
+        usage: "hclose [-C comment] [-i lock_id] [host_name ... | host_group ... | all]",
     },
     Command {
         name: "hrestart",

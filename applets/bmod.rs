@@ -162,6 +162,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ("-pack", opts.pack.is_some()),
         ("-is", opts.spool_in.is_some()),
         ("-ul", opts.user_limits),
+        ("-hostfile", opts.host_file.is_some()),
         ("-Zs", opts.spool_command),
     ];
     control::refuse(ctx.name, control::given(fixed))?;

@@ -10,7 +10,9 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::long::clean;
 use lsf::cli::remote::How;
+use lsf::cli::select::place_words;
 use lsf::cli::site;
 use lsf::errln;
 use lsf::model::reason::err;
@@ -110,6 +112,13 @@ fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
             Some(err::JOB_FINISH) => format!("{about} : Already finished."),
             _ => format!("{about}: {e}"),
         })),
+        Err(e) if e.code() == Some(err::NO_JOB) => {
+            let place = place_words(&select.queue, &select.host);
+            Err(Exit::fail(match select.name.as_str() {
+                "" => format!("No unfinished job found{place}"),
+                name => format!("Job <{}> is not found{place}", clean(name)),
+            }))
+        }
         Err(e) => Err(Exit::fail(e)),
     }
 }

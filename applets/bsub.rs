@@ -8,6 +8,7 @@
 mod command;
 mod env;
 mod esub;
+mod hostfile;
 pub mod opts;
 mod pack;
 mod resreq;
@@ -90,7 +91,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         }
         return pack::run(ctx, &site, file);
     }
-    let parse = site.lsf.yes("LSB_BSUB_PARSE_SCRIPT");
+    let parse = site::yes(Some(&site), "LSB_BSUB_PARSE_SCRIPT");
     let spool = own.options.spool_command;
     let source = source::read(ctx, &own.operands, parse || spool)?;
     if spool && !own.operands.is_empty() && source.script.is_none() {
@@ -144,6 +145,9 @@ fn compose(
     }
     if opts.user_limits {
         spool::user_limits(&mut spec.limits);
+    }
+    if let Some(file) = &opts.host_file {
+        hostfile::put(file, &mut spec)?;
     }
     if let Some(file) = &opts.spool_in {
         spool::input(ctx, file, &mut spec)?;

@@ -37,22 +37,47 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         front::usage_error::<Opts>(ctx.name, "A condition must be given with -w.")
     })?;
     DepExpr::parse(&expr).map_err(|e| Exit::fail(format_args!("{expr}: {e}")))?;
-    let timeout = match opts.timeout {
-        None => 0,
-        Some(minutes) if (1..=MAX_MINUTES).contains(&minutes) => minutes * 60,
-        Some(_) => {
-            return Err(Exit::fail(format_args!("{}: Bad argument for option -t.", ctx.name)));
-        }
-    };
+    let timeout = seconds(opts.timeout)
+        .ok_or_else(|| Exit::fail(format_args!("{}: Bad argument for option -t.", ctx.name)))?;
     let site = site::find().map_err(Exit::fail)?;
     match waiting::until(&site, &Wait { expr: expr.clone(), timeout, watch: None }, ctx.err) {
-        Ok(Waited::True | Waited::Ended { .. }) => Ok(0),
-        Ok(Waited::Never) => {
-            Err(Exit::fail(format_args!("{expr}: Dependency condition invalid or never satisfied")))
-        }
-        Ok(Waited::Timeout) => {
-            Err(Exit::fail(format_args!("{expr}: the condition was not met within the time given")))
-        }
+        Ok(waited) => match failure(&waited) {
+            None => Ok(0),
+            Some(why) => Err(Exit::fail(format_args!("{expr}: {why}"))),
+        },
         Err(e) => Err(Exit::fail(e)),
+    }
+}
+
+/// Of the minutes after -t; 0 is for ever.
+fn seconds(minutes: Option<u64>) -> Option<u64> {
+    match minutes {
+        None => Some(0),
+        Some(minutes) => (1..=MAX_MINUTES).contains(&minutes).then(|| minutes * 60),
+    }
+}
+
+/// Why the condition is not met, if it is not.
+fn failure(waited: &Waited) -> Option<&'static str> {
+    match waited {
+        Waited::True | Waited::Ended { .. } => None,
+        Waited::Never => Some("Dependency condition invalid or never satisfied"),
+        Waited::Timeout => Some("the condition was not met within the time given"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_and_answers() {
+        let of = [None, Some(1), Some(90), Some(MAX_MINUTES), Some(0), Some(MAX_MINUTES + 1)];
+        let max = Some(MAX_MINUTES * 60);
+        assert_eq!(of.map(seconds), [Some(0), Some(60), Some(5400), max, None, None]);
+        assert_eq!(failure(&Waited::True), None);
+        let words = failure(&Waited::Timeout).unwrap();
+        assert!(words.contains("not met within the time"), "{words}");
+        assert!(failure(&Waited::Never).unwrap().ends_with("never satisfied"));
     }
 }

@@ -29,6 +29,7 @@ mod daemon;
 mod down;
 mod eauth;
 mod eauthd;
+mod eexecd;
 mod hostsetup;
 mod launcher;
 mod lim;
@@ -67,10 +68,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// musl's own allocator is slow.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: lsf::sys::heap::Heap = lsf::sys::heap::Heap;
 
 /// An applet: what it is called, what it does.
 struct Applet {
@@ -132,6 +132,7 @@ const APPLETS: &[Applet] = &[
     word("down", down::run, "stop a personal cluster and its jobs"),
     applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),
     hidden("eauthd", eauthd::run, "has a site's eauth run as another user"),
+    hidden("eexecd", eexecd::run, "has a site's eexec run as another user"),
     applet("hostsetup", hostsetup::run, "check a host of the cluster, install its service"),
     applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
     applet("lim", lim::run, "measures this host and tells the cluster"),

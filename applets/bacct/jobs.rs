@@ -2,11 +2,11 @@
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
-use lsf::cli::long::{paragraph, push_clean};
-use lsf::cli::submission::{Submission, dispatched, push, push_given};
+use lsf::cli::long::{Efficiency, paragraph, push_clean};
+use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
-use lsf::model::job::{Usage, stat};
+use lsf::model::job::{Usage, except, extra, stat};
 use lsf::model::reason::term_text;
 use std::fmt::Write;
 
@@ -102,7 +102,11 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
     }
     push(&mut t, ", User ", &f.user);
     push(&mut t, ", Project ", &spec.project);
+    for (label, option) in KEPT {
+        push_given(&mut t, label, spec.given(option));
+    }
     push_given(&mut t, ", Mail ", &spec.mail_user);
+    push_given(&mut t, ", Job Group ", spec.given(extra::GROUP));
     let done = f.status & stat::DONE != 0;
     push(&mut t, ", Status ", if done { "DONE" } else { "EXIT" });
     push(&mut t, ", Queue ", &spec.queue);
@@ -129,7 +133,14 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
         }
         t.push('.');
     });
+    if f.exceptions != 0 {
+        let words = except::words(f.exceptions).replace(' ', "  ");
+        let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
+    }
     used(out, f, look);
+    if f.attempt > 0 {
+        shares(out, f);
+    }
     out.push_str(RULE);
 }
 
@@ -158,5 +169,31 @@ fn used(out: &mut String, f: &Finish, look: &Look) {
         status(f),
         size(u.max_mem_kb),
         size(u.max_swap_kb),
+    );
+}
+
+/// What it made of what it was given, as our own records tell.
+fn shares(out: &mut String, f: &Finish) {
+    let u = f.usage.unwrap_or_default();
+    let e = Efficiency {
+        max_mem_kb: u.max_mem_kb,
+        avg_mem_kb: u.avg_mem_kb,
+        asked_mb: lsf::lang::resreq::requested_mb(&f.eff_res_req).unwrap_or(0.0),
+        slots: f.exec_hosts.iter().map(|h| i64::from(h.1)).sum(),
+        ran: (f.event_time - f.start_time).max(0) as f64,
+        cpu: u.cpu_secs(),
+        peak: f64::from(u.cpu_peak) / 100.0,
+        peak_secs: i64::from(u.cpu_peak_secs),
+    };
+    let duration = format!("{} second(s)", e.peak_secs);
+    let _ = write!(
+        out,
+        "     CPU_PEAK     CPU_PEAK_DURATION     CPU_PEAK_EFFICIENCY\n\
+         {:>13.2}{duration:>22}{:>23.2}%\n     CPU_AVERAGE_EFFICIENCY      MEM_EFFICIENCY\n\
+         {:>26.2}%{:>19.2}%\n",
+        e.peak,
+        e.cpu_peak(),
+        e.cpu_average(),
+        e.mem(),
     );
 }

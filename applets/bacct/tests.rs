@@ -179,6 +179,35 @@ Accounting information about this job:
 ------------------------------------------------------------------------------
 ";
     assert_eq!(out, want);
+    // our own records tell more
+    let usage = Usage { cpu_peak: 150, cpu_peak_secs: 54, ..f.usage.unwrap() };
+    let eff_res_req = "rusage[mem=480.00]".to_string();
+    let hosts = vec![("hosta".into(), 2), ("hostb".into(), 1)];
+    let ours = Finish {
+        attempt: 1,
+        exceptions: 0x80,
+        usage: Some(usage),
+        exec_hosts: hosts,
+        eff_res_req,
+        ..f
+    };
+    out.clear();
+    jobs::show(&mut out, &ours, &look(Form::Long { wrap: true }), true, &Clock::utc());
+    let want = "
+Fri Nov 20 12:48:20: Completed <done>.
+
+ EXCEPTION STATUS:  idle
+
+Accounting information about this job:
+     CPU_T     WAIT     TURNAROUND   STATUS     HOG_FACTOR    MEM    SWAP
+      1.02        2            142     done         0.0072   120M      0M
+     CPU_PEAK     CPU_PEAK_DURATION     CPU_PEAK_EFFICIENCY
+         1.50          54 second(s)                  50.00%
+     CPU_AVERAGE_EFFICIENCY      MEM_EFFICIENCY
+                      0.24%              25.00%
+------------------------------------------------------------------------------
+";
+    assert!(out.ends_with(want), "{out}");
     let killed = Finish { status: stat::EXIT, exit_info: 14, ..finish() };
     out.clear();
     jobs::show(&mut out, &killed, &look(Form::Long { wrap: false }), false, &Clock::utc());

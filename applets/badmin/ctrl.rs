@@ -18,8 +18,8 @@ struct Opts {
     /// a comment for the log
     #[argh(option, short = 'C', arg_name = "comment")]
     comment: Option<String>,
-    /// not acted on
-    #[argh(option, short = 'i', hidden_help)]
+    /// the lock ID that hclose attaches to hosts and hopen takes away
+    #[argh(option, short = 'i', arg_name = "lock_id")]
     lock_id: Option<String>,
     /// queues, hosts or host groups; `all`
     #[argh(positional, greedy, arg_name = "name")]
@@ -78,18 +78,18 @@ pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
     FAIL
 }
 
-/// The names and the comment of one of these commands.
-fn read(ctx: &Ctx, verb: &str) -> Result<(Vec<String>, String), Exit> {
+/// The names, the comment and the lock ID of one of these commands.
+fn read(ctx: &Ctx, verb: &str) -> Result<(Vec<String>, String, String), Exit> {
     let name = format!("badmin {verb}");
     let opts = front::parse::<Opts>(&name, &ctx.args)?.options;
-    if opts.lock_id.is_some() {
-        return Err(Exit::fail(format_args!("{name}: option -i is not supported yet")));
+    if opts.lock_id.as_ref().is_some_and(|id| id.is_empty() || !verb.starts_with('h')) {
+        return Err(Exit::fail(format_args!("{name}: illegal option -- i")));
     }
-    Ok((opts.names, opts.comment.unwrap_or_default()))
+    Ok((opts.names, opts.comment.unwrap_or_default(), opts.lock_id.unwrap_or_default()))
 }
 
 fn queues(ctx: &mut Ctx, op: QueueOp, verb: &str, done: &str) -> Result<i32, Exit> {
-    let (queues, comment) = read(ctx, verb)?;
+    let (queues, comment, _) = read(ctx, verb)?;
     if queues.is_empty() {
         return Err(Exit::fail(err_text(err::QUEUE_NAME)));
     }
@@ -113,20 +113,21 @@ fn queue_lines(ctx: &mut Ctx, lines: &[AdminLine], done: &str) -> i32 {
 }
 
 fn hosts(ctx: &mut Ctx, open: bool, verb: &str, word: &str) -> Result<i32, Exit> {
-    let (mut hosts, comment) = read(ctx, verb)?;
+    let (mut hosts, comment, lock) = read(ctx, verb)?;
     if hosts.is_empty() {
         hosts.push(site::find().map_err(Exit::fail)?.host);
     }
-    let op = AdminOp::HostCtrl { open, hosts: hosts.clone(), comment };
+    let op = AdminOp::HostCtrl { open, hosts: hosts.clone(), comment, lock };
     let lines = match client::ask(ctx, ClientMsg::Admin(op)) {
         Ok(ClientMsg::AdminDone { lines }) => lines,
         Ok(_) => return Ok(control::unexpected(ctx)),
         // The refusal of the whole is that of each host named.
         Err(e) => match e.code() {
-            Some(code) => hosts
-                .into_iter()
-                .map(|about| AdminLine { about, code, text: String::new() })
-                .collect(),
+            Some(code) => {
+                let text = if code == err::BAD_ARG { e.to_string() } else { String::new() };
+                let line = |about| AdminLine { about, code, text: text.clone() };
+                hosts.into_iter().map(line).collect()
+            }
             None => return Err(Exit::fail(e)),
         },
     };

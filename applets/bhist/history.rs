@@ -6,11 +6,13 @@
 //! begins anew.
 
 use super::lines;
+use lsf::cli::long::Efficiency;
 use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
+use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
-use lsf::model::job::{opt2, stat};
+use lsf::model::job::{Usage, opt2, stat};
 use lsf::proto::client::IdSel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -184,8 +186,11 @@ pub struct Elem {
     /// Where it was last dispatched to.
     pub hosts: Vec<(String, u32)>,
     host_factor: f64,
-    pub max_mem_kb: u64,
-    pub avg_mem_kb: u64,
+    /// It was started by a daemon of this product, which tells more of what it used.
+    pub ours: bool,
+    usage: Usage,
+    /// MB of memory that its last start reserved; 0 none.
+    asked_mb: f64,
     /// (time, sentence) of -l.
     pub lines: Vec<(i64, String)>,
 }
@@ -201,8 +206,9 @@ impl Elem {
             starts: Vec::new(),
             hosts: Vec::new(),
             host_factor: 0.0,
-            max_mem_kb: 0,
-            avg_mem_kb: 0,
+            ours: false,
+            usage: Usage::default(),
+            asked_mb: 0.0,
             lines: Vec::new(),
         }
     }
@@ -224,6 +230,21 @@ impl Elem {
         spent
     }
 
+    /// What it made of what it was given.
+    pub fn efficiency(&self, now: i64) -> Efficiency {
+        let u = &self.usage;
+        Efficiency {
+            max_mem_kb: u.max_mem_kb,
+            avg_mem_kb: u.avg_mem_kb,
+            asked_mb: self.asked_mb,
+            slots: self.hosts.iter().map(|h| i64::from(h.1)).sum(),
+            ran: self.times(now).get(State::Run as usize).map_or(0.0, |n| *n as f64),
+            cpu: u.cpu_secs(),
+            peak: f64::from(u.cpu_peak) / 100.0,
+            peak_secs: i64::from(u.cpu_peak_secs),
+        }
+    }
+
     fn note(&mut self, time: i64, line: Option<String>) {
         self.lines.extend(line.map(|l| (time, l)));
     }
@@ -231,6 +252,10 @@ impl Elem {
     fn start(&mut self, time: i64, s: &JobStart) {
         self.hosts = s.hosts.clone();
         self.host_factor = s.host_factor;
+        self.ours = s.attempt > 0;
+        // few requirements have one, and to read them takes long
+        let asked = Some(&s.eff_res_req).filter(|req| req.contains("mem="));
+        self.asked_mb = asked.and_then(|req| requested_mb(req)).unwrap_or(0.0);
         self.starts.push(time);
         self.enter(time, State::Run);
     }
@@ -239,8 +264,8 @@ impl Elem {
         let Some(state) = State::of(s.status) else { return };
         let time = if state.finished() && s.end_time > 0 { s.end_time } else { time };
         self.enter(time, state);
-        if let Some(u) = &s.usage {
-            (self.max_mem_kb, self.avg_mem_kb) = (u.max_mem_kb, u.avg_mem_kb);
+        if let Some(u) = s.usage {
+            self.usage = u;
         }
     }
 }
@@ -250,7 +275,7 @@ impl Elem {
 pub struct Job {
     pub new: Box<JobNew>,
     /// The elements; `None` outside an array.
-    array: Option<ArraySpec>,
+    array: Option<Box<ArraySpec>>,
     /// The name without its list.
     name: String,
     /// What every element that no record named is like.
@@ -368,6 +393,9 @@ impl History {
             return;
         }
         let Some(e) = job.elem(at.idx) else { return };
+        if matches!(&rec.event, Event::JobStatus(s) if s.status & (stat::PDONE | stat::PERR) != 0) {
+            return e.note(rec.time, line);
+        }
         if e.state.finished() && !matches!(rec.event, Event::JobRequeue { .. }) {
             return;
         }

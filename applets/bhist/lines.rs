@@ -121,6 +121,8 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
         stat::RUN => write!(t, "Running;"),
         stat::USUSP => write!(t, "Suspended by the user or administrator;"),
         stat::SSUSP => write!(t, "Suspended: {};", susp_text(s.reason)),
+        b if b & stat::PDONE != 0 => write!(t, "Post job process done successfully;"),
+        b if b & stat::PERR != 0 => write!(t, "Post job process failed;"),
         b if b & (stat::DONE | stat::EXIT) != 0 => {
             // A job that never started has no attempt; other logs have no attempts at all.
             let started = s.attempt > 0 || s.usage.is_some() || s.exit_status != 0 || s.cpu > 0.0;
@@ -139,7 +141,8 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
 pub fn completed(e: &Event) -> Option<String> {
     let Event::JobStatus(s) = e else { return None };
     let done = s.status & stat::DONE != 0;
-    if s.exit_info == 0 || !(done || s.status & stat::EXIT != 0) {
+    let post = s.status & (stat::PDONE | stat::PERR) != 0;
+    if s.exit_info == 0 || post || !(done || s.status & stat::EXIT != 0) {
         return None;
     }
     let (name, text) = term_text(s.exit_info);
@@ -246,6 +249,7 @@ mod tests {
             uid: 1,
             user: "a".into(),
             message: String::new(),
+            lock: String::new(),
         };
         let words = "Host <vm2> opened by administrator <a>.";
         assert_eq!(system(&host, all, &[]).as_deref(), Some(words));

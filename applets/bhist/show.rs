@@ -3,9 +3,10 @@
 use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::tail;
-use lsf::cli::long::{mem_words, paragraph, push_clean};
-use lsf::cli::submission::{Submission, limit_block, push, push_given};
+use lsf::cli::long::{paragraph, push_clean};
+use lsf::cli::submission::{KEPT, Submission, limit_block, push, push_given};
 use lsf::model::JobRef;
+use lsf::model::job::extra;
 use std::fmt::Write;
 
 /// How to show.
@@ -65,8 +66,12 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
     }
     push(&mut t, ", User ", &job.new.user);
     push(&mut t, ", Project ", &spec.project);
+    for (label, option) in KEPT {
+        push_given(&mut t, label, spec.given(option));
+    }
     push_given(&mut t, ", Mail ", &spec.mail_user);
     push_given(&mut t, ", User Group ", &spec.user_group);
+    push_given(&mut t, ", Job Group ", spec.given(extra::GROUP));
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);
     paragraph(out, &t, wrap);
@@ -85,12 +90,9 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
         t.push_str(line);
         paragraph(out, &t, wrap);
     }
-    if e.max_mem_kb > 0 && e.avg_mem_kb > 0 {
-        out.push_str("\nMEMORY USAGE:\nMAX MEM: ");
-        mem_words(out, e.max_mem_kb);
-        out.push_str(";  AVG MEM: ");
-        mem_words(out, e.avg_mem_kb);
-        out.push('\n');
+    let used = e.efficiency(s.now);
+    if used.max_mem_kb > 0 && used.avg_mem_kb > 0 {
+        used.push(out, "", e.ours);
     }
     summary(out, e, s);
 }

@@ -80,7 +80,14 @@ fn status(after: i64, at: JobRef, status: u32, reason: u32) -> Record {
 }
 
 fn end(after: i64, at: JobRef, code: i32, info: u32) -> Record {
-    let usage = Usage { max_mem_kb: 4_089_446, avg_mem_kb: 4_089_446, ..Usage::default() };
+    let usage = Usage {
+        utime_us: 54_000_000,
+        max_mem_kb: 4_089_446,
+        avg_mem_kb: 4_089_446,
+        cpu_peak: 75,
+        cpu_peak_secs: 60,
+        ..Usage::default()
+    };
     let s = JobStatus {
         at,
         status: if code == 0 { stat::DONE } else { stat::EXIT },
@@ -103,7 +110,8 @@ fn signal(after: i64, at: JobRef, signal: &str) -> Record {
 /// A log with jobs in every state.
 fn log() -> Vec<Record> {
     let mut log = vec![new(23, "", "sleep 300", JobSpec::default())];
-    log.extend(start(0, at(23, 0), &[("vm", 1)], "select[type == local]"));
+    let needs = "select[type == local] rusage[mem=4000]";
+    log.extend(start(0, at(23, 0), &[("vm", 1)], needs));
     log.push(status(96, at(23, 0), stat::USUSP, 1));
     log.push(status(99, at(23, 0), stat::SSUSP, 3));
     log.push(status(99, at(23, 0), stat::RUN, 0));
@@ -118,7 +126,10 @@ fn log() -> Vec<Record> {
     };
     log.push(new(24, "myname", "echo hello", wide));
     log.extend(start(4, at(24, 0), &[("vm", 2)], ""));
-    log.push(rec(107, Event::JobRequeue { at: at(24, 0), held: 0 }));
+    log.push(rec(
+        107,
+        Event::JobRequeue { at: at(24, 0), held: 0, uncounted: false, passed: vec![] },
+    ));
     log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
     log.extend(start(5, at(25, 1), &[("vm2", 1)], ""));
     log.push(end(105, at(25, 1), 0, 0));
@@ -370,7 +381,7 @@ fn on_queue(after: i64, op: Ctrl, queue: &str, message: &str) -> Record {
 
 fn on_host(after: i64, op: Ctrl, message: &str) -> Record {
     let (user, host, message) = ("lsfadmin".into(), "vm2".into(), message.into());
-    rec(after, Event::HostCtrl { op, host, uid: 1, user, message })
+    rec(after, Event::HostCtrl { op, host, uid: 1, user, message, lock: String::new() })
 }
 
 /// What happens around a job.

@@ -1,6 +1,7 @@
 //! The fields of bhosts -o (commands.md §bhosts). The status is the long one.
 
 use super::table::count;
+use lsf::cli::columns::{Column, Fields, in_unit};
 use lsf::cli::fields::{FieldOf, FieldsOf};
 use lsf::cli::long::mem_words;
 use lsf::proto::client::HostInfo;
@@ -48,17 +49,39 @@ pub const FIELDS: FieldsOf<HostInfo> = FieldsOf(&[
     f("attribute", &["attr"], 50, |_, _| {}),
     f("comments", &[], 50, |o, h| o.push_str(&h.admin_comment)),
     f("mig_alloc", &[], 9, |_, _| {}),
-    f("total_mem", &[], 10, |o, h| {
-        if let Some(facts) = h.load.as_ref().and_then(|l| l.facts.as_ref()) {
-            mem_words(o, facts.max_mem.saturating_mul(1024));
-        }
-    }),
-    f("reserved_mem", &[], 12, |o, h| {
-        mem_words(o, (h.reserved.get(10).copied().unwrap_or(0.0) * 1024.0) as u64)
-    }),
-    f("available_mem", &[], 13, |o, h| {
-        if let Some(mem) = h.load.as_ref().and_then(|l| l.index.get(10)) {
-            mem_words(o, (f64::from(*mem) * 1024.0) as u64);
-        }
-    }),
+    f("total_mem", &[], 10, |o, h| words(o, total(h))),
+    f("reserved_mem", &[], 12, |o, h| words(o, reserved(h))),
+    f("available_mem", &[], 13, |o, h| words(o, available(h))),
 ]);
+
+fn words(out: &mut String, kb: Option<u64>) {
+    if let Some(kb) = kb {
+        mem_words(out, kb);
+    }
+}
+
+fn total(h: &HostInfo) -> Option<u64> {
+    Some(h.load.as_ref()?.facts.as_ref()?.max_mem.saturating_mul(1024))
+}
+
+fn reserved(h: &HostInfo) -> Option<u64> {
+    Some((h.reserved.get(10).copied().unwrap_or(0.0) * 1024.0) as u64)
+}
+
+fn available(h: &HostInfo) -> Option<u64> {
+    Some((f64::from(*h.load.as_ref()?.index.get(10)?) * 1024.0) as u64)
+}
+
+/// Appends the value of a column; sizes in its unit, else in that of the site.
+pub fn value(out: &mut String, c: &Column, h: &HostInfo, site: Option<char>) {
+    let kb = match FIELDS.name(c.field) {
+        "total_mem" => total(h),
+        "reserved_mem" => reserved(h),
+        "available_mem" => available(h),
+        _ => None,
+    };
+    match (c.unit.or(site), kb) {
+        (Some(unit), Some(kb)) => in_unit(out, kb, unit),
+        _ => FIELDS.value(out, c.field, h),
+    }
+}

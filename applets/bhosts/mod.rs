@@ -9,7 +9,7 @@ mod tests;
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
-use lsf::cli::columns::{Column, Format, Json};
+use lsf::cli::columns::{self, Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{clean, push_clean};
@@ -112,8 +112,11 @@ impl Opts {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let format = site::param(site::find().ok().as_ref(), "LSB_BHOSTS_FORMAT");
-    let call = match plan(&ctx.args, format.as_deref()) {
+    let found = site::find();
+    let param = |name| site::param(found.as_ref().ok(), name);
+    let unit = param("LSB_UNIT_FOR_JOBS_DISPLAY").and_then(|u| columns::read_unit(u.trim()));
+    let planned = plan(&ctx.args, param("LSB_BHOSTS_FORMAT").as_deref());
+    let call = match planned.map(|call| Call { unit, ..call }) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
@@ -223,6 +226,8 @@ struct Call {
     res_req: String,
     form: Form,
     head: bool,
+    /// LSB_UNIT_FOR_JOBS_DISPLAY.
+    unit: Option<char>,
     /// Said instead of the hosts.
     nothing: Option<&'static str>,
 }
@@ -253,6 +258,7 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
         res_req: o.res_req.unwrap_or_default(),
         form,
         head: !o.noheader,
+        unit: None,
     })
 }
 
@@ -287,15 +293,13 @@ impl Call {
                     f.header(&mut out, &fields::FIELDS);
                 }
                 for h in rows {
-                    f.row(&mut out, &fields::FIELDS, |o, c| fields::FIELDS.value(o, c.field, h));
+                    f.row(&mut out, &fields::FIELDS, |o, c| fields::value(o, c, h, self.unit));
                 }
             }
             Form::Json(f) => {
                 let mut json = Json::new("bhosts", "HOSTS");
                 for h in rows {
-                    let value = |o: &mut String, c: &Column| {
-                        fields::FIELDS.value(o, c.field, h);
-                    };
+                    let value = |o: &mut String, c: &Column| fields::value(o, c, h, self.unit);
                     f.record(&mut json, &fields::FIELDS, value);
                 }
                 out = json.finish();

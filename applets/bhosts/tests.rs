@@ -172,6 +172,66 @@ fn shared_resources() {
     assert_eq!(show(&["-s"], &[]).unwrap_err(), "No resource defined");
 }
 
+/// One line a field: its name, width and other names, then its value for a host that is busy and
+/// one that is not there.
+#[test]
+fn every_field_and_its_value() {
+    use lsf::cli::columns::Fields;
+    use lsf::proto::lim::HostFacts;
+    let facts = HostFacts { max_mem: 16_000, ..HostFacts::default() };
+    let mut load = HostLoad { host: "hosta".into(), facts: Some(facts), ..HostLoad::default() };
+    load.index[10] = 1536.0;
+    let mut busy = HostInfo {
+        jl_u: Some(3),
+        njobs: 12,
+        run: 7,
+        ssusp: 2,
+        ususp: 1,
+        rsv: 2,
+        dispatch_window: "19:00-7:00".into(),
+        admin_comment: "disk swap".into(),
+        load: Some(load),
+        ..host("hosta", "closed_Adm")
+    };
+    busy.reserved[10] = 512.0;
+    let rows = [busy, HostInfo { max: None, ..host("hostb", "unavail") }];
+    let shown = |words: &[&str], unit| {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
+        super::Call { unit, ..call }.show(&rows)
+    };
+    let fields = super::fields::FIELDS;
+    let lines: Vec<&str> =
+        include_str!("../../tests/cmd/expected/bhosts-values.txt").lines().collect();
+    assert_eq!(lines.len(), fields.count());
+    for (i, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = line.split(" | ").collect();
+        let [name, width, alias, a, b] = words[..] else { panic!("{line}") };
+        assert_eq!((fields.name(i), fields.width(i).to_string().as_str()), (name, width));
+        assert_eq!(fields.aliases(i).join(" "), alias.trim());
+        let want = format!("{}\n{a}\n{b}\n", name.to_uppercase());
+        assert_eq!(shown(&["-o", name], None), want);
+        let names = [vec![name], fields.aliases(i).to_vec()].concat();
+        for name in names {
+            let v: serde_json::Value =
+                serde_json::from_str(&shown(&["-json", "-o", &name.to_uppercase()], None)).unwrap();
+            let key = fields.name(i).to_uppercase();
+            // no limit is a value
+            let limit = matches!(fields.name(i), "jl_u" | "max" | "slots");
+            for (record, value) in v["RECORDS"].as_array().unwrap().iter().zip([a, b]) {
+                assert_eq!(record[&key], if value == "-" && !limit { "" } else { value }, "{name}");
+            }
+        }
+        let padded = shown(&["-noheader", "-o", &format!("{name}:-60")], None);
+        assert_eq!(padded, format!("{a:>60}\n{b:>60}\n"));
+    }
+    let sizes = "total_mem::G reserved_mem available_mem:6 delimiter=,";
+    assert_eq!(
+        shown(&["-noheader", "-o", sizes], Some('M')),
+        "15.63G    ,512M,1536M \n-         ,0M,-     \n"
+    );
+}
+
 /// The names of commands.md, in its order.
 #[test]
 fn every_field_of_the_manual() {

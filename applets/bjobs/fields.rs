@@ -1,10 +1,12 @@
 //! The fields of bjobs -o: names, aliases, default widths (commands.md §bjobs), the columns each
 //! is made of, and its value. A field that nothing can fill yet has no columns and is empty.
 
+use super::long::{EFFICIENCY_COLS, efficiency};
 use super::reasons;
-use super::show::{Show, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::columns::{Column, Fields};
-use lsf::cli::long::{mem_words, size_words};
+use super::show::{Show, host_words, is_finished, is_pending, push_hosts_joined};
+use lsf::cli::clock::Clock;
+use lsf::cli::columns::{Column, Fields, in_unit};
+use lsf::cli::long::{Efficiency, mem_words, size_words};
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
@@ -42,7 +44,8 @@ const fn empty(name: &'static str, alias: &'static [&'static str], width: usize)
 }
 
 const EXTRA: &[Col] = &[Col::Extra];
-const EFFICIENCY_COLS: &[Col] = &[Col::ExecHosts, Col::CpuUsed, Col::RunTime, Col::StartTime];
+/// What the limits of waiting are made of.
+const WAIT_COLS: &[Col] = &[Col::Stat, Col::PendTime, Col::Extra];
 /// What time left, finish time and completion are made of.
 pub const LEFT_COLS: &[Col] =
     &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime, Col::Extra];
@@ -79,7 +82,7 @@ pub const FIELDS: &[Field] = &[
     empty("suspend_issue_host", &[], 50),
     empty("resume_issue_host", &[], 50),
     f("dependency", &[], 15, &[Col::Depend], |o, r, _| o.push_str(&r.text(Col::Depend))),
-    f("pend_reason", &[], 11, &[Col::PendReasons], |o, r, _| reasons::joined(o, r)),
+    f("pend_reason", &[], 11, &[Col::PendReasons], |o, r, _| reasons::key(o, r)),
     empty("charged_saap", &["saap"], 50),
     f("command", &["cmd"], 15, &[Col::Command], |o, r, _| o.push_str(&r.text(Col::Command))),
     f("pre_exec_command", &["pre_cmd"], 16, &[Col::PreExec], |o, r, _| {
@@ -104,7 +107,9 @@ pub const FIELDS: &[Field] = &[
         positive(o, r.hosts(Col::ExecHosts).count() as i64)
     }),
     f("ask_hosts", &[], 30, &[Col::AskedHosts], ask_hosts),
-    f("alloc_slot", &[], 20, &[Col::ExecHosts], |o, r, _| push_hosts_joined(o, r, ':')),
+    f("alloc_slot", &[], 20, &[Col::ExecHosts], |o, r, s| {
+        o.push_str(&host_words(r, s.short_hosts).join(":"));
+    }),
     f("nalloc_slot", &[], 10, &[Col::ExecHosts], |o, r, _| positive(o, slots_held(r))),
     f("host_file", &[], 10, EXTRA, |o, r, _| kept(o, r, "hostfile")),
     f("exclusive", &[], 13, &[Col::Options], |o, r, _| {
@@ -121,21 +126,25 @@ pub const FIELDS: &[Field] = &[
         time(o, r, s, Col::TermTime)
     }),
     f("time_left", &[], 11, LEFT_COLS, time_left),
-    f("finish_time", &[], 16, LEFT_COLS, finish_time),
+    f("finish_time", &[], 16, LEFT_COLS, |o, r, s| finish(o, r, s, Clock::field)),
     f("estimated_run_time", &["ertime"], 20, EXTRA, |o, r, _| seconds(o, estimate(r))),
-    f("ru_utime", &[], 12, &[Col::Utime], |o, r, s| cpu_seconds(o, r, s, Col::Utime)),
-    f("ru_stime", &[], 12, &[Col::Stime], |o, r, s| cpu_seconds(o, r, s, Col::Stime)),
+    f("ru_utime", &[], 12, &[Col::Utime, Col::StartTime], |o, r, s| {
+        cpu_seconds(o, r, s, Col::Utime)
+    }),
+    f("ru_stime", &[], 12, &[Col::Stime, Col::StartTime], |o, r, s| {
+        cpu_seconds(o, r, s, Col::Stime)
+    }),
     f("%complete", &[], 11, LEFT_COLS, complete),
     f("warning_action", &["warn_act"], 15, EXTRA, |o, r, _| kept(o, r, "wa")),
-    f("action_warning_time", &["warn_time"], 19, EXTRA, |o, r, _| minutes(o, r, "wt")),
+    f("action_warning_time", &["warn_time"], 19, EXTRA, warn_time),
     f("pend_time", &[], 12, &[Col::PendTime], |o, r, _| known(o, r, Col::PendTime)),
     empty("ependtime", &[], 12),
     empty("ipendtime", &[], 12),
     f("pendstate", &[], 9, PENDSTATE_COLS, pendstate),
     empty("estimated_sim_start_time", &["esstart_time"], 24),
-    empty("effective_plimit", &[], 18),
-    empty("plimit_remain", &[], 15),
-    empty("effective_eplimit", &[], 19),
+    f("effective_plimit", &[], 18, WAIT_COLS, |o, r, _| whole(o, wait_limit(r, "ptl"))),
+    f("plimit_remain", &[], 15, WAIT_COLS, |o, r, _| whole(o, wait_rest(r))),
+    f("effective_eplimit", &[], 19, WAIT_COLS, |o, r, _| whole(o, wait_limit(r, "eptl"))),
     empty("eplimit_remain", &[], 16),
     f("cpu_used", &[], 10, &[Col::CpuUsed, Col::StartTime], |o, r, s| {
         if r.int(Col::StartTime) > 0 {
@@ -187,8 +196,8 @@ pub const FIELDS: &[Field] = &[
         }
     }),
     f("runtimelimit", &[], 12, &[Col::Limits, Col::LimitSpec], run_limit),
-    f("plimit", &[], 10, EXTRA, |o, r, _| minutes(o, r, "ptl")),
-    f("eplimit", &[], 10, EXTRA, |o, r, _| minutes(o, r, "eptl")),
+    f("plimit", &[], 10, EXTRA, |o, r, _| whole(o, kept_secs(r, "ptl"))),
+    f("eplimit", &[], 10, EXTRA, |o, r, _| whole(o, kept_secs(r, "eptl"))),
     f("input_file", &[], 10, &[Col::InFile], |o, r, _| o.push_str(&r.text(Col::InFile))),
     f("output_file", &[], 11, &[Col::OutFile], |o, r, _| o.push_str(&r.text(Col::OutFile))),
     f("error_file", &[], 10, &[Col::ErrFile], |o, r, _| o.push_str(&r.text(Col::ErrFile))),
@@ -206,24 +215,27 @@ pub const FIELDS: &[Field] = &[
     empty("source_cluster", &["srcluster"], 15),
     empty("energy", &[], 10),
     empty("gpfsio", &[], 10),
-    empty("cpu_peak", &[], 10),
-    empty("cpu_peak_efficiency", &["cpu_efficiency"], 10),
+    f("cpu_peak", &[], 10, EFFICIENCY_COLS, |o, r, _| {
+        if let Some(e) = efficiency(r) {
+            let _ = write!(o, "{:.2}", e.peak);
+        }
+    }),
+    f("cpu_peak_efficiency", &["cpu_efficiency"], 10, EFFICIENCY_COLS, |o, r, _| {
+        share(o, r, Efficiency::cpu_peak)
+    }),
     f("average_cpu_efficiency", &[], 10, EFFICIENCY_COLS, |o, r, _| {
-        let (slots, ran) = (slots_held(r), r.num(Col::RunTime));
-        if slots > 0 && ran > 0.0 {
-            let _ = write!(o, "{:.2}%", r.num(Col::CpuUsed) * 100.0 / ran / slots as f64);
+        share(o, r, Efficiency::cpu_average)
+    }),
+    f("mem_efficiency", &[], 10, EFFICIENCY_COLS, |o, r, _| share(o, r, Efficiency::mem)),
+    f("cpu_peak_reached_duration", &[], 10, EFFICIENCY_COLS, |o, r, _| {
+        if let Some(e) = efficiency(r) {
+            let _ = write!(o, "{} second(s)", e.peak_secs);
         }
     }),
-    f("mem_efficiency", &[], 10, MEM_SHARE_COLS, |o, r, _| {
-        if let Some(share) = super::long::mem_share(r) {
-            let _ = write!(o, "{share:.2}%");
-        }
-    }),
-    empty("cpu_peak_reached_duration", &[], 10),
 ];
 
-/// What [`super::long::mem_share`] is made of.
-const MEM_SHARE_COLS: &[Col] = &[Col::MaxMemKb, Col::EffectiveResReq, Col::CombinedResReq];
+/// The place of `jobid`.
+pub const JOBID: usize = 0;
 
 /// [`FIELDS`] as the formats know it.
 pub struct BjobsFields;
@@ -252,12 +264,13 @@ impl BjobsFields {
     /// Appends the value of a column of a format.
     pub fn value(out: &mut String, c: &Column, r: &Row, s: &Show) {
         let Some(f) = FIELDS.get(c.field) else { return };
-        match (c.unit, kilobytes(f.name, r)) {
-            (Some(unit), Some(kb)) if kb > 0 => in_unit(out, kb, unit),
+        match (c.unit.or(s.unit), kilobytes(f.name, r)) {
+            (Some(unit), Some(kb)) if kb > 0 => in_unit(out, kb as u64, unit),
             _ if s.hms => match duration(f.name, r, s) {
                 Some(secs) => {
-                    let _ =
-                        write!(out, "{:02}:{:02}:{:02}", secs / 3600, secs / 60 % 60, secs % 60);
+                    let (sign, secs) = (if secs < 0 { "-" } else { "" }, secs.abs());
+                    let (m, rest) = (secs / 60 % 60, secs % 60);
+                    let _ = write!(out, "{sign}{:02}:{m:02}:{rest:02}", secs / 3600);
                 }
                 None => (f.value)(out, r, s),
             },
@@ -266,19 +279,22 @@ impl BjobsFields {
     }
 }
 
-/// The seconds that a field shows which -hms concerns.
+/// The seconds that a field shows which -hms concerns; parts of a second count as one.
 fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
     let started = r.int(Col::StartTime) > 0;
     match name {
-        "cpu_used" if started => Some(s.cpu(r, Col::CpuUsed).round() as i64),
-        "ru_utime" => Some(s.cpu(r, Col::Utime).round() as i64),
-        "ru_stime" => Some(s.cpu(r, Col::Stime).round() as i64),
+        "cpu_used" if started => Some(s.cpu(r, Col::CpuUsed).ceil() as i64),
+        "ru_utime" if started => Some(s.cpu(r, Col::Utime).ceil() as i64),
+        "ru_stime" if started => Some(s.cpu(r, Col::Stime).ceil() as i64),
         "run_time" => Some(r.int(Col::RunTime)),
         "pend_time" => r.cell(Col::PendTime).int(),
         "runtimelimit" => limit(r, "run"),
         "estimated_run_time" => estimate(r),
-        "plimit" => kept_minutes(r, "ptl"),
-        "eplimit" => kept_minutes(r, "eptl"),
+        "plimit" => kept_secs(r, "ptl"),
+        "eplimit" => kept_secs(r, "eptl"),
+        "effective_plimit" => wait_limit(r, "ptl"),
+        "effective_eplimit" => wait_limit(r, "eptl"),
+        "plimit_remain" => wait_rest(r),
         _ => None,
     }
 }
@@ -290,26 +306,52 @@ fn kept(o: &mut String, r: &Row, option: &str) {
     }
 }
 
-/// The seconds of a time that is kept as it was given.
-fn kept_minutes(r: &Row, option: &str) -> Option<i64> {
-    let text = r.cell(Col::Extra).key(option)?.text();
+/// The seconds that are kept of an option.
+fn kept_secs(r: &Row, option: &str) -> Option<i64> {
+    r.cell(Col::Extra).key(option)?.text().parse().ok()
+}
+
+/// The run time that was estimated at submission: it is kept as it was given.
+fn estimate(r: &Row) -> Option<i64> {
+    let text = r.cell(Col::Extra).key("We")?.text();
     i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
 }
 
-/// The run time that was estimated at submission.
-fn estimate(r: &Row) -> Option<i64> {
-    kept_minutes(r, "We")
+/// How long a job that waits may do so.
+fn wait_limit(r: &Row, option: &str) -> Option<i64> {
+    kept_secs(r, option).filter(|_| is_pending(&r.text(Col::Stat)))
+}
+
+/// What is left of that; below 0 once it is over.
+fn wait_rest(r: &Row) -> Option<i64> {
+    Some(wait_limit(r, "ptl")? - r.cell(Col::PendTime).int()?)
+}
+
+/// `2.0` minutes before the limit, or `10%` of it.
+fn warn_time(o: &mut String, r: &Row, _: &Show) {
+    match kept_secs(r, "wt") {
+        Some(secs) => {
+            let _ = write!(o, "{:.1}", secs as f64 / 60.0);
+        }
+        None => kept(o, r, "wt"),
+    }
+}
+
+fn share(o: &mut String, r: &Row, of: fn(&Efficiency) -> f64) {
+    if let Some(e) = efficiency(r) {
+        let _ = write!(o, "{:.2}%", of(&e));
+    }
+}
+
+fn whole(o: &mut String, n: Option<i64>) {
+    if let Some(n) = n {
+        int(o, n);
+    }
 }
 
 fn seconds(o: &mut String, secs: Option<i64>) {
     if let Some(secs) = secs {
         let _ = write!(o, "{secs} second(s)");
-    }
-}
-
-fn minutes(o: &mut String, r: &Row, option: &str) {
-    if let Some(secs) = kept_minutes(r, option) {
-        let _ = write!(o, "{:.1}", secs as f64 / 60.0);
     }
 }
 
@@ -327,20 +369,6 @@ fn kilobytes(name: &str, r: &Row) -> Option<i64> {
         "stacklimit" => limit(r, "stack"),
         _ => None,
     }
-}
-
-/// `3.5G`, `12M`: a size in the unit asked for; `S` takes the unit that fits.
-fn in_unit(out: &mut String, kb: i64, unit: char) {
-    const UNITS: &str = "KMGTPEZ";
-    let fits = |at: usize| kb >> (10 * (at + 1)) > 0 && at < 3;
-    let at = match UNITS.find(unit) {
-        Some(at) => at,
-        None => (1..).find(|&at| !fits(at)).unwrap_or(1),
-    };
-    let v = kb as f64 / 1024f64.powi(at as i32);
-    let text = format!("{v:.1}");
-    out.push_str(text.strip_suffix(".0").unwrap_or(&text));
-    out.extend(UNITS.chars().nth(at));
 }
 
 fn int(o: &mut String, n: i64) {
@@ -367,12 +395,12 @@ fn known(o: &mut String, r: &Row, c: Col) {
 
 fn time(o: &mut String, r: &Row, s: &Show, c: Col) {
     if r.int(c) > 0 {
-        s.clock.short(o, r.int(c));
+        s.clock.field(o, r.int(c));
     }
 }
 
 fn cpu_seconds(o: &mut String, r: &Row, s: &Show, c: Col) {
-    if r.cell(c).num().is_some() {
+    if r.int(Col::StartTime) > 0 && r.cell(c).num().is_some() {
         let _ = write!(o, "{:.2}", s.cpu(r, c));
     }
 }
@@ -437,41 +465,56 @@ fn exit_reason(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-/// How long a started job will still run, and by what that is known: `E` its estimate, `L` its
-/// run limit, `X` neither any more, for it has run longer.
-fn left(r: &Row) -> Option<(i64, i64, char)> {
+/// The time that a started job has, and by what that is known.
+struct Given {
+    secs: i64,
+    /// `E` its estimate, `L` its run limit, `X` its estimate is over: then its run limit.
+    by: char,
+    /// It has run longer than estimated, and nothing will end it.
+    open: bool,
+}
+
+fn given_time(r: &Row) -> Option<Given> {
     let stat = r.text(Col::Stat);
     if is_pending(&stat) || is_finished(&stat) || r.int(Col::StartTime) == 0 {
         return None;
     }
-    let (whole, by) = match estimate(r) {
-        Some(secs) => (secs, 'E'),
-        None => (limit(r, "run")?, 'L'),
+    let limit = limit(r, "run");
+    let (secs, by, open) = match estimate(r).filter(|e| limit.is_none_or(|l| *e <= l)) {
+        None => (limit?, 'L', false),
+        Some(secs) if r.int(Col::RunTime) <= secs => (secs, 'E', false),
+        Some(secs) => (limit.unwrap_or(secs), 'X', limit.is_none()),
     };
-    let rest = whole - r.int(Col::RunTime);
-    Some((rest.max(0), whole, if rest < 0 { 'X' } else { by }))
+    Some(Given { secs, by, open })
 }
 
 /// `hours:minutes L`.
 pub fn time_left(o: &mut String, r: &Row, _: &Show) {
-    if let Some((left, _, by)) = left(r) {
+    if let Some(Given { secs, by, .. }) = given_time(r).filter(|g| !g.open) {
+        let left = (secs - r.int(Col::RunTime)).max(0);
         let _ = write!(o, "{}:{} {by}", left / 3600, left / 60 % 60);
     }
 }
 
-/// The end, or with ` L` when the run limit will end a running job.
-pub fn finish_time(o: &mut String, r: &Row, s: &Show) {
+/// The end; of a job that runs the one to expect, and by what.
+fn finish(o: &mut String, r: &Row, s: &Show, form: fn(&Clock, &mut String, i64)) {
+    let suspended = matches!(&*r.text(Col::Stat), "SSUSP" | "USUSP");
     if r.int(Col::EndTime) > 0 {
-        s.clock.short(o, r.int(Col::EndTime));
-    } else if let Some((left, _, by)) = left(r) {
-        s.clock.short(o, s.now + left);
+        form(&s.clock, o, r.int(Col::EndTime));
+    } else if let Some(Given { secs, by, .. }) = given_time(r).filter(|_| !suspended) {
+        form(&s.clock, o, s.now + secs - r.int(Col::RunTime));
         let _ = write!(o, " {by}");
     }
 }
 
+/// The same without the year.
+pub fn finish_time(o: &mut String, r: &Row, s: &Show) {
+    finish(o, r, s, Clock::short);
+}
+
 pub fn complete(o: &mut String, r: &Row, _: &Show) {
-    if let Some((_, whole, by)) = left(r).filter(|l| l.1 > 0) {
-        let _ = write!(o, "{:.2}% {by}", r.num(Col::RunTime) * 100.0 / whole as f64);
+    if let Some(Given { secs, by, .. }) = given_time(r).filter(|g| g.secs > 0) {
+        let _ = write!(o, "{:.2}% {by}", r.num(Col::RunTime) * 100.0 / secs as f64);
     }
 }
 

@@ -35,6 +35,12 @@ fn how_long_jobs_will_run() {
         json!({"Job": 103, "Limits": {"run": 60}}),
         run(104, json!({"Stat": "DONE", "EndTime": T + 60})),
         run(105, json!({"Extra": {"We": "1:30/hosta"}})),
+        // longer than estimated, and nothing ends it
+        run(106, json!({"Extra": {"We": "5"}})),
+        run(107, json!({"Stat": "SSUSP", "Limits": {"run": 3600}})),
+        // the limit comes before the estimate, and is over
+        run(108, json!({"Extra": {"We": "60"}, "Limits": {"run": 540}})),
+        run(109, json!({})),
     ];
     check(&[
         (&["-WL"], &[], &jobs, expected!("WL")),
@@ -65,6 +71,9 @@ fn pending_reasons_by_level() {
     let (out, err, code) = call(&["-psum"], &[], &[none, waits.clone(), waits]);
     assert_eq!((out.as_str(), err.as_str(), code), (expected!("psum"), "", 0));
     assert_eq!(call(&["-psum"], &[], &[]).1, "No pending job found\n");
+    let others = [json!({"Stat": "RUN"}), json!({"Stat": "DONE"}), json!({"Stat": "PSUSP"})];
+    let sum = call(&["-a", "-psum"], &[], &others).0;
+    assert!(sum.contains("\nSummarizing 1 pending jobs in cluster (c1):\n"), "{sum}");
     // one of each job, and hosts that could be used alone
     let ends = |level: &str, words: &str, n: &str| {
         let sum = call(&["-psum", level], &[], &job).0;
@@ -157,12 +166,12 @@ fn what_nothing_is_configured_for() {
 fn times_and_factors() {
     let job = [json!({"Stat": "RUN", "StartTime": T, "RunTime": 3725, "CpuUsed": 100.0,
         "Utime": 90.0, "PendTime": 60, "Limits": {"run": 7200}, "HostFactor": 3.0,
-        "ExecHosts": [["hosta", 2]], "Extra": {"We": "90", "ptl": "2:00"}})];
+        "ExecHosts": [["hosta", 2]], "Extra": {"We": "90", "ptl": "7200"}})];
     let fields = "run_time cpu_used ru_utime pend_time runtimelimit ertime plimit delimiter=','";
     let show = |words: &[&str], site: &[(&str, &str)]| {
         call(&[words, &["-noheader", "-o", fields]].concat(), site, &job).0
     };
-    let plain = "3725 second(s),100.0 second(s),90.00,60,120.0,5400 second(s),120.0\n";
+    let plain = "3725 second(s),100.0 second(s),90.00,60,120.0,5400 second(s),7200\n";
     let hms = "01:02:05,00:01:40,00:01:30,00:01:00,02:00:00,01:30:00,02:00:00\n";
     assert_eq!(show(&[], &[]), plain);
     assert_eq!(show(&["-hms"], &[]), hms);
@@ -176,7 +185,7 @@ fn times_and_factors() {
 #[test]
 fn kept_options_are_fields_and_words() {
     let job = [json!({"Extra": {"app": "sim", "sla": "gold", "g": "/a/b", "Lp": "lp", "U": "u#1",
-        "a": "esub1", "wa": "URG", "wt": "5", "outdir": "o/%J"}})];
+        "a": "esub1", "wa": "URG", "wt": "300", "outdir": "o/%J"}})];
     let fields = "app sla job_group licproject rsvid esub warn_act warn_time output_dir";
     let shown = call(&["-noheader", "-o", fields], &[], &job).0;
     assert_eq!(shown, "sim gold /a/b lp u#1 esub1 URG 5.0 o/%J\n");

@@ -12,6 +12,7 @@ use lsf::cli::columns::{Format, Json};
 use lsf::cli::ctx::FAIL;
 use lsf::cli::long::{RULE, clean};
 use lsf::cli::rows::{Cols, Row, each_row};
+use lsf::cli::select::place_words;
 use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -276,24 +277,22 @@ impl Listing {
     /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
     pub fn verdict(&self, consistent: bool) -> (String, i32) {
         let json = matches!(self.form, Form::Json(..));
-        let mut words = String::new();
-        for id in self.missing() {
-            let _ = writeln!(words, "Job <{id}> is not found");
-        }
+        let arrays = matches!(self.form, Form::Table(Table::Arrays) | Form::LongArrays);
+        let place = place_words(&self.select.queue, &self.select.host);
+        let not_found = |name: &str| match (arrays, name.contains('[')) {
+            (true, true) => format!("Job <{name}> is not a job array\n"),
+            (true, false) => format!("Job array <{name}> is not found{place}\n"),
+            (false, _) => format!("Job <{name}> is not found{place}\n"),
+        };
+        let mut words: String = self.missing().map(|id| not_found(&id)).collect();
         let mut code = if words.is_empty() { 0 } else { FAIL };
         if self.shown == 0 && words.is_empty() {
             if !self.select.name.is_empty() {
-                let _ = writeln!(words, "Job <{}> is not found", clean(&self.select.name));
+                words = not_found(&clean(&self.select.name));
                 code = FAIL;
             } else {
-                words = none_words(&self.which);
-                if !self.select.queue.is_empty() {
-                    let _ = write!(words, " in queue <{}>", clean(&self.select.queue));
-                }
-                if !self.select.host.is_empty() {
-                    let _ = write!(words, " on host/group <{}>", clean(&self.select.host));
-                }
-                words.push('\n');
+                let none = if arrays { "Job array is not found" } else { none_words(&self.which) };
+                words = format!("{none}{place}\n");
                 code = if consistent { FAIL } else { 0 };
             }
         }
@@ -319,18 +318,16 @@ pub fn operand(sel: &IdSel) -> String {
     out
 }
 
-fn none_words(which: &Which) -> String {
-    let Which { all, done, pend, run, susp } = *which;
-    let words = match (all, done, pend, run, susp) {
-        (true, ..) => "No job found",
-        (_, true, false, false, false) => "No DONE/EXIT job found",
-        (_, false, true, false, false) => "No pending job found",
-        (_, false, false, true, false) => "No running job found",
-        (_, false, false, false, true) => "No suspended job found",
-        (_, true, ..) => "No job found",
+/// Of several states the first tells.
+fn none_words(which: &Which) -> &'static str {
+    match which {
+        Which { all: true, .. } => "No job found",
+        Which { done: true, .. } => "No DONE/EXIT job found",
+        Which { pend: true, .. } => "No pending job found",
+        Which { susp: true, .. } => "No suspended job found",
+        Which { run: true, .. } => "No running job found",
         _ => "No unfinished job found",
-    };
-    words.to_string()
+    }
 }
 
 fn mark(r: &Row, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &mut [bool]) {

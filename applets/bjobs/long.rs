@@ -5,12 +5,12 @@
 
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::long::{mem_words, paragraph, push_clean, thresholds};
+use lsf::cli::long::{Efficiency, mem_words, paragraph, push_clean, thresholds};
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::{
-    Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
+    KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
 };
-use lsf::model::job::Limits;
+use lsf::model::job::{Limits, extra, host_slots};
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::fmt::Write;
@@ -76,6 +76,9 @@ pub const COLS: &[Col] = &[
     Col::RunTime,
     Col::Extra,
     Col::Exceptions,
+    Col::CpuPeak,
+    Col::CpuPeakSecs,
+    Col::Post,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -89,6 +92,9 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     submitted(&mut text, r, s);
     paragraph(out, &text, wrap);
     limits(out, r);
+    if s.host_file {
+        host_file(out, r);
+    }
     if has_hosts(r) && r.int(Col::StartTime) > 0 {
         text.clear();
         started(&mut text, r, s);
@@ -117,6 +123,20 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
     }
     details(out, r, wrap);
+}
+
+/// The hosts and slots of -hostfile, line by line.
+fn host_file(out: &mut String, r: &Row) {
+    let text = r.cell(Col::Extra).key(extra::HOST_SLOTS).map(Cell::text).unwrap_or_default();
+    let list = host_slots(&text).unwrap_or_default();
+    if !list.is_empty() {
+        out.push_str("\n USER-SPECIFIED HOST FILE:\n HOST          SLOTS\n");
+    }
+    for (host, slots) in list {
+        let mut name = String::new();
+        push_clean(&mut name, host);
+        let _ = writeln!(out, " {name:<13}  {slots}");
+    }
 }
 
 /// -A -l: the head of an array with its counters.
@@ -149,14 +169,11 @@ fn head(t: &mut String, r: &Row) {
     }
     push(t, ", User ", &r.text(Col::User));
     push(t, ", Project ", &r.text(Col::Project));
-    let mut kept = |label: &str, option: &str| {
+    for (label, option) in KEPT {
         if let Some(text) = r.cell(Col::Extra).key(option) {
             push_given(t, label, &text.text());
         }
-    };
-    kept(", License Project ", "Lp");
-    kept(", Application ", "app");
-    kept(", Service Class ", "sla");
+    }
     push_given(t, ", Mail ", &r.text(Col::MailUser));
     push_given(t, ", User Group ", &r.text(Col::UserGroup));
     if let Some(text) = r.cell(Col::Extra).key("g") {
@@ -169,6 +186,9 @@ fn head(t: &mut String, r: &Row) {
     }
     push(t, ", Command ", &r.text(Col::Command));
     push_given(t, ", Job Description ", &r.text(Col::Description));
+    if let Some(text) = r.cell(Col::Extra).key("a") {
+        push_given(t, ", Esub ", &text.text());
+    }
 }
 
 fn stamp(t: &mut String, s: &Show, secs: i64) {
@@ -274,6 +294,17 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
     t.push_str(&cpu_words(known.then_some(cpu)));
     t.push('.');
     paragraph(out, &t, wrap);
+    let post = match &*r.text(Col::Post) {
+        "done" => "Post job process done successfully.",
+        "err" => "Post job process failed.",
+        _ => "",
+    };
+    if !post.is_empty() {
+        t.clear();
+        stamp(&mut t, s, r.int(Col::EndTime));
+        t.push_str(post);
+        paragraph(out, &t, wrap);
+    }
     let info = r.int(Col::ExitInfo);
     if info > 0 {
         t.clear();
@@ -332,26 +363,39 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
 }
 
 fn memory(out: &mut String, r: &Row) {
-    let max = r.int(Col::MaxMemKb);
-    if max <= 0 {
-        return;
+    if let Some(e) = efficiency(r) {
+        e.push(out, " ", true);
     }
-    out.push_str("\n MEMORY USAGE:\n MAX MEM: ");
-    mem_words(out, max as u64);
-    out.push_str(";  AVG MEM: ");
-    mem_words(out, r.int(Col::AvgMemKb).max(0) as u64);
-    if let Some(share) = mem_share(r) {
-        let _ = write!(out, "; MEM Efficiency: {share:.2}%");
-    }
-    out.push('\n');
 }
 
-/// The largest memory in percent of what was requested.
-pub fn mem_share(r: &Row) -> Option<f64> {
+/// What [`efficiency`] is made of.
+pub const EFFICIENCY_COLS: &[Col] = &[
+    Col::MaxMemKb,
+    Col::AvgMemKb,
+    Col::EffectiveResReq,
+    Col::CombinedResReq,
+    Col::ExecHosts,
+    Col::CpuUsed,
+    Col::RunTime,
+    Col::CpuPeak,
+    Col::CpuPeakSecs,
+];
+
+/// What a job made of what it was given, once something is known of that.
+pub fn efficiency(r: &Row) -> Option<Efficiency> {
     let of = |col| lsf::lang::resreq::requested_mb(&r.text(col)).filter(|mb| *mb > 0.0);
-    let asked = of(Col::EffectiveResReq).or_else(|| of(Col::CombinedResReq))?;
-    let max = r.int(Col::MaxMemKb);
-    (max > 0).then(|| max as f64 / 1024.0 * 100.0 / asked)
+    let kb = |col| u64::try_from(r.int(col)).unwrap_or(0);
+    let e = Efficiency {
+        max_mem_kb: kb(Col::MaxMemKb),
+        avg_mem_kb: kb(Col::AvgMemKb),
+        asked_mb: of(Col::EffectiveResReq).or_else(|| of(Col::CombinedResReq)).unwrap_or(0.0),
+        slots: r.hosts(Col::ExecHosts).map(|(_, n)| n.max(1)).sum(),
+        ran: r.num(Col::RunTime),
+        cpu: r.num(Col::CpuUsed),
+        peak: r.num(Col::CpuPeak),
+        peak_secs: r.int(Col::CpuPeakSecs),
+    };
+    (e.max_mem_kb > 0).then_some(e)
 }
 
 /// Beyond LSF: how much of its run limit a job has used.

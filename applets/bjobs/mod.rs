@@ -12,6 +12,8 @@ mod table;
 mod watch;
 
 #[cfg(test)]
+mod field_tests;
+#[cfg(test)]
 mod layout_tests;
 #[cfg(test)]
 mod tests;

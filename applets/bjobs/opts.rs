@@ -1,6 +1,6 @@
 //! The options of bjobs, and what they come to: a form, a selection, a way to show.
 
-use super::fields::BjobsFields;
+use super::fields::{self, BjobsFields};
 use super::listing::{Form, Keep, Listing};
 use super::reasons::PendSum;
 use super::show::Show;
@@ -8,7 +8,7 @@ use super::stored::Wanted;
 use super::table::{Sum, Table};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
-use lsf::cli::columns::{Format, Json};
+use lsf::cli::columns::{self, Format, Json};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::select;
 use lsf::cli::site::means_yes;
@@ -131,6 +131,9 @@ pub struct Opts {
     /// jobs of this license project
     #[argh(option, long = "-lp", arg_name = "project")]
     license: Option<String>,
+    /// jobs submitted for this advance reservation
+    #[argh(option, short = 'U', arg_name = "reservation_ID")]
+    reservation: Option<String>,
     /// jobs of this description; `*` stands for anything
     #[argh(option, long = "-jd", arg_name = "description")]
     description: Option<String>,
@@ -182,7 +185,7 @@ pub struct Opts {
     /// the script that the job was submitted with
     #[argh(switch)]
     script: bool,
-    /// with -l: the host file of the job; no job has one
+    /// with -l: the host file that the job was submitted with
     #[argh(switch)]
     hostfile: bool,
     /// show the jobs again whenever one of them changes; ends when those named have ended
@@ -196,11 +199,14 @@ pub struct Opts {
 /// What the site says of listings: lsf.conf, and the environment above it.
 pub struct Site {
     format: Option<String>,
-    id_width: usize,
+    /// LSB_JOBID_DISP_LENGTH, where it is given.
+    id_width: Option<usize>,
     short_hosts: bool,
     hpc: bool,
     hms: bool,
     year: bool,
+    /// LSB_UNIT_FOR_JOBS_DISPLAY.
+    unit: Option<char>,
     /// LSB_BJOBS_PENDREASON_LEVEL.
     level: u8,
     /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
@@ -213,11 +219,10 @@ impl Site {
         let yes = |name| get(name).is_some_and(|v| means_yes(&v));
         Site {
             format: get("LSB_BJOBS_FORMAT"),
-            id_width: if get("LSB_JOBID_DISP_LENGTH").is_some_and(|n| n.trim() == "10") {
-                10
-            } else {
-                7
-            },
+            id_width: get("LSB_JOBID_DISP_LENGTH")
+                .and_then(|n| n.trim().parse().ok())
+                .filter(|n| matches!(n, 7 | 10)),
+            unit: get("LSB_UNIT_FOR_JOBS_DISPLAY").and_then(|u| columns::read_unit(u.trim())),
             short_hosts: yes("LSB_SHORT_HOSTLIST"),
             hpc: yes("LSB_ENABLE_HPC_ALLOCATION"),
             hms: yes("LSB_HMS_TIME_FORMAT"),
@@ -234,7 +239,14 @@ impl Site {
 impl Opts {
     fn form(&self, site: &Site) -> Result<Form, Exit> {
         let long = self.long || self.unformatted;
-        let format = |text: &str| Format::parse(text, &BjobsFields).map_err(Exit::fail);
+        let format = |text: &str| {
+            let mut format = Format::parse(text, &BjobsFields).map_err(Exit::fail)?;
+            for c in format.columns.iter_mut().filter(|c| c.field == fields::JOBID) {
+                // never narrower: an ID that is cut names another job
+                c.width = c.width.or(site.id_width.filter(|w| *w == 10));
+            }
+            Ok(format)
+        };
         if let Some(text) = &self.output {
             return Ok(match self.json {
                 true => Form::Json(format(text)?, Json::new("bjobs", "JOBS")),
@@ -315,6 +327,7 @@ impl Opts {
             ("sla", self.sla.take()),
             ("Lp", self.license.take()),
             ("Jd", self.description.take()),
+            ("U", self.reservation.take()),
         ]
         .into_iter()
         .filter_map(|(option, value)| Some((option.to_string(), value?)))
@@ -357,15 +370,19 @@ pub fn plan(
     }
     let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
     let form = o.form(site)?;
-    let which = Which { all: o.all, done: o.done, pend: o.pending(), run: o.run, susp: o.susp };
+    // -N asks for finished jobs, unless jobs are named
+    let done = o.done || (o.normalise.is_some() && ids.ids.is_empty());
+    let which = Which { all: o.all, done, pend: o.pending(), run: o.run, susp: o.susp };
     let show = Show {
         clock: clock.with_year(site.year),
         wide: o.wide,
-        id_width: site.id_width,
+        id_width: site.id_width.unwrap_or(7),
         short_hosts: site.short_hosts,
         hpc: site.hpc,
         unwrapped: o.unformatted,
+        host_file: o.hostfile,
         hms: o.hms || site.hms,
+        unit: site.unit,
         level: o.level(site),
         host_names: (o.long || o.unformatted) && o.pending(),
         factor: o.normalise.as_deref().map(factor).transpose().map_err(Exit::fail)?,

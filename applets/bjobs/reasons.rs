@@ -114,12 +114,9 @@ fn by_candidates(out: &mut String, r: &Row, s: &Show, level: u8) {
     }
 }
 
-/// All pending reasons in one line, for -o.
-pub fn joined(out: &mut String, r: &Row) {
-    for (i, p) in pending(r).enumerate() {
-        if i > 0 {
-            out.push(' ');
-        }
+/// The most telling pending reason, for -o, whatever the level.
+pub fn key(out: &mut String, r: &Row) {
+    if let Some(p) = pending(r).next() {
         p.push(out, false);
     }
 }
@@ -144,6 +141,10 @@ impl PendSum {
     pub const COLS: [Col; 4] = [Col::Job, Col::Idx, Col::Stat, Col::PendReasons];
 
     pub fn add(&mut self, r: &Row, s: &Show) {
+        // with -a and the like others come too
+        if !is_pending(&r.text(Col::Stat)) {
+            return;
+        }
         let most = if s.level == 1 { 1 } else { usize::MAX };
         let of_level = |p: &Reason| s.level != 2 || !p.elsewhere();
         let reasons: Vec<Reason> = pending(r).take(most).filter(of_level).collect();

@@ -20,8 +20,12 @@ pub struct Show {
     pub hpc: bool,
     /// -UF: long lines are not broken.
     pub unwrapped: bool,
+    /// -hostfile: with the hosts and slots that were asked for in a file.
+    pub host_file: bool,
     /// -hms: times of fields that are no dates as hh:mm:ss.
     pub hms: bool,
+    /// LSB_UNIT_FOR_JOBS_DISPLAY: the unit of sizes in -o that have none.
+    pub unit: Option<char>,
     /// -p0 to -p3: which pending reasons.
     pub level: u8,
     /// Reasons name their hosts.

@@ -17,6 +17,7 @@ pub const T: i64 = 1_795_167_013;
 
 fn show() -> Show {
     Show {
+        host_file: false,
         clock: Clock::utc(),
         wide: false,
         id_width: 7,
@@ -24,6 +25,7 @@ fn show() -> Show {
         hpc: false,
         unwrapped: false,
         hms: false,
+        unit: None,
         level: 0,
         host_names: false,
         factor: None,
@@ -174,6 +176,7 @@ fn running() -> Value {
         "ExecHome": "/home/alice", "ExecCwd": "/tmp",
         "UsageTime": T + 64, "CpuUsed": 62.4, "MemKb": 122_880, "SwapKb": 0, "NThreads": 6,
         "Pgid": 4242, "Pids": [4242, 4243, 4250], "MaxMemKb": 122_880, "AvgMemKb": 100_352,
+        "CpuPeak": 3.5, "CpuPeakSecs": 54,
         "Thresholds": [["r15s", null, null], ["r1m", 20.0, 40.0]],
         "EffectiveResReq": "select[type == local] order[r15s:pg] rusage[mem=1000.00]",
         "CombinedResReq":
@@ -350,11 +353,7 @@ fn values_of_fields() {
     let pend = json!({"PendReasons": [[3, 0, []], [1001, 2, []]], "AskedHosts": ["a", "b+1"]});
     for (name, want) in [
         ("pendstate", "IPEND"),
-        (
-            "pend_reason",
-            "Job dependency condition not satisfied; Job's resource requirements not satisfied: \
-             2 hosts;",
-        ),
+        ("pend_reason", "Job dependency condition not satisfied;"),
         ("ask_hosts", "a b+1"),
         ("slots", "1"),
         ("exec_host", ""),
@@ -421,7 +420,25 @@ fn nothing_matched_is_told_on_stderr() {
         (&["-p"], "No pending job found\n", 0),
         (&["-r"], "No running job found\n", 0),
         (&["-s"], "No suspended job found\n", 0),
-        (&["-pr"], "No unfinished job found\n", 0),
+        (&["-pr"], "No pending job found\n", 0),
+        (&["-dp"], "No DONE/EXIT job found\n", 0),
+        (&["-sr"], "No suspended job found\n", 0),
+        (&["-ad"], "No job found\n", 0),
+        (&["-m", "h"], "No unfinished job found on host/group <h>\n", 0),
+        (
+            &["-a", "-q", "night", "-m", "h"],
+            "No job found in queue <night> and on host/group <h>\n",
+            0,
+        ),
+        (&["-q", "night", "9"], "Job <9> is not found in queue <night>\n", 255),
+        (&["-J", "x", "-m", "h"], "Job <x> is not found on host/group <h>\n", 255),
+        (&["-A"], "Job array is not found\n", 0),
+        (&["-A", "-q", "night"], "Job array is not found in queue <night>\n", 0),
+        (&["-A", "9"], "Job array <9> is not found\n", 255),
+        (&["-A", "-l", "-q", "n", "9"], "Job array <9> is not found in queue <n>\n", 255),
+        (&["-A", "9[2-4]"], "Job <9[2-4]> is not a job array\n", 255),
+        (&["-A", "-J", "x"], "Job array <x> is not found\n", 255),
+        (&["-A", "-J", "x[3]"], "Job <x[3]> is not a job array\n", 255),
         (&["-q", "night"], "No unfinished job found in queue <night>\n", 0),
         (&["-J", "nojob"], "Job <nojob> is not found\n", 255),
         (&["99999"], "Job <99999> is not found\n", 255),
@@ -519,11 +536,21 @@ fn only_the_columns_shown_are_asked_for() {
     let q = plan(&["-A", "-uall", "-aJ", "x*", "-P p", "-m", "h", "0"]).query();
     assert!(q.arrays && q.which.all && q.select.all);
     assert_eq!((q.select.user.as_str(), q.select.name.as_str()), ("all", "x*"));
-    let q = plan(&["-G", "g", "-g/a", "-app", "s", "-sla", "x", "-Lp", "l", "-Jd", "d*"]).query();
+    let words = ["-G", "g", "-g/a", "-app", "s", "-sla", "x", "-Lp", "l", "-Jd", "d*", "-U", "u#1"];
+    let q = plan(&words).query();
     let given: Vec<String> = q.select.given.iter().map(|(o, v)| format!("{o}={v}")).collect();
-    assert_eq!(given, ["G=g", "g=/a", "app=s", "sla=x", "Lp=l", "Jd=d*"]);
+    assert_eq!(given, ["G=g", "g=/a", "app=s", "sla=x", "Lp=l", "Jd=d*", "U=u#1"]);
     let q = plan(&["-A", "-uall", "-aJ", "x*", "-P p", "-m", "h", "0"]).query();
     assert_eq!((q.select.project.as_str(), q.select.host.as_str()), ("p", "h"));
+    // -N is of finished jobs, and of those that are named
+    for (words, done, run) in [
+        (&["-N", "2"][..], true, false),
+        (&["-N", "2", "-r"], true, true),
+        (&["-N", "2", "7"], false, false),
+    ] {
+        let q = plan(words).query();
+        assert_eq!((q.which.done, q.which.run), (done, run), "{words:?}");
+    }
     let q = plan(&["-p2", "-s"]).query();
     assert!(q.which.pend && q.which.susp && q.cols.contains(&Col::PendReasons));
 }

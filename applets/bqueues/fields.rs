@@ -69,7 +69,10 @@ pub const FIELDS: FieldsOf<QueueInfo> = FieldsOf(&[
     f("nice", &[], 6, |o, q| {
         let _ = write!(o, "{}", q.nice);
     }),
-    f("hosts", &[], 50, |o, q| o.push_str(param(q, "HOSTS"))),
+    f("hosts", &[], 50, |o, q| match param(q, "HOSTS") {
+        "" => o.push_str("all"),
+        hosts => o.push_str(hosts),
+    }),
     f("res_req", &[], 20, |o, q| o.push_str(param(q, "RES_REQ"))),
     f("max_corelimit", &["corelimit"], 8, |o, q| max(o, q, "CORELIMIT")),
     f("max_cpulimit", &["cpulimit"], 30, |o, q| max(o, q, "CPULIMIT")),

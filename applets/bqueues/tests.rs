@@ -249,3 +249,74 @@ fn a_queue_with_shares() {
         assert_eq!(call(words).show(std::slice::from_ref(&q), SizeUnit::KB), want, "{words:?}");
     }
 }
+
+/// One line a field: its name, width and other names, then its value for a queue with everything
+/// and one with nothing.
+#[test]
+fn every_field_and_its_value() {
+    use super::fields::FIELDS;
+    use lsf::cli::columns::{Fields, Format, Json};
+    let full = QueueInfo {
+        description: "urgent work".into(),
+        priority: 43,
+        open: false,
+        active: false,
+        max: Some(10),
+        jl_u: Some(4),
+        jl_p: Some(2.0),
+        jl_h: Some(3),
+        njobs: 21,
+        pend: 8,
+        run: 7,
+        ssusp: 2,
+        ususp: 3,
+        rsv: 1,
+        params: params(&[
+            ("HOSTS", "hg1 hosta+2"),
+            ("RES_REQ", "select[mem>9]"),
+            ("CORELIMIT", "100"),
+            ("CPULIMIT", "60/hosta"),
+            ("DATALIMIT", "200 300"),
+            ("FILELIMIT", "200000"),
+            ("MEMLIMIT", "1G 2G"),
+            ("PROCESSLIMIT", "10 20"),
+            ("RUNLIMIT", "60 24:00"),
+            ("STACKLIMIT", "8M"),
+            ("SWAPLIMIT", "3G"),
+            ("TASKLIMIT", "1 2 4"),
+            ("THREADLIMIT", "40 50"),
+        ]),
+        ..queue("priority")
+    };
+    let rows = [full, queue("normal")];
+    let shown = |text: &str| {
+        let f = Format::parse(text, &FIELDS).unwrap();
+        let mut out = String::new();
+        f.header(&mut out, &FIELDS);
+        rows.iter().for_each(|q| f.row(&mut out, &FIELDS, |o, c| FIELDS.value(o, c.field, q)));
+        out
+    };
+    let lines: Vec<&str> =
+        include_str!("../../tests/cmd/expected/bqueues-values.txt").lines().collect();
+    assert_eq!(lines.len(), FIELDS.count());
+    for (i, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = line.split(" | ").collect();
+        let [name, width, alias, a, b] = words[..] else { panic!("{line}") };
+        assert_eq!((FIELDS.name(i), FIELDS.width(i).to_string().as_str()), (name, width));
+        assert_eq!(FIELDS.aliases(i).join(" "), alias.trim());
+        let want = format!("{}\n{a}\n{b}\n", name.to_uppercase());
+        for name in [vec![name], FIELDS.aliases(i).to_vec()].concat() {
+            assert_eq!(shown(&name.to_uppercase()), want, "{name}");
+        }
+        let head = name.to_uppercase();
+        assert_eq!(shown(&format!("{name}:-60")), format!("{head:>60}\n{a:>60}\n{b:>60}\n"));
+    }
+    let f = Format::parse("all", &FIELDS).unwrap();
+    let mut json = Json::new("bqueues", "QUEUES");
+    rows.iter().for_each(|q| f.record(&mut json, &FIELDS, |o, c| FIELDS.value(o, c.field, q)));
+    let v: serde_json::Value = serde_json::from_str(&json.finish()).unwrap();
+    assert_eq!((&v["QUEUES"], &v["RECORDS"][0]["STATUS"]), (&2.into(), &"Closed:Inact_Adm".into()));
+    // no limit is a value, no text is none
+    let (max, about) = (&v["RECORDS"][1]["MAX"], &v["RECORDS"][1]["DESCRIPTION"]);
+    assert_eq!((max, about), (&"-".into(), &"".into()));
+}

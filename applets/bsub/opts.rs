@@ -223,6 +223,9 @@ struct BsubOpts {
     /// license project (accepted with a notice)
     #[argh(option, long = "-lp", arg_name = "project")]
     pub license_project: Option<String>,
+    /// the hosts and slots the job is to have: a host on each line, with its slots
+    #[argh(option, long = "hostfile", arg_name = "file")]
+    pub host_file: Option<String>,
     /// GPU request (accepted with a notice)
     #[argh(option, long = "gpu", arg_name = "request")]
     pub gpu: Option<String>,
@@ -242,7 +245,6 @@ values {
     ext_sched(long = "extsched") "-extsched",
     ext(long = "ext") "-ext",
     window_signal(short = 's') "-s",
-    host_file(long = "hostfile") "-hostfile",
     job_affinity(long = "jobaff") "-jobaff",
     resize_command(long = "rnc") "-rnc",
     freq(long = "freq") "-freq",

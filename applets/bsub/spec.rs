@@ -78,6 +78,18 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
     }
     let mut spec =
         JobSpec { umask: facts.umask, home: ByteStr(facts.home.clone()), ..JobSpec::default() };
+    if opts.host_file.is_some() {
+        for (word, given) in [
+            ("-n", opts.slots.is_some()),
+            ("-m", opts.hosts.is_some()),
+            ("-R", !opts.res_req.is_empty()),
+        ] {
+            if given {
+                let words = format!("Option -hostfile cannot be combined with option {word}");
+                return Err(Rejection::new(words));
+            }
+        }
+    }
     naming(opts, facts, &mut spec)?;
     (spec.min_slots, spec.max_slots) = slots(opts.slots.as_deref())?;
     limits(opts, facts.unit, &mut spec)?;

@@ -15,6 +15,9 @@ fn line(about: &str, code: i32) -> AdminLine {
     AdminLine { about: about.to_string(), code, text: String::new() }
 }
 
+/// Longest lock ID of a host, characters.
+const MAX_LOCK_ID: usize = 128;
+
 impl Mbd {
     pub(crate) fn admin(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, op: AdminOp) {
         if let Some(why) = &self.log_failed
@@ -24,8 +27,8 @@ impl Mbd {
             return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
         }
         let result = match op {
-            AdminOp::HostCtrl { open, hosts, comment } => {
-                self.host_ctrl(cx, who, open, &hosts, &comment)
+            AdminOp::HostCtrl { open, hosts, comment, lock } => {
+                self.host_ctrl(cx, who, open, &hosts, (&comment, &lock))
             }
             AdminOp::QueueCtrl { op, queues, comment } => {
                 self.queue_ctrl(cx, who, op, &queues, &comment)
@@ -71,10 +74,15 @@ impl Mbd {
         who: &Caller,
         open: bool,
         hosts: &[String],
-        comment: &str,
+        (comment, lock): (&str, &str),
     ) -> Result<Vec<AdminLine>, Refusal> {
         self.check(who, Action::HostCtrl, "", "")?;
         check_comment(comment)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if lock.len() > MAX_LOCK_ID || !lock.chars().all(plain) {
+            let words = format!("a lock ID has up to {MAX_LOCK_ID} letters, digits, - and _");
+            return Err(Refusal::text(err::BAD_ARG, words));
+        }
         let mut lines = Vec::new();
         for word in hosts {
             let names = self.pol.expand_host(word);
@@ -85,12 +93,32 @@ impl Mbd {
                 let op = if open { Ctrl::Open } else { Ctrl::Close };
                 let (uid, user) = (who.uid, who.user.clone());
                 let message = comment.to_string();
+                if let Some(text) = self.keeps_shut(&host, open, lock) {
+                    lines.push(AdminLine { text, ..line(&host, err::BAD_ARG) });
+                    continue;
+                }
                 lines.push(line(&host, 0));
-                self.emit(cx, Event::HostCtrl { op, host, uid, user, message });
+                let lock = lock.to_string();
+                self.emit(cx, Event::HostCtrl { op, host, uid, user, message, lock });
             }
         }
         self.sched.needed = true;
         Ok(lines)
+    }
+
+    /// Why a host cannot be opened so, if it cannot.
+    fn keeps_shut(&self, host: &str, open: bool, lock: &str) -> Option<String> {
+        let locks = self.st.host_ctl.get(host).map(|c| &c.locks);
+        let has = |lock: &str| locks.is_some_and(|l| l.contains(lock));
+        match (open, lock) {
+            (true, "") => {
+                let all: Vec<&str> = locks?.iter().map(String::as_str).collect();
+                let words = "Lock IDs keep the host closed";
+                (!all.is_empty()).then(|| format!("{words}: {}", all.join(" ")))
+            }
+            (true, lock) if !has(lock) => Some(format!("Lock ID <{lock}> is not attached")),
+            _ => None,
+        }
     }
 
     fn queue_ctrl(

@@ -11,6 +11,7 @@ use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::{opt, stat};
 use crate::model::reason::susp;
 use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::Post;
 use std::rc::Rc;
 
 /// What a record did.
@@ -43,7 +44,9 @@ impl State {
             }
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
-            Event::JobRequeue { at, held } => self.requeue(t, *at, *held),
+            Event::JobRequeue { at, held, uncounted, passed } => {
+                self.requeue(t, *at, *held, *uncounted, passed)
+            }
             Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
@@ -61,9 +64,13 @@ impl State {
                 q.time = t;
                 Did::Nothing
             }
-            Event::HostCtrl { op, host, uid, user, message } => {
+            Event::HostCtrl { op, host, uid, user, message, lock } => {
                 let h = self.host_ctl.entry(host.clone()).or_default();
-                h.closed = *op == Ctrl::Close;
+                match (lock.is_empty(), *op == Ctrl::Close) {
+                    (true, close) => h.closed = close,
+                    (false, true) => drop(h.locks.insert(lock.clone())),
+                    (false, false) => drop(h.locks.remove(lock)),
+                }
                 h.comment = message.clone();
                 h.by = (*uid, user.clone());
                 h.time = t;
@@ -127,19 +134,19 @@ impl State {
         self.next_order += 1;
         let slots = owner(&job, 0).2;
         match job.name.array.clone() {
-            Some(spec) => self.new_array(&mut job, spec, held),
+            Some(spec) => self.new_array(&mut job, *spec, held),
             None => {
                 job.tally.total = 1;
                 *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = 1;
                 self.counts.fresh(queue, user, slots, 1, true);
             }
         }
-        self.jobs.insert(new.job, job);
+        self.jobs.insert(new.job, Box::new(job));
         self.reserved.remove(&new.job);
         self.next_job = new.job.saturating_add(1);
         if !new.request.is_empty() {
-            let id: Rc<str> = new.request.as_str().into();
-            self.requests.insert(id.clone(), new.job);
+            let id = Request::of(&new.request);
+            self.requests.insert(id, new.job);
             self.request_ages.push_back((new.submit_time, id));
         }
         while let Some((t, _)) = self.request_ages.front() {
@@ -306,6 +313,21 @@ impl State {
             let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
             return self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), requeue));
         }
+        // until the host has told that it is so
+        let asked = match (signal, by_admin) {
+            ("STOP", true) => Some(susp::ADMIN),
+            ("STOP", false) => Some(susp::USER),
+            ("CONT", _) => Some(0),
+            _ => None,
+        };
+        if asked.is_some() {
+            return match self.elem(at) {
+                Some(Elem { state: ElemState::Run(_), .. }) => {
+                    self.with_run(at, |r| r.soft.asked = asked)
+                }
+                _ => Did::Job(at),
+            };
+        }
         let why = match (signal, by_admin) {
             ("KILL", false) => term::OWNER,
             ("KILL", true) => term::ADMIN,
@@ -329,7 +351,7 @@ impl State {
             None => return Did::Misfit("no such job"),
         };
         if known & (stat::DONE | stat::EXIT) != 0 {
-            return Did::Misfit("the job has finished already");
+            return self.posted(s);
         }
         match s.status {
             stat::PEND => {
@@ -357,6 +379,7 @@ impl State {
 
     fn finish(&mut self, t: i64, s: &JobStatus) -> Did {
         let end_time = if s.end_time > 0 { s.end_time } else { t };
+        let mut key = None;
         let did = self.set(s.at, |e| {
             let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
             let run = match old {
@@ -370,6 +393,8 @@ impl State {
                 _ => None,
             };
             let status = (run.is_some() && !s.unknown_end).then_some(s.exit_status);
+            let post = if s.post { Post::Running } else { Post::None };
+            key = run.as_ref().filter(|_| s.post).map(|r| r.key);
             e.state = ElemState::End(Box::new(End {
                 end_time,
                 done: s.status == stat::DONE,
@@ -379,14 +404,36 @@ impl State {
                 cpu: s.cpu,
                 usage: s.usage,
                 run,
+                post,
             }));
         });
+        self.posts.extend(key);
         if let Did::Job(at) = did {
             self.tries.remove(&at);
             self.finished += 1;
             if self.jobs.get(&at.job).is_some_and(|j| j.tally.unfinished() == 0) {
                 self.ended.push_back((end_time, at.job));
             }
+        }
+        did
+    }
+
+    /// What ran after a job that has ended.
+    fn posted(&mut self, s: &JobStatus) -> Did {
+        let post = match s.status & (stat::PDONE | stat::PERR) {
+            0 => return Did::Misfit("the job has finished already"),
+            stat::PDONE => Post::Done,
+            _ => Post::Failed,
+        };
+        let mut key = None;
+        let did = self.set(s.at, |e| {
+            if let ElemState::End(end) = &mut e.state {
+                end.post = post;
+                key = end.run.as_ref().map(|r| r.key);
+            }
+        });
+        if let Some(key) = key {
+            self.posts.remove(&key);
         }
         did
     }
@@ -403,12 +450,25 @@ impl State {
         }
     }
 
-    fn requeue(&mut self, t: i64, at: JobRef, held: u32) -> Did {
+    fn requeue(
+        &mut self,
+        t: i64,
+        at: JobRef,
+        held: u32,
+        uncounted: bool,
+        passed: &[String],
+    ) -> Did {
         let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
-        if self.elem(at).is_some_and(unasked) {
+        if self.elem(at).is_some_and(unasked) && !uncounted {
             let tries = self.tries.entry(at).or_default();
-            *tries = Tries { requeues: tries.requeues + 1, pre_exec: 0 };
+            (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
         }
+        let passed: Vec<_> = passed.iter().map(|host| self.names.sym(host)).collect();
+        if !passed.is_empty() || self.tries.contains_key(&at) {
+            self.tries.entry(at).or_default().passed = passed;
+        }
+        // what still runs after it says nothing of its next run
+        self.posts.retain(|key| key.job_ref() != at);
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
                 let reason = crate::model::reason::pend::REQUEUED;
@@ -437,6 +497,7 @@ impl State {
             return Did::Misfit("clean of a job that has not finished");
         }
         self.jobs.remove(&at.job);
+        self.posts.retain(|key| key.job != at.job);
         self.moved.remove(&at.job);
         self.changed.remove(&at.job);
         Did::Job(at)
@@ -460,6 +521,9 @@ fn run_phase(r: &mut Run, t: i64, s: &JobStatus) {
         stat::SSUSP => Phase::Ssusp(if s.reason == 0 { susp::RESUMED } else { s.reason }),
         _ => Phase::Ususp(if s.reason == 0 { susp::USER } else { s.reason }),
     };
+    if s.status != stat::SSUSP {
+        r.soft.asked = None;
+    }
     match (was, s.status == stat::RUN) {
         (false, false) => r.susp_since = t,
         (true, true) => {

@@ -323,6 +323,11 @@ impl Mbd {
         }
         // With closed run windows it waits for them.
         let shut = self.run_shut(at);
+        // a stop that is on its way is taken back
+        let asked = self.st.running(key).and_then(|r| r.soft.asked);
+        if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
+            self.signal_event(cx, who, at, "CONT", key, by_admin);
+        }
         if let Some(Phase::Ususp(_)) = phase {
             self.signal_event(cx, who, at, "CONT", key, by_admin);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };

@@ -3,6 +3,7 @@
 
 use super::names::Sym;
 use super::state::{Body, Elem, ElemState, Job, Phase, Tally};
+use crate::lang::depend::PostState;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeSet;
@@ -131,6 +132,16 @@ fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {
 
 /// Adds or takes away one element in its job's tally.
 pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
+    if let ElemState::End(end) = &e.state {
+        let post = match end.post_state() {
+            PostState::Done => Some(&mut t.post_done),
+            PostState::Err => Some(&mut t.post_err),
+            PostState::None => None,
+        };
+        if let Some(n) = post {
+            *n = if up { *n + 1 } else { *n - 1 };
+        }
+    }
     let n = match &e.state {
         ElemState::Pend(p) if p.held.is_some() => &mut t.psusp,
         ElemState::Pend(_) => &mut t.pend,

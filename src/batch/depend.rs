@@ -12,7 +12,7 @@ use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::sort::sort_by_key;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Soft state about conditions.
 #[derive(Debug, Default)]
@@ -26,6 +26,11 @@ pub struct Deps {
     /// Jobs and elements that changed since the conditions were last looked at; idx 0 of an
     /// array: all of it.
     dirty: BTreeSet<JobRef>,
+    /// Jobs whose condition is to be looked at, with the elements that changed of those it names.
+    todo: BTreeMap<u32, BTreeSet<u32>>,
+    /// Since when an element waits for what can never be, microseconds of the monotonic clock;
+    /// where ORPHAN_JOB_TERM_GRACE_PERIOD asks for that.
+    orphans: BTreeMap<JobRef, u64>,
     /// Elements whose condition was evaluated.
     #[cfg(test)]
     pub looked: usize,
@@ -67,6 +72,33 @@ impl Deps {
             self.looked += _looked;
         }
     }
+    /// The orphans of a job are these from now on; those known already go on waiting.
+    pub fn set_orphans(&mut self, job: u32, now: u64, elems: &[u32]) {
+        let range = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let old: Vec<(JobRef, u64)> = self.orphans.range(range).map(|(at, t)| (*at, *t)).collect();
+        for (at, _) in &old {
+            self.orphans.remove(at);
+        }
+        for &idx in elems {
+            let at = JobRef { job, idx };
+            let since = old.iter().find(|o| o.0 == at).map_or(now, |o| o.1);
+            self.orphans.insert(at, since);
+        }
+    }
+    /// Orphans since that instant or before.
+    pub fn orphans_by(&self, since: u64) -> Vec<JobRef> {
+        self.orphans.iter().filter(|(_, t)| **t <= since).map(|(at, _)| *at).collect()
+    }
+    pub fn forget_orphan(&mut self, at: JobRef) {
+        self.orphans.remove(&at);
+    }
+    pub fn first_orphan(&self) -> Option<u64> {
+        self.orphans.values().copied().min()
+    }
+    /// Are there conditions left that were not looked at?
+    pub fn left(&self) -> bool {
+        !self.todo.is_empty()
+    }
     /// Does an unfinished job still name this one?
     pub fn is_named(&self, job: u32) -> bool {
         self.waiters.get(&job).is_some_and(|w| !w.is_empty())
@@ -97,12 +129,15 @@ fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
 }
 
 fn facts_of(e: &Elem) -> DepFacts {
-    let (exit, started) = match &e.state {
-        ElemState::End(end) => (super::inventory::exit_code(end.status), end.run.is_some()),
-        ElemState::Run(_) => (None, true),
-        ElemState::Pend(_) => (None, false),
+    let (exit, started, post) = match &e.state {
+        ElemState::End(end) => {
+            let code = super::inventory::exit_code(end.status);
+            (code, end.run.is_some(), end.post_state())
+        }
+        ElemState::Run(_) => (None, true, PostState::None),
+        ElemState::Pend(_) => (None, false, PostState::None),
     };
-    DepFacts { state: dep_state(e.stat(), exit), started, post: PostState::None }
+    DepFacts { state: dep_state(e.stat(), exit), started, post }
 }
 
 impl JobLookup for Mbd {
@@ -130,7 +165,8 @@ impl JobLookup for Mbd {
             exit: t.exit,
             exit_unstarted: t.exit_unstarted,
             gone: t.cleaned,
-            ..DepCounts::default()
+            post_done: t.post_done,
+            post_err: t.post_err,
         }
     }
 
@@ -159,7 +195,7 @@ pub struct Finder<'a> {
 }
 
 fn named(job: &Job) -> NamedJob<'_> {
-    NamedJob { id: u64::from(job.id), array: job.name.array.as_ref() }
+    NamedJob { id: u64::from(job.id), array: job.name.array.as_deref() }
 }
 
 impl Resolver for Finder<'_> {
@@ -176,7 +212,7 @@ impl Resolver for Finder<'_> {
                     false => j.name.name == name,
                 }
         };
-        let mut found: Vec<&Job> = self.mbd.st.jobs.values().filter(fits).collect();
+        let mut found: Vec<&Job> = self.mbd.st.each_job().filter(fits).collect();
         sort_by_key(&mut found, |j| j.order);
         if self.mbd.pol.params().job_dep_last_sub {
             found = found.pop().into_iter().collect();
@@ -261,14 +297,27 @@ impl Mbd {
         self.deps.dirty.insert(at);
     }
 
-    /// Looks at the conditions that name what has changed; at waits too.
+    /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
+    /// one turn; at waits too.
     pub(crate) fn settle(&mut self, cx: &mut super::Cx) {
-        while let Some(first) = self.deps.dirty.pop_first() {
-            let mut elements = vec![first.idx];
-            while self.deps.dirty.first().is_some_and(|at| at.job == first.job) {
-                elements.extend(self.deps.dirty.pop_first().map(|at| at.idx));
+        let mut left = self.pol.params().evaluate_job_dependency.unwrap_or(u32::MAX);
+        loop {
+            while let Some(first) = self.deps.dirty.pop_first() {
+                let mut elements = vec![first.idx];
+                while self.deps.dirty.first().is_some_and(|at| at.job == first.job) {
+                    elements.extend(self.deps.dirty.pop_first().map(|at| at.idx));
+                }
+                self.settle_job(cx, first.job, &elements);
             }
-            self.settle_job(cx, first.job, &elements);
+            if left == 0 {
+                return;
+            }
+            let Some((id, elements)) = self.deps.todo.pop_first() else { return };
+            left -= 1;
+            self.named_changed(id, &elements);
+            self.end_orphans(cx, id);
+            self.refresh(id);
+            self.sched.needed = true;
         }
     }
 
@@ -284,16 +333,13 @@ impl Mbd {
         // one that was held may have become an orphan meanwhile
         self.end_orphans(cx, changed);
         let Some(waiters) = self.deps.waiters.get(&changed) else { return };
-        for id in waiters.clone() {
-            self.named_changed(id, elements);
-            self.end_orphans(cx, id);
-            self.refresh(id);
-            self.sched.needed = true;
+        for &id in waiters {
+            self.deps.todo.entry(id).or_default().extend(elements);
         }
     }
 
     /// These elements (0: all) of a job that the condition of `id` names have changed.
-    fn named_changed(&mut self, id: u32, elements: &[u32]) {
+    fn named_changed(&mut self, id: u32, elements: &BTreeSet<u32>) {
         let dep = self.st.job(id).and_then(|j| j.depend.clone());
         let one_by_one = match (&dep, self.deps.elements.get(&id)) {
             (Some(dep), Some(each)) => !elements.contains(&0) && dep.shared(self) == each.shared,

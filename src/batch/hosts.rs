@@ -412,7 +412,7 @@ impl Mbd {
     }
 
     pub(crate) fn host_closed(&self, i: usize) -> bool {
-        self.st.host_ctl.get(&self.net.hosts[i].name).is_some_and(|c| c.closed)
+        self.st.host_ctl.get(&self.net.hosts[i].name).is_some_and(|c| c.shut())
     }
 
     /// The first built-in index beyond a loadSched threshold of the host.

@@ -122,7 +122,7 @@ impl Mbd {
         let s = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(Slots::default(), |h| h.slots);
         let status = self.host_status(i);
         let known = status != HostStatus::Unavail;
-        let ctl = self.st.host_ctl.get(&rt.name).filter(|c| c.closed);
+        let ctl = self.st.host_ctl.get(&rt.name).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserved_shown(i);
         HostInfo {
             name: rt.name.clone(),

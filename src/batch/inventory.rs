@@ -16,7 +16,7 @@ use crate::model::reason::{pend, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
 use crate::proto::machine::{ConnId, Effect};
-use crate::proto::sbd::{Act, Phase, SbdMsg, StartJob, TaskState};
+use crate::proto::sbd::{Act, Phase, Post, SbdMsg, StartJob, TaskState};
 use std::collections::HashSet;
 
 /// Seconds a host is passed over for a job that it failed to start.
@@ -55,6 +55,7 @@ impl Mbd {
             }
         }
         let host = self.host_sym(i);
+        self.posts_lost(cx, host, &seen);
         let here: Vec<JobRef> =
             self.st.counts.host.get(&host).map_or(Vec::new(), |h| h.jobs.iter().copied().collect());
         for at in here {
@@ -87,7 +88,7 @@ impl Mbd {
             self.st.job(key.job).is_some_and(|j| j.spec_at(key.idx).options & opt::RERUNNABLE != 0);
         if rebooted && rerun {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            self.back_to_queue(cx, at, 0);
+            self.requeue(cx, at, 0, true, None);
             return;
         }
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
@@ -100,9 +101,30 @@ impl Mbd {
         self.ended(cx, &t, End::Unknown, info);
     }
 
-    /// Its condition is watched again where that had ended with its start.
     pub(crate) fn back_to_queue(&mut self, cx: &mut Cx, at: JobRef, held: u32) {
-        self.emit(cx, Event::JobRequeue { at, held });
+        self.requeue(cx, at, held, false, None);
+    }
+
+    /// Its condition is watched again where that had ended with its start. `not_on`: a host that
+    /// it is not to go to again, until there is no other.
+    pub(crate) fn requeue(
+        &mut self,
+        cx: &mut Cx,
+        at: JobRef,
+        held: u32,
+        uncounted: bool,
+        not_on: Option<&str>,
+    ) {
+        let name = |host: &super::names::Sym| self.st.names.text(*host).to_string();
+        let mut passed: Vec<String> =
+            self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect());
+        passed.extend(not_on.map(str::to_string));
+        passed.sort_unstable();
+        passed.dedup();
+        if passed.len() >= self.pol.hosts.len() {
+            passed.clear();
+        }
+        self.emit(cx, Event::JobRequeue { at, held, uncounted, passed });
         self.watch_depend(at.job);
         self.refresh(at.job);
     }
@@ -113,7 +135,10 @@ impl Mbd {
         let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
         let Some(run) = self.st.running(t.key) else {
             match (over, self.st.job(t.key.job).is_some()) {
-                (true, _) => self.order(cx, i, SbdMsg::Forget { key: t.key }),
+                (true, _) => {
+                    self.posted(cx, t);
+                    self.forget(cx, i, t);
+                }
                 (false, true) => {
                     // An attempt that was given up: it must not go on.
                     let act = Act::Terminate { exit_info: term::ADMIN };
@@ -132,12 +157,17 @@ impl Mbd {
         let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
         let asked = run.soft.asked;
         match &t.phase {
+            // a stop may have reached it, and what took that back was lost
+            Phase::Starting if asked == Some(0) => self.act(cx, t.key, i, Act::Resume),
             Phase::Starting => {}
             Phase::Running => {
                 let want = asked.unwrap_or(0);
                 let shut = killed.is_none() && self.run_shut(at);
                 if starting {
                     self.confirmed(cx, t);
+                }
+                if starting && want == 0 {
+                    // nothing else was asked for
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
                     || (by_load(phase) && asked.is_none() && killed.is_none())
                 {
@@ -147,7 +177,9 @@ impl Mbd {
                 } else if want != 0 {
                     self.act(cx, t.key, i, Act::Suspend);
                 }
-                self.settled(t.key);
+                if want == 0 {
+                    self.settled(t.key);
+                }
                 if shut && want == 0 {
                     self.shut_job(cx, t.key);
                 }
@@ -157,7 +189,9 @@ impl Mbd {
                     self.confirmed(cx, t);
                 }
                 self.suspended(cx, i, t.key, phase, asked);
-                self.settled(t.key);
+                if asked != Some(0) {
+                    self.settled(t.key);
+                }
             }
             Phase::Failed { reason } => self.start_failed(cx, i, t, *reason),
             Phase::Ended { end, exit_info } => {
@@ -165,7 +199,8 @@ impl Mbd {
                     self.confirmed(cx, t);
                 }
                 self.ended(cx, t, *end, *exit_info);
-                self.order(cx, i, SbdMsg::Forget { key: t.key });
+                self.posted(cx, t);
+                self.forget(cx, i, t);
             }
         }
         if matches!(t.phase, Phase::Running | Phase::Suspended)
@@ -196,7 +231,7 @@ impl Mbd {
         }
     }
 
-    /// The host has told where the attempt stands: nothing asked of it is open.
+    /// The host has told that the attempt stands as was asked for: nothing is open.
     fn settled(&mut self, key: JobKey) {
         if let Some(run) = self.st.running_mut(key) {
             run.soft.asked = None;
@@ -211,7 +246,6 @@ impl Mbd {
         let (cwd, home) = (t.exec_cwd.clone(), t.exec_home.clone());
         let (user, note) = (t.exec_user.clone(), t.note.clone());
         self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user, note });
-        self.settled(t.key);
     }
 
     pub(crate) fn phase_event(&mut self, cx: &mut Cx, at: JobRef, attempt: u32, st: u32, why: u32) {
@@ -295,10 +329,44 @@ impl Mbd {
             exit_info,
             attempt: t.key.attempt,
             unknown_end: end == End::Unknown,
+            post: !t.post.is_none(),
             ..JobStatus::default()
         };
         self.emit(cx, Event::JobStatus(Box::new(record)));
         self.account(cx, at);
+    }
+
+    /// What its host says of the commands after an attempt that has ended.
+    fn posted(&mut self, cx: &mut Cx, t: &TaskState) {
+        let at = t.key.job_ref();
+        let bit = match t.post {
+            Post::Done => stat::PDONE,
+            Post::Failed => stat::PERR,
+            Post::None | Post::Running => return,
+        };
+        let Some(e) = self.st.elem(at).filter(|_| self.st.posts.contains(&t.key)) else { return };
+        let (status, attempt) = (e.stat() | bit, t.key.attempt);
+        let status = JobStatus { at, status, attempt, ..JobStatus::default() };
+        self.emit(cx, Event::JobStatus(Box::new(status)));
+    }
+
+    /// The attempt is over; what still runs after it is waited for.
+    fn forget(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
+        if t.post != Post::Running {
+            self.order(cx, i, SbdMsg::Forget { key: t.key });
+        }
+    }
+
+    /// What ran after jobs on a host that does not know of it any more has failed.
+    fn posts_lost(&mut self, cx: &mut Cx, host: super::names::Sym, seen: &HashSet<JobKey>) {
+        let there = |key: &&JobKey| {
+            let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
+            !seen.contains(key) && run.is_some_and(|r| r.hosts.first().map(|h| h.0) == Some(host))
+        };
+        let lost: Vec<JobKey> = self.st.posts.iter().filter(there).copied().collect();
+        for key in lost {
+            self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
+        }
     }
 
     /// lsb.acct: what the state says of an element that has just ended.
@@ -309,7 +377,8 @@ impl Mbd {
 
     fn finish_record(&self, at: JobRef) -> Option<Finish> {
         let job = self.st.job(at.job)?;
-        let ElemState::End(e) = &job.elem(at.idx)?.state else { return None };
+        let elem = job.elem(at.idx)?;
+        let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
         let name = |s: super::names::Sym| self.st.names.text(s).to_string();
         Some(Finish {
@@ -327,6 +396,7 @@ impl Mbd {
             usage: e.usage,
             exit_status: e.status.unwrap_or(0),
             exit_info: e.exit_info,
+            exceptions: self.exceptions(job, elem.part, elem, e.end_time),
             eff_res_req: run.map_or(String::new(), |r| r.eff_res_req.to_string()),
             attempt: run.map_or(0, |r| r.key.attempt),
             unknown_end: e.unknown,

@@ -136,7 +136,7 @@ impl Mbd {
             let (id, job) = rest.next().filter(|_| looked < FIND_STEP)?;
             looked += job.tally.total as usize;
             last = Some(*id);
-            Some(job)
+            Some(job.as_ref())
         });
         let some = some.filter(|job| self.selects(&f.who, &f.q.select, job));
         self.find_in(some, &f.q, &mut f.found);
@@ -152,7 +152,7 @@ impl Mbd {
     fn jobs_asked<'a>(&'a self, who: &Caller, q: &JobQuery) -> Vec<&'a Job> {
         let s = &q.select;
         if s.ids.is_empty() {
-            return self.st.jobs.values().filter(|j| self.selects(who, s, j)).collect();
+            return self.st.each_job().filter(|j| self.selects(who, s, j)).collect();
         }
         // Named jobs are shown whoever owns them.
         let mut ids: Vec<u32> = s.ids.iter().map(|i| i.job).collect();

@@ -25,6 +25,7 @@ pub mod consumers;
 pub mod control;
 pub mod counts;
 pub mod depend;
+mod exceptions;
 pub mod hosts;
 pub mod housekeep;
 pub mod infos;
@@ -193,8 +194,9 @@ impl Mbd {
     /// written. Soft state is rebuilt.
     pub fn reload(&mut self, found: Recovered) {
         self.st = State { next_job: 1, ..State::default() };
-        for rec in &found.records {
-            self.st.apply(rec);
+        // each goes as its job comes, so that its memory is used again
+        for rec in found.records {
+            self.st.apply(&rec);
             // one that was cleaned had ended, even where the log lost the record that says so
             if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
                 self.st.jobs.remove(job);
@@ -207,6 +209,7 @@ impl Mbd {
         self.epoch = found.epoch;
         self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
         self.envs.clear();
+        self.note_carried();
         self.rebuild();
     }
 
@@ -214,14 +217,16 @@ impl Mbd {
     fn rebuild(&mut self) {
         self.sched = sched::Sched::default();
         self.deps = depend::Deps::default();
-        let ids: Vec<u32> = self.st.jobs.keys().copied().collect();
-        for &id in &ids {
-            self.watch_depend(id);
+        // there may be very many jobs: few wait for others, and those that ended wait for nothing
+        let (mut waiting, mut pending) = (Vec::new(), Vec::new());
+        for job in self.st.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
+            pending.push(job.id);
+            waiting.extend(job.depend.as_ref().map(|_| job.id));
         }
+        waiting.into_iter().for_each(|id| self.watch_depend(id));
         self.begins_rebuilt();
-        for &id in &ids {
-            self.refresh(id);
-        }
+        self.sched.expect(pending.len());
+        pending.into_iter().for_each(|id| self.refresh(id));
         self.overload = overload::Overload::default();
         self.reserve_rebuilt();
         self.sched.needed = true;
@@ -238,6 +243,7 @@ impl Mbd {
                 return;
             }
         }
+        self.keep.wrote();
         cx.out.push(Effect::Append(Box::new(rec)));
     }
 
@@ -415,6 +421,7 @@ impl Machine for Mbd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         let mut cx = Cx { now, out };
         let cx = &mut cx;
+        let tick = matches!(input, Input::Tick);
         match input {
             Input::Start => self.start(cx),
             Input::Tick => {}
@@ -455,9 +462,13 @@ impl Machine for Mbd {
         self.wait_tick(cx);
         if self.log_failed.is_none() && self.started {
             self.housekeep(cx);
+            self.orphans_due(cx);
             self.windows_due(cx);
             self.overload_due(cx);
-            self.schedule_due(cx);
+            // one pass for all that a turn brings: the tick comes behind the other inputs
+            if tick {
+                self.schedule_due(cx);
+            }
         }
     }
 
@@ -466,7 +477,8 @@ impl Machine for Mbd {
         let on = self.started && self.log_failed.is_none();
         let work = on.then(|| {
             let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
-            [keep, self.sched.deadline(), shut, self.overload.deadline()]
+            let deps = self.deps.left().then_some(0).or_else(|| self.orphan_deadline());
+            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps]
         });
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()

@@ -15,7 +15,7 @@ use super::submit::{Checked, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
-use crate::model::job::JobSpec;
+use crate::model::job::{JobSpec, extra};
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
@@ -141,6 +141,13 @@ impl Mbd {
     ) -> Checked<JobSpec> {
         let asked = |field| m.fields.contains(&field);
         let mut spec = (**job.spec_of(part)).clone();
+        let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
+        if !spec.given(extra::HOST_SLOTS).is_empty()
+            && let Some(field) = places.into_iter().find(|field| asked(*field))
+        {
+            let words = "Option -hostfile cannot be combined with option -";
+            return Err(Refusal::text(err::BAD_ARG, format!("{words}{}", field.word())));
+        }
         super::limits::unfill(&mut spec);
         for field in &m.fields {
             field.copy(&mut spec, &m.spec);

@@ -82,7 +82,8 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Params" => ClientMsg::Params,
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
         "Admin.HostCtrl" => {
-            ClientMsg::Admin(AdminOp::HostCtrl { open: false, hosts: vec!["h1".into()], comment })
+            let (hosts, lock) = (vec!["h1".into()], String::new());
+            ClientMsg::Admin(AdminOp::HostCtrl { open: false, hosts, comment, lock })
         }
         "Admin.QueueCtrl.Open" => queues(QueueOp::Open),
         "Admin.QueueCtrl.Close" => queues(QueueOp::Close),

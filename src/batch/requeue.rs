@@ -12,14 +12,11 @@ use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus};
 use crate::model::job::{End, JobSpec, extra, stat};
 use crate::model::reason::{pend, term};
+use crate::model::time::US;
 use crate::proto::sbd::TaskState;
 
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
 const PREEXEC_RETRIES: u32 = i32::MAX as u32;
-
-/// Until when a host is passed over for an element that ended there by a value of EXCLUDE():
-/// microseconds of the monotonic clock.
-const FOR_GOOD: u64 = u64::MAX;
 
 impl Mbd {
     /// A parameter of the queue, else of lsb.params, as written.
@@ -60,22 +57,15 @@ impl Mbd {
         }
         let most: u32 =
             self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX);
-        let tries = self.st.tries.get(&at).copied().unwrap_or_default();
-        if codes.excludes(code) {
-            self.exclude_for_good(at);
-        }
-        let held = if tries.requeues >= most { pend::REQUEUE_LIMIT } else { 0 };
-        self.back_to_queue(cx, at, held);
+        let before = self.st.tries.get(&at).map_or(0, |t| t.requeues);
+        let held = if before >= most { pend::REQUEUE_LIMIT } else { 0 };
+        let host = match self.st.elem(at).map(|e| &e.state) {
+            Some(ElemState::Run(run)) if codes.excludes(code) => self.first_host(run),
+            _ => None,
+        };
+        let host = host.map(|i| self.net.hosts[i].name.clone());
+        self.requeue(cx, at, held, false, host.as_deref());
         true
-    }
-
-    /// Its host is not for it any more, until every host has been passed over.
-    fn exclude_for_good(&mut self, at: JobRef) {
-        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
-        let Some(i) = self.first_host(run) else { return };
-        let host = self.net.hosts[i].name.clone();
-        self.sched.exclude(at, &host, FOR_GOOD, pend::EXEC_INIT);
-        self.sched.spare(at, FOR_GOOD, self.pol.hosts.len());
     }
 
     /// A pre-execution command has failed once more: it was asked often enough?
@@ -97,31 +87,56 @@ impl Mbd {
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    /// -ti: what waits for something that can never be ends at once.
+    /// What waits for something that can never be ends: with -ti at once, else where
+    /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
     pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
-        let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else { return };
+        let grace = self.pol.params().orphan_grace;
+        let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
+            return self.deps.set_orphans(id, 0, &[]);
+        };
         let asked = |part: u32| !job.spec_of(part).given(extra::ORPHAN).is_empty();
-        if !(0..=job.parts().len() as u32).any(asked) {
+        if grace.is_none() && !(0..=job.parts().len() as u32).any(asked) {
             return;
         }
-        let ends = |idx: &u32| {
-            let waits = job.view(*idx).is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
-            waits && asked(job.part_no(*idx))
-        };
+        let waits =
+            |idx: &u32| job.view(*idx).is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
         let never: Vec<u32> = match self.deps.never_elements(id) {
             Some(never) => never.iter().copied().collect(),
             None if self.deps.value(id) == DepValue::Never => job.indices(),
-            None => return,
+            None => Vec::new(),
         };
-        let orphans: Vec<u32> = never.into_iter().filter(ends).collect();
-        for idx in orphans {
+        let (now, later): (Vec<u32>, Vec<u32>) =
+            never.into_iter().filter(waits).partition(|idx| asked(job.part_no(*idx)));
+        let later = if grace.is_some() { later } else { Vec::new() };
+        self.deps.set_orphans(id, cx.now.mono_us, &later);
+        for idx in now {
             self.exit_unstarted(cx, JobRef { job: id, idx }, term::ORPHAN_SYSTEM);
+        }
+        self.orphans_due(cx);
+    }
+
+    pub(crate) fn orphan_deadline(&self) -> Option<u64> {
+        let grace = self.pol.params().orphan_grace?;
+        Some(self.deps.first_orphan()?.saturating_add(grace.saturating_mul(US)))
+    }
+
+    /// Orphans whose time is over end.
+    pub(crate) fn orphans_due(&mut self, cx: &mut Cx) {
+        let now = cx.now.mono_us;
+        if self.orphan_deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let grace = self.pol.params().orphan_grace.unwrap_or_default().saturating_mul(US);
+        for at in self.deps.orphans_by(now.saturating_sub(grace)) {
+            self.deps.forget_orphan(at);
+            self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
         }
     }
 
     /// At a start: what became one while no mbatchd ran.
     pub(crate) fn end_all_orphans(&mut self, cx: &mut Cx) {
-        let ids: Vec<u32> = self.st.jobs.keys().copied().collect();
+        let some = self.st.each_job().filter(|job| job.depend.is_some());
+        let ids: Vec<u32> = some.map(|job| job.id).collect();
         ids.into_iter().for_each(|id| self.end_orphans(cx, id));
     }
 }

@@ -4,13 +4,10 @@
 use super::Mbd;
 use super::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
-use crate::model::job::stat;
+use crate::model::job::{except, stat};
 use crate::model::reason::pend;
 use crate::proto::client::Col;
-use std::io::Write;
-
-/// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
-const IDLE_AFTER: f64 = 20.0 * 60.0;
+use crate::proto::sbd::Post;
 
 /// A job or element with all that a row may show.
 struct Shown<'a> {
@@ -32,7 +29,7 @@ fn json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 fn int(out: &mut Vec<u8>, n: i64) {
-    let _ = write!(out, "{n}");
+    json(out, &n);
 }
 
 impl Mbd {
@@ -103,10 +100,7 @@ impl Shown<'_> {
     }
 
     fn usage(&self) -> Option<crate::model::job::Usage> {
-        match self.end() {
-            Some(e) => e.usage,
-            None => self.run().filter(|r| r.soft.usage_time > 0).map(|r| r.soft.usage),
-        }
+        self.elem?.usage()
     }
 
     /// Columns that identify and describe the submission; the rest in [`Shown::col_run`].
@@ -203,6 +197,14 @@ impl Shown<'_> {
             Col::ExecUser => json(out, self.exec(|e| &e.user)),
             Col::Attempt => int(out, self.elem.map_or(0, |e| i64::from(e.attempts))),
             Col::UsageTime => int(out, run.map_or(0, |r| r.soft.usage_time)),
+            Col::Post => json(
+                out,
+                match self.end().map(|e| e.post) {
+                    Some(Post::Done) => "done",
+                    Some(Post::Failed) => "err",
+                    _ => "",
+                },
+            ),
             Col::HostFactor => json(out, &run.map_or(0.0, |r| r.host_factor)),
             Col::Exceptions => json(out, &self.exceptions()),
             Col::Held => {
@@ -230,6 +232,8 @@ impl Shown<'_> {
             Col::AvgMemKb => json(out, &u.map_or(0, |u| u.avg_mem_kb)),
             Col::SwapKb => json(out, &u.map_or(0, |u| u.swap_kb)),
             Col::NThreads => json(out, &u.map_or(0, |u| u.nthreads)),
+            Col::CpuPeak => json(out, &u.map(|u| f64::from(u.cpu_peak) / 100.0)),
+            Col::CpuPeakSecs => json(out, &u.map(|u| u.cpu_peak_secs)),
             _ => out.extend_from_slice(b"null"),
         }
     }
@@ -254,28 +258,9 @@ impl Shown<'_> {
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
     }
 
-    /// JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of the queue against the run so far, in words.
     fn exceptions(&self) -> String {
-        let queue = self.queue();
-        let (Some(queue), Some(_)) = (queue, self.run()) else { return String::new() };
-        let limit = |name: &str| {
-            let text = queue.conf.raw.get(name)?.text.trim();
-            text.parse::<f64>().ok().filter(|n| *n > 0.0)
-        };
-        let ran = self.run_time() as f64;
-        let over = self.stat() & (stat::DONE | stat::EXIT) != 0;
-        let mut words = Vec::new();
-        if limit("JOB_OVERRUN").is_some_and(|m| !over && ran > m * 60.0) {
-            words.push("overrun");
-        }
-        if limit("JOB_UNDERRUN").is_some_and(|m| over && ran < m * 60.0) {
-            words.push("underrun");
-        }
-        let cpu = self.usage().map_or(0.0, |u| u.cpu_secs());
-        if ran > IDLE_AFTER && limit("JOB_IDLE").is_some_and(|f| !over && cpu / ran < f) {
-            words.push("idle");
-        }
-        words.join(" ")
+        let bits = self.elem.map_or(0, |e| self.mbd.exceptions(self.job, self.part, e, self.now));
+        except::words(bits)
     }
 
     fn combined(&self, out: &mut Vec<u8>) {
@@ -286,10 +271,7 @@ impl Shown<'_> {
     }
 
     fn run_time(&self) -> i64 {
-        let Some(r) = self.run() else { return 0 };
-        let until = self.end().map_or(self.now, |e| e.end_time);
-        let susp = r.susp_total + if r.susp_since > 0 { until - r.susp_since } else { 0 };
-        (until - r.start_time - susp).max(0)
+        self.elem.map_or(0, |e| e.ran(self.now))
     }
 
     fn susp_reason(&self) -> u32 {

@@ -6,11 +6,12 @@
 
 use super::counts::Counts;
 use super::names::{Names, Sym};
-use crate::lang::depend::Resolved;
+use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
 use crate::model::event::Spot;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::Post;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,14 +26,15 @@ const KINDS: usize = 16;
 #[derive(Debug, Default)]
 pub struct State {
     pub names: Names,
-    pub jobs: BTreeMap<u32, Job>,
+    /// Boxed: the nodes of a map that grows at its end are little more than half full.
+    pub jobs: BTreeMap<u32, Box<Job>>,
     /// The ID tried next.
     pub next_job: u32,
     /// The place of the next submission in first-come order.
     pub next_order: u64,
-    /// Request id -> job, for the retry window.
-    pub requests: HashMap<Rc<str>, u32>,
-    pub request_ages: VecDeque<(i64, Rc<str>)>,
+    /// Request -> job, for the retry window.
+    pub requests: HashMap<Request, u32>,
+    pub request_ages: VecDeque<(i64, Request)>,
     pub queue_ctl: HashMap<String, QueueCtl>,
     pub host_ctl: HashMap<String, HostCtl>,
     pub counts: Counts,
@@ -46,6 +48,8 @@ pub struct State {
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
+    /// Ended attempts after which commands still run.
+    pub posts: BTreeSet<JobKey>,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
@@ -74,11 +78,35 @@ impl State {
     }
 }
 
+/// A request id as it is kept: what `bsub` makes, 32 digits, by its value, any other by its
+/// SHA-256, cut to the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request([u64; 2]);
+
+impl Request {
+    pub fn of(text: &str) -> Request {
+        let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        let value = match text.len() == 32 && text.bytes().all(digit) {
+            true => u128::from_str_radix(text, 16).unwrap_or_default().to_be_bytes(),
+            false => {
+                use sha2::Digest;
+                let mut cut = [0; 16];
+                cut.copy_from_slice(&sha2::Sha256::digest(text)[..16]);
+                cut
+            }
+        };
+        let half = |at: usize| value[at..at + 8].iter().fold(0, |n, b| n << 8 | u64::from(*b));
+        Request([half(0), half(8)])
+    }
+}
+
 /// How often an element went back to the queue without being asked to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
     /// After a run.
     pub requeues: u32,
+    /// Hosts that it is not to be started on any more.
+    pub passed: Vec<Sym>,
     /// For a pre-execution command that failed; since it last ran.
     pub pre_exec: u32,
 }
@@ -96,10 +124,19 @@ pub struct QueueCtl {
 /// What HOST_CTRL last said.
 #[derive(Clone, Debug, Default)]
 pub struct HostCtl {
+    /// Without a lock ID.
     pub closed: bool,
+    /// The lock IDs that keep it closed (hclose -i).
+    pub locks: BTreeSet<String>,
     pub comment: String,
     pub by: (u32, String),
     pub time: i64,
+}
+
+impl HostCtl {
+    pub fn shut(&self) -> bool {
+        self.closed || !self.locks.is_empty()
+    }
 }
 
 /// A submission.
@@ -267,6 +304,9 @@ pub struct Tally {
     pub exit: u32,
     pub exit_unstarted: u32,
     pub cleaned: u32,
+    /// Of those that ended: the commands after them have succeeded, or failed.
+    pub post_done: u32,
+    pub post_err: u32,
 }
 
 impl Tally {
@@ -334,7 +374,8 @@ pub struct Soft {
     pub usage: Usage,
     pub usage_time: i64,
     pub pids: Vec<u32>,
-    /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed.
+    /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed; the
+    /// log knows of it.
     pub asked: Option<u32>,
 }
 
@@ -372,6 +413,21 @@ pub struct End {
     pub usage: Option<Usage>,
     /// Where it ran, if it did.
     pub run: Option<Box<Run>>,
+    /// The commands after it.
+    pub post: Post,
+}
+
+impl End {
+    /// How what runs after it went; where nothing does, that has succeeded with the end itself.
+    pub fn post_state(&self) -> PostState {
+        match self.post {
+            Post::Done => PostState::Done,
+            Post::Failed => PostState::Err,
+            Post::None if self.unknown => PostState::Err,
+            Post::None if self.run.is_some() => PostState::Done,
+            Post::None | Post::Running => PostState::None,
+        }
+    }
 }
 
 impl Run {
@@ -401,6 +457,24 @@ impl Elem {
             ElemState::End(e) => e.run.as_deref(),
             ElemState::Pend(_) => None,
         }
+    }
+    /// What it used, as far as that is known.
+    pub fn usage(&self) -> Option<Usage> {
+        match &self.state {
+            ElemState::Run(r) => (r.soft.usage_time > 0).then_some(r.soft.usage),
+            ElemState::End(e) => e.usage,
+            ElemState::Pend(_) => None,
+        }
+    }
+    /// Seconds it has run until now or its end, without those it was suspended for.
+    pub fn ran(&self, now: i64) -> i64 {
+        let Some(r) = self.run() else { return 0 };
+        let until = match &self.state {
+            ElemState::End(e) => e.end_time,
+            _ => now,
+        };
+        let susp = r.susp_total + if r.susp_since > 0 { until - r.susp_since } else { 0 };
+        (until - r.start_time - susp).max(0)
     }
 }
 
@@ -525,7 +599,11 @@ impl Job {
 
 impl State {
     pub fn job(&self, id: u32) -> Option<&Job> {
-        self.jobs.get(&id)
+        self.jobs.get(&id).map(Box::as_ref)
+    }
+    /// All jobs, by ID.
+    pub fn each_job(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values().map(Box::as_ref)
     }
     pub fn elem(&self, at: JobRef) -> Option<&Elem> {
         self.jobs.get(&at.job)?.elem(at.idx)

@@ -5,13 +5,14 @@ use super::counts::Slots;
 use super::perm::Caller;
 use super::policy::Queue;
 use super::sched::split_host_word;
+use super::state::Request;
 use super::{Cx, Mbd};
 use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
-use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
+use crate::model::job::{JobSpec, SpoolRef, extra, host_slots, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Submit};
@@ -35,8 +36,8 @@ pub(crate) type Checked<T> = Result<T, Refusal>;
 
 impl Mbd {
     pub(crate) fn submit(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: Submit) {
-        if let Some(&job) = self.st.requests.get(s.request.as_str())
-            && !s.request.is_empty()
+        if !s.request.is_empty()
+            && let Some(&job) = self.st.requests.get(&Request::of(&s.request))
         {
             return self.answer_again(cx, conn, who, job);
         }
@@ -128,6 +129,7 @@ impl Mbd {
     /// What a job must have for this queue, and what the queue gives to it.
     pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
         super::limits::unfill(spec);
+        self.host_file(spec, queue)?;
         let asked = super::limits::Asked::by(spec);
         self.check_slots(spec, queue)?;
         self.check_hosts(spec, queue)?;
@@ -261,6 +263,30 @@ impl Mbd {
         Ok(())
     }
 
+    /// -hostfile: the job asks for exactly the hosts and slots that it names.
+    fn host_file(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        let text = spec.given(extra::HOST_SLOTS).to_string();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let list = host_slots(&text).ok_or_else(|| Refusal::about(err::BAD_HOST, &text))?;
+        let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
+        for (host, slots) in list {
+            let known = self.pol.canonical(host).filter(|h| self.pol.host_ix.contains_key(*h));
+            let name = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?.to_string();
+            if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&name)) {
+                return Err(Refusal::about(err::QUEUE_HOST, &name));
+            }
+            total = total.saturating_add(slots);
+            if !hosts.contains(&name) {
+                hosts.push(name);
+            }
+        }
+        (spec.min_slots, spec.max_slots, spec.hosts) = (total, total, hosts);
+        spec.options |= opt::HOST;
+        Ok(())
+    }
+
     fn check_hosts(&self, spec: &JobSpec, queue: &Queue) -> Checked<()> {
         let mut usable = spec.hosts.is_empty();
         for word in &spec.hosts {
@@ -326,7 +352,7 @@ impl Mbd {
         let expr = DepExpr::parse(&spec.depend)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
         let finder = super::depend::Finder { mbd: self, user: &who.user };
-        let resolved = expr.resolve(&finder, name.array.as_ref()).map_err(|e| match e {
+        let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
             ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
         })?;

@@ -7,7 +7,7 @@ use super::*;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::lang::depend::DepValue;
 use crate::model::JobKey;
-use crate::model::job::{End, JobSpec};
+use crate::model::job::{End, JobSpec, Usage};
 use crate::model::reason::err;
 use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
@@ -16,7 +16,10 @@ use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 mod change;
 mod consumers;
+mod exceptions;
+mod keep;
 mod parts;
+mod post;
 mod requeue;
 mod reserve;
 mod watch;
@@ -163,7 +166,12 @@ impl Rig {
     }
 
     fn report(&mut self, conn: ConnId, key: JobKey, phase: Phase) {
-        let t = TaskState { key, phase, pid: 7, time: self.now.secs(), ..Default::default() };
+        self.report_used(conn, key, phase, Usage::default());
+    }
+
+    fn report_used(&mut self, conn: ConnId, key: JobKey, phase: Phase, usage: Usage) {
+        let time = self.now.secs();
+        let t = TaskState { key, phase, pid: 7, time, usage, ..Default::default() };
         self.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
     }
 

@@ -24,7 +24,7 @@ pub struct Clock {
 impl Clock {
     /// The caller's zone: TZ, else the machine's.
     pub fn system() -> Self {
-        Clock::of(TimeZone::system())
+        Clock::of(crate::sys::zone())
     }
 
     pub fn utc() -> Self {
@@ -57,6 +57,17 @@ impl Clock {
             let _ = write!(last.1, "{month} {:>2} {:02}:{:02}", t.day(), t.hour(), t.minute());
         }
         out.push_str(&last.1);
+    }
+
+    /// A time in -o: `Nov 20 09:12`, and with the year `Nov 20 09:12:33 2026`.
+    pub fn field(&self, out: &mut String, secs: i64) {
+        if !self.year {
+            return self.short(out, secs);
+        }
+        let t = self.civil(secs);
+        let month = MONTHS[t.month() as usize - 1];
+        let (d, h, m, s, y) = (t.day(), t.hour(), t.minute(), t.second(), t.year());
+        let _ = write!(out, "{month} {d:>2} {h:02}:{m:02}:{s:02} {y}");
     }
 
     /// `Fri Nov 20 09:12:33`.
@@ -99,6 +110,9 @@ mod tests {
         c.short(&mut a, 1_795_167_013);
         c.long(&mut b, 1_795_167_013);
         c.slashed(&mut s, 1_795_167_013);
+        let mut f = String::new();
+        c.field(&mut f, 1_795_167_013);
+        assert_eq!(f, a);
         assert_eq!((a.as_str(), b.as_str()), ("Nov 20 09:30", "Fri Nov 20 09:30:13"));
         assert_eq!(s, "11/20-09:30:13");
         let c = c.with_year(true);
@@ -107,6 +121,9 @@ mod tests {
             form(&c, &mut b, 1_795_167_013);
             assert_eq!(b, "Fri Nov 20 09:30:13 2026");
         }
+        f.clear();
+        c.field(&mut f, 1_796_169_661);
+        assert_eq!(f, "Dec  2 00:01:01 2026");
         a.clear();
         c.short(&mut a, 1_796_169_600);
         assert_eq!(a, "Dec  2 00:00");

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Most fields one format may name.
 pub const MAX_FIELDS: usize = 1000;
 /// Widest a column may be asked for.
-pub const MAX_WIDTH: usize = 32767;
+pub const MAX_WIDTH: usize = 4096;
 
 /// The fields that a command can show. Fields are spoken of by their place in the table.
 pub trait Fields {
@@ -263,13 +263,27 @@ fn column(word: &str, fields: &dyn Fields) -> Result<Column, FormatError> {
     Ok(Column { field, width: Some(width), right, unit })
 }
 
-fn read_unit(text: &str) -> Option<char> {
+/// The unit that a word names, in upper case.
+pub fn read_unit(text: &str) -> Option<char> {
     let mut letters = text.chars().map(|c| c.to_ascii_uppercase());
     let unit = letters.next().filter(|c| "KMGTPEZSCW".contains(*c))?;
     match (letters.next(), letters.next()) {
         (None, _) | (Some('B'), None) => Some(unit),
         _ => None,
     }
+}
+
+/// `3.5G`, `0.01T`, `12M`: a size in the unit asked for, with two decimals at most, the third
+/// rounded up; any other letter takes the unit that fits.
+pub fn in_unit(out: &mut String, kb: u64, unit: char) {
+    const UNITS: &str = "KMGTPEZ";
+    let fitting = || (1..5).rev().find(|at| kb >> (10 * at) > 0).unwrap_or(0);
+    let at = UNITS.find(unit).unwrap_or_else(fitting);
+    let one = 1u128 << (10 * at);
+    let hundredths = (u128::from(kb) * 100).div_ceil(one);
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    out.push_str(text.trim_end_matches('0').trim_end_matches('.'));
+    out.extend(UNITS.chars().nth(at));
 }
 
 /// The JSON form: `{ "COMMAND":..., "JOBS":n, "RECORDS":[ {...} ] }`. All values are strings.
@@ -427,10 +441,33 @@ mod tests {
     }
 
     #[test]
+    fn sizes_in_units() {
+        for (kb, unit, want) in [
+            (3_670_016, 'G', "3.5G"),
+            (10 << 10, 'G', "0.01G"),
+            (1, 'G', "0.01G"),
+            (0, 'G', "0G"),
+            (122_880, 'M', "120M"),
+            (122_880, 'K', "122880K"),
+            (122_881, 'M', "120.01M"),
+            (122_880, 'T', "0.01T"),
+            (512, 'S', "512K"),
+            (122_880, 'S', "120M"),
+            (3_670_016, 'S', "3.5G"),
+            (5 << 30, 'S', "5T"),
+            (u64::MAX, 'Z', "16Z"),
+        ] {
+            let mut out = String::new();
+            in_unit(&mut out, kb, unit);
+            assert_eq!(out, want, "{kb} {unit}");
+        }
+    }
+
+    #[test]
     fn what_is_no_format() {
         assert_eq!(refused("jobid foo"), "<foo> in the format string is not a valid field name.");
         assert_eq!(refused("\x1b[1m"), "<?[1m> in the format string is not a valid field name.");
-        for bad in ["jobid:x", "jobid:0", "jobid:99999", "jobid:1:q", "jobid:--1", "jobid:1:KK"] {
+        for bad in ["jobid:x", "jobid:0", "jobid:4097", "jobid:1:q", "jobid:--1", "jobid:1:KK"] {
             let want = format!("<{bad}> in the format string is not a valid output width.");
             assert_eq!(refused(bad), want);
         }

@@ -120,7 +120,7 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
     if let Some(letter) = short {
         return letter.to_string();
     }
-    let mut word = String::new();
+    let mut word = String::with_capacity(long.len());
     let mut capital = false;
     for c in long.strip_prefix("--").unwrap_or(long).chars() {
         match c {
@@ -129,7 +129,7 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
                 capital = false;
             }
             '-' => capital = true,
-            c if std::mem::take(&mut capital) => word.extend(c.to_uppercase()),
+            c if std::mem::take(&mut capital) => word.push(c.to_ascii_uppercase()),
             c => word.push(c),
         }
     }

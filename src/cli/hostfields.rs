@@ -1,7 +1,7 @@
 //! The fields of lshosts -o and lsload -o over a host of LIM's. Document implemented:
 //! commands.md lshosts and lsload.
 
-use super::columns::{Column, Fields, Format, Json};
+use super::columns::{Column, Fields, Format, Json, in_unit};
 use super::load::{external_cell, host_cell, size, status_word, width};
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, Queue};
 
@@ -84,16 +84,14 @@ impl HostFields {
 
 /// MB in the unit asked for, else as they are; `S` takes the unit that fits.
 fn megabytes(mb: u64, unit: Option<char>) -> String {
-    let power = match unit {
-        Some('K') => -1,
-        Some('M') => 0,
-        Some('G') => 1,
-        Some('T') => 2,
-        Some('S') => return size(mb as f64),
-        _ => return format!("{mb}M"),
-    };
-    let text = format!("{:.1}", mb as f64 / 1024f64.powi(power));
-    format!("{}{}", text.strip_suffix(".0").unwrap_or(&text), unit.unwrap_or('M'))
+    match unit {
+        Some('S') => size(mb as f64),
+        unit => {
+            let mut text = String::new();
+            in_unit(&mut text, mb.saturating_mul(1024), unit.unwrap_or('M'));
+            text
+        }
+    }
 }
 
 fn fact(field: usize, unit: Option<char>, h: &HostLoad) -> String {
@@ -110,7 +108,13 @@ fn fact(field: usize, unit: Option<char>, h: &HostLoad) -> String {
         3 => told(format!("{:.1}", f.cpu_factor)),
         4 => count(f.ncpus),
         5 => mb(f.max_mem),
-        6 => mb(f.max_swp),
+        6 => {
+            if f.max_swp > 0 {
+                mb(f.max_swp)
+            } else {
+                String::new()
+            }
+        }
         7 => if f.server { "Yes" } else { "No" }.to_owned(),
         8 => resources(f),
         9 => count(f.ndisks),
@@ -200,6 +204,8 @@ mod tests {
     #[test]
     fn formats_of_lshosts() {
         let shown = |text: &str| HostFields::of_lshosts().show(text, None, &hosts()).unwrap();
+        let units = shown("maxmem::G maxmem:9:KB maxmem::T maxmem maxswp::S delimiter=,");
+        assert_eq!(units.lines().nth(1), Some("23.55G,24683520K,0.03T ,24105M,-     "), "{units}");
         let text = shown("hname maxmem:8:S maxmem:9:M res delimiter='|'");
         assert_eq!(text.lines().nth(1), Some("hosta|23.5G   |24105M   |(cs n=4)"), "{text}");
         assert_eq!(text.lines().nth(2), Some("hostb|-       |-        |()"), "{text}");

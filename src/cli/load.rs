@@ -306,4 +306,34 @@ mod tests {
             assert_eq!(status_word(bits), word);
         }
     }
+
+    #[test]
+    fn best_first_by_the_order_of_the_requirement_and_hosts_without_news_last() {
+        let facts =
+            Some(crate::proto::lim::HostFacts { ncpus: 1, cpu_factor: 1.0, ..Default::default() });
+        let host = |name: &str, r15s: f32, mem: f32, bits: u32| {
+            let (host, facts) = (name.into(), facts.clone());
+            let mut h = HostLoad { host, facts, status: bits, ..HostLoad::default() };
+            (h.index[0], h.index[10]) = (r15s, mem);
+            h
+        };
+        let all = [
+            host("gone", 0.0, 9000.0, status::UNAVAIL),
+            host("loaded", 3.0, 8000.0, 0),
+            host("idle", 0.1, 1000.0, 0),
+            host("middle", 1.0, 4000.0, 0),
+        ];
+        let shared = Shared::default();
+        let names = |req: Option<&str>, sort: bool| {
+            let mut hosts = all.to_vec();
+            choose(&mut hosts, req, &shared, sort).unwrap();
+            hosts.iter().map(|h| h.host.clone()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(None, true), "idle middle loaded gone");
+        assert_eq!(names(Some("order[mem]"), true), "loaded middle idle gone");
+        assert_eq!(names(Some("order[-mem]"), true), "idle middle loaded gone");
+        assert_eq!(names(Some("order[ncpus]"), true), "loaded idle middle gone");
+        assert_eq!(names(Some("select[mem>2000] order[r15s]"), true), "middle loaded");
+        assert_eq!(names(None, false), "gone loaded idle middle");
+    }
 }

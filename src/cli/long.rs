@@ -81,6 +81,63 @@ pub fn mem_words(out: &mut String, kb: u64) {
     };
 }
 
+/// What a job used at most and on the average, against what it was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Efficiency {
+    pub max_mem_kb: u64,
+    pub avg_mem_kb: u64,
+    /// MB; 0 none.
+    pub asked_mb: f64,
+    pub slots: i64,
+    /// Seconds.
+    pub ran: f64,
+    pub cpu: f64,
+    /// Most processors at a time, and after how many seconds that was.
+    pub peak: f64,
+    pub peak_secs: i64,
+}
+
+impl Efficiency {
+    /// Per cent of the memory asked for; 0 where none was.
+    pub fn mem(&self) -> f64 {
+        let share = self.max_mem_kb as f64 / 1024.0 * 100.0 / self.asked_mb;
+        if self.asked_mb > 0.0 { share } else { 0.0 }
+    }
+
+    /// Per cent of its slots in use all the time.
+    pub fn cpu_average(&self) -> f64 {
+        let given = self.ran * self.slots as f64;
+        if given > 0.0 { self.cpu * 100.0 / given } else { 0.0 }
+    }
+
+    /// Per cent of its slots in use at its peak.
+    pub fn cpu_peak(&self) -> f64 {
+        self.peak * 100.0 / self.slots.max(1) as f64
+    }
+
+    /// The blocks of -l; `shares`: that of CPU too, and of what was asked for.
+    pub fn push(&self, out: &mut String, indent: &str, shares: bool) {
+        let _ = write!(out, "\n{indent}MEMORY USAGE:\n{indent}MAX MEM: ");
+        mem_words(out, self.max_mem_kb);
+        out.push_str(";  AVG MEM: ");
+        mem_words(out, self.avg_mem_kb);
+        if !shares {
+            return out.push('\n');
+        }
+        let _ = writeln!(
+            out,
+            "; MEM Efficiency: {:.2}%\n\n{indent}CPU USAGE:\n\
+             {indent}CPU PEAK: {:.2} ;  CPU PEAK DURATION: {} second(s)\n\
+             {indent}CPU AVERAGE EFFICIENCY: {:.2}% ;  CPU PEAK EFFICIENCY: {:.2}%",
+            self.mem(),
+            self.peak,
+            self.peak_secs,
+            self.cpu_average(),
+            self.cpu_peak()
+        );
+    }
+}
+
 /// `2 G`, `1500 M`, `512 K` of a limit in KB: exact, in the largest unit that it is a whole
 /// number of.
 pub fn size_words(kb: u64) -> String {

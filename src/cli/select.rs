@@ -1,5 +1,6 @@
 //! Job operands of every command: `123`, `123[1-4,6]`, `0`, as the wire carries them.
 
+use super::long::clean;
 use super::site::Site;
 use crate::conf::load::load_lenient;
 use crate::lang::jobname::{BadJobId, JobIdSpec};
@@ -47,6 +48,17 @@ pub fn ids(operands: &[OsString]) -> Result<Ids, BadJobId> {
 /// An ID is at most `jobname::MAX_INDEX`, so it always fits.
 fn sel(id: u64, elems: Vec<(u32, u32, u32)>) -> IdSel {
     IdSel { job: u32::try_from(id).unwrap_or(u32::MAX), elems }
+}
+
+/// ` in queue <q> and on host/group <h>`: what a search was restricted to.
+pub fn place_words(queue: &str, host: &str) -> String {
+    let part = |label: &str, name: &str| {
+        let name = clean(name);
+        (!name.is_empty()).then(|| format!("{label} <{name}>"))
+    };
+    let parts: Vec<String> =
+        [part("in queue", queue), part("on host/group", host)].into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" {}", parts.join(" and ")) }
 }
 
 /// Longest wait for the name service, for one user.

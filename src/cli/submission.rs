@@ -140,6 +140,13 @@ pub fn push(text: &mut String, label: &str, value: &str) {
     text.push('>');
 }
 
+/// Options that stand behind the project in the head of a job, with their labels.
+pub const KEPT: [(&str, &str); 3] = [
+    (", License Project ", extra::LICENSE),
+    (", Application ", extra::APP),
+    (", Service Class ", extra::SLA),
+];
+
 /// `label<value>` unless the value is empty.
 pub fn push_given(text: &mut String, label: &str, value: &str) {
     if !value.is_empty() {

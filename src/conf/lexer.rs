@@ -220,6 +220,10 @@ impl<'a> Reader<'a> {
         for (index, raw) in bytes.split(|&b| b == b'\n').enumerate() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
+            // most lines that commands read at every call: no directive, and nothing goes on
+            if pending.is_none() && matches!(raw, [] | [b'#'] | [b'#', b' ', ..]) {
+                continue;
+            }
             let text = String::from_utf8_lossy(raw);
             let at = |col: usize| Pos::new(&file, number, u32::try_from(col).unwrap_or(u32::MAX));
             if pending.is_none()

@@ -287,7 +287,7 @@ pub fn assignments(
                 diags.add_near(Severity::Error, &name.pos, text, Some(known.name));
             }
             // An empty value asks for nothing, so there is nothing to tell of it.
-            Some(_) if value.text.is_empty() => {}
+            Some(known) if known.acted || value.text.is_empty() => {}
             _ => {
                 table.check(&name.text, &name.pos, diags);
             }

@@ -79,6 +79,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.sub_try_interval, "SUB_TRY_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.pg_susp_it, "PG_SUSP_IT", 0..=MAX_SECONDS);
+    p.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
 }
 
 fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
@@ -90,6 +91,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     p.max_user_priority = v.number("MAX_USER_PRIORITY", 1..=u32::MAX);
     p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
     p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
+    p.evaluate_job_dependency = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
     p.max_concurrent_query = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");

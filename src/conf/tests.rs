@@ -597,3 +597,27 @@ fn every_branch_is_checked_whatever_the_time_is() {
     files.at = Some(1_699_956_000 + 8 * 3600);
     assert!(load(&files, ENVDIR).0.is_none());
 }
+
+#[test]
+fn what_becomes_of_conditions_is_read() {
+    let read = |lines: &str| {
+        let mut files = site();
+        let text = format!("{lines}\nEnd Parameters");
+        files.edit(&format!("{BATCH}/lsb.params"), "End Parameters", &text);
+        let wrong = super::check_batch(&files, ENVDIR);
+        let wrong = wrong.iter().filter(|d| d.severity == Severity::Error);
+        let wrong: Vec<String> = wrong.map(|d| placed(&files, d)).collect();
+        let params = load(&files, ENVDIR).0.map(|conf| conf.batch.params);
+        (params.map(|p| (p.orphan_grace, p.evaluate_job_dependency)), wrong)
+    };
+    assert_eq!(read("").0, Some((None, None)));
+    let both = "ORPHAN_JOB_TERM_GRACE_PERIOD = 0\nEVALUATE_JOB_DEPENDENCY = 100";
+    assert_eq!(read(both), (Some((Some(0), Some(100))), vec![]));
+    for (bad, at) in [
+        ("ORPHAN_JOB_TERM_GRACE_PERIOD = soon", "ORPHAN_JOB_TERM_GRACE_PERIOD:32 "),
+        ("EVALUATE_JOB_DEPENDENCY = 0", "EVALUATE_JOB_DEPENDENCY:27 "),
+    ] {
+        let (_, wrong) = read(bad);
+        assert!(wrong[0].starts_with(&format!("error lsb.params {at}")), "{wrong:?}");
+    }
+}

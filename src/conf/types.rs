@@ -366,6 +366,10 @@ pub struct BatchParams {
     pub job_include_postproc: bool,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
+    /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
+    pub evaluate_job_dependency: Option<u32>,
+    /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
+    pub orphan_grace: Option<u64>,
     /// MAX_CONCURRENT_QUERY; None is unlimited.
     pub max_concurrent_query: Option<u32>,
     /// Every parameter as written.
@@ -416,6 +420,8 @@ impl Default for BatchParams {
             max_job_msg_num: 128,
             job_include_postproc: false,
             enable_user_resume: false,
+            evaluate_job_dependency: None,
+            orphan_grace: None,
             max_concurrent_query: None,
             raw: RawParams::new(),
         }

@@ -4,20 +4,21 @@
 //!
 //! Invariant: nothing here runs with another's rights; the terminal is the user's own.
 
+use super::eexecd;
 use super::task::{Step, Task, at};
+use crate::net::sock::{send_fds, with_unix_path};
 use crate::proto::launch::{Attach, Stage};
 use crate::proto::res::Rlim;
 use crate::sys::raw::{self, SignalFd};
 use crate::sys::term;
+use crate::sys::users::User;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getrlimit, kill_process,
     kill_process_group, setrlimit, waitpid,
 };
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice, Read, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -40,7 +41,7 @@ pub const LIMITS: [(u8, Resource); 8] = [
 type Env = Vec<(OsString, OsString)>;
 
 /// Makes the task's descriptors and hands the other ends to res.
-pub fn prepare(attach: &Attach, env: Env) -> Step<Task> {
+pub fn prepare(attach: &Attach, user: &User, env: Env, other: Option<UnixStream>) -> Step<Task> {
     limit(&attach.rlimits);
     let fail = |e: io::Error| at(Stage::Output, "terminal or pipes")(e);
     let (stdin, stdout, stderr, theirs) = match &attach.pty {
@@ -49,7 +50,11 @@ pub fn prepare(attach: &Attach, env: Env) -> Step<Task> {
     };
     let theirs: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
     let control = hand_over(attach, &theirs).map_err(at(Stage::Output, "RES"))?;
-    eexec(attach, &env);
+    match other {
+        None => eexec(attach, &env),
+        Some(link) => eexecd::ask(link, user, &env, &attach.eexec_data)
+            .map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))?,
+    }
     let argv = attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
@@ -100,12 +105,8 @@ fn terminal(attach: &Attach) -> io::Result<Ends> {
 
 fn hand_over(attach: &Attach, fds: &[BorrowedFd<'_>]) -> io::Result<UnixStream> {
     let path = Path::new(OsStr::from_bytes(&attach.socket.0));
-    let sock = crate::net::sock::with_unix_path(path, |p| UnixStream::connect(p))?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(fds));
-    let token = [IoSlice::new(&attach.token.0)];
-    sendmsg(&sock, &token, &mut control, SendFlags::NOSIGNAL)?;
+    let sock = with_unix_path(path, |p| UnixStream::connect(p))?;
+    send_fds(&sock, &attach.token.0, fds)?;
     Ok(sock)
 }
 

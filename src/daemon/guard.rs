@@ -7,8 +7,10 @@
 
 use super::boot::{Boot, BootError};
 use crate::conf::lsfsudoers::LsfSudoers;
+use crate::proto::Daemon;
 use crate::sys::users::{User, Users};
-use crate::sys::{sudoers, words};
+use crate::sys::{files, sudoers, words};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
@@ -78,6 +80,24 @@ pub fn sudoers() -> Option<LsfSudoers> {
     }
 }
 
+/// Whom lsf.sudoers has daemons run as. One who cannot be is told of here and never becomes one:
+/// what the daemon is there for is refused then.
+pub fn users(sudoers: &LsfSudoers) -> BTreeMap<Daemon, String> {
+    let all = [(Daemon::Eauthd, "LSF_EAUTH_USER"), (Daemon::Eexecd, "LSF_EEXEC_USER")];
+    let named =
+        all.into_iter().filter_map(|(daemon, name)| Some((daemon, name, sudoers.get(name)?)));
+    let look = |(daemon, name, user): (Daemon, &str, &str)| {
+        let path = sudoers::PATH;
+        match Users::default().find_name(user, ADMIN_WAIT) {
+            Some(found) if found.uid != 0 => {}
+            Some(_) => log::error!("{path}: {name}: <{user}> is root, which it must not be"),
+            None => log::error!("{path}: {name}: user <{user}> is not known on this host"),
+        }
+        (daemon, user.to_owned())
+    };
+    named.map(look).collect()
+}
+
 /// Makes what lies in a directory of root's the administrator's.
 pub fn give(path: &Path, admin: &User) -> io::Result<()> {
     let (uid, gid) = (rustix::fs::Uid::from_raw(admin.uid), rustix::fs::Gid::from_raw(admin.gid));
@@ -88,13 +108,5 @@ pub fn give(path: &Path, admin: &User) -> io::Result<()> {
 
 /// Refuses a file or directory that anybody but root could have put there.
 pub fn safe(path: &Path) -> io::Result<()> {
-    for part in path.ancestors() {
-        let meta = std::fs::symlink_metadata(part)?;
-        let sticky = meta.is_dir() && meta.mode() & 0o1000 != 0;
-        if meta.uid() != 0 || (meta.mode() & 0o022 != 0 && !sticky) {
-            let text = format!("{} can be changed by others than root", part.display());
-            return Err(io::Error::other(text));
-        }
-    }
-    Ok(())
+    files::only(path, &[0])
 }

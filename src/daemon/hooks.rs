@@ -49,7 +49,8 @@ pub fn before(job: &JobPlan, task: &Task, ready: &mut Ready) -> Step<()> {
     Ok(())
 }
 
-/// Runs what comes after the job, whatever fails; the exit status for it.
+/// Runs what comes after the job, whatever fails; the exit status for it, in which file transfers
+/// do not count.
 pub fn after(plan: &FinishPlan) -> i32 {
     let env: Vec<(OsString, OsString)> = plan
         .env
@@ -62,7 +63,10 @@ pub fn after(plan: &FinishPlan) -> i32 {
         })
         .collect();
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
-    let fails = |hook: &&Hook| !run(hook, &env, Some(cwd), None).is_ok_and(|s| s.success());
+    let fails = |hook: &&Hook| {
+        let failed = !run(hook, &env, Some(cwd), None).is_ok_and(|s| s.success());
+        failed && hook.of != HookOf::Copy
+    };
     i32::from(plan.post.iter().filter(fails).count() > 0)
 }
 

@@ -16,14 +16,14 @@ use super::boot::{Boot, BootError};
 use super::guard;
 use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
-use crate::model::job::Usage;
-use crate::net::sock;
-use crate::proto::frame::{Decoder, MAX_FRAME, Session};
-use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, TaskId};
+use crate::net::sock::{self, send_fds};
+use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, Session};
+use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
+use crate::sys::files::{private, unlinked};
 use crate::sys::procs::Proc;
-use crate::sys::raw::{self, SignalFd};
+use crate::sys::raw::{self, Reaped, SignalFd};
 use crate::sys::users::User;
 use crate::sys::{session, words};
 use mio::net::{UnixListener, UnixStream};
@@ -34,10 +34,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Most connections at once.
 const CONNS_MAX: usize = 32;
@@ -46,13 +47,20 @@ const OUT_MAX: usize = 64 << 20;
 /// Largest report of a starter, bytes.
 const SETUP_MAX: usize = 64 << 10;
 /// Bytes read from a connection in one turn.
-const READ_TURN: usize = 1 << 20;
+const READ_TURN: u64 = 1 << 20;
+/// How long after its start it is told that a job runs: of one that has ended by then, one message
+/// tells both, microseconds.
+const SETUP_HOLD: u64 = 10_000;
+/// Longest wait for a starter to be made.
+const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
 /// Tells mbatchd that root may submit; no user can set a daemon's environment.
 pub const ROOT_JOBS: &str = "LSF_ROOT_JOBS";
 /// Tells the daemons that `eauth -s` runs as another user.
 pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
+/// Tells a starter where it asks for an eexec that runs as another user.
+pub const EEXEC_SOCKET: &str = "LSF_EEXEC_SOCKET";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
 /// What a child is: itself, whichever file that is by now.
@@ -82,6 +90,8 @@ struct Pending {
     pid: u32,
     sock: File,
     got: Vec<u8>,
+    /// When its report is looked for, unless it has ended before.
+    due: u64,
 }
 
 struct Real {
@@ -98,6 +108,10 @@ struct Real {
     listener: UnixListener,
     lock: File,
     journal: Option<File>,
+    /// Lines that are still to be written to it.
+    lines: Vec<u8>,
+    /// The way to the process of which starters are copies.
+    mould: Option<StdUnixStream>,
     conns: BTreeMap<ConnId, Conn>,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
@@ -133,11 +147,11 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
     let mut hosts = boot.conf.cluster.hosts.iter();
     let server = hosts.any(|h| h.name == boot.host && h.server);
     let sudoers = admin.and_then(|_| guard::sudoers());
-    let eauth_user = sudoers.as_ref().and_then(|s| s.get(EAUTH_USER)).map(str::to_owned);
+    let users = sudoers.as_ref().map(guard::users).unwrap_or_default();
     let mut daemons = vec![Daemon::Authd];
     if server {
         daemons.extend([Daemon::Lim, Daemon::Sbatchd, Daemon::Res]);
-        daemons.extend(eauth_user.is_some().then_some(Daemon::Eauthd));
+        daemons.extend(users.keys());
     }
     Ok(Conf {
         uid: crate::sys::euid(),
@@ -146,7 +160,7 @@ fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
         daemons,
         peers: admin.map(|a| a.uid).into_iter().collect(),
         root_jobs: sudoers.is_some_and(|s| s.root_user()),
-        eauth_user,
+        users,
     })
 }
 
@@ -180,7 +194,7 @@ impl Real {
                 log::info!("replaced by {}", exe.display());
                 for (id, pid, fd, got) in h.setups {
                     let sock = File::from(raw::inherited_fd(fd)?);
-                    setups.insert(id, Pending { pid, sock, got });
+                    setups.insert(id, Pending { pid, sock, got, due: 0 });
                 }
                 let machine = Launcher::resume(conf.clone(), h.saved).unwrap_or_else(|| {
                     log::warn!("the state is of another version: going on from the journal");
@@ -213,6 +227,8 @@ impl Real {
             listener,
             lock,
             journal: None,
+            lines: Vec::new(),
+            mould: None,
             conns: BTreeMap::new(),
             next: INCOMING,
             setups,
@@ -251,48 +267,42 @@ impl Real {
                 self.effect(effect);
             }
         }
+        self.write_journal();
     }
 
     fn wait(&mut self) -> io::Result<()> {
         let (read, write) = (PollFlags::IN, PollFlags::OUT);
+        let now = crate::sys::now().mono_us;
+        let due = self.setups.iter().filter(|(_, p)| p.due <= now);
+        let due: Vec<TaskId> = due.map(|(id, _)| *id).collect();
         let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
+        let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
             let how = if c.out.is_empty() { read } else { read | write };
             fds.push(PollFd::new(&c.sock, how));
         }
-        fds.extend(self.setups.values().map(|p| PollFd::new(&p.sock, read)));
-        let now = crate::sys::now().mono_us;
-        let left = self.machine.deadline().map(|at| at.saturating_sub(now));
-        let time = left.map(|us| Timespec {
-            tv_sec: (us / 1_000_000) as i64,
-            tv_nsec: ((us % 1_000_000) * 1000) as i64,
-        });
+        // a report is whole when its end is closed
+        fds.extend(due.iter().map(|id| PollFd::new(&self.setups[id].sock, PollFlags::RDHUP)));
+        let later = self.setups.values().map(|p| p.due).filter(|due| *due > now);
+        let next = later.chain(self.machine.deadline()).min().map(|at| at.saturating_sub(now));
+        let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             got => got?,
         };
         let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
-        drop(fds);
-        self.dispatch(&ready);
-        Ok(())
-    }
-
-    fn dispatch(&mut self, ready: &[bool]) {
-        let conns: Vec<ConnId> = self.conns.keys().copied().collect();
-        let setups: Vec<TaskId> = self.setups.keys().copied().collect();
-        let mut at = ready.iter().skip(2);
-        for (id, _) in conns.into_iter().zip(at.by_ref()).filter(|(_, ready)| **ready) {
-            self.read(id);
-        }
-        for (id, _) in setups.into_iter().zip(at).filter(|(_, ready)| **ready) {
-            self.read_setup(id, false);
-        }
+        let mut at = ready[2..].iter();
+        let conns = conns.into_iter().zip(&mut at).filter(|(_, ready)| **ready);
+        conns.for_each(|(id, _)| self.read(id));
+        let due = due.into_iter().zip(at).filter(|(_, ready)| **ready);
+        due.for_each(|(id, _)| self.read_setup(id, false));
         if ready[1] {
             self.accept();
         }
         if ready[0] {
             self.signalled();
         }
+        Ok(())
     }
 
     fn signalled(&mut self) {
@@ -314,25 +324,12 @@ impl Real {
 
     /// Takes every ended child; what its starter had to say comes first.
     fn reap(&mut self) {
-        while let Ok(Some(end)) = raw::wait4(-1, false) {
-            let pid = end.pid as u32;
+        while let Ok(Some(Reaped { pid, status, usage })) = raw::wait4(-1, false) {
             let pending = self.setups.iter().find(|(_, p)| p.pid == pid).map(|(id, _)| *id);
             if let Some(id) = pending {
                 self.read_setup(id, true);
             }
-            let usage = Usage {
-                utime_us: end.utime_us,
-                stime_us: end.stime_us,
-                max_mem_kb: end.max_rss_kb,
-                minflt: end.minflt,
-                majflt: end.majflt,
-                inblock: end.inblock,
-                oublock: end.oublock,
-                nvcsw: end.nvcsw,
-                nivcsw: end.nivcsw,
-                ..Usage::default()
-            };
-            let input = OsInput::Exited { pid, status: end.status, usage };
+            let input = OsInput::Exited { pid, status, usage };
             self.inputs.push_back(Input::Os(input));
         }
     }
@@ -357,26 +354,12 @@ impl Real {
 
     fn read(&mut self, id: ConnId) {
         let Some(c) = self.conns.get_mut(&id) else { return };
-        let (mut chunk, mut room) = (vec![0u8; 64 << 10], READ_TURN);
-        let gone = loop {
-            match c.sock.read(&mut chunk) {
-                Ok(0) => break true,
-                Ok(n) => {
-                    c.dec.push(&chunk[..n]);
-                    if !decode(id, c, &mut self.inputs) {
-                        break true;
-                    }
-                    room = room.saturating_sub(n);
-                    if room == 0 {
-                        break false;
-                    }
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => break false,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(_) => break true,
-            }
-        };
-        if gone {
+        let mut got = Vec::with_capacity(64 << 10);
+        let end = (&mut c.sock).take(READ_TURN).read_to_end(&mut got);
+        let open = got.len() as u64 == READ_TURN || waits(&end);
+        c.dec.push(&got);
+        let wrong = decode(id, c, &mut self.inputs);
+        if wrong.inspect_err(|e| log::warn!("connection {id}: {e}")).is_err() || !open {
             self.drop_conn(id);
         }
     }
@@ -435,13 +418,18 @@ impl Real {
     fn os(&mut self, effect: OsEffect) {
         match effect {
             OsEffect::Spawn { id, plan } => {
-                let input = match self.spawn(id, &plan) {
+                // it takes a while
+                self.write_journal();
+                // the mould may have been killed since the last time
+                let made = self.spawn(id, &plan).or_else(|_| self.spawn(id, &plan));
+                let input = match made {
                     Ok(p) => OsInput::Spawned { id, pid: p.pid, ticks: p.ticks },
                     Err(e) => OsInput::SpawnFailed { id, why: words(&e) },
                 };
                 self.inputs.push_front(Input::Os(input));
             }
             OsEffect::Go { id } => {
+                self.write_journal();
                 if let Some(p) = self.setups.get_mut(&id)
                     && let Err(e) = p.sock.write_all(b"g")
                 {
@@ -486,69 +474,82 @@ impl Real {
 
     /// Starts a starter; it waits for its byte.
     fn spawn(&mut self, id: TaskId, plan: &Plan) -> io::Result<Proc> {
-        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-        let mut file = self.unlinked("plan")?;
+        let mut file = unlinked(&self.rundir, "launcher.plan")?;
         serde_json::to_writer(io::BufWriter::new(&mut file), plan)?;
         file.seek(SeekFrom::Start(0))?;
-        let how = SocketFlags::CLOEXEC;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, how, None)?;
-        let child = Command::new(SELF)
-            .arg0("starter")
-            .env_clear()
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::from(file))
-            .stderr(Stdio::null())
-            .spawn()?;
-        rustix::io::ioctl_fionbio(&ours, true)?;
-        let (pid, sock) = (child.id(), File::from(ours));
-        self.setups.insert(id, Pending { pid, sock, got: Vec::new() });
-        Ok(proc_of(pid))
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let pid = self.cast(&theirs, &file)?;
+        let hold = if id.step == Step::Job { SETUP_HOLD } else { 0 };
+        let (sock, due) = (File::from(OwnedFd::from(ours)), crate::sys::now().mono_us + hold);
+        self.setups.insert(id, Pending { pid, sock, got: Vec::new(), due });
+        Ok(Proc::child(pid))
+    }
+
+    /// Has the mould of starters make one. A mould that fails is given up.
+    fn cast(&mut self, link: &StdUnixStream, plan: &File) -> io::Result<u32> {
+        let mut mould = self.mould.take().map_or_else(|| self.new_mould(), Ok)?;
+        send_fds(&mould, b"s", &[link.as_fd(), plan.as_fd()])?;
+        let mut answer = [0u8; 4];
+        mould.read_exact(&mut answer)?;
+        self.mould = Some(mould);
+        let pid = i32::from_ne_bytes(answer);
+        u32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(-pid))
+    }
+
+    fn new_mould(&self) -> io::Result<StdUnixStream> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_read_timeout(Some(MOULD_WAIT))?;
+        let eexec = self.conf.users.get(&Daemon::Eexecd);
+        let mut starter = Command::new(SELF);
+        starter.arg0("starter").env_clear().stdin(OwnedFd::from(theirs));
+        starter.envs(eexec.map(|_| (EEXEC_SOCKET, self.socket_of(Daemon::Eexecd))));
+        starter.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(ours)
     }
 
     fn spawn_daemon(&mut self, daemon: Daemon) -> io::Result<Proc> {
         let mut command = Command::new(SELF);
-        let user = match daemon {
-            Daemon::Eauthd => Some(self.conf.eauth_user.as_ref().ok_or(ErrorKind::NotFound)?),
-            _ => self.admin.as_ref().map(|a| &a.name),
-        };
-        match user {
+        let admin = self.admin.as_ref().map(|a| &a.name);
+        match self.conf.users.get(&daemon).or(admin) {
             Some(user) => command.arg0("starter").args([daemon.name(), user]),
             None => command.arg0(daemon.name()),
         };
         command.env_clear().env("LSF_ENVDIR", &self.boot.site.envdir).env("PATH", DEFAULT_PATH);
         let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        command.envs(self.conf.eauth_user.iter().map(|user| (EAUTH_USER, user)));
+        command.envs(self.conf.users.get(&Daemon::Eauthd).map(|user| (EAUTH_USER, user)));
         command.stdin(Stdio::null());
         match (daemon, &self.admin) {
             (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
             (Daemon::Authd, Some(_)) => hand_key(&mut command)?,
-            (Daemon::Eauthd, Some(admin)) => {
-                let path = self.boot.site.eauthd_socket();
+            (Daemon::Eauthd | Daemon::Eexecd, Some(admin)) => {
+                let path = self.socket_of(daemon);
                 let listener = sock::listen_unix(&path, 0o600)?;
-                guard::give(&path, admin)?;
+                if daemon == Daemon::Eauthd {
+                    guard::give(&path, admin)?;
+                }
                 command.stdin(OwnedFd::from(listener));
             }
             _ => {}
         }
         let child = command.spawn()?;
         log::info!("{} is pid {}", daemon.name(), child.id());
-        Ok(proc_of(child.id()))
+        Ok(Proc::child(child.id()))
+    }
+
+    fn socket_of(&self, daemon: Daemon) -> PathBuf {
+        self.rundir.join(format!("{}.sock", daemon.name()))
     }
 
     /// Reads what a starter reports; it is whole when its end is closed.
     fn read_setup(&mut self, id: TaskId, ended: bool) {
         let Some(p) = self.setups.get_mut(&id) else { return };
-        let mut chunk = [0u8; 8192];
-        loop {
-            match p.sock.read(&mut chunk) {
-                Ok(n) if n > 0 && p.got.len() + n <= SETUP_MAX => {
-                    p.got.extend_from_slice(&chunk[..n]);
-                }
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock && !ended => return,
-                _ => break,
-            }
+        let room = SETUP_MAX.saturating_sub(p.got.len());
+        p.got.reserve(room.min(1024));
+        let end = (&p.sock).take(room as u64).read_to_end(&mut p.got);
+        if !ended && waits(&end) {
+            return;
         }
         let got = self.setups.remove(&id).map(|p| p.got).unwrap_or_default();
         if got.is_empty() {
@@ -558,47 +559,37 @@ impl Real {
             at: Stage::Plan,
             why: "its starter's report makes no sense".into(),
         });
-        self.inputs.push_back(Input::Os(OsInput::Setup { id, setup }));
+        self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
     }
 
-    /// A file without a name: in memory, else in our directory.
-    fn unlinked(&self, name: &str) -> io::Result<File> {
-        if let Ok(fd) = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC) {
-            return Ok(File::from(fd));
-        }
-        let path = self.rundir.join(format!("launcher.{name}"));
-        match std::fs::remove_file(&path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        let file = private(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(file)
-    }
-
+    /// Lines are gathered until a starter may go on, or something is told.
     fn append(&mut self, line: &Journal) {
-        let text = serde_json::to_vec(line).unwrap_or_default();
-        let wrote = match &mut self.journal {
-            Some(file) => file.write_all(&[&text[..], b"\n"].concat()),
-            None => Err(io::Error::other("not open")),
-        };
-        if let Err(e) = wrote {
+        if serde_json::to_writer(&mut self.lines, line).is_ok() {
+            self.lines.push(b'\n');
+        }
+    }
+
+    fn write_journal(&mut self) {
+        let file = self.journal.as_mut().ok_or_else(|| io::Error::other("not open"));
+        if !self.lines.is_empty()
+            && let Err(e) = file.and_then(|f| f.write_all(&self.lines))
+        {
             log::error!("journal: {}", words(&e));
         }
+        self.lines.clear();
     }
 
     fn rewrite(&mut self, lines: &[Journal]) -> io::Result<()> {
         let (path, new) = ("launcher.journal", "launcher.journal.new");
         let (path, new) = (self.rundir.join(path), self.rundir.join(new));
+        // they tell also what was not yet written to the old one
+        self.lines.clear();
+        lines.iter().for_each(|line| self.append(line));
         let mut file = private(&new)?;
         file.set_len(0)?;
-        let mut text = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
-        }
-        file.write_all(&text)?;
+        file.write_all(&self.lines)?;
         std::fs::rename(&new, &path)?;
+        self.lines.clear();
         self.journal = Some(file);
         Ok(())
     }
@@ -638,7 +629,7 @@ impl Real {
             listener: self.listener.as_raw_fd(),
             setups: setups.map(|(id, p)| (*id, p.pid, p.sock.as_raw_fd(), p.got.clone())).collect(),
         };
-        let mut state = self.unlinked("state")?;
+        let mut state = unlinked(&self.rundir, "launcher.state")?;
         serde_json::to_writer(io::BufWriter::new(&mut state), &handover)?;
         self.keep(FdFlags::empty())?;
         fcntl_setfd(&state, FdFlags::empty())?;
@@ -655,23 +646,20 @@ impl Real {
     }
 }
 
-/// Takes the messages that are whole; false: the connection is wrong and to be closed.
-fn decode(id: ConnId, c: &mut Conn, inputs: &mut VecDeque<Input>) -> bool {
-    loop {
-        let got = match c.dec.take() {
-            Ok(None) => return true,
-            Ok(Some(raw)) => c.session.open_msg(&raw),
-            Err(e) => Err(e),
-        };
-        match got {
-            Ok(msg) if !c.closing => inputs.push_back(Input::Msg { conn: id, msg }),
-            Ok(_) => {}
-            Err(e) => {
-                log::warn!("connection {id}: {e}");
-                return false;
-            }
+/// It would have to be waited for what comes next.
+fn waits(end: &io::Result<usize>) -> bool {
+    matches!(end, Err(e) if e.kind() == ErrorKind::WouldBlock)
+}
+
+/// Takes the messages that are whole.
+fn decode(id: ConnId, c: &mut Conn, inputs: &mut VecDeque<Input>) -> Result<(), FrameError> {
+    while let Some(raw) = c.dec.take()? {
+        let msg = c.session.open_msg(&raw)?;
+        if !c.closing {
+            inputs.push_back(Input::Msg { conn: id, msg });
         }
     }
+    Ok(())
 }
 
 /// Gives authd LSF_EAUTH_KEY of lsf.sudoers as it is now: in a pipe, which holds the longest and
@@ -685,33 +673,14 @@ fn hand_key(authd: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// The identity of a child just made; one that has ended already has none, and is not reused
-/// before it is reaped.
-fn proc_of(pid: u32) -> Proc {
-    Proc::of(pid).unwrap_or(Proc { pid, ticks: 1 })
-}
-
-/// Opens a file that is ours alone, made if need be.
-fn private(path: &Path) -> io::Result<File> {
-    let mut how = File::options();
-    how.read(true).write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = how.open(path)?;
-    if file.metadata()?.uid() != crate::sys::euid() {
-        return Err(io::Error::other(format!("{} is another user's", path.display())));
-    }
-    Ok(file)
-}
-
 /// The journal a predecessor left; what follows a damaged line is given up.
 fn read_journal(path: &Path) -> Vec<Journal> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Vec::new(),
-        Err(e) => {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| {
+        if e.kind() != ErrorKind::NotFound {
             log::error!("{}: {}", path.display(), words(&e));
-            return Vec::new();
         }
-    };
+        String::new()
+    });
     let mut lines = Vec::new();
     for (n, line) in text.lines().enumerate() {
         match serde_json::from_slice(line.as_bytes()) {

@@ -9,7 +9,6 @@ use crate::lim::{Lim, copies};
 use crate::proto::{Daemon, Effect, Input, Keep};
 use crate::sys::files::RealFiles;
 use crate::sys::load::Probe;
-use jiff::tz::TimeZone;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -135,6 +134,6 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         seen: Vec::new(),
         rundir: boot.site.rundir().join("authd"),
     };
-    let machine = Lim::new(boot.conf, &boot.host).with_zone(TimeZone::system());
+    let machine = Lim::new(boot.conf, &boot.host).with_zone(crate::sys::zone());
     shell::run(cfg, machine, host).map_err(|e| BootError(e.to_string()))
 }

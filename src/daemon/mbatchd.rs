@@ -25,7 +25,6 @@ use crate::log::writer::{Command, Notice};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
-use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -233,7 +232,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
-    let mbd = Mbd::new(conf, &boot.host, found.recovered).with_zone(TimeZone::system());
+    let mbd = Mbd::new(conf, &boot.host, found.recovered).with_zone(crate::sys::zone());
     let mbd = mbd.with_pid(std::process::id());
     let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())

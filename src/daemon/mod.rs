@@ -4,6 +4,7 @@ pub mod attach;
 pub mod authd;
 pub mod boot;
 pub mod eauthd;
+pub mod eexecd;
 pub mod groups;
 pub mod guard;
 pub mod hooks;

@@ -9,17 +9,16 @@ use super::shell::{self, Ctl, Host};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
+use crate::net::sock::recv_fds;
 use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Daemon, Effect, Input};
 use crate::res::{Conf, Res};
 use crate::sys::files::RealFiles;
 use crate::sys::{term, words};
 use mio::net::UnixListener;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
-use std::mem::MaybeUninit;
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -238,10 +237,11 @@ impl Ends {
         }
         for _ in 0..self.waiting.len() {
             let Some(sock) = self.waiting.pop_front() else { return };
-            match receive(&sock) {
+            let mut token = [0u8; TOKEN];
+            match recv_fds(&sock, &mut token) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting.push_back(sock),
                 Err(e) => log::warn!("a starter: {}", words(&e)),
-                Ok((token, fds)) => {
+                Ok((_, fds)) => {
                     if let Err(e) = self.attach(sock, &token, fds, ctl) {
                         log::warn!("a starter: {}", words(&e));
                     }
@@ -296,20 +296,6 @@ impl Ends {
             log::error!("{}: {}", self.acct.display(), words(&e));
         }
     }
-}
-
-fn receive(sock: &mio::net::UnixStream) -> io::Result<([u8; TOKEN], Vec<OwnedFd>)> {
-    let mut shown = [0u8; TOKEN];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut into = [IoSliceMut::new(&mut shown)];
-    recvmsg(sock, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
-    let fds = control.drain().filter_map(|m| match m {
-        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-        _ => None,
-    });
-    let fds = fds.flatten().collect();
-    Ok((shown, fds))
 }
 
 impl Task {

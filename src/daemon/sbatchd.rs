@@ -9,7 +9,6 @@ use crate::lim::election::Election;
 use crate::proto::launch::{OsEffect, OsInput};
 use crate::proto::{Daemon, Effect, Input};
 use crate::sys::session;
-use jiff::tz::TimeZone;
 
 /// Runs this host's sbatchd until it is told to end; jobs go on without it.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
@@ -55,7 +54,7 @@ fn conf(boot: &Boot) -> Conf {
         admin: boot.conf.cluster.admins.first().cloned().unwrap_or_else(|| "lsfadmin".into()),
         candidates: Election::new(&boot.conf).candidates().to_vec(),
         personal: lsf.personal(),
-        zone: TimeZone::system(),
+        zone: crate::sys::zone(),
     }
 }
 

@@ -97,7 +97,7 @@ impl Ports {
             Daemon::Res => self.res,
             Daemon::Mbatchd => self.mbd,
             Daemon::Sbatchd => self.sbd,
-            Daemon::Launcher | Daemon::Authd | Daemon::Eauthd => 0,
+            Daemon::Launcher | Daemon::Authd | Daemon::Eauthd | Daemon::Eexecd => 0,
         }
     }
 }

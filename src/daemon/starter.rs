@@ -1,4 +1,9 @@
-//! The starter: a freshly exec'ed hidden applet that sets one task up and becomes it (design §1).
+//! The starter: a hidden applet that sets one task up and becomes it (design §1).
+//!
+//! It is freshly exec'ed, but once for many tasks: this mould does nothing but copy itself for
+//! each, so that every starter begins with the memory of a process that has read nothing, at a
+//! fraction of what an exec costs. The copies are the launcher's children, not the mould's. What
+//! is lost is that two starters' addresses differ; the jobs' do.
 //!
 //! Descriptor 0 is a socket to the launcher, 1 the plan. It does nothing before the launcher's
 //! byte has come (its journal is written) and ends where that never comes. It has no environment
@@ -9,14 +14,17 @@
 //! Invariant: from any step that fails it exits without having run anything of the job's.
 
 use super::hooks;
+use super::launcher::EEXEC_SOCKET;
 use super::task::{self, Failed, Step, at, note};
+use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
 use crate::sys::users::{User, Users};
 use crate::sys::{raw, words};
 use rustix::fs::Mode;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
@@ -34,8 +42,9 @@ const EXIT_SETUP: i32 = 125;
 pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     let becomes = || {
         raw::cloexec_from(3).map_err(at(Stage::Plan, "descriptors"))?;
-        let found = Users::default().find_name(user, USER_WAIT);
-        become_user(&found.ok_or_else(|| Failed(Stage::User, format!("{user} is not known")))?)
+        let found = Users::default().find_name(user, USER_WAIT).filter(|u| u.uid != 0);
+        let why = || Failed(Stage::User, format!("{user} is not known, or is root"));
+        become_user(&found.ok_or_else(why)?)
     };
     match becomes() {
         Ok(()) => words(&Command::new("/proc/self/exe").arg0(daemon).exec()),
@@ -43,12 +52,37 @@ pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     }
 }
 
+/// The mould: makes a starter of each link and plan that come from the launcher, and answers with
+/// its pid; ends with the launcher. Returns in a starter too, where there is no job to become.
+pub fn serve() -> i32 {
+    mould().unwrap_or(EXIT_SETUP)
+}
+
+fn mould() -> io::Result<i32> {
+    use rustix::stdio::{dup2_stdin, dup2_stdout, stdin};
+    begin()?;
+    loop {
+        let fds = recv_fds(stdin(), &mut [0u8])?.1;
+        let [link, plan] = fds.as_slice() else { return Ok(EXIT_SETUP) };
+        let made = raw::fork_beside();
+        if matches!(made, Ok(0)) {
+            dup2_stdin(link).and(dup2_stdout(plan))?;
+            drop(fds);
+            return Ok(run());
+        }
+        let pid = made.map_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO), |pid| pid as i32);
+        rustix::io::write(stdin(), &pid.to_ne_bytes())?;
+    }
+}
+
 /// Runs the starter of a task; returns only where there is no job to become.
-pub fn run() -> i32 {
-    let Ok(mut link) = begin() else { return EXIT_SETUP };
-    match link.read(&mut [0u8; 1]) {
-        Ok(1) => {}
-        _ => return EXIT_SETUP,
+fn run() -> i32 {
+    // a session of its own, no descriptor but what is needed; exec closes the link
+    let link = rustix::process::setsid()
+        .and_then(|_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3));
+    let Ok(mut link) = link.map(File::from) else { return EXIT_SETUP };
+    if raw::cloexec_from(3).is_err() || !matches!(link.read(&mut [0u8; 1]), Ok(1)) {
+        return EXIT_SETUP;
     }
     let done = read_plan().and_then(|plan| match &plan.what {
         What::Job(job) => become_job(&plan, job, &mut link),
@@ -68,11 +102,8 @@ pub fn run() -> i32 {
     }
 }
 
-/// A session of its own, signals as a program expects them, no descriptor but what is needed.
-fn begin() -> io::Result<File> {
-    rustix::process::setsid()?;
-    let link = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    raw::cloexec_from(3)?;
+/// What is the same for every starter: signals as a program expects them.
+fn begin() -> io::Result<()> {
     for signal in (1..=31).filter(|s| ![9, 13, 19].contains(s)) {
         raw::set_signal(signal, false)?;
     }
@@ -83,13 +114,13 @@ fn begin() -> io::Result<File> {
     if std::fs::read(score).is_ok_and(|s| s.starts_with(b"-")) {
         std::fs::write(score, "0")?;
     }
-    Ok(File::from(link))
+    Ok(())
 }
 
 fn read_plan() -> Step<Plan> {
     let fd = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3);
     let file = fd.map_err(|e| at(Stage::Plan, "plan")(e.into()))?;
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(16 << 10);
     let read = File::from(file).take(PLAN_MAX).read_to_end(&mut text);
     read.map_err(at(Stage::Plan, "plan"))?;
     serde_json::from_slice(&text).map_err(|e| Failed(Stage::Plan, format!("plan: {e}")))
@@ -112,13 +143,9 @@ fn identify(plan: &Plan) -> Step<User> {
             Err(Failed(Stage::User, why))
         }
         // the owner of a personal cluster need not be known by name
-        None if plan.uid == crate::sys::euid() => Ok(User {
-            name: plan.user.clone(),
-            uid: plan.uid,
-            gid: plan.gid,
-            home: String::new(),
-            shell: String::new(),
-        }),
+        None if plan.uid == crate::sys::euid() => {
+            Ok(User { name: plan.user.clone(), uid: plan.uid, gid: plan.gid, ..User::default() })
+        }
         None => Err(Failed(Stage::User, format!("user {} is not known here", plan.user))),
     }
 }
@@ -159,14 +186,22 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
     }
     let mut ready = Ready { user: user.name.clone(), home: user.home.clone(), ..Ready::default() };
     limits(job, &mut ready)?;
+    let eexec = eexec(job)?;
     become_user(&user)?;
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
-    let task = task::prepare(job, &user, &mut ready)?;
+    let task = task::prepare(job, &user, &mut ready, eexec)?;
     // nothing can fail after this but exec, which speaks to the job's own error output
     if !tell(link, &Setup::Ready(Box::new(ready))) {
         return Ok(EXIT_SETUP);
     }
     task.exec()
+}
+
+/// The way to an eexec that runs as another user; root alone can have it.
+fn eexec(job: &JobPlan) -> Step<Option<UnixStream>> {
+    let path = std::env::var_os(EEXEC_SOCKET).filter(|_| job.attach.is_some());
+    let dial = |path: OsString| with_unix_path(path.as_ref(), |p| UnixStream::connect(p));
+    path.map(dial).transpose().map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))
 }
 
 fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {

@@ -10,9 +10,10 @@ use crate::exec::plan::map_home;
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Ready, Setup, Stage};
 use crate::sys::users::User;
-use crate::sys::words;
+use crate::sys::{raw, words};
 use rustix::fs::{FileType, Mode, OFlags};
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -53,10 +54,17 @@ pub struct Task {
 }
 
 /// Opens and makes what the job needs.
-pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
+/// `eexec`: where it is asked for as another user.
+pub fn prepare(
+    job: &JobPlan,
+    user: &User,
+    ready: &mut Ready,
+    eexec: Option<UnixStream>,
+) -> Step<Task> {
     let cwd = enter(job, user, ready)?;
     if let Some(attach) = &job.attach {
-        return attach::prepare(attach, environment(job, user, &cwd, None));
+        let env = environment(job, user, &cwd, None);
+        return attach::prepare(attach, user, env, eexec);
     }
     let stdin = input(job)?;
     let store = Store::new(user, job);
@@ -91,32 +99,56 @@ pub fn prepare(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<Task> {
 
 impl Task {
     /// Becomes the job; returns only where that cannot be, with the exit status for it.
-    pub fn exec(self) -> Step<i32> {
+    pub fn exec(mut self) -> Step<i32> {
         let std = |r: rustix::io::Result<()>| r.map_err(|e| at(Stage::Output, "stdio")(e.into()));
         std(rustix::stdio::dup2_stdin(&self.stdin))?;
         std(rustix::stdio::dup2_stdout(&self.stdout))?;
         std(rustix::stdio::dup2_stderr(&self.stderr))?;
-        let program = &self.argv[0];
-        let mut command = Command::new(program);
+        let e = match self.control.take() {
+            None => self.replace(),
+            Some(control) => match attach::supervise(self.command(), control) {
+                Ok(code) => return Ok(code),
+                Err(e) => e,
+            },
+        };
+        if !self.or_else.is_empty() {
+            // what the kernel does not run, a shell may: a script without #!
+            return Task { argv: self.or_else, or_else: Vec::new(), ..self }.exec();
+        }
+        let _ = writeln!(io::stderr(), "{}: {}", self.argv[0].display(), words(&e));
+        Ok(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]).env_clear();
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(name) = &self.arg0 {
             command.arg0(name);
         }
-        let e = match self.control {
-            None if !self.or_else.is_empty() => {
-                // what the kernel does not run, a shell may: a script without #!
-                let _ = command.exec();
-                return Task { argv: self.or_else, or_else: Vec::new(), ..self }.exec();
-            }
-            None => command.exec(),
-            Some(control) => match attach::supervise(command, control) {
-                Ok(code) => return Ok(code),
-                Err(e) => e,
-            },
+        command
+    }
+
+    /// Becomes the program; only a task of res has to have its own looked for. Each job comes
+    /// through here, and `Command` takes a tree of variables for what is a list.
+    fn replace(&self) -> io::Error {
+        if !self.argv[0].as_bytes().contains(&b'/') {
+            return self.command().exec();
+        }
+        let text = |parts: &[&OsStr]| {
+            let parts: Vec<&[u8]> = parts.iter().map(|p| p.as_bytes()).collect();
+            CString::new(parts.concat())
         };
-        let _ = writeln!(io::stderr(), "{}: {}", program.display(), words(&e));
-        Ok(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+        let name = self.arg0.as_ref().unwrap_or(&self.argv[0]);
+        let argv = [name].into_iter().chain(&self.argv[1..]).map(|w| text(&[w]));
+        // of two of a name the later one counts
+        let mut seen = BTreeSet::new();
+        let env = self.env.iter().rev().filter(|(name, _)| seen.insert(name));
+        let env = env.map(|(name, value)| text(&[name, OsStr::new("="), value]));
+        match (text(&[&self.argv[0]]), argv.collect::<Result<Vec<_>, _>>(), env.collect()) {
+            (Ok(program), Ok(argv), Ok(env)) => raw::execve(&program, &argv, env),
+            _ => io::ErrorKind::InvalidInput.into(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::model::job::{End, Usage, extra};
 use crate::model::reason::term;
 use crate::model::{Now, signals, time::US};
 use crate::proto::launch::{Plan, Ready, Session};
-use crate::proto::sbd::{Phase, StartJob, TaskState};
+use crate::proto::sbd::{Phase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
 
 const SIGINT: i32 = 2;
@@ -104,6 +104,7 @@ pub struct Attempt {
     pub ready: Ready,
     /// Set once over.
     pub outcome: Option<(Phase, i64)>,
+    pub post: Post,
     /// Suspend before it runs: done when it does.
     pub suspend_asked: bool,
     /// Monotonic instants, microseconds.
@@ -123,6 +124,8 @@ pub struct Attempt {
     pub max_threads: u32,
     samples: u64,
     mem_sum: u64,
+    /// When it was looked at for its peak of CPU time, and that time then, microseconds.
+    looked: Option<(u64, u64)>,
 }
 
 impl Attempt {
@@ -142,6 +145,7 @@ impl Attempt {
             pid: 0,
             ready: Ready::default(),
             outcome: None,
+            post: Post::None,
             suspend_asked: false,
             kill_at: None,
             run_at: None,
@@ -158,6 +162,7 @@ impl Attempt {
             max_threads: 0,
             samples: 0,
             mem_sum: 0,
+            looked: None,
         }
     }
 
@@ -283,10 +288,13 @@ impl Attempt {
     }
 
     /// Takes a look at its processes; says which limit they are over.
-    pub fn sampled(&mut self, s: &Session) -> Option<Cause> {
+    pub fn sampled(&mut self, now: Now, s: &Session) -> Option<Cause> {
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
-        *u = s.usage;
+        let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);
+        *u = Usage { cpu_peak, cpu_peak_secs, ..s.usage };
+        self.note_peak(now);
+        let u = &mut self.usage;
         u.max_mem_kb = max_mem.max(u.mem_kb);
         u.max_swap_kb = max_swap.max(u.swap_kb);
         self.samples += 1;
@@ -313,6 +321,26 @@ impl Attempt {
         }
     }
 
+    /// Keeps the most processors used between two looks, the first being at its start.
+    fn note_peak(&mut self, now: Now) {
+        let u = &mut self.usage;
+        let cpu = u.utime_us + u.stime_us;
+        let ran = u64::try_from(now.secs() - self.started).unwrap_or(0);
+        let (used, passed) = match self.looked {
+            // the start is known by the second
+            None => (cpu, (ran + 1) * US),
+            Some((at, before)) => (cpu.saturating_sub(before), now.mono_us.saturating_sub(at)),
+        };
+        if passed < US {
+            return;
+        }
+        self.looked = Some((now.mono_us, cpu));
+        let peak = u32::try_from(used.saturating_mul(100) / passed).unwrap_or(u32::MAX);
+        if peak > u.cpu_peak {
+            (u.cpu_peak, u.cpu_peak_secs) = (peak, u32::try_from(ran).unwrap_or(u32::MAX));
+        }
+    }
+
     /// How long until the next look, microseconds.
     pub fn sample_pause(&self, sbd_sleep_time: u64) -> u64 {
         let l = &self.note.order.limits;
@@ -333,11 +361,13 @@ impl Attempt {
     }
 
     /// Joins what the system counted at the end.
-    pub fn final_usage(&mut self, end: Usage) {
+    pub fn final_usage(&mut self, now: Now, end: Usage) {
         let u = &mut self.usage;
         if end.utime_us + end.stime_us >= u.utime_us + u.stime_us {
             (u.utime_us, u.stime_us) = (end.utime_us, end.stime_us);
         }
+        self.note_peak(now);
+        let u = &mut self.usage;
         u.max_mem_kb = u.max_mem_kb.max(end.max_mem_kb);
         if u.avg_mem_kb == 0 {
             u.avg_mem_kb = end.max_mem_kb;
@@ -352,6 +382,8 @@ impl Attempt {
             max_swap_kb: u.max_swap_kb,
             nthreads: self.max_threads,
             nprocs: self.max_procs,
+            cpu_peak: u.cpu_peak,
+            cpu_peak_secs: u.cpu_peak_secs,
             ..end
         };
     }
@@ -378,6 +410,7 @@ impl Attempt {
             exec_home: self.ready.home.clone(),
             note: self.ready.note.clone(),
             usage: self.usage,
+            post: self.post,
         }
     }
 

@@ -54,8 +54,8 @@ pub struct Conf {
     pub peers: Vec<u32>,
     /// lsf.sudoers allows jobs of root's.
     pub root_jobs: bool,
-    /// LSF_EAUTH_USER of lsf.sudoers, whom eauthd runs as.
-    pub eauth_user: Option<String>,
+    /// Whom lsf.sudoers has daemons run as, where that is not the administrator.
+    pub users: BTreeMap<Daemon, String>,
 }
 
 /// A task; `info.pid` 0 until its process exists.
@@ -122,8 +122,9 @@ pub struct Launcher {
     sups: Vec<Sup>,
     /// Children by pid.
     children: BTreeMap<u32, TaskId>,
-    /// Connections that may ask; those that said `Hello` are told of changes.
-    conns: BTreeMap<ConnId, bool>,
+    /// Connections that may ask: which of our daemons it is; whether it said `Hello` and is told
+    /// of changes, a daemon of those that concern it.
+    conns: BTreeMap<ConnId, (Option<Daemon>, bool)>,
     check_at: Option<u64>,
     lines: usize,
     down: Option<Down>,
@@ -286,7 +287,7 @@ impl Launcher {
     }
 
     fn hello(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
-        self.conns.insert(conn, true);
+        self.conns.entry(conn).or_default().1 = true;
         let (mut part, mut size) = (Vec::new(), 0);
         for t in self.tasks.values().filter(|t| !t.forget) {
             if size > LIST_BYTES {
@@ -448,9 +449,9 @@ impl Launcher {
             OsInput::SpawnFailed { id, why } => {
                 self.tasks.remove(&id);
                 say(out, log::Level::Error, format!("{id} could not be started: {why}"));
-                self.tell(LaunchMsg::Refused { id, why }, out);
+                self.tell(id.step, LaunchMsg::Refused { id, why }, out);
             }
-            OsInput::Setup { id, setup } => self.setup(id, setup, out),
+            OsInput::Setup { id, setup, ended } => self.setup(id, setup, ended, out),
             OsInput::DaemonUp { daemon, pid, ticks } => {
                 self.daemon_up(now, daemon, (pid, ticks), out);
             }
@@ -474,12 +475,13 @@ impl Launcher {
         out.push(Effect::Os(OsEffect::Go { id }));
     }
 
-    fn setup(&mut self, id: TaskId, setup: Setup, out: &mut Vec<Effect>) {
+    fn setup(&mut self, id: TaskId, setup: Setup, ended: bool, out: &mut Vec<Effect>) {
         let Some(t) = self.tasks.get_mut(&id) else { return };
         t.info.setup = Some(setup.clone());
-        let told = told(&t.info);
         self.journal(Journal::Setup { id, setup }, out);
-        self.tell(told, out);
+        if !ended {
+            self.tell_task(id, out);
+        }
     }
 
     fn exited(&mut self, now: Now, pid: u32, status: i32, usage: Usage, out: &mut Vec<Effect>) {
@@ -514,9 +516,8 @@ impl Launcher {
             self.tasks.remove(&id);
             self.journal(Journal::Forget { key: id.key }, out);
         } else {
-            let told = told(&t.info);
             self.journal(Journal::End { id, ended }, out);
-            self.tell(told, out);
+            self.tell_task(id, out);
         }
         self.downward(now, out);
     }
@@ -558,7 +559,7 @@ impl Launcher {
 
     /// No task is alive, and no end waits for somebody who is there to hear of it.
     fn nothing_to_tell(&self) -> bool {
-        let heard = self.conns.values().any(|greeted| *greeted);
+        let heard = self.conns.values().any(|c| c.1);
         self.tasks.is_empty() || (!heard && !self.tasks.values().any(Task::alive))
     }
 
@@ -628,10 +629,11 @@ impl Launcher {
 
     fn opened(&mut self, conn: ConnId, peer: &Peer, out: &mut Vec<Effect>) {
         match peer {
-            Peer::Local { uid, .. }
+            Peer::Local { uid, pid }
                 if *uid == 0 || *uid == self.conf.uid || self.conf.peers.contains(uid) =>
             {
-                self.conns.insert(conn, false);
+                let ours = self.sups.iter().find(|s| s.pid == *pid);
+                self.conns.insert(conn, (ours.map(|s| s.daemon), false));
             }
             _ => {
                 say(out, log::Level::Warn, format!("{peer} may not ask the launcher"));
@@ -640,8 +642,19 @@ impl Launcher {
         }
     }
 
-    fn tell(&self, msg: LaunchMsg, out: &mut Vec<Effect>) {
-        for (&conn, _) in self.conns.iter().filter(|c| *c.1) {
+    fn tell_task(&self, id: TaskId, out: &mut Vec<Effect>) {
+        if let Some(t) = self.tasks.get(&id) {
+            self.tell(id.step, told(&t.info), out);
+        }
+    }
+
+    fn tell(&self, step: Step, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        let hears = |daemon| match daemon {
+            Some(Daemon::Res) => step == Step::Task,
+            Some(Daemon::Sbatchd) => step != Step::Task,
+            _ => true,
+        };
+        for (&conn, _) in self.conns.iter().filter(|(_, c)| c.1 && hears(c.0)) {
             send(out, conn, msg.clone());
         }
     }

@@ -73,7 +73,7 @@ impl Rig {
         let out = self.os(at(1), OsInput::Spawned { id: job(n), pid, ticks: 9 });
         let journal = matches!(out[0], Effect::Os(OsEffect::Journal(_)));
         assert!(journal && matches!(out[1], Effect::Os(OsEffect::Go { .. })), "{out:?}");
-        self.os(at(1), OsInput::Setup { id: job(n), setup: ready() });
+        self.os(at(1), OsInput::Setup { id: job(n), setup: ready(), ended: false });
     }
 }
 
@@ -119,6 +119,62 @@ fn a_start_is_idempotent_and_its_end_waits() {
     r.ask(at(5), LaunchMsg::Forget { key: job(7).key });
     assert!(listed(&r.ask(at(5), LaunchMsg::Hello)).is_empty());
     assert!(matches!(r.ask(at(6), again)[..], [Effect::Os(OsEffect::Spawn { .. })]));
+}
+
+/// The tasks told of, to whom, and whether they have ended.
+fn told_tasks(out: &[Effect]) -> Vec<(ConnId, TaskId, bool)> {
+    let task = |e: &Effect| match e {
+        Effect::Send { conn, msg: Msg::Launch(LaunchMsg::Task(t)) } => {
+            assert!(t.setup.is_some());
+            Some((*conn, t.id, t.ended.is_some()))
+        }
+        _ => None,
+    };
+    out.iter().filter_map(task).collect()
+}
+
+#[test]
+fn one_message_tells_of_a_short_job() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    let note = String::new();
+    r.ask(at(1), LaunchMsg::Start { id: job(8), plan: plan(1000), note });
+    r.os(at(1), OsInput::Spawned { id: job(8), pid: 501, ticks: 9 });
+    let setup = OsInput::Setup { id: job(8), setup: ready(), ended: true };
+    assert_eq!(told_tasks(&r.os(at(1), setup)), []);
+    let exit = OsInput::Exited { pid: 501, status: 0, usage: Usage::default() };
+    assert_eq!(told_tasks(&r.os(at(1), exit)), [(SBD, job(8), true)]);
+    // the journal has all of it
+    let has = |j: &Journal| matches!(j, Journal::Setup { id, .. } if *id == job(8));
+    assert!(r.journal.iter().any(has));
+}
+
+#[test]
+fn a_daemon_hears_of_its_own_tasks() {
+    let daemons = vec![Daemon::Sbatchd, Daemon::Res];
+    let mut r = Rig::new(Conf { daemons, ..conf(1000, true) }, vec![]);
+    r.step(at(0), Input::Start);
+    let all = [(Some(Daemon::Sbatchd), 81), (Some(Daemon::Res), 82), (None, 83)];
+    for (n, (daemon, pid)) in all.into_iter().enumerate() {
+        if let Some(daemon) = daemon {
+            r.os(at(0), OsInput::DaemonUp { daemon, pid, ticks: 1 });
+        }
+        let conn = SBD + n as u64;
+        r.step(at(0), Input::Opened { conn, peer: Peer::Local { uid: 1000, pid } });
+        r.step(at(0), Input::Msg { conn, msg: Msg::Launch(LaunchMsg::Hello) });
+    }
+    let mut told = |step: Step, pid: u32| {
+        let id = TaskId { step, ..job(pid) };
+        r.ask(at(1), LaunchMsg::Start { id, plan: plan(1000), note: String::new() });
+        r.os(at(1), OsInput::Spawned { id, pid, ticks: 9 });
+        let failed = Setup::Failed { at: crate::proto::launch::Stage::Input, why: "x".into() };
+        let out = r.os(at(1), OsInput::Setup { id, setup: failed, ended: false });
+        told_tasks(&out).iter().map(|t| t.0 - SBD).collect::<Vec<_>>()
+    };
+    assert_eq!(told(Step::Job, 500), [0, 2]);
+    assert_eq!(told(Step::Finish, 501), [0, 2]);
+    assert_eq!(told(Step::Task, 502), [1, 2]);
 }
 
 #[test]

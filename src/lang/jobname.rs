@@ -248,7 +248,8 @@ pub struct JobName {
     /// The name without list and limit; empty for `-J "[1-3]"`.
     pub name: String,
     /// The array, if the name holds a list.
-    pub array: Option<ArraySpec>,
+    /// Boxed: most jobs have none, and there are very many.
+    pub array: Option<Box<ArraySpec>>,
 }
 
 impl JobName {
@@ -267,7 +268,7 @@ impl JobName {
         let (list, tail) = rest.split_once(']').ok_or(JobNameError::BadName)?;
         let list = IndexList::parse(list, true)?;
         let limit = parse_limit(tail.trim())?;
-        let array = Some(ArraySpec { list, limit });
+        let array = Some(Box::new(ArraySpec { list, limit }));
         Ok(JobName { name: name.trim_end().to_string(), array })
     }
 
@@ -404,7 +405,7 @@ mod tests {
     }
 
     fn array(text: &str) -> ArraySpec {
-        JobName::parse(text).unwrap().array.unwrap()
+        JobName::parse(text).unwrap().array.map(|a| *a).unwrap()
     }
 
     #[test]

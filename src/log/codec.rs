@@ -8,6 +8,7 @@
 //! machine spools the exact submission and names the place in `JobNew::exact`
 //! (`JobSpec::text_loses`).
 
+mod alike;
 mod brief;
 mod finish;
 mod modify;
@@ -19,6 +20,7 @@ mod tests;
 pub mod text;
 mod write;
 
+pub use alike::Alike;
 pub use brief::{Brief, Late, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
@@ -269,6 +271,18 @@ fn get_usage(f: &mut Fields<'_>) -> Result<Option<Usage>, RecordError> {
 fn more_usage(u: &Usage) -> [u64; 7] {
     let (t, p) = (u64::from(u.nthreads), u64::from(u.nprocs));
     [u.mem_kb, u.swap_kb, u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb, t, p]
+}
+
+/// What is most processors used, and when: the tail value `lsf.peak`.
+fn peak(u: &Usage) -> Option<[u64; 2]> {
+    (u.cpu_peak > 0).then(|| [u64::from(u.cpu_peak), u64::from(u.cpu_peak_secs)])
+}
+
+fn set_peak(u: &mut Usage, v: &[u64]) {
+    if let [peak, secs] = *v {
+        u.cpu_peak = peak.try_into().unwrap_or(u32::MAX);
+        u.cpu_peak_secs = secs.try_into().unwrap_or(u32::MAX);
+    }
 }
 
 fn set_more_usage(u: &mut Usage, v: &[u64]) {

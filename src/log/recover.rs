@@ -16,7 +16,7 @@
 //! a loss of power it is damage.
 
 use super::acct;
-use super::codec::{NO_GID, RecordError, job_of, read_exact_spec, read_record};
+use super::codec::{Alike, NO_GID, RecordError, job_of, read_exact_spec, read_record};
 use super::disk::{Disk, FileId};
 use super::owner::{self, Owner};
 use super::spool::{self, SpoolReader};
@@ -216,24 +216,23 @@ struct Damage {
     lost: Vec<Entry>,
 }
 
-/// What must be known of a job that is not finished.
-#[derive(Debug, Default)]
+/// What must be known of a job that is not finished: little, of very many.
+#[derive(Clone, Copy, Debug, Default)]
 struct Track {
     array: bool,
+    /// Which of the records is its JOB_NEW, or the first where that is lost.
+    new: usize,
+    /// Place of that.
+    new_at: u64,
+}
+
+/// What happened to few.
+#[derive(Debug, Default)]
+struct Trouble {
     /// Place of the last damage that hit it, with words.
     hurt: Option<(u64, String)>,
     /// Place behind the last LSF_HOLD.
     held: u64,
-    /// Place of its JOB_NEW, and what lies in the spool.
-    new_at: u64,
-    spooled: [SpoolRef; 3],
-    changed: Vec<SpoolRef>,
-}
-
-impl Track {
-    fn places(&self) -> impl Iterator<Item = &SpoolRef> {
-        self.spooled.iter().chain(&self.changed)
-    }
 }
 
 /// One pass over lsb.events.
@@ -248,9 +247,12 @@ struct Scan {
     walker: Option<Walker>,
     notices: Vec<Notice>,
     records: Vec<Record>,
-    /// The submission of the job before: very many are like it.
+    /// The submission of the job before, and its record: very many are like it.
     kind: Option<Arc<JobSpec>>,
+    alike: Alike,
     jobs: IdMap<u32, Track>,
+    /// Of jobs in `jobs`.
+    troubles: IdMap<u32, Trouble>,
     /// Jobs that are named by records or entries, with repetitions.
     ids: Vec<u32>,
     damage: Vec<Damage>,
@@ -299,7 +301,9 @@ impl Scan {
             notices: Vec::new(),
             records: Vec::new(),
             kind: None,
+            alike: Alike::default(),
             jobs: IdMap::default(),
+            troubles: IdMap::default(),
             ids: Vec::new(),
             damage: Vec::new(),
             doubtful: Vec::new(),
@@ -324,6 +328,8 @@ impl Scan {
             scan.head_pos = pos.and_then(|p| p.try_into().ok()).unwrap_or(0);
         }
         let entries = std::mem::take(&mut scan.sums.entries);
+        // room for all at once: a table that grows moves what it has
+        scan.jobs.reserve(entries.iter().filter(|e| e.is_submission()).count());
         let mut from = scan.head_len;
         let first = entries.first().map_or(0, |e| e.at);
         if from == 0 && first >= HEAD {
@@ -360,9 +366,10 @@ impl Scan {
 
     fn step(&mut self, disk: &mut dyn Disk, s: Step, line: &[u8]) -> Result<(), RecoverError> {
         match s.what {
-            What::Checked(entry) => match read_record(line) {
+            What::Checked(entry) => match self.alike.read(line) {
                 Ok(record) => {
-                    self.ids.push(entry.job.job);
+                    self.seen(entry.job.job);
+                    self.learn(line, &record);
                     self.record(disk, s.at, record)
                 }
                 Err(e) => self.unreadable(s, e, Some(entry)),
@@ -380,10 +387,10 @@ impl Scan {
             }
             // put behind a damaged record so that the next one begins a line
             What::Text if line == b"\n" => Ok(()),
-            What::Text => match read_record(line) {
+            What::Text => match self.alike.read(line) {
                 Ok(record) => {
                     self.readable_behind();
-                    self.ids.push(job_of(&record.event).job);
+                    self.seen(job_of(&record.event).job);
                     if s.at >= self.covered {
                         self.backfill.push(Entry::of(s.at, line, &record.event));
                         match &record.event {
@@ -394,12 +401,30 @@ impl Scan {
                             _ => {}
                         }
                     }
+                    self.learn(line, &record);
                     self.record(disk, s.at, record)
                 }
                 Err(e) => self.unreadable(s, e, None),
             },
             What::Partial => self.unreadable(s, RecordError::NotARecord, None),
             What::Endless => self.unreadable(s, RecordError::NotARecord, None),
+        }
+    }
+
+    fn seen(&mut self, job: u32) {
+        if self.ids.last() != Some(&job) {
+            self.ids.push(job);
+        }
+    }
+
+    /// A second submission of a kind: there will be more.
+    fn learn(&mut self, line: &[u8], record: &Record) {
+        if let (Event::JobNew(new), Some(kind)) = (&record.event, &self.kind)
+            && !Arc::ptr_eq(kind, &new.spec)
+            && **kind == *new.spec
+        {
+            let new = JobNew { spec: kind.clone(), ..(**new).clone() };
+            self.alike.learn(line, &new);
         }
     }
 
@@ -448,15 +473,18 @@ impl Scan {
             // a job whose end is known stays so, and is cleaned again
             Some(e) if e.name() == "JOB_CLEAN" => {}
             Some(e) if e.job.job != 0 => {
-                self.ids.push(e.job.job);
-                let track = self.jobs.entry(e.job.job).or_default();
-                track.hurt = Some((from, format!("{words}: its {} is lost", e.name())));
+                self.seen(e.job.job);
+                let new = self.records.len();
+                self.jobs.entry(e.job.job).or_insert(Track { new, ..Track::default() });
+                let why = format!("{words}: its {} is lost", e.name());
+                self.troubles.entry(e.job.job).or_default().hurt = Some((from, why));
             }
             Some(_) => {}
             None => {
                 // whose records these were is not known
-                for track in self.jobs.values_mut() {
-                    track.hurt = Some((from, format!("{words}: which jobs it hit is not known")));
+                for job in self.jobs.keys() {
+                    let why = format!("{words}: which jobs it hit is not known");
+                    self.troubles.entry(*job).or_default().hurt = Some((from, why));
                 }
             }
         }
@@ -473,38 +501,37 @@ impl Scan {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
             Event::JobModify(m) => {
                 let found = self.spooled(disk, &[m.exact], m.exact);
-                let Some(track) = self.jobs.get_mut(&m.job) else { return Ok(()) };
+                if !self.jobs.contains_key(&m.job) {
+                    return Ok(());
+                }
                 match found {
-                    Ok(spec) => {
-                        m.spec = spec.unwrap_or_default();
-                        track.changed.push(m.exact);
-                    }
+                    Ok(spec) => m.spec = spec.unwrap_or_default(),
                     // what it was changed to is lost: it stays as it was, and is held
                     Err(why) => {
-                        track.hurt = Some((at, why));
+                        self.troubles.entry(m.job).or_default().hurt = Some((at, why));
                         return Ok(());
                     }
                 }
             }
+            // what ran after a job does not end it once more
+            Event::JobStatus(s) if s.status & (stat::PDONE | stat::PERR) != 0 => {}
             Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => {
                 if at >= self.head_pos {
                     self.finishes.push(self.records.len());
                 }
                 // an element is not the whole job, even where the JOB_NEW is lost
                 if s.at.idx == 0 && self.jobs.get(&s.at.job).is_some_and(|t| !t.array) {
-                    self.jobs.remove(&s.at.job);
+                    self.over(s.at.job);
                 }
             }
             Event::JobStart(_) | Event::JobStartAccept { .. } | Event::JobExecute { .. } => {
                 self.orphan(at, job_of(&record.event).job);
             }
             Event::JobClean { at } if at.idx == 0 => {
-                self.jobs.remove(&at.job);
+                self.over(at.job);
             }
-            Event::Hold { at: job, .. } => {
-                if let Some(track) = self.jobs.get_mut(&job.job) {
-                    track.held = at;
-                }
+            Event::Hold { at: job, .. } if self.jobs.contains_key(&job.job) => {
+                self.troubles.entry(job.job).or_default().held = at;
             }
             Event::Carried { epoch, .. } => {
                 self.epoch = self.epoch.max(*epoch);
@@ -526,8 +553,16 @@ impl Scan {
         let unknown = self.damage.iter().any(|d| d.lost.is_empty());
         if unknown && !self.jobs.contains_key(&job) {
             let hurt = Some((at, format!("{EVENTS} is damaged: its JOB_NEW is lost")));
-            self.jobs.insert(job, Track { hurt, ..Track::default() });
+            let new = self.records.len();
+            self.jobs.insert(job, Track { new, ..Track::default() });
+            self.troubles.insert(job, Trouble { hurt, ..Trouble::default() });
         }
+    }
+
+    /// Nothing needs to be known of a job any more.
+    fn over(&mut self, job: u32) {
+        self.jobs.remove(&job);
+        self.troubles.remove(&job);
     }
 
     fn job_new(
@@ -536,14 +571,14 @@ impl Scan {
         at: u64,
         new: &mut JobNew,
     ) -> Result<(), RecoverError> {
-        self.ids.push(new.job);
+        self.seen(new.job);
         match &self.kind {
+            Some(kind) if Arc::ptr_eq(kind, &new.spec) => {}
             Some(kind) if **kind == *new.spec => new.spec = kind.clone(),
             _ => self.kind = Some(new.spec.clone()),
         }
         let array = new.spec.name.contains('[');
-        let spooled = [new.env, new.script, new.exact];
-        let mut track = Track { array, new_at: at, spooled, ..Track::default() };
+        let track = Track { array, new: self.records.len(), new_at: at };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
         let why = if new.gid == NO_GID {
             Some("its environment and script are not in this log".to_string())
@@ -557,8 +592,9 @@ impl Scan {
                 Err(why) => Some(why),
             }
         };
+        self.troubles.remove(&new.job);
         if let Some(why) = why {
-            track.hurt = Some((at, why));
+            self.troubles.entry(new.job).or_default().hurt = Some((at, why));
         }
         self.jobs.insert(new.job, track);
         Ok(())
@@ -589,12 +625,36 @@ impl Scan {
         spec.map(Some).map_err(|e| format!("{}: {e}", spool::name(exact.spool)))
     }
 
+    /// Gives each place in the spool that an unfinished job has to `each`; one that the record
+    /// before has too is given once, where `all` is not asked for.
+    fn places(&self, all: bool, each: &mut dyn FnMut(u32, SpoolRef)) {
+        let mut last = SpoolRef::default();
+        for (i, record) in self.records.iter().enumerate() {
+            let (job, places) = match &record.event {
+                Event::JobNew(new) => (new.job, [new.env, new.script, new.exact]),
+                Event::JobModify(m) => (m.job, [m.exact, SpoolRef::default(), SpoolRef::default()]),
+                _ => continue,
+            };
+            if places.iter().all(|at| at.len == 0 || !all && *at == last) {
+                continue;
+            }
+            let is_new = matches!(record.event, Event::JobNew(_));
+            let open = |t: &Track| if is_new { t.new == i } else { t.new <= i };
+            if self.jobs.get(&job).is_some_and(open) {
+                for at in places.into_iter().filter(|at| at.len > 0) {
+                    each(job, at);
+                    last = at;
+                }
+            }
+        }
+    }
+
     /// Compares what unfinished jobs have in the spool with its checksums.
     fn check_spool(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
         let mut places: BTreeMap<u32, BTreeSet<(u64, u32)>> = BTreeMap::new();
-        for at in self.jobs.values().flat_map(Track::places).filter(|at| at.len > 0) {
+        self.places(false, &mut |_, at| {
             places.entry(at.spool).or_default().insert((at.at, at.len));
-        }
+        });
         for (number, places) in places {
             let name = spool::name(number);
             let bad = spool::damaged(disk, number, &places).map_err(failed(&name))?;
@@ -602,13 +662,16 @@ impl Scan {
                 let text = format!("{name}: damage in bytes {at}-{}", at + u64::from(len) - 1);
                 self.notices.push(Notice { level: log::Level::Error, text });
             }
-            for track in self.jobs.values_mut().filter(|track| track.hurt.is_none()) {
-                let hit = |r: &&SpoolRef| r.spool == number && bad.contains(&(r.at, r.len));
-                let found = track.places().find(hit).copied();
-                if let Some(r) = found {
-                    let why = format!("{name} is damaged at byte {}", r.at);
-                    track.hurt = Some((track.new_at, why));
-                }
+            if bad.is_empty() {
+                continue;
+            }
+            let hit = |r: &SpoolRef| r.spool == number && bad.contains(&(r.at, r.len));
+            let mut hits = Vec::new();
+            self.places(true, &mut |job, r| hits.extend(hit(&r).then_some((job, r))));
+            for (job, r) in hits {
+                let at = self.jobs.get(&job).map_or(0, |track| track.new_at);
+                let why = format!("{name} is damaged at byte {}", r.at);
+                self.troubles.entry(job).or_default().hurt.get_or_insert((at, why));
             }
         }
         Ok(())
@@ -690,9 +753,9 @@ impl Scan {
     /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet.
     fn incomplete(&mut self) -> Vec<(JobRef, String)> {
         let mut out = Vec::new();
-        for (job, track) in &mut self.jobs {
-            if let Some((at, why)) = track.hurt.take()
-                && track.held <= at
+        for (job, trouble) in &mut self.troubles {
+            if let Some((at, why)) = trouble.hurt.take()
+                && trouble.held <= at
             {
                 out.push((JobRef { job: *job, idx: 0 }, why));
             }

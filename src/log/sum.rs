@@ -85,6 +85,11 @@ impl Entry {
         KINDS.get(at).copied().unwrap_or("record")
     }
 
+    /// Is the record a JOB_NEW?
+    pub fn is_submission(&self) -> bool {
+        self.name() == "JOB_NEW"
+    }
+
     /// Appends the entry's bytes.
     pub fn put(&self, out: &mut Vec<u8>) {
         let from = out.len();

@@ -92,6 +92,9 @@ pub struct JobStatus {
     pub attempt: u32,
     /// Our tail: the end is unknown (`job::End::Unknown`).
     pub unknown_end: bool,
+    /// Our tail: a command still runs after the job; another record (PDONE, PERR) tells how that
+    /// went.
+    pub post: bool,
 }
 
 /// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
@@ -160,6 +163,10 @@ pub enum Event {
         at: JobRef,
         /// Our tail: it waits suspended, for this pending reason; 0: it does not.
         held: u32,
+        /// Our tail: it went back for its host's sake, which MAX_JOB_REQUEUE does not bound.
+        uncounted: bool,
+        /// Our tail: hosts that it is not to be started on any more (EXCLUDE()).
+        passed: Vec<String>,
     },
     JobModify(Box<JobModify>),
     /// bswitch: the whole job, or an element, goes to another queue.
@@ -198,6 +205,8 @@ pub enum Event {
         uid: u32,
         user: String,
         message: String,
+        /// Our tail: the lock ID that it attaches or takes away; empty: none.
+        lock: String,
     },
     MbdStart {
         master: String,
@@ -259,6 +268,8 @@ pub struct Finish {
     pub usage: Option<Usage>,
     pub exit_status: i32,
     pub exit_info: u32,
+    /// [`crate::model::job::except`] bits.
+    pub exceptions: u32,
     pub eff_res_req: String,
     pub attempt: u32,
     pub unknown_end: bool,

@@ -14,7 +14,24 @@ pub mod stat {
     pub const USUSP: u32 = 0x10;
     pub const EXIT: u32 = 0x20;
     pub const DONE: u32 = 0x40;
+    /// Beside DONE or EXIT: what runs after the job has succeeded, or failed.
+    pub const PDONE: u32 = 0x80;
+    pub const PERR: u32 = 0x100;
     pub const UNKWN: u32 = 0x10000;
+}
+
+/// Exceptions of a job (lsbatch numbering), as logged.
+pub mod except {
+    pub const OVERRUN: u32 = 0x02;
+    pub const UNDERRUN: u32 = 0x04;
+    pub const IDLE: u32 = 0x80;
+
+    /// `overrun idle`.
+    pub fn words(bits: u32) -> String {
+        let all = [(OVERRUN, "overrun"), (UNDERRUN, "underrun"), (IDLE, "idle")];
+        let some = all.iter().filter(|(bit, _)| bits & bit != 0);
+        some.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// JOB_NEW option bits (lsbatch numbering).
@@ -228,8 +245,21 @@ pub mod extra {
     pub const ELIGIBLE_LIMIT: &str = "eptl";
     /// -is: the copy of the input file, removed after the job.
     pub const SPOOLED_INPUT: &str = "is";
+    /// -hostfile: its path, and its lines as `host slots host slots`.
+    pub const HOST_FILE: &str = "hostfile";
+    pub const HOST_SLOTS: &str = "hostslots";
     /// -a.
     pub const ESUB: &str = "a";
+}
+
+/// The hosts and slots of [`extra::HOST_SLOTS`], in the order of the lines of the file.
+pub fn host_slots(text: &str) -> Option<Vec<(&str, u32)>> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let pair = |two: &[&'_ str]| match *two {
+        [_, n] => n.parse().ok().filter(|n| *n > 0),
+        _ => None,
+    };
+    words.chunks(2).map(|two| Some((*two.first()?, pair(two)?))).collect()
 }
 
 /// The operator of -f.
@@ -344,6 +374,12 @@ pub struct Usage {
     pub oublock: u64,
     pub nvcsw: u64,
     pub nivcsw: u64,
+    /// Most processors used between two looks, hundredths.
+    #[serde(skip_serializing_if = "unset")]
+    pub cpu_peak: u32,
+    /// After how many seconds that was.
+    #[serde(skip_serializing_if = "unset")]
+    pub cpu_peak_secs: u32,
 }
 
 impl Usage {

@@ -41,9 +41,11 @@ pub const ACCEPT_BACKOFF_US: u64 = 100_000;
 pub const OUT_HIGH: usize = 1 << 20;
 /// Below this much waiting output it is read again and `Drained` is told, bytes.
 pub const OUT_LOW: usize = 128 << 10;
-/// Connections told in one turn that their output has room. What they then send is the machine's
-/// work in pieces (a slice of a listing), so that work for others goes on between two.
-pub const ROOM_BUDGET: usize = 1;
+/// How many times as long as one piece of something long took to be made (a slice of a listing)
+/// the next is waited with while there is other work.
+pub const ROOM_PAUSE: u64 = 4;
+/// So long after somebody said something there is other work, microseconds.
+pub const ROOM_QUIET_US: u64 = 10_000;
 /// With more waiting output than this the peer is given up, bytes.
 pub const OUT_MAX: usize = 64 << 20;
 /// With more messages than this waiting for the log a connection is not read any more.

@@ -4,6 +4,7 @@ pub mod conn;
 pub mod dgram;
 pub mod limits;
 pub mod pool;
+mod room;
 pub mod sock;
 
 use crate::auth::{HostLookup, KeyRing, Ways};

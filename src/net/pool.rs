@@ -6,6 +6,7 @@
 use super::conn::{Conn, Gone, Heard, Phase, ReadEnd};
 use super::dgram::{self, Seal};
 use super::limits::*;
+use super::room::Room;
 use super::sock::{self, Sock};
 use super::{Hosts, Identity};
 use crate::auth::check::{Checker, Order};
@@ -56,8 +57,7 @@ pub struct Pool {
     timers: BinaryHeap<Reverse<(u64, ConnId)>>,
     /// Inputs that arose outside reading.
     pending: VecDeque<Input>,
-    /// Whose output has room again, and who is to be told.
-    room: VecDeque<ConnId>,
+    room: Room,
     chunk: Vec<u8>,
     seal: Seal,
     launcher: PathBuf,
@@ -103,7 +103,7 @@ impl Pool {
             holding: BTreeSet::new(),
             timers: BinaryHeap::new(),
             pending: VecDeque::new(),
-            room: VecDeque::new(),
+            room: Room::default(),
             chunk: vec![0; CHUNK],
             seal: Seal::default(),
             launcher,
@@ -159,8 +159,11 @@ impl Pool {
 
     /// Something can be done without waiting for the poll.
     pub fn busy(&self) -> bool {
-        let told = !self.pending.is_empty() || !self.room.is_empty();
-        told || !self.ready.is_empty() || self.waiting[2] || self.can_accept()
+        let room = self.room.deadline().is_some_and(|at| at <= self.now);
+        room || !self.pending.is_empty()
+            || !self.ready.is_empty()
+            || self.waiting[2]
+            || self.can_accept()
     }
 
     fn can_accept(&self) -> bool {
@@ -170,7 +173,7 @@ impl Pool {
     /// The next instant at which something is due.
     pub fn deadline(&self) -> Option<u64> {
         let timer = self.timers.peek().map(|Reverse((at, _))| *at);
-        [timer, self.accept_at].into_iter().flatten().min()
+        [timer, self.accept_at, self.room.deadline()].into_iter().flatten().min()
     }
 
     /// One turn of input: new connections, what they say, datagrams, what is overdue.
@@ -195,9 +198,11 @@ impl Pool {
             self.datagrams(now, sink);
         }
         self.overdue(us, sink);
-        for _ in 0..ROOM_BUDGET {
-            let Some(conn) = self.room.pop_front() else { break };
+        if let Some(conn) = self.room.take(us) {
+            let from = crate::sys::now().mono_us;
             sink(Input::Drained { conn });
+            let to = crate::sys::now().mono_us;
+            self.room.took(to, to.saturating_sub(from));
         }
     }
 
@@ -207,7 +212,7 @@ impl Pool {
         let Some(conn) = conns.get_mut(&id) else { return };
         conn.queued = false;
         let before = (conn.partial(), conn.early());
-        let (mut peer, mut check) = (None, None);
+        let (mut peer, mut check, mut said) = (None, None, false);
         let mut end = None;
         if matches!(conn.phase, Phase::Connecting { .. })
             && let Err(gone) = conn.connected(us)
@@ -234,12 +239,18 @@ impl Pool {
                     peer = Some(who.clone());
                     sink(Input::Opened { conn: id, peer: who });
                 }
-                Heard::Msg(msg) => sink(Input::Msg { conn: id, msg }),
+                Heard::Msg(msg) => {
+                    said = true;
+                    sink(Input::Msg { conn: id, msg });
+                }
                 Heard::Check(who, what) => check = Some((who, what)),
             })
         });
         self.partial = self.partial + conn.partial() - before.0;
         let still_early = conn.early();
+        if said {
+            self.room.heard(id, us);
+        }
         self.dirty.push(id);
         if before.1 && !still_early {
             self.early.remove(&id);
@@ -668,7 +679,7 @@ impl Pool {
             return;
         }
         if conn.drained() && matches!(conn.phase, Phase::Open) {
-            self.room.push_back(id);
+            self.room.push(id);
         }
         let resumed = conn.skipped && !conn.paused();
         conn.skipped &= !resumed;

@@ -4,10 +4,12 @@ use super::limits::BACKLOG;
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use rustix::fs::Mode;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-    sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    listen, recvmsg, sendmsg, socket_with, sockopt,
 };
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -192,6 +194,33 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     })?;
     listen(&fd, BACKLOG)?;
     Ok(UnixListener::from_std(fd.into()))
+}
+
+/// Most descriptors that cross a Unix socket with one message.
+const FDS_MAX: usize = 3;
+
+/// Sends bytes, which must not be none, and with them descriptors.
+pub fn send_fds(sock: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::other("too many descriptors"));
+    }
+    let sent = sendmsg(sock, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Receives what [`send_fds`] sends: how many bytes, and the descriptors; none at the end.
+pub fn recv_fds(sock: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let how = RecvFlags::CMSG_CLOEXEC;
+    let got = recvmsg(sock, &mut [IoSliceMut::new(into)], &mut control, how)?;
+    let fds = control.drain().filter_map(|m| match m {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    Ok((got.bytes, fds.flatten().collect()))
 }
 
 /// Who is at the other end of a Unix socket, by the kernel's word: uid, gid, pid.

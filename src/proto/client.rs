@@ -385,6 +385,12 @@ pub enum Col {
     Exceptions,
     /// float; CPU factor of the first execution host, 0 none
     HostFactor,
+    /// float; most processors used at a time, null unknown
+    CpuPeak,
+    /// seconds after its start when that was, null unknown
+    CpuPeakSecs,
+    /// `done`, `err`: the commands after a job, where it has some and they have ended
+    Post,
 }
 
 /// bqueues.
@@ -536,6 +542,9 @@ pub enum AdminOp {
         open: bool,
         hosts: Vec<String>,
         comment: String,
+        /// -i: the lock ID that is attached or taken away; empty none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        lock: String,
     },
     QueueCtrl {
         op: QueueOp,

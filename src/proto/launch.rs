@@ -55,7 +55,8 @@ impl std::fmt::Display for TaskId {
 pub enum LaunchMsg {
     // sbatchd -> launcher
     /// First message of a connection; answered by `Tasks`, after which every change of a task
-    /// is told by `Task`.
+    /// is told by `Task`: res hears of its own, sbatchd of all others. That a job runs may be told
+    /// together with its end.
     Hello,
     /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
     Start {
@@ -416,6 +417,8 @@ pub enum OsInput {
     Setup {
         id: TaskId,
         setup: Setup,
+        /// Its end follows at once: one message tells both.
+        ended: bool,
     },
     DaemonUp {
         daemon: Daemon,

@@ -34,6 +34,8 @@ pub enum Daemon {
     Res,
     /// Has a site's `eauth -s` run as LSF_EAUTH_USER.
     Eauthd,
+    /// Has a site's eexec run as LSF_EEXEC_USER.
+    Eexecd,
 }
 
 impl Daemon {
@@ -46,6 +48,7 @@ impl Daemon {
             Daemon::Mbatchd => "mbatchd",
             Daemon::Res => "res",
             Daemon::Eauthd => "eauthd",
+            Daemon::Eexecd => "eexecd",
         }
     }
 }

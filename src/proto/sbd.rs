@@ -137,6 +137,26 @@ pub struct TaskState {
     /// Words to show: why the cwd is not the one asked for, why output went elsewhere ...
     pub note: String,
     pub usage: Usage,
+    #[serde(skip_serializing_if = "Post::is_none")]
+    pub post: Post,
+}
+
+/// The commands that run after a job: of its queue, and its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Post {
+    /// There is none.
+    #[default]
+    None,
+    /// The attempt is told of once more when they have ended; it is not to be forgotten before.
+    Running,
+    Done,
+    Failed,
+}
+
+impl Post {
+    pub fn is_none(&self) -> bool {
+        *self == Post::None
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -48,6 +48,8 @@ pub struct Check {
     pub hurt: BTreeSet<u32>,
     /// The job whose end a job waits for.
     pub waits_for: HashMap<u32, u32>,
+    /// Jobs that somebody wanted to end.
+    killed: BTreeSet<u32>,
     /// Jobs that somebody wanted to run again.
     requeued: BTreeSet<u32>,
     /// What the project of a job or element may be that somebody changed.
@@ -82,6 +84,11 @@ impl Check {
             && matches!(c.verb, Verb::Requeue(_))
         {
             self.requeued.extend(c.select.ids.iter().map(|id| id.job));
+        }
+        if let Msg::Client(ClientMsg::Control(c)) = msg
+            && c.verb == Verb::Kill
+        {
+            self.killed.extend(c.select.ids.iter().map(|id| id.job));
         }
         let Some((at, project)) = project else { return };
         let size = self.sizes.get(&at.job).copied().unwrap_or(1);
@@ -144,6 +151,12 @@ impl Check {
         }
     }
 
+    /// Was it to be killed, and no process of the attempt was ever let go?
+    fn killed_before(&self, key: JobKey) -> bool {
+        let started = self.starts.get(&key.job_ref()).is_some_and(|list| list.contains(&key));
+        self.killed.contains(&key.job) && !started
+    }
+
     /// Is this job held, or waits it for one that is?
     fn excused(&self, job: u32) -> bool {
         let mut job = Some(job);
@@ -193,7 +206,7 @@ impl Check {
                     continue;
                 };
                 let Some(run) = &end.run else {
-                    if self.damaged {
+                    if self.damaged || self.killed.contains(&id) {
                         continue;
                     }
                     self.fail(format!("job <{at}> ended without running"));
@@ -202,6 +215,7 @@ impl Check {
                 match (end.status, self.ends.get(&run.key)) {
                     (None, _) => unknown += 1,
                     (Some(s), Some(real)) if s == *real => {}
+                    (Some(_), None) if self.killed_before(run.key) => {}
                     (Some(s), real) => self.fail(format!(
                         "job <{at}> is said to have ended with {s}, it ended with {real:?}"
                     )),
@@ -243,6 +257,9 @@ impl Check {
                 let may = self.projects.get(&at);
                 if !self.damaged && may.is_some_and(|may| !may.contains(&f.spec.project)) {
                     self.fail(format!("job <{at}> is of project {}: {may:?}", f.spec.project));
+                }
+                if self.killed_before(key) {
+                    continue;
                 }
                 if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {
                     self.fail(format!("job <{at}> is not in lsb.acct as it ended"));

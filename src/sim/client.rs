@@ -1,6 +1,7 @@
 //! Submitters: each sends its jobs one after the other over connections that break, repeating a
 //! submission under the same request id until it is answered. In between they change, switch,
-//! move and requeue what they have submitted; that is asked for once, whatever comes of it.
+//! move, requeue, kill, stop and resume what they have submitted; that is asked for once, whatever
+//! comes of it. Only that what they stopped goes on is asked for at the end until it is answered.
 
 use super::Rng;
 use super::net::End;
@@ -30,6 +31,8 @@ pub struct Deed {
     msg: Msg,
     /// The project that it gives to the job or element.
     project: Option<(JobRef, String)>,
+    /// It lets the first of [`Client::stopped`] go on.
+    last: bool,
 }
 
 /// How often a submission is followed by a deed.
@@ -55,6 +58,8 @@ pub struct Client {
     pub jobs: Vec<(u32, u32)>,
     /// Asked for and not answered.
     pub deed: Option<Deed>,
+    /// What may be stopped and has to go on at the end.
+    stopped: Vec<IdSel>,
 }
 
 impl Client {
@@ -94,11 +99,23 @@ impl Client {
             env_kept: false,
             jobs: Vec::new(),
             deed: None,
+            stopped: Vec::new(),
         }
     }
 
     pub fn done(&self) -> bool {
-        self.next >= self.wishes.len() && self.deed.is_none()
+        self.next >= self.wishes.len() && self.deed.is_none() && self.stopped.is_empty()
+    }
+
+    /// Lets go on what was stopped, when all else is done.
+    fn go_on(&mut self) {
+        if self.next >= self.wishes.len()
+            && self.deed.is_none()
+            && let Some(id) = self.stopped.first()
+        {
+            let deed = Deed { last: true, ..Deed::control(Verb::Resume, id.clone()) };
+            self.deed = Some(deed);
+        }
     }
 
     /// The message for the deed, or for the next wish.
@@ -124,7 +141,7 @@ impl Client {
 
 impl Client {
     /// Something to be done about one of the jobs.
-    fn next_deed(&self, rng: &mut Rng) -> Option<Deed> {
+    fn next_deed(&mut self, rng: &mut Rng) -> Option<Deed> {
         let recent = rng.chance(0.5).then(|| self.jobs.last()).flatten();
         let any = self.jobs.get(rng.below(self.jobs.len().max(1) as u64) as usize);
         let &(job, size) = recent.or(any)?;
@@ -134,7 +151,10 @@ impl Client {
             let last = if rng.chance(0.5) { first } else { size };
             id.elems.push((first, last, 1));
         }
-        let verb = match rng.below(6) {
+        let verb = match rng.below(9) {
+            6 => Verb::Kill,
+            7 => Verb::Stop,
+            8 => Verb::Resume,
             0 => Verb::Requeue(Requeue::default()),
             1 => {
                 let queue = if rng.chance(0.5) { "high" } else { "normal" };
@@ -153,12 +173,22 @@ impl Client {
                 let spec = JobSpec { project: project.clone(), ..JobSpec::default() };
                 let modify = Modify { id, spec, fields: vec![SpecField::Project] };
                 let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
-                return Some(Deed { msg, project: Some((JobRef { job, idx }, project)) });
+                let project = Some((JobRef { job, idx }, project));
+                return Some(Deed { msg, project, last: false });
             }
         };
+        if verb == Verb::Stop {
+            self.stopped.push(id.clone());
+        }
+        Some(Deed::control(verb, id))
+    }
+}
+
+impl Deed {
+    fn control(verb: Verb, id: IdSel) -> Deed {
         let select = JobSelect { ids: vec![id], ..JobSelect::default() };
         let msg = Msg::Client(ClientMsg::Control(Box::new(Control { verb, select })));
-        Some(Deed { msg, project: None })
+        Deed { msg, project: None, last: false }
     }
 }
 
@@ -205,6 +235,7 @@ impl World {
     }
 
     fn ask(&mut self, client: usize, id: u64) {
+        self.clients[client].go_on();
         if let Some(msg) = self.clients[client].ask() {
             self.transmit(id, true, msg);
         }
@@ -237,11 +268,17 @@ impl World {
             }
             Msg::Client(ClientMsg::Controlled { outcomes }) => {
                 let deed = self.clients[client].deed.take();
+                if deed.as_ref().is_some_and(|d| d.last) {
+                    self.clients[client].stopped.remove(0);
+                }
                 let done = outcomes.iter().all(|o| o.code == 0);
                 if let Some((at, project)) = deed.and_then(|d| d.project).filter(|_| done) {
                     self.check.granted(at, &project);
                 }
                 self.ask(client, id);
+            }
+            Msg::Refused(_) if self.clients[client].deed.as_ref().is_some_and(|d| d.last) => {
+                self.cut(id)
             }
             Msg::Refused(_) if self.clients[client].deed.take().is_some() => self.ask(client, id),
             Msg::Refused(r) if r.code == err::ENV_GONE && self.clients[client].env_kept => {

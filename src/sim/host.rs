@@ -103,7 +103,7 @@ impl World {
         let ready =
             Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
         let setup = Setup::Ready(Box::new(ready));
-        self.step(l, Input::Os(OsInput::Setup { id, setup }));
+        self.step(l, Input::Os(OsInput::Setup { id, setup, ended: false }));
     }
 
     pub(super) fn task_end(&mut self, host: usize, boot: u64, pid: u32, gen_: u64) {

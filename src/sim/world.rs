@@ -365,7 +365,7 @@ impl World {
             daemons: vec![Daemon::Lim, Daemon::Sbatchd],
             peers: vec![500],
             root_jobs: false,
-            eauth_user: None,
+            users: Default::default(),
         };
         let journal = self.hosts[host].os.journal.clone();
         let mach = Mach::Launcher(Box::new(Launcher::new(conf, journal)));

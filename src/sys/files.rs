@@ -6,7 +6,8 @@ use crate::sys::words;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 /// Reads real files. Only regular files are read (a FIFO or device in the way would hang a
 /// daemon), and never more than the readers accept.
@@ -33,7 +34,7 @@ impl Files for RealFiles {
     }
 
     fn moment(&self) -> Option<Moment> {
-        let (now, zone) = (crate::sys::now().secs(), jiff::tz::TimeZone::system());
+        let (now, zone) = (crate::sys::now().secs(), crate::sys::zone());
         Some(Moment { now, zone, forced: Vec::new() })
     }
 }
@@ -63,6 +64,46 @@ pub fn read_private(path: &str, owner: u32, max: usize) -> Result<Option<Vec<u8>
         return Err(format!("longer than {max} bytes"));
     }
     Ok(Some(bytes))
+}
+
+/// Refuses a file or directory that anybody but `owners` could have put there.
+pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
+    for part in path.ancestors() {
+        let meta = std::fs::symlink_metadata(part)?;
+        let sticky = meta.is_dir() && meta.mode() & 0o1000 != 0;
+        if !owners.contains(&meta.uid()) || (meta.mode() & 0o022 != 0 && !sticky) {
+            let whom = if owners == [0] { "root" } else { "its owner and root" };
+            let text = format!("{} can be changed by others than {whom}", part.display());
+            return Err(io::Error::other(text));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file that is ours alone, made if need be.
+pub fn private(path: &Path) -> io::Result<File> {
+    let mut how = File::options();
+    how.read(true).write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = how.open(path)?;
+    if file.metadata()?.uid() != super::euid() {
+        return Err(io::Error::other(format!("{} is another user's", path.display())));
+    }
+    Ok(file)
+}
+
+/// A file without a name: in memory, else in `dir`, where nobody else may write.
+pub fn unlinked(dir: &Path, name: &str) -> io::Result<File> {
+    if let Ok(fd) = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC) {
+        return Ok(File::from(fd));
+    }
+    let path = dir.join(name);
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let file = private(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// The length of a regular file; `None` where it is none.

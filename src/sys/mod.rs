@@ -1,8 +1,13 @@
-//! Operating system calls: raw.rs alone holds unsafe; the rest are safe helpers over rustix.
+//! Operating system calls: raw.rs alone holds unsafe calls; the rest are safe helpers over rustix.
+//! (heap.rs and mem.rs are what the static file has in place of the C library's.)
 
 pub mod equiv;
 pub mod files;
+#[cfg(any(target_env = "musl", test))]
+pub mod heap;
 pub mod load;
+#[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
+mod mem;
 pub mod procs;
 pub mod raw;
 pub mod session;
@@ -10,6 +15,9 @@ pub mod site;
 pub mod sudoers;
 pub mod term;
 pub mod users;
+mod zone;
+
+pub use zone::zone;
 
 use crate::model::Now;
 use rustix::time::{ClockId, clock_gettime};

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 
 /// A process: the pid, and its start in clock ticks since boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,13 +19,20 @@ struct Stat {
     ticks: u64,
 }
 
+/// Longest line of /proc/PID/stat, bytes.
+const STAT_MAX: usize = 2048;
+
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    let mut line = [0u8; STAT_MAX];
+    // the kernel makes it whole at the first reading
+    let len = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse_stat(&line[..len])
 }
 
 /// The name in parentheses may hold anything: the fields begin after the last one.
-fn parse_stat(text: &str) -> Option<Stat> {
-    let rest = &text[text.rfind(')')? + 1..];
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let end = line.iter().rposition(|&b| b == b')')?;
+    let rest = std::str::from_utf8(&line[end + 1..]).ok()?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     Some(Stat {
         state: fields.first()?.chars().next()?,
@@ -40,6 +47,12 @@ impl Proc {
     pub fn of(pid: u32) -> Option<Proc> {
         let s = stat(pid)?;
         (!matches!(s.state, 'Z' | 'X')).then_some(Proc { pid, ticks: s.ticks })
+    }
+
+    /// A child just made. One that has ended already has no start any more, and nobody else gets
+    /// its pid before it is reaped.
+    pub fn child(pid: u32) -> Proc {
+        Proc::of(pid).unwrap_or(Proc { pid, ticks: 1 })
     }
 
     /// Is it still there (a zombie is not)?
@@ -125,10 +138,13 @@ mod tests {
         for n in 3..=50 {
             line.push_str(&format!(" {n}"));
         }
-        let s = parse_stat(&line).unwrap();
+        let s = parse_stat(line.as_bytes()).unwrap();
         // field 22 of the file is the 20th after the name
         assert_eq!((s.state, s.parent, s.session, s.ticks), ('S', 7, 4, 20));
-        assert!(parse_stat("42 (x").is_none());
+        let mut named = line.into_bytes();
+        named[4] = 0xff;
+        assert_eq!(parse_stat(&named).unwrap().ticks, 20);
+        assert!(parse_stat(b"42 (x").is_none());
     }
 
     #[test]

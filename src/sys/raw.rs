@@ -1,27 +1,22 @@
-//! The one file with unsafe code: what rustix leaves out.
+//! Unsafe code of system calls: what rustix leaves out. (The allocator and the copying of bytes
+//! have files of their own, heap.rs and mem.rs; there is none elsewhere.)
 //!
 //! Every block says why it is sound. Nothing here keeps state.
 #![allow(unsafe_code)]
 
+use crate::model::job::Usage;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What `wait4` tells of a child.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reaped {
-    pub pid: i32,
+    pub pid: u32,
     /// Raw wait status.
     pub status: i32,
-    pub utime_us: u64,
-    pub stime_us: u64,
-    /// Largest resident set, KB.
-    pub max_rss_kb: u64,
-    pub minflt: u64,
-    pub majflt: u64,
-    pub inblock: u64,
-    pub oublock: u64,
-    pub nvcsw: u64,
-    pub nivcsw: u64,
+    /// Of itself and of the children it waited for.
+    pub usage: Usage,
 }
 
 fn check(r: libc::c_int) -> io::Result<()> {
@@ -47,19 +42,19 @@ pub fn wait4(pid: i32, hang: bool) -> io::Result<Option<Reaped>> {
         return Ok(None);
     }
     let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
-    Ok(Some(Reaped {
-        pid: got,
-        status,
+    let usage = Usage {
         utime_us: us(ru.ru_utime),
         stime_us: us(ru.ru_stime),
-        max_rss_kb: ru.ru_maxrss as u64,
+        max_mem_kb: ru.ru_maxrss as u64,
         minflt: ru.ru_minflt as u64,
         majflt: ru.ru_majflt as u64,
         inblock: ru.ru_inblock as u64,
         oublock: ru.ru_oublock as u64,
         nvcsw: ru.ru_nvcsw as u64,
         nivcsw: ru.ru_nivcsw as u64,
-    }))
+        ..Usage::default()
+    };
+    Ok(Some(Reaped { pid: got as u32, status, usage }))
 }
 
 /// Takes a write lock on the whole of an open file, at once; it is let go when the last
@@ -196,6 +191,32 @@ fn sigset(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
+/// Becomes another program, with every signal taken as usual; returns only with the reason why
+/// not.
+pub fn execve(program: &CStr, argv: &[CString], env: Vec<CString>) -> io::Error {
+    let list = |words: &[CString]| {
+        let ends = std::iter::once(std::ptr::null());
+        words.iter().map(|w| w.as_ptr()).chain(ends).collect::<Vec<_>>()
+    };
+    let (argv, list) = (list(argv), list(&env));
+    if let Err(e) = set_signal(libc::SIGPIPE, false).and(unblock_signals()) {
+        return e;
+    }
+    // SAFETY: both lists end with null, and what they point to lives until the call returns.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), list.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Makes a copy of this process that is a child of its parent, not of itself; 0 in the copy.
+/// Only for a process of one thread: what others hold locked would stay so in the copy.
+pub fn fork_beside() -> io::Result<u32> {
+    let how = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
+    // SAFETY: like fork(2), without memory or stack of its own; numbers only. What the C library
+    // remembers of the thread's number is wrong in the copy, which starts no thread.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, how, 0, 0, 0, 0) };
+    if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid as u32) }
+}
+
 /// Unblocks every signal in this thread.
 pub fn unblock_signals() -> io::Result<()> {
     let set = sigset(&[]);
@@ -273,8 +294,8 @@ mod tests {
             .spawn()
             .unwrap();
         let got = wait4(child.id() as i32, true).unwrap().unwrap();
-        assert_eq!((got.pid, got.status), (child.id() as i32, 7 << 8));
-        assert!(got.utime_us + got.stime_us > 0 && got.max_rss_kb > 100);
+        assert_eq!((got.pid, got.status), (child.id(), 7 << 8));
+        assert!(got.usage.cpu_secs() > 0.0 && got.usage.max_mem_kb > 100);
         assert!(wait4(child.id() as i32, false).is_err());
     }
 

@@ -18,7 +18,7 @@ pub const GETENT_WAIT: Duration = Duration::from_secs(5);
 pub const MAX_GROUPS: usize = 65_536;
 
 /// A line of passwd.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     pub name: String,
     pub uid: u32,

@@ -77,11 +77,9 @@ pub fn submissions(rig: &Rig, table: &mut Table, machine: &Machine) {
     empty(rig);
     packs(rig, table, machine);
     empty(rig);
-    let before = Memory::of(rig);
     let runs = kept_submissions(rig);
     let name = format!("submissions over {CONNECTIONS} kept connections, 4 KB env");
     table.add(Figure::new(name, Unit::PerSec, runs), Some(machine.trips.clone()));
-    memory(rig, table, before);
 }
 
 /// `bsub -pack`: many submissions of one command.
@@ -120,29 +118,18 @@ fn kept_submissions(rig: &Rig) -> Vec<f64> {
     runs
 }
 
-/// mbatchd's memory and its log.
+/// mbatchd's memory and its log, bytes.
 pub struct Memory {
     pub resident: f64,
-    log: u64,
+    pub log: f64,
 }
 
 impl Memory {
     pub fn of(rig: &Rig) -> Option<Memory> {
         let resident = procs::resident(rig.pid("mbatchd", "host1")?)?;
-        let log = std::fs::metadata(rig.logdir().join("lsb.events")).ok()?.len();
+        let log = std::fs::metadata(rig.logdir().join("lsb.events")).ok()?.len() as f64;
         Some(Memory { resident, log })
     }
-}
-
-fn memory(rig: &Rig, table: &mut Table, before: Option<Memory>) {
-    let per = |n: f64| vec![n.max(0.0) / PENDING as f64];
-    let (runs, log) = match before.zip(Memory::of(rig)) {
-        Some((a, b)) => (per(b.resident - a.resident), per(b.log.saturating_sub(a.log) as f64)),
-        None => (Vec::new(), Vec::new()),
-    };
-    let name = "memory of mbatchd for each pending job";
-    let record = Figure::new("its record in lsb.events", Unit::Bytes, log);
-    table.add(Figure::new(name, Unit::Bytes, runs), Some(record));
 }
 
 /// What all daemons cost while nothing happens, % of one processor.

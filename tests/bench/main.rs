@@ -174,8 +174,11 @@ fn simulated(table: &mut Table, machine: &Machine) {
         figures::array(&rig, table, trips(), "execution simulated");
     }
     if wanted("many") {
-        many::measure(&rig, table, machine);
+        many::measure(&rig, table);
         drop(rig);
+        let (rig, guard) = imagined("bench-million");
+        many::million(&rig, table, machine);
+        drop((rig, guard));
         let (rig, _guard) = imagined("bench-storm");
         many::stormy(&rig, table);
     }

@@ -27,27 +27,36 @@ const ELEMENTS: u64 = 1_000_000;
 /// Longest time to make the pending jobs, and of one query.
 const FILL: Duration = Duration::from_secs(120);
 
-pub fn measure(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn measure(rig: &Rig, table: &mut Table) {
     held_queue(rig);
-    large_array(rig, table);
     fill(rig, 0, FEW);
     let few = Rates::measure(rig);
     table.add(few.submissions(&format!("submissions beside {FEW} pending")), None);
     table.add(few.jobs(&format!("simulated jobs beside {FEW} pending")), None);
+    if fill(rig, FEW, MANY) == MANY - FEW {
+        Rates::measure(rig).left(table, &few, &format!("left beside {MANY}"));
+    }
+}
+
+/// A million pending jobs and nothing else.
+pub fn million(rig: &Rig, table: &mut Table, machine: &Machine) {
+    held_queue(rig);
     let (empty, from) = (Memory::of(rig), Instant::now());
-    let made = fill(rig, FEW, MANY);
+    let made = fill(rig, 0, MANY);
     let rate = made as f64 / from.elapsed().as_secs_f64();
-    let name = format!("submissions while {FEW} become {MANY}");
     let trips = Some(machine.trips.clone());
-    table.add(Figure::new(name, Unit::PerSec, vec![rate]), trips);
-    if made < MANY - FEW {
+    table.add(Figure::new(format!("submissions of {MANY} jobs"), Unit::PerSec, vec![rate]), trips);
+    if made < MANY {
         return;
     }
-    let per = |a: Memory, b: Memory| (b.resident - a.resident).max(0.0) / made as f64;
-    let memory = empty.zip(Memory::of(rig)).map(|(a, b)| per(a, b));
+    let per = |a: f64, b: f64| vec![(b - a).max(0.0) / made as f64];
+    let both = empty.zip(Memory::of(rig));
+    let (memory, log) = both.map_or((Vec::new(), Vec::new()), |(a, b)| {
+        (per(a.resident, b.resident), per(a.log, b.log))
+    });
+    let record = Figure::new("its record in lsb.events", Unit::Bytes, log);
     let name = format!("memory for each of {MANY} pending jobs");
-    table.add(Figure::new(name, Unit::Bytes, memory.into_iter().collect()), None);
-    Rates::measure(rig).left(table, &few, &format!("left beside {MANY}"));
+    table.add(Figure::new(name, Unit::Bytes, memory), Some(record));
     queries_and_restart(rig, table, machine);
 }
 
@@ -59,6 +68,8 @@ pub fn stormy(rig: &Rig, table: &mut Table) {
     let (during, queries) = storm(rig, || Rates::measure(rig));
     eprintln!("  {queries} queries of {LISTED} jobs were answered meanwhile");
     during.left(table, &before, &format!("left under {QUERIES} bjobs of {LISTED}"));
+    // last: to kill it is the work of a million jobs
+    large_array(rig, table);
 }
 
 /// Adds the queue and gives it no dispatch.
@@ -94,7 +105,6 @@ fn large_array(rig: &Rig, table: &mut Table) {
     let used = before.zip(Memory::of(rig)).map(|(a, b)| (b.resident - a.resident).max(0.0));
     let name = format!("memory of an array of {ELEMENTS}, {} record", records() - lines);
     table.add(Figure::new(name, Unit::Bytes, used.into_iter().collect()), None);
-    rig.ok("bkill", &["-q", HELD, "0"]);
 }
 
 /// Submissions and simulated jobs, a second.

@@ -463,3 +463,84 @@ fn a_site_s_eauth_hands_a_token_over_beside_its_proof() {
         assert!(!log.contains("secret") && !log.contains("token of ann"), "{log}");
     }
 }
+
+/// eexec runs as LSF_EEXEC_USER with nothing of the task's user that could lead it astray; where
+/// it cannot, no task begins.
+#[test]
+fn a_site_s_eexec_runs_as_the_user_that_root_names() {
+    if !Site::possible("a_site_s_eexec_runs_as_the_user_that_root_names") {
+        return;
+    }
+    let mut site = Site::new("eexecuser", 1);
+    for dir in ["server", "said"] {
+        std::fs::create_dir_all(site.path(dir)).unwrap();
+    }
+    let put = |site: &Site, rel: &str, text: &str, mode: u32| {
+        site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
+        std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    std::fs::set_permissions(site.path("said"), PermissionsExt::from_mode(0o1777)).unwrap();
+    put(&site, "server/esub", "#!/bin/sh\necho ticket\n", 0o755);
+    let eexec = "#!/bin/sh\n{ cat; id -u; id -G; env; } > DIR/said/$(id -un)\n";
+    put(&site, "server/eexec", eexec, 0o755);
+    let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
+    site.write("etc/passwd", &format!("{passwd}toor:x:0:0::/:/bin/sh\n"));
+    site.lsf_conf(&format!("LSF_SERVERDIR={}", site.path("server").display()));
+    put(&site, "etc/lsf.sudoers", "LSF_EEXEC_USER=bob\n", 0o600);
+    site.start();
+    let of = |site: &Site, name: &str| site.processes().into_iter().find(|p| p.0 == name);
+    let line = "LSB_MARK=m1 BASH_ENV=/evil LSF_EVIL=1 lsrun -L -m host1 sh -c 'echo $$; id -u'";
+    wait_for("res", || site.run("ann", line).code == 0);
+    assert_eq!(of(&site, "eexecd").map(|p| p.2), Some(uid("bob")));
+    let out = site.ok("ann", line);
+    let said = std::fs::read_to_string(site.path("said/bob")).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    let (id, proj) = (uid("bob").to_string(), format!("{} {PROJ}", uid("bob")));
+    assert_eq!(lines[..3], ["ticket", id.as_str(), proj.as_str()], "{said}");
+    let pid = format!("LS_JOBPID={}", out.lines().next().unwrap());
+    for there in ["LS_EXEC_T=START", "LSFUSER=ann", "LSB_MARK=m1", &pid] {
+        assert!(lines.contains(&there), "{there}: {said}");
+    }
+    for gone in ["BASH_ENV", "LSF_EVIL", "LSF_EEXEC", "HOME=/"] {
+        assert!(!said.contains(gone), "{gone}: {said}");
+    }
+    assert_eq!(out.lines().nth(1), Some(uid("ann").to_string().as_str()));
+    assert!(!site.path("said/ann").exists());
+    // nobody asks it but through the launcher
+    let meta = std::fs::metadata(site.path("run/host1/eexecd.sock")).unwrap();
+    assert_eq!((meta.mode() & 0o777, meta.uid()), (0o600, 0));
+    // a program that others can change does not run, and no task without it
+    put(&site, "server/eexec", eexec, 0o777);
+    let s = site.run("ann", line);
+    assert!(s.code != 0 && s.err.contains("can be changed by others"), "{}{}", s.out, s.err);
+    put(&site, "server/eexec", eexec, 0o755);
+    // whom it cannot be
+    for (user, words) in [
+        ("root", "<root> is root, which it must not be"),
+        ("toor", "<toor> is root, which it must not be"),
+        ("nobodyhere", "user <nobodyhere> is not known on this host"),
+    ] {
+        std::fs::remove_file(site.path("said/bob")).unwrap_or_default();
+        put(&site, "etc/lsf.sudoers", &format!("LSF_EEXEC_USER={user}\n"), 0o600);
+        super::rig::kill(of(&site, "launcher").unwrap().1, 15);
+        site.again("host1");
+        // without a res lsrun runs the task itself
+        wait_for(words, || {
+            let s = site.run("ann", line);
+            s.code != 0 && s.out.is_empty() && s.err.contains("eexec as LSF_EEXEC_USER")
+        });
+        assert!(of(&site, "eexecd").is_none(), "{user}");
+        let log = std::fs::read_to_string(site.path("log/launcher.log.host1")).unwrap();
+        assert!(log.contains(&format!("/etc/lsf.sudoers: LSF_EEXEC_USER: {words}")), "{log}");
+        assert_eq!(std::fs::read_dir(site.path("said")).unwrap().count(), 0, "{user}");
+    }
+    // a file that is not root's says nothing
+    put(&site, "etc/lsf.sudoers", "LSF_EEXEC_USER=bob\n", 0o600);
+    std::os::unix::fs::chown(site.path("etc/lsf.sudoers"), Some(uid("ann")), None).unwrap();
+    super::rig::kill(of(&site, "launcher").unwrap().1, 15);
+    site.again("host1");
+    wait_for("ann's own", || site.run("ann", line).code == 0 && site.path("said/ann").exists());
+    let log = std::fs::read_to_string(site.path("log/launcher.log.host1")).unwrap();
+    assert!(log.contains("must be 0; the file is not believed"), "{log}");
+    assert!(!site.path("said/bob").exists());
+}

@@ -33,6 +33,20 @@ const BATCH: &[&str] = &[
     "badmin qopen normal",
 ];
 
+/// More of them, which have nothing to do for such a job.
+const MORE: &[&str] = &[
+    "bpeek ID",
+    "bstop ID",
+    "brequeue ID",
+    "bjobs -env ID",
+    "bjobs -script ID",
+    "bjobs --watch ID",
+    "bhosts -l",
+    "badmin hopen host1",
+    "badmin showstatus",
+    "badmin showconf mbd",
+];
+
 /// Every command that asks LIM.
 const BASE: &[&str] =
     &["lsid", "lsload", "lshosts", "lsclusters", "lsinfo", "lsplace", "lseligible x"];
@@ -95,6 +109,7 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
     };
     signal("-STOP");
     refused(&rig, BATCH, &WORDS);
+    refused(&rig, MORE, &WORDS);
     for (line, said) in ends(&rig, start(&rig, BASE, None)) {
         assert!(said.code < 2 && !said.out.is_empty(), "{line}: {said:?}");
     }
@@ -104,9 +119,17 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
     // none
     assert_eq!(rig.down().code, 0);
     refused(&rig, BATCH, &WORDS[..1]);
+    refused(&rig, MORE, &WORDS[..1]);
     for (line, said) in ends(&rig, start(&rig, &BASE[..6], None)) {
         let told = said.err.contains("LIM is down; try later");
         assert!(said.code != 0 && (told || line == "lsid"), "{line}: {said:?}");
+    }
+    // as often as it is told to
+    for tries in ["1", "2", "3"] {
+        let mut c = rig.cmd("bqueues");
+        let said = Said::from(c.env("LSB_NTRIES", tries).output().unwrap());
+        let words = said.err.lines().filter(|l| *l == WORDS[0]).count();
+        assert_eq!((said.code, words.to_string().as_str()), (255, tries), "{said:?}");
     }
     // back while they wait
     let all = start(&rig, BATCH, None);

@@ -34,6 +34,27 @@ fn hosts_open_and_close() {
     assert!(shown.contains("closed"), "{shown}");
     let said = run("badmin", &["hopen", "host2"]);
     assert_eq!((said.code, said.err.as_str()), (0, "Open <host2> ...... done\n"));
+    // each lock ID keeps it closed by itself
+    for id in ["disk-1", "net_2"] {
+        let said = run("badmin", &["hclose", "-i", id, "host2"]);
+        assert_eq!((said.code, said.err.as_str()), (0, "Close <host2> ...... done\n"));
+    }
+    let failed = "Open <host2> ...... Host control failed.: ";
+    let said = run("badmin", &["hopen", "host2"]);
+    let words = format!("{failed}Lock IDs keep the host closed: disk-1 net_2\n");
+    assert_eq!((said.code, said.err), (255, words));
+    assert_eq!(run("badmin", &["hopen", "-i", "disk-1", "host2"]).code, 0);
+    assert!(ok("bhosts", &["host2"]).contains("closed"));
+    let said = run("badmin", &["hopen", "-i", "disk-1", "host2"]);
+    assert_eq!((said.code, said.err), (255, format!("{failed}Lock ID <disk-1> is not attached\n")));
+    assert_eq!(run("badmin", &["hopen", "-i", "net_2", "host2"]).code, 0);
+    assert!(!ok("bhosts", &["host2"]).contains("closed"));
+    let said = run("badmin", &["hclose", "-i", "a b", "host2"]);
+    let words = "a lock ID has up to 128 letters, digits, - and _";
+    assert!(said.code == 255 && said.err.contains(words), "{}", said.err);
+    let said = run("badmin", &["qclose", "-i", "x", "idle"]);
+    assert!(said.code == 255 && said.err.contains("illegal option -- i"), "{}", said.err);
+    assert!(!ok("bhosts", &["host2"]).contains("closed"));
     let said = run("badmin", &["hclose", "nosuch"]);
     assert_eq!(said.code, 255);
     assert_eq!(said.err, "nosuch: Bad host name, host group name or cluster name\n");

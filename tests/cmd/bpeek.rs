@@ -52,7 +52,7 @@ fn what_a_job_has_written() {
     let said = run("bpeek", &["99999"]);
     assert_eq!((said.code, said.err.as_str()), (255, "Job <99999>: No matching job found\n"));
     let said = run("bpeek", &["-J", "no-such-job"]);
-    assert_eq!((said.code, said.err.as_str()), (255, "No matching job found\n"));
+    assert_eq!((said.code, said.err.as_str()), (255, "Job <no-such-job> is not found\n"));
 }
 
 #[test]

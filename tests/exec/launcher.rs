@@ -36,6 +36,54 @@ fn a_start_said_twice_runs_once() {
     assert!(r.connect().is_empty());
 }
 
+/// The process of which starters are copies.
+fn mould(launcher: u32) -> Option<lsf::sys::procs::Proc> {
+    lsf::sys::procs::children(launcher).into_iter().find(|p| p.name() == "starter")
+}
+
+#[test]
+fn starters_are_the_launchers_children_and_their_mould_may_die() {
+    let mut r = Rig::new("mould");
+    let show = "cut -d' ' -f4 /proc/$$/stat";
+    let mut seen = Vec::new();
+    for n in 1..=3 {
+        let (_, ended) = r.run(n, r.plan(show));
+        assert_eq!(ended.end, End::Status(0));
+        let own = mould(r.pid()).unwrap();
+        seen.push(own.pid);
+        if n == 2 {
+            assert_eq!(seen[0], seen[1]);
+            assert!(own.signal(Signal::KILL).unwrap());
+            until("the mould to die", || !own.alive());
+        }
+    }
+    assert_ne!(seen[1], seen[2]);
+    assert_eq!(r.read("out"), format!("{0}\n{0}\n{0}\n", r.pid()));
+    // it goes with its launcher
+    let own = mould(r.pid()).unwrap();
+    r.crash();
+    until("the mould to go", || !own.alive());
+}
+
+#[test]
+fn one_message_tells_all_of_a_short_job() {
+    let mut r = Rig::new("short");
+    let mut whole = |n: u32, command: &str| {
+        let id = r.start(n, r.plan(command));
+        loop {
+            match r.next() {
+                LaunchMsg::Task(t) if t.id == id => break t.setup.is_some() && t.ended.is_some(),
+                _ => {}
+            }
+        }
+    };
+    // a machine may be too busy for one of them
+    assert!((1..30).any(|n| whole(n, ":")));
+    let from = Instant::now();
+    assert!(!whole(50, "sleep 30"));
+    assert!(from.elapsed() < Duration::from_secs(20));
+}
+
 #[test]
 fn every_process_of_a_task_is_signalled() {
     let mut r = Rig::new("whole");

@@ -4,7 +4,9 @@
 use lsf::model::JobKey;
 use lsf::proto::Msg;
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session};
-use lsf::proto::launch::{Ended, JobPlan, LaunchMsg, Plan, Ready, Setup, Step, TaskId, What};
+use lsf::proto::launch::{
+    Ended, JobPlan, LaunchMsg, Plan, Ready, Setup, Step, TaskId, TaskInfo, What,
+};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -41,6 +43,8 @@ pub struct Rig {
     pub home: String,
     child: Child,
     link: Option<Link>,
+    /// The message that told both how a task was set up and how it ended.
+    both: Option<TaskInfo>,
 }
 
 struct Link {
@@ -89,7 +93,7 @@ impl Rig {
         let user = found.as_ref().map_or("someone".into(), |u| u.name.clone());
         let home = found.map_or("/".into(), |u| u.home);
         let child = spawn(&dir, uid);
-        let mut rig = Rig { dir, uid, user, home, child, link: None };
+        let mut rig = Rig { dir, uid, user, home, child, link: None, both: None };
         rig.connect();
         rig
     }
@@ -184,7 +188,10 @@ impl Rig {
     pub fn setup(&mut self, id: TaskId) -> Setup {
         loop {
             match self.next() {
-                LaunchMsg::Task(t) if t.id == id && t.setup.is_some() => return t.setup.unwrap(),
+                LaunchMsg::Task(t) if t.id == id && t.setup.is_some() => {
+                    self.both = Some(*t.clone()).filter(|t| t.ended.is_some());
+                    return t.setup.unwrap();
+                }
                 LaunchMsg::Task(t) if t.id == id && t.ended.is_some() => panic!("{t:?}"),
                 LaunchMsg::Task(_) => {}
                 other => panic!("{other:?}"),
@@ -200,6 +207,9 @@ impl Rig {
     }
 
     pub fn end(&mut self, id: TaskId) -> Ended {
+        if let Some(t) = self.both.take().filter(|t| t.id == id) {
+            return t.ended.unwrap();
+        }
         loop {
             if let LaunchMsg::Task(t) = self.next()
                 && t.id == id

@@ -19,12 +19,13 @@ fn each(name: &str, test: impl Fn(&mut Rig)) {
 #[test]
 fn a_job_has_its_own_surroundings() {
     each("around", |r| {
-        let show = "env; echo cwd=$(pwd); echo fds=$(ls /proc/self/fd | tr '\\n' ' '); \
+        let show = "tr '\\0' '\\n' < /proc/$$/environ; echo cwd=$(pwd); echo fds=$(ls /proc/self/fd | tr '\\n' ' '); \
                     echo stat=$(cut -d' ' -f5,6 /proc/$$/stat) pid=$$; umask; \
                     grep SigIgn /proc/self/status; grep SigBlk /proc/self/status; \
                     grep Groups /proc/$$/status; ulimit -c; ulimit -f; exit 7";
         let limits = Limits { core: Some(4), fsize: Some(1024), ..Limits::default() };
-        let env = "PATH=/usr/bin:/bin\0A=b c\0LSB_JOBID=1\0".into();
+        // of two of a name the later one counts
+        let env = "PATH=/usr/bin:/bin\0A=x\0A=b c\0LSB_JOBID=1\0".into();
         let job = JobPlan { env, limits, umask: 0o027, ..r.plan(show) };
         let (ready, ended) = r.run(1, job);
         assert_eq!(ended.end, End::Status(7 << 8));
@@ -34,6 +35,7 @@ fn a_job_has_its_own_surroundings() {
         let out = r.read("out");
         let has = |want: &str| assert!(out.lines().any(|l| l == want), "{want} not in:\n{out}");
         has("A=b c");
+        assert!(!out.contains("A=x"), "{out}");
         has(&format!("HOME={}", r.home));
         has(&format!("USER={}", r.user));
         has(&format!("PWD={}", r.work().display()));

@@ -82,11 +82,17 @@ fn a_name_exchanged_while_it_is_opened_opens_nothing_of_anothers() {
 fn inject(pid: u32, what: &str) -> Option<Child> {
     let mut strace = Command::new("strace");
     strace.args(["-f", "-o", "/dev/null", "-e", &format!("inject={what}")]);
-    strace.args(["-p", &pid.to_string()]);
+    // the launcher, and the process of which it has starters made
+    let mut all = lsf::sys::procs::children(pid);
+    all.retain(|p| p.name() == "starter");
+    let all: Vec<u32> = all.into_iter().map(|p| p.pid).chain([pid]).collect();
+    for pid in &all {
+        strace.args(["-p", &pid.to_string()]);
+    }
     strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = strace.spawn().ok()?;
     let mut said = BufReader::new(child.stderr.take()?).lines().map_while(Result::ok);
-    if said.any(|line| line.contains("attached")) {
+    if all.iter().all(|_| said.any(|line| line.contains("attached"))) {
         // it ends where nobody reads what it says of each new process
         std::thread::spawn(move || said.for_each(drop));
         return Some(child);

@@ -16,6 +16,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("detach", "lsf"),
     ("down", "lsf"),
     ("eauthd", "eauth"),
+    ("eexecd", "res"),
     ("lsmakesh", "lsmake"),
     ("lsfrestart", "lsfstartup"),
     ("lsfshutdown", "lsfstartup"),

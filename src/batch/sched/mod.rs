@@ -16,12 +16,13 @@ use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::event::{Event, JobStart, Spot};
 use crate::model::idmap::IdMap;
-use crate::model::job::opt;
+use crate::model::job::{JobSpec, extra, opt};
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Dispatches of one pass; what is left over follows in the next turn.
 pub const DISPATCH_PER_PASS: usize = 500;
@@ -38,11 +39,21 @@ struct Kind {
     hosts: Vec<String>,
     /// -x.
     exclusive: bool,
+    /// -hostfile: exactly these slots on these hosts; empty none.
+    fixed: String,
 }
 
-/// Dispatch order within a queue: user priority, then first come, unless moved; of one array the
-/// parts that were changed before the rest.
-type Place = (Reverse<u32>, Spot, Reverse<u32>);
+/// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
+/// the next element of each part, whose number comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    priority: Reverse<u32>,
+    /// [`Spot`], without the gap that it would leave: there are very many.
+    base: u64,
+    between: u32,
+    next: u32,
+    part: u32,
+}
 
 /// Hosts with slots, and what the job asks for there.
 type Found = (Vec<(usize, u32)>, Option<Rc<Req>>);
@@ -61,16 +72,23 @@ pub struct Class {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    class: usize,
     place: Place,
+    class: u32,
     ready: bool,
 }
+
+// one for each pending job
+const _: () = assert!(size_of::<Entry>() <= 32);
 
 #[derive(Debug, Default)]
 pub struct Sched {
     pub needed: bool,
     classes: Vec<Class>,
     by_kind: HashMap<Kind, usize>,
+    /// The class found last, and of what: very many jobs share a submission.
+    recent: Option<(Sym, Sym, Arc<JobSpec>, usize)>,
+    /// Classes with a ready job.
+    some_ready: BTreeSet<usize>,
     entries: IdMap<u32, Entry>,
     /// Those of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,
@@ -95,12 +113,9 @@ impl Sched {
         self.excluded.insert((at, host.to_string()), (until, why));
     }
 
-    /// Where all hosts were passed over until then, none is any more.
-    pub fn spare(&mut self, at: JobRef, until: u64, hosts: usize) {
-        let mine = |k: &(JobRef, String), e: &(u64, u32)| k.0 == at && e.0 == until;
-        if self.excluded.iter().filter(|(k, e)| mine(k, e)).count() >= hosts {
-            self.excluded.retain(|k, e| !mine(k, e));
-        }
+    /// So many jobs are about to come: a table that grows moves what it has.
+    pub(crate) fn expect(&mut self, jobs: usize) {
+        self.entries.reserve(jobs);
     }
 
     fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
@@ -124,23 +139,48 @@ impl Sched {
 
     /// Why the class of a ready part of a job found no place.
     pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<usize>)] {
-        self.entry(job, part).map_or(&[], |e| &self.classes[e.class].reasons)
+        self.entry(job, part).map_or(&[], |e| &self.classes[e.class as usize].reasons)
     }
 
     pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        self.classes[self.entry(job, part)?.class].req.clone()
+        self.classes[self.entry(job, part)?.class as usize].req.clone()
+    }
+
+    fn add_class(&mut self, kind: Kind, req: Option<Rc<Req>>) -> usize {
+        let c = self.classes.len();
+        self.by_kind.insert(kind.clone(), c);
+        let alternatives = match &req {
+            Some(r) => r.alternatives().into_iter().map(|r| Some(Rc::new(r))).collect(),
+            None => vec![None],
+        };
+        let (ready, reasons) = (BTreeMap::new(), Vec::new());
+        self.classes.push(Class { kind, req, alternatives, ready, reasons });
+        c
+    }
+
+    /// A job becomes ready, or is no more.
+    fn set_ready(&mut self, class: u32, place: Place, job: u32, ready: bool) {
+        let class = class as usize;
+        let jobs = &mut self.classes[class].ready;
+        if ready {
+            jobs.insert(place, job);
+            self.some_ready.insert(class);
+        } else {
+            jobs.remove(&place);
+            if jobs.is_empty() {
+                self.some_ready.remove(&class);
+            }
+        }
     }
 
     /// A job changed in what its class or its place is made of.
     pub(crate) fn drop_entry(&mut self, id: u32) {
-        let mut gone = |e: Entry| {
-            if e.ready {
-                self.classes[e.class].ready.remove(&e.place);
-            }
-        };
-        self.entries.remove(&id).into_iter().for_each(&mut gone);
+        let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
         let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
-        parts.iter().filter_map(|part| self.parts.remove(&(id, *part))).for_each(gone);
+        gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
+        for e in gone.iter().filter(|e| e.ready) {
+            self.set_ready(e.class, e.place, id, false);
+        }
     }
 }
 
@@ -164,26 +204,31 @@ impl Mbd {
     fn refresh_part(&mut self, id: u32, part: u32) {
         let Some(job) = self.st.jobs.get(&id) else { return };
         let ready = self.ready(job, part);
-        let entry = match self.sched.entry(id, part) {
-            Some(e) => *e,
+        let next = match job.parts().is_empty() || !ready {
+            true => 0,
+            false => self.next_element(id, part).map_or(0, |at| at.idx),
+        };
+        let known = self.sched.entry(id, part).copied();
+        let entry = match known {
+            Some(e) => e,
             None => {
-                let priority = job.spec_of(part).priority;
-                let place = (Reverse(priority), self.st.spot_of(job, part), Reverse(part));
-                let e = Entry { class: self.class_of(id, part), place, ready: false };
-                self.sched.keep(id, part, e);
-                e
+                let priority = Reverse(job.spec_of(part).priority);
+                let Spot { base, between } = self.st.spot_of(job, part);
+                let place = Place { priority, base, between, next, part };
+                Entry { class: self.class_of(id, part) as u32, place, ready: false }
             }
         };
-        if ready == entry.ready {
+        let place = Place { next, ..entry.place };
+        if known.is_some() && (ready, place) == (entry.ready, entry.place) {
             return;
         }
-        let class = &mut self.sched.classes[entry.class];
-        if ready {
-            class.ready.insert(entry.place, id);
-        } else {
-            class.ready.remove(&entry.place);
+        if entry.ready {
+            self.sched.set_ready(entry.class, entry.place, id, false);
         }
-        self.sched.keep(id, part, Entry { ready, ..entry });
+        if ready {
+            self.sched.set_ready(entry.class, place, id, true);
+        }
+        self.sched.keep(id, part, Entry { ready, place, ..entry });
     }
 
     fn ready(&self, job: &Job, part: u32) -> bool {
@@ -254,30 +299,32 @@ impl Mbd {
 
     fn class_of(&mut self, id: u32, part: u32) -> usize {
         let job = &self.st.jobs[&id];
-        let spec = job.spec_of(part);
+        let (spec, queue, user) = (job.spec_of(part).clone(), job.queue_of(part), job.user);
+        if let Some((of, who, like, c)) = &self.sched.recent
+            && (*of, *who) == (queue, user)
+            && Arc::ptr_eq(like, &spec)
+        {
+            return *c;
+        }
         let kind = Kind {
-            queue: job.queue_of(part),
-            user: job.user,
+            queue,
+            user,
             from_host: spec.from_host.clone(),
             res_req: spec.res_req.clone(),
             min: spec.min_slots.max(1),
             max: spec.max_slots.max(spec.min_slots).max(1),
             hosts: spec.hosts.clone(),
             exclusive: spec.options & opt::EXCLUSIVE != 0,
+            fixed: spec.given(extra::HOST_SLOTS).to_string(),
         };
-        if let Some(&c) = self.sched.by_kind.get(&kind) {
-            return c;
-        }
-        let req = self.combined_req(job, part).ok().map(Rc::new);
-        let c = self.sched.classes.len();
-        self.sched.by_kind.insert(kind.clone(), c);
-        let reasons = Vec::new();
-        let alternatives = match &req {
-            Some(r) => r.alternatives().into_iter().map(|r| Some(Rc::new(r))).collect(),
-            None => vec![None],
+        let c = match self.sched.by_kind.get(&kind) {
+            Some(c) => *c,
+            None => {
+                let req = self.combined_req(job, part).ok().map(Rc::new);
+                self.sched.add_class(kind, req)
+            }
         };
-        let ready = BTreeMap::new();
-        self.sched.classes.push(Class { kind, req, alternatives, ready, reasons });
+        self.sched.recent = Some((queue, user, spec, c));
         c
     }
 
@@ -312,10 +359,8 @@ impl Mbd {
         let pol = self.pol.clone();
         self.reserve_sum(cx);
         let mut by_queue: HashMap<Sym, Vec<usize>> = HashMap::new();
-        for (c, class) in self.sched.classes.iter().enumerate() {
-            if !class.ready.is_empty() {
-                by_queue.entry(class.kind.queue).or_default().push(c);
-            }
+        for &c in &self.sched.some_ready {
+            by_queue.entry(self.sched.classes[c].kind.queue).or_default().push(c);
         }
         let mut budget = DISPATCH_PER_PASS;
         for queue in &pol.queues {
@@ -361,7 +406,7 @@ impl Mbd {
                 return;
             }
             let Some((place, id)) = head(self, c) else { continue };
-            let Some(at) = self.next_element(id, place.2.0) else {
+            let Some(at) = self.next_element(id, place.part) else {
                 // Nothing of it can go: it should not have been ready.
                 self.refresh(id);
                 if head(self, c).is_some_and(|(p, _)| p != place) {
@@ -420,7 +465,7 @@ impl Mbd {
             return p.waiting.first().map(|&idx| JobRef { job: id, idx });
         }
         let fresh = a.first_fresh();
-        let own = if job.tally.pend > a.fresh.left() {
+        let own = if job.waiting(0) > a.fresh.left() {
             let waits = |e: &super::state::Elem| {
                 e.part == 0 && matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
             };

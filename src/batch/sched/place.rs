@@ -4,9 +4,10 @@ use super::super::hosts::HostStatus;
 use super::super::policy::Queue;
 use super::super::require::{Req, Sight};
 use super::super::{Cx, Mbd};
-use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Tile};
+use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
+use crate::model::job::host_slots;
 use crate::model::reason::pend;
 use crate::model::time::US;
 use std::collections::BTreeMap;
@@ -265,6 +266,7 @@ impl Mbd {
         let mut full: Reasons = Vec::new();
         let mut free: Vec<(usize, u32)> = Vec::new();
         let single = max == 1;
+        let passed = self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.clone());
         let mut moved = cands.next;
         for k in cands.next..cands.hosts.len() {
             let i = cands.hosts[k];
@@ -294,6 +296,11 @@ impl Mbd {
                 note(&mut full, *why, i);
                 continue;
             }
+            let name = self.st.names.find(&self.net.hosts[i].name);
+            if name.is_some_and(|name| passed.contains(&name)) {
+                note(&mut full, pend::EXEC_INIT, i);
+                continue;
+            }
             free.push((i, room.min(u64::from(max)) as u32));
             if single {
                 break;
@@ -306,34 +313,35 @@ impl Mbd {
             cands.reasons.entry(code).or_default().push(i);
         }
         cands.next = moved;
-        let hosts = match &span {
-            Some(s) if s.one_host() => one_host(&free, min, max),
-            Some(s) => match s.ptile {
-                Some(Tile::Tasks(n)) => tiled(&free, min, max, n.max(1)),
-                _ => filled(&free, min, max),
-            },
-            None => filled(&free, min, max),
+        let fixed = self.fixed_slots(class);
+        let hosts = match fixed.is_empty() {
+            true => spread(&free, span.as_ref(), min, max),
+            false => exactly(&free, &fixed),
         };
         hosts.ok_or_else(|| {
             self.arm_exclusion_timer(at);
             if full.iter().any(|f| f.0 == pend::JUST_STARTED) {
                 self.arm_accept_timer(cx, queue);
             }
-            let mut all = cands.reasons.clone();
-            for (code, hosts) in full {
-                for i in hosts {
-                    let list = all.entry(code).or_default();
-                    if !list.contains(&i) {
-                        list.push(i);
-                    }
-                }
-            }
-            if !free.is_empty() {
-                let code = if span.is_some() { pend::SPAN } else { pend::NOT_ENOUGH_SLOTS };
-                all.entry(code).or_default().extend(free.iter().map(|f| f.0));
-            }
-            all.into_iter().collect()
+            let code = if span.is_some() { pend::SPAN } else { pend::NOT_ENOUGH_SLOTS };
+            all_reasons(cands, full, &free, code)
         })
+    }
+
+    /// What -hostfile asks for, host by host in the order of its lines.
+    fn fixed_slots(&self, class: usize) -> Vec<(usize, u32)> {
+        let list = host_slots(&self.sched.classes[class].kind.fixed).unwrap_or_default();
+        let mut out: Vec<(usize, u32)> = Vec::new();
+        for (host, slots) in list {
+            let known = self.pol.canonical(host).and_then(|h| self.pol.host_ix.get(h));
+            // a host that is gone since is never found among the free ones
+            let i = known.copied().unwrap_or(usize::MAX);
+            match out.iter_mut().find(|(k, _)| *k == i) {
+                Some((_, n)) => *n = n.saturating_add(slots),
+                None => out.push((i, slots)),
+            }
+        }
+        out
     }
 
     fn arm_exclusion_timer(&mut self, at: JobRef) {
@@ -364,6 +372,38 @@ pub(crate) fn split_host_word(word: &str) -> (&str, u32) {
     }
 }
 
+/// Hosts and slots as span[] asks for.
+fn spread(
+    free: &[(usize, u32)],
+    span: Option<&Span>,
+    min: u32,
+    max: u32,
+) -> Option<Vec<(usize, u32)>> {
+    match span {
+        Some(s) if s.one_host() => one_host(free, min, max),
+        Some(Span { ptile: Some(Tile::Tasks(n)), .. }) => tiled(free, min, max, (*n).max(1)),
+        _ => filled(free, min, max),
+    }
+}
+
+/// Why there is no place: what holds for the whole class, for this job, and the free hosts that
+/// did not do.
+fn all_reasons(cands: &Candidates, full: Reasons, free: &[(usize, u32)], code: u32) -> Reasons {
+    let mut all = cands.reasons.clone();
+    for (code, hosts) in full {
+        for i in hosts {
+            let list = all.entry(code).or_default();
+            if !list.contains(&i) {
+                list.push(i);
+            }
+        }
+    }
+    if !free.is_empty() {
+        all.entry(code).or_default().extend(free.iter().map(|f| f.0));
+    }
+    all.into_iter().collect()
+}
+
 /// The first host with all of `max`, else the one with most of at least `min`.
 fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>> {
     if let Some(&(i, _)) = free.iter().find(|f| f.1 >= max) {
@@ -371,6 +411,12 @@ fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32
     }
     let best = free.iter().filter(|f| f.1 >= min).max_by_key(|f| f.1)?;
     Some(vec![*best])
+}
+
+/// These slots on these hosts, or nothing.
+fn exactly(free: &[(usize, u32)], want: &[(usize, u32)]) -> Option<Vec<(usize, u32)>> {
+    let has = |w: &(usize, u32)| free.iter().any(|f| f.0 == w.0 && f.1 >= w.1);
+    want.iter().all(has).then(|| want.to_vec())
 }
 
 /// Hosts filled one after the other.

@@ -82,6 +82,17 @@ fn elements_become_of_another_submission() {
 }
 
 #[test]
+fn changed_elements_keep_their_place_among_the_rest() {
+    use SpecField::*;
+    let (mut r, started, id) = waiting();
+    let to = JobSpec { project: "other".into(), res_req: "ncpus>1".into(), ..JobSpec::default() };
+    assert_eq!(r.modify_of(USER, elems(id, &[(3, 4), (9, 9)]), &[Project], to.clone()), 0);
+    assert_eq!(r.modify_of(USER, elems(id, &[(6, 6), (1, 1)]), &[ResReq], to), 0);
+    let went: Vec<u32> = order(&mut r, started).into_iter().map(|w| w.1).collect();
+    assert_eq!(went, (1..=9).collect::<Vec<u32>>());
+}
+
+#[test]
 fn what_cannot_be_changed_of_elements() {
     use SpecField::*;
     let (mut r, started, id) = waiting();
@@ -203,7 +214,7 @@ fn an_array_limit_and_start_times_hold_for_parts() {
     assert_eq!(r.modify_of(USER, elems(id, &[(6, 6)]), &[SpecField::Project], p), 0);
     assert!(r.starts().is_empty());
     let went: Vec<u32> = order(&mut r, started).into_iter().map(|w| w.1).collect();
-    assert_eq!(went, [6, 5]);
+    assert_eq!(went, [5, 6]);
     // After a restart the start times still hold.
     let mut r2 = Rig::with(r.restarted(), r.now);
     assert!(r2.starts().is_empty());

@@ -74,3 +74,31 @@ fn filters_and_ends_of_connections() {
     r.submit(held()).unwrap();
     assert_eq!(told(&r, OTHER), 0);
 }
+
+#[test]
+fn a_wait_with_a_limit_ends_at_it_and_not_before() {
+    let mut r = Rig::new();
+    r.connect();
+    let id = r.submit(held()).unwrap();
+    let wait =
+        |timeout| ClientMsg::Wait(Wait { expr: format!("done({id})"), timeout, ..Wait::default() });
+    assert!(r.ask(OTHER, wait(60)).is_none());
+    assert!(r.ask(ADMIN, wait(0)).is_none(), "for ever");
+    let answers = |r: &Rig, conn: ConnId| {
+        let of = |(c, m): &(ConnId, Msg)| match m {
+            Msg::Client(ClientMsg::Waited(w)) if *c == conn => Some(w.clone()),
+            _ => None,
+        };
+        r.sent.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let later = |r: &mut Rig, us: u64| {
+        r.now.mono_us += us;
+        r.step(Input::Tick);
+    };
+    later(&mut r, 59_999_999);
+    assert_eq!(answers(&r, OTHER), []);
+    later(&mut r, 1);
+    assert_eq!(answers(&r, OTHER), [Waited::Timeout]);
+    later(&mut r, 3_600_000_000);
+    assert_eq!((answers(&r, OTHER).len(), answers(&r, ADMIN).len()), (1, 0));
+}

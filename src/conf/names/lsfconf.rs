@@ -174,6 +174,7 @@ const NAMES: &[Name] = &[
     off("LSB_TIME_RESERVE_NUMJOBS", "int; undefined"),
     off("LSB_TIME_SBD", "1-5"),
     off("LSB_TIME_SCH", "1-5"),
+    on("LSB_UNIT_FOR_JOBS_DISPLAY", "unit of sizes in bjobs -o: K to Z, S; undefined"),
     off("LSB_USE_SEQUENTIAL_SIGNAL", "y: INT TERM KILL also for parallel jobs: y/n; n"),
     off("LSB_UTMP", "lsb utmp: Y/N; N"),
     off("LSF_ACCEPT_NUMCLIENTS", "int; 6"),

@@ -256,7 +256,7 @@ pub static SUDOERS: NameTable = table(
         off("LSF_EAUTH_OLDKEY", "the secret before it"),
         off("LSF_EAUTH_OLDKEY_EXPIRY", "until when it is accepted"),
         on("LSF_EAUTH_USER", "user that a site's own eauth -s runs as"),
-        off("LSF_EEXEC_USER", "user that eexec runs as"),
+        on("LSF_EEXEC_USER", "user that eexec runs as"),
         off("LSF_EGO_ADMIN_PASSWD", "password of the EGO administrator"),
         off("LSF_EGO_ADMIN_USER", "the EGO administrator"),
         off("LSF_LOAD_PLUGINS", "commands load plugins of LSF_LIBDIR: Y/N"),

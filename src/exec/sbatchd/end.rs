@@ -1,6 +1,7 @@
 //! The end of an attempt: what it means, its report, its word to mbatchd.
 
 use super::*;
+use crate::proto::launch::HookOf;
 
 impl Sbatchd {
     /// A job's process has ended, as the launcher tells.
@@ -14,7 +15,7 @@ impl Sbatchd {
     ) {
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
         let killed = job.note.mark.kill.is_some();
-        job.final_usage(ended.usage);
+        job.final_usage(now, ended.usage);
         let mark = &mut job.note.mark;
         if ended.end == End::Unknown {
             let lost = if ended.restarted { term::HOST_RESTART } else { term::LOST_STATUS };
@@ -78,6 +79,9 @@ impl Sbatchd {
             return self.finished(key, out);
         }
         job.stage = Stage::Finishing;
+        if post.iter().any(|hook| hook.of != HookOf::Copy) {
+            job.post = Post::Running;
+        }
         job.finish_by.get_or_insert(now.mono_us + FINISH_WAIT);
         if !self.linked {
             return;
@@ -107,6 +111,15 @@ impl Sbatchd {
         {
             let what = FinishPlan { mail: Some(mail), ..FinishPlan::default() };
             as_user(o, Step::Begin, what, out);
+        }
+    }
+
+    /// What ran after a job has ended.
+    pub(super) fn posted(&mut self, key: JobKey, end: End, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.post == Post::Running) else { return };
+        job.post = if end == End::Status(0) { Post::Done } else { Post::Failed };
+        if job.stage == Stage::Over {
+            self.tell_state(key, out);
         }
     }
 

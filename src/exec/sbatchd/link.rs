@@ -80,6 +80,7 @@ impl Sbatchd {
             Stage::Launching if !has(Step::Job) => self.launch_job(key, out),
             Stage::Running if !has(Step::Job) => self.over(now, key, End::Unknown, out),
             Stage::Finishing if !has(Step::Finish) => self.finish(now, key, out),
+            Stage::Over if !has(Step::Finish) => self.posted(key, End::Unknown, out),
             Stage::Launching | Stage::Running => self.keep_note(key, out),
             _ => {}
         }
@@ -94,7 +95,11 @@ impl Sbatchd {
             Step::Finish => {
                 // what runs after the job goes on when all else is done
                 let done = info.ended.is_some() || info.setup.is_some();
-                if done && job.stage == Stage::Finishing {
+                let finishing = done && job.stage == Stage::Finishing;
+                if let Some(ended) = info.ended {
+                    self.posted(key, ended.end, out);
+                }
+                if finishing {
                     self.finished(key, out);
                 }
                 return;
@@ -105,19 +110,22 @@ impl Sbatchd {
             && let Some(Setup::Ready(ready)) = &info.setup
         {
             job.ready = (**ready).clone();
-            self.running(now, key, out);
+            self.running(now, key, info.ended.is_none(), out);
         }
         if let Some(ended) = info.ended {
             self.ended(now, key, info.setup, ended, out);
         }
     }
 
-    pub(super) fn running(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+    /// It runs, or did so: the end tells all that would have been told of it before.
+    pub(super) fn running(&mut self, now: Now, key: JobKey, still: bool, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         (job.stage, job.plan) = (Stage::Running, None);
         job.arm(now);
-        let suspend = std::mem::take(&mut job.suspend_asked);
-        self.tell_state(key, out);
+        let suspend = std::mem::take(&mut job.suspend_asked) && still;
+        if still {
+            self.tell_state(key, out);
+        }
         self.mail_begin(key, out);
         if suspend {
             self.suspend(now, key, out);
@@ -132,7 +140,10 @@ impl Sbatchd {
                 job.ready.note = why;
                 self.failed(now, id.key, pend::EXEC_INIT, out);
             }
-            (Step::Finish, Stage::Finishing) => self.finished(id.key, out),
+            (Step::Finish, Stage::Finishing) => {
+                self.posted(id.key, End::Unknown, out);
+                self.finished(id.key, out);
+            }
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ use crate::proto::launch::{
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};
-use crate::proto::sbd::{Act, Phase, SbdMsg, SbdParams, StartJob};
+use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};

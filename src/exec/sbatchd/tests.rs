@@ -36,6 +36,10 @@ struct Rig {
     runs_mbatchd: bool,
     linked: bool,
     setup: Option<Setup>,
+    /// What comes after jobs goes on until it is ended by hand.
+    slow: bool,
+    /// Jobs end before it is told that they run.
+    short: bool,
 }
 
 fn conf(personal: bool) -> Conf {
@@ -59,7 +63,7 @@ fn launcher_conf() -> launcher::Conf {
         daemons: vec![Daemon::Sbatchd],
         peers: vec![],
         root_jobs: false,
-        eauth_user: None,
+        users: Default::default(),
     }
 }
 
@@ -92,6 +96,8 @@ impl Rig {
             runs_mbatchd: false,
             linked: false,
             setup: None,
+            slow: false,
+            short: false,
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -200,11 +206,12 @@ impl Rig {
                 let ready = Ready { out: "/o".into(), user: "u".into(), ..Ready::default() };
                 let setup = self.setup.clone().unwrap_or(Setup::Ready(Box::new(ready)));
                 let pid = self.next_pid;
-                let dead = finish || matches!(setup, Setup::Failed { .. });
-                queue.push_back(Input::Os(OsInput::Setup { id, setup }));
+                let well = finish && !self.slow || self.short;
+                let dead = well || matches!(setup, Setup::Failed { .. });
+                queue.push_back(Input::Os(OsInput::Setup { id, setup, ended: self.short }));
                 if dead {
                     self.procs.remove(&pid);
-                    let status = if finish { 0 } else { 2 << 8 };
+                    let status = if well { 0 } else { 2 << 8 };
                     let usage = Usage::default();
                     queue.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
                 }
@@ -347,6 +354,48 @@ fn a_job_from_order_to_forget() {
     r.greet(1);
     assert!(!r.states().contains(&s));
     assert!(r.journal.iter().any(|j| matches!(j, Journal::Forget { key: k } if *k == key(1))));
+}
+
+#[test]
+fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
+    let posts = |r: &mut Rig| r.states().iter().map(|s| s.post).collect::<Vec<_>>();
+    for (status, post) in [(0, Post::Done), (1 << 8, Post::Failed)] {
+        let mut r = Rig::new();
+        r.slow = true;
+        r.start(StartJob { post_exec: "after".into(), ..order(1) });
+        r.told.clear();
+        r.exits(501, 0);
+        assert_eq!(posts(&mut r), [Post::Running]);
+        // an sbatchd that comes meanwhile goes on waiting
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        assert_eq!(posts(&mut r), [Post::Running]);
+        r.exits(502, status);
+        let s = r.states().pop().unwrap();
+        assert_eq!((s.phase, s.post), (ended(0, 0), post));
+        r.greet(1);
+        assert_eq!(posts(&mut r), [post]);
+    }
+    // a launcher that has lost it; nothing to wait for; a copied file is none
+    let mut r = Rig::new();
+    r.slow = true;
+    r.start(StartJob { post_exec: "after".into(), ..order(1) });
+    r.exits(501, 0);
+    r.told.clear();
+    r.linked = false;
+    r.feed(Input::Closed { conn: LAUNCHER });
+    r.lau = Launcher::new(launcher_conf(), vec![]);
+    r.feed_launcher(Input::Start);
+    r.wait(1);
+    assert_eq!(posts(&mut r).last(), Some(&Post::Failed));
+    let copied = JobSpec { extra: vec![("f".into(), "a < b".into())], ..JobSpec::default() };
+    for (n, spec) in [(2, JobSpec::default()), (3, copied)] {
+        r.start(StartJob { spec, ..order(n) });
+        r.told.clear();
+        r.exits(r.next_pid, 0);
+        assert_eq!(posts(&mut r), [Post::None], "{n}");
+    }
 }
 
 #[test]
@@ -526,6 +575,17 @@ fn a_new_sbatchd_goes_on_where_the_old_one_stopped() {
 }
 
 #[test]
+fn of_a_short_job_its_end_alone_is_told() {
+    let mut r = Rig::new();
+    r.short = true;
+    r.start(order(1));
+    let states = r.states();
+    assert_eq!(states.iter().map(|s| s.phase.clone()).collect::<Vec<_>>(), [ended(0, 0)]);
+    // with all that is known of its start
+    assert_eq!((states[0].pid, states[0].exec_user.as_str()), (501, "u"));
+}
+
+#[test]
 fn a_new_sbatchd_waits_for_the_launcher_before_it_tells() {
     let mut r = Rig::new();
     r.start(order(1));
@@ -682,4 +742,42 @@ fn an_order_for_an_earlier_boot_never_runs() {
     r.start(StartJob { boot: "before".into(), ..order(2) });
     let end = Phase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART };
     assert_eq!((r.job_starts(), r.last()), (1, end));
+}
+
+#[test]
+fn the_most_processors_used_between_two_looks() {
+    let start = Now { mono_us: 7, wall_us: 1_000_000 * US as i64 };
+    let at = |secs: u64| Now {
+        mono_us: start.mono_us + secs * US,
+        wall_us: start.wall_us + (secs * US) as i64,
+    };
+    let used = |secs: u64| Usage { utime_us: secs * US, mem_kb: 10, ..Usage::default() };
+    let begun = || {
+        let mut job = Attempt::new(order(1), start);
+        job.started = start.secs();
+        job
+    };
+    let mut job = begun();
+    for (secs, cpu, want) in [
+        // since its start, which is known by the second
+        (9, 10, (100, 9)),
+        (19, 35, (250, 19)),
+        (29, 40, (250, 19)),
+        // a look at once tells nothing
+        (29, 90, (250, 19)),
+        // less than before: a process that is gone took its time with it
+        (39, 20, (250, 19)),
+        (49, 50, (300, 49)),
+    ] {
+        let session = Session { sid: 501, usage: used(cpu), ..Session::default() };
+        job.sampled(at(secs), &session);
+        assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
+        assert_eq!(job.usage.utime_us, cpu * US);
+    }
+    job.final_usage(at(59), used(55));
+    assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), (300, 49));
+    // what was never looked at: what it used in all
+    let mut job = begun();
+    job.final_usage(at(6), used(7));
+    assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), (100, 6));
 }

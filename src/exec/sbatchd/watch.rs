@@ -83,7 +83,7 @@ impl Sbatchd {
         for job in self.jobs.values_mut().filter(|j| j.stage == Stage::Running) {
             let Some(session) = by_sid.get(&job.pid) else { continue };
             let key = job.note.order.key;
-            over.extend(job.sampled(session).map(|cause| (key, cause)));
+            over.extend(job.sampled(now, session).map(|cause| (key, cause)));
             if job.report_at <= now.mono_us && job.news() {
                 job.report_at = now.after(self.params.sbd_sleep_time);
                 job.told = Some(job.usage);

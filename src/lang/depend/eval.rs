@@ -242,7 +242,7 @@ fn every_simple(func: &Func, c: &DepCounts) -> Truth {
         Func::Exit(_) => every(c.exit, c),
         Func::Started => every(c.run + c.susp + c.done + c.exit - c.exit_unstarted, c),
         // A post-execution command still runs after the job has ended: only a known outcome of
-        // the other kind, or a job gone from memory, settles it.
+        // the other kind, a job that never ran or one gone from memory settles it.
         Func::PostDone => post(c.post_done, c.post_err, c),
         Func::PostErr => post(c.post_err, c.post_done, c),
         _ => every(c.done, c),
@@ -251,7 +251,8 @@ fn every_simple(func: &Func, c: &DepCounts) -> Truth {
 
 fn post(wanted: u32, other: u32, c: &DepCounts) -> Truth {
     let holds = wanted == c.total && c.total > 0;
-    Truth { holds, fixed: holds || other > 0 || c.gone > 0 || c.total == 0 }
+    let never = other > 0 || c.exit_unstarted > 0 || c.gone > 0 || c.total == 0;
+    Truth { holds, fixed: holds || never }
 }
 
 fn counted(of: CountOf, test: Option<(CmpOp, u32)>, c: &DepCounts) -> Truth {

@@ -24,7 +24,7 @@ impl World {
 
     fn array(mut self, id: u64, name: &str, states: &[DepState]) -> World {
         let list = format!("{name}[1-{}]", states.len());
-        self.arrays.insert(id, JobName::parse(&list).unwrap().array.unwrap());
+        self.arrays.insert(id, JobName::parse(&list).unwrap().array.map(|a| *a).unwrap());
         for (i, &state) in states.iter().enumerate() {
             let started = !matches!(state, DepState::Pend | DepState::Held);
             let facts = DepFacts { state, started, post: PostState::None };
@@ -190,12 +190,12 @@ fn arrays_whole_element_and_element_by_element() {
     assert_eq!(w.value("started(5)"), True);
     assert_eq!(w.value("done(arr[1])"), True);
     assert_eq!(w.value("exit(\"arr[2]\", 2)"), True);
-    let own = JobName::parse("x[1-3]").unwrap().array.unwrap();
+    let own = JobName::parse("x[1-3]").unwrap().array.map(|a| *a).unwrap();
     let values = [1, 2, 3].map(|i| w.value_for("done(arr[*])", Some(&own), Some(i)));
     assert_eq!(values, [True, Never, False]);
     let e = DepExpr::parse("done(5[*])").unwrap();
     assert!(e.resolve(&w, Some(&own)).unwrap().per_element());
-    let other = JobName::parse("x[1-4]").unwrap().array.unwrap();
+    let other = JobName::parse("x[1-4]").unwrap().array.map(|a| *a).unwrap();
     for own in [None, Some(&other)] {
         let refused = e.resolve(&w, own).unwrap_err().to_string();
         assert_eq!(refused, "Dependent arrays do not have the same size");

@@ -3,8 +3,8 @@
 
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
 use super::{
-    NO_USAGE, RecordError, get_usage, lsb_options, lsb_options2, lsb_options3, more_usage,
-    put_head, put_job_file, put_list, put_slots, put_usage, run_time, set_more_usage,
+    NO_USAGE, RecordError, get_usage, lsb_options, lsb_options2, lsb_options3, more_usage, peak,
+    put_head, put_job_file, put_list, put_slots, put_usage, run_time, set_more_usage, set_peak,
 };
 use crate::model::ByteStr;
 use crate::model::event::Finish;
@@ -60,8 +60,11 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_int(out, fin.at.idx);
     put_u64(out, u.max_mem_kb);
     put_u64(out, u.max_swap_kb);
-    // inFileSpool commandSpool rsvId sla exceptMask additionalInfo
-    out.extend_from_slice(b" \"\" \"\" \"\" \"\" 0 \"\"");
+    // inFileSpool commandSpool rsvId, and additionalInfo after exceptMask
+    out.extend_from_slice(b" \"\" \"\" \"\"");
+    put_str(out, s.given(extra::SLA).as_bytes());
+    put_int(out, fin.exceptions);
+    put_str(out, b"");
     put_int(out, fin.exit_info);
     // warningAction warningTimePeriod chargedSAAP licenseProject
     out.extend_from_slice(b" \"\" -1");
@@ -122,6 +125,9 @@ fn put_pairs(out: &mut Vec<u8>, fin: &Finish) {
     }
     if let Some(u) = &fin.usage {
         tail.nums(out, "lsf.usage", b' ', &more_usage(u));
+        if let Some(peak) = peak(u) {
+            tail.nums(out, "lsf.peak", b' ', &peak);
+        }
     }
     tail.end(out);
 }
@@ -206,8 +212,11 @@ fn get_extra(f: &mut Fields<'_>, fin: &mut Finish, key: &str) -> Result<(), Reco
 
 /// inFileSpool to the end.
 fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
-    // inFileSpool commandSpool rsvId sla exceptMask additionalInfo
-    f.skip(6)?;
+    // inFileSpool commandSpool rsvId, and additionalInfo after exceptMask
+    f.skip(3)?;
+    get_extra(f, fin, extra::SLA)?;
+    fin.exceptions = f.num()?;
+    f.skip(1)?;
     fin.exit_info = f.num()?;
     // warningAction warningTimePeriod
     f.skip(2)?;
@@ -295,6 +304,7 @@ fn get_pairs(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
             b"lsf.usage" => {
                 set_more_usage(fin.usage.get_or_insert_with(Usage::default), &values);
             }
+            b"lsf.peak" => set_peak(fin.usage.get_or_insert_with(Usage::default), &values),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
 use super::text::{Field, Fields, find_tail, nums};
-use super::{RecordError, get_usage, modify, new, set_more_usage};
+use super::{RecordError, get_usage, modify, new, set_more_usage, set_peak};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;
@@ -32,7 +32,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_SIGNAL" => get_signal(&mut f)?,
         b"JOB_REQUEUE" => {
             let at = get_ref(&mut f)?;
-            Event::JobRequeue { at, held: tail_number(&f, b"lsf.held") }
+            get_requeue(at, &f)
         }
         b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
@@ -182,13 +182,34 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),
             b"lsf.unknown_end" => s.unknown_end = one_number(&value) != 0,
+            b"lsf.post" => s.post = one_number(&value) != 0,
             b"lsf.usage" => {
                 let values = nums(&value, ' ').unwrap_or_default();
                 set_more_usage(s.usage.get_or_insert_default(), &values);
             }
+            b"lsf.peak" => {
+                let values = nums(&value, ' ').unwrap_or_default();
+                set_peak(s.usage.get_or_insert_default(), &values);
+            }
             _ => {}
         }
     }
+}
+
+fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
+    let (mut held, mut uncounted, mut passed) = (0, false, Vec::new());
+    for (key, value) in find_tail(f).unwrap_or_default() {
+        match &*key {
+            b"lsf.held" => held = one_number(&value),
+            b"lsf.uncounted" => uncounted = one_number(&value) != 0,
+            b"lsf.passed" => {
+                let text = String::from_utf8_lossy(&value);
+                passed = text.split_whitespace().map(str::to_string).collect();
+            }
+            _ => {}
+        }
+    }
+    Event::JobRequeue { at, held, uncounted, passed }
 }
 
 fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
@@ -215,7 +236,11 @@ fn get_ctrl(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
         (b"QUEUE_CTRL", Some(op)) => Event::QueueCtrl { op, queue: name, uid, user, message },
         // 3 and 4 restart and shut down a host: nothing to act on later
         (b"HOST_CTRL", Some(op @ (Ctrl::Open | Ctrl::Close))) => {
-            Event::HostCtrl { op, host: name, uid, user, message }
+            let tail = find_tail(f).unwrap_or_default();
+            let lock = tail.iter().find(|(key, _)| &**key == b"lsf.lock");
+            let text = |t: &[u8]| String::from_utf8_lossy(t).into_owned();
+            let lock = lock.map_or(String::new(), |(_, t)| text(t));
+            Event::HostCtrl { op, host: name, uid, user, message, lock }
         }
         _ => Event::Foreign { name: String::from_utf8_lossy(record).into_owned() },
     })

@@ -5,7 +5,7 @@ use super::*;
 use crate::model::ByteStr;
 use crate::model::bytes::log_loses;
 use crate::model::event::*;
-use crate::model::job::{JobSpec, Limits, SpoolRef, stat};
+use crate::model::job::{JobSpec, Limits, SpoolRef, extra, stat};
 use crate::model::specfield::SpecField;
 use proptest::collection::vec;
 use proptest::option;
@@ -139,7 +139,7 @@ fn the_small_records_have_the_checked_order() {
     let (op, message) = (Ctrl::Close, String::new());
     let (user, uid) = ("lsfadmin".to_string(), 1001);
     assert_eq!(
-        line(Event::HostCtrl { op, host: "vm2".into(), uid, user, message }),
+        line(Event::HostCtrl { op, host: "vm2".into(), uid, user, message, lock: String::new() }),
         "\"HOST_CTRL\" \"10.1\" 1700000000 2 \"vm2\" 1001 \"lsfadmin\" \"\"\n"
     );
     assert_eq!(line(Event::Foreign { name: "MIG".into() }), "");
@@ -425,22 +425,27 @@ fn job_new() -> impl Strategy<Value = JobNew> {
 
 /// Up to 2^40 microseconds, KB or counts.
 fn usage() -> impl Strategy<Value = Usage> {
-    (vec(0u64..1 << 40, 13), any::<[u32; 2]>()).prop_map(|(v, [nthreads, nprocs])| Usage {
-        utime_us: v[0],
-        stime_us: v[1],
-        mem_kb: v[2],
-        swap_kb: v[3],
-        max_mem_kb: v[4],
-        avg_mem_kb: v[5],
-        max_swap_kb: v[6],
-        minflt: v[7],
-        majflt: v[8],
-        inblock: v[9],
-        oublock: v[10],
-        nvcsw: v[11],
-        nivcsw: v[12],
-        nthreads,
-        nprocs,
+    (vec(0u64..1 << 40, 13), any::<[u32; 4]>()).prop_map(|(v, [nthreads, nprocs, peak, secs])| {
+        Usage {
+            utime_us: v[0],
+            stime_us: v[1],
+            mem_kb: v[2],
+            swap_kb: v[3],
+            max_mem_kb: v[4],
+            avg_mem_kb: v[5],
+            max_swap_kb: v[6],
+            minflt: v[7],
+            majflt: v[8],
+            inblock: v[9],
+            oublock: v[10],
+            nvcsw: v[11],
+            nivcsw: v[12],
+            nthreads,
+            nprocs,
+            cpu_peak: peak,
+            // when it was is of a peak alone
+            cpu_peak_secs: if peak > 0 { secs } else { 0 },
+        }
     })
 }
 
@@ -451,12 +456,12 @@ fn slots() -> impl Strategy<Value = Vec<(String, u32)>> {
 }
 
 fn job_status() -> impl Strategy<Value = JobStatus> {
-    (at(), any::<[u32; 5]>(), any::<(i64, i32, bool)>(), 0u64..1 << 40, option::of(usage()))
+    (at(), any::<[u32; 5]>(), any::<(i64, i32, bool, bool)>(), 0u64..1 << 40, option::of(usage()))
         .prop_map(
             |(
                 at,
                 [status, reason, subreason, exit_info, attempt],
-                (end_time, exit, end),
+                (end_time, exit, end, post),
                 us,
                 usage,
             )| {
@@ -472,6 +477,7 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
                     exit_info,
                     attempt,
                     unknown_end: end,
+                    post,
                 }
             },
         )
@@ -499,7 +505,10 @@ fn job_event() -> impl Strategy<Value = Event> {
                 Event::JobSignal { at, uid, user, signal, run_count, by_admin }
             }
         ),
-        (at(), any::<u32>()).prop_map(|(at, held)| Event::JobRequeue { at, held }),
+        (at(), any::<u32>(), any::<bool>(), slots()).prop_map(|(at, held, uncounted, on)| {
+            let passed = on.into_iter().map(|h| h.0).collect();
+            Event::JobRequeue { at, held, uncounted, passed }
+        }),
         at().prop_map(|at| Event::JobClean { at }),
         (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
             let spec = JobSpec { extra: Vec::new(), ..(*new.spec).clone() };
@@ -536,8 +545,9 @@ fn other_event() -> impl Strategy<Value = Event> {
         (qop, any::<u32>(), three()).prop_map(|(op, uid, [queue, user, message])| {
             Event::QueueCtrl { op, queue, uid, user, message }
         }),
-        (op, any::<u32>(), three()).prop_map(|(op, uid, [host, user, message])| {
-            Event::HostCtrl { op, host, uid, user, message }
+        (op, any::<u32>(), three(), "[a-z0-9_-]{0,9}").prop_map(|(op, uid, texts, lock)| {
+            let [host, user, message] = texts;
+            Event::HostCtrl { op, host, uid, user, message, lock }
         }),
         (any::<[u32; 2]>(), [kept(), kept()]).prop_map(|([hosts, queues], [master, cluster])| {
             Event::MbdStart { master, cluster, hosts, queues }
@@ -611,7 +621,9 @@ proptest! {
         spec.home = ByteStr::default();
         spec.limit_spec.clear();
         spec.user_group.clear();
-        spec.extra.clear();
+        // in the order in which it stands there
+        let kept = [extra::SLA, extra::LICENSE, extra::APP, extra::GROUP];
+        spec.extra = kept.map(|key| (key.to_string(), format!("of {key}"))).to_vec();
         (spec.umask, spec.priority) = (0, 0);
         let fin = Finish {
             event_time: times[0],
@@ -627,6 +639,7 @@ proptest! {
             usage,
             exit_status: n.3,
             exit_info: n.2,
+            exceptions: n.2,
             eff_res_req: "select[x]".into(),
             attempt: n.0,
             unknown_end: n.4,
@@ -646,4 +659,63 @@ proptest! {
         let mut f = Fields::new(&line);
         while let Ok(Some(_)) = f.field() {}
     }
+}
+
+/// What [`Alike`] reads is what is read without it, whatever is changed in the line.
+#[test]
+fn records_like_the_one_before_read_the_same() {
+    let place = |at| SpoolRef { spool: 3, at, len: 4096 };
+    let job = |n: u32| JobNew {
+        job: n,
+        submit_time: 1_700_000_000 + i64::from(n),
+        request: format!("{:032x}", u64::from(n) << 20),
+        env: place(u64::from(n / 3)),
+        ..plain_job()
+    };
+    let text = |new: JobNew, time: i64| {
+        let mut out = Vec::new();
+        write_record(&Record { time, event: Event::JobNew(Box::new(new)) }, &mut out);
+        out
+    };
+    let first = text(job(9), 1_700_000_009);
+    let Event::JobNew(new) = read_record(&first).unwrap().event else { panic!() };
+    let mut alike = Alike::default();
+    alike.learn(&first, &new);
+    for n in [1, 9, 10, 12_345, u32::MAX] {
+        let line = text(job(n), 1_800_000_000);
+        let got = alike.read(&line).unwrap();
+        assert_eq!(got, read_record(&line).unwrap());
+        // the specification is that of the first, not another like it
+        let Event::JobNew(like) = got.event else { panic!() };
+        assert!(Arc::ptr_eq(&like.spec, &new.spec), "{n}");
+    }
+    let line = text(job(10), 1_700_000_010);
+    for at in 0..line.len() {
+        for byte in [b'7', b'"', b' ', b'-', b'x', b'.', b'\n', 0, 0xff] {
+            let mut odd = line.clone();
+            odd[at] = byte;
+            assert_eq!(alike.read(&odd), read_record(&odd), "{}", String::from_utf8_lossy(&odd));
+        }
+        for cut in [&line[..at], &[&line[..at], &line[at + 1..]].concat()] {
+            assert_eq!(alike.read(cut), read_record(cut));
+        }
+        let twice = [&line[..at], &line[at.saturating_sub(1)..]].concat();
+        assert_eq!(alike.read(&twice), read_record(&twice));
+    }
+    // what a user wrote that looks like a pair of ours
+    let sly = |n: u32, command: &str| {
+        let spec =
+            JobSpec { name: "lsf.request".into(), command: command.into(), ..JobSpec::default() };
+        JobNew { spec: Arc::new(spec), request: "r1".into(), ..job(n) }
+    };
+    let line = text(sly(12, "r1"), 1_700_000_012);
+    let Event::JobNew(new) = read_record(&line).unwrap().event else { panic!() };
+    let mut other = Alike::default();
+    other.learn(&line, &new);
+    let line = text(sly(13, "r2"), 1_700_000_013);
+    assert_eq!(other.read(&line), read_record(&line));
+    // a request that is not a plain word
+    let odd = JobNew { request: "a \"b\"".into(), ..job(11) };
+    let line = text(odd, 1_700_000_011);
+    assert_eq!(alike.read(&line), read_record(&line));
 }

@@ -134,6 +134,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The byte behind the field taken last.
+    pub fn pos(&self) -> usize {
+        self.pos
+    }
+
     /// Is nothing left?
     pub fn at_end(&mut self) -> bool {
         self.blanks();

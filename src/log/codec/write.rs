@@ -1,7 +1,7 @@
 //! Writes one event as one line of lsb.events (semantics §19).
 
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
-use super::{modify, more_usage, name_of, new, put_head, put_list, put_slots, put_usage};
+use super::{modify, more_usage, name_of, new, peak, put_head, put_list, put_slots, put_usage};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
 use crate::model::job::stat;
@@ -39,11 +39,17 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             }
             tail.end(out);
         }
-        Event::JobRequeue { at, held } => {
+        Event::JobRequeue { at, held, uncounted, passed } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
             if *held != 0 {
                 tail.nums(out, "lsf.held", b' ', &[u64::from(*held)]);
+            }
+            if *uncounted {
+                tail.nums(out, "lsf.uncounted", b' ', &[1]);
+            }
+            if !passed.is_empty() {
+                tail.text(out, "lsf.passed", passed.join(" ").as_bytes());
             }
             tail.end(out);
         }
@@ -51,8 +57,15 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobModify(m) => modify::put_job_modify(out, m),
         Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
         Event::QueueCtrl { op, queue: name, uid, user, message }
-        | Event::HostCtrl { op, host: name, uid, user, message } => {
-            put_ctrl(out, *op, name, *uid, user, message)
+        | Event::HostCtrl { op, host: name, uid, user, message, .. } => {
+            put_ctrl(out, *op, name, *uid, user, message);
+            if let Event::HostCtrl { lock, .. } = &record.event
+                && !lock.is_empty()
+            {
+                let mut tail = Tail::begin(out);
+                tail.text(out, "lsf.lock", lock.as_bytes());
+                tail.end(out);
+            }
         }
         _ => put_others(out, &record.event),
     }
@@ -149,8 +162,14 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
     if s.unknown_end {
         tail.nums(out, "lsf.unknown_end", b' ', &[1]);
     }
+    if s.post {
+        tail.nums(out, "lsf.post", b' ', &[1]);
+    }
     if let Some(u) = &s.usage {
         tail.nums(out, "lsf.usage", b' ', &more_usage(u));
+        if let Some(peak) = peak(u) {
+            tail.nums(out, "lsf.peak", b' ', &peak);
+        }
     }
     tail.end(out);
 }

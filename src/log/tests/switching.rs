@@ -97,6 +97,23 @@ fn an_end_during_a_switch_is_accounted_for_once() {
 }
 
 #[test]
+fn the_end_of_what_ran_after_a_job_is_no_second_end_of_it() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(2), start(2), new(5), start(5), done(5)])).unwrap();
+    store.begin_switch(order()).unwrap();
+    while !store.switch_slice().unwrap() {}
+    let post = JobStatus { status: stat::DONE | stat::PDONE, usage: None, ..status(5) };
+    let post = Record { time: 3900, event: Event::JobStatus(Box::new(post)) };
+    let mut b = Batch::default();
+    b.append(&post);
+    commit(&mut store, &b).unwrap();
+    let (found, _) = open(&disk, BOOT);
+    assert!(found.recovered.records.contains(&post));
+    assert_eq!(accounted(&disk), [5]);
+}
+
+#[test]
 fn old_logs_move_up_as_far_as_there_is_no_gap() {
     let disk = SimDisk::new();
     disk.put("lsb.events.1", b"#1\n");

@@ -1,0 +1,68 @@
+//! -hostfile: the hosts and slots that a job is to have, from a file of the user's (commands.md
+//! bsub): a host on each line, with its slots where those are not one; `#` begins a comment.
+
+use super::spec::Rejection;
+use lsf::model::job::{JobSpec, extra};
+use lsf::sys::words;
+use std::fs::File;
+use std::io::Read;
+
+/// Largest host file, bytes.
+const MAX_FILE: u64 = 256 << 10;
+
+/// Puts what the file says into the submission.
+pub fn put(path: &str, spec: &mut JobSpec) -> Result<(), Rejection> {
+    let about = |why: String| Rejection::new(format!("{path}: {why}"));
+    let mut text = String::new();
+    let read = File::open(path).and_then(|f| f.take(MAX_FILE + 1).read_to_string(&mut text));
+    read.map_err(|e| about(words(&e)))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(about(format!("the host file has more than {MAX_FILE} bytes")));
+    }
+    let slots = parse(&text).map_err(about)?;
+    let full = std::path::absolute(path).map_err(|e| about(words(&e)))?;
+    spec.extra.push((extra::HOST_FILE.to_string(), full.to_string_lossy().into_owned()));
+    spec.extra.push((extra::HOST_SLOTS.to_string(), slots));
+    Ok(())
+}
+
+/// `h1 2 h2 1`, in the order of the lines.
+fn parse(text: &str) -> Result<String, String> {
+    let mut all = Vec::new();
+    for (line, n) in text.lines().zip(1..) {
+        let kept = line.split('#').next().unwrap_or_default();
+        let mut words = kept.split_whitespace();
+        let Some(host) = words.next() else { continue };
+        let slots = words.next().unwrap_or("1");
+        if words.next().is_some() || !slots.parse::<u32>().is_ok_and(|n| n > 0) {
+            return Err(format!("line {n}: <{}> is not a host and its slots", kept.trim()));
+        }
+        all.push(format!("{host} {slots}"));
+    }
+    if all.is_empty() {
+        return Err("the host file names no host".into());
+    }
+    Ok(all.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_name_hosts_and_slots() {
+        let text = "# mine\nh1 3\n\n  h2\t# one\nh1 1\n";
+        assert_eq!(parse(text).as_deref(), Ok("h1 3 h2 1 h1 1"));
+        for (bad, why) in [
+            ("h1 0\n", "line 1: <h1 0> is not a host and its slots"),
+            ("h1\nh2 x", "line 2: <h2 x> is not a host and its slots"),
+            ("h1 1 2", "line 1: <h1 1 2> is not a host and its slots"),
+            ("h1 -1", "line 1: <h1 -1> is not a host and its slots"),
+            ("#\n \n", "the host file names no host"),
+        ] {
+            assert_eq!(parse(bad).unwrap_err(), why);
+        }
+        let why = put("/no/such", &mut JobSpec::default()).unwrap_err();
+        assert_eq!(why.words, "/no/such: No such file or directory");
+    }
+}

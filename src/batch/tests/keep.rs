@@ -1,0 +1,56 @@
+//! When the log is switched.
+
+use super::*;
+
+/// Runs so many jobs to their end; how often the log was switched meanwhile.
+fn finish(r: &mut Rig, jobs: usize) -> usize {
+    let before = r.log.len();
+    let mut ended = 0;
+    while ended < jobs {
+        for (conn, key) in r.starts() {
+            r.report(conn, key, Phase::Running);
+            r.report(conn, key, done());
+            ended += 1;
+        }
+    }
+    let switches = |recs: &[Record]| {
+        recs.iter().filter(|rec| matches!(rec.event, Event::LogSwitch { .. })).count()
+    };
+    let switched = switches(&r.log[before..]);
+    if switched > 0 {
+        r.step(Input::Switched { ok: true });
+    }
+    switched
+}
+
+#[test]
+fn what_is_carried_over_is_paid_by_what_was_written() {
+    let mut c = conf();
+    c.batch.params.max_job_num = 100;
+    let mut r = Rig::of(c);
+    for _ in 0..12_000 {
+        r.submit(spec("x")).unwrap();
+    }
+    // nothing has to be carried over yet
+    assert_eq!(finish(&mut r, 100), 1);
+    // now there are as many pending records as a few thousand jobs write
+    assert_eq!((0..15).map(|_| finish(&mut r, 100)).sum::<usize>(), 0);
+    let more: usize = (0..50).map(|_| finish(&mut r, 100)).sum();
+    assert!((1..=3).contains(&more), "{more} switches");
+    // a switch that failed is not paid again
+    r.mbd.keep.switching = true;
+    r.step(Input::Switched { ok: false });
+    r.now.mono_us += 61 * crate::model::time::US;
+    assert_eq!(finish(&mut r, 100), 1);
+}
+
+#[test]
+fn few_records_are_carried_over_as_often_as_is_asked_for() {
+    let mut c = conf();
+    c.batch.params.max_job_num = 100;
+    let mut r = Rig::of(c);
+    for _ in 0..500 {
+        r.submit(spec("x")).unwrap();
+    }
+    assert_eq!((0..5).map(|_| finish(&mut r, 100)).sum::<usize>(), 5);
+}

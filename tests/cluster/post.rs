@@ -1,0 +1,87 @@
+//! What runs after jobs, and the hosts of a file of the user's, as users see them.
+
+use super::rig::{Rig, wait_for};
+
+#[test]
+fn what_ran_after_a_job_is_waited_for_and_told() {
+    let rig = Rig::up("post", 1);
+    let go = rig.path("go");
+    let hold =
+        |code: u32| format!("while [ ! -e {} ]; do sleep 0.1; done; exit {code}", go.display());
+    let good = rig.bsub(&["-Ep", &hold(0), "true"]);
+    let bad = rig.bsub(&["-Ep", &hold(3), "false"]);
+    let next: Vec<u32> = [("post_done", good), ("post_err", bad), ("post_err", good)]
+        .map(|(f, job)| rig.bsub(&["-w", &format!("{f}({job})"), "true"]))
+        .into();
+    assert_eq!((rig.end_of(good), rig.end_of(bad)), ("DONE".into(), "EXIT".into()));
+    for job in &next {
+        assert_eq!(rig.stat(*job), "PEND");
+    }
+    let said = |job: u32| rig.ok("bhist", &["-l", &job.to_string()]);
+    assert!(!said(good).contains("Post job"), "{}", said(good));
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(rig.end_of(next[0]), "DONE");
+    assert_eq!(rig.end_of(next[1]), "DONE");
+    let ok = "Done successfully. The CPU time used is 0.0 seconds;\n";
+    let told = said(good);
+    let at = told.find(ok).unwrap_or_else(|| panic!("{told}"));
+    assert!(told[at..].contains(": Post job process done successfully;\n"), "{told}");
+    assert!(said(bad).contains(": Post job process failed;\n"), "{}", said(bad));
+    let long = |job: u32| rig.ok("bjobs", &["-l", &job.to_string()]);
+    assert!(long(good).contains(": Post job process done successfully.\n"), "{}", long(good));
+    assert!(long(bad).contains(": Post job process failed.\n"), "{}", long(bad));
+    let never = "Dependency condition invalid or never satisfied";
+    wait_for(never, || long(next[2]).contains(never));
+    let log = std::fs::read_to_string(rig.logdir().join("lsb.events")).unwrap();
+    let status = |job: u32, bits: u32| {
+        let line = format!(" {job} {bits} ");
+        log.lines().any(|l| l.starts_with("\"JOB_STATUS\"") && l.contains(&line))
+    };
+    assert!(status(good, 0xc0) && status(bad, 0x120), "{log}");
+    // all of it is known after a restart
+    rig.kill9("mbatchd", "host1");
+    wait_for("mbatchd", || rig.run("bjobs", &[]).code == 0);
+    assert!(long(bad).contains(": Post job process failed.\n"), "{}", long(bad));
+}
+
+/// -hostfile: the job gets what its file says.
+#[test]
+fn a_host_file_of_the_users_fixes_the_hosts() {
+    let rig = Rig::up("hostfile", 2);
+    rig.write("hosts.txt", "# mine\nhost2\nhost1 2   # two\nhost2 1\n");
+    let file = rig.path("hosts.txt");
+    let file = file.to_str().unwrap();
+    let job = rig.bsub(&["-hostfile", file, "-o", "/dev/null", "cat $LSB_DJOB_HOSTFILE > said"]);
+    assert_eq!(rig.end_of(job), "DONE");
+    let said = rig.read("said");
+    assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["host2", "host2", "host1", "host1"]);
+    let told = rig.ok("bjobs", &["-l", "-hostfile", &job.to_string()]);
+    let block = "\n USER-SPECIFIED HOST FILE:\n HOST          SLOTS\n host2          1\n \
+                 host1          2\n host2          1\n";
+    assert!(told.contains(block), "{told}");
+    assert!(!rig.ok("bjobs", &["-l", &job.to_string()]).contains("USER-SPECIFIED"));
+    assert_eq!(rig.field(&job.to_string(), "host_file"), file);
+    for (args, words) in [
+        (["-n", "2"], "Option -hostfile cannot be combined with option -n. Job not submitted.\n"),
+        (
+            ["-m", "host1"],
+            "Option -hostfile cannot be combined with option -m. Job not submitted.\n",
+        ),
+        (
+            ["-R", "mem>1"],
+            "Option -hostfile cannot be combined with option -R. Job not submitted.\n",
+        ),
+    ] {
+        let s = rig.run("bsub", &["-hostfile", file, args[0], args[1], "true"]);
+        assert_eq!((s.code, s.err.as_str()), (255, words));
+    }
+    rig.write("hosts.txt", "host1 many\n");
+    let s = rig.run("bsub", &["-hostfile", file, "true"]);
+    let words =
+        format!("{file}: line 1: <host1 many> is not a host and its slots. Job not submitted.\n");
+    assert_eq!((s.code, s.err), (255, words));
+    rig.write("hosts.txt", "nosuch 1\n");
+    let s = rig.run("bsub", &["-hostfile", file, "true"]);
+    let words = "nosuch: Bad host name, host group name or cluster name. Job not submitted.\n";
+    assert_eq!((s.code, s.err.as_str()), (255, words));
+}

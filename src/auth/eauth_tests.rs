@@ -1,7 +1,6 @@
 //! eauth's credential, and the child that a site brings.
 
 use super::*;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const K1: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -92,8 +91,11 @@ fn site(name: &str, script: &str) -> (PathBuf, Server) {
     std::fs::create_dir_all(&dir).unwrap();
     let eauth = dir.join("eauth");
     let log = dir.join("log");
-    std::fs::write(&eauth, format!("#!/bin/sh\nL={}\n{script}", log.display())).unwrap();
-    std::fs::set_permissions(&eauth, PermissionsExt::from_mode(0o755)).unwrap();
+    crate::sys::testing::program(
+        &eauth,
+        &format!("#!/bin/sh\nL={}\n{script}", log.display()),
+        0o755,
+    );
     let dirs = ["/env".to_string(), dir.to_string_lossy().into_owned()];
     let mut ways = Ways::default();
     (ways.eauth, ways.dirs) = (eauth, dirs);

@@ -213,8 +213,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("lsf-eexecd-{n}"));
         std::fs::create_dir(&dir).unwrap();
         let path = dir.join("eexec");
-        std::fs::write(&path, text.replace("DIR", dir.to_str().unwrap())).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        crate::sys::testing::program(&path, &text.replace("DIR", dir.to_str().unwrap()), mode);
         let serverdir = dir.to_str().unwrap().to_owned();
         let owners = vec![0, crate::sys::euid()];
         Program { path, owners, envdir: "/conf".into(), serverdir }

@@ -60,3 +60,6 @@ pub fn words(e: &io::Error) -> String {
 pub fn euid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
+
+#[cfg(test)]
+pub mod testing;

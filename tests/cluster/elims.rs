@@ -3,10 +3,9 @@
 
 use crate::install::installed;
 use crate::nodes::Nodes;
-use crate::rig::{Rig, Said, alive, kill, wait_for};
+use crate::rig::{Rig, Said, alive, kill, program, wait_for};
 use crate::site::{ADMIN, uid};
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 
 /// The sample elim of LSF's document, as it stands there but for two no-break spaces of its
 /// typesetting round a `=`, with which every shell would take the test for true.
@@ -36,8 +35,7 @@ fn cluster(name: &str, resources: &str, map: &str, elims: &[(&str, String)]) -> 
 
 fn put(rig: &Rig, elim: &str, script: &str) {
     let path = rig.path(&format!("etc/{elim}"));
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    program(&path, script);
 }
 
 /// Writes down its environment, then reports this line every second.

@@ -2,7 +2,7 @@
 //! name, address, processes, /etc and /run, in namespaces of the test's own, and `rsh HOST LINE`
 //! runs a line of root's on another. They share the disk below the test's directory.
 
-use super::rig::{Said, skipped, wait_for};
+use super::rig::{Said, program, skipped, wait_for};
 use super::site::{PROJ, USERS};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -71,12 +71,8 @@ impl Nodes {
         }
         let mut nodes = Nodes { dir, hosts: Vec::new() };
         let rsh = RSH.replace("DIR", nodes.dir.to_str().unwrap());
-        nodes.write("bin/rsh", &rsh);
-        nodes.write("bin/ssh", &rsh);
         for tool in ["bin/rsh", "bin/ssh"] {
-            use std::os::unix::fs::PermissionsExt;
-            let path = nodes.path(tool);
-            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+            program(&nodes.path(tool), &rsh);
         }
         for (host, number) in hosts.iter().zip(1..) {
             nodes.boot(host, number, hosts);

@@ -1,7 +1,7 @@
 //! Where a job's output may go and where not, with two users and a real mail program of the
 //! site's: what is refused is mailed, and bjobs tells why.
 
-use super::rig::wait_for;
+use super::rig::{program, wait_for};
 use super::site::{ADMIN, Site, uid};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -21,8 +21,7 @@ fn with_mail(name: &str) -> Site {
     let mut site = Site::new(name, 1);
     std::fs::create_dir(site.path("mail")).unwrap();
     std::fs::set_permissions(site.path("mail"), PermissionsExt::from_mode(0o1777)).unwrap();
-    site.write("mailer", &MAILER.replace("@DIR@", site.dir.to_str().unwrap()));
-    std::fs::set_permissions(site.path("mailer"), PermissionsExt::from_mode(0o755)).unwrap();
+    program(&site.path("mailer"), &MAILER.replace("@DIR@", site.dir.to_str().unwrap()));
     let program = site.path("mailer");
     site.lsf_conf(&format!("LSB_MAILPROG={}\nLSB_MAILTO=!U@mail.site", program.display()));
     site.start();

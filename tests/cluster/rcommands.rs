@@ -1,6 +1,6 @@
 //! lsgrun, lslogin, lsrcp, lsacct and lsacctmrg on a cluster of three hosts.
 
-use super::rig::{Rig, Said, wait_for};
+use super::rig::{Rig, Said, program, wait_for};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
@@ -91,8 +91,7 @@ fn lslogin_is_a_login_shell_at_home() {
         let want = format!("{name} is not installed (Debian: package {package})");
         assert!(said.code == 255 && said.err.contains(&want), "{said:?}");
         let file = own.join(name);
-        std::fs::write(&file, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n").unwrap();
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        program(&file, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n");
         let said = other(&args, &own);
         assert_eq!((said.code, said.out), (7, format!("{name} -l bob -8 host3\n")), "{}", said.err);
         rig.write("conf/lsf.conf", &(rig.read("conf/lsf.conf") + "\nLSF_LSLOGIN_SSH=Y\n"));
@@ -141,8 +140,7 @@ fn lsrcp_falls_back_on_the_site_s_own_program() {
     std::fs::create_dir(&bin).unwrap();
     let with = |name: &str, args: &[&str]| {
         let scp = bin.join(name);
-        std::fs::write(&scp, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n").unwrap();
-        std::fs::set_permissions(&scp, PermissionsExt::from_mode(0o755)).unwrap();
+        program(&scp, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n");
         let mut c: Command = rig.cmd("lsrcp");
         let said = Said::from(c.env("PATH", &bin).args(args).output().unwrap());
         std::fs::remove_file(scp).unwrap();

@@ -1,7 +1,7 @@
 //! lsrun and res: a remote task is as one that runs here; input, output, signals, ends, and what
 //! is left when one of the ends goes.
 
-use super::rig::{Rig, Said, kill, wait_for};
+use super::rig::{Rig, Said, kill, program, wait_for};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -299,11 +299,7 @@ fn esub_tells_eexec_before_the_task_begins() {
     let rig = up("eexec");
     let dir = rig.path("etc");
     std::fs::create_dir_all(&dir).unwrap();
-    let put = |name: &str, text: &str| {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::write(dir.join(name), text).unwrap();
-        std::fs::set_permissions(dir.join(name), PermissionsExt::from_mode(0o755)).unwrap();
-    };
+    let put = |name: &str, text: &str| program(&dir.join(name), text);
     put("esub", "#!/bin/sh\necho \"ticket of $LSF_INVOKE_CMD\"\n");
     put("eexec", "#!/bin/sh\n{ cat; echo \"$LS_EXEC_T $MARK $LS_JOBPID\"; } > $OUT\n");
     let conf = rig.read("conf/lsf.conf");

@@ -251,6 +251,17 @@ pub fn job_id(out: &str) -> Option<u32> {
     out.strip_prefix("Job <")?.split('>').next()?.parse().ok()
 }
 
+/// Makes a program of this text. Another process writes it: a child that a test beside this one
+/// forks meanwhile would hold our descriptor until its exec, and exec refuses what is open for
+/// writing ("Text file busy").
+pub fn program(path: &Path, text: &str) {
+    let mut c = Command::new("install");
+    c.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    let mut child = c.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "{}", path.display());
+}
+
 pub fn kill(pid: u32, signal: i32) {
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     let sig = match signal {

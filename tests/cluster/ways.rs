@@ -1,7 +1,7 @@
 //! lsrun on a cluster of several users: whose a remote task is, and each way to prove who one is,
 //! right and wrong, with hosts.equiv on top.
 
-use super::rig::{Said, kill, wait_for};
+use super::rig::{Said, kill, program, wait_for};
 use super::site::{ADMIN, Site, uid};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -119,8 +119,7 @@ fn eauth(site: &Site, script: &str) -> String {
     let dir = site.path("srv");
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("eauth");
-    std::fs::write(&path, script.replace("DIR", site.dir.to_str().unwrap())).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    program(&path, &script.replace("DIR", site.dir.to_str().unwrap()));
     format!("LSF_SERVERDIR={}\n", dir.display())
 }
 
@@ -180,8 +179,7 @@ fn own_conf(site: &Site, name: &str, lines: &str) -> String {
 fn own_eauth(site: &Site, name: &str, script: &str) -> String {
     let dir = site.path(&format!("{name}.srv"));
     std::fs::create_dir(&dir).unwrap();
-    std::fs::write(dir.join("eauth"), script).unwrap();
-    std::fs::set_permissions(dir.join("eauth"), PermissionsExt::from_mode(0o755)).unwrap();
+    program(&dir.join("eauth"), script);
     own_conf(site, name, &format!("LSF_SERVERDIR={}", dir.display()))
 }
 

@@ -2,8 +2,7 @@
 //! login shell, file transfers, esubs; hosts held alone; job groups; files of submissions. On a
 //! cluster of its own, since its queues and lsf.conf are other ones.
 
-use crate::rig::{Rig, job_id, wait_for};
-use std::os::unix::fs::PermissionsExt;
+use crate::rig::{Rig, job_id, program, wait_for};
 
 const QUEUE: &str = "
 Begin Queue
@@ -34,9 +33,7 @@ fn cluster() -> Rig {
 
 fn script(rig: &Rig, name: &str, text: &str) {
     let text = format!("#!/bin/sh\n{}\n", text.replace("DIR", &rig.dir.display().to_string()));
-    rig.write(name, &text);
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(rig.path(name), mode).unwrap();
+    program(&rig.path(name), &text);
 }
 
 /// Why a job waits; nothing where it does not.

@@ -1,6 +1,6 @@
 //! eauth: a site's own program, munge's, and ours as the documented protocol calls it.
 
-use super::rig::{binary, skipped};
+use super::rig::{binary, program, skipped};
 use super::site::{ADMIN, Site, uid};
 use super::world::World;
 use lsf::auth::beside;
@@ -41,8 +41,7 @@ fn site(script: &str) -> World {
         let dir = w.dir.join("etc");
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join("eauth");
-        std::fs::write(&file, script.replace("DIR", w.dir.to_str().unwrap())).unwrap();
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        program(&file, &script.replace("DIR", w.dir.to_str().unwrap()));
         format!("LSF_AUTH=eauth\nLSF_SERVERDIR={}\n", dir.display())
     })
 }
@@ -122,7 +121,7 @@ fn a_token_travels_beside_the_proof() {
         std::fs::write(at("token"), &token).unwrap();
         let _ = std::fs::remove_file(at("got"));
         let said = dial(&w);
-        let client = std::fs::read_to_string(at("client")).unwrap();
+        let client = std::fs::read_to_string(at("client")).expect(&said);
         assert!(!Path::new(client.trim()).parent().unwrap().exists(), "{client}");
         match len {
             0 => assert!(said.contains("User permission denied"), "{said}"),

@@ -1,7 +1,7 @@
 //! Attacks by users of a real cluster of several users: what the threat model's rows say of files,
 //! names, environments, roles and texts. Root alone can run them (see `site`).
 
-use crate::rig::{self, wait_for};
+use crate::rig::{self, program, wait_for};
 use crate::site::{ADMIN, Site, uid};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -138,8 +138,8 @@ fn an_environment_reaches_the_job_alone() {
     let site = Site::new("environ", 1);
     let mailer = "#!/bin/sh\ncd @DIR@; env > mail; echo $PPID > parent.new; mv parent.new parent\n\
                   until [ -e go ]; do sleep 0.05; done; cat > /dev/null\n";
-    site.write("mailer", &mailer.replace("@DIR@", site.path("home/ann").to_str().unwrap()));
-    std::fs::set_permissions(site.path("mailer"), PermissionsExt::from_mode(0o755)).unwrap();
+    let home = site.path("home/ann");
+    program(&site.path("mailer"), &mailer.replace("@DIR@", home.to_str().unwrap()));
     site.lsf_conf(&format!("LSB_MAILPROG={}", site.path("mailer").display()));
     let mut site = site;
     site.start();

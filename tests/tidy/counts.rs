@@ -1,6 +1,6 @@
 //! tests/run over a cargo that only prints: what is counted, what is shown, what is left out.
 
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -27,8 +27,12 @@ impl Fake {
         let dir = std::env::temp_dir().join(format!("lsf-counts-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let cargo = dir.join("cargo");
-        std::fs::write(&cargo, CARGO).unwrap();
-        std::fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).unwrap();
+        // written by another process: see tests/cluster/rig.rs, program
+        let mut c = Command::new("install");
+        c.args(["-m", "755", "/dev/stdin"]).arg(&cargo).stdin(Stdio::piped());
+        let mut child = c.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(CARGO.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
         Fake { dir }
     }
 

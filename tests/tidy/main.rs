@@ -75,7 +75,7 @@ fn walk(dir: &Path, ext: &str, out: &mut Vec<PathBuf>) {
 fn is_test_file(p: &Path) -> bool {
     let name = p.file_stem().map_or(String::new(), |s| s.to_string_lossy().into_owned());
     let in_tests = p.components().any(|c| c.as_os_str() == "tests");
-    name == "tests" || name.ends_with("_tests") || in_tests
+    ["tests", "testing"].contains(&name.as_str()) || name.ends_with("_tests") || in_tests
 }
 
 fn sources() -> Vec<Source> {

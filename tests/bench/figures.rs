@@ -142,7 +142,7 @@ fn idle(rig: &Rig, table: &mut Table) {
         std::thread::sleep(IDLE);
         Some((used()? - before) * 100.0 / from.elapsed().as_secs_f64())
     };
-    let runs: Vec<f64> = (0..3).map_while(|_| one()).collect();
+    let runs: Vec<f64> = (0..RUNS).map_while(|_| one()).collect();
     let name = format!("idle, {PENDING} pending: CPU of all daemons");
     table.add(Figure::new(name, Unit::Percent, runs), None);
 }

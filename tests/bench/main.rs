@@ -7,6 +7,7 @@
 mod accounts;
 mod compare;
 mod figures;
+mod goals;
 mod kept;
 mod limits;
 mod many;
@@ -204,7 +205,7 @@ fn bench() {
         load(),
         from.elapsed().as_secs()
     );
-    println!("\n{head}\n\n{}", table.text());
+    println!("\n{head}\n\n{}\n{}", table.text(), goals::text(&table));
     let mut all = table.json();
     all["commit"] = json!(commit);
     all["cores"] = json!(cores);

@@ -122,8 +122,8 @@ impl Rates {
             let (done, took) = kept::storm(&site, &rig.dir, HELD, u64::MAX, RUN);
             Some(done as f64 / took.as_secs_f64())
         };
-        let submissions = (0..3).map_while(|_| one()).collect();
-        let jobs = (0..3).map_while(|_| figures::array_for(rig, RUN)).collect();
+        let submissions = (0..RUNS).map_while(|_| one()).collect();
+        let jobs = (0..RUNS).map_while(|_| figures::array_for(rig, RUN)).collect();
         Rates { submissions, jobs }
     }
 
@@ -197,7 +197,7 @@ fn queries_and_restart(rig: &Rig, table: &mut Table, machine: &Machine) {
     let name = format!("bjobs ID beside {MANY} pending");
     table.add(Figure::new(name, Unit::Ms, runs), Some(machine.spawn.clone()));
     let (_, time) = limits::scan(&rig.logdir().join("lsb.events"));
-    let runs = (0..RUNS.min(3)).map_while(|_| figures::restart(rig)).collect();
+    let runs = (0..RUNS).map_while(|_| figures::restart(rig)).collect();
     let name = format!("restart with {MANY} pending, kill -9 to answer");
     table.add(Figure::new(name, Unit::Ms, runs), Some(time));
 }

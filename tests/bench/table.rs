@@ -22,7 +22,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Unit::Ms => "ms",
             Unit::PerSec => "/s",
@@ -32,7 +32,7 @@ impl Unit {
         }
     }
 
-    fn more_is_better(self) -> bool {
+    pub fn more_is_better(self) -> bool {
         matches!(self, Unit::PerSec | Unit::MbPerSec | Unit::Kept)
     }
 }
@@ -129,7 +129,8 @@ impl Table {
     }
 }
 
-fn ratio(row: &Row) -> Option<f64> {
+/// A figure over its limit.
+pub fn ratio(row: &Row) -> Option<f64> {
     let limit = row.limit.as_ref().filter(|l| l.unit == row.figure.unit)?.median()?;
     let value = row.figure.median()?;
     (limit > 0.0).then(|| value / limit)

@@ -240,7 +240,8 @@ fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
     kill(child.id(), 9);
     child.wait().unwrap();
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(running("lsf-cut-mark").len(), 1, "it had no second to end");
+    // (a child that the shell forks has its words until exec)
+    assert!(!running("lsf-cut-mark").is_empty(), "it had no second to end");
     wait_for("the task to be killed", || running("lsf-cut-mark").is_empty());
     assert!(at.elapsed() < Duration::from_secs(6), "{:?}", at.elapsed());
     // res is silent: the command gives it up

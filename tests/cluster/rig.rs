@@ -256,7 +256,7 @@ pub fn job_id(out: &str) -> Option<u32> {
 /// writing ("Text file busy").
 pub fn program(path: &Path, text: &str) {
     let mut c = Command::new("install");
-    c.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    c.args(["-D", "-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
     let mut child = c.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "{}", path.display());

@@ -10,7 +10,7 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::{client, select, site};
 use lsf::model::ByteStr;
-use lsf::model::job::JobSpec;
+use lsf::model::job::{JobSpec, extra};
 use lsf::model::reason::{err, err_text};
 use lsf::model::specfield::SpecField;
 use lsf::proto::client::{ClientMsg, IdSel, Modify};
@@ -51,25 +51,46 @@ struct Asked {
     command: Option<OsString>,
     /// `-Jn` and the like.
     reset: Vec<SpecField>,
+    /// Resets of what nothing acts on.
+    ignored: Vec<String>,
+}
+
+/// Options that bmod alone has, of which nothing acts on the reset.
+const ONLY_HERE: [&str; 2] = ["aps", "Zs"];
+
+/// Options that are accepted without being acted on, and so are their resets.
+const IGNORED: [&str; 3] = ["gpu", "nnodes", "alloc_flags"];
+
+/// What a word without its dash and its last n stands for.
+fn field_of(name: &str) -> Option<SpecField> {
+    match name {
+        "oo" => Some(SpecField::OutFile),
+        "eo" => Some(SpecField::ErrFile),
+        "is" => Some(SpecField::InFile),
+        _ => SpecField::ALL.iter().find(|f| f.word() == name).copied(),
+    }
 }
 
 /// Takes out what bsub does not know. A word behind an option that takes a value is its value.
 fn split(args: &[OsString]) -> Result<Asked, Exit> {
-    let mut asked = Asked { rest: Vec::new(), command: None, reset: Vec::new() };
+    let mut asked =
+        Asked { rest: Vec::new(), command: None, reset: Vec::new(), ignored: Vec::new() };
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.strip_prefix('-').unwrap_or("");
-        let reset = name
-            .strip_suffix('n')
-            .and_then(|name| SpecField::ALL.iter().find(|f| f.word() == name).copied());
+        let base = name.strip_suffix('n').unwrap_or("");
         if name == "Z" {
             let Some(command) = words.next() else {
                 return Err(front::usage_error::<BmodOpts>("bmod", "option requires a value -- Z"));
             };
             asked.command = Some(command.clone());
-        } else if let Some(field) = reset {
+        } else if let Some(field) = field_of(base) {
             asked.reset.push(field);
+        } else if IGNORED.contains(&base) {
+            asked.ignored.push(text.into_owned());
+        } else if ONLY_HERE.contains(&base) || front::knows::<BmodOpts>(base) {
+            return Err(Exit::fail(format_args!("bmod: option {text} is not supported yet")));
         } else {
             asked.rest.push(word.clone());
             if front::takes_value::<BmodOpts>(name) {
@@ -92,7 +113,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (ResReq, !o.res_req.is_empty()),
         (Slots, o.slots.is_some()),
         (Hosts, o.hosts.is_some()),
-        (InFile, o.input.is_some()),
+        (InFile, o.input.is_some() || o.spool_in.is_some()),
         (OutFile, o.out.is_some() || o.out_over.is_some()),
         (ErrFile, o.err.is_some() || o.err_over.is_some()),
         (Depend, o.depend.is_some()),
@@ -160,7 +181,6 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ("-env", !opts.env.is_empty()),
         ("-a", opts.esub.is_some()),
         ("-pack", opts.pack.is_some()),
-        ("-is", opts.spool_in.is_some()),
         ("-ul", opts.user_limits),
         ("-hostfile", opts.host_file.is_some()),
         ("-Zs", opts.spool_command),
@@ -172,6 +192,10 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let times = opts.begin.is_some() || opts.term.is_some();
     let facts = bsub::facts(&site.lsf, times).map_err(not_modified)?;
     let mut spec = spec::build(&opts, &facts).map_err(not_modified)?;
+    if let Some(file) = &opts.spool_in {
+        let refused = |stop: bsub::Stop| stop.rejection().map_or_else(|exit| exit, not_modified);
+        bsub::spool::input(ctx, file, &mut spec).map_err(refused)?;
+    }
     if let Some(command) = asked.command {
         spec.command = ByteStr(command.into_vec());
         fields.push(SpecField::Command);
@@ -182,12 +206,14 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
             fields.push(field);
         }
     }
-    for word in opts.ignored() {
+    let ignored = asked.ignored.iter().map(String::as_str);
+    for word in opts.ignored().into_iter().chain(ignored) {
         errln!(ctx, "bmod: option {word} is accepted but not acted on yet");
     }
     bsub::say_times(ctx, &spec, &facts.zone);
     // as it was typed: `29`, `29[1-4]`
     let job = parsed.operands[0].to_string_lossy().into_owned();
+    let copy = spec.given(extra::SPOOLED_INPUT).to_string();
     match client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields }))) {
         Ok(ClientMsg::Controlled { .. }) => {
             outln!(ctx, "Parameters of job <{job}> are being changed");
@@ -195,6 +221,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         }
         Ok(_) => Ok(control::unexpected(ctx)),
         Err(e) => {
+            bsub::spool::forget(&copy);
             let words = e.to_string();
             let words = words.trim_end_matches('.');
             let about = match words == err_text(err::NO_JOB) {
@@ -237,6 +264,26 @@ mod tests {
         assert_eq!(asked.command, Some("-Jn".into()));
         assert_eq!(asked.rest, os(&["-R", "-Rn", "-n", "4", "29"]));
         assert!(split(&os(&["-Z"])).is_err());
+    }
+
+    #[test]
+    fn every_option_of_bsub_has_its_reset() {
+        for (word, field) in [
+            ("-oon", SpecField::OutFile),
+            ("-eon", SpecField::ErrFile),
+            ("-isn", SpecField::InFile),
+            ("-cwdn", SpecField::Cwd),
+            ("-eptln", SpecField::EligibleLimit),
+        ] {
+            assert_eq!(split(&os(&[word, "29"])).unwrap().reset, [field], "{word}");
+        }
+        assert_eq!(split(&os(&["-gpun", "29"])).unwrap().ignored, ["-gpun"]);
+        // none of them is taken for -u, -e, -m, -r or -Z with a value glued to it
+        for word in ["-uln", "-envn", "-extn", "-mign", "-rncn", "-Zsn", "-kn", "-apsn"] {
+            let e = split(&os(&[word, "29"])).err().unwrap_or_else(|| panic!("{word}"));
+            assert_eq!(e.err, format!("bmod: option {word} is not supported yet\n"));
+        }
+        assert_eq!(split(&os(&["-Jglued", "29"])).unwrap().rest, os(&["-Jglued", "29"]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod resreq;
 mod script;
 mod source;
 pub mod spec;
-mod spool;
+pub mod spool;
 mod wait;
 mod when;
 
@@ -59,11 +59,22 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 /// Why bsub ends without a job.
-enum Stop {
+pub enum Stop {
     /// A usage error, help.
     Exit(Exit),
     Rejected(Rejection),
     Client(ClientError),
+}
+
+impl Stop {
+    /// The same, of what was refused before the master heard of it.
+    pub fn rejection(self) -> Result<Rejection, Exit> {
+        match self {
+            Stop::Exit(exit) => Err(exit),
+            Stop::Rejected(why) => Ok(why),
+            Stop::Client(e) => Ok(Rejection::new(e.to_string())),
+        }
+    }
 }
 
 impl From<Exit> for Stop {

@@ -278,6 +278,8 @@ fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
         let base = Path::new(std::ffi::OsStr::from_bytes(&facts.cwd));
         spec.cwd = ByteStr(base.join(dir).into_os_string().into_vec());
         spec.options2 |= opt2::CWD;
+        let here = String::from_utf8_lossy(&facts.cwd).into_owned();
+        spec.extra.push((extra::SUB_CWD.to_string(), here));
     }
     if let Some(path) = &opts.input {
         spec.in_file = ByteStr::from(path.as_str());

@@ -149,8 +149,12 @@ impl Mbd {
             return Err(Refusal::text(err::BAD_ARG, format!("{words}{}", field.word())));
         }
         super::limits::unfill(&mut spec);
+        let was = spec.cwd.clone();
         for field in &m.fields {
             field.copy(&mut spec, &m.spec);
+        }
+        if asked(SpecField::Cwd) {
+            submission_directory(&mut spec, was);
         }
         check_texts(&spec, &ByteStr::default(), &ByteStr::default())?;
         check_group(&spec)?;
@@ -244,5 +248,16 @@ impl Mbd {
         self.watch_begin(cx, job);
         self.refresh(job);
         self.end_orphans(cx, job);
+    }
+}
+
+/// -cwd leaves the directory of the submission behind, -cwdn goes back to it.
+fn submission_directory(spec: &mut JobSpec, was: ByteStr) {
+    let kept = spec.given(extra::SUB_CWD).to_string();
+    if spec.cwd.is_empty() {
+        spec.extra.retain(|(key, _)| key != extra::SUB_CWD);
+        spec.cwd = if kept.is_empty() { was } else { ByteStr(kept.into_bytes()) };
+    } else if kept.is_empty() {
+        spec.extra.push((extra::SUB_CWD.to_string(), was.lossy().to_string()));
     }
 }

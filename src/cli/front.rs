@@ -99,6 +99,11 @@ pub fn parse_over<T: FromArgs + ArgsInfo>(
     Ok(Parsed { options, operands: own.operands })
 }
 
+/// Is this the whole name of an option?
+pub fn knows<T: ArgsInfo>(word: &str) -> bool {
+    Table::new(&T::get_args_info()).entries.iter().any(|e| e.word == word)
+}
+
 /// Is this the whole name of an option that takes a value?
 pub fn takes_value<T: ArgsInfo>(word: &str) -> bool {
     Table::new(&T::get_args_info()).entries.iter().any(|e| e.value && e.word == word)

@@ -56,7 +56,7 @@ spec_fields! {
     ResReq "R" "Requested Resources" [res_req] {options opt::RES_REQ};
     Slots "n" "Processors Requested" [min_slots, max_slots];
     Hosts "m" "Specified Hosts" [hosts] {options opt::HOST};
-    InFile "i" "Input File" [in_file] {options opt::IN_FILE};
+    InFile "i" "Input File" [in_file] {options opt::IN_FILE} (extra::SPOOLED_INPUT);
     OutFile "o" "Output File" [out_file] {options opt::OUT_FILE} {options2 opt2::OVERWRITE_OUT};
     ErrFile "e" "Error File" [err_file] {options opt::ERR_FILE} {options2 opt2::OVERWRITE_ERR};
     Depend "w" "Dependency Condition" [depend] {options opt::DEPEND_COND};

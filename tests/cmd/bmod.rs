@@ -59,3 +59,52 @@ fn what_cannot_be_changed_is_said() {
     assert_eq!(row(&[&held]), unused);
     ok("bkill", &[&held]);
 }
+
+#[test]
+fn each_reset_takes_back_its_option() {
+    let words = ["-H", "-oo", "/dev/null", "-eo", "/tmp/err.%J", "-i", "/dev/null", "-cwd", "/tmp"];
+    let id = bsub(&[&words[..], &["sleep", "5"]].concat());
+    let list = "output_file error_file input_file sub_cwd";
+    let shown = || field(&id, list);
+    assert_eq!(shown(), "/dev/null /tmp/err.%J /dev/null /tmp");
+    ok("bmod", &["-oon", "-eon", "-isn", "-cwdn", &id]);
+    let other = bsub(&["-H", "true"]);
+    let here = field(&other, "sub_cwd");
+    assert_eq!(shown(), format!("- - - {here}"));
+    // -cwd of bmod is taken back to where the job was submitted, also by another change
+    ok("bmod", &["-cwd", "/usr", &id]);
+    ok("bmod", &["-cwd", "/var", &id]);
+    assert_eq!(shown(), "- - - /var");
+    ok("bmod", &["-cwdn", &id]);
+    assert_eq!(shown(), format!("- - - {here}"));
+    // nothing is taken for another option with a value glued to it
+    for word in ["-uln", "-extn", "-mign", "-rncn", "-Zsn", "-kn", "-apsn", "-hostfilen"] {
+        let said = run("bmod", &[word, &id]);
+        let err = format!("bmod: option {word} is not supported yet\n");
+        assert_eq!((said.code, said.err), (255, err), "{word}");
+    }
+    assert_eq!(field(&id, "error_file"), "-");
+    let said = run("bmod", &["-gpun", "-Jd", "still", &id]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.err, "bmod: option -gpun is accepted but not acted on yet\n");
+    ok("bkill", &[&id, &other]);
+}
+
+#[test]
+fn an_input_file_is_copied() {
+    let dir = scratch("bmod-is");
+    let (input, out) = (dir.join("in"), dir.join("out"));
+    std::fs::write(&input, "what was there\n").unwrap();
+    let id = bsub(&["-H", "-o", &out.display().to_string(), "cat"]);
+    ok("bmod", &["-is", &input.display().to_string(), &id]);
+    std::fs::remove_file(&input).unwrap();
+    ok("bresume", &[&id]);
+    assert_eq!(end_of(&id), "DONE");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.starts_with("what was there\n"), "{text}");
+    let held = bsub(&["-H", "cat"]);
+    let said = run("bmod", &["-is", "/no/such/file", &held]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    assert!(said.err.ends_with(": No such file or directory. Job not modified.\n"), "{}", said.err);
+    ok("bkill", &[&held]);
+}

@@ -6,7 +6,7 @@ use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::model::signals;
 use lsf::outln;
-use lsf::proto::client::Verb;
+use lsf::proto::client::{Control, JobSelect, Verb, Which};
 
 /// Ends jobs, or sends them a signal.
 #[derive(FromArgs, ArgsInfo)]
@@ -41,33 +41,32 @@ struct Opts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'b', hidden_help)]
+    /// many at once: what waits leaves the system at once, what cannot be ended is passed over
+    #[argh(switch, short = 'b')]
     bulk: bool,
-    /// not acted on
-    #[argh(option, hidden_help)]
+    /// jobs in this state
+    #[argh(option, arg_name = "run | pend | susp")]
     stat: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'd', hidden_help)]
+    /// they are DONE, however they end
+    #[argh(switch, short = 'd')]
     done: bool,
-    /// not acted on
-    #[argh(option, short = 'C', hidden_help)]
+    /// why, for the history of the jobs
+    #[argh(option, short = 'C', arg_name = "kill_reason")]
     reason: Option<String>,
     /// the jobs; `0`: all that the options let through
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
 }
 
-impl Opts {
-    /// An option that was given and that nothing acts on.
-    fn refused(&self) -> Option<&'static str> {
-        control::given([
-            ("-b", self.bulk),
-            ("-stat", self.stat.is_some()),
-            ("-d", self.done),
-            ("-C", self.reason.is_some()),
-        ])
-    }
+/// What -stat asks for.
+fn states(word: &str) -> Option<Which> {
+    let none = Which::default();
+    Some(match word {
+        "run" => Which { run: true, ..none },
+        "pend" => Which { pend: true, ..none },
+        "susp" => Which { susp: true, ..none },
+        _ => return None,
+    })
 }
 
 /// What `-s` asks for; stopping and continuing are what bstop and bresume do.
@@ -96,7 +95,6 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         outln!(ctx, "{}", names.join(" "));
         return Ok(0);
     }
-    control::refuse(ctx.name, opts.refused())?;
     let verb = match &opts.signal {
         Some(_) if opts.remove => {
             return Err(front::usage_error::<Opts>(
@@ -110,11 +108,26 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         None if opts.remove => Verb::Remove,
         None => Verb::Kill,
     };
-    let Opts { host, queue, user, name, group, app, sla, .. } = opts;
+    let Opts { host, queue, user, name, group, app, sla, stat, reason, .. } = opts;
+    if opts.bulk && stat.is_some() {
+        let words = "Options -b and -stat exclude each other.";
+        return Err(front::usage_error::<Opts>(ctx.name, words));
+    }
     let filters = Filters { name, queue, host, user, group, app, sla };
-    let select = control::selection(&operands, filters)?
-        .ok_or_else(|| front::usage_error::<Opts>(ctx.name, control::NOTHING_GIVEN))?;
-    Ok(control::run(ctx, verb, select))
+    let mut select = control::selection(&operands, filters)?;
+    if let Some(word) = stat {
+        let words = "-stat: one of run, pend and susp must be specified.";
+        let states = states(&word).ok_or_else(|| front::usage_error::<Opts>(ctx.name, words))?;
+        // by itself: every job of the state
+        select.get_or_insert(JobSelect { all: true, ..JobSelect::default() }).states = states;
+    }
+    let select =
+        select.ok_or_else(|| front::usage_error::<Opts>(ctx.name, control::NOTHING_GIVEN))?;
+    // -b and -d say how jobs are killed: nothing where it is something else that is asked for
+    let kills = verb == Verb::Kill;
+    let (done, bulk) = (opts.done && kills, opts.bulk && kills);
+    let reason = control::reason(reason)?;
+    Ok(control::act(ctx, Control { verb, select, reason, done, bulk }))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn plan(ctx: &mut Ctx, top: bool) -> Result<i32, Exit> {
     };
     let verb = Verb::Move { top, position: wanted };
     let select = JobSelect { ids, ..JobSelect::default() };
-    let control = ClientMsg::Control(Box::new(Control { verb, select }));
+    let control = ClientMsg::Control(Box::new(Control::of(verb, select)));
     let outcomes = match client::ask(ctx, control).map_err(Exit::fail)? {
         ClientMsg::Controlled { outcomes } => outcomes,
         _ => return Ok(super::control::unexpected(ctx)),

@@ -15,7 +15,7 @@ use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::job::extra;
 use lsf::model::reason::{err, err_text};
-use lsf::proto::client::{ClientMsg, Control, JobSelect, Outcome, Verb};
+use lsf::proto::client::{ClientMsg, Control, JobSelect, MAX_REASON, Outcome, Verb, Which};
 use lsf::{errln, outln};
 use std::ffi::OsString;
 
@@ -97,15 +97,37 @@ fn done(verb: &Verb, id: JobRef) -> String {
     format!("Job <{id}> is being {being}")
 }
 
+/// What was given with -C.
+pub fn reason(given: Option<String>) -> Result<String, Exit> {
+    let reason = given.unwrap_or_default();
+    match reason.chars().count() {
+        0..=MAX_REASON => Ok(reason),
+        _ => Err(Exit::fail(format_args!(
+            "{}: more than {MAX_REASON} characters for option -C",
+            err_text(err::BAD_ARG)
+        ))),
+    }
+}
+
 /// Asks mbatchd to act and says what became of each job.
 pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
-    let (name, user) = (select.name.clone(), select.user.clone());
-    let control = Control { verb: verb.clone(), select };
+    act(ctx, Control::of(verb, select))
+}
+
+/// The same, with its options.
+pub fn act(ctx: &mut Ctx, control: Control) -> i32 {
+    let (name, user) = (control.select.name.clone(), control.select.user.clone());
+    let (verb, bulk) = (control.verb.clone(), control.bulk);
     let answer = client::ask(ctx, ClientMsg::Control(Box::new(control)));
     match answer {
         Ok(ClientMsg::Controlled { outcomes }) if outcomes.is_empty() && nobody(&user) => {
             errln!(ctx, "{user}: {}", err_text(err::UNKNOWN_USER));
             FAIL
+        }
+        Ok(ClientMsg::Controlled { outcomes }) if bulk && !outcomes.is_empty() => {
+            // which of them could be ended is not told
+            outln!(ctx, "{}", err_text(err::IN_PROGRESS));
+            0
         }
         Ok(ClientMsg::Controlled { outcomes }) => report(ctx, &verb, &name, &outcomes),
         Ok(_) => unexpected(ctx),
@@ -172,25 +194,18 @@ struct StopOpts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'a', hidden_help)]
+    /// all jobs, in whatever state
+    #[argh(switch, short = 'a')]
     every: bool,
-    /// not acted on
-    #[argh(switch, short = 'd', hidden_help)]
+    /// jobs that have finished
+    #[argh(switch, short = 'd')]
     done: bool,
-    /// not acted on
-    #[argh(option, short = 'C', hidden_help)]
+    /// why, for the history of the jobs
+    #[argh(option, short = 'C', arg_name = "reason")]
     reason: Option<String>,
     /// the jobs; `0`: all that the options let through
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
-}
-
-impl StopOpts {
-    /// An option that was given and that nothing acts on.
-    fn refused(&self) -> Option<&'static str> {
-        given([("-a", self.every), ("-d", self.done), ("-C", self.reason.is_some())])
-    }
 }
 
 /// All of bstop and bresume.
@@ -203,12 +218,18 @@ pub fn stop_or_resume(ctx: &mut Ctx, verb: Verb) -> i32 {
 
 fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
     let parsed = front::parse::<StopOpts>(ctx.name, &ctx.args)?;
-    refuse(ctx.name, parsed.options.refused())?;
-    let StopOpts { host, queue, user, name, group, app, sla, .. } = parsed.options;
+    let StopOpts { host, queue, user, name, group, app, sla, every, done, reason: why, .. } =
+        parsed.options;
     let filters = Filters { name, queue, host, user, group, app, sla };
-    let select = selection(&parsed.operands, filters)?
-        .ok_or_else(|| front::usage_error::<StopOpts>(ctx.name, NOTHING_GIVEN))?;
-    Ok(run(ctx, verb, select))
+    let mut select = selection(&parsed.operands, filters)?;
+    if every {
+        select.get_or_insert_default().all = true;
+    }
+    let mut select =
+        select.ok_or_else(|| front::usage_error::<StopOpts>(ctx.name, NOTHING_GIVEN))?;
+    select.states = Which { all: every, done, ..Which::default() };
+    let reason = reason(why)?;
+    Ok(act(ctx, Control { reason, ..Control::of(verb, select) }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use lsf::cli::long::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
-use lsf::model::event::{Ctrl, Event, JobModify, JobStatus};
+use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{pend_text, susp_text, term_text};
 use lsf::model::specfield::SpecField;
@@ -14,9 +14,9 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
     match e {
         Event::JobStart(s) => Some(s.at),
         Event::JobStatus(s) => Some(s.at),
+        Event::JobSignal(s) => Some(s.at),
         Event::JobStartAccept { at, .. }
         | Event::JobExecute { at, .. }
-        | Event::JobSignal { at, .. }
         | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
@@ -41,18 +41,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             push_note(&mut t, " ", note);
         }
         Event::JobStatus(s) => status(&mut t, s)?,
-        Event::JobSignal { user, signal, .. } => {
-            if signal == "DELETEJOB" {
-                t.push_str("Delete");
-            } else if signal.starts_with("REQUEUE_") {
-                t.push_str("Job is being requeued;");
-                return Some(t);
-            } else {
-                push(&mut t, "Signal ", signal);
-            }
-            push(&mut t, " requested by user or administrator ", user);
-            t.push(';');
-        }
+        Event::JobSignal(s) => signal(&mut t, s),
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
         Event::JobSwitch { queue, user, .. } => {
@@ -78,6 +67,23 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         _ => return None,
     }
     Some(t)
+}
+
+fn signal(t: &mut String, s: &JobSignal) {
+    if s.signal.starts_with("REQUEUE_") {
+        t.push_str("Job is being requeued;");
+        return;
+    }
+    match s.signal.as_str() {
+        "DELETEJOB" => t.push_str("Delete"),
+        signal => push(t, "Signal ", signal),
+    }
+    push(t, " requested by user or administrator ", &s.user);
+    t.push(';');
+    if !s.reason.is_empty() {
+        push(t, " Reason ", &s.reason);
+        t.push(';');
+    }
 }
 
 /// What bmod changed, with the new values where they are texts or numbers.

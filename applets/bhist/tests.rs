@@ -7,7 +7,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
 use lsf::model::JobRef;
-use lsf::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
+use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
 use lsf::proto::client::IdSel;
 
@@ -104,7 +104,8 @@ fn end(after: i64, at: JobRef, code: i32, info: u32) -> Record {
 
 fn signal(after: i64, at: JobRef, signal: &str) -> Record {
     let (user, signal) = ("user1".to_string(), signal.to_string());
-    rec(after, Event::JobSignal { at, uid: 1, user, signal, run_count: 1, by_admin: false })
+    let s = JobSignal { at, uid: 1, user, signal, run_count: 1, ..JobSignal::default() };
+    rec(after, Event::JobSignal(Box::new(s)))
 }
 
 /// A log with jobs in every state.

@@ -10,7 +10,7 @@ use lsf::cli::long::{Efficiency, mem_words, size_words};
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
-use lsf::model::reason::{susp_text, term_text};
+use lsf::model::reason::{susp, susp_text, term_text};
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
@@ -44,6 +44,14 @@ const fn empty(name: &'static str, alias: &'static [&'static str], width: usize)
 }
 
 const EXTRA: &[Col] = &[Col::Extra];
+const ISSUED: &[Col] = &[Col::Issued];
+const SUSPENDED: &[Col] = &[Col::Stat, Col::SuspReason, Col::Issued];
+/// Where [`Col::Issued`] has what.
+const KILL: usize = 0;
+const SUSPEND: usize = 1;
+const RESUME: usize = 2;
+const HOST: usize = 0;
+const REASON: usize = 1;
 /// What the limits of waiting are made of.
 const WAIT_COLS: &[Col] = &[Col::Stat, Col::PendTime, Col::Extra];
 /// What time left, finish time and completion are made of.
@@ -75,12 +83,12 @@ pub const FIELDS: &[Field] = &[
     f("job_priority", &["priority"], 12, &[Col::Priority], |o, r, _| given(o, r, Col::Priority)),
     f("rsvid", &[], 40, EXTRA, |o, r, _| kept(o, r, "U")),
     f("esub", &[], 20, EXTRA, |o, r, _| kept(o, r, "a")),
-    empty("kill_reason", &[], 50),
-    f("suspend_reason", &[], 50, &[Col::Stat, Col::SuspReason], suspend_reason),
-    empty("resume_reason", &[], 50),
-    empty("kill_issue_host", &[], 50),
-    empty("suspend_issue_host", &[], 50),
-    empty("resume_issue_host", &[], 50),
+    f("kill_reason", &[], 50, ISSUED, |o, r, _| issued(o, r, KILL, REASON)),
+    f("suspend_reason", &[], 50, SUSPENDED, suspend_reason),
+    f("resume_reason", &[], 50, ISSUED, |o, r, _| issued(o, r, RESUME, REASON)),
+    f("kill_issue_host", &[], 50, ISSUED, |o, r, _| issued(o, r, KILL, HOST)),
+    f("suspend_issue_host", &[], 50, ISSUED, |o, r, _| issued(o, r, SUSPEND, HOST)),
+    f("resume_issue_host", &[], 50, ISSUED, |o, r, _| issued(o, r, RESUME, HOST)),
     f("dependency", &[], 15, &[Col::Depend], |o, r, _| o.push_str(&r.text(Col::Depend))),
     f("pend_reason", &[], 11, &[Col::PendReasons], |o, r, _| reasons::key(o, r)),
     empty("charged_saap", &["saap"], 50),
@@ -452,9 +460,23 @@ fn ask_hosts(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
+/// Where one of bkill, bstop and bresume was last called for the job, or why.
+fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
+    let all = r.list(Col::Issued);
+    if let Some(text) = all.get(deed).and_then(|pair| pair.list().get(what).map(Cell::text)) {
+        o.push_str(&text);
+    }
+}
+
+/// What bstop was told, unless LSF has suspended it for another reason since.
 fn suspend_reason(o: &mut String, r: &Row, _: &Show) {
-    if matches!(&*r.text(Col::Stat), "SSUSP" | "USUSP") {
-        o.push_str(susp_text(r.int(Col::SuspReason) as u32));
+    let (stat, code) = (r.text(Col::Stat), r.int(Col::SuspReason) as u32);
+    let from = o.len();
+    if stat != "SSUSP" || code == susp::RESUMED {
+        issued(o, r, SUSPEND, REASON);
+    }
+    if o.len() == from && matches!(&*stat, "SSUSP" | "USUSP") {
+        o.push_str(susp_text(code));
     }
 }
 

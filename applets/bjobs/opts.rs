@@ -393,6 +393,7 @@ pub fn plan(
         ids: ids.ids,
         all: ids.all,
         given: o.given(),
+        states: Which::default(),
         user: o.user.unwrap_or_default(),
         queue: o.queue.unwrap_or_default(),
         host: o.host.unwrap_or_default(),

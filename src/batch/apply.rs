@@ -4,10 +4,11 @@
 //! still yields all it holds.
 
 use super::counts::{owner, tally};
+use super::issued::Deed;
 use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
-use crate::model::event::{Ctrl, Event, JobNew, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::{opt, stat};
 use crate::model::reason::susp;
 use crate::model::{JobKey, JobRef};
@@ -43,7 +44,7 @@ impl State {
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),
-            Event::JobSignal { at, signal, by_admin, .. } => self.signalled(*at, signal, *by_admin),
+            Event::JobSignal(s) => self.signalled(s),
             Event::JobRequeue { at, held, uncounted, passed } => {
                 self.requeue(t, *at, *held, *uncounted, passed)
             }
@@ -256,6 +257,7 @@ impl State {
                 pgid: 0,
                 exec: None,
                 killed: None,
+                as_done: false,
                 requeue: None,
                 susp_since: 0,
                 susp_total: 0,
@@ -301,9 +303,17 @@ impl State {
         })
     }
 
-    fn signalled(&mut self, at: JobRef, signal: &str, by_admin: bool) -> Did {
+    fn signalled(&mut self, s: &JobSignal) -> Did {
         use crate::model::reason::{pend, term};
-        let requeue = match signal {
+        let (at, by_admin) = (s.at, s.by_admin);
+        if !s.host.is_empty()
+            && self.jobs.contains_key(&at.job)
+            && let Some(deed) = Deed::of(&s.signal)
+        {
+            let host = self.names.sym(&s.host);
+            self.issued.note(at, deed, host, &s.reason);
+        }
+        let requeue = match s.signal.as_str() {
             "REQUEUE_PEND" => Some(0),
             "REQUEUE_PSUSP_USER" => Some(pend::USER_STOP),
             "REQUEUE_PSUSP_ADMIN" => Some(pend::ADMIN_STOP),
@@ -311,10 +321,12 @@ impl State {
         };
         if requeue.is_some() {
             let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
-            return self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), requeue));
+            return self.with_run(at, |r| {
+                (r.killed, r.requeue, r.as_done) = (Some(why), requeue, false);
+            });
         }
         // until the host has told that it is so
-        let asked = match (signal, by_admin) {
+        let asked = match (s.signal.as_str(), by_admin) {
             ("STOP", true) => Some(susp::ADMIN),
             ("STOP", false) => Some(susp::USER),
             ("CONT", _) => Some(0),
@@ -328,7 +340,8 @@ impl State {
                 _ => Did::Job(at),
             };
         }
-        let why = match (signal, by_admin) {
+        let why = match (s.signal.as_str(), by_admin) {
+            ("KILL", _) if s.bulk => term::BUCKET_KILL,
             ("KILL", false) => term::OWNER,
             ("KILL", true) => term::ADMIN,
             ("DELETEJOB", false) => term::FORCE_OWNER,
@@ -339,7 +352,10 @@ impl State {
         };
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_), .. }) => {
-                self.with_run(at, |r| (r.killed, r.requeue) = (Some(why), None))
+                let done = s.done;
+                self.with_run(at, |r| {
+                    (r.killed, r.requeue, r.as_done) = (Some(why), None, done);
+                })
             }
             _ => Did::Job(at),
         }
@@ -487,6 +503,7 @@ impl State {
             && let Body::Array(a) = &mut job.body
         {
             if let Some(e) = a.own.remove(&at.idx) {
+                self.issued.forget(at);
                 a.leave_part(at.idx, e.part);
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
@@ -498,6 +515,7 @@ impl State {
         }
         self.jobs.remove(&at.job);
         self.posts.retain(|key| key.job != at.job);
+        self.issued.forget(JobRef { job: at.job, idx: 0 });
         self.moved.remove(&at.job);
         self.changed.remove(&at.job);
         Did::Job(at)

@@ -6,7 +6,7 @@
 //! is put right before (or behind) the one that holds the position, so that nobody else's jobs
 //! change places among themselves.
 
-use super::control::MAX_ELEMENTS;
+use super::control::{Asked, MAX_ELEMENTS};
 use super::perm::Caller;
 use super::state::{ElemState, Job, Part, View};
 use super::{Cx, Mbd};
@@ -235,11 +235,11 @@ impl Mbd {
     pub(crate) fn requeue_one(
         &mut self,
         cx: &mut Cx,
-        who: &Caller,
+        a: &Asked,
         which: Requeue,
         at: JobRef,
-        by_admin: bool,
     ) -> i32 {
+        let by_admin = a.by_admin;
         let Some(view) = self.st.job(at.job).and_then(|j| j.view(at.idx)) else {
             return err::NO_JOB;
         };
@@ -265,7 +265,7 @@ impl Mbd {
                         (true, false) => "REQUEUE_PSUSP_USER",
                         (true, true) => "REQUEUE_PSUSP_ADMIN",
                     };
-                    self.signal_event(cx, who, at, signal, key, by_admin);
+                    self.signal_event(cx, a, at, signal, key);
                     let info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
                     self.act_on(cx, key, Act::Terminate { exit_info: info });
                     0

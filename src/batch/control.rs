@@ -5,15 +5,42 @@ use super::perm::{Action, Caller};
 use super::state::{Elem, ElemState, Job, Phase};
 use super::{Cx, Mbd};
 use crate::lang::jobname::{self, JobIdSpec, JobName};
-use crate::model::event::{Event, JobStatus};
+use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::{JobSpec, stat};
 use crate::model::reason::{err, pend, susp, term};
 use crate::model::sort::sort_by_key;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, Control, IdSel, JobSelect, Outcome, Verb};
+use crate::proto::client::{ClientMsg, Control, IdSel, JobSelect, MAX_REASON, Outcome, Verb};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
+
+/// What is asked of a job: by whom, and whether that is not its owner.
+pub(crate) struct Asked<'a> {
+    pub who: &'a Caller,
+    pub c: &'a Control,
+    pub by_admin: bool,
+}
+
+impl Asked<'_> {
+    /// The TERM_ number of what bkill ends.
+    fn killed(&self) -> u32 {
+        match (self.c.bulk && self.c.verb == Verb::Kill, self.by_admin) {
+            (true, _) => term::BUCKET_KILL,
+            (false, true) => term::ADMIN,
+            (false, false) => term::OWNER,
+        }
+    }
+
+    fn as_done(&self) -> bool {
+        self.c.done && self.c.verb == Verb::Kill
+    }
+}
+
+/// The key of what was not started.
+fn never(at: JobRef) -> JobKey {
+    JobKey { job: at.job, idx: at.idx, attempt: 0 }
+}
 
 /// Elements one request may touch by name; a whole array counts once.
 pub(crate) const MAX_ELEMENTS: usize = 1_000_000;
@@ -23,6 +50,9 @@ impl Mbd {
         if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
             return cx.refuse(conn, r);
         }
+        if c.reason.chars().count() > MAX_REASON {
+            return cx.refuse(conn, Refusal::new(err::BAD_ARG));
+        }
         if let Verb::Switch { queue } = &c.verb
             && self.pol.find_queue(queue).is_none()
         {
@@ -31,17 +61,24 @@ impl Mbd {
         let mut outcomes = Vec::new();
         if !c.select.ids.is_empty() {
             for sel in &c.select.ids {
-                self.control_id(cx, who, &c.verb, sel, &mut outcomes);
+                match self.in_states(&c.select, sel) {
+                    Some(sel) => self.control_id(cx, who, c, &sel, &mut outcomes),
+                    None => {
+                        let whole = JobRef { job: sel.job, idx: 0 };
+                        outcomes.push(Outcome::new(whole, err::NO_JOB));
+                    }
+                }
             }
         } else {
-            let finished = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
+            let ended = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
+            let finished = ended || c.select.states.all || c.select.states.done;
             let mut jobs = self.chosen(who, &c.select, finished);
             if !c.select.all {
                 // Without 0 or an ID only the last job submitted is meant.
                 jobs = jobs.pop().into_iter().collect();
             }
             for sel in jobs {
-                self.control_id(cx, who, &c.verb, &sel, &mut outcomes);
+                self.control_id(cx, who, c, &sel, &mut outcomes);
             }
         }
         cx.reply_durable(conn, ClientMsg::Controlled { outcomes });
@@ -122,13 +159,31 @@ impl Mbd {
         job: &Job,
         named: Vec<(u32, u32, u32)>,
     ) -> Option<Vec<(u32, u32, u32)>> {
-        let Some(parts) = self.selected_parts(s, job) else { return Some(named) };
+        let parts = self.selected_parts(s, job);
+        if parts.is_none() && s.states.unset() {
+            return Some(named);
+        }
         let meant = IdSel { job: job.id, elems: named };
+        let stands = |idx: u32| {
+            s.states.unset()
+                || job.view(idx).is_some_and(|v| super::listing::wanted(s.states, v.stat(), true))
+        };
         let fits = |idx: &u32| {
-            meant.has(JobRef { job: job.id, idx: *idx }) && parts.contains(&job.part_no(*idx))
+            meant.has(JobRef { job: job.id, idx: *idx })
+                && parts.as_ref().is_none_or(|parts| parts.contains(&job.part_no(*idx)))
+                && stands(*idx)
         };
         let left = super::parts::ranges(job.indices().into_iter().filter(fits));
         (!left.is_empty()).then_some(left)
+    }
+
+    /// What an operand means of the states that are asked for; `None`: nothing.
+    fn in_states(&self, s: &JobSelect, sel: &IdSel) -> Option<IdSel> {
+        let known = self.st.job(sel.job).filter(|_| !s.states.unset());
+        let Some(job) = known else { return Some(sel.clone()) };
+        let states = JobSelect { states: s.states, ..JobSelect::default() };
+        let elems = self.narrowed(&states, job, sel.elems.clone())?;
+        Some(IdSel { job: sel.job, elems })
     }
 
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
@@ -146,10 +201,11 @@ impl Mbd {
         &mut self,
         cx: &mut Cx,
         who: &Caller,
-        verb: &Verb,
+        c: &Control,
         sel: &IdSel,
         outcomes: &mut Vec<Outcome>,
     ) {
+        let verb = &c.verb;
         let whole = JobRef { job: sel.job, idx: 0 };
         let Some(job) = self.st.job(sel.job) else {
             return outcomes.push(Outcome::new(whole, err::NO_JOB));
@@ -158,7 +214,7 @@ impl Mbd {
         if !self.may_control(who, job, sel) {
             return outcomes.push(Outcome::new(whole, err::PERMISSION));
         }
-        let by_admin = owner != who.user;
+        let a = Asked { who, c, by_admin: owner != who.user };
         if let Verb::Switch { .. } | Verb::Move { .. } = verb {
             return self.change(cx, who, verb, sel, outcomes);
         }
@@ -171,21 +227,35 @@ impl Mbd {
             let mut best = err::JOB_FINISH;
             for idx in indices {
                 let at = JobRef { job: sel.job, idx };
-                let code = self.control_one(cx, who, verb, at, by_admin);
+                let code = self.control_one(cx, &a, at);
                 if code == 0 || best == err::JOB_FINISH {
                     best = code;
                 }
             }
-            return outcomes.push(Outcome::new(whole, best));
+            outcomes.push(Outcome::new(whole, best));
+            return self.clean_bulk(cx, c, sel.job);
         }
         for idx in elements(&sel.elems).take(MAX_ELEMENTS) {
             let at = JobRef { job: sel.job, idx };
             let known = self.st.job(sel.job).is_some_and(|j| j.view(idx).is_some());
             let code = match known {
-                true => self.control_one(cx, who, verb, at, by_admin),
+                true => self.control_one(cx, &a, at),
                 false => err::NO_JOB,
             };
             outcomes.push(Outcome::new(at, code));
+        }
+        self.clean_bulk(cx, c, sel.job);
+    }
+
+    /// bkill -b: a job of which nothing was ever started leaves memory at once.
+    fn clean_bulk(&mut self, cx: &mut Cx, c: &Control, id: u32) {
+        let Some(t) = self.st.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
+        else {
+            return;
+        };
+        let never_ran = t.exit_unstarted == t.total && t.cleaned == 0;
+        if never_ran && !self.deps.is_named(id) && !self.waits.is_named(id) {
+            self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
         }
     }
 
@@ -211,16 +281,10 @@ impl Mbd {
         0
     }
 
-    fn control_one(
-        &mut self,
-        cx: &mut Cx,
-        who: &Caller,
-        verb: &Verb,
-        at: JobRef,
-        by_admin: bool,
-    ) -> i32 {
+    fn control_one(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
+        let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
-            return self.requeue_one(cx, who, *which, at, by_admin);
+            return self.requeue_one(cx, a, *which, at);
         }
         let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
@@ -232,56 +296,60 @@ impl Mbd {
             },
         };
         match (verb, key) {
-            (Verb::Kill | Verb::Remove, None) => self.kill_pending(cx, who, at, by_admin),
+            (Verb::Kill | Verb::Remove, None) => self.kill_pending(cx, a, at),
             (Verb::Kill, Some(key)) => {
-                self.signal_event(cx, who, at, "KILL", key, by_admin);
-                let info = if by_admin { term::ADMIN } else { term::OWNER };
-                self.act_on(cx, key, Act::Terminate { exit_info: info });
+                self.signal_event(cx, a, at, "KILL", key);
+                self.act_on(cx, key, Act::Terminate { exit_info: a.killed() });
             }
-            (Verb::Remove, Some(key)) => self.remove(cx, who, at, key, by_admin),
+            (Verb::Remove, Some(key)) => self.remove(cx, a, at, key),
             (Verb::Signal { name, .. }, None) => {
                 if !matches!(name.as_str(), "KILL" | "INT" | "TERM" | "HUP" | "QUIT" | "ABRT") {
                     return err::NOT_STARTED;
                 }
-                self.kill_pending(cx, who, at, by_admin);
+                self.kill_pending(cx, a, at);
             }
             (Verb::Signal { number, name }, Some(key)) => {
-                self.signal_event(cx, who, at, name, key, by_admin);
+                self.signal_event(cx, a, at, name, key);
                 self.act_on(cx, key, Act::Signal { number: *number });
             }
-            (Verb::Stop, None) => {
-                if status == stat::PEND {
-                    let why = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
-                    self.pend_event(cx, at, stat::PSUSP, why);
-                }
-            }
-            (Verb::Stop, Some(key)) => self.stop_running(cx, who, at, key, by_admin),
+            (Verb::Stop, None) => self.stop_pending(cx, a, at, held),
+            (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, status),
             (Verb::Resume, None) => {
                 let locked =
                     held == Some(pend::ADMIN_STOP) && !self.pol.params().enable_user_resume;
-                if locked && !by_admin && !self.pol.is_admin(&who.user) {
+                if locked && !a.by_admin && !self.pol.is_admin(&a.who.user) {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
+                    self.signal_event(cx, a, at, "CONT", never(at));
                     self.pend_event(cx, at, stat::PEND, pend::RESUMED);
                 }
             }
-            (Verb::Resume, Some(key)) => return self.resume_running(cx, who, at, key, by_admin),
+            (Verb::Resume, Some(key)) => return self.resume_running(cx, a, at, key),
             (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_), _) => {}
         }
         0
     }
 
-    fn kill_pending(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, by_admin: bool) {
-        let key = JobKey { job: at.job, idx: at.idx, attempt: 0 };
-        self.signal_event(cx, who, at, "KILL", key, by_admin);
-        self.exit_unstarted(cx, at, if by_admin { term::ADMIN } else { term::OWNER });
+    fn kill_pending(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) {
+        self.signal_event(cx, a, at, "KILL", never(at));
+        self.end_unstarted(cx, at, a.killed(), a.as_done());
+    }
+
+    /// What waits is held. Who is not the owner takes it from him to resume it, also where he has
+    /// stopped it himself.
+    fn stop_pending(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, held: Option<u32>) {
+        let why = if a.by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
+        if held.is_none() || (a.by_admin && held != Some(why)) {
+            self.signal_event(cx, a, at, "STOP", never(at));
+            self.pend_event(cx, at, stat::PSUSP, why);
+        }
     }
 
     /// -r: out of the system at once, whether its host answers or not.
-    fn remove(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, key: JobKey, by_admin: bool) {
-        self.signal_event(cx, who, at, "DELETEJOB", key, by_admin);
-        let info = if by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER };
+    fn remove(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey) {
+        self.signal_event(cx, a, at, "DELETEJOB", key);
+        let info = if a.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER };
         self.act_on(cx, key, Act::Terminate { exit_info: info });
         let end = JobStatus {
             at,
@@ -296,25 +364,25 @@ impl Mbd {
         self.account(cx, at);
     }
 
-    fn stop_running(&mut self, cx: &mut Cx, who: &Caller, at: JobRef, key: JobKey, by_admin: bool) {
-        let why = if by_admin { susp::ADMIN } else { susp::USER };
-        self.signal_event(cx, who, at, "STOP", key, by_admin);
+    fn stop_running(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey, status: u32) {
+        let why = if a.by_admin { susp::ADMIN } else { susp::USER };
+        self.signal_event(cx, a, at, "STOP", key);
+        if status == stat::USUSP {
+            // its owner has stopped it: from now on it is not he who resumes it
+            if a.by_admin {
+                self.phase_event(cx, at, key.attempt, stat::USUSP, why);
+            }
+            return;
+        }
         if let Some(run) = self.st.running_mut(key) {
             run.soft.asked = Some(why);
         }
         self.act_on(cx, key, Act::Suspend);
     }
 
-    fn resume_running(
-        &mut self,
-        cx: &mut Cx,
-        who: &Caller,
-        at: JobRef,
-        key: JobKey,
-        by_admin: bool,
-    ) -> i32 {
+    fn resume_running(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey) -> i32 {
         let phase = self.st.running(key).map(|r| r.phase);
-        let admin = self.pol.is_admin(&who.user) || by_admin;
+        let admin = self.pol.is_admin(&a.who.user) || a.by_admin;
         if phase == Some(Phase::Ususp(susp::ADMIN))
             && !admin
             && !self.pol.params().enable_user_resume
@@ -326,10 +394,10 @@ impl Mbd {
         // a stop that is on its way is taken back
         let asked = self.st.running(key).and_then(|r| r.soft.asked);
         if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
-            self.signal_event(cx, who, at, "CONT", key, by_admin);
+            self.signal_event(cx, a, at, "CONT", key);
         }
         if let Some(Phase::Ususp(_)) = phase {
-            self.signal_event(cx, who, at, "CONT", key, by_admin);
+            self.signal_event(cx, a, at, "CONT", key);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };
             self.phase_event(cx, at, key.attempt, stat::SSUSP, why);
         }
@@ -350,16 +418,25 @@ impl Mbd {
     pub(crate) fn signal_event(
         &mut self,
         cx: &mut Cx,
-        who: &Caller,
+        a: &Asked,
         at: JobRef,
         signal: &str,
         key: JobKey,
-        by_admin: bool,
     ) {
-        let (uid, user) = (who.uid, who.user.clone());
-        let signal = signal.to_string();
-        let run_count = key.attempt;
-        self.emit(cx, Event::JobSignal { at, uid, user, signal, run_count, by_admin });
+        let kill = signal == "KILL" && a.c.verb == Verb::Kill;
+        let s = JobSignal {
+            at,
+            uid: a.who.uid,
+            user: a.who.user.clone(),
+            signal: signal.to_string(),
+            run_count: key.attempt,
+            by_admin: a.by_admin,
+            host: a.who.host.clone(),
+            reason: a.c.reason.clone(),
+            done: kill && a.as_done(),
+            bulk: kill && a.c.bulk,
+        };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
     }
 
     fn pend_event(&mut self, cx: &mut Cx, at: JobRef, status: u32, reason: u32) {

@@ -256,8 +256,7 @@ impl Mbd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
     fn start_failed(&mut self, cx: &mut Cx, i: usize, t: &TaskState, reason: u32) {
         let at = t.key.job_ref();
-        let (killed, requeue) =
-            self.st.running(t.key).map_or((None, None), |r| (r.killed, r.requeue));
+        let (killed, requeue, as_done) = self.killed(t.key);
         cx.say(
             log::Level::Warn,
             format!("{} could not start job <{at}>: {}", self.net.hosts[i].name, t.note),
@@ -265,7 +264,7 @@ impl Mbd {
         if let Some(held) = requeue {
             self.back_to_queue(cx, at, held);
         } else if let Some(info) = killed {
-            self.exit_unstarted(cx, at, info);
+            self.end_unstarted(cx, at, info, as_done);
         } else {
             let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
             let attempt = t.key.attempt;
@@ -284,12 +283,22 @@ impl Mbd {
         self.order(cx, i, SbdMsg::Forget { key: t.key });
     }
 
+    /// What was asked for of a started attempt: see [`super::state::Run`].
+    fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
+        self.st.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
+    }
+
     /// A job that never ran ends.
     pub(crate) fn exit_unstarted(&mut self, cx: &mut Cx, at: JobRef, info: u32) {
+        self.end_unstarted(cx, at, info, false);
+    }
+
+    /// The same, with what it is from then on.
+    pub(crate) fn end_unstarted(&mut self, cx: &mut Cx, at: JobRef, info: u32, done: bool) {
         let now = cx.now.secs();
         let status = JobStatus {
             at,
-            status: stat::EXIT,
+            status: if done { stat::DONE } else { stat::EXIT },
             end_time: now,
             exit_info: info,
             ..JobStatus::default()
@@ -301,8 +310,7 @@ impl Mbd {
     /// A started job ends.
     fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
-        let (killed, requeue) =
-            self.st.running(t.key).map_or((None, None), |r| (r.killed, r.requeue));
+        let (killed, requeue, as_done) = self.killed(t.key);
         // Only one whose end is known: it must not run twice at the same time.
         if let (Some(held), End::Status(_)) = (requeue, end) {
             return self.back_to_queue(cx, at, held);
@@ -312,10 +320,11 @@ impl Mbd {
         }
         let status = match end {
             End::Status(0) => stat::DONE,
+            End::Status(_) if as_done => stat::DONE,
             _ => stat::EXIT,
         };
         let exit_info = match (status, info, killed) {
-            (stat::DONE, _, _) => 0,
+            (stat::DONE, _, _) if end == End::Status(0) => 0,
             (_, 0, Some(k)) => k,
             (_, info, _) => info,
         };

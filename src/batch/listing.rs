@@ -82,7 +82,7 @@ pub fn past_rows(
 }
 
 /// Does a state belong to what was asked?
-fn wanted(w: Which, st: u32, by_id: bool) -> bool {
+pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
     let finished = st & (stat::DONE | stat::EXIT) != 0;
     let none = !(w.all || w.done || w.pend || w.run || w.susp);
     if w.all || (none && by_id) {

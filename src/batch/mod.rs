@@ -30,6 +30,7 @@ pub mod hosts;
 pub mod housekeep;
 pub mod infos;
 pub mod inventory;
+mod issued;
 pub mod limits;
 pub mod listing;
 pub mod modify;

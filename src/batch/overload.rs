@@ -12,7 +12,7 @@ use super::require::{Req, Sight};
 use super::state::{ElemState, Phase};
 use super::{Cx, Mbd};
 use crate::lang::resreq::SelectCx;
-use crate::model::event::Event;
+use crate::model::event::{Event, JobSignal};
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
@@ -173,7 +173,8 @@ impl Mbd {
         let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (at, run_count) = (key.job_ref(), key.attempt);
         let signal = signal.to_owned();
-        self.emit(cx, Event::JobSignal { at, uid: 0, user, signal, run_count, by_admin: true });
+        let s = JobSignal { at, user, signal, run_count, by_admin: true, ..JobSignal::default() };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
         self.act_on(cx, key, Act::Terminate { exit_info: why });
     }
 

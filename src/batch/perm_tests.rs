@@ -33,7 +33,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
     let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
     let control = |verb| {
         let select = select.clone();
-        ClientMsg::Control(Box::new(Control { verb, select }))
+        ClientMsg::Control(Box::new(Control::of(verb, select)))
     };
     let queues = |op| {
         let (queues, comment) = (vec!["normal".to_owned()], String::new());

@@ -2,6 +2,7 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use super::Mbd;
+use super::issued::Deed;
 use super::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::job::{except, stat};
@@ -207,6 +208,7 @@ impl Shown<'_> {
             ),
             Col::HostFactor => json(out, &run.map_or(0.0, |r| r.host_factor)),
             Col::Exceptions => json(out, &self.exceptions()),
+            Col::Issued => json(out, &self.issued()),
             Col::Held => {
                 let held = matches!(self.elem.map(|e| &e.state),
                     Some(ElemState::Pend(p)) if p.held.is_some());
@@ -256,6 +258,15 @@ impl Shown<'_> {
             }
         }
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
+    }
+
+    /// What was asked for last: host and reason of each.
+    fn issued(&self) -> [(&str, &str); 3] {
+        let st = &self.mbd.st;
+        Deed::ALL.map(|deed| {
+            let last = st.issued.last(self.at, deed);
+            last.map_or(("", ""), |(host, reason)| (&**st.names.text(host), reason))
+        })
     }
 
     fn exceptions(&self) -> String {

@@ -5,6 +5,7 @@
 //! those that have started, ended or been held have an [`Elem`] of their own.
 
 use super::counts::Counts;
+use super::issued::Issued;
 use super::names::{Names, Sym};
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
@@ -50,6 +51,8 @@ pub struct State {
     pub tries: BTreeMap<JobRef, Tries>,
     /// Ended attempts after which commands still run.
     pub posts: BTreeSet<JobKey>,
+    /// What was last asked for, where and why.
+    pub issued: Issued,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
@@ -359,6 +362,8 @@ pub struct Run {
     pub exec: Option<Box<Exec>>,
     /// Termination asked for: TERM_ number.
     pub killed: Option<u32>,
+    /// Then it is DONE, however it ends (bkill -d).
+    pub as_done: bool,
     /// After its end it goes back to the queue: 0, or to be held for this pending reason.
     pub requeue: Option<u32>,
     /// When it was last suspended, and for how long before.

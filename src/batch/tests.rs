@@ -17,6 +17,7 @@ use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 mod change;
 mod consumers;
 mod exceptions;
+mod issued;
 mod keep;
 mod parts;
 mod post;
@@ -190,7 +191,7 @@ impl Rig {
 
     fn does_to(&mut self, conn: ConnId, verb: Verb, sel: IdSel) -> Vec<Outcome> {
         let select = JobSelect { ids: vec![sel], ..JobSelect::default() };
-        let c = Control { verb, select };
+        let c = Control::of(verb, select);
         match self.ask(conn, ClientMsg::Control(Box::new(c))) {
             Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes,
             other => panic!("{other:?}"),
@@ -199,6 +200,17 @@ impl Rig {
 
     /// The machine as it is after a restart, from the text of its log.
     fn restarted(&self) -> Mbd {
+        let records = self.read_back();
+        Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..Default::default() })
+    }
+
+    /// The machine forgets all that its log does not hold, but for its connections.
+    fn reread(&mut self) {
+        let records = self.read_back();
+        self.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });
+    }
+
+    fn read_back(&self) -> Vec<Record> {
         let mut records = Vec::new();
         for rec in &self.log {
             let mut line = Vec::new();
@@ -210,7 +222,7 @@ impl Rig {
             }
             records.push(read);
         }
-        Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..Default::default() })
+        records
     }
 }
 
@@ -531,7 +543,7 @@ impl Rig {
 
     fn control(&mut self, verb: Verb, job: u32) {
         let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..Default::default() };
-        self.ask(USER, ClientMsg::Control(Box::new(Control { verb, select })));
+        self.ask(USER, ClientMsg::Control(Box::new(Control::of(verb, select))));
     }
 
     fn reason(&self, job: u32) -> u32 {
@@ -755,13 +767,9 @@ fn jobs_of_a_kind_share_what_they_were_submitted_with() {
     let of = |r: &Rig, id| r.mbd.st.job(id).unwrap().spec.clone();
     assert!(ids.iter().all(|id| std::sync::Arc::ptr_eq(&of(&r, *id), &of(&r, again))));
     assert!(!std::sync::Arc::ptr_eq(&of(&r, other), &of(&r, again)));
-    let msg = Control {
-        verb: Verb::Switch { queue: "high".into() },
-        select: JobSelect {
-            ids: vec![IdSel { job: again, elems: vec![] }],
-            ..JobSelect::default()
-        },
-    };
+    let select =
+        JobSelect { ids: vec![IdSel { job: again, elems: vec![] }], ..JobSelect::default() };
+    let msg = Control::of(Verb::Switch { queue: "high".into() }, select);
     r.ask(USER, ClientMsg::Control(Box::new(msg)));
     assert_eq!((of(&r, again).queue.as_str(), of(&r, ids[0]).queue.as_str()), ("high", "normal"));
 }

@@ -83,9 +83,9 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobModify(m) => JobRef { job: m.job, idx: 0 },
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
+        Event::JobSignal(signal) => signal.at,
         Event::JobStartAccept { at, .. }
         | Event::JobExecute { at, .. }
-        | Event::JobSignal { at, .. }
         | Event::JobRequeue { at, .. }
         | Event::JobClean { at }
         | Event::JobSwitch { at, .. }
@@ -111,7 +111,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobStartAccept { .. } => "JOB_START_ACCEPT",
         Event::JobExecute { .. } => "JOB_EXECUTE",
         Event::JobStatus(_) => "JOB_STATUS",
-        Event::JobSignal { .. } => "JOB_SIGNAL",
+        Event::JobSignal(_) => "JOB_SIGNAL",
         Event::JobRequeue { .. } => "JOB_REQUEUE",
         Event::JobClean { .. } => "JOB_CLEAN",
         Event::JobModify(_) => "JOB_MODIFY2",

@@ -97,6 +97,26 @@ pub struct JobStatus {
     pub post: bool,
 }
 
+/// JOB_SIGNAL: a signal, or what acts like one, was asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobSignal {
+    pub at: JobRef,
+    pub uid: u32,
+    pub user: String,
+    pub signal: String,
+    pub run_count: u32,
+    /// Our tail: not the owner.
+    pub by_admin: bool,
+    /// Our tail: the host on which it was asked for; empty: none, or not known.
+    pub host: String,
+    /// Our tail: why, as given with -C; empty none.
+    pub reason: String,
+    /// Our tail: bkill -d: DONE, however it ends.
+    pub done: bool,
+    /// Our tail: bkill -b.
+    pub bulk: bool,
+}
+
 /// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
 /// and between two such places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,15 +169,7 @@ pub enum Event {
         note: String,
     },
     JobStatus(Box<JobStatus>),
-    /// A signal was asked for. `by_admin`: not the owner (our tail).
-    JobSignal {
-        at: JobRef,
-        uid: u32,
-        user: String,
-        signal: String,
-        run_count: u32,
-        by_admin: bool,
-    },
+    JobSignal(Box<JobSignal>),
     /// A started or finished job goes back to the queue.
     JobRequeue {
         at: JobRef,

@@ -201,6 +201,7 @@ pub mod term {
     pub const EXTERNAL_SIGNAL: u32 = 17;
     pub const SWAP: u32 = 20;
     pub const THREADLIMIT: u32 = 21;
+    pub const BUCKET_KILL: u32 = 23;
     pub const CWD_NOTEXIST: u32 = 25;
     pub const ORPHAN_SYSTEM: u32 = 27;
     pub const PRE_EXEC_FAIL: u32 = 28;
@@ -234,6 +235,7 @@ pub fn term_text(code: u32) -> (&'static str, &'static str) {
         19 => ("TERM_ZOMBIE", "job exited while LSF is not available"),
         20 => ("TERM_SWAP", "job killed after reaching LSF swap usage limit"),
         21 => ("TERM_THREADLIMIT", "job killed after reaching LSF thread limit"),
+        23 => ("TERM_BUCKET_KILL", "job killed with bkill -b"),
         24 => ("TERM_CTRL_PID", "job terminated after control PID died"),
         25 => (
             "TERM_CWD_NOTEXIST",

@@ -138,6 +138,9 @@ pub struct JobSelect {
     /// Further filters, (option, value): `G`, `Jd`, and what [`JobSpec::extra`] holds (`g`,
     /// `app`, `sla`, `Lp`).
     pub given: Vec<(String, String)>,
+    /// Of what is acted on: the states meant; none set: every one that the action is for.
+    #[serde(skip_serializing_if = "Which::unset")]
+    pub states: Which,
 }
 
 /// `123`, `123[1-4,6]`.
@@ -205,6 +208,25 @@ pub struct Requeue {
 pub struct Control {
     pub verb: Verb,
     pub select: JobSelect,
+    /// -C: why, up to [`MAX_REASON`] characters; empty none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// bkill -d: DONE, however it ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub done: bool,
+    /// bkill -b: what waits leaves memory at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bulk: bool,
+}
+
+/// Characters of what is given with -C to bkill, bstop and bresume.
+pub const MAX_REASON: usize = 4095;
+
+impl Control {
+    /// An action without options.
+    pub fn of(verb: Verb, select: JobSelect) -> Self {
+        Control { verb, select, reason: String::new(), done: false, bulk: false }
+    }
 }
 
 /// Where the output of a started job is.
@@ -265,6 +287,13 @@ pub struct Which {
     pub run: bool,
     /// -s.
     pub susp: bool,
+}
+
+impl Which {
+    /// Is nothing asked for?
+    pub fn unset(&self) -> bool {
+        *self == Which::default()
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -391,6 +420,9 @@ pub enum Col {
     CpuPeakSecs,
     /// `done`, `err`: the commands after a job, where it has some and they have ended
     Post,
+    /// What was last asked for with bkill, bstop and bresume: [[host, reason] * 3], both empty
+    /// where it was not, the reason also where none was given
+    Issued,
 }
 
 /// bqueues.

@@ -207,7 +207,7 @@ fn client_samples() -> Vec<ClientMsg> {
     vec![
         ClientMsg::Submit(Box::new(submit)),
         ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true, env_kept: true },
-        ClientMsg::Control(Box::new(Control { verb, select })),
+        ClientMsg::Control(Box::new(Control::of(verb, select))),
         ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }] },
         ClientMsg::Jobs(Box::new(query)),
         ClientMsg::Queues { names: names.clone(), user, host },

@@ -187,7 +187,7 @@ impl Client {
 impl Deed {
     fn control(verb: Verb, id: IdSel) -> Deed {
         let select = JobSelect { ids: vec![id], ..JobSelect::default() };
-        let msg = Msg::Client(ClientMsg::Control(Box::new(Control { verb, select })));
+        let msg = Msg::Client(ClientMsg::Control(Box::new(Control::of(verb, select))));
         Deed { msg, project: None, last: false }
     }
 }

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod acting;
 mod bacct;
 mod badmin;
 mod beside;

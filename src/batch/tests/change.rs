@@ -117,7 +117,7 @@ fn a_job_goes_to_another_queue_with_its_counters() {
     assert_eq!(r.does(USER, to("high"), started[0].1.job).code, err::JOB_FINISH);
     let verb = to("nosuch");
     let select = JobSelect { all: true, ..JobSelect::default() };
-    let answer = r.ask(USER, ClientMsg::Control(Box::new(Control { verb, select })));
+    let answer = r.ask(USER, ClientMsg::Control(Box::new(Control::of(verb, select))));
     assert!(matches!(answer, Some(Msg::Refused(r)) if r.code == err::BAD_QUEUE));
 }
 

@@ -138,7 +138,7 @@ fn elements_go_to_another_queue() {
     }
     // A filter by queue takes those in it.
     let select = JobSelect { queue: "high".into(), all: true, ..JobSelect::default() };
-    let c = Control { verb: Verb::Stop, select };
+    let c = Control::of(Verb::Stop, select);
     match r.ask(USER, ClientMsg::Control(Box::new(c))) {
         Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
             let ids: Vec<_> = outcomes.iter().map(|o| o.id.idx).collect();

@@ -27,7 +27,7 @@ fn held() -> JobSpec {
 
 fn resume(r: &mut Rig, job: u32) {
     let select = of(job);
-    let c = Control { verb: Verb::Resume, select };
+    let c = Control::of(Verb::Resume, select);
     r.ask(USER, ClientMsg::Control(Box::new(c)));
 }
 
@@ -43,7 +43,7 @@ fn a_change_is_told_once_until_asked_again() {
     assert_eq!(told(&r, OTHER), 1);
     // more changes are not told before it asks again, but then at once
     let select = of(mine);
-    let stop = Control { verb: Verb::Stop, select };
+    let stop = Control::of(Verb::Stop, select);
     r.ask(USER, ClientMsg::Control(Box::new(stop)));
     resume(&mut r, mine);
     assert_eq!(told(&r, OTHER), 1);

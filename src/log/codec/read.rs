@@ -7,7 +7,7 @@
 use super::text::{Field, Fields, find_tail, nums};
 use super::{RecordError, get_usage, modify, new, set_more_usage, set_peak};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record, Spot};
+use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;
 
 /// Reads a line, with or without its newline.
@@ -217,8 +217,20 @@ fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let signal = f.text()?;
     let idx = f.num()?;
     let user = f.text()?;
-    let by_admin = tail_number(f, b"lsf.by_admin") != 0;
-    Ok(Event::JobSignal { at: JobRef { job, idx }, uid, user, signal, run_count, by_admin })
+    let at = JobRef { job, idx };
+    let mut s = JobSignal { at, uid, user, signal, run_count, ..JobSignal::default() };
+    for (key, value) in find_tail(f).unwrap_or_default() {
+        let text = || String::from_utf8_lossy(&value).into_owned();
+        match &*key {
+            b"lsf.by_admin" => s.by_admin = one_number(&value) != 0,
+            b"lsf.done" => s.done = one_number(&value) != 0,
+            b"lsf.bulk" => s.bulk = one_number(&value) != 0,
+            b"lsf.host" => s.host = text(),
+            b"lsf.reason" => s.reason = text(),
+            _ => {}
+        }
+    }
+    Ok(Event::JobSignal(Box::new(s)))
 }
 
 fn get_ctrl(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {

@@ -500,9 +500,21 @@ fn job_event() -> impl Strategy<Value = Event> {
             }
         ),
         job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
-        (at(), any::<(u32, u32, bool)>(), [kept(), kept()]).prop_map(
-            |(at, (uid, run_count, by_admin), [user, signal])| {
-                Event::JobSignal { at, uid, user, signal, run_count, by_admin }
+        (at(), any::<[u32; 2]>(), any::<[bool; 3]>(), [kept(), kept(), kept(), kept()]).prop_map(
+            |(at, [uid, run_count], [by_admin, done, bulk], [user, signal, host, reason])| {
+                let s = JobSignal {
+                    at,
+                    uid,
+                    user,
+                    signal,
+                    run_count,
+                    by_admin,
+                    host,
+                    reason,
+                    done,
+                    bulk,
+                };
+                Event::JobSignal(Box::new(s))
             }
         ),
         (at(), any::<u32>(), any::<bool>(), slots()).prop_map(|(at, held, uncounted, on)| {

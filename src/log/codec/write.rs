@@ -3,7 +3,7 @@
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::{modify, more_usage, name_of, new, peak, put_head, put_list, put_slots, put_usage};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;
 
 /// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
@@ -26,19 +26,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             tail.end(out);
         }
         Event::JobExecute { .. } => put_execute(out, &record.event),
-        Event::JobSignal { at, uid, user, signal, run_count, by_admin } => {
-            for n in [at.job, *uid, *run_count] {
-                put_int(out, n);
-            }
-            put_str(out, signal.as_bytes());
-            put_int(out, at.idx);
-            put_str(out, user.as_bytes());
-            let mut tail = Tail::begin(out);
-            if *by_admin {
-                tail.nums(out, "lsf.by_admin", b' ', &[1]);
-            }
-            tail.end(out);
-        }
+        Event::JobSignal(s) => put_signal(out, s),
         Event::JobRequeue { at, held, uncounted, passed } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
@@ -75,6 +63,27 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
 fn put_ref(out: &mut Vec<u8>, at: JobRef) {
     put_int(out, at.job);
     put_int(out, at.idx);
+}
+
+fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
+    for n in [s.at.job, s.uid, s.run_count] {
+        put_int(out, n);
+    }
+    put_str(out, s.signal.as_bytes());
+    put_int(out, s.at.idx);
+    put_str(out, s.user.as_bytes());
+    let mut tail = Tail::begin(out);
+    for (key, on) in [("lsf.by_admin", s.by_admin), ("lsf.done", s.done), ("lsf.bulk", s.bulk)] {
+        if on {
+            tail.nums(out, key, b' ', &[1]);
+        }
+    }
+    for (key, text) in [("lsf.host", &s.host), ("lsf.reason", &s.reason)] {
+        if !text.is_empty() {
+            tail.text(out, key, text.as_bytes());
+        }
+    }
+    tail.end(out);
 }
 
 /// userId jobId, what is changed, idx userName.

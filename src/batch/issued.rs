@@ -1,0 +1,98 @@
+//! What was last asked for with bkill, bstop and bresume: on which host, and why. Jobs and elements
+//! to which nothing was done have no place here; what was done to one goes with it (JOB_CLEAN).
+
+use super::names::Sym;
+use crate::model::JobRef;
+use std::collections::BTreeMap;
+
+/// In the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Kill,
+    Suspend,
+    Resume,
+}
+
+impl Deed {
+    pub const ALL: [Deed; 3] = [Deed::Kill, Deed::Suspend, Deed::Resume];
+
+    /// What a signal of JOB_SIGNAL does; `None`: something else.
+    pub fn of(signal: &str) -> Option<Deed> {
+        Some(match signal {
+            "KILL" | "DELETEJOB" => Deed::Kill,
+            "STOP" | "TSTP" => Deed::Suspend,
+            "CONT" => Deed::Resume,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Last {
+    deed: Deed,
+    host: Sym,
+    reason: Box<str>,
+}
+
+#[derive(Debug, Default)]
+pub struct Issued {
+    /// At most one of each deed.
+    by_job: BTreeMap<JobRef, Vec<Last>>,
+}
+
+impl Issued {
+    pub fn note(&mut self, at: JobRef, deed: Deed, host: Sym, reason: &str) {
+        let all = self.by_job.entry(at).or_default();
+        all.retain(|last| last.deed != deed);
+        all.push(Last { deed, host, reason: reason.into() });
+        all.shrink_to_fit();
+    }
+
+    pub fn last(&self, at: JobRef, deed: Deed) -> Option<(Sym, &str)> {
+        let last = self.by_job.get(&at)?.iter().find(|last| last.deed == deed)?;
+        Some((last.host, &last.reason))
+    }
+
+    /// The job is gone; idx 0: with every element.
+    pub fn forget(&mut self, at: JobRef) {
+        if at.idx != 0 {
+            self.by_job.remove(&at);
+            return;
+        }
+        let job = at.job;
+        let own = |idx| JobRef { job, idx };
+        let gone: Vec<JobRef> =
+            self.by_job.range(own(0)..=own(u32::MAX)).map(|(at, _)| *at).collect();
+        for at in gone {
+            self.by_job.remove(&at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::names::Names;
+
+    #[test]
+    fn the_last_of_each_is_kept_until_the_job_goes() {
+        let (mut names, mut all) = (Names::default(), Issued::default());
+        let (a, b) = (names.sym("hosta"), names.sym("hostb"));
+        let at = |job, idx| JobRef { job, idx };
+        all.note(at(7, 1), Deed::Suspend, a, "one");
+        all.note(at(7, 2), Deed::Kill, a, "");
+        all.note(at(8, 0), Deed::Kill, b, "eight");
+        all.note(at(7, 1), Deed::Suspend, b, "two");
+        all.note(at(7, 1), Deed::Resume, a, "three");
+        assert_eq!(all.last(at(7, 1), Deed::Suspend), Some((b, "two")));
+        assert_eq!(all.last(at(7, 1), Deed::Resume), Some((a, "three")));
+        assert_eq!(all.last(at(7, 1), Deed::Kill), None);
+        assert_eq!(all.last(at(7, 2), Deed::Kill), Some((a, "")));
+        all.forget(at(7, 1));
+        assert_eq!(all.last(at(7, 1), Deed::Suspend), None);
+        assert!(all.last(at(7, 2), Deed::Kill).is_some());
+        all.forget(at(7, 0));
+        assert_eq!(all.last(at(7, 2), Deed::Kill), None);
+        assert_eq!(all.last(at(8, 0), Deed::Kill), Some((b, "eight")));
+    }
+}

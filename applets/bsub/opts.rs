@@ -181,8 +181,8 @@ struct BsubOpts {
     /// exit values with which the job goes back to the queue
     #[argh(option, short = 'Q', arg_name = "values")]
     pub requeue: Option<String>,
-    /// signal before the run limit or the deadline; -wt says how long before
-    #[argh(option, long = "wa", arg_name = "signal")]
+    /// signal or command before the run limit or the deadline; -wt says how long before
+    #[argh(option, long = "wa", arg_name = "signal | command")]
     pub warn_action: Option<String>,
     /// how long before
     #[argh(option, long = "wt", arg_name = "[hour:]minute | percent%")]

@@ -333,9 +333,7 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
         put(extra::REQUEUE, one_blank(text));
     }
     if let Some(text) = &opts.warn_action {
-        let number = signals::number(text)
-            .ok_or_else(|| Rejection::about(text, err_text(err::BAD_ACTION)))?;
-        put(extra::WARN_ACTION, signals::name(number).map_or(number.to_string(), str::to_string));
+        put(extra::WARN_ACTION, warn_action(text)?);
     }
     if let Some(text) = &opts.warn_time {
         let value =
@@ -363,6 +361,22 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
         }
     }
     Ok(())
+}
+
+/// A signal by its name, or a command. What cannot but be meant as a signal is no command.
+fn warn_action(text: &str) -> Result<String, Rejection> {
+    if let Some(number) = signals::number(text) {
+        return Ok(signals::name(number).map_or(number.to_string(), str::to_string));
+    }
+    let text = text.trim();
+    let upper = |t: &str| t.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let signal = text.strip_prefix("SIG").is_some_and(upper);
+    let number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-'));
+    match text {
+        "CHKPNT" => Err(Rejection::about(text, err_text(err::NOT_CHKPNT))),
+        _ if signal || number => Err(Rejection::about(text, err_text(err::BAD_ACTION))),
+        command => Ok(command.to_string()),
+    }
 }
 
 /// `[hour:]minute` in seconds, not 0.

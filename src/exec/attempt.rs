@@ -61,7 +61,7 @@ pub struct Mark {
     pub susp_since: i64,
     /// Seconds suspended before.
     pub susp_secs: i64,
-    /// It got the signal of -wa.
+    /// What -wa asks for has been done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
 }
@@ -74,6 +74,14 @@ pub struct Note {
     /// What the report shows of the command or script.
     pub shown: String,
     pub mark: Mark,
+}
+
+/// What -wa asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    Signal(i32),
+    /// Shell text.
+    Command(String),
 }
 
 /// Why a kill was begun.
@@ -211,10 +219,16 @@ impl Attempt {
         }
     }
 
-    /// The signal of -wa, and how long before the run limit or the deadline it is due, seconds.
-    pub fn warning(&self) -> Option<(i32, u64)> {
+    /// What -wa asks for, and how long before the run limit or the deadline it is due, seconds.
+    pub fn warning(&self) -> Option<(Warning, u64)> {
         let o = &self.note.order;
-        let signal = signals::number(o.spec.given(extra::WARN_ACTION))?;
+        let action = match o.spec.given(extra::WARN_ACTION) {
+            "" => return None,
+            text => match signals::number(text) {
+                Some(signal) => Warning::Signal(signal),
+                None => Warning::Command(text.to_string()),
+            },
+        };
         let time = o.spec.given(extra::WARN_TIME);
         let lead = match time.strip_suffix('%') {
             Some(share) => {
@@ -226,7 +240,7 @@ impl Attempt {
             }
             None => time.parse().ok()?,
         };
-        Some((signal, lead))
+        Some((action, lead))
     }
 
     /// Which limit in time has passed.

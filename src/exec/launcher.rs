@@ -372,7 +372,7 @@ impl Launcher {
 
     fn forget(&mut self, key: JobKey, out: &mut Vec<Effect>) {
         let mut known = false;
-        for step in [Step::Job, Step::Begin, Step::Finish, Step::Task] {
+        for step in Step::ALL {
             let id = TaskId { key, step };
             match self.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,

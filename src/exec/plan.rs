@@ -1,6 +1,7 @@
 //! From a start order to a starter's plan: the job's environment, its file names, its text
 //! (semantics §13, §17; clients.md rule 20).
 
+use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::job::{End, copies, extra, opt2};
@@ -368,6 +369,27 @@ fn quoted(word: &[u8]) -> Vec<u8> {
     }
     out.push(b'\'');
     out
+}
+
+/// The environment of what acts on a running job: the job's, with its processes.
+pub fn control_env(site: &Site, job: &Attempt, user_env: &[u8]) -> Vec<u8> {
+    let mut env = job_env(site, &job.note.order, user_env);
+    let words = |ids: &[u32]| {
+        let leader = [job.pid];
+        let ids = if ids.is_empty() { &leader } else { ids };
+        ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+    };
+    for (name, value) in [
+        ("HOME", job.ready.home.clone()),
+        ("USER", job.ready.user.clone()),
+        ("PWD", job.ready.cwd.clone()),
+        ("LS_JOBPID", job.pid.to_string()),
+        ("LSB_JOBPIDS", words(&job.pids)),
+        ("LSB_JOBPGIDS", words(&job.pgids)),
+    ] {
+        env.extend_from_slice(format!("{name}={value}\0").as_bytes());
+    }
+    env
 }
 
 /// The environment of what runs after the job: the job's, and how it ended.

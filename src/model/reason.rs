@@ -295,6 +295,7 @@ pub mod err {
     pub const BAD_RESOURCE: i32 = 80;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ESUB_ABORT: i32 = 89;
+    pub const NOT_CHKPNT: i32 = 10;
     pub const BAD_ACTION: i32 = 90;
     pub const BAD_JGRP: i32 = 93;
     pub const ARRAY_INDEX: i32 = 97;
@@ -329,6 +330,7 @@ pub fn err_text(code: i32) -> &'static str {
         6 => "Dependency condition syntax error",
         7 => "Queue does not accept EXCLUSIVE jobs",
         8 => "Root job submission is disabled",
+        10 => "Job is not checkpointable",
         12 => "No job Id can be used now",
         13 => "Queue only accepts interactive jobs",
         14 => "Queue does not accept interactive jobs",

@@ -31,6 +31,12 @@ pub enum Step {
     Finish,
     /// A task of res; its key is none of a job.
     Task,
+    /// Before its run limit or deadline: the command of -wa; as the user.
+    Warn,
+}
+
+impl Step {
+    pub const ALL: [Step; 5] = [Step::Job, Step::Begin, Step::Finish, Step::Task, Step::Warn];
 }
 
 /// Names one task of a launcher.
@@ -47,6 +53,7 @@ impl std::fmt::Display for TaskId {
             Step::Begin => write!(f, "{} begin", self.key),
             Step::Finish => write!(f, "{} finish", self.key),
             Step::Task => write!(f, "task {}", self.key.job),
+            Step::Warn => write!(f, "{} warning", self.key),
         }
     }
 }

@@ -77,6 +77,37 @@ fn a_signal_warns_of_the_deadline() {
 }
 
 #[test]
+fn a_command_warns_of_the_run_limit() {
+    let dir = scratch("warncmd");
+    let (seen, out) = (dir.join("seen"), dir.join("out"));
+    let command = format!("echo $LSB_JOBID $MINE $LSB_JOBPGIDS $PWD > {}; exit 3", seen.display());
+    let mut c = cmd("bsub");
+    c.env("MINE", "yes").current_dir(&dir);
+    c.args(["-W", "1", "-wa", &command, "-wt", "97%", "-oo"]).arg(&out);
+    let said: Said = c.args(["echo $$; sleep 100"]).output().unwrap().into();
+    let id = crate::rig::job_id(&said.out).unwrap().to_string();
+    assert_eq!(field(&id, "warning_action").chars().next(), Some('e'));
+    wait_for("the command", || text(&seen).ends_with('\n'));
+    let pid = text(&out).lines().next().unwrap().to_string();
+    assert_eq!(text(&seen), format!("{id} yes {pid} {}\n", dir.display()));
+    assert_eq!(field(&id, "stat"), "RUN", "it ends nothing by itself");
+    ok("bkill", &[&id]);
+    // the same by bmod
+    let held = bsub(&["-H", "-W", "1", "true"]);
+    ok("bmod", &["-wa", "touch it", "-wt", "10%", &held]);
+    let fields = "warning_action action_warning_time delimiter=','";
+    assert_eq!(field(&held, fields), "touch it,10%");
+    ok("bmod", &["-wan", &held]);
+    assert_eq!(field(&held, fields), "-,10%");
+    ok("bmod", &["-wtn", "-wa", "URG", &held]);
+    assert_eq!(field(&held, fields), "URG,-");
+    let said = run("bmod", &["-wa", "CHKPNT", &held]);
+    let words = "CHKPNT: Job is not checkpointable. Job not modified.\n";
+    assert_eq!((said.code, said.err.as_str()), (255, words));
+    ok("bkill", &[&held]);
+}
+
+#[test]
 fn limits_of_the_shell_go_along() {
     let dir = scratch("ul");
     let out = dir.join("out");

@@ -199,7 +199,7 @@ impl Sbatchd {
 }
 
 /// Has the launcher do something as the job's user.
-fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
+pub(super) fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
     let what = What::Finish(what);
     let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what });
     let id = TaskId { key: o.key, step };

@@ -91,7 +91,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         match info.id.step {
             Step::Job => {}
-            Step::Begin | Step::Task => return,
+            Step::Begin | Step::Task | Step::Warn => return,
             Step::Finish => {
                 // what runs after the job goes on when all else is done
                 let done = info.ended.is_some() || info.setup.is_some();

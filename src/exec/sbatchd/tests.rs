@@ -499,6 +499,55 @@ fn a_warning_comes_before_the_run_limit_once() {
 }
 
 #[test]
+fn a_command_warns_as_the_user_and_ends_nothing() {
+    let mut r = Rig::new();
+    let limits = Limits { run: Some(60), ..Limits::default() };
+    r.mould.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+    let given = |k: &str, v: &str| (k.to_string(), v.to_string());
+    let extra = vec![given("wa", "touch x; false"), given("wt", "20")];
+    let spec = JobSpec { extra, ..JobSpec::default() };
+    let env = SpoolRef { spool: 1, at: 0, len: 6 };
+    r.start(StartJob { limits, spec, env, user: "u".into(), ..order(1) });
+    r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
+    let pid = r.pid();
+    let warned = |r: &Rig| {
+        let plans = r.plans.iter().filter(|p| p.0.step == Step::Warn);
+        plans.map(|p| p.1.clone()).collect::<Vec<_>>()
+    };
+    r.wait(38);
+    assert!(warned(&r).is_empty());
+    // one that starts again has to ask for the environment
+    r.crash();
+    r.boot(true);
+    r.greet(1);
+    r.wait(4);
+    assert!(r.told.iter().any(|m| matches!(m, SbdMsg::NeedBlob { at } if *at == env)));
+    assert!(warned(&r).is_empty());
+    r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
+    r.wait(2);
+    let plans = warned(&r);
+    assert_eq!((plans.len(), plans[0].uid), (1, 9));
+    let What::Finish(what) = &plans[0].what else { panic!() };
+    assert_eq!(
+        what.post,
+        [launch::Hook { text: "touch x; false".into(), of: launch::HookOf::Job }]
+    );
+    let vars: Vec<_> = what.env.0.split(|b| *b == 0).map(String::from_utf8_lossy).collect();
+    for want in ["MINE=1", "LSB_JOBID=1", &format!("LSB_JOBPGIDS={pid}")] {
+        assert!(vars.iter().any(|v| v == want), "{want}: {vars:?}");
+    }
+    assert!(what.append_to.is_empty() && what.mail.is_none() && what.remove.is_empty());
+    assert!(r.procs[&pid].signals.is_empty());
+    r.crash();
+    r.boot(true);
+    r.greet(1);
+    r.wait(8);
+    assert_eq!(warned(&r).len(), 1, "once");
+    r.wait(10);
+    assert_eq!(r.procs.get(&pid).map(|p| p.signals.clone()), None, "the run limit ends it");
+}
+
+#[test]
 fn limits_on_use_are_seen_by_sampling() {
     let run = |limits: Limits, usage: Usage| {
         let mut r = Rig::new();

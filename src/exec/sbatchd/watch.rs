@@ -1,6 +1,11 @@
 //! Time: kills, limits, and looks at what is used.
 
 use super::*;
+use crate::exec::attempt::Warning;
+use crate::proto::launch::{Hook, HookOf};
+
+/// Pause before the environment of a job is looked for again, microseconds.
+const ENV_WAIT: u64 = US;
 
 impl Sbatchd {
     pub(super) fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -39,12 +44,7 @@ impl Sbatchd {
             (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
             job.warn_at = later(job.warn_at);
         } else if due(job.warn_at) {
-            job.warn_at = None;
-            if let Some((signal, _)) = job.warning() {
-                job.note.mark.warned = true;
-                self.signal(now, key, signal, out);
-                self.keep_note(key, out);
-            }
+            self.warn(now, key, out);
         } else if due(job.run_at) {
             job.run_at = None;
             match job.overdue(now) {
@@ -54,6 +54,35 @@ impl Sbatchd {
         } else if due(job.kill_at) {
             self.strike(now, key, out);
         }
+    }
+
+    /// Does what -wa asks for, once.
+    fn warn(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        job.warn_at = None;
+        let Some((action, _)) = job.warning() else { return };
+        match action {
+            Warning::Signal(signal) => {
+                job.note.mark.warned = true;
+                self.signal(now, key, signal, out);
+            }
+            Warning::Command(text) => {
+                let o = &job.note.order;
+                let Some(env) = self.blobs.get(o.env) else {
+                    let at = o.env;
+                    job.warn_at = Some(now.mono_us + ENV_WAIT);
+                    return self.need(at, out);
+                };
+                let env = plan::control_env(&self.conf.site, job, &env);
+                let hook = Hook { text: text.into(), of: HookOf::Job };
+                let cwd = job.ready.cwd.as_str().into();
+                let what =
+                    FinishPlan { post: vec![hook], env: env.into(), cwd, ..FinishPlan::default() };
+                end::as_user(o, Step::Warn, what, out);
+                job.note.mark.warned = true;
+            }
+        }
+        self.keep_note(key, out);
     }
 
     /// When the processes are looked at next.

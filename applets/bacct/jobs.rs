@@ -2,7 +2,9 @@
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
-use lsf::cli::long::{Efficiency, paragraph, push_clean};
+use lsf::cli::long::{
+    ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, paragraph, pending_times, push_clean,
+};
 use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
@@ -136,6 +138,10 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
     if f.exceptions != 0 {
         let words = except::words(f.exceptions).replace(' ', "  ");
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
+    }
+    let eligible = |secs| (spent(f, &Look { ineligible: secs, ..*look }).wait, secs);
+    if let Some((may, not)) = f.ineligible_secs.map(eligible) {
+        pending_times(out, " ", &[(ELIGIBLE_TIME, Some(may)), (INELIGIBLE_TIME, Some(not))]);
     }
     used(out, f, look);
     if f.attempt > 0 {

@@ -376,7 +376,7 @@ fn read(
         let mut ineligible = 0;
         if call.eligible || !matches!(call.form, Form::Summary) {
             let mut fin = read_finish(line)?;
-            ineligible = if call.eligible { fin.ineligible_secs } else { 0 };
+            ineligible = if call.eligible { fin.ineligible_secs.unwrap_or(0) } else { 0 };
             if let (Some(factor), Some(u)) = (call.factor, &mut fin.usage) {
                 u.utime_us = (normal(u.cpu_secs(), fin.host_factor, factor) * 1e6) as u64;
                 u.stime_us = 0;

@@ -268,6 +268,22 @@ fn over_foreign(words: &[&str]) -> (String, String) {
 }
 
 #[test]
+fn how_long_a_job_waited() {
+    let mut f = finish();
+    f.ineligible_secs = Some(1);
+    let shown = |f: &Finish| {
+        let mut out = String::new();
+        jobs::show(&mut out, f, &look(Form::Long { wrap: true }), true, &Clock::utc());
+        out
+    };
+    let want = "\n PENDING TIME DETAILS:\n Eligible pending time (seconds):       1\n Ineligible \
+                pending time (seconds):     1\n\nAccounting information about this job:\n";
+    assert!(shown(&f).contains(want), "{}", shown(&f));
+    f.ineligible_secs = None;
+    assert!(!shown(&f).contains("PENDING TIME"));
+}
+
+#[test]
 fn another_lsfs_record_in_the_long_form() {
     let want = include_str!("../../tests/cmd/expected/bacct-l-foreign.txt");
     assert_eq!(over_foreign(&["-l", "-u", "all"]), (want.into(), String::new()));

@@ -6,6 +6,7 @@
 //! begins anew.
 
 use super::lines;
+use lsf::batch::eligible::Waited;
 use lsf::cli::long::Efficiency;
 use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
@@ -191,6 +192,9 @@ pub struct Elem {
     usage: Usage,
     /// MB of memory that its last start reserved; 0 none.
     asked_mb: f64,
+    /// What it waited for besides room, and whether that is told of it by itself.
+    waited: Waited,
+    apart: bool,
     /// (time, sentence) of -l.
     pub lines: Vec<(i64, String)>,
 }
@@ -209,6 +213,8 @@ impl Elem {
             ours: false,
             usage: Usage::default(),
             asked_mb: 0.0,
+            waited: Waited::default(),
+            apart: false,
             lines: Vec::new(),
         }
     }
@@ -216,6 +222,10 @@ impl Elem {
     fn enter(&mut self, time: i64, state: State) {
         if let Some(spent) = self.spent.get_mut(self.state as usize) {
             *spent += (time - self.since).max(0);
+        }
+        let waits = |s: State| matches!(s, State::Pend | State::Psusp);
+        if waits(self.state) && !waits(state) {
+            self.waited.end(time);
         }
         (self.state, self.since) = (state, time);
         self.end = if state.finished() { time } else { 0 };
@@ -228,6 +238,13 @@ impl Elem {
             *s += (now - self.since).max(0);
         }
         spent
+    }
+
+    /// Seconds that it waited for room alone, and for something else.
+    pub fn waited(&self, now: i64) -> (i64, i64) {
+        let not = self.waited.until(now);
+        let pending: i64 = self.times(now)[..2].iter().sum();
+        ((pending - not).max(0), not)
     }
 
     /// What it made of what it was given.
@@ -350,11 +367,13 @@ pub struct History {
     /// -N: CPU times are told as a machine of this factor would have taken.
     pub factor: Option<f64>,
     jobs: BTreeMap<u32, Job>,
+    /// The log tells who was eligible (TRACK_ELIGIBLE_PENDINFO).
+    pub tracked: bool,
 }
 
 impl History {
     pub fn new(filter: Filter, long: bool, tasks: bool) -> Self {
-        History { filter, long, tasks, factor: None, jobs: BTreeMap::new() }
+        History { filter, long, tasks, factor: None, jobs: BTreeMap::new(), tracked: false }
     }
 
     pub fn add(&mut self, rec: &Record) {
@@ -363,6 +382,10 @@ impl History {
                 self.jobs.insert(new.job, Job::of(new));
             }
             return;
+        }
+        if let Event::Eligible { at, on } = &rec.event {
+            self.tracked = true;
+            return self.eligible(rec.time, *at, *on);
         }
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
@@ -409,6 +432,21 @@ impl History {
         let time = if e.end > 0 { e.end } else { rec.time };
         e.note(time, line);
         e.note(time, more);
+    }
+
+    /// An array tells of those of its elements that are not told of by themselves.
+    fn eligible(&mut self, time: i64, at: JobRef, on: bool) {
+        let Some(job) = self.jobs.get_mut(&at.job) else { return };
+        if at.idx != 0 || job.array.is_none() {
+            if let Some(e) = job.elem(at.idx) {
+                e.apart = true;
+                e.waited.turn(time, on);
+            }
+            return;
+        }
+        let waits = |e: &&mut Elem| !e.apart && matches!(e.state, State::Pend | State::Psusp);
+        job.own.values_mut().filter(waits).for_each(|e| e.waited.turn(time, on));
+        job.fresh.waited.turn(time, on);
     }
 
     /// A job that the log named.

@@ -393,7 +393,7 @@ fn print(ctx: &mut Ctx, history: &History, long: bool, show: &Show) -> bool {
         }
         shown = true;
         match long {
-            true => show::long(&mut text, at, job, e, show),
+            true => show::long(&mut text, at, job, e, show, history.tracked),
             false => show::row(&mut text, at, job, e, show),
         }
         let _ = ctx.out.write_all(text.as_bytes());

@@ -3,7 +3,7 @@
 use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::tail;
-use lsf::cli::long::{paragraph, push_clean};
+use lsf::cli::long::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
 use lsf::cli::submission::{KEPT, Submission, limit_block, push, push_given};
 use lsf::model::JobRef;
 use lsf::model::job::extra;
@@ -55,7 +55,7 @@ pub fn row(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
 }
 
 /// One record, from its leading blank line to the line before the rule.
-pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
+pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show, tracked: bool) {
     let wrap = !s.unwrapped;
     let spec = &job.new.spec;
     out.push('\n');
@@ -93,6 +93,10 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
     let used = e.efficiency(s.now);
     if used.max_mem_kb > 0 && used.avg_mem_kb > 0 {
         used.push(out, "", e.ours);
+    }
+    if tracked {
+        let (may, not) = e.waited(s.now);
+        pending_times(out, "", &[(ELIGIBLE_TIME, Some(may)), (INELIGIBLE_TIME, Some(not))]);
     }
     summary(out, e, s);
 }

@@ -228,7 +228,7 @@ fn long(filter: Filter, s: &Show) -> String {
             out.push_str(RULE);
             out.push('\n');
         }
-        show::long(&mut out, at, job, e, s);
+        show::long(&mut out, at, job, e, s, h.tracked);
     }
     out
 }
@@ -242,6 +242,48 @@ fn the_life_of_a_job() {
     assert_eq!(long(only(23), &show()), include_str!("../../tests/cmd/expected/bhist-l-23.txt"));
     assert_eq!(long(only(24), &show()), include_str!("../../tests/cmd/expected/bhist-l-24.txt"));
     assert_eq!(long(only(27), &show()), include_str!("../../tests/cmd/expected/bhist-l-27.txt"));
+}
+
+#[test]
+fn what_a_job_waited_for() {
+    let told = |after, at, on| rec(after, Event::Eligible { at, on });
+    let over = |records: &[Record], job| {
+        let mut h = History::new(only(job), true, false);
+        records.iter().for_each(|r| h.add(r));
+        let mut out = String::new();
+        for (at, job, e) in h.wanted() {
+            show::long(&mut out, at, job, e, &show(), h.tracked);
+        }
+        out
+    };
+    let mut log = vec![
+        new(7, "", "x", JobSpec::default()),
+        new(8, "a[1-3]", "x", JobSpec::default()),
+        told(10, at(7, 0), false),
+        told(15, at(8, 0), false),
+        told(25, at(8, 2), true),
+        told(30, at(7, 0), true),
+        told(40, at(7, 0), false),
+    ];
+    log.extend(start(50, at(7, 0), &[("vm", 1)], ""));
+    log.extend(start(55, at(8, 1), &[("vm", 1)], ""));
+    log.extend([(60, true), (70, false), (80, true)].map(|(t, on)| told(t, at(8, 0), on)));
+    log.push(end(90, at(7, 0), 0, 0));
+    let want = |may, not| {
+        format!(
+            "\n\nPENDING TIME DETAILS:\nEligible pending time (seconds):       {may}\n\
+             Ineligible pending time (seconds):     {not}\n\nSummary of time"
+        )
+    };
+    let got = over(&log, 7);
+    assert!(got.contains(&want(20, 30)), "{got}");
+    // up to now: T + 200
+    let got = over(&log, 8);
+    for (may, not) in [(15, 40), (190, 10), (145, 55)] {
+        let want = want(may, not);
+        assert!(got.contains(&want[1..]), "{want}\nin {got}");
+    }
+    assert!(!over(&log[..2], 7).contains("PENDING TIME"));
 }
 
 #[test]

@@ -53,7 +53,10 @@ const RESUME: usize = 2;
 const HOST: usize = 0;
 const REASON: usize = 1;
 /// What the limits of waiting are made of.
-const WAIT_COLS: &[Col] = &[Col::Stat, Col::PendTime, Col::Extra];
+const WAIT_COLS: &[Col] =
+    &[Col::Stat, Col::PendTime, Col::Extra, Col::PendLimits, Col::IneligibleTime];
+/// What the two kinds of waiting are made of.
+const KIND_COLS: &[Col] = &[Col::PendTime, Col::IneligibleTime];
 /// What time left, finish time and completion are made of.
 pub const LEFT_COLS: &[Col] =
     &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime, Col::Extra];
@@ -146,14 +149,14 @@ pub const FIELDS: &[Field] = &[
     f("warning_action", &["warn_act"], 15, EXTRA, |o, r, _| kept(o, r, "wa")),
     f("action_warning_time", &["warn_time"], 19, EXTRA, warn_time),
     f("pend_time", &[], 12, &[Col::PendTime], |o, r, _| known(o, r, Col::PendTime)),
-    empty("ependtime", &[], 12),
-    empty("ipendtime", &[], 12),
+    f("ependtime", &[], 12, KIND_COLS, |o, r, _| whole(o, eligible_secs(r))),
+    f("ipendtime", &[], 12, KIND_COLS, |o, r, _| known(o, r, Col::IneligibleTime)),
     f("pendstate", &[], 9, PENDSTATE_COLS, pendstate),
     empty("estimated_sim_start_time", &["esstart_time"], 24),
     f("effective_plimit", &[], 18, WAIT_COLS, |o, r, _| whole(o, wait_limit(r, "ptl"))),
-    f("plimit_remain", &[], 15, WAIT_COLS, |o, r, _| whole(o, wait_rest(r))),
+    f("plimit_remain", &[], 15, WAIT_COLS, |o, r, _| whole(o, wait_rest(r, "ptl"))),
     f("effective_eplimit", &[], 19, WAIT_COLS, |o, r, _| whole(o, wait_limit(r, "eptl"))),
-    empty("eplimit_remain", &[], 16),
+    f("eplimit_remain", &[], 16, WAIT_COLS, |o, r, _| whole(o, wait_rest(r, "eptl"))),
     f("cpu_used", &[], 10, &[Col::CpuUsed, Col::StartTime], |o, r, s| {
         if r.int(Col::StartTime) > 0 {
             let _ = write!(o, "{:.1} second(s)", s.cpu(r, Col::CpuUsed));
@@ -302,7 +305,10 @@ fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
         "eplimit" => kept_secs(r, "eptl"),
         "effective_plimit" => wait_limit(r, "ptl"),
         "effective_eplimit" => wait_limit(r, "eptl"),
-        "plimit_remain" => wait_rest(r),
+        "plimit_remain" => wait_rest(r, "ptl"),
+        "eplimit_remain" => wait_rest(r, "eptl"),
+        "ependtime" => eligible_secs(r),
+        "ipendtime" => r.cell(Col::IneligibleTime).int(),
         _ => None,
     }
 }
@@ -325,14 +331,26 @@ fn estimate(r: &Row) -> Option<i64> {
     i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
 }
 
-/// How long a job that waits may do so.
-fn wait_limit(r: &Row, option: &str) -> Option<i64> {
-    kept_secs(r, option).filter(|_| is_pending(&r.text(Col::Stat)))
+/// How long a job that waits may do so: as it was submitted, or as its queue says.
+pub fn wait_limit(r: &Row, option: &str) -> Option<i64> {
+    let at = usize::from(option == "eptl");
+    let of_queue = || r.list(Col::PendLimits).get(at).and_then(Cell::int);
+    kept_secs(r, option).or_else(of_queue).filter(|_| is_pending(&r.text(Col::Stat)))
 }
 
 /// What is left of that; below 0 once it is over.
-fn wait_rest(r: &Row) -> Option<i64> {
-    Some(wait_limit(r, "ptl")? - r.cell(Col::PendTime).int()?)
+fn wait_rest(r: &Row, option: &str) -> Option<i64> {
+    let waited = match option {
+        "eptl" => eligible_secs(r)?,
+        _ => r.cell(Col::PendTime).int()?,
+    };
+    Some(wait_limit(r, option)? - waited)
+}
+
+/// Seconds of waiting in which nothing but room was missing, where that is tracked.
+pub fn eligible_secs(r: &Row) -> Option<i64> {
+    let ineligible = r.cell(Col::IneligibleTime).int()?;
+    Some((r.cell(Col::PendTime).int()? - ineligible).max(0))
 }
 
 /// `2.0` minutes before the limit, or `10%` of it.

@@ -3,9 +3,13 @@
 //! Invariant: what users typed is shown without terminal controls; a job whose end is unknown
 //! never shows an exit code.
 
+use super::fields::{eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::long::{Efficiency, mem_words, paragraph, push_clean, thresholds};
+use lsf::cli::long::{
+    ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, mem_words, paragraph, pending_times, push_clean,
+    thresholds,
+};
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::{
     KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
@@ -79,6 +83,9 @@ pub const COLS: &[Col] = &[
     Col::CpuPeak,
     Col::CpuPeakSecs,
     Col::Post,
+    Col::PendTime,
+    Col::IneligibleTime,
+    Col::PendLimits,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -116,6 +123,7 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     memory(out, r);
     run_time(out, r);
     why(out, r, s, &stat);
+    pending_time(out, r, &stat);
     out.push_str("\n SCHEDULING PARAMETERS:\n");
     thresholds(out, &threshold_pairs(r));
     if !r.text(Col::Exceptions).is_empty() {
@@ -423,6 +431,22 @@ fn why(out: &mut String, r: &Row, s: &Show, stat: &str) {
     reasons::push(out, r, s);
     if out.len() == head {
         out.truncate(from);
+    }
+}
+
+/// How a job has waited (TRACK_ELIGIBLE_PENDINFO), and how long it may: that the limits are told
+/// is documented, not how.
+fn pending_time(out: &mut String, r: &Row, stat: &str) {
+    let head = out.len();
+    let lines = [
+        (ELIGIBLE_TIME, eligible_secs(r)),
+        (INELIGIBLE_TIME, r.cell(Col::IneligibleTime).int()),
+        ("Pending time limit", wait_limit(r, "ptl")),
+        ("Eligible pending time limit", wait_limit(r, "eptl")),
+    ];
+    pending_times(out, " ", &lines);
+    if out.len() > head && is_pending(stat) {
+        out.insert(head, '\n');
     }
 }
 

@@ -289,6 +289,33 @@ fn a_suspended_job_says_why() {
     assert!(!long_of(&show(), json!({"Stat": "RUN"})).contains("REASONS"));
 }
 
+/// The layout is that of published output of LSF 10.1 (a bug report on a pending job, and one on
+/// a running job of six tasks).
+#[test]
+fn how_long_a_job_waited() {
+    let pend = json!({"PendTime": 5, "IneligibleTime": 0, "PendReasons": [[1, 0, []]]});
+    let got = long_of(&show(), pend);
+    let want = "\n PENDING REASONS:\n New job is waiting for scheduling;\n\n\n \
+                PENDING TIME DETAILS:\n Eligible pending time (seconds):       5\n Ineligible \
+                pending time (seconds):     0\n\n SCHEDULING PARAMETERS:\n";
+    assert!(got.contains(want), "{got}");
+    let run = json!({"Stat": "RUN", "PendTime": 2, "IneligibleTime": 0, "StartTime": T,
+        "ExecHosts": [["hosta", 1]], "MaxMemKb": 2048, "AvgMemKb": 1024, "CpuUsed": 0.0});
+    let got = long_of(&show(), run);
+    let want = "CPU PEAK EFFICIENCY: 0.00%\n\n PENDING TIME DETAILS:\n Eligible pending time \
+                (seconds):       2\n Ineligible pending time (seconds):     0\n\n SCHEDULING";
+    assert!(got.contains(want), "{got}");
+    // not tracked, but limited: by the job, and where that says nothing by its queue
+    let limits = json!({"Extra": {"ptl": "600"}, "PendLimits": [60, 120], "PendTime": 5});
+    let got = long_of(&show(), limits.clone());
+    let want = "\n PENDING TIME DETAILS:\n Pending time limit (seconds):          600\n Eligible \
+                pending time limit (seconds): 120\n\n SCHEDULING";
+    assert!(got.contains(want), "{got}");
+    let mut none = limits;
+    none["Stat"] = json!("RUN");
+    assert!(!long_of(&show(), none).contains("PENDING"));
+}
+
 #[test]
 fn elements_start_by_index() {
     let job = json!({"Stat": "RUN", "Idx": 3, "Name": "b_sim[3]", "ExecHosts": [["hosta", 1]],
@@ -360,6 +387,24 @@ fn values_of_fields() {
         ("cpu_used", ""),
     ] {
         assert_eq!(field(name, pend.clone()), want, "{name}");
+    }
+    let tracked = json!({"PendTime": 100, "IneligibleTime": 30, "Extra": {"eptl": "120"},
+        "PendLimits": [60, 90]});
+    for (name, want) in [
+        ("ependtime", "70"),
+        ("ipendtime", "30"),
+        ("effective_plimit", "60"),
+        ("plimit_remain", "-40"),
+        ("effective_eplimit", "120"),
+        ("eplimit_remain", "50"),
+        ("plimit", ""),
+        ("eplimit", "120"),
+    ] {
+        assert_eq!(field(name, tracked.clone()), want, "{name}");
+    }
+    let limits = json!({"PendTime": 100, "PendLimits": [60, 90]});
+    for name in ["ependtime", "ipendtime", "eplimit_remain"] {
+        assert_eq!(field(name, limits.clone()), "", "{name}");
     }
     let killed = json!({"Stat": "EXIT", "ExitInfo": 14});
     assert_eq!(field("exit_reason", killed), "TERM_OWNER: job killed by owner");

@@ -154,6 +154,7 @@ impl Mbd {
                 self.emit(cx, Event::QueueCtrl { op, queue, uid, user, message });
             }
         }
+        self.eligible_all();
         self.sched.needed = true;
         Ok(lines)
     }

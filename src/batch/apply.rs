@@ -77,6 +77,7 @@ impl State {
                 h.time = t;
                 Did::Nothing
             }
+            Event::Eligible { at, on } => self.waits(t, *at, *on),
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
@@ -242,6 +243,7 @@ impl State {
             }
             Some(_) => {}
         }
+        self.waited_until(t, s.at);
         self.set(s.at, |e| {
             e.attempts = if s.attempt > 0 { s.attempt } else { e.attempts + 1 };
             let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: e.attempts };
@@ -396,6 +398,7 @@ impl State {
     fn finish(&mut self, t: i64, s: &JobStatus) -> Did {
         let end_time = if s.end_time > 0 { s.end_time } else { t };
         let mut key = None;
+        self.waited_until(end_time, s.at);
         let did = self.set(s.at, |e| {
             let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
             let run = match old {
@@ -508,6 +511,7 @@ impl State {
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
             }
+            self.waited.remove(&at);
             return Did::Job(at);
         }
         if job.tally.unfinished() > 0 {
@@ -518,6 +522,7 @@ impl State {
         self.issued.forget(JobRef { job: at.job, idx: 0 });
         self.moved.remove(&at.job);
         self.changed.remove(&at.job);
+        self.forget_waited(at.job);
         Did::Job(at)
     }
 

@@ -409,6 +409,7 @@ impl Mbd {
             eff_res_req: run.map_or(String::new(), |r| r.eff_res_req.to_string()),
             attempt: run.map_or(0, |r| r.key.attempt),
             unknown_end: e.unknown,
+            ineligible_secs: self.ineligible_secs(at, e.end_time),
             ..Finish::default()
         })
     }

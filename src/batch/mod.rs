@@ -25,6 +25,7 @@ pub mod consumers;
 pub mod control;
 pub mod counts;
 pub mod depend;
+pub mod eligible;
 mod exceptions;
 pub mod hosts;
 pub mod housekeep;
@@ -145,6 +146,7 @@ pub struct Mbd {
     pub(crate) overload: overload::Overload,
     pub(crate) reserve: reserve::Reserve,
     pub(crate) status: status::Status,
+    pub(crate) eligible: eligible::Eligible,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -179,6 +181,7 @@ impl Mbd {
             overload: overload::Overload::default(),
             reserve: reserve::Reserve::default(),
             status: status::Status::default(),
+            eligible: eligible::Eligible::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -466,6 +469,7 @@ impl Machine for Mbd {
             self.orphans_due(cx);
             self.windows_due(cx);
             self.overload_due(cx);
+            self.eligible_due(cx);
             // one pass for all that a turn brings: the tick comes behind the other inputs
             if tick {
                 self.schedule_due(cx);
@@ -478,7 +482,8 @@ impl Machine for Mbd {
         let on = self.started && self.log_failed.is_none();
         let work = on.then(|| {
             let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
-            let deps = self.deps.left().then_some(0).or_else(|| self.orphan_deadline());
+            let left = self.deps.left() || self.eligible.left();
+            let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             [keep, self.sched.deadline(), shut, self.overload.deadline(), deps]
         });
         let d = [self.net.deadline(), self.waits.deadline()];

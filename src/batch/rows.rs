@@ -191,6 +191,13 @@ impl Shown<'_> {
                     run.map_or(self.end().map_or(self.now, |e| e.end_time), |r| r.start_time);
                 int(out, (until - self.job.submit_time).max(0));
             }
+            Col::IneligibleTime => json(out, &self.mbd.ineligible_secs(self.at, self.now)),
+            Col::PendLimits => {
+                json(
+                    out,
+                    &self.queue().map_or([None; 2], |q| [q.conf.pend_limit, q.conf.eligible_limit]),
+                );
+            }
             Col::EffectiveResReq => json(out, run.map_or("", |r| &r.eff_res_req)),
             Col::ExecCwd => json(out, self.exec(|e| &e.cwd)),
             Col::ExecHome => json(out, self.exec(|e| &e.home)),

@@ -5,6 +5,7 @@
 //! those that have started, ended or been held have an [`Elem`] of their own.
 
 use super::counts::Counts;
+use super::eligible::Waited;
 use super::issued::Issued;
 use super::names::{Names, Sym};
 use crate::lang::depend::{PostState, Resolved};
@@ -55,6 +56,9 @@ pub struct State {
     pub issued: Issued,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
+    /// How long jobs and elements could not be dispatched whatever room there was, while that is
+    /// tracked; idx 0 of an array: those of its elements that are not here by themselves.
+    pub waited: BTreeMap<JobRef, Waited>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.

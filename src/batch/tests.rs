@@ -16,6 +16,7 @@ use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 mod change;
 mod consumers;
+mod eligible;
 mod exceptions;
 mod issued;
 mod keep;

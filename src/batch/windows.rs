@@ -135,6 +135,7 @@ impl Mbd {
         if changed {
             self.sched.needed = true;
             self.keep_run_windows(cx);
+            self.eligible_all();
         }
     }
 

@@ -138,6 +138,25 @@ impl Efficiency {
     }
 }
 
+/// PENDING TIME DETAILS: how long a job waited, seconds, each behind `indent`; nothing where
+/// nothing is known. The two times as published output of `bjobs -l` of 10.1 has them.
+pub fn pending_times(out: &mut String, indent: &str, lines: &[(&str, Option<i64>)]) {
+    if lines.iter().all(|(_, secs)| secs.is_none()) {
+        return;
+    }
+    let _ = writeln!(out, "\n{indent}PENDING TIME DETAILS:");
+    for (label, secs) in lines {
+        if let Some(secs) = secs {
+            let label = format!("{label} (seconds):");
+            let _ = writeln!(out, "{indent}{label:<39}{secs}");
+        }
+    }
+}
+
+/// The labels of the two kinds of waiting.
+pub const ELIGIBLE_TIME: &str = "Eligible pending time";
+pub const INELIGIBLE_TIME: &str = "Ineligible pending time";
+
 /// `2 G`, `1500 M`, `512 K` of a limit in KB: exact, in the largest unit that it is a whole
 /// number of.
 pub fn size_words(kb: u64) -> String {

@@ -106,6 +106,8 @@ fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.thread_limit = v.counts("THREADLIMIT");
     // PROCLIMIT is the older name of TASKLIMIT.
     q.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+    q.pend_limit = v.period("PEND_TIME_LIMIT");
+    q.eligible_limit = v.period("ELIGIBLE_PEND_TIME_LIMIT");
 }
 
 fn slots(q: &mut QueueConf, v: &mut Values<'_>) {

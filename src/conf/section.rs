@@ -9,7 +9,7 @@ use super::lexer::{Line, Section, shown};
 use super::lsfconf::yes_no;
 use super::names::NameTable;
 use super::types::{Limit, RawParam, RawParams, TaskLimit, Threshold, TimeLimit};
-use super::units::{SizeUnit, size_kb, time_limit};
+use super::units::{SizeUnit, minutes, size_kb, time_limit};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -347,6 +347,16 @@ impl<'a> Values<'a> {
         let limit = self.pair(name, "[[h:]m[/host]] [h:]m[/host] is wanted", time_limit);
         self.ordered(name, &limit, |t| t.seconds);
         limit
+    }
+
+    /// A period, `[hours:]minutes`, in seconds.
+    pub fn period(&mut self, name: &str) -> Option<u64> {
+        let value = self.raw.get(name)?;
+        let secs = minutes(value.text.trim());
+        if secs.is_none() {
+            self.bad(name, value, "[hours:]minutes is wanted");
+        }
+        secs
     }
 
     /// `[default] maximum` of a size, KB.

@@ -366,6 +366,8 @@ pub struct BatchParams {
     pub job_include_postproc: bool,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
+    /// TRACK_ELIGIBLE_PENDINFO.
+    pub track_eligible: bool,
     /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
     pub evaluate_job_dependency: Option<u32>,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
@@ -420,6 +422,7 @@ impl Default for BatchParams {
             max_job_msg_num: 128,
             job_include_postproc: false,
             enable_user_resume: false,
+            track_eligible: false,
             evaluate_job_dependency: None,
             orphan_grace: None,
             max_concurrent_query: None,
@@ -682,6 +685,9 @@ pub struct QueueConf {
     pub job_controls: Option<String>,
     /// TERMINATE_WHEN, as written.
     pub terminate_when: Option<String>,
+    /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
+    pub pend_limit: Option<u64>,
+    pub eligible_limit: Option<u64>,
     /// Every parameter as written.
     pub raw: RawParams,
     /// Where its section begins.
@@ -737,6 +743,8 @@ impl Default for QueueConf {
             mig: None,
             job_controls: None,
             terminate_when: None,
+            pend_limit: None,
+            eligible_limit: None,
             raw: RawParams::new(),
             pos: Pos::default(),
         }

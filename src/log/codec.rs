@@ -91,6 +91,7 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::JobSwitch { at, .. }
         | Event::JobMove { at, .. }
         | Event::Hold { at, .. }
+        | Event::Eligible { at, .. }
         | Event::Release { at, .. } => *at,
         Event::QueueCtrl { .. }
         | Event::HostCtrl { .. }
@@ -126,6 +127,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::Hold { .. } => "LSF_HOLD",
         Event::Release { .. } => "LSF_RELEASE",
         Event::Carried { .. } => "LSF_SWITCHED",
+        Event::Eligible { .. } => "LSF_ELIGIBLE",
         Event::Foreign { name } => name,
     }
 }

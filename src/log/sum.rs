@@ -40,7 +40,7 @@ pub struct Entry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -58,6 +58,7 @@ const KINDS: [&str; 17] = [
     "LSF_HOLD",
     "LSF_RELEASE",
     "LSF_SWITCHED",
+    "LSF_ELIGIBLE",
 ];
 
 /// The kind of an event.

@@ -255,6 +255,13 @@ pub enum Event {
         next_job: u32,
         epoch: u64,
     },
+    /// `LSF_ELIGIBLE` (ours): a pending job or element can be dispatched from now on as soon as
+    /// there is room, or no longer (TRACK_ELIGIBLE_PENDINFO). One without such a record could
+    /// always; idx 0 of an array: the elements without one of their own.
+    Eligible {
+        at: JobRef,
+        on: bool,
+    },
     /// A record of another LSF that is read and kept but not acted on.
     Foreign {
         name: String,
@@ -285,8 +292,8 @@ pub struct Finish {
     pub eff_res_req: String,
     pub attempt: u32,
     pub unknown_end: bool,
-    /// Another system's: the share that was charged, and the seconds of waiting in which the job
-    /// could not be dispatched.
+    /// Another system's: the share that was charged.
     pub charged: String,
-    pub ineligible_secs: i64,
+    /// Seconds of waiting in which room was not all that was missing; None: not tracked.
+    pub ineligible_secs: Option<i64>,
 }

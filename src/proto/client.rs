@@ -423,6 +423,11 @@ pub enum Col {
     /// What was last asked for with bkill, bstop and bresume: [[host, reason] * 3], both empty
     /// where it was not, the reason also where none was given
     Issued,
+    /// seconds pending without being eligible; null while that is not tracked
+    IneligibleTime,
+    /// [seconds or null, seconds or null]: PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT of the
+    /// queue
+    PendLimits,
 }
 
 /// bqueues.

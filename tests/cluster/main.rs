@@ -31,5 +31,6 @@ mod site;
 mod syscalls;
 mod terminal;
 mod users;
+mod waited;
 mod waits;
 mod ways;

@@ -62,6 +62,7 @@ const NEVER: &[&str] = &[
     "interactive",
     "estimated_start_time",
     "estimated_sim_start_time",
+    // these three while TRACK_ELIGIBLE_PENDINFO is off
     "ependtime",
     "ipendtime",
     "eplimit_remain",

@@ -195,6 +195,8 @@ impl Mbd {
             self.sched.drop_entry(id);
             return;
         }
+        self.eligible_touched(id);
+        let Some(job) = self.st.jobs.get(&id) else { return };
         let parts = job.parts().len() as u32;
         for part in 0..=parts {
             self.refresh_part(id, part);

@@ -168,6 +168,6 @@ const NAMES: &[Name] = &[
     off("STRICT_UG_CONTROL", "group admin scope: Y/N; N"),
     off("SUB_TRY_INTERVAL", "bsub retry when threshold reached: s; 60"),
     off("SYSTEM_MAPPING_ACCOUNT", "Windows: name"),
-    off("TRACK_ELIGIBLE_PENDINFO", "EPEND/IPEND accounting: Y/N; N"),
+    on("TRACK_ELIGIBLE_PENDINFO", "how long a job waits eligible and ineligible is kept: Y/N; N"),
     off("USE_SUSP_SLOTS", "low jobs may use slots of preempted jobs: Y/N; Y"),
 ];

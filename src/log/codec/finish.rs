@@ -103,8 +103,8 @@ fn put_measures(out: &mut Vec<u8>, fin: &Finish) {
     // num_network affinity serial_job_energy cpi gips gbs gflops
     out.extend_from_slice(b" 0 \"\" 0.000000 0.00 0.00 0.00 0.00");
     put_slots(out, &fin.exec_hosts);
-    // ineligiblePendTime (not known of jobs of ours)
-    put_int(out, if fin.ineligible_secs > 0 { fin.ineligible_secs } else { -1 });
+    // ineligiblePendTime
+    put_int(out, fin.ineligible_secs.unwrap_or(-1));
     // indexRangeCnt requeueTime numGPURusages storageInfoC
     out.extend_from_slice(b" 0 0 0 0");
 }
@@ -253,7 +253,7 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // affinity serial_job_energy cpi gips gbs gflops
     f.skip(6)?;
     f.slots()?;
-    fin.ineligible_secs = f.num::<i64>()?.max(0);
+    fin.ineligible_secs = Some(f.num::<i64>()?).filter(|secs| *secs >= 0);
     let ranges: usize = f.num()?;
     for _ in 0..ranges {
         f.skip(3)?;

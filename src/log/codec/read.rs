@@ -279,6 +279,10 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             let (job, uid, idx) = (f.num()?, f.num()?, f.num()?);
             Event::Release { at: JobRef { job, idx }, uid, user: f.text()? }
         }
+        b"LSF_ELIGIBLE" => {
+            let at = get_ref(f)?;
+            Event::Eligible { at, on: f.num::<u32>()? != 0 }
+        }
         b"LSF_SWITCHED" => Event::Carried { next_job: f.num()?, epoch: f.num()? },
         _ => {
             let name = String::from_utf8_lossy(name).into_owned();

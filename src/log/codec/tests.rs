@@ -546,6 +546,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         ),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
+        (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),
     ]
 }
 
@@ -656,7 +657,7 @@ proptest! {
             attempt: n.0,
             unknown_end: n.4,
             charged: "/alice".into(),
-            ineligible_secs: i64::from(n.2),
+            ineligible_secs: n.4.then_some(i64::from(n.2)),
         };
         let mut out = Vec::new();
         write_finish(&fin, &mut out);

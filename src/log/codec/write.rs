@@ -236,6 +236,10 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_int(out, at.idx);
             put_str(out, user.as_bytes());
         }
+        Event::Eligible { at, on } => {
+            put_ref(out, *at);
+            put_int(out, u32::from(*on));
+        }
         Event::Carried { next_job, epoch } => {
             put_int(out, *next_job);
             put_u64(out, *epoch);

@@ -1,0 +1,198 @@
+//! Eligible and ineligible pending time (TRACK_ELIGIBLE_PENDINFO=Y): a job waits ineligible while
+//! more room would not help it: it is held, before its start time, waits for others, or its queue
+//! is inactive, outside its windows or gone. All other waiting is eligible.
+//!
+//! What is kept are intervals, not samples: whether a job is eligible is looked at only after
+//! something about it or its queue has changed, and only a change is logged (LSF_ELIGIBLE). A job
+//! that was always eligible has no record and no entry, so that most cost nothing, and none does
+//! while the parameter is off. The elements of an array share the entry of the array until one
+//! differs.
+
+use super::apply::Did;
+use super::state::{Body, Elem, ElemState, Job, State};
+use super::{Cx, Mbd, RECORDS_PER_TURN};
+use crate::lang::depend::DepValue;
+use crate::model::JobRef;
+use crate::model::event::Event;
+use std::collections::BTreeSet;
+
+/// How long a job or element could not be dispatched whatever room there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Seconds, in intervals that are over.
+    pub secs: i64,
+    /// When the present one began; 0: it is eligible, or waits no longer.
+    pub since: i64,
+}
+
+impl Waited {
+    /// It is eligible from then on, or no longer.
+    pub fn turn(&mut self, t: i64, on: bool) {
+        if on {
+            self.end(t);
+        } else if self.since == 0 {
+            self.since = t;
+        }
+    }
+    /// It waits no longer, or for room alone.
+    pub fn end(&mut self, t: i64) {
+        *self = Waited { secs: self.until(t), since: 0 };
+    }
+    /// Seconds until then.
+    pub fn until(self, t: i64) -> i64 {
+        self.secs + if self.since > 0 { (t - self.since).max(0) } else { 0 }
+    }
+}
+
+fn whole(at: JobRef) -> JobRef {
+    JobRef { idx: 0, ..at }
+}
+
+impl State {
+    /// What is kept of an element, or of the array it belongs to.
+    pub fn waited_of(&self, at: JobRef) -> Waited {
+        let own = self.waited.get(&at).or_else(|| self.waited.get(&whole(at)));
+        own.copied().unwrap_or_default()
+    }
+
+    pub(super) fn waits(&mut self, t: i64, at: JobRef, on: bool) -> Did {
+        if !self.jobs.contains_key(&at.job) {
+            return Did::Misfit("no such job");
+        }
+        let mut w = self.waited_of(at);
+        w.turn(t, on);
+        self.waited.insert(at, w);
+        Did::Nothing
+    }
+
+    /// A job or element waits no longer: what the array waits from now on is not its own.
+    pub(super) fn waited_until(&mut self, t: i64, at: JobRef) {
+        // all that is done where nothing is tracked
+        if self.waited.is_empty() {
+            return;
+        }
+        let pending = matches!(self.elem(at).map(|e| &e.state), None | Some(ElemState::Pend(_)));
+        let mut w = self.waited_of(at);
+        if pending && w != Waited::default() {
+            w.end(t);
+            self.waited.insert(at, w);
+        }
+    }
+
+    pub(super) fn forget_waited(&mut self, job: u32) {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let gone: Vec<JobRef> = self.waited.range(all).map(|(at, _)| *at).collect();
+        for at in gone {
+            self.waited.remove(&at);
+        }
+    }
+}
+
+/// Jobs to be looked at; soft state.
+#[derive(Debug, Default)]
+pub struct Eligible {
+    todo: BTreeSet<u32>,
+}
+
+impl Eligible {
+    /// Is something left to do?
+    pub fn left(&self) -> bool {
+        !self.todo.is_empty()
+    }
+}
+
+impl Mbd {
+    fn tracks(&self) -> bool {
+        self.pol.params().track_eligible
+    }
+
+    /// Something about a job has changed.
+    pub(crate) fn eligible_touched(&mut self, id: u32) {
+        if self.tracks() {
+            self.eligible.todo.insert(id);
+        }
+    }
+
+    /// Something about queues has changed.
+    pub(crate) fn eligible_all(&mut self) {
+        if self.tracks() {
+            let pending = self.st.jobs.values().filter(|j| j.tally.pend + j.tally.psusp > 0);
+            self.eligible.todo.extend(pending.map(|j| j.id));
+        }
+    }
+
+    /// Logs who became eligible, and who no longer is.
+    pub(crate) fn eligible_due(&mut self, cx: &mut Cx) {
+        let mut budget = RECORDS_PER_TURN;
+        while budget > 0
+            && let Some(id) = self.eligible.todo.pop_first()
+        {
+            for (at, on) in self.eligible_changes(id, cx.now.secs()) {
+                self.emit(cx, Event::Eligible { at, on });
+                budget = budget.saturating_sub(1);
+            }
+        }
+    }
+
+    /// What is to be logged of a job: of the whole first, as its elements follow it.
+    fn eligible_changes(&self, id: u32, now: i64) -> Vec<(JobRef, bool)> {
+        let mut changes = Vec::new();
+        let Some(job) = self.st.job(id) else { return changes };
+        if job.tally.pend + job.tally.psusp == 0 {
+            return changes;
+        }
+        let at = JobRef { job: id, idx: 0 };
+        let one_by_one = self.deps.ready_elements(id);
+        let on = match &job.body {
+            Body::Single(e) => self.could_go(job, 0, Some(e), now),
+            Body::Array(_) => one_by_one.is_none() && self.could_go(job, 0, None, now),
+        };
+        let known = self.st.waited.get(&at).is_none_or(|w| w.since == 0);
+        if on != known {
+            changes.push((at, on));
+        }
+        let Body::Array(a) = &job.body else { return changes };
+        let mut look = |idx: u32, elem: Option<&Elem>| {
+            let at = JobRef { job: id, idx };
+            if elem.is_some_and(|e| !matches!(e.state, ElemState::Pend(_))) {
+                return;
+            }
+            let part = elem.map_or(0, |e| e.part);
+            let ready = one_by_one.is_none_or(|set| set.contains(&idx));
+            let may = ready && self.could_go(job, part, elem, now);
+            let known = self.st.waited.get(&at).map_or(on, |w| w.since == 0);
+            if may != known {
+                changes.push((at, may));
+            }
+        };
+        let all = JobRef { job: id, idx: 1 }..=JobRef { job: id, idx: u32::MAX };
+        let some_own = job.tally.psusp > 0 || !a.parts.is_empty();
+        if some_own || self.st.waited.range(all).next().is_some() {
+            a.own.iter().for_each(|(idx, e)| look(*idx, Some(e)));
+        }
+        for &idx in one_by_one.into_iter().flatten().filter(|idx| a.fresh_has(**idx)) {
+            look(idx, None);
+        }
+        changes
+    }
+
+    /// Would room be all that is missing?
+    fn could_go(&self, job: &Job, part: u32, elem: Option<&Elem>, now: i64) -> bool {
+        let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
+        let queue = &**self.st.names.text(job.queue_of(part));
+        let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
+        let out = job.damaged
+            || elem.is_some_and(held)
+            || job.spec_of(part).begin_time > now
+            || (!one_by_one && self.deps.value(job.id) != DepValue::True)
+            || self.pol.find_queue(queue).is_none()
+            || self.st.queue_ctl.get(queue).is_some_and(|c| c.inactive)
+            || self.queue_shut(queue);
+        !out
+    }
+
+    /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
+    pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
+        self.tracks().then(|| self.st.waited_of(at).until(t))
+    }
+}

@@ -496,8 +496,8 @@ mod tests {
             (|o, v| o.requeue = some(v), "x", "x: Bad argument for option -Q"),
             (
                 |o, v| o.warn_action = some(v),
-                "CHKPNTX",
-                "CHKPNTX: Bad or invalid action specification",
+                "SIGX",
+                "SIGX: Bad or invalid action specification",
             ),
             (|o, v| o.warn_time = some(v), "100%", "100%: Bad argument for option -wt"),
             (|o, v| o.pend_limit = some(v), "0", "0: Bad argument for option -ptl"),

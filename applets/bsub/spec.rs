@@ -494,11 +494,7 @@ mod tests {
             ),
             (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
             (|o, v| o.requeue = some(v), "x", "x: Bad argument for option -Q"),
-            (
-                |o, v| o.warn_action = some(v),
-                "SIGX",
-                "SIGX: Bad or invalid action specification",
-            ),
+            (|o, v| o.warn_action = some(v), "SIGX", "SIGX: Bad or invalid action specification"),
             (|o, v| o.warn_time = some(v), "100%", "100%: Bad argument for option -wt"),
             (|o, v| o.pend_limit = some(v), "0", "0: Bad argument for option -ptl"),
             (|o, v| o.out_dir = some(v), " ", " : Bad argument for option -outdir"),

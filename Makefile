@@ -140,7 +140,8 @@ fuzz:
 	    $(FUZZ_AT)/corpus/$$t tests/fuzz/corpus/$$t -- -max_total_time=$(FUZZ) -max_len=8192 \
 	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
-# LSF_BENCH=submit,work: these groups only (remote accounts submit work sim many)
+# LSF_BENCH=submit,work: these groups only (remote accounts submit work sim many million
+# storm)
 bench: build
 	LSF_TEST_BIN=$(BIN) $(BENCH) bench
 

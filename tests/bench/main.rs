@@ -149,9 +149,7 @@ fn measure(table: &mut Table) {
         figures::work(&rig, table, &machine);
     }
     drop(rig);
-    if wanted("sim") || wanted("many") {
-        simulated(table, &machine);
-    }
+    simulated(table, &machine);
 }
 
 /// A cluster whose jobs are imagined: what scheduler, log and network cost alone.
@@ -169,17 +167,21 @@ fn imagined(name: &str) -> (Rig, Guard) {
 
 /// The array once more, and what only shows among many pending jobs.
 fn simulated(table: &mut Table, machine: &Machine) {
-    let (rig, _guard) = imagined("bench-sim");
-    let trips = || Some(machine.trips.clone());
-    if wanted("sim") {
-        figures::array(&rig, table, trips(), "execution simulated");
+    if wanted("sim") || wanted("many") {
+        let (rig, _guard) = imagined("bench-sim");
+        if wanted("sim") {
+            let trips = Some(machine.trips.clone());
+            figures::array(&rig, table, trips, "execution simulated");
+        }
+        if wanted("many") {
+            many::measure(&rig, table);
+        }
     }
-    if wanted("many") {
-        many::measure(&rig, table);
-        drop(rig);
-        let (rig, guard) = imagined("bench-million");
+    if wanted("million") {
+        let (rig, _guard) = imagined("bench-million");
         many::million(&rig, table, machine);
-        drop((rig, guard));
+    }
+    if wanted("storm") {
         let (rig, _guard) = imagined("bench-storm");
         many::stormy(&rig, table);
     }

@@ -679,7 +679,7 @@ impl Pool {
             return;
         }
         if conn.drained() && matches!(conn.phase, Phase::Open) {
-            self.room.push(id);
+            self.room.push(id, us);
         }
         let resumed = conn.skipped && !conn.paused();
         conn.skipped &= !resumed;
@@ -753,6 +753,7 @@ impl Pool {
     }
 
     fn forget(&mut self, id: ConnId) {
+        self.room.close(id);
         self.early.remove(&id);
         self.holding.remove(&id);
         // Closing the descriptor, which nobody else has, takes it out of the poll.

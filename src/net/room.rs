@@ -1,15 +1,31 @@
 //! Who is told, and when, that the output of its connection has room again. What the machine then
 //! sends is a piece of something long (a slice of a listing): such work gets a share of the time
-//! while others say something, and all of it while nobody does.
+//! while others say something, and all of it while nobody does. Who asked first is served first,
+//! so that in a storm some have all they asked for while the others wait, but nobody waits for
+//! long without a piece: a client that hears nothing gives up.
 
-use super::limits::{ROOM_PAUSE, ROOM_QUIET_US};
+use super::limits::{ROOM_PAUSE, ROOM_QUIET_US, ROOM_WAIT_US};
 use crate::proto::machine::ConnId;
-use std::collections::VecDeque;
+use std::collections::HashMap;
 
-/// Connections whose output has room, first come first.
+/// A connection whose output has room.
+#[derive(Debug)]
+struct Waiting {
+    conn: ConnId,
+    /// When it asked, among the others.
+    turn: u64,
+    /// Since when its output has room.
+    since: u64,
+}
+
+/// Connections whose output has room.
 #[derive(Debug, Default)]
 pub struct Room {
-    queue: VecDeque<ConnId>,
+    /// In the order in which they came, at most one a connection.
+    queue: Vec<Waiting>,
+    /// The turns of connections that were served since they last said something.
+    turns: HashMap<ConnId, u64>,
+    next_turn: u64,
     /// Nobody is told before, while there is other work.
     not_before: u64,
     /// Who last said something, and when.
@@ -17,28 +33,45 @@ pub struct Room {
 }
 
 impl Room {
-    pub fn push(&mut self, conn: ConnId) {
-        self.queue.push_back(conn);
+    pub fn push(&mut self, conn: ConnId, now: u64) {
+        let turn = *self.turns.entry(conn).or_insert(self.next_turn);
+        self.next_turn = self.next_turn.max(turn + 1);
+        self.queue.push(Waiting { conn, turn, since: now });
     }
 
-    /// A connection said something.
+    /// A connection said something: what it asks for now is not what it asked for before.
     pub fn heard(&mut self, conn: ConnId, now: u64) {
+        self.turns.remove(&conn);
         self.heard = (conn, now);
+    }
+
+    /// A connection is gone.
+    pub fn close(&mut self, conn: ConnId) {
+        self.turns.remove(&conn);
+        self.queue.retain(|w| w.conn != conn);
     }
 
     /// The instant at which the next is told.
     pub fn deadline(&self) -> Option<u64> {
-        let first = self.queue.front()?;
+        if self.queue.is_empty() {
+            return None;
+        }
         let (conn, at) = self.heard;
         // what one says before it is listed to is no other work
-        let quiet = if conn == *first { 0 } else { at + ROOM_QUIET_US };
+        let own = self.queue.iter().any(|w| w.conn == conn);
+        let quiet = if own { 0 } else { at + ROOM_QUIET_US };
         Some(self.not_before.min(quiet))
     }
 
     /// Who is to be told now.
     pub fn take(&mut self, now: u64) -> Option<ConnId> {
         self.deadline().filter(|at| *at <= now)?;
-        self.queue.pop_front()
+        let waits = |w: &Waiting| now.saturating_sub(w.since) >= ROOM_WAIT_US;
+        let next = match self.queue.first().is_some_and(waits) {
+            true => 0,
+            false => (0..self.queue.len()).min_by_key(|i| self.queue[*i].turn)?,
+        };
+        Some(self.queue.remove(next).conn)
     }
 
     /// Telling it took so long.
@@ -55,23 +88,56 @@ mod tests {
     fn listings_get_a_share_beside_other_work() {
         let mut room = Room::default();
         assert_eq!(room.deadline(), None);
-        room.push(7);
         room.heard(7, 1_000);
+        room.push(7, 1_000);
         // alone: at once, again and again
         assert_eq!(room.take(1_000), Some(7));
         room.took(1_400, 400);
-        room.push(7);
+        room.push(7, 0);
         assert_eq!(room.take(1_401), Some(7));
         // another speaks: after a pause as long as the share says, or once it is silent
-        room.push(7);
+        room.push(7, 0);
         room.heard(8, 1_500);
         room.took(1_800, 400);
         assert_eq!(room.deadline(), Some(1_800 + 400 * ROOM_PAUSE));
         assert_eq!(room.take(1_801), None);
         assert_eq!(room.take(1_800 + 400 * ROOM_PAUSE), Some(7));
-        room.push(7);
+        room.push(7, 0);
         room.heard(8, 5_000);
         room.took(5_000, 1_000_000);
         assert_eq!(room.take(5_000 + ROOM_QUIET_US), Some(7));
+    }
+
+    #[test]
+    fn who_asked_first_is_served_first_and_nobody_waits_for_long() {
+        let mut room = Room::default();
+        let serve = |room: &mut Room, now: u64| {
+            let conn = room.take(now);
+            room.took(now, 0);
+            conn
+        };
+        for conn in [5, 3, 9] {
+            room.heard(conn, 0);
+            room.push(conn, 0);
+        }
+        for at in 1..100 {
+            assert_eq!(serve(&mut room, at), Some(5), "until it has all it asked for");
+            room.push(5, at);
+        }
+        // the others have heard nothing for long
+        let late = ROOM_WAIT_US;
+        assert_eq!(serve(&mut room, late), Some(3));
+        room.push(3, late);
+        assert_eq!(serve(&mut room, late), Some(9));
+        room.push(9, late);
+        assert_eq!(serve(&mut room, late), Some(5));
+        // it asks once more, behind those
+        room.heard(5, late);
+        room.push(5, late);
+        assert_eq!(serve(&mut room, late), Some(3));
+        room.close(9);
+        assert_eq!(serve(&mut room, late), Some(5));
+        assert_eq!(room.deadline(), None);
+        assert!(room.turns.len() == 2 && room.queue.is_empty());
     }
 }

@@ -401,8 +401,11 @@ pub fn normal(cpu: f64, host_factor: f64, factor: f64) -> f64 {
 
 /// How often the progress is shown, and how long nothing is of a file that is not long.
 const TICK: Duration = Duration::from_millis(200);
-/// From this length on a file's progress is shown at once, bytes.
+/// From this length on a file's progress is shown at once and at each tenth, bytes.
 const LONG: u64 = 16 << 20;
+/// Marks of a whole bar, and of a tenth.
+const MARKS: u64 = 50;
+const TENTH: u64 = MARKS / 10;
 
 /// What ends a command, and must not leave a bar behind.
 const ENDING: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
@@ -413,7 +416,8 @@ struct Progress {
     total: u64,
     read: u64,
     last: Instant,
-    shown: bool,
+    /// The marks that are shown, once there is a bar.
+    shown: Option<u64>,
     on: bool,
     /// Of [`ENDING`], where there is a bar to erase first.
     signals: Option<SignalFd>,
@@ -424,7 +428,7 @@ impl Progress {
     fn new(file: File, total: u64, alone: bool) -> Self {
         let on = alone && total > 0 && io::stderr().is_terminal();
         let signals = on.then(|| SignalFd::new(&ENDING.map(Signal::as_raw)).ok()).flatten();
-        Progress { file, total, read: 0, last: Instant::now(), shown: false, on, signals }
+        Progress { file, total, read: 0, last: Instant::now(), shown: None, on, signals }
     }
 
     /// Ends as the signal says that came, if one did, without the bar.
@@ -438,21 +442,26 @@ impl Progress {
     }
 
     fn show(&mut self, done: bool) {
-        let first = !done && !self.shown && self.total >= LONG;
-        let last = done && self.shown;
-        if !self.on || !(first || last) && self.last.elapsed() < TICK {
+        let marks = self.read.min(self.total) * MARKS / self.total.max(1);
+        let due = match (done, self.shown) {
+            (true, shown) => shown.is_some(),
+            (false, None) if self.total >= LONG => true,
+            (false, Some(shown)) if self.total >= LONG && marks >= shown + TENTH => true,
+            (false, _) => self.last.elapsed() >= TICK,
+        };
+        if !self.on || !due {
             return;
         }
         let mut bar = String::from("\r");
-        let part = (self.read.min(self.total) * 50 / self.total) as usize;
         match done {
             true => bar.push_str("\x1b[K"),
             false => {
-                let _ = write!(bar, "[{:<50}] {:>3}%", "#".repeat(part), part * 2);
+                let part = "#".repeat(marks as usize);
+                let _ = write!(bar, "[{part:<50}] {:>3}%", marks * 100 / MARKS);
             }
         }
         let _ = io::Write::write_all(&mut io::stderr(), bar.as_bytes());
-        (self.last, self.shown) = (Instant::now(), !done);
+        (self.last, self.shown) = (Instant::now(), (!done).then_some(marks));
     }
 }
 

@@ -31,14 +31,16 @@ fn kill_at_points(rig: &Rig, seed: &mut u64) -> usize {
     let mut kills = 0;
     for point in POINTS {
         let n = 1 + next(seed) % 40;
-        std::fs::write(&file, format!("{point}:{n}")).unwrap();
+        // one that answers has looked for the file: the next one finds it
+        rig.ready();
         let before = rig.pid("mbatchd", "host1");
+        let mut armed = None;
+        std::fs::write(&file, format!("{point}:{n}")).unwrap();
         rig.kill9("mbatchd", "host1");
         wait_for("a new mbatchd", || {
-            let now = rig.pid("mbatchd", "host1");
-            now.is_some() && now != before
+            armed = rig.pid("mbatchd", "host1");
+            armed.is_some() && armed != before
         });
-        let armed = rig.pid("mbatchd", "host1");
         wait_for(&format!("the crash {point}"), || rig.pid("mbatchd", "host1") != armed);
         kills += 2;
     }

@@ -17,6 +17,8 @@ const UTMP_RECORD: usize = 384;
 const USER_PROCESS: i16 = 7;
 /// Most of a pseudo file that is read, bytes.
 const MAX_READ: u64 = 4 << 20;
+/// Read at once of a pseudo file, bytes.
+const READ_AT_ONCE: usize = 16 << 10;
 /// Bytes of a sector in /proc/diskstats, whatever the disk has.
 const SECTOR: u64 = 512;
 
@@ -43,9 +45,8 @@ impl Probe {
 
     /// One measurement.
     pub fn sample(&self) -> LoadSample {
-        let mem = pairs(&text("/proc/meminfo"));
-        let vm = pairs(&text("/proc/vmstat"));
-        let get = |map: &BTreeMap<String, u64>, name: &str| map.get(name).copied().unwrap_or(0);
+        let (mem, vm) = (text("/proc/meminfo"), text("/proc/vmstat"));
+        let get = |text: &str, name: &str| value(text, name).unwrap_or(0);
         let (cpu_busy, cpu_total) = jiffies(&text("/proc/stat"));
         let disks = disks();
         let loadavg = text("/proc/loadavg");
@@ -68,7 +69,7 @@ impl Probe {
             idle_minutes: idle_minutes(&lines),
             tmp,
             swp: get(&mem, "SwapFree") / 1024,
-            mem: mem.get("MemAvailable").copied().unwrap_or_else(free) / 1024,
+            mem: value(&mem, "MemAvailable").unwrap_or_else(free) / 1024,
             facts,
             boot_id: self.boot_id.clone(),
             copies: Vec::new(),
@@ -78,7 +79,8 @@ impl Probe {
 
 fn bytes(path: &str) -> Vec<u8> {
     use std::io::Read;
-    let mut data = Vec::new();
+    // what the kernel makes up has no length: room for all of it is read at once
+    let mut data = Vec::with_capacity(READ_AT_ONCE);
     if let Ok(file) = fs::File::open(path) {
         let _ = file.take(MAX_READ).read_to_end(&mut data);
     }
@@ -166,18 +168,10 @@ fn jiffies(stat: &str) -> (u64, u64) {
     (total.saturating_sub(idle), total)
 }
 
-/// `Name: value kB` and `name value` lines.
-fn pairs(text: &str) -> BTreeMap<String, u64> {
-    let mut map = BTreeMap::new();
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if let (Some(name), Some(value)) = (words.next(), words.next())
-            && let Ok(value) = value.parse()
-        {
-            map.insert(name.trim_end_matches(':').to_owned(), value);
-        }
-    }
-    map
+/// The value of a `Name: value kB` or `name value` line.
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix([':', ' ']))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The disks of this host: block devices with hardware behind them.
@@ -291,8 +285,9 @@ mod tests {
         assert_eq!(runnable(""), 0.0);
         assert_eq!(averages("3.44 3.01 1.81 3/96 24108\n"), [3.44, 1.81]);
         assert_eq!(jiffies("cpu  10 1 5 100 20 2 3 4 7 7\ncpu0 1 1 1 1\n"), (25, 145));
-        let mem = pairs("MemTotal:       24684092 kB\nHugePages_Total:       0\npswpin 7\n");
-        assert_eq!((mem["MemTotal"], mem["pswpin"]), (24684092, 7));
+        let mem = "MemTotal:       24684092 kB\nHugePages_Total:       0\npswpin_x 1\npswpin 7\n";
+        assert_eq!((value(mem, "MemTotal"), value(mem, "pswpin")), (Some(24684092), Some(7)));
+        assert_eq!((value(mem, "Mem"), value(mem, "HugePages_Total")), (None, Some(0)));
         let stats = " 254 0 vda 1 0 10 0 1 0 30 0 0 0\n 254 1 vda1 1 0 10 0 1 0 30 0 0 0\n";
         assert_eq!(disk_kb(stats, &BTreeSet::from(["vda".to_owned()])), 20);
     }

@@ -90,6 +90,8 @@ fn run() -> i32 {
             let user = identify(&plan)?;
             become_user(&user)?;
             tell(&mut link, &task::finished(finish));
+            // it is whole: what runs now may take long
+            let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
             Ok(hooks::after(finish))
         }
     });

@@ -43,7 +43,7 @@ pub const OUT_HIGH: usize = 1 << 20;
 pub const OUT_LOW: usize = 128 << 10;
 /// How many times as long as one piece of something long took to be made (a slice of a listing)
 /// the next is waited with while there is other work.
-pub const ROOM_PAUSE: u64 = 4;
+pub const ROOM_PAUSE: u64 = 6;
 /// Who waits so long for a piece of something long is told before who asked earlier: clients
 /// wait for LSB_API_RECVTIMEOUT (10 s), microseconds.
 pub const ROOM_WAIT_US: u64 = 2_000_000;

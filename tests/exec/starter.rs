@@ -2,7 +2,7 @@
 
 use crate::rig::{NOBODY, Rig, is_root, skip};
 use lsf::model::job::{End, Limits};
-use lsf::proto::launch::{FinishPlan, JobPlan, Setup, Stage, Step, TaskId, What};
+use lsf::proto::launch::{FinishPlan, Hook, HookOf, JobPlan, Setup, Stage, Step, TaskId, What};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
@@ -167,6 +167,27 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
         assert_eq!(r.end(id).end, End::Status(0));
         assert!(r.read("out").ends_with("\nthe report\n"));
         assert!(!std::path::Path::new(ready.script.lossy().as_ref()).exists());
+    });
+}
+
+#[test]
+fn what_runs_after_a_job_keeps_its_end_from_nobody() {
+    each("after", |r| {
+        let key = lsf::model::JobKey { job: 1, idx: 0, attempt: 1 };
+        let id = TaskId { key, step: Step::Finish };
+        let cwd = r.work();
+        let wait = "while [ ! -e go ]; do sleep 0.05; done; : > gone; exit 3";
+        let what = What::Finish(FinishPlan {
+            post: vec![Hook { text: wait.into(), of: HookOf::Job }],
+            env: "PATH=/usr/bin:/bin\0".into(),
+            cwd: cwd.to_str().unwrap().into(),
+            ..FinishPlan::default()
+        });
+        r.start_as(id, r.uid, what);
+        r.ready(id);
+        assert!(!cwd.join("gone").exists());
+        std::fs::write(cwd.join("go"), "").unwrap();
+        assert_eq!(r.end(id).end, End::Status(1 << 8));
     });
 }
 

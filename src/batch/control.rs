@@ -114,11 +114,12 @@ impl Mbd {
                 continue;
             }
             let Some(elems) = self.narrowed(s, job, name_elements(&s.name)) else { continue };
-            let at_host = |idx: u32| s.host.is_empty() || self.on_host(job, idx, &s.host);
-            if !job.indices().into_iter().any(at_host) {
-                continue;
-            }
-            found.push((job.order, IdSel { job: job.id, elems }));
+            let sel = IdSel { job: job.id, elems };
+            let sel = match s.host.is_empty() {
+                true => Some(sel),
+                false => fitting(job, sel, |idx| self.on_host(job, idx, &s.host)),
+            };
+            found.extend(sel.map(|sel| (job.order, sel)));
         }
         sort_by_key(&mut found, |f| f.0);
         found.into_iter().map(|f| f.1).collect()
@@ -453,6 +454,18 @@ impl Mbd {
 /// Every index that ranges name.
 pub(crate) fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
     ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
+}
+
+/// What a filter of elements leaves of a job or of those named; `None`: nothing.
+fn fitting(job: &Job, sel: IdSel, fits: impl Fn(u32) -> bool) -> Option<IdSel> {
+    let meant = |idx: &u32| sel.has(JobRef { job: job.id, idx: *idx });
+    let meant: Vec<u32> = job.indices().into_iter().filter(meant).collect();
+    let left: Vec<u32> = meant.iter().copied().filter(|idx| fits(*idx)).collect();
+    match left.len() {
+        0 => None,
+        n if n == meant.len() => Some(sel),
+        _ => Some(IdSel { job: job.id, elems: super::parts::ranges(left) }),
+    }
 }
 
 /// -G, -Jd, -g, -app, -sla and -Lp against a job.

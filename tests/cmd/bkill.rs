@@ -102,3 +102,24 @@ fn a_running_job_ends_by_its_owner() {
     assert_eq!(end_of(&id), "EXIT");
     assert_eq!(field(&id, "exit_reason").split(':').next(), Some("TERM_OWNER"));
 }
+
+#[test]
+fn a_host_filters_elements() {
+    let words = ["-m", "host1 host2", "-J", "spread[1-3]", "-o", "/dev/null", "sleep", "300"];
+    let id = bsub(&words);
+    let on = |host: &str| {
+        let rows = run("bjobs", &["-noheader", "-o", "jobindex stat exec_host", &id]).out;
+        let here = rows.lines().filter(|l| l.ends_with(&format!("RUN {host}")));
+        here.map(|l| l.split(' ').next().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    // three elements are more than the slots of one host
+    until(&id, "RUN");
+    let (one, two) = (on("host1"), on("host2"));
+    assert!(!one.is_empty() && !two.is_empty(), "{one:?} {two:?}");
+    let out = ok("bstop", &["-m", "host1", "-J", "spread", "0"]);
+    let said = |idx: &String| format!("Job <{id}[{idx}]> is being stopped\n");
+    assert_eq!(out, one.iter().map(said).collect::<String>());
+    wait_for("a stop", || field(&format!("{id}[{}]", one[0]), "stat") == "USUSP");
+    assert_eq!(on("host2"), two);
+    ok("bkill", &[&id]);
+}

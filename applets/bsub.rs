@@ -138,8 +138,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     if !opts.wait {
         return Ok(0);
     }
-    let voice = Voice { dispatch: !is_set("BSUB_QUIET"), end: !is_set("BSUB_QUIET2") };
-    Ok(wait::until_end(ctx, job, &voice))
+    Ok(wait::until_end(ctx, job, &Voice::of(&site)))
 }
 
 /// The whole submission, as the site's esubs leave it.

@@ -120,6 +120,9 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
 
 /// Neither a user nor a group of that name exists, and nobody of that name has jobs.
 fn known(u: &UserInfo) -> bool {
+    if u.name.is_empty() {
+        return false;
+    }
     u.name == "default"
         || u.njobs + u.pjobs > 0
         || !site::find().is_ok_and(|s| select::nobody(&s, &u.name))

@@ -40,6 +40,11 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let timeout = seconds(opts.timeout)
         .ok_or_else(|| Exit::fail(format_args!("{}: Bad argument for option -t.", ctx.name)))?;
     let site = site::find().map_err(Exit::fail)?;
+    let in_jobs = site::param(Some(&site), "LSB_BWAIT_IN_JOBS").is_none_or(|v| site::means_yes(&v));
+    if !in_jobs && std::env::var_os("LSB_JOBID").is_some() {
+        let words = "lsf.conf does not let jobs wait (LSB_BWAIT_IN_JOBS)";
+        return Err(Exit::fail(format_args!("{}: {words}", ctx.name)));
+    }
     match waiting::until(&site, &Wait { expr: expr.clone(), timeout, watch: None }, ctx.err) {
         Ok(waited) => match failure(&waited) {
             None => Ok(0),

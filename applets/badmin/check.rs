@@ -3,9 +3,10 @@
 use super::{ask, interactive};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
+use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::site;
+use lsf::cli::{site, version};
 use lsf::conf::{self, Diag, Severity};
 use lsf::model::reason::err;
 use lsf::proto::Msg;
@@ -85,6 +86,10 @@ fn line(d: &Diag) -> String {
 fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
     let found = Found::of(diags);
     errln!(ctx, "\nChecking configuration files ...");
+    if verbose {
+        errln!(ctx, "\n{}", version::line());
+        errln!(ctx, "Reading configuration from {}", lsf_conf());
+    }
     let shown = |d: &&Diag| verbose || (!quiet && d.severity > Severity::Notice);
     let mut any = false;
     for d in diags.iter().filter(shown) {
@@ -92,6 +97,7 @@ fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
         any = true;
     }
     if verbose {
+        errln!(ctx, "{} {} Checking Done", date(), std::process::id());
         errln!(ctx, "---------------------------------------------------------");
         errln!(ctx, "{}\n", found.words());
         return found;
@@ -101,6 +107,19 @@ fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
     }
     outln!(ctx, "{}\n", found.words());
     found
+}
+
+/// The file that says where the others are.
+fn lsf_conf() -> String {
+    let dir = site::find().map(|s| s.envdir).unwrap_or_default();
+    format!("{dir}/lsf.conf")
+}
+
+/// `Nov 20 09:12:33 2026`.
+fn date() -> String {
+    let mut text = String::new();
+    Clock::system().with_year(true).long(&mut text, lsf::sys::now().secs());
+    text.split_once(' ').map(|(_, rest)| rest.to_string()).unwrap_or(text)
 }
 
 fn check() -> Result<Vec<Diag>, Exit> {

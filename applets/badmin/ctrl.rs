@@ -71,11 +71,37 @@ pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
         errln!(ctx, "{}: illegal option -- {}", ctx.name, option.trim_start_matches('-'));
         return FAIL;
     }
-    let whom = if hosts.is_empty() { "this host".to_owned() } else { hosts.join(" ") };
-    if sure || !super::interactive() || super::ask(ctx, &format!("{words} {whom}?")) {
-        return startup::there(ctx, words, (verb, Some(daemon)), &hosts);
+    if !sure && super::interactive() {
+        if hosts.is_empty() {
+            match site::find() {
+                Ok(site) => hosts.push(site.host),
+                Err(e) => return Exit::fail(e).show(ctx),
+            }
+        }
+        hosts.retain(|host| super::ask(ctx, &question(verb, daemon, host)));
+        if hosts.is_empty() {
+            return FAIL;
+        }
     }
-    FAIL
+    startup::there(ctx, words, (verb, Some(daemon)), &hosts)
+}
+
+/// What somebody who is there is asked about a host, or about all.
+fn question(verb: Verb, daemon: Daemon, host: &str) -> String {
+    let verb = match verb {
+        Verb::Start => "Start up",
+        Verb::Stop => "Shut down",
+        _ => "Restart",
+    };
+    let (one, several) = match daemon {
+        Daemon::Lim => ("LIM", "LIMs"),
+        Daemon::Res => ("RES", "RES"),
+        _ => ("slave batch daemon", "slave batch daemons"),
+    };
+    match host {
+        "all" => format!("Do you really want to {} {several} on all hosts?", verb.to_lowercase()),
+        host => format!("{verb} {one} on <{host}> ?"),
+    }
 }
 
 /// The names, the comment and the lock ID of one of these commands.
@@ -89,9 +115,9 @@ fn read(ctx: &Ctx, verb: &str) -> Result<(Vec<String>, String, String), Exit> {
 }
 
 fn queues(ctx: &mut Ctx, op: QueueOp, verb: &str, done: &str) -> Result<i32, Exit> {
-    let (queues, comment, _) = read(ctx, verb)?;
+    let (mut queues, comment, _) = read(ctx, verb)?;
     if queues.is_empty() {
-        return Err(Exit::fail(err_text(err::QUEUE_NAME)));
+        queues.push(default_queue(ctx)?);
     }
     let op = AdminOp::QueueCtrl { op, queues, comment };
     let lines = match client::ask(ctx, ClientMsg::Admin(op)) {
@@ -100,6 +126,18 @@ fn queues(ctx: &mut Ctx, op: QueueOp, verb: &str, done: &str) -> Result<i32, Exi
         Err(e) => return Err(Exit::fail(e)),
     };
     Ok(queue_lines(ctx, &lines, done))
+}
+
+/// The queue that is meant where none is named: the first of DEFAULT_QUEUE.
+fn default_queue(ctx: &mut Ctx) -> Result<String, Exit> {
+    let values = match client::ask(ctx, ClientMsg::Params) {
+        Ok(ClientMsg::ParamRows { values }) => values,
+        Ok(_) => Vec::new(),
+        Err(e) => return Err(Exit::fail(e)),
+    };
+    let list = values.into_iter().find(|(name, _)| name == "DEFAULT_QUEUE").map(|(_, list)| list);
+    let first = list.as_deref().and_then(|list| list.split_whitespace().next());
+    first.map(str::to_owned).ok_or_else(|| Exit::fail(err_text(err::QUEUE_NAME)))
 }
 
 fn queue_lines(ctx: &mut Ctx, lines: &[AdminLine], done: &str) -> i32 {
@@ -157,6 +195,18 @@ fn exit_code(lines: &[AdminLine]) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_is_asked() {
+        for (verb, daemon, host, want) in [
+            (Verb::Start, Daemon::Lim, "hosta", "Start up LIM on <hosta> ?"),
+            (Verb::Stop, Daemon::Res, "hosta", "Shut down RES on <hosta> ?"),
+            (Verb::Restart, Daemon::Sbatchd, "h", "Restart slave batch daemon on <h> ?"),
+            (Verb::Restart, Daemon::Lim, "all", "Do you really want to restart LIMs on all hosts?"),
+        ] {
+            assert_eq!(question(verb, daemon, host), want);
+        }
+    }
+
     use super::*;
 
     fn line(about: &str, code: i32) -> AdminLine {

@@ -46,6 +46,11 @@ pub fn mbdhist(ctx: &mut Ctx) -> Result<i32, Exit> {
 
 fn show(ctx: &mut Ctx, what: What) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>("badmin", &ctx.args)?;
+    // what has no names takes none
+    if let Some(word) = parsed.operands.first().filter(|_| what.mbatchd) {
+        let words = format!("badmin: unexpected word -- {}", clean(&word.to_string_lossy()));
+        return Err(Exit::fail(words));
+    }
     let (zone, now) = (TimeZone::system(), lsf::sys::now().secs());
     let interval = interval(&parsed.options.interval, now, &zone)?;
     let names: Vec<String> =

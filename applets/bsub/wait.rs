@@ -46,8 +46,26 @@ struct End {
 pub struct Voice {
     /// BSUB_QUIET is not set.
     pub dispatch: bool,
+    /// LSB_SUBK_SHOW_EXEC_HOST is not N: where it starts.
+    pub host: bool,
     /// BSUB_QUIET2 is not set.
     pub end: bool,
+    /// LSB_SUBK_SHOW_JOBID: which job is finished.
+    pub id: bool,
+}
+
+impl Voice {
+    /// As the environment and lsf.conf have it.
+    pub fn of(site: &Site) -> Voice {
+        let set = |name: &str| std::env::var_os(name).is_some();
+        let no = |v: String| matches!(v.trim(), "N" | "n" | "0" | "no" | "No" | "NO");
+        Voice {
+            dispatch: !set("BSUB_QUIET"),
+            host: !site::param(Some(site), "LSB_SUBK_SHOW_EXEC_HOST").is_some_and(no),
+            end: !set("BSUB_QUIET2"),
+            id: site::yes(Some(site), "LSB_SUBK_SHOW_JOBID"),
+        }
+    }
 }
 
 /// Follows the job; the exit code for bsub.
@@ -107,7 +125,7 @@ fn hear(ctx: &mut Ctx, job: u32, voice: &Voice, rx: &Receiver<News>) -> Option<i
                 let _ = ctx.out.flush();
                 let _ = ctx.err.write_all(&words);
             }
-            News::Started(hosts) if voice.dispatch => {
+            News::Started(hosts) if voice.dispatch && voice.host => {
                 outln!(ctx, "<<Starting on {}>>", hosts.join(" "));
             }
             News::Started(_) => {}
@@ -121,6 +139,7 @@ fn hear(ctx: &mut Ctx, job: u32, voice: &Voice, rx: &Receiver<News>) -> Option<i
 fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: End) -> i32 {
     if voice.end {
         match end.started {
+            true if voice.id => outln!(ctx, "<<Job <{job}> is finished>>"),
             true => outln!(ctx, "<<Job is finished>>"),
             false => outln!(ctx, "<<Terminated while pending>>"),
         }
@@ -264,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_end_is_told_and_its_code_taken() {
-        let loud = Voice { dispatch: true, end: true };
+        let loud = Voice { dispatch: true, host: true, end: true, id: false };
         let (code, out, err) = said(End { started: true, code: Some(7) }, &loud);
         assert_eq!((code, err.as_str()), (7, ""));
         assert_eq!(out, "<<Starting on h1 h2>>\n<<Job is finished>>\n");
@@ -273,7 +292,10 @@ mod tests {
         assert!(out.ends_with("<<Terminated while pending>>\n"), "{out}");
         let (code, _, err) = said(End { started: true, code: None }, &loud);
         assert_eq!((code, err.contains("not known")), (FAIL, true));
-        let quiet = Voice { dispatch: false, end: false };
+        let marked = Voice { host: false, id: true, ..loud };
+        let (_, out, _) = said(End { started: true, code: Some(7) }, &marked);
+        assert_eq!(out, "<<Job <7> is finished>>\n");
+        let quiet = Voice { dispatch: false, end: false, ..marked };
         assert_eq!(said(End { started: true, code: Some(0) }, &quiet).1, "");
     }
 

@@ -83,6 +83,9 @@ impl Asked {
 pub fn check(spec: &mut JobSpec, queue: &Queue, pol: &Policy) -> Result<(), Refusal> {
     let q = &queue.conf;
     let own = spec.limit_spec.clone();
+    if !known(pol, &own) {
+        return Err(Refusal::about(err::BAD_HOST_SPEC, own));
+    }
     let l = &mut spec.limits;
     time(&mut l.run, &q.run_limit, "RUNLIMIT", &own, pol)?;
     time(&mut l.cpu, &q.cpu_limit, "CPULIMIT", &own, pol)?;
@@ -131,6 +134,15 @@ fn time(
         _ => {}
     }
     Ok(())
+}
+
+/// What a time limit was given for: nothing in particular, a host, or a model.
+fn known(pol: &Policy, spec: &str) -> bool {
+    let models = &pol.conf.base.shared.models;
+    spec.is_empty()
+        || spec == "DEFAULT"
+        || pol.canonical(spec).is_some()
+        || models.iter().any(|m| m.name == spec)
 }
 
 /// CPU factor of a model, or of a host whose model is configured; 1 where unknown.

@@ -57,6 +57,26 @@ pub const UNREACHED: &str = "Cannot connect to LSF. Please wait ...";
 /// What LSF says where an answer takes long.
 pub const PROCESSING: &str = "LSF is processing your request. Please wait ...";
 
+/// What is said while there is no answer; a site has words of its own for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notice {
+    Down,
+    Unreached,
+    Processing,
+}
+
+impl Notice {
+    /// As lsf.conf or the environment has it, else as LSF has it.
+    fn words(self, site: &Site) -> String {
+        let (name, usual) = match self {
+            Notice::Down => ("LSB_MBD_DOWN_MSG", DOWN),
+            Notice::Unreached => ("LSB_MBD_CONNECT_FAIL_MSG", UNREACHED),
+            Notice::Processing => ("LSB_MBD_BUSY_MSG", PROCESSING),
+        };
+        super::site::param(Some(site), name).unwrap_or_else(|| usual.to_string())
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum ClientError {
@@ -128,8 +148,11 @@ impl ClientError {
     }
 
     /// What the user is told before another try.
-    fn notice(&self) -> &'static str {
-        if matches!(self, ClientError::Timeout(_)) { UNREACHED } else { DOWN }
+    fn notice(&self) -> Notice {
+        match self {
+            ClientError::Timeout(_) => Notice::Unreached,
+            _ => Notice::Down,
+        }
     }
 }
 
@@ -208,6 +231,8 @@ pub struct Client {
     claims: Claims,
     /// The daemon's host.
     server: String,
+    /// What is said where an answer takes long.
+    processing: String,
     /// The receive timeout that is set on the socket.
     waits: Option<Duration>,
     /// The environment that was submitted with last and its hash, if the daemon keeps it.
@@ -225,7 +250,7 @@ pub fn mbatchd_with(
     patience: Patience,
     err: &mut dyn Write,
 ) -> Result<Client, ClientError> {
-    persist(patience, err, |_| Client::dial(site, Daemon::Mbatchd, patience))
+    persist(patience, site, err, |_| Client::dial(site, Daemon::Mbatchd, patience))
 }
 
 /// Asks mbatchd of this process's cluster one thing, as [`ask_at`] does, and hangs up.
@@ -242,7 +267,7 @@ pub fn ask(ctx: &mut Ctx, msg: ClientMsg) -> Result<ClientMsg, ClientError> {
 /// follows the answer.
 pub fn ask_at(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Msg), ClientError> {
     let patience = Patience::of(site);
-    persist(patience, err, |err| {
+    persist(patience, site, err, |err| {
         let mut client = Client::dial(site, Daemon::Mbatchd, patience)?;
         client.send(msg)?;
         let answer = client.answer(err)?;
@@ -257,7 +282,8 @@ pub fn lim(site: &Site) -> Result<Client, ClientError> {
     let tries = tries.as_deref().or(site.lsf.get("LSF_LIM_API_NTRIES"));
     let tries = tries.and_then(|v| v.trim().parse().ok()).unwrap_or(1);
     let (once, tries) = (Patience::base(site), Some(u32::max(tries, 1)));
-    persist(Patience { tries, ..once }, &mut io::sink(), |_| Client::dial(site, Daemon::Lim, once))
+    let patience = Patience { tries, ..once };
+    persist(patience, site, &mut io::sink(), |_| Client::dial(site, Daemon::Lim, once))
 }
 
 /// A connection to the LIM of one host. One try.
@@ -284,7 +310,8 @@ fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
     let again = if daemon == Daemon::Res { site.lsf.int("LSF_RES_CONNECT_RETRY", 0) } else { 0 };
     let tries = u32::try_from(again).unwrap_or(u32::MAX).saturating_add(1);
     // its words are those of the last try
-    persist(Patience { tries: Some(tries), ..patience }, &mut io::sink(), |_| call.to(host))
+    let patience = Patience { tries: Some(tries), ..patience };
+    persist(patience, site, &mut io::sink(), |_| call.to(host))
 }
 
 /// The master, as the nearest LIM tells it; `None` where none can.
@@ -301,6 +328,7 @@ fn master_of(site: &Site) -> Option<String> {
 /// Tries until it works, cannot work, or was tried often enough.
 fn persist<T>(
     patience: Patience,
+    site: &Site,
     err: &mut dyn Write,
     mut f: impl FnMut(&mut dyn Write) -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
@@ -313,7 +341,7 @@ fn persist<T>(
         lost = if matches!(error, ClientError::Lost(_)) { lost + 1 } else { 0 };
         // A connection lost in mid-answer is often a master that is back at once.
         if n > 1 || !matches!(error, ClientError::Lost(_)) {
-            let _ = writeln!(err, "{}", error.notice());
+            let _ = writeln!(err, "{}", error.notice().words(site));
         }
         if patience.tries.is_some_and(|max| n >= max) || lost >= LOST_IN_A_ROW {
             return Err(error);
@@ -489,7 +517,7 @@ impl Client {
         for n in 1u32.. {
             match self.next(Some(self.patience.answer)) {
                 Err(ClientError::Timeout(w)) => {
-                    let _ = writeln!(err, "{PROCESSING}");
+                    let _ = writeln!(err, "{}", self.processing);
                     if self.patience.tries.is_some_and(|max| n >= max) {
                         return Err(ClientError::Timeout(w));
                     }
@@ -631,6 +659,7 @@ impl Call<'_> {
             patience,
             claims,
             server,
+            processing: Notice::Processing.words(self.site),
             waits,
             kept_env: None,
         })
@@ -717,12 +746,35 @@ impl Call<'_> {
 mod tests {
     use super::*;
 
+    fn site() -> Site {
+        let lsf = crate::conf::LsfConf::default();
+        Site { envdir: "/conf".into(), lsf, host: "hosta".into(), shared_machine: false }
+    }
+
+    #[test]
+    fn a_site_has_its_own_words() {
+        let mut site = site();
+        let said = |site: &Site, error: fn(String) -> ClientError| {
+            let (once, mut out) = (Patience::of(site).once(), Vec::new());
+            let fail = |_: &mut dyn Write| -> Result<(), ClientError> { Err(error(String::new())) };
+            persist(once, site, &mut out, fail).unwrap_err();
+            String::from_utf8(out).unwrap()
+        };
+        let both = |site: &Site| (said(site, ClientError::Down), said(site, ClientError::Timeout));
+        assert_eq!(both(&site), (format!("{DOWN}\n"), format!("{UNREACHED}\n")));
+        site.lsf.set("LSB_MBD_DOWN_MSG", "Back at noon.");
+        site.lsf.set("LSB_MBD_CONNECT_FAIL_MSG", "Is the network up?");
+        site.lsf.set("LSB_MBD_BUSY_MSG", "Patience.");
+        assert_eq!(both(&site), ("Back at noon.\n".into(), "Is the network up?\n".into()));
+        assert_eq!(Notice::Processing.words(&site), "Patience.");
+    }
+
     /// How often it is tried with these errors, one after the other and then again.
     fn tries(patience: u32, errors: &[fn() -> ClientError]) -> (u32, ClientError) {
         let times = Duration::from_secs(1);
         let patience = Patience { connect: times, answer: times, tries: Some(patience) };
         let mut n = 0;
-        let got = persist(patience, &mut io::sink(), |_| -> Result<(), ClientError> {
+        let got = persist(patience, &site(), &mut io::sink(), |_| -> Result<(), ClientError> {
             n += 1;
             Err(errors[(n as usize - 1) % errors.len()]())
         });

@@ -290,6 +290,7 @@ pub mod err {
     pub const RUNNING: i32 = 68;
     pub const MOD_UNUSED: i32 = 69;
     pub const BAD_RESREQ: i32 = 75;
+    pub const BAD_HOST_SPEC: i32 = 87;
     pub const NO_HOST: i32 = 76;
     pub const NO_RESOURCE: i32 = 79;
     pub const BAD_RESOURCE: i32 = 80;
@@ -364,6 +365,7 @@ pub fn err_text(code: i32) -> &'static str {
         76 => "Not enough host(s) currently eligible",
         79 => "No resource defined",
         80 => "Bad resource name",
+        87 => "Bad host specification",
         88 => "Bad user group name",
         89 => "Request aborted by esub",
         90 => "Bad or invalid action specification",

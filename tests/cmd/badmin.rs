@@ -22,8 +22,6 @@ fn queues_open_and_close() {
     }
     let said = run("badmin", &["qclose", "nosuch"]);
     assert_eq!(said, Said { code: 255, out: String::new(), err: "nosuch: No such queue\n".into() });
-    let said = run("badmin", &["qclose"]);
-    assert_eq!((said.code, said.err.as_str()), (255, "Queue name must be specified\n"));
 }
 
 #[test]
@@ -137,9 +135,16 @@ fn without_a_terminal_errors_end_it_and_warnings_do_not() {
     assert_eq!(said.out, "There are warning errors.\n\nReconfiguration initiated\n");
 }
 
-/// Runs badmin on a terminal of its own, typing `answers`; everything that came out, and the
-/// exit code.
+/// Runs badmin on a terminal of its own.
 fn on_a_terminal(envdir: &std::path::Path, args: &[&str], answers: &str) -> (String, Option<i32>) {
+    let mut c = cmd("badmin");
+    c.env("LSF_ENVDIR", envdir).args(args);
+    typed(c, answers)
+}
+
+/// Runs a command on a terminal of its own, typing `answers`; everything that came out, and the
+/// exit code.
+fn typed(mut c: std::process::Command, answers: &str) -> (String, Option<i32>) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::{Read, Write};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -147,8 +152,7 @@ fn on_a_terminal(envdir: &std::path::Path, args: &[&str], answers: &str) -> (Str
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let open = || std::fs::OpenOptions::new().read(true).write(true).open(&name).unwrap();
-    let mut c = cmd("badmin");
-    c.env("LSF_ENVDIR", envdir).args(args).stdin(open()).stdout(open()).stderr(open());
+    c.stdin(open()).stdout(open()).stderr(open());
     let mut child = c.spawn().unwrap();
     drop(c);
     let mut master = std::fs::File::from(master);
@@ -178,6 +182,64 @@ fn on_a_terminal_it_asks() {
     let (text, code) = on_a_terminal(&envdir, &["reconfig", "-f"], "");
     assert_eq!(code, Some(0), "{text}");
     assert!(!text.contains("[y/n]"), "{text}");
+}
+
+#[test]
+fn before_daemons_it_asks_about_each_host_or_about_all() {
+    let all = |what: &str| format!("Do you really want to {what} on all hosts? [y/n] ");
+    for (command, words, want) in [
+        ("badmin", &["hrestart", "host2"][..], "Restart slave batch daemon on <host2> ? [y/n] "),
+        ("badmin", &["hshutdown"], "Shut down slave batch daemon on <host1> ? [y/n] "),
+        ("badmin", &["hrestart", "all"], &all("restart slave batch daemons")),
+        ("lsadmin", &["limstartup", "host1"], "Start up LIM on <host1> ? [y/n] "),
+        ("lsadmin", &["limrestart", "all"], &all("restart LIMs")),
+        ("lsadmin", &["reconfig"], &all("restart LIMs")),
+        ("lsadmin", &["resshutdown", "all"], &all("shut down RES")),
+    ] {
+        let mut c = cmd(command);
+        c.args(words);
+        let (text, code) = typed(c, "n\n");
+        assert_eq!(code, Some(255), "{text}");
+        assert!(text.contains(want) && !text.contains("......"), "{words:?}: {text}");
+    }
+    let mut c = cmd("lsadmin");
+    c.args(["limstartup", "host1", "host2"]);
+    let (text, code) = typed(c, "n\ny\n");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("LIM on <host2> ...... ") && !text.contains("<host1> ......"), "{text}");
+}
+
+#[test]
+fn without_a_name_the_default_queue_is_meant() {
+    assert_eq!(ok("badmin", &["qact"]), "Queue <normal> is activated\n");
+    assert_eq!(ok("badmin", &["qopen", "-C", "as it was"]), "Queue <normal> is opened\n");
+}
+
+#[test]
+fn histories_without_names_take_none() {
+    for verb in ["hist", "mbdhist"] {
+        let said = run("badmin", &[verb, "x"]);
+        assert_eq!((said.code, said.out.as_str()), (255, ""));
+        assert_eq!(said.err, "badmin: unexpected word -- x\n");
+    }
+}
+
+#[test]
+fn the_long_check_says_what_was_read_and_when() {
+    let said = run("badmin", &["ckconfig", "-v"]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""));
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!(lines[..3], ["", "Checking configuration files ...", ""]);
+    assert!(lines[3].starts_with("lsf "), "{}", said.err);
+    assert!(lines[4].starts_with("Reading configuration from /"), "{}", said.err);
+    assert!(lines[4].ends_with("/lsf.conf"), "{}", said.err);
+    // date, time, year, process
+    let done = lines.iter().position(|l| l.ends_with(" Checking Done")).unwrap();
+    let words: Vec<&str> = lines[done].split_whitespace().collect();
+    assert_eq!(words.len(), 7, "{}", said.err);
+    assert!(words[4].parse::<u32>().is_ok() && words[2].len() == 8, "{}", said.err);
+    assert_eq!(lines[done + 1], "-".repeat(57));
+    assert_eq!(lines[done + 2..], ["No errors found.", ""]);
 }
 
 #[test]

@@ -269,6 +269,17 @@ fn dash_k_waits_and_takes_the_exit_code() {
         .output()
         .unwrap();
     assert!(quiet.status.success() && quiet.stdout.is_empty());
+    // a site says how much is told
+    let told = cmd("bsub")
+        .env("LSB_SUBK_SHOW_EXEC_HOST", "N")
+        .env("LSB_SUBK_SHOW_JOBID", "Y")
+        .args(["-K", "-o", "/dev/null", "true"])
+        .output()
+        .unwrap();
+    let told = Said::from(told);
+    let id = job_id(&told.out).unwrap();
+    let lines: Vec<&str> = told.out.lines().skip(1).collect();
+    assert_eq!(lines, ["<<Waiting for dispatch ...>>", &format!("<<Job <{id}> is finished>>")]);
 }
 
 #[test]

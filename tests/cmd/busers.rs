@@ -20,6 +20,8 @@ fn the_callers_row_counts_the_jobs() {
     let said = run("busers", &["no-such-user"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert_eq!(said.err, "no-such-user: Unknown user\n");
+    let said = run("busers", &[""]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", ": Unknown user\n"));
 }
 
 #[test]

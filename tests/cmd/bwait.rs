@@ -40,3 +40,17 @@ fn bad_input() {
     }
     assert_eq!(run("bwait", &[]).code, 255);
 }
+
+#[test]
+fn a_site_keeps_jobs_from_waiting() {
+    let id = bsub(&["-o", "/dev/null", "true"]);
+    end_of(&id);
+    for (value, job, code) in [("N", Some("1"), 255), ("N", None, 0), ("Y", Some("1"), 0)] {
+        let mut c = cmd("bwait");
+        c.env_remove("LSB_JOBID").env("LSB_BWAIT_IN_JOBS", value);
+        job.map(|job| c.env("LSB_JOBID", job));
+        let said: Said = c.args(["-w", &format!("done({id})")]).output().unwrap().into();
+        assert_eq!(said.code, code, "{value} {job:?}: {}", said.err);
+        assert_eq!(said.err.contains("LSB_BWAIT_IN_JOBS"), code != 0, "{}", said.err);
+    }
+}

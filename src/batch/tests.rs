@@ -15,6 +15,7 @@ use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 mod change;
+mod classes;
 mod consumers;
 mod eligible;
 mod exceptions;

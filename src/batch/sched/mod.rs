@@ -26,6 +26,8 @@ use std::sync::Arc;
 
 /// Dispatches of one pass; what is left over follows in the next turn.
 pub const DISPATCH_PER_PASS: usize = 500;
+/// So many classes are kept whether a job is pending in them or not.
+pub const CLASSES_KEPT: usize = 1024;
 
 /// What makes two pending jobs alike to the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +67,8 @@ pub struct Class {
     pub req: Option<Rc<Req>>,
     /// It, once for each alternative of its rusage; never empty.
     alternatives: Vec<Option<Rc<Req>>>,
+    /// Pending jobs and parts of them.
+    pending: u32,
     ready: BTreeMap<Place, u32>,
     /// Why no place was found in the last pass: code with the hosts it holds for (none: all).
     pub reasons: Vec<(u32, Vec<usize>)>,
@@ -85,6 +89,10 @@ pub struct Sched {
     pub needed: bool,
     classes: Vec<Class>,
     by_kind: HashMap<Kind, usize>,
+    /// Classes that were forgotten: their places are given to new ones.
+    free: Vec<usize>,
+    /// With so many classes in use they are gone through again; see [`Sched::forget`].
+    crowded: usize,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(Sym, Sym, Arc<JobSpec>, usize)>,
     /// Classes with a ready job.
@@ -147,15 +155,40 @@ impl Sched {
     }
 
     fn add_class(&mut self, kind: Kind, req: Option<Rc<Req>>) -> usize {
-        let c = self.classes.len();
-        self.by_kind.insert(kind.clone(), c);
         let alternatives = match &req {
             Some(r) => r.alternatives().into_iter().map(|r| Some(Rc::new(r))).collect(),
             None => vec![None],
         };
         let (ready, reasons) = (BTreeMap::new(), Vec::new());
-        self.classes.push(Class { kind, req, alternatives, ready, reasons });
+        let class = Class { kind: kind.clone(), req, alternatives, pending: 0, ready, reasons };
+        let c = self.free.pop().unwrap_or(self.classes.len());
+        match self.classes.get_mut(c) {
+            Some(place) => *place = class,
+            None => self.classes.push(class),
+        }
+        self.by_kind.insert(kind, c);
         c
+    }
+
+    /// Forgets the classes without a pending job once they may be half of many: jobs that each
+    /// ask for something of their own must not fill the memory. Not within a pass, which knows
+    /// classes by their number.
+    fn forget(&mut self) {
+        if self.by_kind.len() < self.crowded.max(2 * CLASSES_KEPT) {
+            return;
+        }
+        let Sched { classes, by_kind, free, .. } = self;
+        by_kind.retain(|_, c| {
+            let class = &mut classes[*c];
+            if class.pending > 0 {
+                return true;
+            }
+            (class.req, class.alternatives, class.reasons) = (None, Vec::new(), Vec::new());
+            free.push(*c);
+            false
+        });
+        self.recent = None;
+        self.crowded = 2 * self.by_kind.len();
     }
 
     /// A job becomes ready, or is no more.
@@ -178,8 +211,11 @@ impl Sched {
         let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
         let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
         gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
-        for e in gone.iter().filter(|e| e.ready) {
-            self.set_ready(e.class, e.place, id, false);
+        for e in &gone {
+            self.classes[e.class as usize].pending -= 1;
+            if e.ready {
+                self.set_ready(e.class, e.place, id, false);
+            }
         }
     }
 }
@@ -217,7 +253,9 @@ impl Mbd {
                 let priority = Reverse(job.spec_of(part).priority);
                 let Spot { base, between } = self.st.spot_of(job, part);
                 let place = Place { priority, base, between, next, part };
-                Entry { class: self.class_of(id, part) as u32, place, ready: false }
+                let class = self.class_of(id, part);
+                self.sched.classes[class].pending += 1;
+                Entry { class: class as u32, place, ready: false }
             }
         };
         let place = Place { next, ..entry.place };
@@ -353,6 +391,7 @@ impl Mbd {
             self.sched.needed = false;
             self.sched.timer = None;
             self.sched.excluded.retain(|_, (until, _)| *until > now);
+            self.sched.forget();
             self.pass(cx);
         }
     }
@@ -502,4 +541,12 @@ impl Mbd {
 /// The start times of a job and its parts.
 fn begins(job: &Job) -> impl Iterator<Item = i64> + '_ {
     (0..=job.parts().len() as u32).map(|part| job.spec_of(part).begin_time)
+}
+
+#[cfg(test)]
+impl Sched {
+    /// Classes there is room for.
+    pub fn places(&self) -> usize {
+        self.classes.len()
+    }
 }

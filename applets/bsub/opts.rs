@@ -56,7 +56,7 @@ struct BsubOpts {
     #[argh(option, short = 'R', arg_name = "res_req")]
     pub res_req: Vec<String>,
     /// candidate hosts with their preference
-    #[argh(option, short = 'm', arg_name = "host[+pref] ...")]
+    #[argh(option, short = 'm', arg_name = "host[!|+pref] ...")]
     pub hosts: Option<String>,
     /// file for standard output and the job report, appended to; %J job ID, %I index
     #[argh(option, short = 'o', arg_name = "file")]

@@ -291,6 +291,28 @@ fn slots_and_queue_priority_act() {
 }
 
 #[test]
+fn the_first_execution_host_is_the_one_asked_for() {
+    let mut r = Rig::new();
+    let mut ask = |hosts: &[&str], slots: u32| {
+        let hosts = hosts.iter().map(|h| h.to_string()).collect();
+        let id = r.submit(JobSpec { hosts, min_slots: slots, max_slots: slots, ..spec("x") });
+        let id = id.unwrap();
+        let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
+        let hosts = run.map_or(Vec::new(), |run| {
+            run.hosts.iter().map(|h| r.mbd.st.names.text(h.0).to_string()).collect::<Vec<_>>()
+        });
+        (id, hosts.join(" "))
+    };
+    // two slots each
+    assert_eq!(ask(&["h1", "h2!"], 1).1, "h2");
+    assert_eq!(ask(&["h1+9", "h2!"], 2).1, "h2 h1");
+    // h2 is full, and what is free of h1 does not do
+    let (id, hosts) = ask(&["h1", "h2!"], 1);
+    assert_eq!(hosts, "");
+    assert_eq!(r.reason(id), crate::model::reason::pend::FIRST_HOST);
+}
+
+#[test]
 fn an_array_is_limited_and_its_dependent_waits() {
     let mut r = Rig::new();
     let a = r.submit(JobSpec { name: "a[1-3]%2".into(), ..spec("x") }).unwrap();

@@ -32,6 +32,7 @@ pub mod pend {
     pub const EXCLUSIVE: u32 = 1002;
     pub const HOST_CLOSED: u32 = 1301;
     pub const HOST_LOCKED: u32 = 1302;
+    pub const FIRST_HOST: u32 = 1011;
     pub const NOT_ENOUGH_SLOTS: u32 = 1303;
     pub const HOST_WINDOW: u32 = 1304;
     pub const HOST_FULL: u32 = 1305;
@@ -94,6 +95,8 @@ pub fn pend_text(code: u32) -> &'static str {
         610 => "The job was suspended by LSF admin or root while pending",
         1001 => "Job's resource requirements not satisfied",
         1002 => "Job's requirement for exclusive execution not satisfied",
+        // spelt as LSF spells it
+        1011 => "The specified first exection host is not eligible for this job at this time",
         1301 => "Closed by LSF administrator",
         1302 => "Host is locked by LSF administrator",
         1303 => "Not enough job slot(s)",

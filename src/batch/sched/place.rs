@@ -22,6 +22,8 @@ pub struct Candidates {
     hosts: Vec<usize>,
     /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
     next: usize,
+    /// Those of -m with `!`, of which one must be the first execution host; none: any.
+    first: Vec<usize>,
     /// Why the other hosts are out.
     reasons: BTreeMap<u32, Vec<usize>>,
 }
@@ -64,7 +66,20 @@ impl Mbd {
         if reasons.contains_key(&pend::JUST_STARTED) {
             self.arm_accept_timer(cx, queue);
         }
-        Candidates { hosts: ranked.into_iter().map(|r| r.2).collect(), next: 0, reasons }
+        let first = self.first_hosts(class);
+        let mut hosts: Vec<usize> = ranked.into_iter().map(|r| r.2).collect();
+        if !first.is_empty() && !hosts.iter().any(|i| first.contains(i)) {
+            reasons.entry(pend::FIRST_HOST).or_default().append(&mut hosts);
+        }
+        Candidates { hosts, next: 0, first, reasons }
+    }
+
+    /// The hosts of -m that have a `!`.
+    fn first_hosts(&self, class: usize) -> Vec<usize> {
+        let words = self.sched.classes[class].kind.hosts.iter();
+        let names = words.filter_map(|w| w.strip_suffix('!'));
+        let hosts = names.flat_map(|name| self.pol.expand_host(name));
+        hosts.filter_map(|h| self.pol.host_ix.get(&h).copied()).collect()
     }
 
     /// -m as host -> preference; `None`: any host.
@@ -314,16 +329,23 @@ impl Mbd {
         }
         cands.next = moved;
         let fixed = self.fixed_slots(class);
+        let begins = |i: usize| cands.first.is_empty() || cands.first.contains(&i);
         let hosts = match fixed.is_empty() {
+            true if !free.iter().any(|f| begins(f.0)) => None,
             true => spread(&free, span.as_ref(), min, max),
             false => exactly(&free, &fixed),
         };
+        let hosts = hosts.filter(|h| h.first().is_none_or(|h| begins(h.0)));
         hosts.ok_or_else(|| {
             self.arm_exclusion_timer(at);
             if full.iter().any(|f| f.0 == pend::JUST_STARTED) {
                 self.arm_accept_timer(cx, queue);
             }
-            let code = if span.is_some() { pend::SPAN } else { pend::NOT_ENOUGH_SLOTS };
+            let code = match &span {
+                _ if !free.iter().any(|f| begins(f.0)) => pend::FIRST_HOST,
+                Some(_) => pend::SPAN,
+                None => pend::NOT_ENOUGH_SLOTS,
+            };
             all_reasons(cands, full, &free, code)
         })
     }

@@ -7,8 +7,8 @@ use super::fields::{eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
 use lsf::cli::long::{
-    ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, mem_words, paragraph, pending_times, push_clean,
-    thresholds,
+    ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words,
+    paragraph, pending_times, push_clean, thresholds,
 };
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::{
@@ -65,6 +65,7 @@ pub const COLS: &[Col] = &[
     Col::Home,
     Col::ExecCwd,
     Col::ExecHome,
+    Col::ExecUser,
     Col::ExecNote,
     Col::Limits,
     Col::LimitSpec,
@@ -75,6 +76,7 @@ pub const COLS: &[Col] = &[
     Col::PreExec,
     Col::PostExec,
     Col::Priority,
+    Col::UserPriority,
     Col::Thresholds,
     Col::UsageTime,
     Col::RunTime,
@@ -86,6 +88,7 @@ pub const COLS: &[Col] = &[
     Col::PendTime,
     Col::IneligibleTime,
     Col::PendLimits,
+    Col::ExternalThresholds,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -98,6 +101,7 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     text.clear();
     submitted(&mut text, r, s);
     paragraph(out, &text, wrap);
+    estimated(out, r);
     limits(out, r);
     if s.host_file {
         host_file(out, r);
@@ -126,6 +130,7 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     pending_time(out, r, &stat);
     out.push_str("\n SCHEDULING PARAMETERS:\n");
     thresholds(out, &threshold_pairs(r));
+    external_thresholds(out, &external_pairs(r));
     if !r.text(Col::Exceptions).is_empty() {
         let words = r.text(Col::Exceptions).replace(' ', "  ");
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
@@ -206,11 +211,13 @@ fn stamp(t: &mut String, s: &Show, secs: i64) {
 
 fn submitted(t: &mut String, r: &Row, s: &Show) {
     stamp(t, s, r.int(Col::SubmitTime));
+    let kept = |key| r.cell(Col::Extra).key(key).map(Cell::text).unwrap_or_default();
     let submission = Submission {
         from_host: r.text(Col::FromHost),
         begin_time: r.int(Col::BeginTime),
         term_time: r.int(Col::TermTime),
         cwd: r.text(Col::Cwd),
+        sub_cwd: kept(extra::SUB_CWD),
         home: r.text(Col::Home),
         in_file: r.text(Col::InFile),
         out_file: r.text(Col::OutFile),
@@ -225,12 +232,37 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
         post_exec: r.text(Col::PostExec),
         hosts: r.list(Col::AskedHosts).iter().map(Cell::text).collect(),
         depend: r.text(Col::Depend),
-        copies: r.cell(Col::Extra).key("f").map(Cell::text).unwrap_or_default(),
+        copies: kept(extra::FILE),
+        priority: r.int(Col::UserPriority),
     };
     submission.sentence(t, &s.clock, None, s.hpc);
 }
 
+/// The run time that the user expects (bsub -We), as "Plan-based scheduling run time" in the
+/// documentation of LSF 10.1 shows it; a blank line follows unless the limits bring theirs.
+fn estimated(out: &mut String, r: &Row) {
+    let text = r.cell(Col::Extra).key(extra::ESTIMATE).map(Cell::text).unwrap_or_default();
+    let Some(limit) = lsf::conf::units::time_limit(&text) else { return };
+    let _ = write!(out, " ESTIMATED_RUNTIME:\n {:.1} min", limit.seconds as f64 / 60.0);
+    if let Some(host) = limit.spec {
+        out.push_str(" of ");
+        push_clean(out, &host);
+    }
+    out.push_str(" based on user provided runtime estimation.\n");
+    if given_limits(r).is_empty() {
+        out.push('\n');
+    }
+}
+
 fn limits(out: &mut String, r: &Row) {
+    let block = given_limits(r);
+    if !block.is_empty() {
+        out.push('\n');
+        block.push(out);
+    }
+}
+
+fn given_limits(r: &Row) -> LimitBlock {
     let l = r.cell(Col::Limits);
     let get = |key| l.key(key).and_then(Cell::int).and_then(|n| u64::try_from(n).ok());
     let limits = Limits {
@@ -245,11 +277,7 @@ fn limits(out: &mut String, r: &Row) {
         process: get("process"),
         thread: get("thread"),
     };
-    let block = limit_block(&limits, &r.text(Col::LimitSpec));
-    if !block.is_empty() {
-        out.push('\n');
-        block.push(out);
-    }
+    limit_block(&limits, &r.text(Col::LimitSpec))
 }
 
 fn started(t: &mut String, r: &Row, s: &Show) {
@@ -277,6 +305,9 @@ fn started(t: &mut String, r: &Row, s: &Show) {
     }
     push_given(t, ", Execution Home ", &r.text(Col::ExecHome));
     push_given(t, ", Execution CWD ", &r.text(Col::ExecCwd));
+    if r.text(Col::ExecUser) != r.text(Col::User) {
+        push_given(t, ", Execution user name ", &r.text(Col::ExecUser));
+    }
     t.push(';');
 }
 
@@ -459,6 +490,15 @@ fn threshold_pairs(r: &Row) -> Vec<(Option<f64>, Option<f64>)> {
             _ => (None, None),
         })
         .collect()
+}
+
+/// (name, `sched/stop`) by external index.
+fn external_pairs(r: &Row) -> Vec<(String, String)> {
+    let pair = |cell: &Cell| match cell.list() {
+        [name, text] => Some((name.text().into_owned(), text.text().into_owned())),
+        _ => None,
+    };
+    r.list(Col::ExternalThresholds).iter().filter_map(pair).collect()
 }
 
 fn details(out: &mut String, r: &Row, wrap: bool) {

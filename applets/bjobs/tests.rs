@@ -236,6 +236,75 @@ fn a_pending_job_with_every_option() {
 }
 
 #[test]
+fn what_was_submitted_and_expected() {
+    let s = Show { unwrapped: true, ..show() };
+    let submitted = |more: Value| {
+        let got = long_of(&s, more);
+        let from = got.find("Submitted from host <login1>").unwrap();
+        got[from..got.find(" SCHEDULING").unwrap()].to_string()
+    };
+    // the order of a real job of 10.1
+    let real = json!({"Extra": {"subcwd": "/home/alice/playground"},
+        "Cwd": "/home/alice/playground/test_5", "OutFile": "lsf_output_121002.log",
+        "ErrFile": "lsf_error_121002.err", "Options2": 0x04 | 0x08, "Options": 0x4000,
+        "MinSlots": 6, "MaxSlots": 6, "ResReq": " rusage[mem=50000] span[hosts=1]"});
+    assert_eq!(
+        submitted(real),
+        "Submitted from host <login1>, CWD <$HOME/playground>, Specified CWD \
+         <$HOME/playground/test_5>, Output File (overwrite) <lsf_output_121002.log>, Error File \
+         (overwrite) <lsf_error_121002.err>, Re-runnable, 6 Processors Requested, Requested \
+         Resources < rusage[mem=50000] span[hosts=1]>;\n\n"
+    );
+    let files = json!({"Extra": {"f": "a > b c < d"}, "UserPriority": 10});
+    assert_eq!(
+        submitted(files),
+        "Submitted from host <login1>, CWD <$HOME/w>, Copy Files \"a > b\" \"c < d\", User \
+         Priority <10>;\n\n"
+    );
+    // -We: "Plan-based scheduling run time"
+    let estimate = |text: &str, more: Value| {
+        let mut j = json!({"Extra": {"We": text},
+            "PendReasons": [[1311, 1, []]]});
+        j.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        submitted(j)
+    };
+    assert_eq!(
+        estimate("10/intel4", json!({})),
+        "Submitted from host <login1>, CWD <$HOME/w>;\n ESTIMATED_RUNTIME:\n 10.0 min of intel4 \
+         based on user provided runtime estimation.\n\n PENDING REASONS:\n Not specified in job \
+         submission: 1 host;\n\n"
+    );
+    assert_eq!(
+        estimate("1:30", json!({"Limits": {"run": 7200}})),
+        "Submitted from host <login1>, CWD <$HOME/w>;\n ESTIMATED_RUNTIME:\n 90.0 min based on \
+         user provided runtime estimation.\n\n RUNLIMIT                \n 120.0 min\n PENDING \
+         REASONS:\n Not specified in job submission: 1 host;\n\n"
+    );
+}
+
+#[test]
+fn who_runs_a_job_and_what_would_stop_it() {
+    let run = |more: Value| {
+        let mut j = json!({"Stat": "RUN", "ExecHosts": [["hosta", 1]], "StartTime": T,
+            "ExecHome": "/home/b", "ExecCwd": "/w"});
+        j.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        long_of(&Show { unwrapped: true, ..show() }, j)
+    };
+    let started = |user: &str| {
+        format!(": Started on <hosta>, Execution Home </home/b>, Execution CWD </w>{user};\n")
+    };
+    assert!(run(json!({"ExecUser": "alice"})).contains(&started("")));
+    let other = run(json!({"ExecUser": "lsfbob"}));
+    assert!(other.contains(&started(", Execution user name <lsfbob>")), "{other}");
+    // external indices in a block of their own
+    let got = run(json!({"ExternalThresholds": [["lic", "5/"], ["scratchspace", "/0.5"]]}));
+    let want = " loadStop    -     -     -     -       -     -    -     -     -      -      -  \n\n\
+                \x20             lic scratchspace\n loadSched    5.0            -\n loadStop       \
+                -          0.5\n\n RESOURCE REQUIREMENT DETAILS:\n";
+    assert!(got.contains(want), "{got}");
+}
+
+#[test]
 fn every_way_to_end() {
     let end = |job: Value| {
         let mut all = json!({"ExecHosts": [["hosta", 1]], "StartTime": T, "EndTime": T + 9,

@@ -200,7 +200,7 @@ impl Mbd {
         if !all && self.pol.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
         }
-        let alike = (queue, job.spec_of(part).priority);
+        let alike = (queue, self.priority(job.spec_of(part)));
         let (mut spots, mut rivals) = (Vec::new(), Vec::new());
         for other in self.st.jobs.values() {
             for p in 0..=other.parts().len() as u32 {
@@ -209,7 +209,7 @@ impl Mbd {
                     Some(m) => m.elems.len() as u32,
                     None => 0,
                 };
-                let same = (other.queue_of(p), other.spec_of(p).priority) == alike;
+                let same = (other.queue_of(p), self.priority(other.spec_of(p))) == alike;
                 if !same || pending(other, p) <= moving {
                     continue;
                 }

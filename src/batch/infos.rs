@@ -11,7 +11,7 @@ use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
 use crate::proto::machine::ConnId;
 
 /// Thresholds of external indices by name, as `sched/stop`.
-fn bounds_shown(of: &External) -> Vec<(String, String)> {
+pub(super) fn bounds_shown(of: &External) -> Vec<(String, String)> {
     let side = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
     of.iter().map(|b| (b.name.clone(), format!("{}/{}", side(b.sched), side(b.stop)))).collect()
 }

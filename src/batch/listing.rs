@@ -245,7 +245,7 @@ impl Mbd {
             }
         };
         *ranked = Some((queue, rank));
-        let (priority, spot) = (job.spec_of(part).priority, self.st.spot_of(job, part));
+        let (priority, spot) = (self.priority(job.spec_of(part)), self.st.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
             View::Fresh => pending,

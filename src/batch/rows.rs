@@ -142,7 +142,8 @@ impl Shown<'_> {
             Col::LoginShell => json(out, &s.login_shell),
             Col::PreExec => json(out, &s.pre_exec),
             Col::PostExec => json(out, &s.post_exec),
-            Col::Priority => int(out, i64::from(s.priority)),
+            Col::Priority => int(out, i64::from(self.mbd.priority(s))),
+            Col::UserPriority => int(out, i64::from(s.priority)),
             Col::Counters => {
                 let t = &self.job.tally;
                 let c = [t.total, t.pend, t.done, t.run, t.exit, t.ssusp, t.ususp, t.psusp];
@@ -153,6 +154,7 @@ impl Shown<'_> {
                 int(out, i64::from(limit.unwrap_or(0)));
             }
             Col::Thresholds => self.thresholds(out),
+            Col::ExternalThresholds => self.external_thresholds(out),
             Col::Extra => self.extra(out),
             _ if self.arrays => out.extend_from_slice(b"null"),
             _ => self.col_run(out, col),
@@ -318,6 +320,28 @@ impl Shown<'_> {
             rows.push((k, tight(q.0, h.0), tight(q.1, h.1)));
         }
         json(out, &rows);
+    }
+
+    /// The same of external indices.
+    fn external_thresholds(&self, out: &mut Vec<u8>) {
+        let host = self.run().and_then(|r| self.mbd.first_host(r));
+        let of_host = host.map_or(&[][..], |i| &self.mbd.pol.hosts[i].external);
+        let mut rows = self.queue().map_or(Vec::new(), |q| q.external.clone());
+        for h in of_host {
+            let tight = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                // more of it is more loaded: the smaller value acts first
+                (Some(a), Some(b)) if h.up => Some(a.min(b)),
+                (Some(a), Some(b)) => Some(a.max(b)),
+                (a, b) => a.or(b),
+            };
+            match rows.iter_mut().find(|row| row.name == h.name) {
+                Some(row) => {
+                    (row.sched, row.stop) = (tight(row.sched, h.sched), tight(row.stop, h.stop));
+                }
+                None => rows.push(h.clone()),
+            }
+        }
+        json(out, &super::infos::bounds_shown(&rows));
     }
 
     /// Why it waits, most telling first; `[]` for what does not wait.

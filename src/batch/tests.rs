@@ -25,6 +25,7 @@ mod parts;
 mod post;
 mod requeue;
 mod reserve;
+mod shown;
 mod watch;
 
 fn conf() -> ClusterConf {

@@ -15,6 +15,8 @@ pub struct Submission<'a> {
     pub begin_time: i64,
     pub term_time: i64,
     pub cwd: Cow<'a, str>,
+    /// Where bsub was called, if `cwd` was given to it (`job::extra::SUB_CWD`).
+    pub sub_cwd: Cow<'a, str>,
     pub home: Cow<'a, str>,
     pub in_file: Cow<'a, str>,
     pub out_file: Cow<'a, str>,
@@ -31,6 +33,8 @@ pub struct Submission<'a> {
     pub depend: Cow<'a, str>,
     /// The file transfers (`job::extra::FILE`).
     pub copies: Cow<'a, str>,
+    /// -sp; 0 where it was not given.
+    pub priority: i64,
 }
 
 impl<'a> Submission<'a> {
@@ -41,6 +45,7 @@ impl<'a> Submission<'a> {
             begin_time: s.begin_time,
             term_time: s.term_time,
             cwd: s.cwd.lossy(),
+            sub_cwd: text(s.given(extra::SUB_CWD)),
             home: s.home.lossy(),
             in_file: s.in_file.lossy(),
             out_file: s.out_file.lossy(),
@@ -56,6 +61,7 @@ impl<'a> Submission<'a> {
             hosts: s.hosts.iter().map(|h| Cow::Borrowed(h.as_str())).collect(),
             depend: text(&s.depend),
             copies: text(s.given(extra::FILE)),
+            priority: i64::from(s.priority),
         }
     }
 
@@ -79,7 +85,14 @@ impl<'a> Submission<'a> {
                 t.push('>');
             }
         }
-        push(t, ", CWD ", &cwd_words(&self.cwd, &self.home));
+        let cwd = cwd_words(&self.cwd, &self.home);
+        match self.sub_cwd.is_empty() {
+            true => push(t, ", CWD ", &cwd),
+            false => {
+                push(t, ", CWD ", &cwd_words(&self.sub_cwd, &self.home));
+                push(t, ", Specified CWD ", &cwd);
+            }
+        }
         self.files(t);
         self.requirements(t, tasks);
         t.push(';');
@@ -95,22 +108,27 @@ impl<'a> Submission<'a> {
         }
     }
 
+    /// The order is that of the openlava family (its `bjobs -l`), which published output of 10.1
+    /// keeps as far as it goes.
     fn requirements(&self, t: &mut String, tasks: bool) {
-        if self.options & opt::EXCLUSIVE != 0 {
-            t.push_str(", Exclusive Execution");
-        }
         for (i, file) in CopyFile::list(&self.copies).into_iter().enumerate() {
-            t.push_str(if i == 0 { ", Copy Files \"" } else { ", \"" });
+            t.push_str(if i == 0 { ", Copy Files \"" } else { " \"" });
             push_clean(t, &file.to_string());
             t.push('"');
         }
-        let notify = |bit| self.options & bit != 0;
-        t.push_str(match (notify(opt::NOTIFY_BEGIN), notify(opt::NOTIFY_END)) {
+        let has = |bit| self.options & bit != 0;
+        t.push_str(match (has(opt::NOTIFY_BEGIN), has(opt::NOTIFY_END)) {
             (true, true) => ", Notify when job begins/ends",
             (true, false) => ", Notify when job begins",
             (false, true) => ", Notify when job ends",
             (false, false) => "",
         });
+        if has(opt::EXCLUSIVE) {
+            t.push_str(", Exclusive Execution");
+        }
+        if has(opt::RERUNNABLE) {
+            t.push_str(", Re-runnable");
+        }
         let (min, max) = (self.min_slots, self.max_slots);
         let of = if tasks { "Task(s)" } else { "Processors Requested" };
         if max > min {
@@ -119,16 +137,16 @@ impl<'a> Submission<'a> {
             let _ = write!(t, ", {min} {of}");
         }
         push_given(t, ", Requested Resources ", &self.res_req);
+        push_given(t, ", Dependency Condition ", &self.depend);
         push_given(t, ", Login Shell ", &self.login_shell);
         push_given(t, ", Pre-execute Command ", &self.pre_exec);
         push_given(t, ", Post-execute Command ", &self.post_exec);
-        if self.options & opt::RERUNNABLE != 0 {
-            t.push_str(", Re-runnable");
-        }
         for (i, host) in self.hosts.iter().enumerate() {
             push(t, if i == 0 { ", Specified Hosts " } else { ", " }, host);
         }
-        push_given(t, ", Dependency Condition ", &self.depend);
+        if self.priority > 0 {
+            let _ = write!(t, ", User Priority <{}>", self.priority);
+        }
     }
 }
 

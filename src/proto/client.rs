@@ -394,6 +394,7 @@ pub enum Col {
     LoginShell,
     PreExec,
     PostExec,
+    /// among the jobs of the queue: -sp, or half of MAX_USER_PRIORITY; 0 none
     Priority,
     Attempt,
     /// [njobs pend done run exit ssusp ususp psusp]
@@ -428,6 +429,11 @@ pub enum Col {
     /// [seconds or null, seconds or null]: PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT of the
     /// queue
     PendLimits,
+    /// [[name, `sched/stop`]...]: thresholds of external indices, the tighter of the queue's and
+    /// the host's
+    ExternalThresholds,
+    /// -sp as given; 0 where it was not
+    UserPriority,
 }
 
 /// bqueues.

@@ -156,7 +156,7 @@ fn files_travel(rig: &Rig) {
     assert_eq!(rig.read("in.txt"), "in\n");
     let id = rig.bsub(&["-H", "-f", "a > b", "-f", "c <> c", "true"]).to_string();
     let long = rig.ok("bjobs", &["-UF", &id]);
-    assert!(long.contains(", Copy Files \"a > b\", \"c >< c\""), "{long}");
+    assert!(long.contains(", Copy Files \"a > b\" \"c >< c\";"), "{long}");
     rig.ok("bkill", &[&id]);
 }
 

@@ -353,3 +353,19 @@ fn what_a_job_was_submitted_with() {
     }
     ok("bkill", &[&id, &plain]);
 }
+
+#[test]
+fn what_was_submitted_stands_in_the_long_form() {
+    let words = ["-H", "-cwd", "/tmp", "-We", "1:30", "-r", "-n", "2", "-E", "/bin/true", "true"];
+    let id = bsub(&words);
+    let long = ok("bjobs", &["-UF", &id]);
+    let want = ", Specified CWD </tmp>, Re-runnable, 2 Processors Requested, Pre-execute Command \
+                </bin/true>;\n ESTIMATED_RUNTIME:\n 90.0 min based on user provided runtime \
+                estimation.\n\n PENDING REASONS:\n";
+    assert!(long.contains(want), "{long}");
+    let submitted = long.split_once(", CWD <").unwrap().1.split_once('>').unwrap().0;
+    assert_ne!(submitted, "/tmp");
+    let history = ok("bhist", &["-l", "-UF", &id]);
+    assert!(history.contains(&format!(", CWD <{submitted}>, Specified CWD </tmp>, ")), "{history}");
+    ok("bkill", &[&id]);
+}

@@ -250,7 +250,7 @@ impl Mbd {
         let entry = match known {
             Some(e) => e,
             None => {
-                let priority = Reverse(job.spec_of(part).priority);
+                let priority = Reverse(self.priority(job.spec_of(part)));
                 let Spot { base, between } = self.st.spot_of(job, part);
                 let place = Place { priority, base, between, next, part };
                 let class = self.class_of(id, part);

@@ -151,6 +151,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (Orphan, o.orphan),
         (WarnAction, o.warn_action.is_some()),
         (WarnTime, o.warn_time.is_some()),
+        (WindowSignal, o.window_signal.is_some()),
         (OutDir, o.out_dir.is_some()),
         (PerHost, o.per_host),
         (PendLimit, o.pend_limit.is_some()),

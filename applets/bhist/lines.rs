@@ -1,5 +1,6 @@
 //! The sentences of bhist -l, one a record (commands.md §bhist).
 
+use lsf::batch::windows::FOR_WINDOW;
 use lsf::cli::long::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
@@ -76,7 +77,8 @@ fn signal(t: &mut String, s: &JobSignal) {
     }
     match s.signal.as_str() {
         "DELETEJOB" => t.push_str("Delete"),
-        signal => push(t, "Signal ", signal),
+        // that of bsub -s
+        signal => push(t, "Signal ", signal.strip_prefix(FOR_WINDOW).unwrap_or(signal)),
     }
     push(t, " requested by user or administrator ", &s.user);
     t.push(';');

@@ -235,6 +235,9 @@ struct BsubOpts {
     /// allocation flags (accepted with a notice)
     #[argh(option, long = "alloc--flags", arg_name = "flags")]
     pub alloc_flags: Option<String>,
+    /// signal when the run window of the queue closes, instead of being suspended
+    #[argh(option, short = 's', arg_name = "signal")]
+    pub window_signal: Option<String>,
     /// what the job runs; without it the script on standard input
     #[argh(positional, greedy, arg_name = "command")]
     pub _command: Vec<String>,
@@ -244,7 +247,6 @@ values {
     migrate(long = "mig") "-mig",
     ext_sched(long = "extsched") "-extsched",
     ext(long = "ext") "-ext",
-    window_signal(short = 's') "-s",
     job_affinity(long = "jobaff") "-jobaff",
     resize_command(long = "rnc") "-rnc",
     freq(long = "freq") "-freq",

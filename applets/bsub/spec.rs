@@ -335,6 +335,12 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     if let Some(text) = &opts.warn_action {
         put(extra::WARN_ACTION, warn_action(text)?);
     }
+    if let Some(text) = &opts.window_signal {
+        let bad = || Rejection::about(text, "Illegal signal value");
+        let number = signals::number(text).ok_or_else(bad)?;
+        let name = signals::name(number).map_or(number.to_string(), str::to_string);
+        put(extra::WINDOW_SIGNAL, name);
+    }
     if let Some(text) = &opts.warn_time {
         let value =
             warn_time(text).ok_or_else(|| Rejection::about(text, "Bad argument for option -wt"))?;
@@ -459,7 +465,7 @@ mod tests {
     #[test]
     fn rejections_have_lsf_words() {
         type Set = fn(&mut BsubOpts, &str);
-        let rows: [(Set, &str, &str); 30] = [
+        let rows: [(Set, &str, &str); 31] = [
             (|o, v| o.slots = some(v), "0", "The number of processors must be a positive integer"),
             (|o, v| o.slots = some(v), "abc", "Bad argument for option -n"),
             (|o, v| o.slots = some(v), "5,2", "Bad argument for option -n"),
@@ -494,6 +500,7 @@ mod tests {
             ),
             (|o, v| o.queue = some(v), " ", "Queue name must be specified"),
             (|o, v| o.requeue = some(v), "x", "x: Bad argument for option -Q"),
+            (|o, v| o.window_signal = some(v), "SIGX", "SIGX: Illegal signal value"),
             (|o, v| o.warn_action = some(v), "SIGX", "SIGX: Bad or invalid action specification"),
             (|o, v| o.warn_time = some(v), "100%", "100%: Bad argument for option -wt"),
             (|o, v| o.pend_limit = some(v), "0", "0: Bad argument for option -ptl"),

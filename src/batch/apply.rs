@@ -44,7 +44,7 @@ impl State {
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),
-            Event::JobSignal(s) => self.signalled(s),
+            Event::JobSignal(s) => self.signalled(t, s),
             Event::JobRequeue { at, held, uncounted, passed } => {
                 self.requeue(t, *at, *held, *uncounted, passed)
             }
@@ -259,6 +259,7 @@ impl State {
                 pgid: 0,
                 exec: None,
                 killed: None,
+                window_signal: 0,
                 as_done: false,
                 requeue: None,
                 susp_since: 0,
@@ -305,9 +306,17 @@ impl State {
         })
     }
 
-    fn signalled(&mut self, s: &JobSignal) -> Did {
+    fn signalled(&mut self, t: i64, s: &JobSignal) -> Did {
         use crate::model::reason::{pend, term};
         let (at, by_admin) = (s.at, s.by_admin);
+        if s.signal.starts_with(super::windows::FOR_WINDOW) {
+            return match self.elem(at) {
+                Some(Elem { state: ElemState::Run(_), .. }) => {
+                    self.with_run(at, |r| r.window_signal = t)
+                }
+                _ => Did::Job(at),
+            };
+        }
         if !s.host.is_empty()
             && self.jobs.contains_key(&at.job)
             && let Some(deed) = Deed::of(&s.signal)

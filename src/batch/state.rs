@@ -370,6 +370,8 @@ pub struct Run {
     pub as_done: bool,
     /// After its end it goes back to the queue: 0, or to be held for this pending reason.
     pub requeue: Option<u32>,
+    /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
+    pub window_signal: i64,
     /// When it was last suspended, and for how long before.
     pub susp_since: i64,
     pub susp_total: i64,

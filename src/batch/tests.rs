@@ -27,6 +27,7 @@ mod requeue;
 mod reserve;
 mod shown;
 mod watch;
+mod window_signal;
 
 fn conf() -> ClusterConf {
     let mut c = ClusterConf::default();

@@ -9,15 +9,20 @@
 //! user stays stopped.
 
 use super::overload::BY_WINDOW;
+use super::policy::Queue;
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};
 use crate::lang::window::Windows;
-use crate::model::job::stat;
+use crate::model::event::{Event, JobSignal};
+use crate::model::job::{extra, stat};
 use crate::model::reason::{susp, term};
-use crate::model::{JobKey, JobRef};
+use crate::model::{JobKey, JobRef, signals};
 use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
 use jiff::tz::TimeZone;
+
+/// What lsb.events writes before the name of a signal of bsub -s.
+pub const FOR_WINDOW: &str = "SIG_WINDOW_";
 
 /// Longest time between two looks, seconds: clocks may be set, and zones changed.
 const LOOK_SECS: u64 = 600;
@@ -170,8 +175,36 @@ impl Mbd {
         if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {
             return self.end_for(cx, key, BY_WINDOW, term::WINDOW);
         }
+        let word = self.st.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
+        if let Some(number) = word.and_then(signals::number) {
+            return self.window_signal(cx, key, number);
+        }
         self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
         self.order_for_window(cx, key, None, Act::Suspend);
+    }
+
+    /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
+    /// time the windows close.
+    fn window_signal(&mut self, cx: &mut Cx, key: JobKey, number: i32) {
+        let Some(run) = self.st.running(key).filter(|r| r.phase == Phase::Running) else { return };
+        let (sent, now) = (run.window_signal, cx.now.secs());
+        let queue = self.queue_of(key.job_ref()).map(|q| &self.pol.queues[q]);
+        let opened = |q: &Queue| q.run_window.next_change(sent, &self.shut.zone);
+        if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
+            return;
+        }
+        let name = signals::name(number).map_or(number.to_string(), str::to_string);
+        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let s = JobSignal {
+            at: key.job_ref(),
+            user,
+            signal: format!("{FOR_WINDOW}{name}"),
+            run_count: key.attempt,
+            by_admin: true,
+            ..JobSignal::default()
+        };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
+        self.act_on(cx, key, Act::Signal { number });
     }
 
     pub(crate) fn resume_job(&mut self, cx: &mut Cx, key: JobKey) {

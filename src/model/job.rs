@@ -234,6 +234,8 @@ pub mod extra {
     pub const ORPHAN: &str = "ti";
     /// -wa: the name of a signal.
     pub const WARN_ACTION: &str = "wa";
+    /// -s: the name of a signal, or its number.
+    pub const WINDOW_SIGNAL: &str = "s";
     /// -wt: seconds, or `n%` of the run limit.
     pub const WARN_TIME: &str = "wt";
     /// -outdir.

@@ -93,6 +93,7 @@ spec_fields! {
     Requeue "Q" "Requeue Exit Values" [] (extra::REQUEUE);
     Orphan "ti" "Terminate Orphan" [] (extra::ORPHAN);
     WarnAction "wa" "Warning Action" [] (extra::WARN_ACTION);
+    WindowSignal "s" "Signal" [] (extra::WINDOW_SIGNAL);
     WarnTime "wt" "Warning Time Period" [] (extra::WARN_TIME);
     OutDir "outdir" "Output Directory" [] (extra::OUT_DIR);
     PerHost "hl" "Limits per Host" [] (extra::PER_HOST);

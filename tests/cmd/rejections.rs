@@ -46,6 +46,8 @@ fn submissions() {
         (&["-wa", "SIGNONE"], "SIGNONE: Bad or invalid action specification"),
         (&["-wa", "99"], "99: Bad or invalid action specification"),
         (&["-wa", ""], ": Bad or invalid action specification"),
+        (&["-s", "BAD"], "BAD: Illegal signal value"),
+        (&["-s", "99"], "99: Illegal signal value"),
         (&["-wt", "x"], "x: Bad argument for option -wt"),
         (&["-ptl", "x"], "x: Bad argument for option -ptl"),
         (&["-eptl", "0"], "0: Bad argument for option -eptl"),

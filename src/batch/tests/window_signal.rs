@@ -1,0 +1,54 @@
+//! bsub -s: a signal in place of suspension when run windows close.
+
+use super::*;
+use crate::model::job::extra;
+
+fn asks(signal: &str) -> JobSpec {
+    let extra = vec![(extra::WINDOW_SIGNAL.into(), signal.into())];
+    JobSpec { hosts: vec!["h2".into()], extra, ..spec("x") }
+}
+
+#[test]
+fn a_job_is_sent_its_signal_once_a_closing() {
+    let mut c = conf();
+    c.batch.queues[0].run_window = SHUT_SOON.into();
+    let mut r = Rig::of(c.clone());
+    let id = r.submit(asks("USR2")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.acts(), vec![]);
+    r.pass(40);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![Act::Signal { number: 12 }], "RUN"));
+    // whatever its host says of it meanwhile, and after a restart of the master
+    r.report(conn, key, Phase::Running);
+    r.pass(1200);
+    assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    let (mbd, now, log) = (Mbd::new(c, "h1", found), r.now, r.log.clone());
+    let (sent, acct) = (vec![], vec![]);
+    let mut again = Rig { mbd, now, sent, log, acct, dialled: vec![], said: vec![] };
+    again.step(Input::Start);
+    let conn = again.meet(key, Phase::Running);
+    // it is 22:34:10: until eight nothing happens, nor when the windows open
+    again.pass(TO_EIGHT - 1200 - 10);
+    assert_eq!((again.acts(), again.stat(id, 0)), (vec![], "RUN"));
+    // the next closing is another one
+    again.pass(14 * 3600 + 14 * 60);
+    assert_eq!(again.acts(), [Act::Signal { number: 12 }]);
+    again.report(conn, key, done());
+    assert_eq!(again.stat(id, 0), "DONE");
+}
+
+#[test]
+fn who_asked_for_nothing_is_suspended_beside_it() {
+    let mut c = conf();
+    c.batch.queues[0].run_window = SHUT_SOON.into();
+    let mut r = Rig::of(c);
+    let (one, other) = (r.submit(asks("12")).unwrap(), r.submit(spec("y")).unwrap());
+    for (conn, key) in r.starts() {
+        r.report(conn, key, Phase::Running);
+    }
+    r.pass(40);
+    assert_eq!(r.acts().len(), 2);
+    assert_eq!((r.stat(one, 0), r.stat(other, 0)), ("RUN", "SSUSP"));
+}

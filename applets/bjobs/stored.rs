@@ -9,6 +9,7 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::long::clean;
 use lsf::cli::site::Site;
 use lsf::errln;
+use lsf::model::job::EEXEC_DATA;
 use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, IdSel};
@@ -44,7 +45,12 @@ pub fn show(ctx: &mut Ctx, site: &Site, wanted: Wanted) -> i32 {
 /// A line for each part that ends with `end`.
 fn lines(data: &[u8], end: u8, terminal: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + 1);
-    for part in data.strip_suffix(&[end]).unwrap_or(data).split(|b| *b == end) {
+    let parts = data.strip_suffix(&[end]).unwrap_or(data).split(|b| *b == end);
+    // what lies with the environment and is none of it
+    let hidden = |part: &&[u8]| {
+        end == 0 && part.strip_prefix(EEXEC_DATA.as_bytes()).is_some_and(|p| p.starts_with(b"="))
+    };
+    for part in parts.filter(|part| !hidden(part)) {
         match terminal {
             true => out.extend_from_slice(clean(&String::from_utf8_lossy(part)).as_bytes()),
             false => out.extend_from_slice(part),

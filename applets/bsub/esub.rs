@@ -11,9 +11,11 @@ use super::spec::Rejection;
 use lsf::cli::site::Site;
 use lsf::lang::depend::DepExpr;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, Limits, extra, opt, opt2};
+use lsf::model::bytes::b64_encode;
+use lsf::model::job::{EEXEC_DATA, JobSpec, Limits, extra, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,6 +24,8 @@ use std::process::{Command, Stdio};
 const ABORT: i32 = 97;
 /// Most bytes read of what an esub wrote.
 const MODIFY_MAX: u64 = 4 << 20;
+/// Most bytes of what an esub prints for eexec.
+const PRINTED_MAX: u64 = 1 << 20;
 
 /// One program: its name, its file, its arguments.
 struct Program {
@@ -31,7 +35,7 @@ struct Program {
 
 /// What they made of it.
 pub struct Changed {
-    /// Variables to set in the job's environment.
+    /// Variables to set in the job's environment, and with them what was printed for eexec.
     pub env: Vec<(String, String)>,
 }
 
@@ -101,6 +105,7 @@ pub fn run(
     }
     let fail = |e: std::io::Error| Rejection::new(format!("esub: {}", lsf::sys::words(&e)));
     let dir = Scratch::new().map_err(fail)?;
+    let mut printed = Vec::new();
     for p in programs {
         let parm = parameters(spec, command, asked);
         let (parm_file, modify, envs) = (dir.0.join("parm"), dir.0.join("mod"), dir.0.join("env"));
@@ -109,11 +114,15 @@ pub fn run(
             std::fs::write(file, "").map_err(fail)?;
         }
         let mut run = Command::new(&p.file);
-        run.args(&p.args).stdin(Stdio::null()).stdout(Stdio::null());
+        run.args(&p.args).stdin(Stdio::null()).stdout(Stdio::piped());
         run.env("LSF_INVOKE_CMD", "bsub").env("LSB_SUB_ABORT_VALUE", ABORT.to_string());
         run.env("LSB_SUB_PARM_FILE", &parm_file).env("LSB_SUB_MODIFY_FILE", &modify);
         run.env("LSB_SUB_MODIFY_ENVFILE", &envs);
-        let status = run.status().map_err(fail)?;
+        let mut child = run.spawn().map_err(fail)?;
+        if let Some(out) = child.stdout.take() {
+            out.take(PRINTED_MAX).read_to_end(&mut printed).map_err(fail)?;
+        }
+        let status = child.wait().map_err(fail)?;
         if status.code() == Some(ABORT) {
             return Err(Rejection::new(err_text(err::ESUB_ABORT)));
         }
@@ -121,6 +130,9 @@ pub fn run(
             set(spec, command, &name, &value)?;
         }
         changed.env.extend(assignments(&read(&envs).map_err(fail)?));
+    }
+    if !printed.is_empty() {
+        changed.env.push((EEXEC_DATA.to_string(), b64_encode(&printed)));
     }
     Ok(changed)
 }
@@ -159,7 +171,6 @@ impl Drop for Scratch {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    use std::io::Read;
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(MODIFY_MAX).read_to_end(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())

@@ -4,7 +4,7 @@
 //!
 //! Invariant: nothing here runs with another's rights; the terminal is the user's own.
 
-use super::eexecd;
+use super::eexecd::{self, When};
 use super::task::{Step, Task, at};
 use crate::net::sock::{send_fds, with_unix_path};
 use crate::proto::launch::{Attach, Stage};
@@ -24,7 +24,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The limits that travel, with the system's numbers.
 pub const LIMITS: [(u8, Resource); 8] = [
@@ -50,11 +50,9 @@ pub fn prepare(attach: &Attach, user: &User, env: Env, other: Option<UnixStream>
     };
     let theirs: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
     let control = hand_over(attach, &theirs).map_err(at(Stage::Output, "RES"))?;
-    match other {
-        None => eexec(attach, &env),
-        Some(link) => eexecd::ask(link, user, &env, &attach.eexec_data)
-            .map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))?,
-    }
+    let eexec = (&attach.eexec, &attach.eexec_data);
+    eexecd::run_for(other, user, &env, eexec, When::Start, None)
+        .map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))?;
     let argv = attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
@@ -108,23 +106,6 @@ fn hand_over(attach: &Attach, fds: &[BorrowedFd<'_>]) -> io::Result<UnixStream> 
     let sock = with_unix_path(path, |p| UnixStream::connect(p))?;
     send_fds(&sock, &attach.token.0, fds)?;
     Ok(sock)
-}
-
-/// The site's program, as the user, with what esub printed; the task waits for it.
-fn eexec(attach: &Attach, env: &Env) {
-    let path = Path::new(OsStr::from_bytes(&attach.eexec.0));
-    if attach.eexec.is_empty() || !path.is_file() {
-        return;
-    }
-    let mut command = Command::new(path);
-    command.env_clear().envs(env.iter().cloned()).env("LS_EXEC_T", "START");
-    command.stdin(Stdio::piped()).stdout(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return };
-    if let Some(mut input) = child.stdin.take() {
-        // it need not read
-        let _ = input.write_all(&attach.eexec_data.0);
-    }
-    let _ = child.wait();
 }
 
 /// Runs the task in a process group of its own in front of the terminal, tells res when it has

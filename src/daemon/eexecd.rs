@@ -25,7 +25,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -40,9 +40,28 @@ const DONE: &str = "done";
 /// Pause after a connection that could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// When an eexec runs: LS_EXEC_T.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum When {
+    #[default]
+    Start,
+    End,
+}
+
+impl When {
+    fn word(self) -> &'static str {
+        match self {
+            When::Start => "START",
+            When::End => "END",
+        }
+    }
+}
+
 /// What a starter asks.
 #[derive(Serialize, Deserialize)]
 struct Asked {
+    #[serde(default)]
+    when: When,
     /// The task's user here.
     user: String,
     uid: u32,
@@ -54,17 +73,52 @@ struct Asked {
 
 // ---- the starter's side ----
 
+/// Runs the site's eexec, with what esub printed, and waits for its end: over `link` as another
+/// user, else as ourselves, in `cwd` where that is given. Whether there is one. That it cannot be
+/// run counts only where another user was to run it.
+pub fn run_for(
+    link: Option<UnixStream>,
+    user: &User,
+    env: &[(OsString, OsString)],
+    (program, data): (&ByteStr, &ByteStr),
+    when: When,
+    cwd: Option<&Path>,
+) -> io::Result<bool> {
+    if let Some(link) = link {
+        return ask(link, user, env, data, when).map(|()| true);
+    }
+    let path = Path::new(OsStr::from_bytes(&program.0));
+    if program.is_empty() || !path.is_file() {
+        return Ok(false);
+    }
+    let mut command = Command::new(path);
+    command.env_clear().envs(env.iter().cloned()).env("LS_EXEC_T", when.word());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Some(dir) = cwd {
+        command.current_dir(if dir.is_dir() { dir } else { Path::new("/tmp") });
+    }
+    let Ok(mut child) = command.spawn() else { return Ok(false) };
+    if let Some(mut input) = child.stdin.take() {
+        // it need not read
+        let _ = input.write_all(&data.0);
+    }
+    let _ = child.wait();
+    Ok(true)
+}
+
 /// Has eexec run for this task and waits for its end.
-pub fn ask(
+fn ask(
     mut link: UnixStream,
     user: &User,
     env: &[(OsString, OsString)],
     data: &ByteStr,
+    when: When,
 ) -> io::Result<()> {
     let bytes = |s: &OsString| ByteStr(s.clone().into_vec());
     let env = env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
     let User { name, uid, gid, .. } = user;
-    let asked = Asked { user: name.clone(), uid: *uid, gid: *gid, env, data: data.clone() };
+    let (user, data) = (name.clone(), data.clone());
+    let asked = Asked { when, user, uid: *uid, gid: *gid, env, data };
     link.write_all(&serde_json::to_vec(&asked)?)?;
     let mut answer = String::new();
     link.take(ANSWER_MAX).read_to_string(&mut answer)?;
@@ -163,7 +217,7 @@ impl Program {
         command.env("LSB_EEXEC_REAL_UID", asked.uid.to_string());
         command.env("LSB_EEXEC_REAL_GID", asked.gid.to_string());
         command.env("LSF_ENVDIR", &self.envdir).env("LSF_SERVERDIR", &self.serverdir);
-        command.env("LS_EXEC_T", "START").env("LS_JOBPID", starter.to_string());
+        command.env("LS_EXEC_T", asked.when.word()).env("LS_JOBPID", starter.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -229,7 +283,7 @@ mod tests {
         let env: Vec<_> = env.iter().map(|(n, v)| (n.into(), v.into())).collect();
         std::thread::scope(|s| {
             s.spawn(|| program.answer(theirs));
-            ask(ours, &ann(), &env, &b"ticket\n".to_vec().into())
+            ask(ours, &ann(), &env, &b"ticket\n".to_vec().into(), When::Start)
         })
     }
 
@@ -295,7 +349,8 @@ mod tests {
         std::thread::scope(|s| {
             s.spawn(|| p.answer(theirs));
             let (env, data) = (Vec::new(), ByteStr::default());
-            let asked = Asked { user: "ann".into(), uid: 71, gid: 72, env, data };
+            let (when, user) = (When::End, "ann".into());
+            let asked = Asked { when, user, uid: 71, gid: 72, env, data };
             (&ours).write_all(&serde_json::to_vec(&asked).unwrap()).unwrap();
             drop(ours);
         });

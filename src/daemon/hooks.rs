@@ -5,14 +5,19 @@
 //! Invariant: nothing here runs with another's rights; it is all in the session of its task, so
 //! that what kills the task kills it too.
 
+use super::eexecd::{self, When};
 use super::task::{Failed, Step, Task, note};
 use crate::model::ByteStr;
-use crate::proto::launch::{EXIT_PRE_ABORT, FinishPlan, Hook, HookOf, JobPlan, Ready, Stage};
+use crate::proto::launch::{
+    EXIT_PRE_ABORT, Eexec, FinishPlan, Hook, HookOf, JobPlan, Ready, Stage,
+};
+use crate::sys::users::User;
 use crate::sys::words;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -50,8 +55,8 @@ pub fn before(job: &JobPlan, task: &Task, ready: &mut Ready) -> Step<()> {
 }
 
 /// Runs what comes after the job, whatever fails; the exit status for it, in which file transfers
-/// do not count.
-pub fn after(plan: &FinishPlan) -> i32 {
+/// and eexec do not count. `eexec`: where that is asked for as another user.
+pub fn after(plan: &FinishPlan, user: &User, eexec: Step<Option<UnixStream>>) -> i32 {
     let env: Vec<(OsString, OsString)> = plan
         .env
         .0
@@ -63,6 +68,11 @@ pub fn after(plan: &FinishPlan) -> i32 {
         })
         .collect();
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
+    if let (false, Ok(link)) = (plan.eexec.is_none(), eexec) {
+        let Eexec { program, data } = &plan.eexec;
+        // nobody is left to whom its failure could be told
+        let _ = eexecd::run_for(link, user, &env, (program, data), When::End, Some(cwd));
+    }
     let fails = |hook: &&Hook| {
         let failed = !run(hook, &env, Some(cwd), None).is_ok_and(|s| s.success());
         failed && hook.of != HookOf::Copy

@@ -42,6 +42,7 @@ fn conf(boot: &Boot) -> Conf {
     let site = Site {
         host: boot.host.clone(),
         env: env.collect(),
+        eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
         mail_program: mail_program(lsf).into(),
         mail_to: lsf.get("LSB_MAILTO").unwrap_or("!U").into(),

@@ -88,11 +88,12 @@ fn run() -> i32 {
         What::Job(job) => become_job(&plan, job, &mut link),
         What::Finish(finish) => {
             let user = identify(&plan)?;
+            let eexec = eexec(!finish.eexec.is_none());
             become_user(&user)?;
             tell(&mut link, &task::finished(finish));
             // it is whole: what runs now may take long
             let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
-            Ok(hooks::after(finish))
+            Ok(hooks::after(finish, &user, eexec))
         }
     });
     match done {
@@ -188,7 +189,7 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
     }
     let mut ready = Ready { user: user.name.clone(), home: user.home.clone(), ..Ready::default() };
     limits(job, &mut ready)?;
-    let eexec = eexec(job)?;
+    let eexec = eexec(true)?;
     become_user(&user)?;
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
     let task = task::prepare(job, &user, &mut ready, eexec)?;
@@ -200,8 +201,8 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
 }
 
 /// The way to an eexec that runs as another user; root alone can have it.
-fn eexec(job: &JobPlan) -> Step<Option<UnixStream>> {
-    let path = std::env::var_os(EEXEC_SOCKET).filter(|_| job.attach.is_some());
+fn eexec(due: bool) -> Step<Option<UnixStream>> {
+    let path = std::env::var_os(EEXEC_SOCKET).filter(|_| due);
     let dial = |path: OsString| with_unix_path(path.as_ref(), |p| UnixStream::connect(p));
     path.map(dial).transpose().map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))
 }

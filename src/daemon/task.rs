@@ -4,11 +4,12 @@
 //! Invariants: nothing here runs with another's rights, so that no path is followed for somebody
 //! who may not; no open waits; below /tmp only directories of the user's own are used.
 
+use super::eexecd::{self, When};
 use super::starter::DEFAULT_PATH;
 use super::{attach, hooks, hostfile, mail};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
-use crate::proto::launch::{FinishPlan, JobPlan, Ready, Setup, Stage};
+use crate::proto::launch::{Eexec, FinishPlan, JobPlan, Ready, Setup, Stage};
 use crate::sys::users::User;
 use crate::sys::{raw, words};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -87,7 +88,13 @@ pub fn prepare(
         or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
     }
     let task = Task { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
-    hooks::before(job, &task, ready).inspect_err(|_| {
+    let eexec = |ready: &mut Ready| {
+        let Eexec { program, data } = &job.eexec;
+        let ran = eexecd::run_for(eexec, user, &task.env, (program, data), When::Start, None);
+        ready.eexec = ran.map_err(at(Stage::PreExec, "eexec"))?;
+        Ok(())
+    };
+    hooks::before(job, &task, ready).and_then(|()| eexec(ready)).inspect_err(|_| {
         // it is begun anew, or never
         let _ = remove(&ready.script).and(remove(&beside(&ready.script)));
         if ready.kept {

@@ -4,8 +4,9 @@
 use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
-use crate::model::job::{End, copies, extra, opt2};
-use crate::proto::launch::{Hook, HookOf, JobPlan, Plan, Ready, What};
+use crate::model::bytes::b64_decode;
+use crate::model::job::{EEXEC_DATA, End, copies, extra, opt2};
+use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, What};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
 
@@ -14,7 +15,8 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or
 /// job. What [`job_env`] sets itself is taken out besides.
-const DROPPED: [&[u8]; 25] = [
+const DROPPED: [&[u8]; 26] = [
+    EEXEC_DATA.as_bytes(),
     b"HOME",
     b"PWD",
     b"OLDPWD",
@@ -50,6 +52,8 @@ pub struct Site {
     /// LSF_ENVDIR, LSF_BINDIR, LSF_SERVERDIR, LSF_LIBDIR, LSF_VERSION, and LSF_LOCAL_HOST where
     /// it is allowed.
     pub env: Vec<(String, String)>,
+    /// LSF_SERVERDIR/eexec; empty: no LSF_SERVERDIR.
+    pub eexec: String,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
     pub need_cwd: bool,
     /// LSB_MAILPROG, LSB_MAILTO, LSB_MAILSIZE_LIMIT (KB; 0 any).
@@ -274,9 +278,20 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         mail_program: site.mail_program.as_str().into(),
         pre: pre(o),
         login_shell: spec.login_shell.clone(),
+        eexec: eexec(site, user_env),
         attach: None,
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
+}
+
+/// The site's eexec with what esub has printed for it.
+pub fn eexec(site: &Site, user_env: &[u8]) -> Eexec {
+    let value = |entry: &[u8]| {
+        let text = entry.strip_prefix(EEXEC_DATA.as_bytes())?.strip_prefix(b"=")?;
+        b64_decode(std::str::from_utf8(text).ok()?)
+    };
+    let data = user_env.split(|&b| b == 0).find_map(value).unwrap_or_default();
+    Eexec { program: site.eexec.as_str().into(), data: data.into() }
 }
 
 /// What runs before the job, in its order.

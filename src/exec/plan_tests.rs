@@ -195,3 +195,17 @@ fn what_runs_beside_a_job_has_its_order() {
     o.spec.from_host = "h1".into();
     assert!(texts(&pre(&o))[0].1.starts_with("test '/home/alice/w/in.101' -ef 'i' || exec"));
 }
+
+#[test]
+fn what_esub_printed_is_for_eexec_and_not_for_the_job() {
+    let data = crate::model::bytes::b64_encode(b"a\0b\n");
+    let env = format!("A=1\0LSB_EEXEC_DATA={data}\0B=2\0");
+    let site = Site { eexec: "/srv/eexec".into(), ..Site::default() };
+    let got = eexec(&site, env.as_bytes());
+    assert_eq!((got.program.lossy(), got.data.as_bytes()), ("/srv/eexec".into(), &b"a\0b\n"[..]));
+    assert_eq!(eexec(&site, b"A=1\0LSB_EEXEC_DATAX=YQ==\0").data.as_bytes(), b"");
+    assert_eq!(eexec(&site, b"LSB_EEXEC_DATA=?\0").data.as_bytes(), b"");
+    assert!(eexec(&Site::default(), env.as_bytes()).is_none());
+    let vars = env_of(&order(), env.as_bytes());
+    assert!(vars.iter().any(|v| v == "B=2") && !vars.iter().any(|v| v.contains("EEXEC_DATA")));
+}

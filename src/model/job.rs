@@ -212,6 +212,10 @@ pub struct JobSpec {
     pub extra: Vec<(String, String)>,
 }
 
+/// What esub printed for eexec, in base64: it travels and lies with the environment of the
+/// submission, which is its owner's alone, and is taken out of it on the way to the job.
+pub const EEXEC_DATA: &str = "LSB_EEXEC_DATA";
+
 /// Keys of [`JobSpec::extra`].
 pub mod extra {
     /// -f: `lfile op rfile`, one after the other between blanks.

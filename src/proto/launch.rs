@@ -164,6 +164,9 @@ pub struct Ready {
     pub kept: bool,
     /// Words to show: why the cwd or an output file is not the one asked for.
     pub note: String,
+    /// The site's eexec was run; it is to hear of the end too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub eexec: bool,
 }
 
 /// The part of a setup that failed.
@@ -282,9 +285,28 @@ pub struct JobPlan {
     /// Sets up the environment of the job; empty none.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub login_shell: ByteStr,
+    /// Run when all else is ready.
+    #[serde(skip_serializing_if = "Eexec::is_none")]
+    pub eexec: Eexec,
     /// A task of res: its words, and its descriptors in the place of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach: Option<Box<Attach>>,
+}
+
+/// The site's eexec: its file, which need not be there, and what esub printed for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Eexec {
+    /// Empty: none is to be run.
+    pub program: ByteStr,
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub data: ByteStr,
+}
+
+impl Eexec {
+    pub fn is_none(&self) -> bool {
+        self.program.is_empty()
+    }
 }
 
 /// How a task of res meets it: the starter, once it is the user, makes the terminal or the pipes
@@ -313,6 +335,9 @@ pub struct FinishPlan {
     pub text: ByteStr,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
+    /// Run before them.
+    #[serde(skip_serializing_if = "Eexec::is_none")]
+    pub eexec: Eexec,
     /// Run one after the other, when all else is done and told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub post: Vec<Hook>,

@@ -1,7 +1,7 @@
 //! lsrun and res: a remote task is as one that runs here; input, output, signals, ends, and what
 //! is left when one of the ends goes.
 
-use super::rig::{Rig, Said, kill, program, wait_for};
+use super::rig::{Rig, Said, job_id, kill, program, wait_for};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -324,4 +324,64 @@ fn esub_tells_eexec_before_the_task_begins() {
     put("esub", "#!/bin/sh\nexit $LSB_SUB_ABORT_VALUE\n");
     let said = rig.run("lsrun", &["-m", "host2", "true"]);
     assert!(said.code == 246 && said.err.contains("Request aborted by esub"), "{said:?}");
+}
+
+#[test]
+fn esub_tells_eexec_when_a_job_begins_and_when_it_has_ended() {
+    let rig = up("eexecjob");
+    let dir = rig.path("etc");
+    std::fs::create_dir_all(&dir).unwrap();
+    let put = |name: &str, text: &str| program(&dir.join(name), text);
+    // bytes that no variable could hold
+    put("esub", "#!/bin/sh\nprintf 'ticket\\000of %s\\n' $LSF_INVOKE_CMD\n");
+    put("esub.more", "#!/bin/sh\necho \"and more: $1\"\n");
+    let eexec = "#!/bin/sh\n{ cat | tr '\\000' 0; pwd; \
+                 echo \"$LS_EXEC_T $LSB_JOBID $MARK $LS_JOBPID $LSB_JOBEXIT_STAT\"; } >> $OUT.$LS_EXEC_T\n";
+    put("eexec", eexec);
+    let conf = rig.read("conf/lsf.conf");
+    let conf: String = conf
+        .lines()
+        .filter(|l| !l.starts_with("LSF_SERVERDIR"))
+        .fold(String::new(), |all, l| all + l + "\n");
+    rig.write("conf/lsf.conf", &format!("{conf}LSF_SERVERDIR={}\n", dir.display()));
+    rig.kill9("sbatchd", "host2");
+    let out = rig.path("eexec.out");
+    let submit = |args: &[&str]| {
+        let mut c = rig.cmd("bsub");
+        c.env("OUT", &out).env("MARK", "m1").current_dir(rig.path("conf"));
+        c.args(["-m", "host2", "-a", "more(x)"]).args(args);
+        let said = Said::from(c.output().unwrap());
+        job_id(&said.out).unwrap_or_else(|| panic!("{said:?}"))
+    };
+    let job = rig.path("job.out");
+    let show = "echo $$; cat $OUT.START; env | grep ^LSB_EEXEC; test ! -e $OUT.END; exit $?";
+    let id = submit(&["-H", "-oo", job.to_str().unwrap(), show]);
+    // what esub said outlives the master
+    rig.kill9("mbatchd", "host1");
+    rig.ready();
+    let env = rig.ok("bjobs", &["-env", &id.to_string()]);
+    assert!(env.contains("MARK=m1\n") && !env.contains("EEXEC"), "{env}");
+    rig.ok("bresume", &[&id.to_string()]);
+    assert_eq!(rig.end_of(id), "DONE", "{}", std::fs::read_to_string(&job).unwrap());
+    let text = std::fs::read_to_string(&job).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let cwd = rig.path("conf").display().to_string();
+    let start = format!("START {id} m1 {} ", lines[0]);
+    assert_eq!(lines[1..5], ["ticket0of bsub", "and more: x", cwd.as_str(), start.as_str()]);
+    assert!(lines[5].is_empty(), "{text}");
+    let end = || std::fs::read_to_string(out.with_extension("out.END")).unwrap_or_default();
+    wait_for("the end", || end().ends_with(" 0\n"));
+    assert!(end().starts_with(&format!("ticket0of bsub\nand more: x\n{cwd}\nEND {id} m1 ")));
+    let log = std::fs::read(rig.logdir().join("lsb.events")).unwrap();
+    let log = String::from_utf8_lossy(&log);
+    // neither it nor its base64: others can read the log
+    for word in ["ticket", "dGlja2V0", "EEXEC_DATA"] {
+        assert!(!log.contains(word), "{word}");
+    }
+    // without the program there is nothing to run
+    std::fs::remove_file(dir.join("eexec")).unwrap();
+    std::fs::remove_file(out.with_extension("out.END")).unwrap();
+    let id = submit(&["-o", "/dev/null", "true"]);
+    assert_eq!(rig.end_of(id), "DONE");
+    assert_eq!(end(), "");
 }

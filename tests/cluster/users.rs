@@ -506,6 +506,25 @@ fn a_site_s_eexec_runs_as_the_user_that_root_names() {
     }
     assert_eq!(out.lines().nth(1), Some(uid("ann").to_string().as_str()));
     assert!(!site.path("said/ann").exists());
+    // the same for jobs, when they begin and when they have ended
+    std::fs::remove_file(site.path("said/bob")).unwrap();
+    let file = site.path("said/bob");
+    let batch = format!("LSB_MARK=m1 BASH_ENV=/evil bsub -o begun 'cat {}'", file.display());
+    let job = super::rig::job_id(&site.ok("ann", &batch)).unwrap();
+    assert_eq!(site.end_of(job), "DONE");
+    let begun = std::fs::read_to_string(site.path("home/ann/begun")).unwrap();
+    let mut ended = String::new();
+    wait_for("the end to be told", || {
+        ended = std::fs::read_to_string(&file).unwrap_or_default();
+        ended.contains("LS_EXEC_T=END\n")
+    });
+    for (said, when) in [(begun, "LS_EXEC_T=START"), (ended, "LS_EXEC_T=END")] {
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[..2], ["ticket", id.as_str()], "{said}");
+        assert!(lines.contains(&when) && lines.contains(&&*format!("LSB_JOBID={job}")), "{said}");
+        assert!(!said.contains("BASH_ENV=") && !said.contains("EEXEC_DATA"), "{said}");
+    }
+    assert!(!site.path("said/ann").exists());
     // nobody asks it but through the launcher
     let meta = std::fs::metadata(site.path("run/host1/eexecd.sock")).unwrap();
     assert_eq!((meta.mode() & 0o777, meta.uid()), (0o600, 0));
@@ -513,6 +532,11 @@ fn a_site_s_eexec_runs_as_the_user_that_root_names() {
     put(&site, "server/eexec", eexec, 0o777);
     let s = site.run("ann", line);
     assert!(s.code != 0 && s.err.contains("can be changed by others"), "{}{}", s.out, s.err);
+    let job = site.ok("ann", "bsub -o /dev/null true");
+    let job = super::rig::job_id(&job).unwrap().to_string();
+    let reason = format!("bjobs -noheader -o pend_reason {job}");
+    wait_for("no job without it", || site.ok("ann", &reason).contains("pre-exec command"));
+    site.ok("ann", &format!("bkill {job}"));
     put(&site, "server/eexec", eexec, 0o755);
     // whom it cannot be
     for (user, words) in [

@@ -1,7 +1,7 @@
 //! The end of an attempt: what it means, its report, its word to mbatchd.
 
 use super::*;
-use crate::proto::launch::HookOf;
+use crate::proto::launch::{Eexec, HookOf};
 
 impl Sbatchd {
     /// A job's process has ended, as the launcher tells.
@@ -75,7 +75,8 @@ impl Sbatchd {
         let post = plan::post(&job.note.order);
         // a job whose setup failed has no files, and what is done after it was not begun
         let ran = job.stage != Stage::Launching;
-        if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && post.is_empty() {
+        let none = post.is_empty() && !job.ready.eexec;
+        if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && none {
             return self.finished(key, out);
         }
         job.stage = Stage::Finishing;
@@ -88,16 +89,22 @@ impl Sbatchd {
         }
         let job = &self.jobs[&key];
         let o = &job.note.order;
+        let mut eexec = Eexec::default();
         let env = match self.blobs.get(o.env) {
-            _ if post.is_empty() => ByteStr::default(),
-            Some(env) => plan::post_env(&self.conf.site, o, &job.ready, job.end(), &env).into(),
+            _ if none => ByteStr::default(),
+            Some(env) => {
+                if job.ready.eexec {
+                    eexec = plan::eexec(&self.conf.site, &env);
+                }
+                plan::post_env(&self.conf.site, o, &job.ready, job.end(), &env).into()
+            }
             None => return self.need(o.env, out),
         };
-        let cwd = if post.is_empty() { "" } else { &job.ready.cwd }.into();
+        let cwd = if none { "" } else { &job.ready.cwd }.into();
         let append_to = job.ready.out.clone();
         let text = if append_to.is_empty() { String::new() } else { self.report(job, None) };
         let (remove, mail) = (job.ready.script.clone(), self.mail(job));
-        let what = FinishPlan { append_to, text: text.into(), remove, mail, post, env, cwd };
+        let what = FinishPlan { append_to, text: text.into(), remove, mail, eexec, post, env, cwd };
         as_user(o, Step::Finish, what, out);
     }
 

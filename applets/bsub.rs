@@ -167,7 +167,10 @@ fn compose(
         spec.options2 |= opt2::SCRIPT;
     }
     let asked = opts.esub.as_deref().unwrap_or("");
-    let changed = esub::run(site, asked, &mut spec, &mut command)?;
+    let changed = match facts.mesub {
+        true => esub::run(site, asked, &mut spec, &mut command)?,
+        false => esub::Changed::default(),
+    };
     // a file of ten thousand submissions has it made once
     let env = if opts.env.is_empty() && changed.env.is_empty() {
         facts.env.clone()
@@ -215,6 +218,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
         home: home(),
         umask: umask(),
         env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
+        mesub: true,
     })
 }
 

@@ -34,6 +34,7 @@ struct Program {
 }
 
 /// What they made of it.
+#[derive(Default)]
 pub struct Changed {
     /// Variables to set in the job's environment, and with them what was printed for eexec.
     pub env: Vec<(String, String)>,

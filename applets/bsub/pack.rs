@@ -88,9 +88,10 @@ pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
     let mut text = String::new();
     let input = std::fs::File::open(file).map_err(fail)?;
     input.take(PACK_MAX).read_to_string(&mut text).map_err(fail)?;
+    let mesub = site.lsf.get("LSB_PACK_MESUB").is_none_or(lsf::cli::site::means_yes);
     let mut pack = Pack {
         site,
-        facts: facts(&site.lsf, true)?,
+        facts: Facts { mesub, ..facts(&site.lsf, true)? },
         tally: Tally::default(),
         waiting: VecDeque::new(),
         client: None,

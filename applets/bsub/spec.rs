@@ -39,6 +39,8 @@ pub struct Facts {
     pub umask: u32,
     /// The environment that is sent where -env does not ask for another.
     pub env: ByteStr,
+    /// Whether esubs see the submission.
+    pub mesub: bool,
 }
 
 /// Why nothing was submitted.
@@ -440,6 +442,7 @@ mod tests {
             home: b"/home/u".to_vec(),
             umask: 0o22,
             env: ByteStr::default(),
+            mesub: true,
         }
     }
 

@@ -243,7 +243,8 @@ impl Seen {
     fn take(&mut self, rows: &str, cols: &Cols) -> Result<(), serde_json::Error> {
         each_row(rows, cols, |row| {
             self.rows += 1;
-            for (host, _) in row.hosts(Col::ExecHosts) {
+            // the first execution host alone
+            for (host, _) in row.hosts(Col::ExecHosts).take(1) {
                 if !self.hosts.iter().any(|h| *h == host) {
                     self.hosts.push(host.into_owned());
                 }
@@ -307,7 +308,7 @@ mod tests {
             seen.take(rows, &cols).unwrap();
             seen.done().map(|(hosts, end)| (hosts.join(" "), end.started, end.code)).ok()
         };
-        let all = end(r#"[[[["h1",1]],0,5],[[["h2",1],["h1",2]],3,5],[[],130,0]]"#);
+        let all = end(r#"[[[["h1",1],["h3",1]],0,5],[[["h2",1],["h1",2]],3,5],[[],130,0]]"#);
         assert_eq!(all, Some(("h1 h2".into(), true, Some(3))));
         assert_eq!(end(r#"[[[],null,0]]"#), Some((String::new(), false, None)));
         assert_eq!(end("[]"), None);

@@ -47,6 +47,11 @@ pub(crate) const MAX_ELEMENTS: usize = 1_000_000;
 
 impl Mbd {
     pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: &Control) {
+        // -r is not everybody's: from others it is a kill as any other
+        let plain = (c.verb == Verb::Remove && self.pol.params().force_kill_by_admins)
+            .then(|| Control { verb: Verb::Kill, ..c.clone() })
+            .filter(|_| !self.pol.is_admin(&who.user));
+        let c = plain.as_ref().unwrap_or(c);
         if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
             return cx.refuse(conn, r);
         }

@@ -205,6 +205,9 @@ impl Mbd {
         put("RESOURCE_RESERVE_PER_TASK", on(p.resource_reserve_per_task));
         put("ABS_RUNLIMIT", on(p.abs_runlimit));
         put("ENABLE_USER_RESUME", on(p.enable_user_resume));
+        if p.force_kill_by_admins {
+            put("PRIVILEGED_USER_FORCE_BKILL", on(true));
+        }
         put("JOB_DEP_LAST_SUB", on(p.job_dep_last_sub));
         put("JOB_INCLUDE_POSTPROC", on(p.job_include_postproc));
         put("JOB_POSITION_CONTROL_BY_ADMIN", on(p.job_position_control_by_admin));

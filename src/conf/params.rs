@@ -100,6 +100,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
+    v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");
     v.flag(&mut p.track_eligible, "TRACK_ELIGIBLE_PENDINFO");
 }
 

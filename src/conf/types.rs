@@ -366,6 +366,8 @@ pub struct BatchParams {
     pub job_include_postproc: bool,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
+    /// PRIVILEGED_USER_FORCE_BKILL.
+    pub force_kill_by_admins: bool,
     /// TRACK_ELIGIBLE_PENDINFO.
     pub track_eligible: bool,
     /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
@@ -422,6 +424,7 @@ impl Default for BatchParams {
             max_job_msg_num: 128,
             job_include_postproc: false,
             enable_user_resume: false,
+            force_kill_by_admins: false,
             track_eligible: false,
             evaluate_job_dependency: None,
             orphan_grace: None,

@@ -277,6 +277,16 @@ fn a_file_of_submissions(rig: &Rig) {
         ]
     );
     rig.ok("bkill", &["-J", "q*", "0"]);
+    // esubs see each of them, unless lsf.conf says that none does
+    rig.write("pack", "-H -J q3 -a none true\n");
+    let said = rig.run("bsub", &["-pack", "pack"]);
+    assert!(said.code == 255 && said.err.contains("Cannot find esub.none"), "{said:?}");
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}\nLSB_PACK_MESUB=N\n"));
+    let out = rig.ok("bsub", &["-pack", "pack"]);
+    rig.write("conf/lsf.conf", &conf);
+    assert!(out.ends_with("1 lines parsed, 1 jobs submitted, 0 errors found.\n"), "{out}");
+    rig.ok("bkill", &["-J", "q3"]);
 }
 
 fn limits_of_a_running_job(rig: &Rig) {

@@ -217,3 +217,22 @@ fn who_has_stopped_it_is_who_may_resume_it() {
         assert_eq!(r.does(ADMIN, Verb::Resume, id).code, 0);
     }
 }
+
+#[test]
+fn removing_may_be_the_administrators_matter() {
+    let mut c = conf();
+    c.batch.params.force_kill_by_admins = true;
+    let mut r = Rig::of(c);
+    let (mine, other) = (r.submit(spec("x")).unwrap(), r.submit(spec("y")).unwrap());
+    for (conn, key) in r.starts() {
+        r.report(conn, key, Phase::Running);
+    }
+    // the owner's is a kill as any other: the job is there until its host tells of its end
+    assert_eq!(r.does(USER, Verb::Remove, mine).code, 0);
+    assert_eq!(
+        (r.stat(mine, 0), r.acts()),
+        ("RUN", vec![Act::Terminate { exit_info: term::OWNER }])
+    );
+    assert_eq!(r.does(ADMIN, Verb::Remove, other).code, 0);
+    assert_eq!(r.stat(other, 0), "EXIT");
+}

@@ -115,7 +115,7 @@ const NAMES: &[Name] = &[
     off("LSB_NQS_PORT", "legacy/platform"),
     on("LSB_NTRIES", "how often a batch command tries to reach mbatchd"),
     off("LSB_NUM_NIOS_CALLBACK_THREADS", "accepted; not described here"),
-    off("LSB_PACK_MESUB", "lsb pack mesub: Y/N; Y"),
+    on("LSB_PACK_MESUB", "esubs see the submissions of a pack: Y/N; Y"),
     on("LSB_PACK_SKIP_ERROR", "lsb pack skip error: Y/N; N"),
     off("LSB_PLAN_KEEP_RESERVE", "accepted; not described here"),
     off("LSB_PSET_BIND_DEFAULT", "legacy/platform"),

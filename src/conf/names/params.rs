@@ -141,7 +141,7 @@ const NAMES: &[Name] = &[
     off("PREEMPT_JOBTYPE", "EXCLUSIVE BACKFILL AFFINITY GPU SHARED_RESOURCES: words; 0"),
     off("PREEXEC_EXCLUDE_HOST_EXIT_VALUES", "all [~c] or list; none"),
     off("PRE_EXEC_DELAY", "seconds"),
-    off("PRIVILEGED_USER_FORCE_BKILL", "privileged user force bkill: Y/N; N"),
+    on("PRIVILEGED_USER_FORCE_BKILL", "bkill -r is for administrators: Y/N; N"),
     off(
         "RELAX_JOB_DISPATCH_ORDER",
         "reuse allocations: Y, ALLOC_REUSE_DURATION[a b], SHARE[...]; N",

@@ -415,11 +415,10 @@ pub fn post_env(
     end: Option<(End, u32, i64)>,
     user_env: &[u8],
 ) -> Vec<u8> {
-    use crate::model::reason::term;
     let mut env = job_env(site, o, user_env);
-    let (status, info) = match end {
-        Some((End::Status(s), info, _)) => (s, info),
-        _ => (0, 0),
+    let status = match end {
+        Some((End::Status(s), ..)) => s,
+        _ => 0,
     };
     let mut put = |name: &str, value: &str| {
         env.extend_from_slice(format!("{name}={value}\0").as_bytes());
@@ -431,13 +430,19 @@ pub fn post_env(
     let signal = status & 0x7f;
     let text = if signal == 0 { String::new() } else { format!("SIGNAL {signal}") };
     put("LSB_JOBEXIT_INFO", &text);
-    let codes = ExitCodes::parse(o.spec.given(extra::REQUEUE)).unwrap_or_default();
-    let code = end.and_then(|(end, ..)| end.code());
-    let by_code = info == 0 && code.is_some_and(|code| codes.has(code));
-    if by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN) {
+    if goes_back(o, end) {
         put("LSB_JOBPEND", "1");
     }
     env
+}
+
+/// Whether a job that has ended so goes back to its queue.
+pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
+    use crate::model::reason::term;
+    let Some((end, info, _)) = end else { return false };
+    let codes = || ExitCodes::parse(o.spec.given(extra::REQUEUE)).unwrap_or_default();
+    let by_code = info == 0 && end.code().is_some_and(|code| codes().has(code));
+    by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)
 }
 
 /// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is

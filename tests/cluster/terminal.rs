@@ -121,12 +121,22 @@ fn the_terminal_there_is_like_the_one_here_and_follows_its_size() {
     t.line("stty -a", " echo ");
 }
 
+/// Whether a process of these words is in a state that begins so.
+fn shown_by_ps(words: &str, state: &str) -> bool {
+    let out = Command::new("ps").args(["-eo", "stat,args"]).output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let parted = text.lines().filter_map(|l| l.split_once(' '));
+    parted.into_iter().any(|(stat, args)| stat.starts_with(state) && args.trim() == words)
+}
+
 #[test]
 fn interrupts_quits_and_stops_reach_the_task() {
     let rig = up("jobctl");
     let mut t = Terminal::new(&rig);
     for pty in ["", "-P"] {
         t.line(&format!("$L lsrun {pty} -m host2 sh -c 'echo o\"\"n; sleep 919'"), "on\r\n");
+        // (a child of vfork that is stopped before its exec keeps its parent from stopping)
+        wait_for("its last command", || shown_by_ps("sleep 919", ""));
         t.keys("\x1a");
         t.until("Stopped");
         let state = "ps -eo stat,args | grep '[0-9] *sleep 919\\|^[A-Z].*sleep 91[9]$'";
@@ -135,11 +145,7 @@ fn interrupts_quits_and_stops_reach_the_task() {
         t.until("E2E");
         t.keys("fg\n");
         t.until("lsrun");
-        wait_for("the task to go on", || {
-            let out = Command::new("ps").args(["-eo", "stat,args"]).output().unwrap();
-            let text = String::from_utf8_lossy(&out.stdout).into_owned();
-            text.lines().any(|l| l.starts_with('S') && l.ends_with("sleep 919"))
-        });
+        wait_for("the task to go on", || shown_by_ps("sleep 919", "S"));
         t.keys("\x1c");
         t.until("$ ");
         t.line("echo rc=$?", "rc=131");

@@ -102,27 +102,31 @@ impl Rig {
         self.child.id()
     }
 
-    /// Connects anew; what the launcher knows is the answer.
+    /// Connects anew; what the launcher knows is the answer. One that is replaced meanwhile hangs
+    /// up: its successor is asked.
     pub fn connect(&mut self) -> Vec<lsf::proto::launch::TaskInfo> {
-        let path = self.dir.join("run/h1/launcher.sock");
         let end = Instant::now() + PATIENCE;
-        let sock = loop {
-            match UnixStream::connect(&path) {
-                Ok(sock) => break sock,
-                Err(e) if Instant::now() > end => panic!("{}: {e}; {}", path.display(), self.log()),
+        loop {
+            match self.connect_once() {
+                Ok(tasks) => return tasks,
+                Err(e) if Instant::now() > end => panic!("{e}; {}", self.log()),
                 Err(_) => std::thread::sleep(Duration::from_millis(20)),
             }
-        };
+        }
+    }
+
+    fn connect_once(&mut self) -> std::io::Result<Vec<lsf::proto::launch::TaskInfo>> {
+        let sock = UnixStream::connect(self.dir.join("run/h1/launcher.sock"))?;
         let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
         self.link = Some(Link { sock, dec, session });
-        self.ask(LaunchMsg::Hello);
+        self.say(LaunchMsg::Hello)?;
         let mut all = Vec::new();
         loop {
-            match self.next() {
+            match self.hear()? {
                 LaunchMsg::Tasks { tasks, more, .. } => {
                     all.extend(tasks);
                     if !more {
-                        return all;
+                        return Ok(all);
                     }
                 }
                 other => panic!("{other:?}"),
@@ -131,26 +135,35 @@ impl Rig {
     }
 
     pub fn ask(&mut self, msg: LaunchMsg) {
+        self.say(msg).unwrap();
+    }
+
+    fn say(&mut self, msg: LaunchMsg) -> std::io::Result<()> {
         let link = self.link.as_mut().unwrap();
         let mut out = Vec::new();
         link.session.seal_msg(&Msg::Launch(msg), &mut out).unwrap();
-        link.sock.write_all(&out).unwrap();
+        link.sock.write_all(&out)
     }
 
     pub fn next(&mut self) -> LaunchMsg {
+        self.hear().unwrap()
+    }
+
+    fn hear(&mut self) -> std::io::Result<LaunchMsg> {
         let link = self.link.as_mut().unwrap();
         link.sock.set_read_timeout(Some(PATIENCE)).unwrap();
         loop {
             if let Some(raw) = link.dec.take().unwrap() {
                 match link.session.open_msg(&raw).unwrap() {
-                    Msg::Launch(msg) => return msg,
+                    Msg::Launch(msg) => return Ok(msg),
                     other => panic!("{other:?}"),
                 }
             }
             let mut chunk = [0u8; 65_536];
-            let n = link.sock.read(&mut chunk).unwrap();
-            assert!(n > 0, "the launcher hung up");
-            link.dec.push(&chunk[..n]);
+            match link.sock.read(&mut chunk)? {
+                0 => return Err(std::io::Error::other("the launcher hung up")),
+                n => link.dec.push(&chunk[..n]),
+            }
         }
     }
 

@@ -93,8 +93,10 @@ impl Sbatchd {
             Step::Job => {}
             Step::Begin | Step::Task | Step::Warn => return,
             Step::Finish => {
-                // what runs after the job goes on when all else is done
-                let done = info.ended.is_some() || info.setup.is_some();
+                // what runs after the job goes on when all else is done, but not beside the same
+                // job begun anew
+                let anew = plan::goes_back(&job.note.order, job.end());
+                let done = info.ended.is_some() || info.setup.is_some() && !anew;
                 let finishing = done && job.stage == Stage::Finishing;
                 if let Some(ended) = info.ended {
                     self.posted(key, ended.end, out);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::exec::launcher::{self, Launcher};
 use crate::model::ByteStr;
-use crate::model::job::{JobSpec, Limits, Usage};
+use crate::model::job::{JobSpec, Limits, Usage, extra};
 use crate::proto::launch::{Journal, TASKS_MAX};
 use crate::proto::sbd::TaskState;
 use std::collections::VecDeque;
@@ -377,6 +377,17 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
         r.greet(1);
         assert_eq!(posts(&mut r), [post]);
     }
+    // a job that goes back to its queue is not begun beside it
+    let mut r = Rig::new();
+    r.slow = true;
+    let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
+    let spec = JobSpec { extra, ..JobSpec::default() };
+    r.start(StartJob { spec, post_exec: "after".into(), ..order(1) });
+    r.told.clear();
+    r.exits(501, 3 << 8);
+    assert_eq!(posts(&mut r), []);
+    r.exits(502, 0);
+    assert_eq!(posts(&mut r), [Post::Done]);
     // a launcher that has lost it; nothing to wait for; a copied file is none
     let mut r = Rig::new();
     r.slow = true;

@@ -51,11 +51,6 @@ const READ_TURN: u64 = 1 << 20;
 /// How long after its start it is told that a job runs: of one that has ended by then, one message
 /// tells both, microseconds.
 const SETUP_HOLD: u64 = 10_000;
-/// With so many tasks that have just begun, ends are looked for at intervals of [`REAP_GATHER`]:
-/// what is told of several at once costs every daemon one turn.
-const CROWD: usize = 4;
-/// Microseconds.
-const REAP_GATHER: u64 = 3_000;
 /// Longest wait for a starter to be made.
 const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
@@ -120,8 +115,6 @@ struct Real {
     conns: BTreeMap<ConnId, Conn>,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
-    /// Signals, the ends of children among them, are heard from then on.
-    heard_at: u64,
     inputs: VecDeque<Input>,
     /// Every process, looked at once a turn at most.
     scan: Option<Vec<session::Seen>>,
@@ -239,7 +232,6 @@ impl Real {
             conns: BTreeMap::new(),
             next: INCOMING,
             setups,
-            heard_at: 0,
             inputs: VecDeque::from([Input::Start]),
             scan: None,
             exit: None,
@@ -283,8 +275,7 @@ impl Real {
         let now = crate::sys::now().mono_us;
         let due = self.setups.iter().filter(|(_, p)| p.due <= now);
         let due: Vec<TaskId> = due.map(|(id, _)| *id).collect();
-        let heard = if self.heard_at > now { PollFlags::empty() } else { read };
-        let mut fds = vec![PollFd::new(&self.signals, heard), PollFd::new(&self.listener, read)];
+        let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
             let how = if c.out.is_empty() { read } else { read | write };
@@ -292,12 +283,8 @@ impl Real {
         }
         // a report is whole when its end is closed
         fds.extend(due.iter().map(|id| PollFd::new(&self.setups[id].sock, PollFlags::RDHUP)));
-        let later = self.setups.values().map(|p| p.due).chain([self.heard_at]);
-        let next = later
-            .filter(|at| *at > now)
-            .chain(self.machine.deadline())
-            .min()
-            .map(|at| at.saturating_sub(now));
+        let later = self.setups.values().map(|p| p.due).filter(|due| *due > now);
+        let next = later.chain(self.machine.deadline()).min().map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -344,9 +331,6 @@ impl Real {
             }
             let input = OsInput::Exited { pid, status, usage };
             self.inputs.push_back(Input::Os(input));
-        }
-        if self.setups.len() >= CROWD {
-            self.heard_at = crate::sys::now().mono_us + REAP_GATHER;
         }
     }
 

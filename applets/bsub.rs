@@ -7,7 +7,7 @@
 
 mod command;
 mod env;
-mod esub;
+pub mod esub;
 mod hostfile;
 pub mod opts;
 mod pack;
@@ -125,11 +125,11 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let asked = opts.esub.as_deref().unwrap_or("");
     let sent = send(ctx, &site, submit);
     match &sent {
-        Ok((job, queue)) => esub::told(&site, asked, Some((*job, queue)), 0),
+        Ok((job, queue)) => esub::told(&site, "bsub", asked, Some((*job, queue)), 0),
         Err(stop) => {
             spool::forget(&copy);
             if let Stop::Client(e) = stop {
-                esub::told(&site, asked, None, e.code().unwrap_or(FAIL));
+                esub::told(&site, "bsub", asked, None, e.code().unwrap_or(FAIL));
             }
         }
     }
@@ -168,7 +168,7 @@ fn compose(
     }
     let asked = opts.esub.as_deref().unwrap_or("");
     let changed = match facts.mesub {
-        true => esub::run(site, asked, &mut spec, &mut command)?,
+        true => esub::run(site, "bsub", asked, &mut spec, &mut command)?,
         false => esub::Changed::default(),
     };
     // a file of ten thousand submissions has it made once

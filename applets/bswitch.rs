@@ -1,9 +1,12 @@
 //! bswitch: moves jobs to another queue (commands.md bswitch).
 
+use super::bsub::esub;
 use super::control::{self, Filters};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
+use lsf::cli::site;
+use lsf::model::job::{JobSpec, opt};
 use lsf::proto::client::Verb;
 
 /// Moves jobs that have not finished to another queue.
@@ -30,18 +33,12 @@ struct Opts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// not acted on
-    #[argh(switch, short = 'a', hidden_help)]
-    every: bool,
+    /// programs of the site that look at the change (esub.NAME)
+    #[argh(option, short = 'a', arg_name = "esub")]
+    esub: Option<String>,
     /// where they go, then the jobs; `0`: all that the options let through
     #[argh(positional, greedy, arg_name = "dest_queue [job_ID | \"job_ID[list]\"]")]
     _words: Vec<String>,
-}
-
-impl Opts {
-    fn refused(&self) -> Option<&'static str> {
-        control::given([("-a", self.every)])
-    }
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -51,15 +48,27 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
 }
 
+/// The queue that the site's programs leave; they may refuse the change.
+fn looked_at(asked: &str, queue: String) -> Result<String, Exit> {
+    let site = site::find().map_err(Exit::fail)?;
+    let mut spec = JobSpec { queue, options: opt::QUEUE, ..JobSpec::default() };
+    let mut no_command = Vec::new();
+    esub::run(&site, "bswitch", asked, &mut spec, &mut no_command)
+        .map_err(|why| Exit::fail(why.words))?;
+    Ok(spec.queue)
+}
+
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
     let (opts, mut operands) = (parsed.options, parsed.operands);
-    control::refuse(ctx.name, opts.refused())?;
     if operands.is_empty() {
         let words = "The destination queue must be specified.";
         return Err(front::usage_error::<Opts>(ctx.name, words));
     }
-    let queue = operands.remove(0).to_string_lossy().into_owned();
+    let mut queue = operands.remove(0).to_string_lossy().into_owned();
+    if let Some(asked) = &opts.esub {
+        queue = looked_at(asked, queue)?;
+    }
     let Opts { host, queue: from, user, name, group, app, sla, .. } = opts;
     let filters = Filters { name, queue: from, host, user, group, app, sla };
     let select = control::selection(&operands, filters)?.unwrap_or_default();

@@ -95,6 +95,7 @@ fn programs(site: &Site, kind: &str, asked: &str) -> Result<Vec<Program>, Reject
 /// Shows the submission to each program in turn; applies what they change.
 pub fn run(
     site: &Site,
+    caller: &str,
     asked: &str,
     spec: &mut JobSpec,
     command: &mut Vec<u8>,
@@ -116,7 +117,7 @@ pub fn run(
         }
         let mut run = Command::new(&p.file);
         run.args(&p.args).stdin(Stdio::null()).stdout(Stdio::piped());
-        run.env("LSF_INVOKE_CMD", "bsub").env("LSB_SUB_ABORT_VALUE", ABORT.to_string());
+        run.env("LSF_INVOKE_CMD", caller).env("LSB_SUB_ABORT_VALUE", ABORT.to_string());
         run.env("LSB_SUB_PARM_FILE", &parm_file).env("LSB_SUB_MODIFY_FILE", &modify);
         run.env("LSB_SUB_MODIFY_ENVFILE", &envs);
         let mut child = run.spawn().map_err(fail)?;
@@ -139,12 +140,12 @@ pub fn run(
 }
 
 /// Tells the programs that run after a submission what came of it.
-pub fn told(site: &Site, asked: &str, job: Option<(u32, &str)>, code: i32) {
+pub fn told(site: &Site, caller: &str, asked: &str, job: Option<(u32, &str)>, code: i32) {
     let Ok(programs) = programs(site, "epsub", asked) else { return };
     for p in programs {
         let mut run = Command::new(&p.file);
         run.args(&p.args).stdin(Stdio::null()).stdout(Stdio::null());
-        run.env("LSF_INVOKE_CMD", "bsub").env("LSB_SUB_JOB_ERR", code.to_string());
+        run.env("LSF_INVOKE_CMD", caller).env("LSB_SUB_JOB_ERR", code.to_string());
         let (id, queue) = job.map_or(("-1".to_string(), ""), |(id, q)| (id.to_string(), q));
         run.env("LSB_SUB_JOB_ID", id).env("LSB_SUB_JOB_QUEUE", queue);
         // the job is there whatever becomes of them

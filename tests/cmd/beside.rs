@@ -234,6 +234,30 @@ echo 'FROM_ESUB=\"yes\"' >> $LSB_SUB_MODIFY_ENVFILE; echo noise",
     );
     assert_eq!(rig.read("esub.out"), "yes idle\n");
     assert_eq!(rig.read("told"), format!("{id} idle\n"));
+    // bswitch shows them the queue alone, which they may change
+    script(
+        rig,
+        "site/esub.other",
+        "grep -v '^LSB_SUB_QUEUE' $LSB_SUB_PARM_FILE > DIR/more
+grep -q '^LSB_SUB_QUEUE=\"night\"' $LSB_SUB_PARM_FILE && test $LSF_INVOKE_CMD = bswitch || exit 97
+echo \"LSB_SUB_QUEUE=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE",
+    );
+    let held = rig.bsub(&["-H", "true"]).to_string();
+    let bswitch = |args: &[&str]| {
+        let mut c = rig.cmd("bswitch");
+        c.env("LSF_ENVDIR", rig.path("envdir")).args(args).arg(&held);
+        let said = crate::rig::Said::from(c.output().unwrap());
+        (said.code, said.out, said.err)
+    };
+    let moved = format!("Job <{held}> is switched to queue <idle>\n");
+    assert_eq!(bswitch(&["-a", "other(idle)", "night"]), (0, moved, String::new()));
+    let named = "LSB_SUB_ADDITIONAL=\"other(idle)\"\n";
+    assert_eq!((rig.field(&held, "queue").as_str(), rig.read("more").as_str()), ("idle", named));
+    let refused = || (255, String::new(), "Request aborted by esub\n".to_string());
+    assert_eq!(bswitch(&["-a", "other(idle)", "normal"]), refused());
+    assert_eq!(bswitch(&["-a", "never", "normal"]), refused());
+    assert_eq!(rig.field(&held, "queue"), "idle");
+    rig.ok("bkill", &[&held]);
     for (name, words) in [
         ("never", "Request aborted by esub. Job not submitted.\n"),
         ("none", "none: Cannot find esub.none. Request aborted by esub. Job not submitted.\n"),

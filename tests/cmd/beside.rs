@@ -148,8 +148,10 @@ fn files_travel(rig: &Rig) {
                 &format!("cat copied.txt > there.txt; echo {host} >> there.txt; rm copied.txt"),
             ],
         );
-        wait_for("the file to come back", || rig.path(&made).exists());
-        assert_eq!(rig.read(&made), format!("in\n{host}\n"));
+        // it is there before all of it is
+        wait_for("the file to come back", || {
+            std::fs::read_to_string(rig.path(&made)).is_ok_and(|t| t == format!("in\n{host}\n"))
+        });
     }
     wait_for("what is appended", || rig.read("all.txt").ends_with("host2\n"));
     assert_eq!(rig.read("all.txt"), "old\nin\nhost1\nin\nhost2\n");

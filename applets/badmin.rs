@@ -8,6 +8,7 @@ mod check;
 pub mod ctrl;
 pub mod debug;
 mod hist;
+mod perfmon;
 pub mod show;
 
 use lsf::cli::ctx::{Ctx, FAIL};
@@ -173,13 +174,18 @@ const COMMANDS: &[Command] = &[
         line: "Show what the master batch daemon is doing",
         usage: "showstatus",
     },
+    Command {
+        name: "perfmon",
+        run: perfmon::perfmon,
+        line: "Count queries and jobs by sample periods",
+        usage: "perfmon start [sample_period] | stop | view | setperiod sample_period",
+    },
 ];
 
 /// Commands that LSF has and this badmin has not yet.
 const LATER: &[&str] = &[
     "hghostadd",
     "hghostdel",
-    "perfmon",
     "diagnose",
     "gpdckconfig",
     "gpdrestart",
@@ -336,8 +342,8 @@ mod tests {
         let (code, out, err) = said(&["nosuch"]);
         assert_eq!((code, out.as_str()), (FAIL, ""));
         assert!(err.starts_with("Invalid command <nosuch>\n\nUsage: badmin [-h] [-V] [command]"));
-        let (code, _, err) = said(&["perfmon"]);
-        assert_eq!((code, err.as_str()), (FAIL, "badmin: perfmon is not supported yet\n"));
+        let (code, _, err) = said(&["diagnose"]);
+        assert_eq!((code, err.as_str()), (FAIL, "badmin: diagnose is not supported yet\n"));
     }
 
     #[test]

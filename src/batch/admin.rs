@@ -35,6 +35,7 @@ impl Mbd {
             }
             AdminOp::Logging { hosts, set } => self.set_logging(cx, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
+            AdminOp::Perfmon { what, secs } => self.perf_admin(cx, who, &what, secs),
             AdminOp::Reconfig { .. } => match self.check(who, Action::Reconfig, "", "") {
                 Ok(()) => {
                     cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));

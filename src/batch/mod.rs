@@ -39,6 +39,7 @@ pub mod names;
 pub mod overload;
 pub mod parts;
 pub mod peek;
+pub mod perfmon;
 pub mod perm;
 pub mod policy;
 pub mod requeue;
@@ -147,6 +148,7 @@ pub struct Mbd {
     pub(crate) reserve: reserve::Reserve,
     pub(crate) status: status::Status,
     pub(crate) eligible: eligible::Eligible,
+    pub(crate) perfmon: perfmon::Perfmon,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -182,6 +184,7 @@ impl Mbd {
             reserve: reserve::Reserve::default(),
             status: status::Status::default(),
             eligible: eligible::Eligible::default(),
+            perfmon: perfmon::Perfmon::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -248,6 +251,7 @@ impl Mbd {
             }
         }
         self.keep.wrote();
+        self.perf_event(&rec.event);
         cx.out.push(Effect::Append(Box::new(rec)));
     }
 
@@ -290,6 +294,7 @@ impl Mbd {
     fn start(&mut self, cx: &mut Cx) {
         self.started = true;
         self.status.started = cx.now.secs();
+        self.perf_by_params(cx);
         let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         let cluster = self.pol.conf.base.name.clone();
@@ -334,6 +339,7 @@ impl Mbd {
     }
 
     fn client(&mut self, cx: &mut Cx, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
+        self.perfmon.asked(&msg);
         match msg {
             ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
             ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
@@ -371,7 +377,11 @@ impl Mbd {
     fn config(&mut self, cx: &mut Cx, conf: Option<ClusterConf>, diags: Vec<Diag>) {
         if let Some(mut conf) = conf {
             conf.unix.keep_answers(&self.pol.conf.unix);
+            let sampling = perfmon::differ(self.pol.params(), &conf.batch.params);
             self.pol = Rc::new(Policy::new(conf));
+            if sampling {
+                self.perf_by_params(cx);
+            }
             self.net_reconfigured(cx);
             self.rebuild();
             self.shut.renew();
@@ -469,6 +479,7 @@ impl Machine for Mbd {
             self.orphans_due(cx);
             self.windows_due(cx);
             self.overload_due(cx);
+            self.perf_due(cx);
             self.eligible_due(cx);
             // one pass for all that a turn brings: the tick comes behind the other inputs
             if tick {
@@ -484,7 +495,8 @@ impl Machine for Mbd {
             let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
             let left = self.deps.left() || self.eligible.left();
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
-            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps]
+            let perf = self.perfmon.deadline();
+            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps, perf]
         });
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()

@@ -33,6 +33,8 @@ pub enum Action {
     Shutdown,
     /// What daemons log.
     Logging,
+    /// Sampling of metrics.
+    Perfmon,
 }
 
 /// What the caller is in regard to the object.
@@ -54,7 +56,7 @@ pub fn allowed(action: Action, r: Roles) -> bool {
         Action::SeeSubmission => r.owner || cluster,
         Action::QueueCtrl => cluster || r.queue_admin,
         Action::ReleaseDamaged | Action::HostCtrl => cluster,
-        Action::Reconfig | Action::Shutdown | Action::Logging => cluster,
+        Action::Reconfig | Action::Shutdown | Action::Logging | Action::Perfmon => cluster,
     }
 }
 

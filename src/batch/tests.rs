@@ -22,6 +22,7 @@ mod exceptions;
 mod issued;
 mod keep;
 mod parts;
+mod perfmon;
 mod post;
 mod requeue;
 mod reserve;

@@ -370,6 +370,10 @@ pub struct BatchParams {
     pub force_kill_by_admins: bool,
     /// TRACK_ELIGIBLE_PENDINFO.
     pub track_eligible: bool,
+    /// SCHED_METRIC_ENABLE.
+    pub sched_metric: bool,
+    /// SCHED_METRIC_SAMPLE_PERIOD, seconds.
+    pub sched_metric_period: u64,
     /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
     pub evaluate_job_dependency: Option<u32>,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
@@ -426,6 +430,8 @@ impl Default for BatchParams {
             enable_user_resume: false,
             force_kill_by_admins: false,
             track_eligible: false,
+            sched_metric: false,
+            sched_metric_period: 60,
             evaluate_job_dependency: None,
             orphan_grace: None,
             max_concurrent_query: None,

@@ -606,6 +606,11 @@ pub enum AdminOp {
         hosts: Vec<String>,
         set: crate::proto::Logging,
     },
+    /// badmin perfmon: `start`, `stop`, `view`, `setperiod`; `secs`: of the period, 0 none given.
+    Perfmon {
+        what: String,
+        secs: u64,
+    },
     /// `status` or `conf`: lines of a name and its value.
     Show {
         what: String,

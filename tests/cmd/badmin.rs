@@ -85,7 +85,7 @@ fn what_is_no_command() {
         let want = Said { code: 255, out: String::new(), err: why.into() };
         assert_eq!(run("badmin", args), want, "{args:?}");
     }
-    assert_eq!(run("badmin", &["perfmon"]).err, "badmin: perfmon is not supported yet\n");
+    assert_eq!(run("badmin", &["diagnose"]).err, "badmin: diagnose is not supported yet\n");
 }
 
 #[test]
@@ -313,4 +313,35 @@ fn sbatchd_of_every_host_is_restarted() {
     assert_eq!(rig.run("lsadmin", &["limstartup", "host2"]).code, 0);
     // asked for, it is there as soon as its launcher has got round to it
     wait_for("the lim of host2", || rig.pids("lim").len() == 2);
+}
+
+#[test]
+fn queries_and_jobs_are_counted_by_periods() {
+    let off = "Performance metric sampling has not been started.\n";
+    assert_eq!(
+        run("badmin", &["perfmon", "view"]),
+        Said { code: 255, out: "".into(), err: off.into() }
+    );
+    for words in [&["perfmon"][..], &["perfmon", "start", "0"], &["perfmon", "view", "1"]] {
+        let said = run("badmin", words);
+        assert!(said.code == 255 && said.err.contains("Usage: badmin perfmon start"), "{said:?}");
+    }
+    ok("badmin", &["perfmon", "start", "1"]);
+    let id = bsub(&["-o", "/dev/null", "true"]);
+    end_of(&id);
+    let total = |table: &str, name: &str| -> Option<u64> {
+        table.lines().find(|l| l.starts_with(name))?.split_whitespace().last()?.parse().ok()
+    };
+    let mut table = String::new();
+    wait_for("a whole period", || {
+        table = run("badmin", &["perfmon", "view"]).out;
+        total(&table, "Jobs completed") >= Some(1)
+    });
+    for name in ["Total queries", "Jobs information queries", "Jobs submitted", "Jobs dispatched"] {
+        assert!(total(&table, name) >= Some(1), "{name}\n{table}");
+    }
+    assert!(table.contains("\nSample period :                  1 Seconds\n"), "{table}");
+    ok("badmin", &["perfmon", "setperiod", "9"]);
+    ok("badmin", &["perfmon", "stop"]);
+    assert_eq!(run("badmin", &["perfmon", "view"]).err, off);
 }

@@ -225,7 +225,10 @@ impl Table {
                         let value = value.to_str().map(str::to_string);
                         found.push((option, value.ok_or_else(|| self.not_text(name, option))?));
                     }
-                    Step::Help => return Err(shown(help::help(name, info))),
+                    Step::Help => {
+                        let of = self.named_after(left.as_slice());
+                        return Err(shown(help::help_of(name, info, &of)));
+                    }
                     Step::Version => return Err(shown(format!("{}\n", version::line()))),
                     Step::Unknown(letters) => {
                         return Err(wrong(name, info, &format!("illegal option -- {letters}")));
@@ -235,6 +238,13 @@ impl Table {
             }
         }
         Ok(Words { found, operands: left.cloned().collect() })
+    }
+
+    /// The options that are named behind -h; none: all are meant.
+    fn named_after(&self, words: &[OsString]) -> Vec<String> {
+        let name = |w: &OsString| w.to_str()?.strip_prefix('-').map(str::to_owned);
+        let names: Option<Vec<String>> = words.iter().map(name).collect();
+        names.filter(|all| all.iter().all(|n| self.find(n).is_some())).unwrap_or_default()
     }
 
     fn not_text(&self, name: &str, option: usize) -> Exit {

@@ -36,8 +36,18 @@ pub fn usage(name: &str, info: &CommandInfoWithArgs) -> String {
     text
 }
 
+/// What these options do, or, where none is named, usage and all of them.
+pub fn help_of(name: &str, info: &CommandInfoWithArgs, words: &[String]) -> String {
+    let word = |f: &FlagInfo<'_>| classic_word(f.short, f.long);
+    let mut text = String::new();
+    for flag in flags(info).filter(|f| words.contains(&word(f))) {
+        line(&mut text, &spelled(flag), flag.description);
+    }
+    if text.is_empty() { help(name, info) } else { text }
+}
+
 /// Usage and options.
-pub fn help(name: &str, info: &CommandInfoWithArgs) -> String {
+fn help(name: &str, info: &CommandInfoWithArgs) -> String {
     let mut text = usage(name, info);
     text.push('\n');
     for flag in flags(info) {
@@ -84,8 +94,21 @@ fn operand(p: &PositionalInfo<'_>) -> String {
     }
 }
 
-fn line(text: &mut String, left: &str, right: &str) {
+pub(super) fn line(text: &mut String, left: &str, right: &str) {
     let gap = DESCRIPTION.saturating_sub(left.chars().count() + 2).max(2);
-    let one_line = right.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.push_str(&format!("  {left}{}{one_line}\n", " ".repeat(gap)));
+    text.push_str(&format!("  {left}{}", " ".repeat(gap)));
+    let mut column = 2 + left.chars().count() + gap;
+    for (i, word) in right.split_whitespace().enumerate() {
+        let wide = word.chars().count();
+        if i > 0 && column + 1 + wide > WIDTH - 1 {
+            text.push_str(&format!("\n{}", " ".repeat(DESCRIPTION)));
+            column = DESCRIPTION;
+        } else if i > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += wide;
+    }
+    text.push('\n');
 }

@@ -236,3 +236,27 @@ proptest! {
         prop_assert_eq!(jobs(&words), same);
     }
 }
+
+#[test]
+fn help_of_the_options_named() {
+    let said = |words: &[&str]| exit(words).err;
+    assert_eq!(said(&["-h", "-u"]), "  -u user_name | all  jobs of this user\n");
+    let two = said(&["-h", "-UF", "-a"]);
+    assert_eq!(
+        two,
+        "  -a                  show all jobs\n  -UF                 long format without wrapping\n"
+    );
+    let all = said(&["-h"]);
+    assert!(
+        all.starts_with("Usage: ") && all.contains("\n  -u user_name | all  jobs of this user\n")
+    );
+    // a category, all of it, or what is no option: everything
+    for words in [&["-h", "all"][..], &["-h", "-u", "limit"], &["-h", "-zz"], &["-h", "-secret"]] {
+        assert_eq!(said(words), all, "{words:?}");
+    }
+    let long = "a word ".repeat(30);
+    let mut text = String::new();
+    help::line(&mut text, "-x", &long);
+    assert!(text.lines().all(|l| l.len() < 80) && text.lines().count() == 4, "{text}");
+    assert!(text.lines().skip(1).all(|l| l.starts_with(&" ".repeat(22))), "{text}");
+}

@@ -11,7 +11,7 @@ use super::overload::by_load;
 use super::state::{ElemState, Phase as RunPhase, Run};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, Finish, JobStatus};
-use crate::model::job::{self, End, Limits, SpoolRef, opt, opt2, stat};
+use crate::model::job::{self, End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
 use crate::model::reason::{pend, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
@@ -465,6 +465,7 @@ impl Mbd {
             env: job.env,
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
+            ranks: self.ranks(spec),
             cluster: self.pol.conf.base.name.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
             limits: self.host_limits(job, run),
@@ -476,6 +477,22 @@ impl Mbd {
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
         })
+    }
+
+    /// The hosts of -hostfile in the order of its lines, where they come back to one that was
+    /// left; elsewhere that is the order of the hosts of the job.
+    fn ranks(&self, spec: &JobSpec) -> Vec<(String, u32)> {
+        let lines = host_slots(spec.given(extra::HOST_SLOTS)).unwrap_or_default();
+        let mut all: Vec<(String, u32)> = Vec::new();
+        for (host, slots) in lines {
+            let name = self.pol.canonical(host).unwrap_or(host);
+            match all.last_mut() {
+                Some(last) if last.0 == name => last.1 = last.1.saturating_add(slots),
+                _ => all.push((name.to_string(), slots)),
+            }
+        }
+        let hosts: HashSet<&str> = all.iter().map(|h| h.0.as_str()).collect();
+        if hosts.len() == all.len() { Vec::new() } else { all }
     }
 
     /// The job's limits with run and CPU limit normalised to the speed of its first host.

@@ -1,5 +1,5 @@
-//! The file that LSB_DJOB_HOSTFILE names: a line for each slot with its host (clients.md rule 20).
-//! Runs as the job's user.
+//! The file that LSB_DJOB_HOSTFILE names: a line for each slot with its host (clients.md rule 20);
+//! and that of LSB_DJOB_RANKFILE, where ranks have an order of their own. Runs as the job's user.
 //!
 //! The jobs of a user with as many slots of one host share a file, which stays; one of several
 //! hosts has a file of its own beside its job file and goes with it.
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// What is behind the name of the job file.
 pub const EXT: &str = ".hostfile";
+/// The same of the file of ranks.
+pub const RANK_EXT: &str = ".rankfile";
 
 /// `h1 2 h2 4`, as LSB_MCPU_HOSTS has it.
 pub fn slots(text: &[u8]) -> Vec<(String, u32)> {

@@ -78,6 +78,10 @@ pub fn prepare(
             env.push((name.into(), path.clone().into_os_string()));
         }
     }
+    if let Some(path) = rank_file(job, &store, ready) {
+        // of two of a name the later one counts
+        env.push(("LSB_DJOB_RANKFILE".into(), path.into_os_string()));
+    }
     if !job.out_dir.is_empty() {
         env.push(("LSB_OUTDIR".into(), out_dir.into_os_string()));
     }
@@ -96,7 +100,7 @@ pub fn prepare(
     };
     hooks::before(job, &task, ready).and_then(|()| eexec(ready)).inspect_err(|_| {
         // it is begun anew, or never
-        let _ = remove(&ready.script).and(remove(&beside(&ready.script)));
+        let _ = remove_all(&ready.script);
         if ready.kept {
             let _ = remove(&ready.out);
         }
@@ -339,7 +343,7 @@ fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> 
         Some(name) => job_file.with_file_name(name),
         None => {
             ready.script = job_file.as_os_str().as_bytes().to_vec().into();
-            path_of(&beside(&ready.script).0).to_path_buf()
+            path_of(&beside(&ready.script, hostfile::EXT).0).to_path_buf()
         }
     };
     match hostfile::make(&path, &hosts) {
@@ -351,12 +355,34 @@ fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> 
     }
 }
 
-/// The host file of a job file; empty for none.
-fn beside(job_file: &ByteStr) -> ByteStr {
+/// Makes the file of ranks where they have an order of their own; removed with the job file.
+fn rank_file(job: &JobPlan, store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+    if job.ranks.is_empty() {
+        return None;
+    }
+    ready.script = store.file("").ok()?.as_os_str().as_bytes().to_vec().into();
+    let path = path_of(&beside(&ready.script, hostfile::RANK_EXT).0).to_path_buf();
+    match hostfile::make(&path, &job.ranks) {
+        Ok(()) => Some(path),
+        Err(why) => {
+            note(ready, why);
+            None
+        }
+    }
+}
+
+/// The host file of a job file, or another that goes with it; empty for none.
+fn beside(job_file: &ByteStr, ext: &str) -> ByteStr {
     match job_file.is_empty() {
         true => ByteStr::default(),
-        false => ByteStr([&job_file.0, hostfile::EXT.as_bytes()].concat()),
+        false => ByteStr([&job_file.0, ext.as_bytes()].concat()),
     }
+}
+
+/// A job file and what goes with it.
+fn remove_all(job_file: &ByteStr) -> Step<()> {
+    let others = [hostfile::EXT, hostfile::RANK_EXT].map(|ext| remove(&beside(job_file, ext)));
+    others.into_iter().fold(remove(job_file), |all, one| all.and(one))
 }
 
 fn environment(
@@ -464,7 +490,7 @@ fn finish(finish: &FinishPlan) -> Step<()> {
         Ok(true) => remove(&finish.append_to),
         _ => append(out, &finish.text),
     };
-    let removed = remove(&finish.remove).and(remove(&beside(&finish.remove)));
+    let removed = remove_all(&finish.remove);
     mailed.map(|_| ()).and(wrote).and(removed)
 }
 

@@ -278,6 +278,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         mail_program: site.mail_program.as_str().into(),
         pre: pre(o),
         login_shell: spec.login_shell.clone(),
+        ranks: o.ranks.clone(),
         eexec: eexec(site, user_env),
         attach: None,
     };

@@ -285,6 +285,9 @@ pub struct JobPlan {
     /// Sets up the environment of the job; empty none.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub login_shell: ByteStr,
+    /// Hosts with their slots in the order of ranks, where that is not the one of the host file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<(String, u32)>,
     /// Run when all else is ready.
     #[serde(skip_serializing_if = "Eexec::is_none")]
     pub eexec: Eexec,

@@ -85,6 +85,9 @@ pub struct StartJob {
     pub script: SpoolRef,
     /// First execution host first.
     pub hosts: Vec<(String, u32)>,
+    /// The same slots in the order of -hostfile, where it comes back to a host; none: as `hosts`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<(String, u32)>,
     pub cluster: String,
     /// Nice value of the queue.
     pub nice: i32,

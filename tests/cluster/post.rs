@@ -55,6 +55,15 @@ fn a_host_file_of_the_users_fixes_the_hosts() {
     assert_eq!(rig.end_of(job), "DONE");
     let said = rig.read("said");
     assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["host2", "host2", "host1", "host1"]);
+    // ranks have the order of its lines, in a file that goes with the job
+    let show = "echo $LSB_DJOB_RANKFILE > name; cat $LSB_DJOB_RANKFILE > ranks";
+    let ranked = rig.bsub(&["-hostfile", file, "-o", "/dev/null", show]);
+    assert_eq!(rig.end_of(ranked), "DONE");
+    let ranks = rig.read("ranks");
+    assert_eq!(ranks.split_whitespace().collect::<Vec<_>>(), ["host2", "host1", "host1", "host2"]);
+    let ranks = rig.read("name");
+    assert!(ranks.ends_with(".rankfile\n"), "{ranks}");
+    wait_for("it to go", || !std::path::Path::new(ranks.trim()).exists());
     let told = rig.ok("bjobs", &["-l", "-hostfile", &job.to_string()]);
     let block = "\n USER-SPECIFIED HOST FILE:\n HOST          SLOTS\n host2          1\n \
                  host1          2\n host2          1\n";

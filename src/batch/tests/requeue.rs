@@ -113,6 +113,18 @@ fn a_host_file_fixes_hosts_and_slots() {
     // not the best host first, and not all that is free
     let id = r.submit(with("h2 1 h1 1 h2 1")).unwrap();
     assert_eq!(hosts(&r, id).as_deref(), Some("h2 2 h1 1"));
+    // its host is told the order of the lines, where that is another one
+    let ranks = |r: &mut Rig, id: u32| {
+        let starts = r.sent.iter().filter_map(|(_, m)| match m {
+            Msg::Sbd(SbdMsg::Start(s)) if s.key.job == id => Some(s.ranks.clone()),
+            _ => None,
+        });
+        let all: Vec<_> = starts.collect();
+        assert_eq!(all.len(), 1);
+        let words = all[0].iter().map(|(host, n)| format!("{host} {n}"));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(ranks(&mut r, id), "h2 1 h1 1 h2 1");
     let spec = r.mbd.st.job(id).unwrap().spec.clone();
     assert_eq!((spec.min_slots, spec.max_slots, spec.hosts.join(" ")), (3, 3, "h2 h1".into()));
     // one slot is left on h1: no other will do
@@ -121,6 +133,7 @@ fn a_host_file_fixes_hosts_and_slots() {
     let small = r.submit(with("h1 1")).unwrap();
     assert_eq!((r.stat(wait, 0), r.stat(more, 0)), ("PEND", "PEND"));
     assert_eq!(hosts(&r, small).as_deref(), Some("h1 1"));
+    assert_eq!(ranks(&mut r, small), "");
     for (bad, code, about) in [
         ("h1 1 nosuch 2", err::BAD_HOST, "nosuch"),
         ("h1 x", err::BAD_HOST, "h1 x"),

@@ -12,6 +12,7 @@ use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::sort::sort_by_key;
+use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Soft state about conditions.
@@ -31,9 +32,48 @@ pub struct Deps {
     /// Since when an element waits for what can never be, microseconds of the monotonic clock;
     /// where ORPHAN_JOB_TERM_GRACE_PERIOD asks for that.
     orphans: BTreeMap<JobRef, u64>,
+    pace: Pace,
     /// Elements whose condition was evaluated.
     #[cfg(test)]
     pub looked: usize,
+}
+
+/// Conditions looked at in the first turn for which there is a time.
+const FIRST_SHARE: u32 = 1000;
+
+/// How many conditions a turn looks at where it has a time for them. The machine does not see time
+/// pass within a turn; it sees how long one took when the next begins.
+#[derive(Debug)]
+struct Pace {
+    /// In one turn.
+    share: u32,
+    /// When the turn began, and how many it has looked at.
+    began: u64,
+    looked: u32,
+    /// It looked at its share, and some were left.
+    full: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { share: FIRST_SHARE, began: 0, looked: 0, full: false }
+    }
+}
+
+impl Pace {
+    /// How many are looked at now, with `most` microseconds for all of a turn.
+    fn left(&mut self, now: u64, most: u64) -> u32 {
+        if now != self.began {
+            let took = now.saturating_sub(self.began);
+            match self.full {
+                true if took > most => self.share = (self.share / 2).max(1),
+                true if took <= most / 2 => self.share = self.share.saturating_mul(2),
+                _ => {}
+            }
+            (self.began, self.looked, self.full) = (now, 0, false);
+        }
+        self.share.saturating_sub(self.looked)
+    }
 }
 
 /// An array whose elements wait for elements of their own index.
@@ -298,9 +338,14 @@ impl Mbd {
     }
 
     /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
-    /// one turn; at waits too.
+    /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
     pub(crate) fn settle(&mut self, cx: &mut super::Cx) {
-        let mut left = self.pol.params().evaluate_job_dependency.unwrap_or(u32::MAX);
+        let params = self.pol.params();
+        let mut left = params.evaluate_job_dependency.unwrap_or(u32::MAX);
+        if let Some(ms) = params.evaluate_timeout_ms {
+            let most = ms.saturating_mul(US / 1000);
+            left = left.min(self.deps.pace.left(cx.now.mono_us, most));
+        }
         loop {
             while let Some(first) = self.deps.dirty.pop_first() {
                 let mut elements = vec![first.idx];
@@ -310,10 +355,12 @@ impl Mbd {
                 self.settle_job(cx, first.job, &elements);
             }
             if left == 0 {
+                self.deps.pace.full = self.deps.left();
                 return;
             }
             let Some((id, elements)) = self.deps.todo.pop_first() else { return };
             left -= 1;
+            self.deps.pace.looked = self.deps.pace.looked.saturating_add(1);
             self.named_changed(id, &elements);
             self.end_orphans(cx, id);
             self.refresh(id);

@@ -92,6 +92,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
     p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
     p.evaluate_job_dependency = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
+    evaluate_timeout(p, v);
     p.max_concurrent_query = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
@@ -105,6 +106,9 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.sched_metric, "SCHED_METRIC_ENABLE");
     v.set(&mut p.sched_metric_period, "SCHED_METRIC_SAMPLE_PERIOD", 1..=MAX_SECONDS);
 }
+
+/// Largest number of EVALUATE_JOB_DEPENDENCY_TIMEOUT, in either unit.
+const MAX_EVALUATE: u64 = 1_000_000;
 
 fn factors(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.cpu_time_factor, "CPU_TIME_FACTOR", 0.0..=MAX_FACTOR);
@@ -134,6 +138,21 @@ fn scheduling_interval(p: &mut BatchParams, v: &mut Values<'_>) {
     match read {
         Some((min, max)) => (p.sched_interval_min_ms, p.sched_interval_max) = (min, max),
         None => v.bad(name, value, "min[ms] [max] is wanted"),
+    }
+}
+
+/// `n` seconds or `n ms`.
+fn evaluate_timeout(p: &mut BatchParams, v: &mut Values<'_>) {
+    let name = "EVALUATE_JOB_DEPENDENCY_TIMEOUT";
+    let Some(value) = v.raw.get(name) else { return };
+    let text = value.text.trim();
+    let read = match text.strip_suffix("ms") {
+        Some(ms) => ms.trim().parse::<u64>().ok().map(|n| (n, n)),
+        None => text.parse::<u64>().ok().map(|n| (n, n.saturating_mul(1_000))),
+    };
+    match read.filter(|(n, _)| (1..=MAX_EVALUATE).contains(n)) {
+        Some((_, ms)) => p.evaluate_timeout_ms = Some(ms),
+        None => v.bad(name, value, "1 to 1000000 seconds, or milliseconds with ms, are wanted"),
     }
 }
 

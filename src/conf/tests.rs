@@ -608,14 +608,23 @@ fn what_becomes_of_conditions_is_read() {
         let wrong = wrong.iter().filter(|d| d.severity == Severity::Error);
         let wrong: Vec<String> = wrong.map(|d| placed(&files, d)).collect();
         let params = load(&files, ENVDIR).0.map(|conf| conf.batch.params);
-        (params.map(|p| (p.orphan_grace, p.evaluate_job_dependency)), wrong)
+        let of =
+            |p: BatchParams| (p.orphan_grace, p.evaluate_job_dependency, p.evaluate_timeout_ms);
+        (params.map(of), wrong)
     };
-    assert_eq!(read("").0, Some((None, None)));
+    assert_eq!(read("").0, Some((None, None, None)));
+    for (text, ms) in [("2", 2_000), ("250 ms", 250), ("250ms", 250), ("1000000ms", 1_000_000)] {
+        let line = format!("EVALUATE_JOB_DEPENDENCY_TIMEOUT = {text}");
+        assert_eq!(read(&line), (Some((None, None, Some(ms))), vec![]), "{text}");
+    }
     let both = "ORPHAN_JOB_TERM_GRACE_PERIOD = 0\nEVALUATE_JOB_DEPENDENCY = 100";
-    assert_eq!(read(both), (Some((Some(0), Some(100))), vec![]));
+    assert_eq!(read(both), (Some((Some(0), Some(100), None)), vec![]));
     for (bad, at) in [
         ("ORPHAN_JOB_TERM_GRACE_PERIOD = soon", "ORPHAN_JOB_TERM_GRACE_PERIOD:32 "),
         ("EVALUATE_JOB_DEPENDENCY = 0", "EVALUATE_JOB_DEPENDENCY:27 "),
+        ("EVALUATE_JOB_DEPENDENCY_TIMEOUT = 0", "EVALUATE_JOB_DEPENDENCY_TIMEOUT:35 "),
+        ("EVALUATE_JOB_DEPENDENCY_TIMEOUT = 3 s", "EVALUATE_JOB_DEPENDENCY_TIMEOUT:35 "),
+        ("EVALUATE_JOB_DEPENDENCY_TIMEOUT = 1000001ms", "EVALUATE_JOB_DEPENDENCY_TIMEOUT:35 "),
     ] {
         let (_, wrong) = read(bad);
         assert!(wrong[0].starts_with(&format!("error lsb.params {at}")), "{wrong:?}");

@@ -376,6 +376,8 @@ pub struct BatchParams {
     pub sched_metric_period: u64,
     /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
     pub evaluate_job_dependency: Option<u32>,
+    /// EVALUATE_JOB_DEPENDENCY_TIMEOUT: milliseconds of one turn for them.
+    pub evaluate_timeout_ms: Option<u64>,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
     pub orphan_grace: Option<u64>,
     /// MAX_CONCURRENT_QUERY; None is unlimited.
@@ -433,6 +435,7 @@ impl Default for BatchParams {
             sched_metric: false,
             sched_metric_period: 60,
             evaluate_job_dependency: None,
+            evaluate_timeout_ms: None,
             orphan_grace: None,
             max_concurrent_query: None,
             raw: RawParams::new(),

@@ -358,6 +358,46 @@ fn conditions_are_looked_at_in_portions() {
     assert!(!r.mbd.deps.left());
 }
 
+/// EVALUATE_JOB_DEPENDENCY_TIMEOUT: a turn that took longer is followed by one of half as many
+/// conditions, one that took less than half of it by one of twice as many.
+#[test]
+fn conditions_get_the_time_that_they_are_given() {
+    const N: usize = 6_000;
+    let mut c = conf();
+    c.batch.params.evaluate_timeout_ms = Some(100);
+    let mut r = Rig::of(c);
+    let first = r.submit(spec("x")).unwrap();
+    let depend = format!("done({first})");
+    let all: Vec<u32> = (0..N)
+        .map(|_| r.submit(JobSpec { depend: depend.clone(), ..spec("y") }).unwrap())
+        .collect();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    // that is looked at too, with neither too little time nor too much
+    while r.mbd.deps.left() {
+        r.now.mono_us += 75_000;
+        r.step(Input::Tick);
+    }
+    r.now.mono_us += 1_000_000;
+    let t = TaskState { key, phase: done(), pid: 7, ..TaskState::default() };
+    let mut out = Vec::new();
+    let msg = Msg::Sbd(SbdMsg::State(Box::new(t)));
+    let true_ones =
+        |r: &Rig| all.iter().filter(|id| r.mbd.deps.value(**id) == DepValue::True).count();
+    r.mbd.step(r.now, Input::Msg { conn, msg }, &mut out);
+    assert_eq!(true_ones(&r), 1000);
+    // in the same turn there are no more
+    r.mbd.step(r.now, Input::Tick, &mut out);
+    assert_eq!(true_ones(&r), 1000);
+    for (took_ms, so_far) in [(101, 1500), (80, 2000), (20, 3000), (50, 5000), (100, 6000)] {
+        assert_eq!(r.mbd.deadline(), Some(0));
+        r.now.mono_us += took_ms * 1000;
+        r.mbd.step(r.now, Input::Tick, &mut out);
+        assert_eq!(true_ones(&r), so_far, "after {took_ms} ms");
+    }
+    assert!(!r.mbd.deps.left());
+}
+
 #[test]
 fn orphans_end_at_once_where_they_are_to() {
     let mut r = Rig::new();

@@ -51,6 +51,7 @@ const NAMES: &[Name] = &[
     off("ENFORCE_ONE_UG_LIMITS", "only the -G group's limits: Y/N; N"),
     off("ENFORCE_UG_TREE", "groups form a tree: Y/N; N"),
     on("EVALUATE_JOB_DEPENDENCY", "dependencies evaluated per cycle: int; unlimited"),
+    on("EVALUATE_JOB_DEPENDENCY_TIMEOUT", "time for them in a cycle: s or n ms; unlimited"),
     off("EVALUATE_WAIT_CONDITION_TIMEOUT", "bwait: s; undefined"),
     off("EVENT_STREAM_FILE", "path"),
     off("EVENT_UPDATE_INTERVAL", "duplicate log: s; undefined"),

@@ -81,3 +81,26 @@ fn it_is_followed_to_its_end() {
         assert!(text.starts_with(want), "{host}: {text}");
     }
 }
+
+#[test]
+fn what_is_cut_short_is_followed_from_its_beginning() {
+    let dir = scratch("bpeek-cut");
+    let [out, go, end] = ["out", "go", "end"].map(|n| dir.join(n).display().to_string());
+    let wait = |file: &str| format!("while [ ! -e {file} ]; do sleep 0.1; done");
+    let first = "a line that is longer than the next";
+    let script = format!("echo {first}; {}; : > {out}; echo anew; {}", wait(&go), wait(&end));
+    let id = bsub(&["-m", "host1", "-o", &out, &script]);
+    wait_for("its first line", || run("bpeek", &[&id]).out.contains(first));
+    let mut c = cmd("bpeek");
+    c.args(["-f", &id]);
+    let (mut child, lines) = lines_of(c);
+    let next = || lines.recv_timeout(std::time::Duration::from_secs(30));
+    assert_eq!(next().as_deref(), Ok("<< output from stdout >>"));
+    assert_eq!(next().as_deref(), Ok(first));
+    std::fs::write(&go, "").unwrap();
+    let anew = next();
+    // the job ends, and with it what follows it, whatever that has shown
+    std::fs::write(&end, "").unwrap();
+    assert_eq!(anew.as_deref(), Ok("anew"));
+    assert!(child.wait().unwrap().success());
+}

@@ -84,6 +84,18 @@ const COMMANDS: &[Command] = &[
         usage: "hclose [-C comment] [-i lock_id] [host_name ... | host_group ... | all]",
     },
     Command {
+        name: "hghostadd",
+        run: ctrl::hghostadd,
+        line: "Add dynamic hosts to a host group",
+        usage: "hghostadd [-C comment] host_group | compute_unit host_name ...",
+    },
+    Command {
+        name: "hghostdel",
+        run: ctrl::hghostdel,
+        line: "Delete dynamic hosts from a host group",
+        usage: "hghostdel [-f] [-C comment] host_group | compute_unit host_name ...",
+    },
+    Command {
         name: "hrestart",
         run: ctrl::hrestart,
         line: "Restart slave batch daemon on hosts",
@@ -184,8 +196,6 @@ const COMMANDS: &[Command] = &[
 
 /// Commands that LSF has and this badmin has not yet.
 const LATER: &[&str] = &[
-    "hghostadd",
-    "hghostdel",
     "diagnose",
     "gpdckconfig",
     "gpdrestart",

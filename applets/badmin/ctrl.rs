@@ -50,6 +50,14 @@ pub fn hclose(ctx: &mut Ctx) -> Result<i32, Exit> {
     hosts(ctx, false, "hclose", "Close")
 }
 
+pub fn hghostadd(ctx: &mut Ctx) -> Result<i32, Exit> {
+    group_hosts(ctx, true)
+}
+
+pub fn hghostdel(ctx: &mut Ctx) -> Result<i32, Exit> {
+    group_hosts(ctx, false)
+}
+
 pub fn hrestart(ctx: &mut Ctx) -> Result<i32, Exit> {
     Ok(daemon(ctx, "Restart slave batch daemon on", Verb::Restart, Daemon::Sbatchd))
 }
@@ -170,6 +178,60 @@ fn hosts(ctx: &mut Ctx, open: bool, verb: &str, word: &str) -> Result<i32, Exit>
         },
     };
     Ok(host_lines(ctx, &lines, word))
+}
+
+/// Options of hghostadd and hghostdel.
+#[derive(FromArgs, ArgsInfo)]
+struct GroupOpts {
+    /// a comment for the log
+    #[argh(option, short = 'C', arg_name = "comment")]
+    comment: Option<String>,
+    /// hghostdel: nothing is asked
+    #[argh(switch, short = 'f')]
+    sure: bool,
+    /// a host group or compute unit, then hosts
+    #[argh(positional, greedy, arg_name = "host_group host_name ...")]
+    names: Vec<String>,
+}
+
+/// Dynamic members of a group. The words of success are of no source.
+fn group_hosts(ctx: &mut Ctx, add: bool) -> Result<i32, Exit> {
+    let verb = if add { "hghostadd" } else { "hghostdel" };
+    let opts = front::parse::<GroupOpts>(&format!("badmin {verb}"), &ctx.args)?.options;
+    let usage = || {
+        let force = if add { "" } else { "[-f] " };
+        Exit::fail(format_args!(
+            "Usage: badmin {verb} {force}[-C comment] host_group | compute_unit host_name ..."
+        ))
+    };
+    let mut names = opts.names.into_iter();
+    let group = names.next().ok_or_else(usage)?;
+    let hosts: Vec<String> = names.collect();
+    if hosts.is_empty() || (add && opts.sure) {
+        return Err(usage());
+    }
+    if !add && !opts.sure && super::interactive() {
+        let question = format!("Delete {} from host group <{group}> ?", hosts.join(" "));
+        if !super::ask(ctx, &question) {
+            return Ok(FAIL);
+        }
+    }
+    let comment = opts.comment.unwrap_or_default();
+    let op = AdminOp::GroupHosts { add, group: group.clone(), hosts, comment };
+    let lines = match client::ask(ctx, ClientMsg::Admin(op)) {
+        Ok(ClientMsg::AdminDone { lines }) => lines,
+        Ok(_) => return Ok(control::unexpected(ctx)),
+        Err(e) => return Err(Exit::fail(e)),
+    };
+    let did = if add { "Add" } else { "Delete" };
+    let place = if add { "to" } else { "from" };
+    for l in &lines {
+        match l.code {
+            0 => errln!(ctx, "{did} <{}> {place} host group <{group}> ...... done", l.about),
+            _ => errln!(ctx, "{}: {}", l.about, words(l)),
+        }
+    }
+    Ok(exit_code(&lines))
 }
 
 fn host_lines(ctx: &mut Ctx, lines: &[AdminLine], word: &str) -> i32 {

@@ -194,6 +194,15 @@ pub fn system(e: &Event, what: What, names: &[String]) -> Option<String> {
             push(&mut t, " by administrator ", user);
             remark(&mut t, message);
         }
+        Event::GroupHost { add, group, host, user, message, .. }
+            if what.hosts && (wanted(host) || wanted(group)) && !user.is_empty() =>
+        {
+            push(&mut t, "Host ", host);
+            t.push_str(if *add { " added to" } else { " deleted from" });
+            push(&mut t, " host group ", group);
+            push(&mut t, " by administrator ", user);
+            remark(&mut t, message);
+        }
         Event::MbdStart { master, cluster, hosts, queues } if what.mbatchd => {
             push(&mut t, "mbatchd started on host ", master);
             push(&mut t, "; cluster name ", cluster);

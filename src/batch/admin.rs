@@ -21,7 +21,10 @@ const MAX_LOCK_ID: usize = 128;
 impl Mbd {
     pub(crate) fn admin(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, op: AdminOp) {
         if let Some(why) = &self.log_failed
-            && matches!(op, AdminOp::HostCtrl { .. } | AdminOp::QueueCtrl { .. })
+            && matches!(
+                op,
+                AdminOp::HostCtrl { .. } | AdminOp::QueueCtrl { .. } | AdminOp::GroupHosts { .. }
+            )
         {
             let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
             return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
@@ -36,6 +39,17 @@ impl Mbd {
             AdminOp::Logging { hosts, set } => self.set_logging(cx, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
             AdminOp::Perfmon { what, secs } => self.perf_admin(cx, who, &what, secs),
+            AdminOp::GroupHosts { add, group, hosts, comment } => {
+                match self.group_ctrl(cx, who, add, &group, &hosts, &comment) {
+                    Ok((lines, false)) => Ok(lines),
+                    Ok((lines, true)) => {
+                        // what the files say holds for it again
+                        cx.out.push(Effect::LoadConfig);
+                        Ok(lines)
+                    }
+                    Err(r) => Err(r),
+                }
+            }
             AdminOp::Reconfig { .. } => match self.check(who, Action::Reconfig, "", "") {
                 Ok(()) => {
                     cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));
@@ -161,7 +175,7 @@ impl Mbd {
     }
 }
 
-fn check_comment(comment: &str) -> Result<(), Refusal> {
+pub(super) fn check_comment(comment: &str) -> Result<(), Refusal> {
     match comment.len() > MAX_COMMENT || comment.chars().any(char::is_control) {
         true => Err(Refusal::text(
             err::BAD_ARG,

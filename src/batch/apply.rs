@@ -78,6 +78,15 @@ impl State {
                 Did::Nothing
             }
             Event::Eligible { at, on } => self.waits(t, *at, *on),
+            Event::GroupHost { add, group, host, .. } => {
+                let hosts = self.group_hosts.entry(group.clone()).or_default();
+                match add {
+                    true => drop(hosts.insert(host.clone())),
+                    false => drop(hosts.remove(host)),
+                }
+                self.group_hosts.retain(|_, hosts| !hosts.is_empty());
+                Did::Nothing
+            }
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {

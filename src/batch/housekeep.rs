@@ -149,6 +149,14 @@ impl Mbd {
                 head.push(Record { time: c.time, event });
             }
         }
+        for (group, hosts) in &self.st.group_hosts {
+            for host in hosts {
+                let (group, host) = (group.clone(), host.clone());
+                let (uid, user, message) = (0, String::new(), String::new());
+                let event = Event::GroupHost { add: true, group, host, uid, user, message };
+                head.push(Record { time, event });
+            }
+        }
         head
     }
 

@@ -27,6 +27,7 @@ pub mod counts;
 pub mod depend;
 pub mod eligible;
 mod exceptions;
+pub mod grouped;
 pub mod hosts;
 pub mod housekeep;
 pub mod infos;
@@ -217,6 +218,7 @@ impl Mbd {
         self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
         self.envs.clear();
         self.note_carried();
+        self.group_hosts_read();
         self.rebuild();
     }
 
@@ -378,13 +380,10 @@ impl Mbd {
         if let Some(mut conf) = conf {
             conf.unix.keep_answers(&self.pol.conf.unix);
             let sampling = perfmon::differ(self.pol.params(), &conf.batch.params);
-            self.pol = Rc::new(Policy::new(conf));
+            self.take_policy(cx, conf);
             if sampling {
                 self.perf_by_params(cx);
             }
-            self.net_reconfigured(cx);
-            self.rebuild();
-            self.shut.renew();
             self.status.reconfigured = cx.now.secs();
             cx.say(log::Level::Info, "reconfigured");
         } else {

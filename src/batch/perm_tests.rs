@@ -94,6 +94,10 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             hosts: vec!["h1".into()],
             set: crate::proto::Logging { level: Some(1), ..Default::default() },
         }),
+        "Admin.GroupHosts" => {
+            let (group, hosts) = ("nosuch".into(), vec!["h1".into()]);
+            ClientMsg::Admin(AdminOp::GroupHosts { add: true, group, hosts, comment })
+        }
         "Admin.Perfmon" => ClientMsg::Admin(AdminOp::Perfmon { what: "view".into(), secs: 0 }),
         "Admin.Show" => ClientMsg::Admin(AdminOp::Show { what: "status".into() }),
         "Admin.Shutdown" => ClientMsg::Admin(AdminOp::Shutdown { comment }),

@@ -6,6 +6,7 @@
 
 use super::counts::Counts;
 use super::eligible::Waited;
+use super::grouped::Added;
 use super::issued::Issued;
 use super::names::{Names, Sym};
 use crate::lang::depend::{PostState, Resolved};
@@ -39,6 +40,8 @@ pub struct State {
     pub request_ages: VecDeque<(i64, Request)>,
     pub queue_ctl: HashMap<String, QueueCtl>,
     pub host_ctl: HashMap<String, HostCtl>,
+    /// Dynamic hosts that were added to host groups and compute units.
+    pub group_hosts: Added,
     pub counts: Counts,
     /// Jobs finished since the last switch.
     pub finished: u64,

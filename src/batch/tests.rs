@@ -19,6 +19,7 @@ mod classes;
 mod consumers;
 mod eligible;
 mod exceptions;
+mod grouped;
 mod issued;
 mod keep;
 mod parts;

@@ -95,6 +95,7 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::Release { at, .. } => *at,
         Event::QueueCtrl { .. }
         | Event::HostCtrl { .. }
+        | Event::GroupHost { .. }
         | Event::MbdStart { .. }
         | Event::MbdDie { .. }
         | Event::LogSwitch { .. }
@@ -128,6 +129,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::Release { .. } => "LSF_RELEASE",
         Event::Carried { .. } => "LSF_SWITCHED",
         Event::Eligible { .. } => "LSF_ELIGIBLE",
+        Event::GroupHost { .. } => "LSF_GROUP_HOST",
         Event::Foreign { name } => name,
     }
 }

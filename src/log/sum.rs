@@ -40,7 +40,7 @@ pub struct Entry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 19] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -59,6 +59,7 @@ const KINDS: [&str; 18] = [
     "LSF_RELEASE",
     "LSF_SWITCHED",
     "LSF_ELIGIBLE",
+    "LSF_GROUP_HOST",
 ];
 
 /// The kind of an event.

@@ -220,6 +220,16 @@ pub enum Event {
         /// Our tail: the lock ID that it attaches or takes away; empty: none.
         lock: String,
     },
+    /// `LSF_GROUP_HOST` (ours): a dynamic host becomes a member of a host group or compute unit,
+    /// or is so no longer.
+    GroupHost {
+        add: bool,
+        group: String,
+        host: String,
+        uid: u32,
+        user: String,
+        message: String,
+    },
     MbdStart {
         master: String,
         cluster: String,

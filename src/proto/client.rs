@@ -606,6 +606,14 @@ pub enum AdminOp {
         hosts: Vec<String>,
         set: crate::proto::Logging,
     },
+    /// badmin hghostadd, hghostdel: dynamic hosts become members of a host group or compute unit,
+    /// or are so no longer.
+    GroupHosts {
+        add: bool,
+        group: String,
+        hosts: Vec<String>,
+        comment: String,
+    },
     /// badmin perfmon: `start`, `stop`, `view`, `setperiod`; `secs`: of the period, 0 none given.
     Perfmon {
         what: String,

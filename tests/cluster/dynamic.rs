@@ -37,8 +37,17 @@ fn open(rig: &Rig) {
     let text = rig.read(file);
     let range = format!("LSF_HOST_ADDR_RANGE = {net}.70-71\nEnd Parameters");
     rig.write(file, &text.replace("End Parameters", &range));
+    let hosts = rig.configdir().join("lsb.hosts");
+    let text = std::fs::read_to_string(&hosts).unwrap();
+    let group = "Begin HostGroup\nGROUP_NAME GROUP_MEMBER\nfarm (host1)\nEnd HostGroup\n";
+    std::fs::write(&hosts, format!("{text}\n{group}")).unwrap();
     rig.start();
     rig.ready();
+}
+
+fn farm(rig: &Rig) -> Vec<String> {
+    let out = rig.ok("bmgroup", &["farm"]);
+    out.lines().last().unwrap().split_whitespace().skip(1).map(str::to_owned).collect()
 }
 
 fn status(rig: &Rig, host: &str) -> String {
@@ -69,6 +78,16 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     assert!(rig.ok("lshosts", &[]).contains("dyn1"));
     wait_for("mbatchd to know it", || rig.run("bhosts", &["-w", "dyn1"]).out.contains(" ok "));
     job_on_dyn1(&rig, "first");
+    // it becomes a member of a group, which the next masters know too
+    assert_eq!(farm(&rig), ["host1"]);
+    let said = rig.run("badmin", &["hghostadd", "farm", "host1"]);
+    assert_eq!((said.code, said.err.as_str()), (255, "host1: Host is already member of group\n"));
+    let said = rig.run("badmin", &["hghostadd", "-C", "more", "farm", "dyn1"]);
+    let done = "Add <dyn1> to host group <farm> ...... done\n";
+    assert_eq!((said.code, said.err.as_str()), (0, done));
+    assert_eq!(farm(&rig), ["host1", "dyn1"]);
+    let log = rig.ok("badmin", &["hhist", "dyn1"]).replace("\n                     ", "");
+    assert!(log.contains(": Host <dyn1> added to host group <farm> by administrator <"), "{log}");
     // it is a host like others: jobs are submitted there, tasks run there
     let mut c = rig.cmd("bsub");
     c.env("LSF_LOCAL_HOST", "dyn1").args(["-m", "host2", "-o", "/dev/null", "true"]);
@@ -104,6 +123,12 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     rig.ready();
     wait_for("its mbatchd", || rig.run("bhosts", &["-w", "dyn1"]).out.contains(" ok "));
     job_on_dyn1(&rig, "second");
+    assert_eq!(farm(&rig), ["host1", "dyn1"]);
+    let said = rig.run("badmin", &["hghostdel", "-f", "farm", "host1"]);
+    let why = "host1: Host was not added with badmin hghostadd\n";
+    assert_eq!((said.code, said.err.as_str()), (255, why));
+    rig.ok("badmin", &["hghostdel", "-f", "farm", "dyn1"]);
+    wait_for("the files to be read again", || farm(&rig) == ["host1"]);
     wait_for("host2 to tell that RES is gone", || status(&rig, "host2") == "-ok");
     // its host goes
     rig.ok("lsadmin", &["limshutdown", "-f", "dyn1"]);

@@ -279,6 +279,14 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             let (job, uid, idx) = (f.num()?, f.num()?, f.num()?);
             Event::Release { at: JobRef { job, idx }, uid, user: f.text()? }
         }
+        b"LSF_GROUP_HOST" => Event::GroupHost {
+            add: f.num::<u32>()? != 0,
+            group: f.text()?,
+            host: f.text()?,
+            uid: f.num()?,
+            user: f.text()?,
+            message: f.text()?,
+        },
         b"LSF_ELIGIBLE" => {
             let at = get_ref(f)?;
             Event::Eligible { at, on: f.num::<u32>()? != 0 }

@@ -568,6 +568,11 @@ fn other_event() -> impl Strategy<Value = Event> {
         (any::<(u32, i32)>(), [kept(), kept()]).prop_map(|((removed, code), [master, message])| {
             Event::MbdDie { master, removed, code, message }
         }),
+        (any::<bool>(), any::<u32>(), [kept(), kept(), kept(), kept()]).prop_map(
+            |(add, uid, [group, host, user, message])| {
+                Event::GroupHost { add, group, host, uid, user, message }
+            }
+        ),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
         vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
         any::<(u32, u64)>().prop_map(|(next_job, epoch)| Event::Carried { next_job, epoch }),

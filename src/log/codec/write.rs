@@ -236,6 +236,14 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_int(out, at.idx);
             put_str(out, user.as_bytes());
         }
+        Event::GroupHost { add, group, host, uid, user, message } => {
+            put_int(out, u32::from(*add));
+            put_str(out, group.as_bytes());
+            put_str(out, host.as_bytes());
+            put_int(out, *uid);
+            put_str(out, user.as_bytes());
+            put_str(out, message.as_bytes());
+        }
         Event::Eligible { at, on } => {
             put_ref(out, *at);
             put_int(out, u32::from(*on));

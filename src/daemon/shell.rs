@@ -48,7 +48,7 @@ use crate::model::Now;
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
 use crate::proto::held::Tickets;
-use crate::proto::machine::{ConnId, INCOMING};
+use crate::proto::machine::{ConnId, INCOMING, OWN};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
 use crate::sys::raw::SignalFd;
 use mio::unix::SourceFd;
@@ -73,7 +73,7 @@ const WAKER: Token = Token(usize::MAX - 4);
 const SIGNALS: Token = Token(usize::MAX - 5);
 /// Tokens of the host's own descriptors lie from here up and below those of connections that
 /// came in.
-const OWN_TOKEN: usize = 1 << 61;
+const OWN_TOKEN: usize = OWN as usize;
 
 /// TCP (and for lim UDP) ports by daemon.
 #[derive(Clone, Copy, Debug, Default)]

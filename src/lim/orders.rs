@@ -13,11 +13,11 @@ use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
-use crate::proto::machine::{ConnId, Endpoint, INCOMING};
+use crate::proto::machine::{ConnId, Endpoint, OWN};
 use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
 
 /// The connection to this host's launcher.
-pub const LAUNCHER: ConnId = INCOMING - 1;
+pub const LAUNCHER: ConnId = OWN - 1;
 /// Seconds for which RES may be away where LSF_RES_ACTIVE_TIME says nothing, and at least.
 const RES_ACTIVE: u64 = 90;
 const RES_ACTIVE_MIN: u64 = 10;

@@ -16,8 +16,12 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// Names a connection within one daemon. The runner numbers the incoming ones from
-/// [`INCOMING`] up; the machine chooses the numbers of those it opens below that.
+/// [`INCOMING`] up; the machine chooses the numbers of those it opens below [`OWN`].
 pub type ConnId = u64;
+
+/// First number of the host's own descriptors, which are below [`INCOMING`]: the numbers that
+/// machines choose are below this one.
+pub const OWN: ConnId = 1 << 61;
 
 /// First number of incoming connections.
 pub const INCOMING: ConnId = 1 << 62;

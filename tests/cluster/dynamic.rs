@@ -130,6 +130,10 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     rig.ok("badmin", &["hghostdel", "-f", "farm", "dyn1"]);
     wait_for("the files to be read again", || farm(&rig) == ["host1"]);
     wait_for("host2 to tell that RES is gone", || status(&rig, "host2") == "-ok");
+    // where it runs it is seen, also long after the start, and where it comes back
+    assert_eq!(status(&rig, "host1"), "ok");
+    rig.ok("lsadmin", &["resstartup", "host2"]);
+    wait_for("host2 to tell that RES is back", || status(&rig, "host2") == "ok");
     // its host goes
     rig.ok("lsadmin", &["limshutdown", "-f", "dyn1"]);
     wait_for("its end", || status(&rig, "dyn1") == "unavail");

@@ -11,7 +11,9 @@ use crate::model::reason::{err, pend, susp, term};
 use crate::model::sort::sort_by_key;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, Control, IdSel, JobSelect, MAX_REASON, Outcome, Verb};
+use crate::proto::client::{
+    ClientMsg, Control, IdSel, JobSelect, MAX_REASON, Outcome, Requeue, Verb, Which,
+};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
 
@@ -77,7 +79,7 @@ impl Mbd {
         } else {
             let ended = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
             let finished = ended || c.select.states.all || c.select.states.done;
-            let mut jobs = self.chosen(who, &c.select, finished);
+            let mut jobs = self.chosen(who, c, finished);
             if !c.select.all {
                 // Without 0 or an ID only the last job submitted is meant.
                 jobs = jobs.pop().into_iter().collect();
@@ -112,7 +114,8 @@ impl Mbd {
 
     /// Jobs that the filters let through, oldest first; elements where the name asks for one.
     /// Finished ones only where they are wanted.
-    fn chosen(&self, who: &Caller, s: &JobSelect, finished: bool) -> Vec<IdSel> {
+    fn chosen(&self, who: &Caller, c: &Control, finished: bool) -> Vec<IdSel> {
+        let s = &c.select;
         let mut found: Vec<(u64, IdSel)> = Vec::new();
         for job in self.st.jobs.values() {
             if (job.tally.unfinished() == 0 && !finished) || !self.selects(who, s, job) {
@@ -124,6 +127,11 @@ impl Mbd {
                 true => Some(sel),
                 false => fitting(job, sel, |idx| self.on_host(job, idx, &s.host)),
             };
+            let sel = sel.and_then(|sel| self.in_states(s, &sel));
+            let sel = sel.and_then(|sel| match &c.verb {
+                Verb::Requeue(which) => fitting(job, sel, |idx| requeues(*which, job, idx)),
+                _ => Some(sel),
+            });
             found.extend(sel.map(|sel| (job.order, sel)));
         }
         sort_by_key(&mut found, |f| f.0);
@@ -165,19 +173,10 @@ impl Mbd {
         job: &Job,
         named: Vec<(u32, u32, u32)>,
     ) -> Option<Vec<(u32, u32, u32)>> {
-        let parts = self.selected_parts(s, job);
-        if parts.is_none() && s.states.unset() {
-            return Some(named);
-        }
+        let Some(parts) = self.selected_parts(s, job) else { return Some(named) };
         let meant = IdSel { job: job.id, elems: named };
-        let stands = |idx: u32| {
-            s.states.unset()
-                || job.view(idx).is_some_and(|v| super::listing::wanted(s.states, v.stat(), true))
-        };
         let fits = |idx: &u32| {
-            meant.has(JobRef { job: job.id, idx: *idx })
-                && parts.as_ref().is_none_or(|parts| parts.contains(&job.part_no(*idx)))
-                && stands(*idx)
+            meant.has(JobRef { job: job.id, idx: *idx }) && parts.contains(&job.part_no(*idx))
         };
         let left = super::parts::ranges(job.indices().into_iter().filter(fits));
         (!left.is_empty()).then_some(left)
@@ -185,11 +184,10 @@ impl Mbd {
 
     /// What an operand means of the states that are asked for; `None`: nothing.
     fn in_states(&self, s: &JobSelect, sel: &IdSel) -> Option<IdSel> {
-        let known = self.st.job(sel.job).filter(|_| !s.states.unset());
-        let Some(job) = known else { return Some(sel.clone()) };
-        let states = JobSelect { states: s.states, ..JobSelect::default() };
-        let elems = self.narrowed(&states, job, sel.elems.clone())?;
-        Some(IdSel { job: sel.job, elems })
+        match self.st.job(sel.job).filter(|_| !s.states.unset()) {
+            Some(job) => fitting(job, sel.clone(), |idx| stands(s.states, job, idx)),
+            None => Some(sel.clone()),
+        }
     }
 
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
@@ -454,6 +452,22 @@ impl Mbd {
         let Some(i) = self.st.running(key).and_then(|r| self.first_host(r)) else { return };
         self.act(cx, key, i, act);
     }
+}
+
+/// Is an element in one of these states?
+fn stands(states: Which, job: &Job, idx: u32) -> bool {
+    job.view(idx).is_some_and(|v| super::listing::wanted(states, v.stat(), true))
+}
+
+/// Is an element in a state that brequeue is to take?
+fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
+    let run = which.run || !(which.done || which.exit || which.pend);
+    job.view(idx).is_some_and(|v| match v.stat() {
+        stat::PEND | stat::PSUSP => which.pend,
+        stat::DONE => which.done,
+        stat::EXIT => which.exit,
+        _ => run,
+    })
 }
 
 /// Every index that ranges name.

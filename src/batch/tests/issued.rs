@@ -175,6 +175,10 @@ fn states_narrow_what_is_meant() {
     let mut want: Vec<_> = [(run, 0)].into_iter().chain(rest).collect();
     want.sort_unstable();
     assert_eq!(running, want);
+    // all of an array is the array
+    let mut every = of_states(Which { all: true, ..none });
+    every.sort_unstable();
+    assert_eq!(every, [(run, 0), (array, 0), (wait, 0)]);
     // also of those that are named
     let states = Which { run: true, ..none };
     let named = |job| Control::of(Verb::Stop, JobSelect { states, ..of(job) });
@@ -235,4 +239,36 @@ fn removing_may_be_the_administrators_matter() {
     );
     assert_eq!(r.does(ADMIN, Verb::Remove, other).code, 0);
     assert_eq!(r.stat(other, 0), "EXIT");
+}
+
+#[test]
+fn brequeue_means_the_states_that_it_names() {
+    let mut r = Rig::new();
+    let ended = |r: &mut Rig, status| {
+        let id = r.submit(spec("x")).unwrap();
+        let (conn, key) = r.starts()[0];
+        r.report(conn, key, Phase::Ended { end: End::Status(status), exit_info: 0 });
+        id
+    };
+    let (fine, failed) = (ended(&mut r, 0), ended(&mut r, 256));
+    let run = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let wait = r.submit(JobSpec { begin_time: i64::MAX, ..spec("z") }).unwrap();
+    let asked = |r: &mut Rig, which, all| {
+        let select = JobSelect { all, ..JobSelect::default() };
+        match r.ask(USER, ClientMsg::Control(Box::new(Control::of(Verb::Requeue(which), select)))) {
+            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+                outcomes.iter().map(|o| (o.id.job, o.code)).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let none = Requeue { hold: true, ..Requeue::default() };
+    assert_eq!(asked(&mut r, Requeue { pend: true, ..none }, true), [(wait, err::NOT_STARTED)]);
+    // the last one of the state, not the last one of all
+    assert_eq!(asked(&mut r, Requeue { exit: true, ..none }, false), [(failed, 0)]);
+    assert_eq!(asked(&mut r, Requeue { exit: true, ..none }, true), []);
+    assert_eq!(asked(&mut r, Requeue { done: true, exit: true, ..none }, true), [(fine, 0)]);
+    assert_eq!(asked(&mut r, none, true), [(run, 0)]);
 }

@@ -17,6 +17,7 @@ use lsf::cli::submission::{
 use lsf::model::job::{Limits, extra, host_slots};
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The columns that a long listing needs.
@@ -47,6 +48,7 @@ pub const COLS: &[Col] = &[
     Col::SuspReason,
     Col::Pgid,
     Col::Pids,
+    Col::PidGroups,
     Col::CpuUsed,
     Col::MemKb,
     Col::MaxMemKb,
@@ -138,17 +140,18 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
     details(out, r, wrap);
 }
 
-/// The hosts and slots of -hostfile, line by line.
+/// The hosts and slots of -hostfile, line by line, as "-hostfile" of bjobs in the documentation of
+/// LSF 10.1 shows them.
 fn host_file(out: &mut String, r: &Row) {
     let text = r.cell(Col::Extra).key(extra::HOST_SLOTS).map(Cell::text).unwrap_or_default();
     let list = host_slots(&text).unwrap_or_default();
     if !list.is_empty() {
-        out.push_str("\n USER-SPECIFIED HOST FILE:\n HOST          SLOTS\n");
+        out.push_str("\nUSER-SPECIFIED HOST FILE:\nHOST            SLOTS\n");
     }
     for (host, slots) in list {
         let mut name = String::new();
         push_clean(&mut name, host);
-        let _ = writeln!(out, " {name:<13}  {slots}");
+        let _ = writeln!(out, "{name:<17} {slots}");
     }
 }
 
@@ -375,13 +378,7 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
         let _ = write!(mem, ";  NTHREAD: {}", r.int(Col::NThreads));
     }
     parts.push(mem);
-    if r.int(Col::Pgid) > 0 {
-        let mut ids = format!("PGID: {};  PIDs: ", r.int(Col::Pgid));
-        for pid in r.list(Col::Pids) {
-            let _ = write!(ids, "{} ", pid.int().unwrap_or(0));
-        }
-        parts.push(ids);
-    }
+    parts.extend(processes(r));
     let mut t = String::new();
     stamp(&mut t, s, r.int(Col::UsageTime));
     t.push_str("Resource usage collected.");
@@ -399,6 +396,23 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
         let _ = write!(t, "{:21}{p}", "");
         paragraph(out, &t, true);
     }
+}
+
+/// `PGID: 4242;  PIDs: 4242 4243 `, one part a process group.
+fn processes(r: &Row) -> Vec<String> {
+    let pids = r.list(Col::Pids).iter().map(|pid| pid.int().unwrap_or(0));
+    let groups = r.list(Col::PidGroups).iter().map(|group| group.int().unwrap_or(0));
+    let mut all: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    if r.list(Col::PidGroups).is_empty() {
+        all.insert(r.int(Col::Pgid), pids.collect());
+    } else {
+        pids.zip(groups).for_each(|(pid, group)| all.entry(group).or_default().push(pid));
+    }
+    let part = |(group, pids): (&i64, &Vec<i64>)| {
+        let pids: String = pids.iter().map(|pid| format!("{pid} ")).collect();
+        format!("PGID: {group};  PIDs: {pids}")
+    };
+    all.iter().filter(|(group, _)| **group > 0).map(part).collect()
 }
 
 fn memory(out: &mut String, r: &Row) {

@@ -305,6 +305,18 @@ fn who_runs_a_job_and_what_would_stop_it() {
 }
 
 #[test]
+fn process_groups_stand_by_themselves() {
+    // the job of six tasks whose listing was published
+    let job = json!({"Stat": "RUN", "ExecHosts": [["cn809", 6]], "StartTime": T,
+        "UsageTime": T + 60, "Pgid": 1487356, "Pids": [1487356, 1487374, 1498850, 1498962],
+        "PidGroups": [1487356, 1487356, 1498850, 1498850]});
+    let got = long_of(&show(), job);
+    let want = "\n                     PGID: 1487356;  PIDs: 1487356 1487374 \n                     \
+                PGID: 1498850;  PIDs: 1498850 1498962 \n";
+    assert!(got.contains(want), "{got}");
+}
+
+#[test]
 fn every_way_to_end() {
     let end = |job: Value| {
         let mut all = json!({"ExecHosts": [["hosta", 1]], "StartTime": T, "EndTime": T + 9,

@@ -32,12 +32,13 @@ impl Mbd {
             SbdMsg::Inventory { boot_id, tasks } => self.inventory(cx, i, boot_id, tasks),
             SbdMsg::State(t) => self.task_state(cx, i, &t),
             SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
-            SbdMsg::Usage { key, usage, pids, .. } => {
+            SbdMsg::Usage { key, usage, pids, groups, .. } => {
                 let now = cx.now.secs();
                 if let Some(run) = self.st.running_mut(key) {
                     run.soft.usage = usage;
                     run.soft.usage_time = now;
                     run.soft.pids = pids;
+                    run.soft.groups = groups;
                 }
             }
             _ => cx.say(log::Level::Warn, "a sbatchd sent an order; ignored"),

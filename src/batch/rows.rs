@@ -187,6 +187,7 @@ impl Shown<'_> {
             Col::Pid => int(out, run.map_or(0, |r| i64::from(r.pid))),
             Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),
             Col::Pids => json(out, run.map_or(&[][..], |r| &r.soft.pids)),
+            Col::PidGroups => json(out, run.map_or(&[][..], |r| &r.soft.groups)),
             Col::RunTime => int(out, self.run_time()),
             Col::PendTime => {
                 let until =

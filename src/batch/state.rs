@@ -388,6 +388,8 @@ pub struct Soft {
     pub usage: Usage,
     pub usage_time: i64,
     pub pids: Vec<u32>,
+    /// The process group of each of them; empty where there is one.
+    pub groups: Vec<u32>,
     /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed; the
     /// log knows of it.
     pub asked: Option<u32>,

@@ -128,6 +128,8 @@ pub struct Attempt {
     pub report_at: u64,
     pub pids: Vec<u32>,
     pub pgids: Vec<u32>,
+    /// The process group of each of `pids`.
+    pub groups: Vec<u32>,
     pub max_procs: u32,
     pub max_threads: u32,
     samples: u64,
@@ -166,6 +168,7 @@ impl Attempt {
             report_at: 0,
             pids: Vec::new(),
             pgids: Vec::new(),
+            groups: Vec::new(),
             max_procs: 0,
             max_threads: 0,
             samples: 0,
@@ -316,6 +319,7 @@ impl Attempt {
         u.avg_mem_kb = self.mem_sum / self.samples;
         self.pids.clone_from(&s.pids);
         self.pgids.clone_from(&s.pgids);
+        self.groups.clone_from(&s.groups);
         self.max_procs = self.max_procs.max(u.nprocs);
         self.max_threads = self.max_threads.max(u.nthreads);
         let l = &self.note.order.limits;

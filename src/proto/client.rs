@@ -434,6 +434,8 @@ pub enum Col {
     ExternalThresholds,
     /// -sp as given; 0 where it was not
     UserPriority,
+    /// [int...]: the process group of each of the processes; [] where there is one
+    PidGroups,
 }
 
 /// bqueues.

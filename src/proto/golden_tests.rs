@@ -254,7 +254,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()] },
         SbdMsg::State(Box::new(TaskState { phase: Phase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
-        SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10] },
+        SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
     ]
 }
 

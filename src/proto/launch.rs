@@ -491,4 +491,6 @@ pub struct Session {
     pub usage: Usage,
     pub pids: Vec<u32>,
     pub pgids: Vec<u32>,
+    /// The process group of each of `pids`.
+    pub groups: Vec<u32>,
 }

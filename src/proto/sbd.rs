@@ -52,6 +52,9 @@ pub enum SbdMsg {
         usage: Usage,
         pids: Vec<u32>,
         pgids: Vec<u32>,
+        /// The process group of each of `pids`; empty where there is one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        groups: Vec<u32>,
     },
 }
 

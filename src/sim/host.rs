@@ -64,6 +64,7 @@ impl World {
                         usage: os::usage(1000),
                         pids: vec![*sid],
                         pgids: vec![*sid],
+                        groups: vec![*sid],
                     })
                 };
                 let found = sids.iter().filter_map(session).collect();

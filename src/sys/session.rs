@@ -104,13 +104,17 @@ pub fn sample(sids: &[u32]) -> Vec<Session> {
         u.nprocs += 1;
         u.nthreads += p.threads;
         s.pids.push(p.pid);
+        s.groups.push(p.pgrp);
         if !s.pgids.contains(&p.pgrp) {
             s.pgids.push(p.pgrp);
         }
     }
     let mut all: Vec<Session> = found.into_values().collect();
     for s in &mut all {
-        s.pids.sort_unstable();
+        let mut pairs: Vec<(u32, u32)> =
+            s.pids.iter().copied().zip(s.groups.iter().copied()).collect();
+        pairs.sort_unstable();
+        (s.pids, s.groups) = pairs.into_iter().unzip();
         s.pgids.sort_unstable();
         let u = &mut s.usage;
         (u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb) = (u.mem_kb, u.mem_kb, u.swap_kb);
@@ -176,6 +180,8 @@ mod tests {
         // How many groups depends on the shell: without a terminal some keep to one.
         assert_eq!((s.usage.nprocs, s.pids.len()), (3, 3));
         assert!(matches!(s.pgids.len(), 1 | 3), "{:?}", s.pgids);
+        let groups: Vec<u32> = s.pids.iter().map(|pid| see(*pid).unwrap().pgrp).collect();
+        assert_eq!(s.groups, groups);
         assert!(s.usage.mem_kb > 100);
         // another process of that number is left alone
         signal(sid, start + 1, 9, &scan());

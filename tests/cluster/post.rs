@@ -65,8 +65,8 @@ fn a_host_file_of_the_users_fixes_the_hosts() {
     assert!(ranks.ends_with(".rankfile\n"), "{ranks}");
     wait_for("it to go", || !std::path::Path::new(ranks.trim()).exists());
     let told = rig.ok("bjobs", &["-l", "-hostfile", &job.to_string()]);
-    let block = "\n USER-SPECIFIED HOST FILE:\n HOST          SLOTS\n host2          1\n \
-                 host1          2\n host2          1\n";
+    let block = "\nUSER-SPECIFIED HOST FILE:\nHOST            SLOTS\nhost2             1\n\
+                 host1             2\nhost2             1\n";
     assert!(told.contains(block), "{told}");
     assert!(!rig.ok("bjobs", &["-l", &job.to_string()]).contains("USER-SPECIFIED"));
     assert_eq!(rig.field(&job.to_string(), "host_file"), file);

@@ -189,7 +189,7 @@ fn memory_is_reserved_until_it_is_used_or_the_time_is_over() {
     assert_eq!((row.reserved[10], row.load.unwrap().index[10]), (600.0, 400.0));
     // memory in use is in the measured value already
     let usage = crate::model::job::Usage { mem_kb: 500 << 10, ..Default::default() };
-    let msg = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![] };
+    let msg = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![], groups: vec![] };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     r.loads(500.0, &[]);
     let row = r.host_row("h1");

@@ -46,6 +46,18 @@ fn a_job_without_a_priority_has_the_middle_one() {
 }
 
 #[test]
+fn processes_are_told_with_their_groups() {
+    let mut r = Rig::new();
+    r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let (usage, pgids) = (Usage::default(), vec![7, 9]);
+    let msg = SbdMsg::Usage { key, usage, pids: vec![7, 8, 9], pgids, groups: vec![7, 7, 9] };
+    r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+    assert_eq!(r.listed(&[Col::Pids, Col::PidGroups]), "[[[7,8,9],[7,7,9]]]");
+}
+
+#[test]
 fn thresholds_of_external_indices_are_the_tighter_ones() {
     let mut c = conf();
     for (name, up) in [("lic", false), ("heat", true), ("cold", false)] {

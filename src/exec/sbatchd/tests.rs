@@ -162,11 +162,14 @@ impl Rig {
             Effect::Send { msg: Msg::Refused(why), .. } => self.refused.push(why),
             Effect::Os(OsEffect::Sample { sids }) => {
                 let alive = sids.iter().filter_map(|s| self.procs.get(s));
-                let see = |p: &Proc| Session {
-                    sid: p.pid,
-                    usage: p.usage,
-                    pids: vec![p.pid],
-                    pgids: vec![p.pid],
+                // a process for each that its usage tells of, the first two in one group
+                let see = |p: &Proc| {
+                    let pids: Vec<u32> = (0..p.usage.nprocs.max(1)).map(|n| p.pid + n).collect();
+                    let group = |pid: &u32| if *pid < p.pid + 2 { p.pid } else { *pid };
+                    let groups: Vec<u32> = pids.iter().map(group).collect();
+                    let mut pgids = groups.clone();
+                    pgids.dedup();
+                    Session { sid: p.pid, usage: p.usage, pids, pgids, groups }
                 };
                 queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect())));
             }
@@ -597,6 +600,25 @@ fn usage_is_told_when_it_changes() {
     r.procs.get_mut(&pid).unwrap().usage.mem_kb = 1200;
     r.wait(60);
     assert_eq!(told(&mut r), 1);
+}
+
+#[test]
+fn process_groups_are_told_where_there_are_several() {
+    let told = |nprocs| {
+        let mut r = Rig::new();
+        r.mould.usage = Usage { mem_kb: 1000, nprocs, ..Usage::default() };
+        r.start(order(1));
+        r.wait(60);
+        let pid = r.pid();
+        let groups = r.told.iter().find_map(|m| match m {
+            SbdMsg::Usage { groups, pids, .. } if pids.len() == nprocs as usize => Some(groups),
+            _ => None,
+        });
+        groups.unwrap().iter().map(|group| group - pid).collect::<Vec<_>>()
+    };
+    assert_eq!(told(1), [0; 0]);
+    assert_eq!(told(2), [0; 0]);
+    assert_eq!(told(3), [0, 0, 2]);
 }
 
 #[test]

@@ -118,7 +118,11 @@ impl Sbatchd {
                 job.told = Some(job.usage);
                 if let Some((conn, true)) = self.mbd {
                     let (usage, pids) = (job.usage, job.pids.clone());
-                    let msg = SbdMsg::Usage { key, usage, pids, pgids: job.pgids.clone() };
+                    let pgids = job.pgids.clone();
+                    // most have one, which is told already
+                    let several = job.groups.iter().any(|g| Some(g) != job.groups.first());
+                    let groups = if several { job.groups.clone() } else { Vec::new() };
+                    let msg = SbdMsg::Usage { key, usage, pids, pgids, groups };
                     out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
                 }
             }

@@ -25,7 +25,7 @@
 //! The first operand, or `--`, ends the options. `-h` and `-V` are in every command unless the
 //! struct has letters of its own for them.
 
-use super::{help, version};
+use super::{categories, help, version};
 use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfoKind, FromArgs, Optionality};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -226,7 +226,7 @@ impl Table {
                         found.push((option, value.ok_or_else(|| self.not_text(name, option))?));
                     }
                     Step::Help => {
-                        let of = self.named_after(left.as_slice());
+                        let of = self.named_after(name, left.as_slice());
                         return Err(shown(help::help_of(name, info, &of)));
                     }
                     Step::Version => return Err(shown(format!("{}\n", version::line()))),
@@ -240,11 +240,20 @@ impl Table {
         Ok(Words { found, operands: left.cloned().collect() })
     }
 
-    /// The options that are named behind -h; none: all are meant.
-    fn named_after(&self, words: &[OsString]) -> Vec<String> {
-        let name = |w: &OsString| w.to_str()?.strip_prefix('-').map(str::to_owned);
-        let names: Option<Vec<String>> = words.iter().map(name).collect();
-        names.filter(|all| all.iter().all(|n| self.find(n).is_some())).unwrap_or_default()
+    /// The options that are named behind -h, or those of categories; none: all are meant.
+    fn named_after(&self, name: &str, words: &[OsString]) -> Vec<String> {
+        let meant = |word: &OsString| -> Option<Vec<String>> {
+            let word = word.to_str()?;
+            match word.strip_prefix('-') {
+                Some(option) => self.find(option).map(|_| vec![option.to_owned()]),
+                None => {
+                    let all = categories::options(name, word)?;
+                    Some(all.into_iter().map(str::to_owned).collect())
+                }
+            }
+        };
+        let names: Option<Vec<Vec<String>>> = words.iter().map(meant).collect();
+        names.unwrap_or_default().concat()
     }
 
     fn not_text(&self, name: &str, option: usize) -> Exit {

@@ -1,5 +1,6 @@
 //! What every command shares: the option front, the client side of the wire, columns and times.
 
+pub mod categories;
 pub mod client;
 pub mod clock;
 pub mod columns;

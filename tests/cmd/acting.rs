@@ -1,4 +1,5 @@
-//! The further options of bkill, bstop and bresume (commands.md §bkill, §bstop).
+//! The further options of bkill, bstop and bresume (commands.md §bkill, §bstop), and help of the
+//! categories of options.
 
 use crate::common::*;
 
@@ -104,4 +105,26 @@ fn all_and_finished_ones_are_stopped() {
     let done = run("bstop", &["-d", "-J", "every", "0"]);
     assert_eq!(done, Said { code: 255, out: String::new(), err: over });
     ok("bkill", &[&id]);
+}
+
+#[test]
+fn help_by_category() {
+    let words = |args: &[&str]| {
+        let said = run(args[0], &args[1..]);
+        assert_eq!((said.code, said.out.as_str()), (0, ""), "{args:?}");
+        let own = said.err.lines().filter_map(|l| l.strip_prefix("  -"));
+        own.map(|l| l.split_whitespace().next().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&["bsub", "-h", "notify"]), ["u", "N", "Ne", "B"]);
+    assert_eq!(words(&["bsub", "-h", "pack", "-W"]), ["W", "pack"]);
+    let state = words(&["bjobs", "-h", "state"]);
+    for option in ["a", "d", "p", "psum", "r", "s"] {
+        assert!(state.iter().any(|w| w == option), "{option}: {state:?}");
+    }
+    assert!(!state.iter().any(|w| w == "u" || w == "o"), "{state:?}");
+    let all = words(&["bsub", "-h"]);
+    for other in ["all", "nosuch", "state"] {
+        assert_eq!(words(&["bsub", "-h", other]), all, "{other}");
+    }
+    assert!(all.len() > 50);
 }

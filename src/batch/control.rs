@@ -214,6 +214,11 @@ impl Mbd {
         let Some(job) = self.st.job(sel.job) else {
             return outcomes.push(Outcome::new(whole, err::NO_JOB));
         };
+        // who names an element does not mean a job that has none
+        if let Some(idx) = elements(&sel.elems).next().filter(|i| *i != 0 && !job.is_array()) {
+            let at = JobRef { job: sel.job, idx };
+            return outcomes.push(Outcome::new(at, err::NO_JOB));
+        }
         let owner = self.st.names.text(job.user).to_string();
         if !self.may_control(who, job, sel) {
             return outcomes.push(Outcome::new(whole, err::PERMISSION));

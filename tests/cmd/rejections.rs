@@ -105,7 +105,14 @@ fn changes_of_jobs() {
     plain("bswitch", &["idle", &over], &finished);
     plain("bswitch", &["-J", "nojob", "idle"], "No matching job found");
     plain("bswitch", &["-q", "nosuch", "idle", "0"], "nosuch: No such queue");
+    // a job that is no array has no elements
+    let element = format!("{held}[1]");
+    for applet in ["bkill", "bstop", "bresume", "brequeue"] {
+        plain(applet, &[&element], &of(&element, "No matching job found"));
+    }
+    plain("bswitch", &["short", &element], &of(&element, "No matching job found"));
     for applet in ["btop", "bbot"] {
+        plain(applet, &[&element], &format!("{element}: No matching job found"));
         plain(applet, &[&over], &format!("{over}: Job has already finished"));
         plain(applet, &[missing], "99999: No matching job found");
         plain(applet, &[&none], &format!("{none}: No matching job found"));

@@ -2,12 +2,14 @@
 //! that resets it (`-Jn`), and `-Z` for the command; they are read and checked by bsub's own
 //! code. Which can be changed is the table of [`SpecField`].
 
+use super::bsub::esub;
 use super::bsub::opts::BsubOpts;
 use super::bsub::spec::{self, Rejection};
 use super::{bsub, control};
 use argh::{ArgsInfo, CommandInfoWithArgs, EarlyExit, FromArgs, Optionality, PositionalInfo};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::site::Site;
 use lsf::cli::{client, select, site};
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra};
@@ -172,6 +174,30 @@ fn not_modified(why: Rejection) -> Exit {
     Exit::fail(format_args!("{}. Job not modified.", why.words.trim_end_matches('.')))
 }
 
+/// Shows the change to the site's programs, and takes over what they make of it.
+fn looked_at(
+    site: &Site,
+    esubs: &str,
+    spec: &mut JobSpec,
+    fields: &mut Vec<SpecField>,
+) -> Result<(), Rejection> {
+    let mut shown = JobSpec::default();
+    fields.iter().for_each(|field| field.copy(&mut shown, spec));
+    let mut command = shown.command.0.clone();
+    let mut made = shown.clone();
+    esub::run(site, "bmod", esubs, &mut made, &mut command)?;
+    made.command = ByteStr(command);
+    for &field in SpecField::ALL {
+        let mut other = shown.clone();
+        field.copy(&mut other, &made);
+        if other != shown {
+            field.copy(spec, &made);
+            fields.extend((!fields.contains(&field)).then_some(field));
+        }
+    }
+    Ok(())
+}
+
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let asked = split(&ctx.args)?;
     let parsed = front::parse::<BmodOpts>(ctx.name, &asked.rest)?;
@@ -180,7 +206,6 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ("-H", opts.hold),
         ("-K", opts.wait),
         ("-env", !opts.env.is_empty()),
-        ("-a", opts.esub.is_some()),
         ("-pack", opts.pack.is_some()),
         ("-ul", opts.user_limits),
         ("-hostfile", opts.host_file.is_some()),
@@ -207,6 +232,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
             fields.push(field);
         }
     }
+    let esubs = opts.esub.as_deref().unwrap_or("");
+    looked_at(&site, esubs, &mut spec, &mut fields).map_err(not_modified)?;
     let ignored = asked.ignored.iter().map(String::as_str);
     for word in opts.ignored().into_iter().chain(ignored) {
         errln!(ctx, "bmod: option {word} is accepted but not acted on yet");
@@ -215,7 +242,11 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     // as it was typed: `29`, `29[1-4]`
     let job = parsed.operands[0].to_string_lossy().into_owned();
     let copy = spec.given(extra::SPOOLED_INPUT).to_string();
-    match client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields }))) {
+    let (number, queue) = (id.job, spec.queue.clone());
+    let answer = client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields })));
+    let code = answer.as_ref().err().map_or(0, |e| e.code().unwrap_or(FAIL));
+    esub::told(&site, "bmod", esubs, (code == 0).then_some((number, queue.as_str())), code);
+    match answer {
         Ok(ClientMsg::Controlled { .. }) => {
             outln!(ctx, "Parameters of job <{job}> are being changed");
             Ok(0)

@@ -109,7 +109,10 @@ pub fn run(
     let dir = Scratch::new().map_err(fail)?;
     let mut printed = Vec::new();
     for p in programs {
-        let parm = parameters(spec, command, asked);
+        let mut parm = parameters(spec, command, asked);
+        if caller == "bmod" {
+            parm.push_str("LSB_SUB_MODIFY=Y\n");
+        }
         let (parm_file, modify, envs) = (dir.0.join("parm"), dir.0.join("mod"), dir.0.join("env"));
         std::fs::write(&parm_file, parm).map_err(fail)?;
         for file in [&modify, &envs] {

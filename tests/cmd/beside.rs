@@ -259,6 +259,40 @@ echo \"LSB_SUB_QUEUE=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE",
     assert_eq!(bswitch(&["-a", "other(idle)", "normal"]), refused());
     assert_eq!(bswitch(&["-a", "never", "normal"]), refused());
     assert_eq!(rig.field(&held, "queue"), "idle");
+    // bmod shows them what is to be changed, and takes over what they change besides
+    script(
+        rig,
+        "site/esub.mod",
+        "cp $LSB_SUB_PARM_FILE DIR/more; test $LSF_INVOKE_CMD = bmod || exit 97
+echo \"LSB_SUB_JOB_NAME=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE
+echo 'LSB_SUB_QUEUE=\"short\"' >> $LSB_SUB_MODIFY_FILE
+echo 'LSB_SUB_MAIL_USER=SUB_RESET' >> $LSB_SUB_MODIFY_FILE",
+    );
+    let bmod = |args: &[&str]| {
+        let mut c = rig.cmd("bmod");
+        c.env("LSF_ENVDIR", rig.path("envdir")).args(args).arg(&held);
+        let said = crate::rig::Said::from(c.output().unwrap());
+        (said.code, said.out, said.err)
+    };
+    let changed = format!("Parameters of job <{held}> are being changed\n");
+    let words = ["-a", "mod(named)", "-P", "px", "-q", "normal", "-u", "x@y"];
+    assert_eq!(bmod(&words), (0, changed, String::new()));
+    let mut shown: Vec<String> = rig.read("more").lines().map(str::to_string).collect();
+    shown.sort_unstable();
+    let want = [
+        "LSB_SUB_ADDITIONAL=\"mod(named)\"",
+        "LSB_SUB_MAIL_USER=\"x@y\"",
+        "LSB_SUB_MODIFY=Y",
+        "LSB_SUB_PROJECT_NAME=\"px\"",
+        "LSB_SUB_QUEUE=\"normal\"",
+    ];
+    assert_eq!(shown, want);
+    let now = ["job_name", "proj_name", "queue"].map(|name| rig.field(&held, name));
+    assert_eq!(now, ["named", "px", "short"]);
+    assert!(!rig.ok("bjobs", &["-UF", &held]).contains("x@y"));
+    let refused = (255, String::new(), "Request aborted by esub. Job not modified.\n".into());
+    assert_eq!(bmod(&["-a", "never", "-J", "other"]), refused);
+    assert_eq!(rig.field(&held, "job_name"), "named");
     rig.ok("bkill", &[&held]);
     for (name, words) in [
         ("never", "Request aborted by esub. Job not submitted.\n"),

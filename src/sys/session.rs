@@ -174,14 +174,29 @@ mod tests {
     }
 
     #[test]
+    fn each_process_is_told_with_its_group() {
+        let spawn = |c: &mut Command| c.arg("300").spawn().unwrap();
+        let mut mine = spawn(&mut Command::new("sleep"));
+        let mut apart = spawn(Command::new("sleep").process_group(0));
+        let me = see(std::process::id()).unwrap();
+        let s = sample(&[me.session]).into_iter().next().unwrap();
+        let group = |pid: u32| s.pids.iter().position(|p| *p == pid).map(|k| s.groups[k]);
+        assert_eq!(group(me.pid), Some(me.pgrp));
+        assert_eq!(group(mine.id()), Some(me.pgrp));
+        assert_eq!(group(apart.id()), Some(apart.id()));
+        for child in [&mut mine, &mut apart] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
     fn a_session_is_measured_and_signalled_whole() {
         let (mut child, sid, start) = task();
         let s = sample(&[sid, 1]).into_iter().find(|s| s.sid == sid).unwrap();
         // How many groups depends on the shell: without a terminal some keep to one.
         assert_eq!((s.usage.nprocs, s.pids.len()), (3, 3));
         assert!(matches!(s.pgids.len(), 1 | 3), "{:?}", s.pgids);
-        let groups: Vec<u32> = s.pids.iter().map(|pid| see(*pid).unwrap().pgrp).collect();
-        assert_eq!(s.groups, groups);
         assert!(s.usage.mem_kb > 100);
         // another process of that number is left alone
         signal(sid, start + 1, 9, &scan());

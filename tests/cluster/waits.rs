@@ -1,7 +1,7 @@
 //! Commands while the master is stopped, gone and on its way back: each waits with LSF's words,
 //! as often as LSB_NTRIES says, and then says why it fails.
 
-use crate::rig::{Rig, Said, wait_for};
+use crate::rig::{Rig, Said, program, wait_for};
 use std::process::{Child, Stdio};
 
 /// What LSF says before another try.
@@ -141,4 +141,53 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
         assert!(said.err.starts_with(WORDS[0]), "{line}: {said:?}");
         assert_eq!(said.code, 0, "{line}: {said:?}");
     }
+}
+
+/// bsub -pack speaks over one connection: an esub holds its second submission back until mbatchd
+/// has stopped, so that nothing but the answer is waited for.
+#[test]
+fn an_answer_is_waited_for_as_long_as_lsf_conf_says() {
+    let rig = Rig::up("recv", 1);
+    let conf = rig.read("conf/lsf.conf");
+    let dir = rig.path("esubs");
+    std::fs::create_dir(&dir).unwrap();
+    let begin = |name: &str, secs: u32| {
+        let go = rig.path(&format!("go-{name}"));
+        let script = format!("#!/bin/sh\nwhile [ ! -e {} ]; do sleep 0.1; done\n", go.display());
+        program(&dir.join(format!("esub.{name}")), &script);
+        std::fs::create_dir(rig.path(name)).unwrap();
+        let own = format!(
+            "{conf}\nLSF_SERVERDIR={}\nLSB_API_CONNTIMEOUT=1\nLSB_API_RECVTIMEOUT={secs}\n\
+             LSB_MAX_PACK_JOBS=1\n",
+            dir.display()
+        );
+        rig.write(&format!("{name}/lsf.conf"), &own);
+        rig.write(&format!("{name}/pack"), &format!("-H -J {name} true\n-H -a {name} true\n"));
+        let mut c = rig.cmd("bsub");
+        c.env("LSF_ENVDIR", rig.path(name)).env("LSB_NTRIES", "1").arg("-pack");
+        c.arg(rig.path(&format!("{name}/pack"))).stdout(Stdio::null());
+        c.stderr(std::fs::File::create(rig.path(&format!("said-{name}"))).unwrap());
+        let child = c.spawn().unwrap();
+        wait_for("the first line", || !rig.run("bjobs", &["-J", name]).out.is_empty());
+        child
+    };
+    let (mut patient, mut hasty) = (begin("patient", 3600), begin("hasty", 1));
+    let pid = rig.pid("mbatchd", "host1").unwrap().to_string();
+    let signal = |name: &str| {
+        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+    };
+    signal("-STOP");
+    rig.write("go-patient", "");
+    // were both to wait for the same time, the patient one would be the first to give up
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    rig.write("go-hasty", "");
+    assert_eq!(hasty.wait().unwrap().code(), Some(255));
+    assert!(
+        patient.try_wait().unwrap().is_none(),
+        "{}{}",
+        rig.read("said-hasty"),
+        rig.read("said-patient")
+    );
+    signal("-CONT");
+    assert_eq!(patient.wait().unwrap().code(), Some(0));
 }

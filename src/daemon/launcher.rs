@@ -16,17 +16,19 @@ use super::boot::{Boot, BootError};
 use super::guard;
 use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
+use crate::net::local::{Local, would_block};
 use crate::net::sock::{self, send_fds};
-use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, Session};
-use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
+use crate::proto::launch::{
+    Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId,
+};
 use crate::proto::machine::{ConnId, INCOMING};
-use crate::proto::{Daemon, Effect, Input, Machine, Peer};
+use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer};
 use crate::sys::files::{private, unlinked};
 use crate::sys::procs::Proc;
 use crate::sys::raw::{self, Reaped, SignalFd};
 use crate::sys::users::User;
 use crate::sys::{session, words};
-use mio::net::{UnixListener, UnixStream};
+use mio::net::UnixListener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
@@ -42,15 +44,13 @@ use std::time::Duration;
 
 /// Most connections at once.
 const CONNS_MAX: usize = 32;
-/// Output waiting on one connection beyond which it is closed, bytes.
-const OUT_MAX: usize = 64 << 20;
 /// Largest report of a starter, bytes.
 const SETUP_MAX: usize = 64 << 10;
-/// Bytes read from a connection in one turn.
-const READ_TURN: u64 = 1 << 20;
 /// How long after its start it is told that a job runs: of one that has ended by then, one message
 /// tells both, microseconds.
 const SETUP_HOLD: u64 = 10_000;
+/// Starters that are asked for before the answers are waited for.
+const ASKED_MAX: usize = 64;
 /// Longest wait for a starter to be made.
 const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
@@ -74,15 +74,6 @@ struct Handover {
     listener: i32,
     /// Pid, descriptor, what was read of the report.
     setups: Vec<(TaskId, u32, i32, Vec<u8>)>,
-}
-
-struct Conn {
-    sock: UnixStream,
-    dec: Decoder,
-    session: Session,
-    out: Vec<u8>,
-    /// Flush, then close.
-    closing: bool,
 }
 
 /// A starter that has not reported yet.
@@ -112,7 +103,9 @@ struct Real {
     lines: Vec<u8>,
     /// The way to the process of which starters are copies.
     mould: Option<StdUnixStream>,
-    conns: BTreeMap<ConnId, Conn>,
+    /// What it was asked for, in the order in which it answers; between turns nothing.
+    asked: Vec<(TaskId, StdUnixStream)>,
+    conns: BTreeMap<ConnId, Local>,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
     inputs: VecDeque<Input>,
@@ -177,6 +170,11 @@ fn handed_over() -> Option<Handover> {
     read.map_err(|e| log::error!("the state handed over cannot be read: {}", words(&e))).ok()
 }
 
+/// Does this ask for a starter alone?
+fn starts(input: &Input) -> bool {
+    matches!(input, Input::Msg { msg: Msg::Launch(LaunchMsg::Start { .. }), .. })
+}
+
 impl Real {
     /// Takes over from the launcher that was this process, or begins as a new one.
     fn open(
@@ -229,6 +227,7 @@ impl Real {
             journal: None,
             lines: Vec::new(),
             mould: None,
+            asked: Vec::new(),
             conns: BTreeMap::new(),
             next: INCOMING,
             setups,
@@ -261,7 +260,12 @@ impl Real {
             self.inputs.push_back(Input::Tick);
         }
         let mut effects = Vec::new();
-        while let Some(input) = self.inputs.pop_front() {
+        loop {
+            // the mould works on while more is asked of it, and nothing else is done meanwhile
+            if !self.inputs.front().is_some_and(starts) || self.asked.len() >= ASKED_MAX {
+                self.settle();
+            }
+            let Some(input) = self.inputs.pop_front() else { break };
             self.machine.step(crate::sys::now(), input, &mut effects);
             for effect in effects.drain(..) {
                 self.effect(effect);
@@ -278,7 +282,7 @@ impl Real {
         let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
-            let how = if c.out.is_empty() { read } else { read | write };
+            let how = if c.waits() { read | write } else { read };
             fds.push(PollFd::new(&c.sock, how));
         }
         // a report is whole when its end is closed
@@ -343,9 +347,7 @@ impl Real {
                 log::warn!("{CONNS_MAX} connections already: one from pid {pid} is refused");
                 continue;
             }
-            let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
-            let conn = Conn { sock, dec, session, out: Vec::new(), closing: false };
-            self.conns.insert(self.next, conn);
+            self.conns.insert(self.next, Local::new(sock));
             let peer = Peer::Local { uid, pid };
             self.inputs.push_back(Input::Opened { conn: self.next, peer });
             self.next += 1;
@@ -353,13 +355,10 @@ impl Real {
     }
 
     fn read(&mut self, id: ConnId) {
-        let Some(c) = self.conns.get_mut(&id) else { return };
-        let mut got = Vec::with_capacity(64 << 10);
-        let end = (&mut c.sock).take(READ_TURN).read_to_end(&mut got);
-        let open = got.len() as u64 == READ_TURN || waits(&end);
-        c.dec.push(&got);
-        let wrong = decode(id, c, &mut self.inputs);
-        if wrong.inspect_err(|e| log::warn!("connection {id}: {e}")).is_err() || !open {
+        let Real { conns, inputs, .. } = self;
+        let Some(c) = conns.get_mut(&id) else { return };
+        let open = c.read(&mut |msg| inputs.push_back(Input::Msg { conn: id, msg }));
+        if !open.inspect_err(|e| log::warn!("connection {id}: {e}")).unwrap_or(false) {
             self.drop_conn(id);
         }
     }
@@ -371,24 +370,8 @@ impl Real {
     }
 
     fn flush(&mut self) {
-        let mut gone = Vec::new();
-        for (id, c) in &mut self.conns {
-            while !c.out.is_empty() {
-                match c.sock.write(&c.out) {
-                    Ok(n) if n > 0 => drop(c.out.drain(..n)),
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    _ => {
-                        gone.push(*id);
-                        break;
-                    }
-                }
-            }
-            if (c.closing && c.out.is_empty()) || c.out.len() > OUT_MAX {
-                gone.push(*id);
-            }
-        }
-        gone.into_iter().for_each(|id| self.drop_conn(id));
+        let over = self.conns.iter_mut().filter_map(|(id, c)| (!c.flush()).then_some(*id));
+        over.collect::<Vec<_>>().into_iter().for_each(|id| self.drop_conn(id));
     }
 
     // ---- effects ----
@@ -396,9 +379,8 @@ impl Real {
     fn effect(&mut self, effect: Effect) {
         match effect {
             Effect::Send { conn, msg } => {
-                if let Some(c) = self.conns.get_mut(&conn).filter(|c| !c.closing)
-                    && let Err(e) = c.session.seal_msg(&msg, &mut c.out)
-                {
+                let c = self.conns.get_mut(&conn);
+                if let Some(Err(e)) = c.map(|c| c.send(&msg)) {
                     log::error!("connection {conn}: {e}");
                     self.drop_conn(conn);
                 }
@@ -420,13 +402,10 @@ impl Real {
             OsEffect::Spawn { id, plan } => {
                 // it takes a while
                 self.write_journal();
-                // the mould may have been killed since the last time
-                let made = self.spawn(id, &plan).or_else(|_| self.spawn(id, &plan));
-                let input = match made {
-                    Ok(p) => OsInput::Spawned { id, pid: p.pid, ticks: p.ticks },
-                    Err(e) => OsInput::SpawnFailed { id, why: words(&e) },
-                };
-                self.inputs.push_front(Input::Os(input));
+                if let Err(e) = self.spawn(id, &plan) {
+                    let why = words(&e);
+                    self.inputs.push_front(Input::Os(OsInput::SpawnFailed { id, why }));
+                }
             }
             OsEffect::Go { id } => {
                 self.write_journal();
@@ -472,29 +451,50 @@ impl Real {
         }
     }
 
-    /// Starts a starter; it waits for its byte.
-    fn spawn(&mut self, id: TaskId, plan: &Plan) -> io::Result<Proc> {
+    /// Asks for a starter; it waits for its byte.
+    fn spawn(&mut self, id: TaskId, plan: &Plan) -> io::Result<()> {
         let mut file = unlinked(&self.rundir, "launcher.plan")?;
         serde_json::to_writer(io::BufWriter::new(&mut file), plan)?;
         file.seek(SeekFrom::Start(0))?;
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let pid = self.cast(&theirs, &file)?;
-        let hold = if id.step == Step::Job { SETUP_HOLD } else { 0 };
-        let (sock, due) = (File::from(OwnedFd::from(ours)), crate::sys::now().mono_us + hold);
-        self.setups.insert(id, Pending { pid, sock, got: Vec::new(), due });
-        Ok(Proc::child(pid))
+        let ask = |mould: &StdUnixStream| send_fds(mould, b"s", &[theirs.as_fd(), file.as_fd()]);
+        // the mould may have been killed since the last time
+        if !self.mould.as_ref().is_some_and(|mould| ask(mould).is_ok()) {
+            self.settle();
+            let mould = self.new_mould()?;
+            ask(self.mould.insert(mould))?;
+        }
+        self.asked.push((id, ours));
+        Ok(())
     }
 
-    /// Has the mould of starters make one. A mould that fails is given up.
-    fn cast(&mut self, link: &StdUnixStream, plan: &File) -> io::Result<u32> {
-        let mut mould = self.mould.take().map_or_else(|| self.new_mould(), Ok)?;
-        send_fds(&mould, b"s", &[link.as_fd(), plan.as_fd()])?;
-        let mut answer = [0u8; 4];
-        mould.read_exact(&mut answer)?;
-        self.mould = Some(mould);
-        let pid = i32::from_ne_bytes(answer);
-        u32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(-pid))
+    /// Waits for all that the mould was asked for; what is told of it comes before all else. A
+    /// mould that fails is given up: a starter that it made and did not tell of never goes on.
+    fn settle(&mut self) {
+        for (n, (id, sock)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
+            let mut answer = [0u8; 4];
+            let gone = || io::Error::from(ErrorKind::BrokenPipe);
+            let read = self.mould.as_ref().ok_or_else(gone);
+            let read = read.and_then(|mut mould| mould.read_exact(&mut answer));
+            let error = match (read, i32::from_ne_bytes(answer)) {
+                (Ok(()), pid) if pid > 0 => {
+                    let Proc { pid, ticks } = Proc::child(pid as u32);
+                    let hold = if id.step == Step::Job { SETUP_HOLD } else { 0 };
+                    let due = crate::sys::now().mono_us + hold;
+                    let sock = File::from(OwnedFd::from(sock));
+                    self.setups.insert(id, Pending { pid, sock, got: Vec::new(), due });
+                    self.inputs.insert(n, Input::Os(OsInput::Spawned { id, pid, ticks }));
+                    continue;
+                }
+                (Ok(()), failed) => io::Error::from_raw_os_error(-failed),
+                (Err(e), _) => {
+                    self.mould = None;
+                    e
+                }
+            };
+            self.inputs.insert(n, Input::Os(OsInput::SpawnFailed { id, why: words(&error) }));
+        }
     }
 
     fn new_mould(&self) -> io::Result<StdUnixStream> {
@@ -548,7 +548,7 @@ impl Real {
         let room = SETUP_MAX.saturating_sub(p.got.len());
         p.got.reserve(room.min(1024));
         let end = (&p.sock).take(room as u64).read_to_end(&mut p.got);
-        if !ended && waits(&end) {
+        if !ended && would_block(&end) {
             return;
         }
         let got = self.setups.remove(&id).map(|p| p.got).unwrap_or_default();
@@ -644,22 +644,6 @@ impl Real {
         }
         Ok(())
     }
-}
-
-/// It would have to be waited for what comes next.
-fn waits(end: &io::Result<usize>) -> bool {
-    matches!(end, Err(e) if e.kind() == ErrorKind::WouldBlock)
-}
-
-/// Takes the messages that are whole.
-fn decode(id: ConnId, c: &mut Conn, inputs: &mut VecDeque<Input>) -> Result<(), FrameError> {
-    while let Some(raw) = c.dec.take()? {
-        let msg = c.session.open_msg(&raw)?;
-        if !c.closing {
-            inputs.push_back(Input::Msg { conn: id, msg });
-        }
-    }
-    Ok(())
 }
 
 /// Gives authd LSF_EAUTH_KEY of lsf.sudoers as it is now: in a pipe, which holds the longest and

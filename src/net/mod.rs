@@ -3,6 +3,7 @@
 pub mod conn;
 pub mod dgram;
 pub mod limits;
+pub mod local;
 pub mod pool;
 mod room;
 pub mod sock;

@@ -65,6 +65,31 @@ fn starters_are_the_launchers_children_and_their_mould_may_die() {
     until("the mould to go", || !own.alive());
 }
 
+/// More than are asked of the mould at once, and what comes in one piece with them finds them.
+#[test]
+fn many_starts_at_once_are_each_answered_and_found() {
+    let mut r = Rig::new("many");
+    let mut ids = Vec::new();
+    for n in 1..=150u32 {
+        let plan = r.plan(&format!("exit {}", n % 100));
+        ids.push(r.start(n, plan));
+    }
+    // in one write: a start, its signal, a start
+    let plan = r.plan("sleep 300");
+    let last: Vec<_> = [200, 201].map(|n| r.start_with_signal(n, plan.clone(), 9)).into();
+    let mut ends = std::collections::BTreeMap::new();
+    until("all ends", || {
+        ends = r.connect().into_iter().filter_map(|t| Some((t.id, t.ended?.end))).collect();
+        ends.len() == 152
+    });
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(ends[id], End::Status((n as i32 + 1) % 100 << 8));
+    }
+    for id in &last {
+        assert_eq!(ends[id], End::Status(9));
+    }
+}
+
 #[test]
 fn one_message_tells_all_of_a_short_job() {
     let mut r = Rig::new("short");

@@ -192,6 +192,21 @@ impl Rig {
         id
     }
 
+    /// A start and a signal in one write.
+    pub fn start_with_signal(&mut self, n: u32, job: JobPlan, signal: i32) -> TaskId {
+        let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
+        let (uid, user, what) = (self.uid, self.user.clone(), What::Job(Box::new(job)));
+        let plan = Box::new(Plan { uid, gid: uid, user, what });
+        let start = LaunchMsg::Start { id, plan, note: "note".into() };
+        let link = self.link.as_mut().unwrap();
+        let mut out = Vec::new();
+        for msg in [start, LaunchMsg::Signal { id, signal }] {
+            link.session.seal_msg(&Msg::Launch(msg), &mut out).unwrap();
+        }
+        link.sock.write_all(&out).unwrap();
+        id
+    }
+
     pub fn start_as(&mut self, id: TaskId, uid: u32, what: What) {
         let plan = Box::new(Plan { uid, gid: uid, user: self.user.clone(), what });
         self.ask(LaunchMsg::Start { id, plan, note: "note".into() });

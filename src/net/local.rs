@@ -1,0 +1,76 @@
+//! A connection between processes of one host over a socket that only the administrator can
+//! reach, as the launcher holds it: frames without a MAC, never waited for.
+//!
+//! Here because it is no more than bytes; who is on the other end is the launcher's to know.
+
+use crate::proto::Msg;
+use crate::proto::frame::{Decoder, FrameError, MAX_FRAME, Session};
+use mio::net::UnixStream;
+use std::io::{self, ErrorKind, Read, Write};
+
+/// Output waiting beyond which a connection is given up, bytes.
+const OUT_MAX: usize = 64 << 20;
+/// Bytes read in one turn.
+const READ_TURN: u64 = 1 << 20;
+
+/// One connection.
+pub struct Local {
+    pub sock: UnixStream,
+    dec: Decoder,
+    session: Session,
+    out: Vec<u8>,
+    /// What is waiting is still sent; nothing is heard any more.
+    pub closing: bool,
+}
+
+impl Local {
+    pub fn new(sock: UnixStream) -> Local {
+        let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
+        Local { sock, dec, session, out: Vec::new(), closing: false }
+    }
+
+    /// Is there output that waits?
+    pub fn waits(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Sends with the next [`Local::flush`].
+    pub fn send(&mut self, msg: &Msg) -> Result<(), FrameError> {
+        if self.closing { Ok(()) } else { self.session.seal_msg(msg, &mut self.out) }
+    }
+
+    /// Takes what has come; false: the other end is closed.
+    ///
+    /// # Errors
+    /// What came is no message: nothing more can be understood.
+    pub fn read(&mut self, heard: &mut dyn FnMut(Msg)) -> Result<bool, FrameError> {
+        let mut got = Vec::with_capacity(64 << 10);
+        let end = (&mut self.sock).take(READ_TURN).read_to_end(&mut got);
+        self.dec.push(&got);
+        while let Some(raw) = self.dec.take()? {
+            let msg = self.session.open_msg(&raw)?;
+            if !self.closing {
+                heard(msg);
+            }
+        }
+        Ok(got.len() as u64 == READ_TURN || would_block(&end))
+    }
+
+    /// Sends what can be sent; false: it is over, or the other end does not read.
+    pub fn flush(&mut self) -> bool {
+        while !self.out.is_empty() {
+            match self.sock.write(&self.out) {
+                Ok(n) if n > 0 => drop(self.out.drain(..n)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                _ => return false,
+            }
+        }
+        !(self.closing && self.out.is_empty()) && self.out.len() <= OUT_MAX
+    }
+}
+
+/// It would have to be waited for what comes next.
+pub fn would_block<T>(end: &io::Result<T>) -> bool {
+    matches!(end, Err(e) if e.kind() == ErrorKind::WouldBlock)
+}

@@ -460,7 +460,7 @@ impl Real {
         ours.set_nonblocking(true)?;
         let ask = |mould: &StdUnixStream| send_fds(mould, b"s", &[theirs.as_fd(), file.as_fd()]);
         // the mould may have been killed since the last time
-        if !self.mould.as_ref().is_some_and(|mould| ask(mould).is_ok()) {
+        if self.mould.as_ref().is_none_or(|mould| ask(mould).is_err()) {
             self.settle();
             let mould = self.new_mould()?;
             ask(self.mould.insert(mould))?;

@@ -51,6 +51,8 @@ const SETUP_MAX: usize = 64 << 10;
 const SETUP_HOLD: u64 = 10_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
+/// Nice value of the daemons, where that is permitted: a host full of jobs is to hear them.
+const NICE: i32 = -10;
 /// Longest wait for a starter to be made.
 const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
@@ -128,6 +130,10 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     // what was ignored when we were started would never be told
     heard.iter().try_for_each(|s| raw::set_signal(*s, false)).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
+    let nice = rustix::process::getpriority_process(None).map_or(NICE, |now| now.min(NICE));
+    let _ = rustix::process::setpriority_process(None, nice);
+    // sessions are weighed against each other where the kernel groups processes by them
+    let _ = std::fs::write("/proc/self/autogroup", nice.to_string());
     let conf = conf(&boot, admin.as_ref())?;
     let mut real = Real::open(boot, conf, admin, rundir, signals).map_err(|e| fail("start", e))?;
     real.reap();

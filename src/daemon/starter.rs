@@ -81,6 +81,10 @@ fn run() -> i32 {
     let link = rustix::process::setsid()
         .and_then(|_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3));
     let Ok(mut link) = link.map(File::from) else { return EXIT_SETUP };
+    if rustix::process::getpriority_process(None).is_ok_and(|nice| nice < 0) {
+        // that is for daemons
+        let _ = rustix::process::setpriority_process(None, 0);
+    }
     if raw::cloexec_from(3).is_err() || !matches!(link.read(&mut [0u8; 1]), Ok(1)) {
         return EXIT_SETUP;
     }

@@ -49,6 +49,11 @@ const SETUP_MAX: usize = 64 << 10;
 /// How long after its start it is told that a job runs: of one that has ended by then, one message
 /// tells both, microseconds.
 const SETUP_HOLD: u64 = 10_000;
+/// With so many tasks that have just begun, ends are looked for no sooner than [`REAP_GATHER`]
+/// after the last: what is told of several at once costs every daemon one turn.
+const CROWD: usize = 4;
+/// Microseconds.
+const REAP_GATHER: u64 = 3_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
 /// Nice value of the daemons, where that is permitted: a host full of jobs is to hear them.
@@ -110,6 +115,8 @@ struct Real {
     conns: BTreeMap<ConnId, Local>,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
+    /// Signals, the ends of children among them, are heard from then on.
+    heard_at: u64,
     inputs: VecDeque<Input>,
     /// Every process, looked at once a turn at most.
     scan: Option<Vec<session::Seen>>,
@@ -237,6 +244,7 @@ impl Real {
             conns: BTreeMap::new(),
             next: INCOMING,
             setups,
+            heard_at: 0,
             inputs: VecDeque::from([Input::Start]),
             scan: None,
             exit: None,
@@ -285,7 +293,8 @@ impl Real {
         let now = crate::sys::now().mono_us;
         let due = self.setups.iter().filter(|(_, p)| p.due <= now);
         let due: Vec<TaskId> = due.map(|(id, _)| *id).collect();
-        let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
+        let heard = if self.heard_at > now { PollFlags::empty() } else { read };
+        let mut fds = vec![PollFd::new(&self.signals, heard), PollFd::new(&self.listener, read)];
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
             let how = if c.waits() { read | write } else { read };
@@ -293,8 +302,12 @@ impl Real {
         }
         // a report is whole when its end is closed
         fds.extend(due.iter().map(|id| PollFd::new(&self.setups[id].sock, PollFlags::RDHUP)));
-        let later = self.setups.values().map(|p| p.due).filter(|due| *due > now);
-        let next = later.chain(self.machine.deadline()).min().map(|at| at.saturating_sub(now));
+        let later = self.setups.values().map(|p| p.due).chain([self.heard_at]);
+        let next = later
+            .filter(|at| *at > now)
+            .chain(self.machine.deadline())
+            .min()
+            .map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -341,6 +354,9 @@ impl Real {
             }
             let input = OsInput::Exited { pid, status, usage };
             self.inputs.push_back(Input::Os(input));
+        }
+        if self.setups.len() >= CROWD {
+            self.heard_at = crate::sys::now().mono_us + REAP_GATHER;
         }
     }
 

@@ -18,11 +18,9 @@ use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
 use crate::net::local::{Local, would_block};
 use crate::net::sock::{self, send_fds};
-use crate::proto::launch::{
-    Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId,
-};
+use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
 use crate::proto::machine::{ConnId, INCOMING};
-use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer};
+use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::files::{private, unlinked};
 use crate::sys::procs::Proc;
 use crate::sys::raw::{self, Reaped, SignalFd};
@@ -53,7 +51,7 @@ const SETUP_HOLD: u64 = 10_000;
 /// after the last: what is told of several at once costs every daemon one turn.
 const CROWD: usize = 4;
 /// Microseconds.
-const REAP_GATHER: u64 = 3_000;
+const REAP_GATHER: u64 = 5_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
 /// Nice value of the daemons, where that is permitted: a host full of jobs is to hear them.
@@ -183,11 +181,6 @@ fn handed_over() -> Option<Handover> {
     read.map_err(|e| log::error!("the state handed over cannot be read: {}", words(&e))).ok()
 }
 
-/// Does this ask for a starter alone?
-fn starts(input: &Input) -> bool {
-    matches!(input, Input::Msg { msg: Msg::Launch(LaunchMsg::Start { .. }), .. })
-}
-
 impl Real {
     /// Takes over from the launcher that was this process, or begins as a new one.
     fn open(
@@ -276,7 +269,7 @@ impl Real {
         let mut effects = Vec::new();
         loop {
             // the mould works on while more is asked of it, and nothing else is done meanwhile
-            if !self.inputs.front().is_some_and(starts) || self.asked.len() >= ASKED_MAX {
+            if !self.inputs.front().is_some_and(Launcher::starts) || self.asked.len() >= ASKED_MAX {
                 self.settle();
             }
             let Some(input) = self.inputs.pop_front() else { break };
@@ -352,8 +345,7 @@ impl Real {
             if let Some(id) = pending {
                 self.read_setup(id, true);
             }
-            let input = OsInput::Exited { pid, status, usage };
-            self.inputs.push_back(Input::Os(input));
+            self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
         if self.setups.len() >= CROWD {
             self.heard_at = crate::sys::now().mono_us + REAP_GATHER;
@@ -499,6 +491,7 @@ impl Real {
             let gone = || io::Error::from(ErrorKind::BrokenPipe);
             let read = self.mould.as_ref().ok_or_else(gone);
             let read = read.and_then(|mut mould| mould.read_exact(&mut answer));
+            let read = read.inspect_err(|_| self.mould = None);
             let error = match (read, i32::from_ne_bytes(answer)) {
                 (Ok(()), pid) if pid > 0 => {
                     let Proc { pid, ticks } = Proc::child(pid as u32);
@@ -510,10 +503,7 @@ impl Real {
                     continue;
                 }
                 (Ok(()), failed) => io::Error::from_raw_os_error(-failed),
-                (Err(e), _) => {
-                    self.mould = None;
-                    e
-                }
+                (Err(e), _) => e,
             };
             self.inputs.insert(n, Input::Os(OsInput::SpawnFailed { id, why: words(&error) }));
         }

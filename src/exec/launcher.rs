@@ -328,6 +328,11 @@ impl Launcher {
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
 
+    /// Does this ask for a task to be started, and for nothing else?
+    pub fn starts(input: &Input) -> bool {
+        matches!(input, Input::Msg { msg: Msg::Launch(LaunchMsg::Start { .. }), .. })
+    }
+
     /// Why a task may not be started; `None`: it may.
     fn refusal(&self, id: TaskId, plan: &Plan, note: &str) -> Option<String> {
         let own = self.conf.uid;

@@ -51,7 +51,7 @@ const SETUP_HOLD: u64 = 10_000;
 /// after the last: what is told of several at once costs every daemon one turn.
 const CROWD: usize = 4;
 /// Microseconds.
-const REAP_GATHER: u64 = 5_000;
+const REAP_GATHER: u64 = 3_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
 /// Nice value of the daemons, where that is permitted: a host full of jobs is to hear them.

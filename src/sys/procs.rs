@@ -11,6 +11,14 @@ pub struct Proc {
     pub ticks: u64,
 }
 
+/// Gives up the priority that daemons have: what runs now is somebody's own.
+pub fn ordinary() {
+    if rustix::process::getpriority_process(None).is_ok_and(|nice| nice < 0) {
+        // to yield is always permitted
+        let _ = rustix::process::setpriority_process(None, 0);
+    }
+}
+
 /// What /proc/PID/stat says.
 struct Stat {
     state: char,

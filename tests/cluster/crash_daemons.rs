@@ -4,10 +4,13 @@
 use crate::rig::{Rig, alive, kill, wait_for};
 use std::time::{Duration, Instant};
 
-/// A job that burns two seconds of CPU, then exits with the code given.
+/// A job that burns two seconds of CPU, makes a file, then exits with the code given.
 fn burner(code: u32) -> String {
-    // bash's own clock of CPU time is read, so that a busy machine changes nothing.
-    format!("python3 -c 'import time,sys\nwhile time.process_time()<2: pass\nsys.exit({code})'")
+    // Its own clock of CPU time is read, so that a busy machine changes nothing.
+    format!(
+        "python3 -c 'import time,sys\nwhile time.process_time()<2: pass\n\
+         open(\"burnt{code}\",\"w\")\nsys.exit({code})'"
+    )
 }
 
 #[test]
@@ -22,8 +25,9 @@ fn killed_daemons_do_not_disturb_jobs() {
         for k in *kinds {
             assert!(rig.kill9(k, "host1"), "no {k}");
         }
-        let begin = Instant::now();
         rig.ready();
+        wait_for("the end of the job's work", || rig.path(&format!("burnt{code}")).exists());
+        let begin = Instant::now();
         assert_eq!(rig.end_of(job), "EXIT");
         let waited = begin.elapsed().as_secs_f64();
         assert_eq!(rig.field(&job.to_string(), "exit_code"), code.to_string());

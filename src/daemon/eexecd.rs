@@ -148,7 +148,6 @@ struct Program {
 
 /// Serves until it is killed; returns only with the reason why it cannot.
 pub fn run() -> String {
-    crate::sys::procs::ordinary();
     let listener = raw::inherited_fd(0).map(UnixListener::from);
     let listener = listener.and_then(|l| l.set_nonblocking(false).map(|()| l));
     match Program::find().and_then(|p| Ok((p, listener.map_err(|e| words(&e))?))) {

@@ -47,15 +47,8 @@ const SETUP_MAX: usize = 64 << 10;
 /// How long after its start it is told that a job runs: of one that has ended by then, one message
 /// tells both, microseconds.
 const SETUP_HOLD: u64 = 10_000;
-/// With so many tasks that have just begun, ends are looked for no sooner than [`REAP_GATHER`]
-/// after the last: what is told of several at once costs every daemon one turn.
-const CROWD: usize = 4;
-/// Microseconds.
-const REAP_GATHER: u64 = 3_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
-/// Nice value of the daemons, where that is permitted: a host full of jobs is to hear them.
-const NICE: i32 = -10;
 /// Longest wait for a starter to be made.
 const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
@@ -113,8 +106,6 @@ struct Real {
     conns: BTreeMap<ConnId, Local>,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
-    /// Signals, the ends of children among them, are heard from then on.
-    heard_at: u64,
     inputs: VecDeque<Input>,
     /// Every process, looked at once a turn at most.
     scan: Option<Vec<session::Seen>>,
@@ -135,10 +126,6 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     // what was ignored when we were started would never be told
     heard.iter().try_for_each(|s| raw::set_signal(*s, false)).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
-    let nice = rustix::process::getpriority_process(None).map_or(NICE, |now| now.min(NICE));
-    let _ = rustix::process::setpriority_process(None, nice);
-    // sessions are weighed against each other where the kernel groups processes by them
-    let _ = std::fs::write("/proc/self/autogroup", nice.to_string());
     let conf = conf(&boot, admin.as_ref())?;
     let mut real = Real::open(boot, conf, admin, rundir, signals).map_err(|e| fail("start", e))?;
     real.reap();
@@ -237,7 +224,6 @@ impl Real {
             conns: BTreeMap::new(),
             next: INCOMING,
             setups,
-            heard_at: 0,
             inputs: VecDeque::from([Input::Start]),
             scan: None,
             exit: None,
@@ -286,8 +272,7 @@ impl Real {
         let now = crate::sys::now().mono_us;
         let due = self.setups.iter().filter(|(_, p)| p.due <= now);
         let due: Vec<TaskId> = due.map(|(id, _)| *id).collect();
-        let heard = if self.heard_at > now { PollFlags::empty() } else { read };
-        let mut fds = vec![PollFd::new(&self.signals, heard), PollFd::new(&self.listener, read)];
+        let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
             let how = if c.waits() { read | write } else { read };
@@ -295,12 +280,8 @@ impl Real {
         }
         // a report is whole when its end is closed
         fds.extend(due.iter().map(|id| PollFd::new(&self.setups[id].sock, PollFlags::RDHUP)));
-        let later = self.setups.values().map(|p| p.due).chain([self.heard_at]);
-        let next = later
-            .filter(|at| *at > now)
-            .chain(self.machine.deadline())
-            .min()
-            .map(|at| at.saturating_sub(now));
+        let later = self.setups.values().map(|p| p.due).filter(|due| *due > now);
+        let next = later.chain(self.machine.deadline()).min().map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -346,9 +327,6 @@ impl Real {
                 self.read_setup(id, true);
             }
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
-        }
-        if self.setups.len() >= CROWD {
-            self.heard_at = crate::sys::now().mono_us + REAP_GATHER;
         }
     }
 

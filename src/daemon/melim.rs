@@ -177,7 +177,6 @@ pub fn run() -> Result<i32, BootError> {
     let host = conf.hosts.canonical(&site.host).unwrap_or(&site.host).to_owned();
     logging::start(&conf.lsf, "melim", &host).map_err(|e| fail(&words(&e)))?;
     let dir = PathBuf::from(conf.lsf.serverdir().unwrap_or_default());
-    crate::sys::procs::ordinary();
     let files = elims(&dir);
     log::info!("{} elims in {}", files.len(), dir.display());
     let p = &conf.cluster.params;

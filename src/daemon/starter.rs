@@ -18,7 +18,6 @@ use super::launcher::EEXEC_SOCKET;
 use super::task::{self, Failed, Step, at, note};
 use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
-use crate::sys::procs::ordinary;
 use crate::sys::users::{User, Users};
 use crate::sys::{raw, words};
 use rustix::fs::Mode;
@@ -82,7 +81,6 @@ fn run() -> i32 {
     let link = rustix::process::setsid()
         .and_then(|_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3));
     let Ok(mut link) = link.map(File::from) else { return EXIT_SETUP };
-    ordinary();
     if raw::cloexec_from(3).is_err() || !matches!(link.read(&mut [0u8; 1]), Ok(1)) {
         return EXIT_SETUP;
     }

@@ -11,17 +11,6 @@ pub struct Proc {
     pub ticks: u64,
 }
 
-/// Gives up the priority that daemons have: what runs now is somebody's own. In a session of its
-/// own, as the kernel may weigh sessions against each other.
-pub fn ordinary() {
-    // fails only where it has one already
-    let _ = rustix::process::setsid();
-    if rustix::process::getpriority_process(None).is_ok_and(|nice| nice < 0) {
-        // to yield is always permitted
-        let _ = rustix::process::setpriority_process(None, 0);
-    }
-}
-
 /// What /proc/PID/stat says.
 struct Stat {
     state: char,

@@ -91,23 +91,6 @@ fn many_starts_at_once_are_each_answered_and_found() {
 }
 
 #[test]
-fn daemons_come_before_jobs_where_that_is_permitted() {
-    let mut r = Rig::new("nice");
-    let (_, ended) = r.run(1, r.plan("cut -d' ' -f19 /proc/self/stat"));
-    assert_eq!(ended.end, End::Status(0));
-    assert_eq!(r.read("out"), "0\n");
-    let job = lsf::proto::launch::JobPlan { nice: 7, ..r.plan("cut -d' ' -f19 /proc/self/stat") };
-    r.run(2, job);
-    assert_eq!(r.read("out"), "0\n7\n");
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", r.pid())).unwrap();
-    let nice = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap().to_owned();
-    if nice == "0" {
-        return skip("daemons_come_before_jobs_where_that_is_permitted", "nice needs root");
-    }
-    assert_eq!(nice, "-10");
-}
-
-#[test]
 fn one_message_tells_all_of_a_short_job() {
     let mut r = Rig::new("short");
     let mut whole = |n: u32, command: &str| {

@@ -187,6 +187,8 @@ impl Rig {
         match self.pid(daemon, host) {
             Some(pid) => {
                 kill(pid, 9);
+                // on a busy machine even that takes a while
+                wait_for("it to be dead", || !alive(pid));
                 true
             }
             None => false,

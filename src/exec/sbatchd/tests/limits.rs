@@ -1,0 +1,199 @@
+//! What sampling sees: use that is told, limits that end a job, warnings that come before.
+//! Orders from mbatchd are in orders.rs.
+
+use super::*;
+
+#[test]
+fn suspended_time_does_not_count_against_the_run_limit() {
+    let mut r = Rig::new();
+    let limits = Limits { run: Some(60), ..Limits::default() };
+    r.mould.ignores = vec![12];
+    r.start(StartJob { limits, ..order(1) });
+    let pid = r.pid();
+    r.wait(20);
+    r.act(1, 1, Act::Suspend);
+    assert_eq!(r.last(), Phase::Suspended);
+    r.wait(100);
+    r.act(1, 2, Act::Resume);
+    assert_eq!(r.last(), Phase::Running);
+    assert_eq!(r.procs[&pid].signals, [SIGSTOP, SIGCONT]);
+    r.wait(38);
+    assert_eq!(r.procs[&pid].signals.len(), 2);
+    r.wait(3);
+    assert_eq!(r.procs[&pid].signals[2..], [12]);
+    r.wait(10);
+    assert_eq!(r.last(), ended(SIGINT, term::RUNLIMIT));
+}
+
+#[test]
+fn a_warning_comes_before_the_run_limit_once() {
+    for (time, limit, at) in [("20", 60, 40), ("25%", 80, 60)] {
+        let mut r = Rig::new();
+        let limits = Limits { run: Some(limit), ..Limits::default() };
+        r.mould.ignores = vec![10, 12];
+        let given = |k: &str, v: &str| (k.to_string(), v.to_string());
+        let extra = vec![given("wa", "USR1"), given("wt", time)];
+        let spec = JobSpec { extra, ..JobSpec::default() };
+        r.start(StartJob { limits, spec, ..order(1) });
+        let pid = r.pid();
+        r.wait(at - 2);
+        assert!(r.procs[&pid].signals.is_empty(), "{time}");
+        r.wait(4);
+        assert_eq!(r.procs[&pid].signals, [10], "{time}");
+        // one that starts again knows that it was sent
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        r.wait(10);
+        assert_eq!(r.procs[&pid].signals, [10], "{time}");
+        r.wait(limit - at - 10);
+        assert_eq!(r.procs[&pid].signals, [10, 12], "{time}");
+    }
+}
+
+#[test]
+fn a_command_warns_as_the_user_and_ends_nothing() {
+    let mut r = Rig::new();
+    let limits = Limits { run: Some(60), ..Limits::default() };
+    r.mould.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+    let given = |k: &str, v: &str| (k.to_string(), v.to_string());
+    let extra = vec![given("wa", "touch x; false"), given("wt", "20")];
+    let spec = JobSpec { extra, ..JobSpec::default() };
+    let env = SpoolRef { spool: 1, at: 0, len: 6 };
+    r.start(StartJob { limits, spec, env, user: "u".into(), ..order(1) });
+    r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
+    let pid = r.pid();
+    let warned = |r: &Rig| {
+        let plans = r.plans.iter().filter(|p| p.0.step == Step::Warn);
+        plans.map(|p| p.1.clone()).collect::<Vec<_>>()
+    };
+    r.wait(38);
+    assert!(warned(&r).is_empty());
+    // one that starts again has to ask for the environment
+    r.crash();
+    r.boot(true);
+    r.greet(1);
+    r.wait(4);
+    assert!(r.told.iter().any(|m| matches!(m, SbdMsg::NeedBlob { at } if *at == env)));
+    assert!(warned(&r).is_empty());
+    r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
+    r.wait(2);
+    let plans = warned(&r);
+    assert_eq!((plans.len(), plans[0].uid), (1, 9));
+    let What::Finish(what) = &plans[0].what else { panic!() };
+    assert_eq!(
+        what.post,
+        [launch::Hook { text: "touch x; false".into(), of: launch::HookOf::Job }]
+    );
+    let vars: Vec<_> = what.env.0.split(|b| *b == 0).map(String::from_utf8_lossy).collect();
+    for want in ["MINE=1", "LSB_JOBID=1", &format!("LSB_JOBPGIDS={pid}")] {
+        assert!(vars.iter().any(|v| v == want), "{want}: {vars:?}");
+    }
+    assert!(what.append_to.is_empty() && what.mail.is_none() && what.remove.is_empty());
+    assert!(r.procs[&pid].signals.is_empty());
+    r.crash();
+    r.boot(true);
+    r.greet(1);
+    r.wait(8);
+    assert_eq!(warned(&r).len(), 1, "once");
+    r.wait(10);
+    assert_eq!(r.procs.get(&pid).map(|p| p.signals.clone()), None, "the run limit ends it");
+}
+
+#[test]
+fn limits_on_use_are_seen_by_sampling() {
+    let run = |limits: Limits, usage: Usage| {
+        let mut r = Rig::new();
+        r.mould.usage = usage;
+        r.start(StartJob { limits, ..order(1) });
+        r.wait(4);
+        r.last()
+    };
+    let mem = Usage { mem_kb: 2000, ..Usage::default() };
+    let limits = Limits { rss: Some(1999), ..Limits::default() };
+    assert_eq!(run(limits, mem), ended(SIGINT, term::MEMLIMIT));
+    assert_eq!(run(Limits { rss: Some(2000), ..Limits::default() }, mem), Phase::Running);
+    let cpu = Usage { utime_us: 9 * US, ..Usage::default() };
+    let limits = Limits { cpu: Some(8), ..Limits::default() };
+    assert_eq!(run(limits, cpu), ended(24, term::CPULIMIT));
+    let many = Usage { nprocs: 9, nthreads: 9, ..Usage::default() };
+    let limits = Limits { process: Some(8), ..Limits::default() };
+    assert_eq!(run(limits, many), ended(SIGINT, term::PROCESSLIMIT));
+}
+
+#[test]
+fn usage_is_told_when_it_changes() {
+    let mut r = Rig::new();
+    r.mould.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+    r.start(order(1));
+    let told = |r: &mut Rig| {
+        let is = |m: &SbdMsg| matches!(m, SbdMsg::Usage { .. });
+        std::mem::take(&mut r.told).iter().filter(|m| is(m)).count()
+    };
+    r.wait(60);
+    assert_eq!(told(&mut r), 1);
+    let pid = r.pid();
+    r.procs.get_mut(&pid).unwrap().usage.mem_kb = 1050;
+    r.wait(60);
+    assert_eq!(told(&mut r), 0);
+    r.procs.get_mut(&pid).unwrap().usage.mem_kb = 1200;
+    r.wait(60);
+    assert_eq!(told(&mut r), 1);
+}
+
+#[test]
+fn process_groups_are_told_where_there_are_several() {
+    let told = |nprocs| {
+        let mut r = Rig::new();
+        r.mould.usage = Usage { mem_kb: 1000, nprocs, ..Usage::default() };
+        r.start(order(1));
+        r.wait(60);
+        let pid = r.pid();
+        let groups = r.told.iter().find_map(|m| match m {
+            SbdMsg::Usage { groups, pids, .. } if pids.len() == nprocs as usize => Some(groups),
+            _ => None,
+        });
+        groups.unwrap().iter().map(|group| group - pid).collect::<Vec<_>>()
+    };
+    assert_eq!(told(1), [0; 0]);
+    assert_eq!(told(2), [0; 0]);
+    assert_eq!(told(3), [0, 0, 2]);
+}
+
+#[test]
+fn the_most_processors_used_between_two_looks() {
+    let start = Now { mono_us: 7, wall_us: 1_000_000 * US as i64 };
+    let at = |secs: u64| Now {
+        mono_us: start.mono_us + secs * US,
+        wall_us: start.wall_us + (secs * US) as i64,
+    };
+    let used = |secs: u64| Usage { utime_us: secs * US, mem_kb: 10, ..Usage::default() };
+    let begun = || {
+        let mut job = Attempt::new(order(1), start);
+        job.started = start.secs();
+        job
+    };
+    let mut job = begun();
+    for (secs, cpu, want) in [
+        // since its start, which is known by the second
+        (9, 10, (100, 9)),
+        (19, 35, (250, 19)),
+        (29, 40, (250, 19)),
+        // a look at once tells nothing
+        (29, 90, (250, 19)),
+        // less than before: a process that is gone took its time with it
+        (39, 20, (250, 19)),
+        (49, 50, (300, 49)),
+    ] {
+        let session = Session { sid: 501, usage: used(cpu), ..Session::default() };
+        job.sampled(at(secs), &session);
+        assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
+        assert_eq!(job.usage.utime_us, cpu * US);
+    }
+    job.final_usage(at(59), used(55));
+    assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), (300, 49));
+    // what was never looked at: what it used in all
+    let mut job = begun();
+    job.final_usage(at(6), used(7));
+    assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), (100, 6));
+}

@@ -1,0 +1,217 @@
+//! What mbatchd orders: who may, starting, ending, and what comes of a job that cannot begin.
+//! Whose order comes after a crash is in restarts.rs; what ends a job by itself in limits.rs.
+
+use super::*;
+
+#[test]
+fn a_job_from_order_to_forget() {
+    let mut r = Rig::new();
+    let env = SpoolRef { spool: 1, at: 0, len: 6 };
+    r.start(StartJob { env, ..order(1) });
+    assert!(matches!(r.told[..], [SbdMsg::NeedBlob { at }] if at == env));
+    r.start(StartJob { env, ..order(1) });
+    r.start(StartJob { env, ..order(2) });
+    assert_eq!(r.told.len(), 2, "asked once: {:?}", r.told);
+    assert_eq!(r.job_starts(), 0);
+    r.told.clear();
+    r.order(SbdMsg::Blob { at: env, data: ByteStr::from("A=b\0\0\0") });
+    assert_eq!(r.job_starts(), 2);
+    let phases: Vec<_> = r.states().into_iter().map(|s| (s.key.job, s.phase)).collect();
+    assert_eq!(phases, [(1, Phase::Running), (2, Phase::Running)]);
+    r.start(StartJob { env, ..order(1) });
+    assert_eq!((r.job_starts(), r.last()), (2, Phase::Running));
+    r.start(StartJob { env, ..order(3) });
+    assert_eq!(r.job_starts(), 3, "the environment was kept");
+
+    r.wait(3);
+    r.told.clear();
+    r.exits(501, 3 << 8);
+    let s = r.states().pop().unwrap();
+    assert_eq!((s.phase.clone(), s.time), (ended(3 << 8, 0), 1_000_003));
+    assert_eq!((s.usage.utime_us, s.usage.max_mem_kb), (7 * US, 4096));
+    let finish = r.plans.last().unwrap();
+    let What::Finish(f) = &finish.1.what else { panic!() };
+    assert!(f.text.lossy().contains("\nExited with exit code 3.\n\nResource usage summary:"));
+    // told again until forgotten
+    r.greet(1);
+    assert!(r.states().contains(&s));
+    r.order(SbdMsg::Forget { key: key(1) });
+    r.greet(1);
+    assert!(!r.states().contains(&s));
+    assert!(r.journal.iter().any(|j| matches!(j, Journal::Forget { key: k } if *k == key(1))));
+}
+
+#[test]
+fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
+    let posts = |r: &mut Rig| r.states().iter().map(|s| s.post).collect::<Vec<_>>();
+    for (status, post) in [(0, Post::Done), (1 << 8, Post::Failed)] {
+        let mut r = Rig::new();
+        r.slow = true;
+        r.start(StartJob { post_exec: "after".into(), ..order(1) });
+        r.told.clear();
+        r.exits(501, 0);
+        assert_eq!(posts(&mut r), [Post::Running]);
+        // an sbatchd that comes meanwhile goes on waiting
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        assert_eq!(posts(&mut r), [Post::Running]);
+        r.exits(502, status);
+        let s = r.states().pop().unwrap();
+        assert_eq!((s.phase, s.post), (ended(0, 0), post));
+        r.greet(1);
+        assert_eq!(posts(&mut r), [post]);
+    }
+    // a job that goes back to its queue is not begun beside it
+    let mut r = Rig::new();
+    r.slow = true;
+    let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
+    let spec = JobSpec { extra, ..JobSpec::default() };
+    r.start(StartJob { spec, post_exec: "after".into(), ..order(1) });
+    r.told.clear();
+    r.exits(501, 3 << 8);
+    assert_eq!(posts(&mut r), []);
+    r.exits(502, 0);
+    assert_eq!(posts(&mut r), [Post::Done]);
+    // a launcher that has lost it; nothing to wait for; a copied file is none
+    let mut r = Rig::new();
+    r.slow = true;
+    r.start(StartJob { post_exec: "after".into(), ..order(1) });
+    r.exits(501, 0);
+    r.told.clear();
+    r.linked = false;
+    r.feed(Input::Closed { conn: LAUNCHER });
+    r.lau = Launcher::new(launcher_conf(), vec![]);
+    r.feed_launcher(Input::Start);
+    r.wait(1);
+    assert_eq!(posts(&mut r).last(), Some(&Post::Failed));
+    let copied = JobSpec { extra: vec![("f".into(), "a < b".into())], ..JobSpec::default() };
+    for (n, spec) in [(2, JobSpec::default()), (3, copied)] {
+        r.start(StartJob { spec, ..order(n) });
+        r.told.clear();
+        r.exits(r.next_pid, 0);
+        assert_eq!(posts(&mut r), [Post::None], "{n}");
+    }
+}
+
+#[test]
+fn only_an_mbatchd_of_this_epoch_gives_orders() {
+    let mut r = Rig::new();
+    r.greet(5);
+    r.greet(4);
+    assert_eq!(r.refused.len(), 1);
+    for peer in [
+        Peer::Daemon { daemon: Daemon::Mbatchd, host: "stranger".into() },
+        Peer::Daemon { daemon: Daemon::Sbatchd, host: "m".into() },
+        Peer::User { uid: 0, gid: 0, user: "root".into(), host: "m".into() },
+    ] {
+        let before = r.refused.len();
+        r.feed(Input::Opened { conn: MBD + 1, peer });
+        let msg = Msg::Sbd(SbdMsg::Start(Box::new(order(8))));
+        r.feed(Input::Msg { conn: MBD + 1, msg });
+        assert_eq!((r.refused.len(), r.job_starts()), (before + 2, 0));
+    }
+}
+
+#[test]
+fn terminate_is_int_term_kill_apart() {
+    let mut r = Rig::new();
+    r.mould.ignores = vec![SIGINT, 15];
+    r.start(order(1));
+    let pid = r.pid();
+    r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
+    assert_eq!(r.procs[&pid].signals, [SIGINT]);
+    r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
+    r.act(1, 2, Act::Terminate { exit_info: term::ADMIN });
+    r.wait(9);
+    assert_eq!(r.procs[&pid].signals, [SIGINT]);
+    r.wait(2);
+    assert_eq!(r.procs[&pid].signals, [SIGINT, 15]);
+    r.wait(10);
+    assert_eq!(r.last(), ended(9, term::OWNER));
+
+    // a parallel job is only killed
+    r.start(StartJob { hosts: vec![("h1".into(), 2)], ..order(2) });
+    r.act(2, 1, Act::Terminate { exit_info: term::ADMIN });
+    assert_eq!(r.last(), ended(9, term::ADMIN));
+}
+
+#[test]
+fn a_forced_kill_overtakes_a_slow_one() {
+    let mut r = Rig::new();
+    r.mould.ignores = vec![SIGINT, 15];
+    r.start(order(1));
+    r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
+    r.act(1, 2, Act::Terminate { exit_info: term::FORCE_OWNER });
+    assert_eq!(r.last(), ended(9, term::FORCE_OWNER));
+}
+
+#[test]
+fn of_a_short_job_its_end_alone_is_told() {
+    let mut r = Rig::new();
+    r.short = true;
+    r.start(order(1));
+    let states = r.states();
+    assert_eq!(states.iter().map(|s| s.phase.clone()).collect::<Vec<_>>(), [ended(0, 0)]);
+    // with all that is known of its start
+    assert_eq!((states[0].pid, states[0].exec_user.as_str()), (501, "u"));
+}
+
+#[test]
+fn setups_that_fail() {
+    let fail = |at: launch::Stage| {
+        let mut r = Rig::new();
+        r.setup = Some(Setup::Failed { at, why: "no".into() });
+        r.start(order(1));
+        let s = r.states().pop().unwrap();
+        assert_eq!(s.note, "no");
+        s.phase
+    };
+    assert_eq!(fail(launch::Stage::User), Phase::Failed { reason: pend::NO_USER });
+    assert_eq!(fail(launch::Stage::Input), Phase::Failed { reason: pend::JOB_OPEN_FILES });
+    assert_eq!(fail(launch::Stage::Cwd), ended(2 << 8, term::CWD_NOTEXIST));
+    // refused by the launcher
+    let mut r = Rig::new();
+    r.start(StartJob { uid: 10, ..order(1) });
+    assert_eq!(r.last(), Phase::Failed { reason: pend::EXEC_INIT });
+    assert!(TASKS_MAX > ATTEMPTS_MAX);
+}
+
+#[test]
+fn a_forgotten_job_is_killed() {
+    let mut r = Rig::new();
+    r.mould.ignores = vec![SIGINT, 15];
+    r.start(order(1));
+    r.order(SbdMsg::Forget { key: key(1) });
+    assert!(r.procs.is_empty());
+    r.told.clear();
+    r.greet(1);
+    assert!(r.states().is_empty());
+}
+
+#[test]
+fn simulated_jobs_take_their_time_and_nothing_else() {
+    let mut r = Rig::new();
+    let params = SbdParams { simulated: true, ..SbdParams::default() };
+    r.order(SbdMsg::Params(params.clone()));
+    let mut o = order(1);
+    o.spec.command = "sleep 30".into();
+    r.start(o.clone());
+    assert_eq!(r.last(), Phase::Running);
+    r.wait(29);
+    assert!(r.states().is_empty());
+    r.wait(2);
+    assert_eq!((r.last(), r.job_starts()), (ended(0, 0), 0));
+    o.key.job = 2;
+    r.start(o.clone());
+    r.act(2, 1, Act::Terminate { exit_info: term::OWNER });
+    assert_eq!(r.last(), ended(SIGINT, term::OWNER));
+    // refused elsewhere
+    r.crash();
+    r.boot(false);
+    r.greet(1);
+    r.order(SbdMsg::Params(params));
+    o.key.job = 3;
+    r.start(o);
+    assert_eq!(r.job_starts(), 1);
+}

@@ -90,3 +90,35 @@ fn thresholds_of_external_indices_are_the_tighter_ones() {
     let started = r#"[[[["lic","7/1"],["heat","60/90"],["cold","/2.5"]]]]"#;
     assert_eq!(r.listed(&[Col::ExternalThresholds]), started);
 }
+
+#[test]
+fn listings_come_in_slices() {
+    let mut r = Rig::new();
+    let n = listing::FIND_STEP + 1000;
+    for _ in 0..n {
+        r.submit(JobSpec { options2: 1, ..spec("x") }).unwrap();
+    }
+    let q = JobQuery { cols: vec![Col::Job, Col::Stat, Col::Name], ..Default::default() };
+    r.ask(USER, ClientMsg::Jobs(Box::new(q)));
+    // not all is looked at in one step, and what comes meanwhile is found
+    let first = r.sent.iter().find(|(c, _)| *c == USER);
+    let Some((_, Msg::Client(ClientMsg::Rows { rows, more: true }))) = first else { panic!() };
+    assert_eq!(rows.get(), "[]");
+    let last = r.submit(JobSpec { options2: 1, ..spec("x") }).unwrap();
+    assert!(last as usize > n);
+    r.sent.clear();
+    r.step(Input::Drained { conn: USER });
+    let mut rows = 0;
+    loop {
+        let Some(i) = r.sent.iter().position(|(c, _)| *c == USER) else { break };
+        let (_, Msg::Client(ClientMsg::Rows { rows: part, more })) = r.sent.remove(i) else {
+            panic!()
+        };
+        let part: Vec<Vec<serde_json::Value>> = serde_json::from_str(part.get()).unwrap();
+        rows += part.len();
+        if more {
+            r.step(Input::Drained { conn: USER });
+        }
+    }
+    assert_eq!(rows, n + 1);
+}

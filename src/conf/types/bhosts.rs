@@ -1,0 +1,87 @@
+//! lsb.hosts: the policy of hosts, their groups and units. Document: config.md, lsb.hosts.
+
+use super::Pos;
+
+/// lsb.hosts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchHosts {
+    /// Section Host, in the order of the file.
+    pub hosts: Vec<HostPolicy>,
+    /// Section HostGroup.
+    pub groups: Vec<HostGroup>,
+    /// Section ComputeUnit.
+    pub units: Vec<ComputeUnit>,
+}
+
+/// A compute unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeUnit {
+    /// NAME.
+    pub name: String,
+    /// TYPE.
+    pub kind: String,
+    /// MEMBER, word by word as written (hosts, groups, units).
+    pub members: Vec<String>,
+}
+
+/// MXJ of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mxj {
+    /// `()`: no limit.
+    #[default]
+    Unlimited,
+    /// `!`: as many as the host has CPUs.
+    Cpus,
+    /// A number of job slots.
+    Slots(u32),
+}
+
+/// A row of lsb.hosts' Host section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostPolicy {
+    /// HOST_NAME: a host, host group, type, model or `default`.
+    pub name: String,
+    /// MXJ.
+    pub mxj: Mxj,
+    /// JL/U; None is unlimited.
+    pub jl_u: Option<u32>,
+    /// DISPATCH_WINDOW, as written; empty is always.
+    pub dispatch_window: String,
+    /// Load thresholds.
+    pub thresholds: Thresholds,
+    /// MIG, minutes.
+    pub mig: Option<u64>,
+    /// EXIT_RATE.
+    pub exit_rate: Option<u32>,
+    /// Where its row stands.
+    pub pos: Pos,
+}
+
+/// A row of the HostGroup section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostGroup {
+    /// GROUP_NAME.
+    pub name: String,
+    /// GROUP_MEMBER, word by word as written (hosts, groups, `all`, `~x`, patterns, `!`).
+    pub members: Vec<String>,
+    /// CONDENSE.
+    pub condense: bool,
+    /// GROUP_ADMIN.
+    pub admins: Vec<String>,
+    /// Where its row stands.
+    pub pos: Pos,
+}
+
+/// loadSched and loadStop of one index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Threshold {
+    /// Name of the load index.
+    pub index: String,
+    /// loadSched.
+    pub sched: Option<f64>,
+    /// loadStop.
+    pub stop: Option<f64>,
+}
+
+/// Thresholds of a host or queue.
+pub type Thresholds = Vec<Threshold>;

@@ -1,0 +1,61 @@
+//! lsb.users: groups of users and their limits. Document: config.md, lsb.users.
+
+use super::Pos;
+
+/// lsb.users.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BatchUsers {
+    /// Section UserGroup.
+    pub groups: Vec<UserGroup>,
+    /// Section User.
+    pub users: Vec<UserPolicy>,
+}
+
+/// A row of the UserGroup section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserGroup {
+    /// GROUP_NAME.
+    pub name: String,
+    /// GROUP_MEMBER.
+    pub members: Vec<UserTerm>,
+    /// GROUP_MEMBER is `!`: members come from egroup.
+    pub external: bool,
+    /// GROUP_ADMIN.
+    pub admins: Vec<String>,
+    /// USER_SHARES, as written.
+    pub shares: String,
+    /// Where its row stands.
+    pub pos: Pos,
+}
+
+/// A row of the User section.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserPolicy {
+    /// USER_NAME: a user, group or `default`.
+    pub name: String,
+    /// `group@`: the limit is each member's.
+    pub each_member: bool,
+    /// MAX_JOBS, slots.
+    pub max_jobs: Option<u32>,
+    /// JL/P, slots per processor.
+    pub jl_p: Option<f64>,
+    /// MAX_PEND_JOBS.
+    pub max_pend_jobs: Option<u64>,
+    /// MAX_PEND_SLOTS.
+    pub max_pend_slots: Option<u64>,
+    /// Where its row stands.
+    pub pos: Pos,
+}
+
+/// A word of USERS or of a member list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserTerm {
+    /// User, group, `all` or `none`.
+    pub name: String,
+    /// `~name`.
+    pub exclude: bool,
+    /// `group@`: each member.
+    pub members: bool,
+    /// Where the word stands.
+    pub pos: Pos,
+}

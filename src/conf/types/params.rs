@@ -1,0 +1,166 @@
+//! lsb.params: what holds for the whole batch system, with the documented defaults. What a queue
+//! may set for itself stands in queues.rs too. Document: config.md, lsb.params.
+
+use super::RawParams;
+
+/// lsb.params, with the documented defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchParams {
+    /// DEFAULT_QUEUE: tried in order when bsub has no -q. Empty: a queue named `default`.
+    pub default_queue: Vec<String>,
+    /// DEFAULT_PROJECT.
+    pub default_project: String,
+    /// DEFAULT_HOST_SPEC.
+    pub default_host_spec: Option<String>,
+    /// DEFAULT_APPLICATION.
+    pub default_application: Option<String>,
+    /// DEFAULT_JOBGROUP.
+    pub default_jobgroup: Option<String>,
+    /// DEFAULT_USER_GROUP.
+    pub default_user_group: Option<String>,
+    /// DEFAULT_JOB_CWD.
+    pub default_job_cwd: Option<String>,
+    /// DEFAULT_JOB_OUTDIR.
+    pub default_job_outdir: Option<String>,
+    /// DEFAULT_RESREQ_ORDER.
+    pub default_resreq_order: String,
+    /// MBD_SLEEP_TIME, seconds.
+    pub mbd_sleep_time: u64,
+    /// SBD_SLEEP_TIME, seconds.
+    pub sbd_sleep_time: u64,
+    /// JOB_ACCEPT_INTERVAL, in MBD_SLEEP_TIMEs.
+    pub job_accept_interval: u64,
+    /// JOB_SCHEDULING_INTERVAL: shortest scheduling cycle, milliseconds.
+    pub sched_interval_min_ms: u64,
+    /// JOB_SCHEDULING_INTERVAL: longest scheduling cycle, seconds.
+    pub sched_interval_max: u64,
+    /// CLEAN_PERIOD, seconds.
+    pub clean_period: u64,
+    /// CLEAN_PERIOD_DONE, seconds; defaults to CLEAN_PERIOD.
+    pub clean_period_done: u64,
+    /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
+    pub max_job_num: u64,
+    /// MIN_SWITCH_PERIOD, seconds.
+    pub min_switch_period: u64,
+    /// MAX_JOBID.
+    pub max_jobid: u64,
+    /// MAX_JOB_ARRAY_SIZE.
+    pub max_job_array_size: u32,
+    /// JOB_TERMINATE_INTERVAL, seconds.
+    pub job_terminate_interval: u64,
+    /// MAX_SBD_FAIL.
+    pub max_sbd_fail: u32,
+    /// MAX_USER_PRIORITY; None disables -sp.
+    pub max_user_priority: Option<u32>,
+    /// JOB_PRIORITY_OVER_TIME: increment and minutes.
+    pub job_priority_over_time: Option<(u32, u64)>,
+    /// JOB_POSITION_CONTROL_BY_ADMIN.
+    pub job_position_control_by_admin: bool,
+    /// MAX_PEND_JOBS.
+    pub max_pend_jobs: Option<u64>,
+    /// MAX_PEND_SLOTS.
+    pub max_pend_slots: Option<u64>,
+    /// SUB_TRY_INTERVAL, seconds.
+    pub sub_try_interval: u64,
+    /// JOB_DEP_LAST_SUB: a name means the latest job of that name only.
+    pub job_dep_last_sub: bool,
+    /// JOB_SPOOL_DIR.
+    pub job_spool_dir: Option<String>,
+    /// PG_SUSP_IT, seconds.
+    pub pg_susp_it: u64,
+    /// CPU_TIME_FACTOR.
+    pub cpu_time_factor: f64,
+    /// RUN_TIME_FACTOR.
+    pub run_time_factor: f64,
+    /// RUN_JOB_FACTOR.
+    pub run_job_factor: f64,
+    /// HIST_HOURS.
+    pub hist_hours: f64,
+    /// USE_SUSP_SLOTS.
+    pub use_susp_slots: bool,
+    /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
+    pub abs_runlimit: bool,
+    /// RESOURCE_RESERVE_PER_TASK.
+    pub resource_reserve_per_task: bool,
+    /// MAX_JOB_MSG_NUM.
+    pub max_job_msg_num: u32,
+    /// JOB_INCLUDE_POSTPROC.
+    pub job_include_postproc: bool,
+    /// ENABLE_USER_RESUME.
+    pub enable_user_resume: bool,
+    /// PRIVILEGED_USER_FORCE_BKILL.
+    pub force_kill_by_admins: bool,
+    /// TRACK_ELIGIBLE_PENDINFO.
+    pub track_eligible: bool,
+    /// SCHED_METRIC_ENABLE.
+    pub sched_metric: bool,
+    /// SCHED_METRIC_SAMPLE_PERIOD, seconds.
+    pub sched_metric_period: u64,
+    /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
+    pub evaluate_job_dependency: Option<u32>,
+    /// EVALUATE_JOB_DEPENDENCY_TIMEOUT: milliseconds of one turn for them.
+    pub evaluate_timeout_ms: Option<u64>,
+    /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
+    pub orphan_grace: Option<u64>,
+    /// MAX_CONCURRENT_QUERY; None is unlimited.
+    pub max_concurrent_query: Option<u32>,
+    /// Every parameter as written.
+    pub raw: RawParams,
+}
+
+impl Default for BatchParams {
+    fn default() -> Self {
+        BatchParams {
+            default_queue: Vec::new(),
+            default_project: "default".to_owned(),
+            default_host_spec: None,
+            default_application: None,
+            default_jobgroup: None,
+            default_user_group: None,
+            default_job_cwd: None,
+            default_job_outdir: None,
+            default_resreq_order: "r15s:pg".to_owned(),
+            mbd_sleep_time: 60,
+            sbd_sleep_time: 30,
+            job_accept_interval: 1,
+            sched_interval_min_ms: 1_000,
+            sched_interval_max: 45,
+            clean_period: 3_600,
+            clean_period_done: 3_600,
+            max_job_num: 1_000,
+            min_switch_period: 0,
+            max_jobid: 999_999,
+            max_job_array_size: 1_000,
+            job_terminate_interval: 10,
+            max_sbd_fail: 3,
+            max_user_priority: None,
+            job_priority_over_time: None,
+            job_position_control_by_admin: false,
+            max_pend_jobs: None,
+            max_pend_slots: None,
+            sub_try_interval: 60,
+            job_dep_last_sub: false,
+            job_spool_dir: None,
+            pg_susp_it: 180,
+            cpu_time_factor: 0.7,
+            run_time_factor: 0.7,
+            run_job_factor: 3.0,
+            hist_hours: 5.0,
+            use_susp_slots: true,
+            abs_runlimit: false,
+            resource_reserve_per_task: false,
+            max_job_msg_num: 128,
+            job_include_postproc: false,
+            enable_user_resume: false,
+            force_kill_by_admins: false,
+            track_eligible: false,
+            sched_metric: false,
+            sched_metric_period: 60,
+            evaluate_job_dependency: None,
+            evaluate_timeout_ms: None,
+            orphan_grace: None,
+            max_concurrent_query: None,
+            raw: RawParams::new(),
+        }
+    }
+}

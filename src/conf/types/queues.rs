@@ -1,0 +1,222 @@
+//! lsb.queues: queues and the words of their lists. Document: config.md, lsb.queues.
+
+use super::{Pos, RawParams, Thresholds, UserTerm};
+
+/// `[default] maximum` of a limit. A lone value is the maximum.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limit<T> {
+    /// What a job gets that asks for nothing.
+    pub default: Option<T>,
+    /// What no job may exceed.
+    pub maximum: Option<T>,
+}
+
+/// A run or CPU limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// Seconds.
+    pub seconds: u64,
+    /// `/host` or `/model`: on whose speed it is counted.
+    pub spec: Option<String>,
+}
+
+/// `[minimum [default]] maximum` of tasks (PROCLIMIT, TASKLIMIT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskLimit {
+    /// Smallest -n.
+    pub min: u32,
+    /// -n of a job that gives none.
+    pub default: u32,
+    /// Largest -n.
+    pub max: u32,
+}
+
+/// INTERACTIVE of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interactive {
+    /// YES: both kinds.
+    #[default]
+    Yes,
+    /// NO: batch jobs only.
+    No,
+    /// ONLY: interactive jobs only.
+    Only,
+}
+
+/// A word of HOSTS.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostTerm {
+    /// Host, host group, pattern, `all`, `others`, `none`, `allremote`.
+    pub name: String,
+    /// `~name`.
+    pub exclude: bool,
+    /// `+n`.
+    pub pref: u32,
+    /// `name!`: candidate for the first host.
+    pub first: bool,
+    /// `name@cluster`.
+    pub cluster: Option<String>,
+    /// Where the word stands.
+    pub pos: Pos,
+}
+
+/// A Queue section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueConf {
+    /// QUEUE_NAME.
+    pub name: String,
+    /// PRIORITY.
+    pub priority: u32,
+    /// NICE.
+    pub nice: i32,
+    /// DESCRIPTION.
+    pub description: String,
+    /// USERS; empty is all.
+    pub users: Vec<UserTerm>,
+    /// HOSTS; empty is all.
+    pub hosts: Vec<HostTerm>,
+    /// ADMINISTRATORS.
+    pub admins: Vec<String>,
+    /// RES_REQ, as written.
+    pub res_req: Option<String>,
+    /// RUNLIMIT.
+    pub run_limit: Limit<TimeLimit>,
+    /// CPULIMIT.
+    pub cpu_limit: Limit<TimeLimit>,
+    /// MEMLIMIT, KB.
+    pub mem_limit: Limit<u64>,
+    /// SWAPLIMIT, KB.
+    pub swap_limit: Limit<u64>,
+    /// FILELIMIT, KB.
+    pub file_limit: Option<u64>,
+    /// DATALIMIT, KB.
+    pub data_limit: Limit<u64>,
+    /// STACKLIMIT, KB.
+    pub stack_limit: Option<u64>,
+    /// CORELIMIT, KB.
+    pub core_limit: Option<u64>,
+    /// PROCESSLIMIT.
+    pub process_limit: Limit<u64>,
+    /// THREADLIMIT.
+    pub thread_limit: Limit<u64>,
+    /// PROCLIMIT or TASKLIMIT.
+    pub task_limit: Option<TaskLimit>,
+    /// QJOB_LIMIT, slots of the queue.
+    pub qjob_limit: Option<u32>,
+    /// UJOB_LIMIT, slots per user.
+    pub ujob_limit: Option<u32>,
+    /// PJOB_LIMIT, slots per processor.
+    pub pjob_limit: Option<f64>,
+    /// HJOB_LIMIT, slots per host.
+    pub hjob_limit: Option<u32>,
+    /// DISPATCH_WINDOW, as written; empty is always.
+    pub dispatch_window: String,
+    /// RUN_WINDOW, as written; empty is always.
+    pub run_window: String,
+    /// Load thresholds.
+    pub thresholds: Thresholds,
+    /// STOP_COND.
+    pub stop_cond: Option<String>,
+    /// RESUME_COND.
+    pub resume_cond: Option<String>,
+    /// RERUNNABLE.
+    pub rerunnable: bool,
+    /// INTERACTIVE.
+    pub interactive: Interactive,
+    /// EXCLUSIVE: -x is allowed.
+    pub exclusive: bool,
+    /// IGNORE_DEADLINE.
+    pub ignore_deadline: bool,
+    /// PRE_EXEC.
+    pub pre_exec: Option<String>,
+    /// POST_EXEC.
+    pub post_exec: Option<String>,
+    /// JOB_STARTER.
+    pub job_starter: Option<String>,
+    /// REQUEUE_EXIT_VALUES, as written.
+    pub requeue_exit_values: Option<String>,
+    /// JOB_ACCEPT_INTERVAL, overriding lsb.params.
+    pub job_accept_interval: Option<u64>,
+    /// NEW_JOB_SCHED_DELAY, seconds.
+    pub new_job_sched_delay: u64,
+    /// DEFAULT_HOST_SPEC.
+    pub default_host_spec: Option<String>,
+    /// FAIRSHARE, as written.
+    pub fairshare: Option<String>,
+    /// PREEMPTION, as written.
+    pub preemption: Option<String>,
+    /// BACKFILL.
+    pub backfill: bool,
+    /// CHKPNT, as written.
+    pub chkpnt: Option<String>,
+    /// MIG, minutes.
+    pub mig: Option<u64>,
+    /// JOB_CONTROLS, as written.
+    pub job_controls: Option<String>,
+    /// TERMINATE_WHEN, as written.
+    pub terminate_when: Option<String>,
+    /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
+    pub pend_limit: Option<u64>,
+    pub eligible_limit: Option<u64>,
+    /// Every parameter as written.
+    pub raw: RawParams,
+    /// Where its section begins.
+    pub pos: Pos,
+}
+
+impl Default for QueueConf {
+    fn default() -> Self {
+        QueueConf {
+            name: String::new(),
+            priority: 1,
+            nice: 0,
+            description: String::new(),
+            users: Vec::new(),
+            hosts: Vec::new(),
+            admins: Vec::new(),
+            res_req: None,
+            run_limit: Limit::default(),
+            cpu_limit: Limit::default(),
+            mem_limit: Limit::default(),
+            swap_limit: Limit::default(),
+            file_limit: None,
+            data_limit: Limit::default(),
+            stack_limit: None,
+            core_limit: None,
+            process_limit: Limit::default(),
+            thread_limit: Limit::default(),
+            task_limit: None,
+            qjob_limit: None,
+            ujob_limit: None,
+            pjob_limit: None,
+            hjob_limit: None,
+            dispatch_window: String::new(),
+            run_window: String::new(),
+            thresholds: Vec::new(),
+            stop_cond: None,
+            resume_cond: None,
+            rerunnable: false,
+            interactive: Interactive::Yes,
+            exclusive: false,
+            ignore_deadline: false,
+            pre_exec: None,
+            post_exec: None,
+            job_starter: None,
+            requeue_exit_values: None,
+            job_accept_interval: None,
+            new_job_sched_delay: 0,
+            default_host_spec: None,
+            fairshare: None,
+            preemption: None,
+            backfill: false,
+            chkpnt: None,
+            mig: None,
+            job_controls: None,
+            terminate_when: None,
+            pend_limit: None,
+            eligible_limit: None,
+            raw: RawParams::new(),
+            pos: Pos::default(),
+        }
+    }
+}

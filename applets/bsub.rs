@@ -5,6 +5,7 @@
 //! without the master is checked before it is asked; one submission has one request id, which
 //! every retry repeats, so that it is never made twice.
 
+mod again;
 mod command;
 mod env;
 pub mod esub;
@@ -21,6 +22,7 @@ mod when;
 
 pub use script::words;
 
+use again::Again;
 use env::{EnvAsk, Var};
 use jiff::tz::TimeZone;
 use lsf::cli::client::{self, ClientError};
@@ -282,15 +284,18 @@ pub fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
     }
 }
 
-/// Sends the submission. A priority that the cluster has no use for is left out and said.
+/// Sends the submission, again where it is beyond what may be pending now. A priority that the
+/// cluster has no use for is left out and said.
 fn send(ctx: &mut Ctx, site: &Site, submit: Submit) -> Result<(u32, String), Stop> {
     let mut msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
+    let mut again = Again::of(site);
     loop {
         match client::ask_at(site, &msg, ctx.err) {
             Ok((_, Msg::Client(ClientMsg::Submitted { job, queue, .. }))) => {
                 return Ok((job, queue));
             }
             Ok(_) => return Err(ClientError::Unexpected.into()),
+            Err(e) if again.waits(ctx, &e) => {}
             Err(e) => match &mut msg {
                 Msg::Client(ClientMsg::Submit(s))
                     if e.code() == Some(err::PRIORITY_UNDEF) && s.spec.priority != 0 =>

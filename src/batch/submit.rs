@@ -307,26 +307,32 @@ impl Mbd {
         if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
     }
 
-    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster and of the user.
+    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster and of the user. What is more than either
+    /// even where nothing is pending is refused for good; else bsub may ask again.
     fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
         let p = self.pol.params();
         let more = name.array.as_ref().map_or(1, |a| a.len());
         let slots = more.saturating_mul(u64::from(spec.min_slots.max(1)));
         let fits = |now: &Slots, jobs: Option<u64>, most: Option<u64>| {
-            jobs.is_none_or(|max| now.pend_jobs + more <= max)
-                && most.is_none_or(|max| now.pend + slots <= max)
+            jobs.is_none_or(|max| now.pend_jobs.saturating_add(more) <= max)
+                && most.is_none_or(|max| now.pend.saturating_add(slots) <= max)
+        };
+        let user = self.pol.user_row(&who.user);
+        let fit = |all: &Slots, own: &Slots| {
+            fits(all, p.max_pend_jobs, p.max_pend_slots)
+                && user.is_none_or(|u| fits(own, u.max_pend_jobs, u.max_pend_slots))
         };
         let mut all = Slots::default();
         if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
             self.st.counts.queue.values().for_each(|s| all.add(s));
         }
         let own = self.st.names.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
-        let user = self.pol.user_row(&who.user);
-        let fit = fits(&all, p.max_pend_jobs, p.max_pend_slots)
-            && user.is_none_or(|u| {
-                fits(own.unwrap_or(&Slots::default()), u.max_pend_jobs, u.max_pend_slots)
-            });
-        if fit { Ok(()) } else { Err(Refusal::new(err::PJOB_LIMIT)) }
+        let none = Slots::default();
+        if fit(&all, own.unwrap_or(&none)) {
+            return Ok(());
+        }
+        let again = if fit(&none, &none) { p.sub_try_interval } else { 0 };
+        Err(Refusal { again, ..Refusal::new(err::PJOB_LIMIT) })
     }
 
     /// The priority that a job has among those of its queue: that of -sp, or half of

@@ -30,6 +30,7 @@ mod shared;
 mod site;
 mod syscalls;
 mod terminal;
+mod threshold;
 mod users;
 mod waited;
 mod waits;

@@ -91,11 +91,11 @@ fn rows_that_need_several_users() {
         ("-n 30 -J 'x[1-2]'", "Pending job threshold reached"),
     ];
     for (options, words) in rows {
-        let line = format!("bsub {options} sleep {MARK}");
+        let line = format!("LSB_NTRIES=1 bsub {options} sleep {MARK}");
         refused(&site, "ann", &line, &format!("{words}. Job not submitted."));
     }
     for options in ["-J 'x[1-4]'", "-H -n 6"] {
-        let line = format!("bsub {options} sleep {MARK}");
+        let line = format!("LSB_NTRIES=1 bsub {options} sleep {MARK}");
         refused(&site, "bob", &line, "Pending job threshold reached. Job not submitted.");
     }
     let root = "Root job submission is disabled. Job not submitted.";

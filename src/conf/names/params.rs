@@ -167,7 +167,7 @@ const NAMES: &[Name] = &[
     off("SLA_TIMER", "s; 0 (10 old)"),
     off("SLOT_RESOURCE_RESERVE", "rusage per slot: Y/N"),
     off("STRICT_UG_CONTROL", "group admin scope: Y/N; N"),
-    off("SUB_TRY_INTERVAL", "bsub retry when threshold reached: s; 60"),
+    on("SUB_TRY_INTERVAL", "seconds between tries of bsub at a pending threshold; 60"),
     off("SYSTEM_MAPPING_ACCOUNT", "Windows: name"),
     on("TRACK_ELIGIBLE_PENDINFO", "how long a job waits eligible and ineligible is kept: Y/N; N"),
     off("USE_SUSP_SLOTS", "low jobs may use slots of preempted jobs: Y/N; Y"),

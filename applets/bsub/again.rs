@@ -1,0 +1,43 @@
+//! Submissions beyond MAX_PEND_JOBS and MAX_PEND_SLOTS: asked for again every SUB_TRY_INTERVAL
+//! seconds, LSB_NTRIES times or until ^C (semantics.md §7).
+
+use lsf::cli::client::{ClientError, Patience};
+use lsf::cli::ctx::Ctx;
+use lsf::cli::site::Site;
+use lsf::errln;
+use lsf::proto::Refusal;
+use std::time::Duration;
+
+/// How often a submission may still be sent.
+#[derive(Clone, Copy)]
+pub struct Again {
+    /// `None`: for ever.
+    left: Option<u32>,
+}
+
+impl Again {
+    pub fn of(site: &Site) -> Again {
+        Again { left: Patience::of(site).tries }
+    }
+
+    /// Counts one that was refused so. Seconds to wait before the next, which the user is told;
+    /// `None`: it is not to be sent again.
+    pub fn after(&mut self, ctx: &mut Ctx, why: &Refusal) -> Option<Duration> {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(1);
+        }
+        if why.again == 0 || self.left == Some(0) {
+            return None;
+        }
+        errln!(ctx, "{}. Retrying in {} seconds...", why.words(), why.again);
+        ctx.flush();
+        Some(Duration::from_secs(why.again))
+    }
+
+    /// Waits after a refusal, where that may help.
+    pub fn waits(&mut self, ctx: &mut Ctx, e: &ClientError) -> bool {
+        let ClientError::Refused(why) = e else { return false };
+        let pause = self.after(ctx, why);
+        pause.inspect(|p| std::thread::sleep(*p)).is_some()
+    }
+}

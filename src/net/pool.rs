@@ -2,25 +2,28 @@
 //!
 //! Invariants: no connection is read beyond its budget in a turn; what is left over is looked at
 //! in the next turn, which comes at once; everything that can wait has a deadline.
+//!
+//! Here is the turn: what is looked at in which order, and the deadlines. Who comes in is in
+//! pool/entry.rs, what the machine sends in pool/out.rs, how connections end in pool/ends.rs.
+
+mod ends;
+mod entry;
+mod out;
 
 use super::conn::{Conn, Gone, Heard, Phase, ReadEnd};
 use super::dgram::{self, Seal};
 use super::limits::*;
 use super::room::Room;
-use super::sock::{self, Sock};
 use super::{Hosts, Identity};
-use crate::auth::check::{Checker, Order};
-use crate::auth::shake::{self, AuthError, Check, Claims, Gate, Who};
+use crate::auth::check::Checker;
 use crate::model::Now;
-use crate::proto::frame::FrameError;
 use crate::proto::machine::{ConnId, INCOMING};
-use crate::proto::{Endpoint, Input, Msg, Peer, Refusal};
-use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener};
+use crate::proto::{Input, Peer};
+use mio::net::{TcpListener, UdpSocket, UnixListener};
 use mio::{Interest, Registry, Token};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
-use std::io::{self, ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::io;
 use std::path::PathBuf;
 
 /// Tokens from here up are not connections.
@@ -94,7 +97,7 @@ impl Pool {
             accept_at: None,
             conns: HashMap::new(),
             next: INCOMING,
-            max_conns: max_conns(),
+            max_conns: entry::max_conns(),
             early: BTreeSet::new(),
             users: HashMap::new(),
             partial: 0,
@@ -269,42 +272,6 @@ impl Pool {
         self.relieve(id, us, sink);
     }
 
-    /// Has a caller looked into; [`Pool::checked`] takes the answer.
-    fn look_into(&mut self, id: ConnId, who: Peer, check: Check) {
-        let Peer::User { uid, gid, user, host } = who else { return };
-        let Some(from) = self.conns.get(&id).and_then(|c| c.addr) else { return };
-        let Some(ip) = self.ident.addr else { return };
-        let ours = SocketAddr::new(ip, (self.port_of)(self.ident.daemon));
-        let claims = Claims { key: String::new(), who: Who::User, uid, gid, user, host };
-        let since = std::time::Instant::now();
-        self.checker.order(Order { conn: id, check, claims, from, ours, since });
-    }
-
-    /// What was found out about a caller.
-    pub fn checked(&mut self, id: ConnId, found: Result<u32, AuthError>) {
-        let Pool { conns, ident, pending, now, .. } = self;
-        let Some(conn) = conns.get_mut(&id) else { return };
-        let mut peer = None;
-        let done = conn.checked(ident, found, *now, &mut |heard| match heard {
-            Heard::Opened(who) => {
-                peer = Some(who.clone());
-                pending.push_back(Input::Opened { conn: id, peer: who });
-            }
-            Heard::Msg(msg) => pending.push_back(Input::Msg { conn: id, msg }),
-            Heard::Check(..) => {}
-        });
-        self.dirty.push(id);
-        self.early.remove(&id);
-        if let Some(Peer::User { uid, host, .. }) = peer {
-            self.count_user(id, uid, host);
-        }
-        match done {
-            // What came meanwhile was not read.
-            Ok(()) => self.again(id),
-            Err(gone) => self.fail(id, gone),
-        }
-    }
-
     /// Too much of incomplete frames altogether: a connection with much of one is closed.
     fn relieve(&mut self, id: ConnId, us: u64, sink: &mut dyn FnMut(Input)) {
         if self.partial > MAX_PARTIAL
@@ -350,131 +317,6 @@ impl Pool {
         }
     }
 
-    fn count_user(&mut self, id: ConnId, uid: u32, host: String) {
-        let n = self.users.entry((uid, host.clone())).or_default();
-        *n += 1;
-        let reserve = DAEMON_RESERVE.min(self.max_conns / 4);
-        let over = *n > MAX_PER_USER || self.conns.len() + reserve > self.max_conns;
-        if let Some(conn) = self.conns.get_mut(&id) {
-            conn.user = Some((uid, host));
-        }
-        if over {
-            let busy = Refusal::new(crate::model::reason::err::BUSY);
-            self.send(id, Msg::Refused(busy));
-            self.close(id);
-            self.pending.push_back(Input::Closed { conn: id });
-        }
-    }
-
-    // ----- accepting -----
-
-    fn accept(&mut self, us: u64, sink: &mut dyn FnMut(Input)) {
-        for _ in 0..ACCEPT_BUDGET {
-            if self.early.len() >= MAX_EARLY.min(self.max_conns / 4) && !self.evict(us, sink) {
-                return;
-            }
-            match self.accept_one() {
-                Ok(Some((sock, addr))) => self.admit(sock, addr, us, sink),
-                Ok(None) => return,
-                Err(e) if sock::is_scarcity(&e) => {
-                    log::warn!("cannot accept a connection: {}", crate::sys::words(&e));
-                    self.accept_at = Some(us + ACCEPT_BACKOFF_US);
-                    return;
-                }
-                // The connection was gone before it was accepted.
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Makes room among the unauthenticated; false: none is old enough, come back later.
-    fn evict(&mut self, us: u64, sink: &mut dyn FnMut(Input)) -> bool {
-        let Some(&id) = self.early.first() else { return true };
-        let ripe = self.conns.get(&id).map_or(0, Conn::since) + EARLY_GRACE_US;
-        if ripe > us {
-            self.accept_at = Some(ripe);
-            return false;
-        }
-        self.lose(id, Gone::Limit("gave way: too many unauthenticated connections"), us, sink);
-        self.early.remove(&id);
-        true
-    }
-
-    fn accept_one(&mut self) -> io::Result<Option<(Sock, Option<SocketAddr>)>> {
-        if let Some(l) = self.listen.tcp.as_ref().filter(|_| self.waiting[0]) {
-            match l.accept() {
-                Ok((s, mut from)) => {
-                    from.set_ip(from.ip().to_canonical());
-                    return Ok(Some((Sock::Tcp(s), Some(from))));
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting[0] = false,
-                Err(e) => return Err(e),
-            }
-        }
-        self.waiting[0] &= self.listen.tcp.is_some();
-        if let Some(l) = self.listen.unix.as_ref().filter(|_| self.waiting[1]) {
-            match l.accept() {
-                Ok((s, _)) => return Ok(Some((Sock::Unix(s), None))),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting[1] = false,
-                Err(e) => return Err(e),
-            }
-        }
-        self.waiting[1] &= self.listen.unix.is_some();
-        Ok(None)
-    }
-
-    fn admit(
-        &mut self,
-        mut sock: Sock,
-        addr: Option<SocketAddr>,
-        us: u64,
-        sink: &mut dyn FnMut(Input),
-    ) {
-        let refused = self.refusal(addr);
-        if let Some(error) = refused {
-            self.complain(us, &format!("connection from {} refused: {error}", shown(addr)));
-            let mut words = Vec::new();
-            shake::deny(&error, &mut words);
-            // Best effort: a full socket buffer cannot be, and a peer that is gone may be.
-            let _ = sock.write(&words);
-            let _ = sock.finish();
-            return;
-        }
-        let id = self.next;
-        self.next += 1;
-        let phase = if addr.is_some() { Phase::Closing } else { Phase::Open };
-        let mut conn = Conn::new(id, sock, phase, addr, us);
-        let made = match addr {
-            Some(_) => crate::sys::random()
-                .map_err(Gone::Io)
-                .and_then(|nonce| conn.greet(&self.ident, nonce)),
-            None => conn.local_peer().map_err(Gone::Io).map(|peer| {
-                conn.opened = true;
-                sink(Input::Opened { conn: id, peer });
-            }),
-        };
-        if let Err(gone) = made.and_then(|()| self.enter(conn)) {
-            log::warn!("new connection: {gone}");
-            self.forget(id);
-            return;
-        }
-        if addr.is_some() {
-            self.early.insert(id);
-        }
-        self.dirty.push(id);
-        self.arm(id);
-    }
-
-    fn refusal(&self, addr: Option<SocketAddr>) -> Option<AuthError> {
-        if self.conns.len() >= self.max_conns {
-            return Some(AuthError::Denied { code: crate::model::reason::err::BUSY });
-        }
-        let ring = self.ident.ring.as_deref()?;
-        let (hosts, host) = (&*self.ident.hosts, self.ident.host.as_str());
-        let gate = Gate { ring, hosts, host, only_uid: None, ways: &self.ident.ways };
-        gate.known_addr(addr?.ip()).err()
-    }
-
     fn enter(&mut self, mut conn: Conn) -> Result<(), Gone> {
         // What is accepted is nearly always writable: that is asked for only when it is not.
         let mut interest = Interest::READABLE;
@@ -486,141 +328,6 @@ impl Pool {
         self.registry.register(conn.sock.source(), token, interest).map_err(Gone::Io)?;
         self.conns.insert(conn.id, conn);
         Ok(())
-    }
-
-    // ----- what the machine wants -----
-
-    /// Opens a connection under a number the machine chose.
-    pub fn connect(&mut self, id: ConnId, to: Endpoint, us: u64) {
-        if self.conns.contains_key(&id) {
-            self.forget(id);
-        }
-        let made = match &to {
-            Endpoint::Launcher => sock::dial_unix(&self.launcher)
-                .map(|s| (Sock::Unix(s), Phase::Local))
-                .map_err(|e| format!("{}: {}", self.launcher.display(), crate::sys::words(&e))),
-            Endpoint::Tcp { host, daemon } => self
-                .dial(host, *daemon)
-                .map(|s| (Sock::Tcp(s), Phase::Connecting { daemon: *daemon, host: host.clone() })),
-        };
-        let entered = made.and_then(|(sock, phase)| {
-            let mut conn = Conn::new(id, sock, phase, None, us);
-            if let Endpoint::Tcp { host, daemon } = &to {
-                conn.whom = format!("{} on {host}", daemon.name());
-            }
-            self.enter(conn).map_err(|gone| gone.to_string())
-        });
-        match entered {
-            Ok(()) => {
-                self.again(id);
-                self.arm(id);
-            }
-            Err(why) => {
-                let failed = Input::ConnectFailed { conn: id, why, refused: false };
-                self.pending.push_back(failed);
-            }
-        }
-    }
-
-    fn dial(&self, host: &str, daemon: crate::proto::Daemon) -> Result<TcpStream, String> {
-        let port = (self.port_of)(daemon);
-        let addr = self.ident.hosts.addr_of(host).ok_or("host has no known address")?;
-        if port == 0 {
-            return Err(format!("{} has no port", daemon.name()));
-        }
-        sock::dial_tcp(self.ident.addr, SocketAddr::new(addr, port))
-            .map_err(|e| crate::sys::words(&e))
-    }
-
-    /// Sends; a connection that is gone or not yet open takes nothing.
-    pub fn send(&mut self, id: ConnId, msg: Msg) {
-        self.with_open(id, |conn| conn.send(msg));
-    }
-
-    /// Sends once `ticket` is durable.
-    pub fn hold(&mut self, id: ConnId, ticket: u64, msg: Msg) {
-        self.with_open(id, |conn| {
-            conn.hold(ticket, msg);
-            Ok(())
-        });
-        if self.conns.get(&id).is_some_and(Conn::holds) {
-            self.holding.insert(id);
-        }
-    }
-
-    fn with_open(&mut self, id: ConnId, f: impl FnOnce(&mut Conn) -> Result<(), Gone>) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        if !matches!(conn.phase, Phase::Open) {
-            return;
-        }
-        match f(conn) {
-            Ok(()) => self.dirty.push(id),
-            Err(gone) => self.fail(id, gone),
-        }
-    }
-
-    /// Everything up to this ticket is durable.
-    pub fn release(&mut self, durable: u64) {
-        for id in std::mem::take(&mut self.holding) {
-            let Some(conn) = self.conns.get_mut(&id) else { continue };
-            self.dirty.push(id);
-            match conn.release(durable) {
-                Ok(true) => {
-                    self.holding.insert(id);
-                }
-                Ok(false) => {}
-                Err(gone) => self.fail(id, gone),
-            }
-        }
-    }
-
-    /// What is held will never be durable.
-    pub fn void(&mut self) {
-        for id in std::mem::take(&mut self.holding) {
-            let Some(conn) = self.conns.get_mut(&id) else { continue };
-            self.dirty.push(id);
-            if let Err(gone) = conn.void() {
-                self.fail(id, gone);
-            }
-        }
-    }
-
-    /// Closes after what is queued and held has gone out.
-    pub fn close(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        match conn.phase {
-            Phase::Open => {
-                conn.set_phase(Phase::Closing, self.now);
-                self.dirty.push(id);
-            }
-            Phase::Closing | Phase::Lingering => {}
-            _ => self.forget(id),
-        }
-    }
-
-    pub fn datagram(&mut self, to: &str, msg: &Msg, wall_us: i64) {
-        let Some(addr) = self.ident.hosts.addr_of(to) else {
-            log::debug!("datagram to {to}: host has no known address");
-            return;
-        };
-        self.datagram_at(addr, to, msg, wall_us);
-    }
-
-    /// To an address that need not be a host's.
-    pub fn datagram_at(&mut self, addr: IpAddr, to: &str, msg: &Msg, wall_us: i64) {
-        let Some(udp) = &self.listen.udp else {
-            log::error!("no datagram socket");
-            return;
-        };
-        let port = (self.port_of)(self.ident.daemon);
-        match self.seal.write(&self.ident, to, msg, wall_us) {
-            Ok(bytes) => {
-                if let Err(e) = udp.send_to(&bytes, SocketAddr::new(addr, port)) {
-                    log::debug!("datagram to {to}: {}", crate::sys::words(&e));
-                }
-            }
-            Err(e) => log::error!("datagram to {to}: {e}"),
-        }
     }
 
     fn datagrams(&mut self, now: Now, sink: &mut dyn FnMut(Input)) {
@@ -641,166 +348,4 @@ impl Pool {
             self.complain(now.mono_us, &line);
         }
     }
-
-    // ----- output and ends -----
-
-    /// Writes out what this turn has queued.
-    pub fn flush(&mut self, us: u64) {
-        let mut ids = std::mem::take(&mut self.dirty);
-        for id in ids.drain(..) {
-            self.flush_one(id, us);
-        }
-        // What failed while flushing is told in the next turn; keep the allocation.
-        ids.append(&mut self.dirty);
-        self.dirty = ids;
-    }
-
-    /// Tries to write out everything there is.
-    pub fn flush_all(&mut self, us: u64) {
-        self.dirty = self.conns.keys().copied().collect();
-        self.flush(us);
-    }
-
-    fn flush_one(&mut self, id: ConnId, us: u64) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        if matches!(conn.phase, Phase::Connecting { .. }) {
-            return;
-        }
-        let flushed = conn.flush(us).and_then(|()| {
-            if conn.unsent() == 0 || std::mem::replace(&mut conn.write_armed, true) {
-                return Ok(());
-            }
-            let both = Interest::READABLE | Interest::WRITABLE;
-            let token = Token(id as usize);
-            self.registry.reregister(conn.sock.source(), token, both).map_err(Gone::Io)
-        });
-        if let Err(gone) = flushed {
-            self.fail(id, gone);
-            return;
-        }
-        if conn.drained() && matches!(conn.phase, Phase::Open) {
-            self.room.push(id, us);
-        }
-        let resumed = conn.skipped && !conn.paused();
-        conn.skipped &= !resumed;
-        if matches!(conn.phase, Phase::Closing) && conn.unsent() == 0 && !conn.holds() {
-            // The peer may have closed first; then there is nothing to end.
-            let _ = conn.sock.finish();
-            conn.set_phase(Phase::Lingering, us);
-            self.again(id);
-        } else if resumed {
-            self.again(id);
-        }
-        self.arm(id);
-    }
-
-    /// A connection failed while something else was done: the machine hears of it next turn.
-    fn fail(&mut self, id: ConnId, gone: Gone) {
-        let mut told = Vec::new();
-        self.lose(id, gone, self.now, &mut |input| told.push(input));
-        self.pending.extend(told);
-    }
-
-    /// Ends a connection and tells who must know.
-    fn lose(&mut self, id: ConnId, gone: Gone, us: u64, sink: &mut dyn FnMut(Input)) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
-        let peer = conn.addr;
-        match (&conn.phase, conn.opened) {
-            (Phase::Closing | Phase::Lingering, _) => {
-                self.forget(id);
-                return;
-            }
-            (Phase::AwaitAuth { .. } | Phase::AwaitCheck { .. }, _) => {
-                if let Gone::Auth(error) = &gone {
-                    conn.refuse(error);
-                    // Only once, and only what fits.
-                    let _ = conn.flush(us);
-                    let _ = conn.sock.finish();
-                }
-                if !matches!(gone, Gone::Eof) {
-                    let whom = std::mem::take(&mut conn.whom);
-                    let ring = self.ident.ring.as_deref();
-                    let forged = matches!(gone, Gone::Auth(AuthError::Frame(FrameError::BadMac)));
-                    // Another key under the same id looks like a forgery: name where ours is from.
-                    let place = ring.filter(|_| forged).map_or("", |ring| ring.place()).to_owned();
-                    let from = shown(peer);
-                    self.complain(us, &format!("connection{whom} from {from}: {gone}{place}"));
-                }
-            }
-            (_, false) => {
-                if let Gone::Auth(error) = &gone {
-                    let place = self.ident.ring.as_deref().map_or("", |ring| ring.place());
-                    // What names our key file already, need not do so twice.
-                    let told = matches!(error, AuthError::NoCommonKey { .. });
-                    let place = if told { "" } else { place };
-                    let line = format!("connection to {}: {error}{place}", conn.whom);
-                    self.complain(us, &line);
-                }
-                let refused = matches!(&gone, Gone::Io(e)
-                    if e.kind() == ErrorKind::ConnectionRefused);
-                sink(Input::ConnectFailed { conn: id, why: gone.to_string(), refused });
-            }
-            (_, true) => {
-                if matches!(gone, Gone::Frame(_) | Gone::Limit(_)) {
-                    let uid =
-                        conn.user.as_ref().map_or(String::new(), |u| format!(" of uid {}", u.0));
-                    self.complain(us, &format!("connection{uid} from {}: {gone}", shown(peer)));
-                }
-                sink(Input::Closed { conn: id });
-            }
-        }
-        self.forget(id);
-    }
-
-    fn forget(&mut self, id: ConnId) {
-        self.room.close(id);
-        self.early.remove(&id);
-        self.holding.remove(&id);
-        // Closing the descriptor, which nobody else has, takes it out of the poll.
-        let Some(mut conn) = self.conns.remove(&id) else { return };
-        self.partial -= conn.partial();
-        if let Some(user) = conn.user.take()
-            && let Some(n) = self.users.get_mut(&user)
-        {
-            *n -= 1;
-            if *n == 0 {
-                self.users.remove(&user);
-            }
-        }
-    }
-
-    /// Tells of a refused peer, a few times a second at most.
-    fn complain(&mut self, us: u64, line: &str) {
-        let second = us / 1_000_000;
-        if self.refusals.0 != second {
-            if self.refusals.1 > REFUSALS_LOGGED {
-                log::info!("{} more were refused", self.refusals.1 - REFUSALS_LOGGED);
-            }
-            self.refusals = (second, 0);
-        }
-        self.refusals.1 += 1;
-        if self.refusals.1 <= REFUSALS_LOGGED {
-            log::info!("{line}");
-        }
-    }
-}
-
-/// Raises the soft descriptor limit to the hard one; the connections that leaves room for.
-/// A peer's address for the log; nothing for a local one.
-fn shown(addr: Option<SocketAddr>) -> String {
-    addr.map_or("this host".into(), |a| a.ip().to_string())
-}
-
-fn max_conns() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = MAX_CONNS as u64 + SPARE_FDS;
-    let soft = limit.maximum.map_or(wanted, |hard| hard.min(wanted));
-    let have = limit.current.unwrap_or(u64::MAX);
-    if have < soft {
-        // Without it there are fewer connections.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });
-    }
-    let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    (now.saturating_sub(SPARE_FDS).max(16) as usize).min(MAX_CONNS)
 }

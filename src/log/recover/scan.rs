@@ -1,0 +1,414 @@
+//! One pass over lsb.events: what each line is, which jobs it speaks of, what is damage and what a
+//! torn commit. It judges line by line; what follows from all of them is in verdict.rs.
+
+use super::super::codec::{Alike, NO_GID, RecordError, job_of};
+use super::super::disk::{Disk, FileId};
+use super::super::spool::SpoolReader;
+use super::super::sum::{self, Entry, Sums};
+use super::super::walk::{HEAD, Step, Walker, What, read_head};
+use super::super::{EVENTS, EVENTS_SUM};
+use super::{MAX_LAG, Notice, RecoverError, failed};
+use crate::model::event::{Event, JobNew, Record};
+use crate::model::idmap::IdMap;
+use crate::model::job::{JobSpec, SpoolRef, stat};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// A range of lsb.events that is no record any more.
+#[derive(Debug)]
+pub(super) struct Damage {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) why: String,
+    pub(super) lost: Vec<Entry>,
+}
+
+/// What must be known of a job that is not finished: little, of very many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Track {
+    pub(super) array: bool,
+    /// Which of the records is its JOB_NEW, or the first where that is lost.
+    pub(super) new: usize,
+    /// Place of that.
+    pub(super) new_at: u64,
+}
+
+/// What happened to few.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// Place of the last damage that hit it, with words.
+    pub(super) hurt: Option<(u64, String)>,
+    /// Place behind the last LSF_HOLD.
+    pub(super) held: u64,
+}
+
+/// One pass over lsb.events.
+pub(super) struct Scan {
+    pub(super) file: Option<FileId>,
+    pub(super) file_len: u64,
+    pub(super) head_len: u64,
+    pub(super) head_pos: u64,
+    pub(super) same_boot: bool,
+    pub(super) sums: Sums,
+    pub(super) covered: u64,
+    pub(super) walker: Option<Walker>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) records: Vec<Record>,
+    /// The submission of the job before, and its record: very many are like it.
+    pub(super) kind: Option<Arc<JobSpec>>,
+    pub(super) alike: Alike,
+    pub(super) jobs: IdMap<u32, Track>,
+    /// Of jobs in `jobs`.
+    pub(super) troubles: IdMap<u32, Trouble>,
+    /// Jobs that are named by records or entries, with repetitions.
+    pub(super) ids: Vec<u32>,
+    pub(super) damage: Vec<Damage>,
+    /// Lines behind all entries that cannot be read, with nothing readable behind them so far.
+    pub(super) doubtful: Vec<(u64, u64, String)>,
+    pub(super) cut_from: Option<u64>,
+    /// Where a record begins that lies in part behind the end.
+    pub(super) stump: Option<u64>,
+    pub(super) save_cut: bool,
+    /// The head line is damaged.
+    pub(super) bad_head: bool,
+    /// Indices of the records that ended a job since the log was begun.
+    pub(super) finishes: Vec<usize>,
+    pub(super) backfill: Vec<Entry>,
+    pub(super) spooled: Vec<SpoolRef>,
+    pub(super) foreign: BTreeMap<String, u64>,
+    pub(super) spool: SpoolReader,
+    /// Number and end of the newest spool file that something refers to.
+    pub(super) spool_seen: (u32, u64),
+    pub(super) epoch: u64,
+    pub(super) carried: bool,
+    pub(super) newest: i64,
+}
+
+impl Scan {
+    pub(super) fn open(
+        disk: &mut dyn Disk,
+        limit: u64,
+        same_boot: bool,
+    ) -> Result<Scan, RecoverError> {
+        let sums = sum::read(disk, EVENTS_SUM).map_err(failed(EVENTS_SUM))?;
+        if let Some(version) = sums.newer {
+            let text = format!("{EVENTS_SUM}: format {version} of a newer version");
+            return Err(RecoverError::Newer { text });
+        }
+        let file = match disk.open(EVENTS, None) {
+            Ok(file) => Some(file),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(failed(EVENTS)(e)),
+        };
+        let mut scan = Scan {
+            file,
+            file_len: 0,
+            head_len: 0,
+            head_pos: 0,
+            same_boot,
+            covered: sums.entries.last().map_or(0, Entry::end),
+            sums,
+            walker: None,
+            notices: Vec::new(),
+            records: Vec::new(),
+            kind: None,
+            alike: Alike::default(),
+            jobs: IdMap::default(),
+            troubles: IdMap::default(),
+            ids: Vec::new(),
+            damage: Vec::new(),
+            doubtful: Vec::new(),
+            cut_from: None,
+            stump: None,
+            save_cut: false,
+            bad_head: false,
+            finishes: Vec::new(),
+            backfill: Vec::new(),
+            spooled: Vec::new(),
+            foreign: BTreeMap::new(),
+            spool: SpoolReader::default(),
+            spool_seen: (0, 0),
+            epoch: 0,
+            carried: false,
+            newest: 0,
+        };
+        if let Some(file) = file {
+            scan.file_len = disk.len(file).map_err(failed(EVENTS))?.min(limit);
+            let (pos, len) = read_head(disk, file).map_err(failed(EVENTS))?;
+            scan.head_len = len;
+            scan.head_pos = pos.and_then(|p| p.try_into().ok()).unwrap_or(0);
+        }
+        let entries = std::mem::take(&mut scan.sums.entries);
+        // room for all at once: a table that grows moves what it has
+        scan.jobs.reserve(entries.iter().filter(|e| e.is_submission()).count());
+        let mut from = scan.head_len;
+        let first = entries.first().map_or(0, |e| e.at);
+        if from == 0 && first >= HEAD {
+            scan.warn(format!("{EVENTS}: damage in bytes 0-{}: its head line", HEAD - 1));
+            from = HEAD.min(scan.file_len);
+            scan.bad_head = true;
+        }
+        let file = file.unwrap_or(FileId(usize::MAX));
+        scan.walker = Some(Walker::new(file, from, scan.file_len, entries));
+        Ok(scan)
+    }
+
+    pub(super) fn warn(&mut self, text: String) {
+        self.notices.push(Notice { level: log::Level::Warn, text });
+    }
+
+    pub(super) fn run(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
+        let Some(mut walker) = self.walker.take() else { return Ok(()) };
+        let mut line = Vec::new();
+        while let Some(step) = walker.step(disk, &mut line).map_err(failed(EVENTS))? {
+            self.step(disk, step, &line)?;
+            if self.cut_from.is_some() {
+                break;
+            }
+        }
+        // trailing lines that cannot be read: a torn commit
+        if let Some((from, ..)) = self.doubtful.first() {
+            self.cut_from = Some(*from);
+            self.save_cut |= self.doubtful.len() > 1;
+        }
+        self.walker = Some(walker);
+        Ok(())
+    }
+
+    fn step(&mut self, disk: &mut dyn Disk, s: Step, line: &[u8]) -> Result<(), RecoverError> {
+        match s.what {
+            What::Checked(entry) => match self.alike.read(line) {
+                Ok(record) => {
+                    self.seen(entry.job.job);
+                    self.learn(line, &record);
+                    self.record(disk, s.at, record)
+                }
+                Err(e) => self.unreadable(s, e, Some(entry)),
+            },
+            What::Wrong(entry) => {
+                self.hurt(s.at, s.end, "the checksum is wrong".to_string(), Some(entry));
+                Ok(())
+            }
+            What::Beyond(entry) => {
+                if entry.at < self.file_len {
+                    self.stump = Some(entry.at);
+                }
+                self.hurt(entry.at, entry.end(), "the file ends".to_string(), Some(entry));
+                Ok(())
+            }
+            // put behind a damaged record so that the next one begins a line
+            What::Text if line == b"\n" => Ok(()),
+            What::Text => match self.alike.read(line) {
+                Ok(record) => {
+                    self.readable_behind();
+                    self.seen(job_of(&record.event).job);
+                    if s.at >= self.covered {
+                        self.backfill.push(Entry::of(s.at, line, &record.event));
+                        match &record.event {
+                            Event::JobNew(new) => {
+                                self.spooled.extend([new.env, new.script, new.exact]);
+                            }
+                            Event::JobModify(m) => self.spooled.push(m.exact),
+                            _ => {}
+                        }
+                    }
+                    self.learn(line, &record);
+                    self.record(disk, s.at, record)
+                }
+                Err(e) => self.unreadable(s, e, None),
+            },
+            What::Partial => self.unreadable(s, RecordError::NotARecord, None),
+            What::Endless => self.unreadable(s, RecordError::NotARecord, None),
+        }
+    }
+
+    fn seen(&mut self, job: u32) {
+        if self.ids.last() != Some(&job) {
+            self.ids.push(job);
+        }
+    }
+
+    /// A second submission of a kind: there will be more.
+    fn learn(&mut self, line: &[u8], record: &Record) {
+        if let (Event::JobNew(new), Some(kind)) = (&record.event, &self.kind)
+            && !Arc::ptr_eq(kind, &new.spec)
+            && **kind == *new.spec
+        {
+            let new = JobNew { spec: kind.clone(), ..(**new).clone() };
+            self.alike.learn(line, &new);
+        }
+    }
+
+    /// A line that is no record.
+    fn unreadable(
+        &mut self,
+        s: Step,
+        why: RecordError,
+        entry: Option<Entry>,
+    ) -> Result<(), RecoverError> {
+        if let RecordError::Newer { .. } = why {
+            let text = format!("{EVENTS}: byte {}: {why}", s.at);
+            return Err(RecoverError::Newer { text });
+        }
+        if entry.is_some() || s.at < self.covered {
+            self.hurt(s.at, s.end, why.to_string(), entry);
+            return Ok(());
+        }
+        self.doubtful.push((s.at, s.end, why.to_string()));
+        let recent = self.sums.head.is_some() && self.file_len - self.covered <= MAX_LAG;
+        if recent && !self.same_boot {
+            // all of it was never acknowledged
+            self.save_cut = s.end < self.file_len;
+            self.cut_from = Some(s.at);
+        }
+        Ok(())
+    }
+
+    /// A readable record stands behind doubtful lines: they are damage.
+    fn readable_behind(&mut self) {
+        for (from, to, why) in std::mem::take(&mut self.doubtful) {
+            self.hurt(from, to, why, None);
+        }
+    }
+
+    fn hurt(&mut self, from: u64, to: u64, why: String, entry: Option<Entry>) {
+        match self.damage.last_mut() {
+            Some(last) if last.to == from => {
+                last.to = to;
+                last.lost.extend(entry);
+            }
+            _ => self.damage.push(Damage { from, to, why, lost: entry.into_iter().collect() }),
+        }
+        let words = format!("{EVENTS} is damaged in bytes {from}-{}", to.saturating_sub(1));
+        match entry {
+            // a job whose end is known stays so, and is cleaned again
+            Some(e) if e.name() == "JOB_CLEAN" => {}
+            Some(e) if e.job.job != 0 => {
+                self.seen(e.job.job);
+                let new = self.records.len();
+                self.jobs.entry(e.job.job).or_insert(Track { new, ..Track::default() });
+                let why = format!("{words}: its {} is lost", e.name());
+                self.troubles.entry(e.job.job).or_default().hurt = Some((from, why));
+            }
+            Some(_) => {}
+            None => {
+                // whose records these were is not known
+                for job in self.jobs.keys() {
+                    let why = format!("{words}: which jobs it hit is not known");
+                    self.troubles.entry(*job).or_default().hurt = Some((from, why));
+                }
+            }
+        }
+    }
+
+    fn record(
+        &mut self,
+        disk: &mut dyn Disk,
+        at: u64,
+        mut record: Record,
+    ) -> Result<(), RecoverError> {
+        self.newest = self.newest.max(record.time);
+        match &mut record.event {
+            Event::JobNew(new) => self.job_new(disk, at, new)?,
+            Event::JobModify(m) => {
+                let found = self.spooled(disk, &[m.exact], m.exact);
+                if !self.jobs.contains_key(&m.job) {
+                    return Ok(());
+                }
+                match found {
+                    Ok(spec) => m.spec = spec.unwrap_or_default(),
+                    // what it was changed to is lost: it stays as it was, and is held
+                    Err(why) => {
+                        self.troubles.entry(m.job).or_default().hurt = Some((at, why));
+                        return Ok(());
+                    }
+                }
+            }
+            // what ran after a job does not end it once more
+            Event::JobStatus(s) if s.status & (stat::PDONE | stat::PERR) != 0 => {}
+            Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => {
+                if at >= self.head_pos {
+                    self.finishes.push(self.records.len());
+                }
+                // an element is not the whole job, even where the JOB_NEW is lost
+                if s.at.idx == 0 && self.jobs.get(&s.at.job).is_some_and(|t| !t.array) {
+                    self.over(s.at.job);
+                }
+            }
+            Event::JobStart(_) | Event::JobStartAccept { .. } | Event::JobExecute { .. } => {
+                self.orphan(at, job_of(&record.event).job);
+            }
+            Event::JobClean { at } if at.idx == 0 => {
+                self.over(at.job);
+            }
+            Event::Hold { at: job, .. } if self.jobs.contains_key(&job.job) => {
+                self.troubles.entry(job.job).or_default().held = at;
+            }
+            Event::Carried { epoch, .. } => {
+                self.epoch = self.epoch.max(*epoch);
+                self.carried = true;
+            }
+            Event::Foreign { name } => {
+                *self.foreign.entry(std::mem::take(name)).or_default() += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// A record of an unfinished job: where damage took nobody knows what, and the job is not
+    /// known, it was its JOB_NEW.
+    fn orphan(&mut self, at: u64, job: u32) {
+        let unknown = self.damage.iter().any(|d| d.lost.is_empty());
+        if unknown && !self.jobs.contains_key(&job) {
+            let hurt = Some((at, format!("{EVENTS} is damaged: its JOB_NEW is lost")));
+            let new = self.records.len();
+            self.jobs.insert(job, Track { new, ..Track::default() });
+            self.troubles.insert(job, Trouble { hurt, ..Trouble::default() });
+        }
+    }
+
+    /// Nothing needs to be known of a job any more.
+    fn over(&mut self, job: u32) {
+        self.jobs.remove(&job);
+        self.troubles.remove(&job);
+    }
+
+    fn job_new(
+        &mut self,
+        disk: &mut dyn Disk,
+        at: u64,
+        new: &mut JobNew,
+    ) -> Result<(), RecoverError> {
+        self.seen(new.job);
+        match &self.kind {
+            Some(kind) if Arc::ptr_eq(kind, &new.spec) => {}
+            Some(kind) if **kind == *new.spec => new.spec = kind.clone(),
+            _ => self.kind = Some(new.spec.clone()),
+        }
+        let array = new.spec.name.contains('[');
+        let track = Track { array, new: self.records.len(), new_at: at };
+        // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
+        let why = if new.gid == NO_GID {
+            Some("its environment and script are not in this log".to_string())
+        } else {
+            match self.spooled(disk, &[new.env, new.script, new.exact], new.exact) {
+                Ok(Some(spec)) => {
+                    new.spec = Arc::new(spec);
+                    None
+                }
+                Ok(None) => None,
+                Err(why) => Some(why),
+            }
+        };
+        self.troubles.remove(&new.job);
+        if let Some(why) = why {
+            self.troubles.entry(new.job).or_default().hurt = Some((at, why));
+        }
+        self.jobs.insert(new.job, track);
+        Ok(())
+    }
+}

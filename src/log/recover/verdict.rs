@@ -1,0 +1,159 @@
+//! What follows from the whole log when it was read: which jobs are held, what `Store::open` must
+//! mend, what the administrator is told. No line of the log is looked at here.
+
+use super::super::disk::Disk;
+use super::super::sum::{self, Entry};
+use super::super::walk::{HEAD, Walker};
+use super::super::{EVENTS, EVENTS_SUM, spool};
+use super::scan::Scan;
+use super::{Found, Notice, Plan, RecoverError, failed};
+use crate::batch::Recovered;
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+
+/// Lost records told one by one in a notice.
+const TOLD: usize = 20;
+
+impl Scan {
+    pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<Found, RecoverError> {
+        self.check_spool(disk)?;
+        self.tell();
+        self.spool.forget(disk);
+        let mut recovered =
+            Recovered { damaged: self.incomplete(), epoch: self.epoch, ..Recovered::default() };
+        if !self.carried {
+            self.carry_from_old_logs(disk)?;
+        }
+        let newest_file = spool::list(disk).map_err(failed("info"))?.pop().unwrap_or(0);
+        let begun = self.sums.head.map_or(1, |head| head.spool);
+        let spool = newest_file.max(self.spool_seen.0).max(begun);
+        let len = self.spool.len(disk, spool).map_err(failed("info"))?;
+        self.spool.forget(disk);
+        let seen = if self.spool_seen.0 == spool { self.spool_seen.1 } else { 0 };
+        (recovered.spool, recovered.spool_end) = (spool, len.max(seen));
+        self.ids.sort_unstable();
+        self.ids.dedup();
+        self.ids.retain(|id| *id != 0);
+        recovered.seen_ids = std::mem::take(&mut self.ids);
+        recovered.records = std::mem::take(&mut self.records);
+        let plan = self.plan(disk)?;
+        if let Some(file) = self.file {
+            disk.close(file);
+        }
+        Ok(Found { recovered, notices: self.notices, plan })
+    }
+
+    fn plan(&mut self, disk: &mut dyn Disk) -> Result<Plan, RecoverError> {
+        let no_head = self.head_len == 0 && self.file_len < HEAD && self.headish(disk)?;
+        let cut = [self.cut_from, self.stump].into_iter().flatten().min();
+        let end = if no_head { 0 } else { cut.unwrap_or(self.file_len) };
+        // entries of what is behind the end must not cover what will be written there
+        let entries = self.walker.as_ref().map_or(&[][..], Walker::entries);
+        let stale = entries.last().is_some_and(|last| last.end() > end);
+        let sum_len = if stale {
+            sum::len_below(disk, EVENTS_SUM, end).map_err(failed(EVENTS_SUM))?
+        } else {
+            self.sums.len
+        };
+        self.backfill.retain(|e| e.end() <= end);
+        Ok(Plan {
+            end,
+            cut: (self.file_len > end).then_some(self.file_len),
+            save_cut: self.save_cut,
+            write_head: no_head || self.bad_head,
+            end_line: end > 0 && self.last_byte(disk, end)? != b'\n',
+            new: end == 0 && self.covered == 0,
+            sum_head: self.sums.head,
+            sum_len: sum_len.max(sum::ENTRY as u64),
+            stale,
+            backfill: std::mem::take(&mut self.backfill),
+            same_boot: self.same_boot,
+            spooled: std::mem::take(&mut self.spooled),
+            newest: self.newest,
+            ..Plan::default()
+        })
+    }
+
+    /// Is what little there is the beginning of a head line?
+    fn headish(&mut self, disk: &mut dyn Disk) -> Result<bool, RecoverError> {
+        Ok(self.file_len == 0 || matches!(self.last_byte(disk, 1)?, b'#' | 0))
+    }
+
+    /// The byte before a place.
+    fn last_byte(&mut self, disk: &mut dyn Disk, end: u64) -> Result<u8, RecoverError> {
+        let mut byte = [b'\n'];
+        if let Some(file) = self.file {
+            disk.read_at(file, end.saturating_sub(1), &mut byte).map_err(failed(EVENTS))?;
+        }
+        Ok(byte[0])
+    }
+
+    /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet.
+    fn incomplete(&mut self) -> Vec<(JobRef, String)> {
+        let mut out = Vec::new();
+        for (job, trouble) in &mut self.troubles {
+            if let Some((at, why)) = trouble.hurt.take()
+                && trouble.held <= at
+            {
+                out.push((JobRef { job: *job, idx: 0 }, why));
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
+    /// A log that does not begin with LSF_SWITCHED though older ones exist lost the numbers that
+    /// must not go back: the highest job ID of the newest old log takes their place.
+    fn carry_from_old_logs(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
+        let old = sum::read(disk, &format!("{EVENTS}.1.sum")).map_err(failed(EVENTS_SUM))?;
+        let Some(last) = old.entries.iter().map(|e| e.job.job).max() else { return Ok(()) };
+        let text =
+            format!("{EVENTS} has no LSF_SWITCHED: job IDs go on behind those of {EVENTS}.1");
+        self.warn(text);
+        let event = Event::Carried { next_job: last.saturating_add(1), epoch: self.epoch };
+        self.records.insert(0, Record { time: self.newest, event });
+        Ok(())
+    }
+
+    fn tell(&mut self) {
+        let level = log::Level::Error;
+        for d in std::mem::take(&mut self.damage) {
+            let mut text = format!("{EVENTS}: damage in bytes {}-{}", d.from, d.to.max(1) - 1);
+            text.push_str(&format!(" ({})", d.why));
+            let lost: Vec<String> = d.lost.iter().take(TOLD).map(told).collect();
+            match lost.is_empty() {
+                true => text.push_str("; which records were lost is not known"),
+                false => text.push_str(&format!("; lost: {}", lost.join(", "))),
+            }
+            if d.lost.len() > TOLD {
+                text.push_str(&format!(" and {} more", d.lost.len() - TOLD));
+            }
+            self.notices.push(Notice { level, text });
+        }
+        if let Some(from) = self.cut_from {
+            let (to, why) = (self.file_len, self.doubtful.first().map_or("", |d| &d.2));
+            let text = format!(
+                "{EVENTS}: the last {} bytes, from byte {from}, are not whole ({why}) and are cut",
+                to - from
+            );
+            self.notices.push(Notice { level: log::Level::Warn, text });
+        }
+        if self.sums.bad > 0 || self.sums.present && self.sums.head.is_none() {
+            let n = self.sums.bad;
+            self.warn(format!("{EVENTS_SUM}: its head or {n} of its entries are damaged"));
+        }
+        if !self.sums.present && !self.records.is_empty() {
+            self.warn(format!("{EVENTS_SUM} is missing: {EVENTS} is read without checksums"));
+        }
+        for (name, n) in std::mem::take(&mut self.foreign) {
+            self.warn(format!("{EVENTS}: {n} records {name} are not acted upon"));
+        }
+    }
+}
+
+fn told(e: &Entry) -> String {
+    match e.job.job {
+        0 => e.name().to_string(),
+        _ => format!("{} of job <{}>", e.name(), e.job),
+    }
+}

@@ -1,6 +1,7 @@
 //! Where a job goes: the hosts a class may use, best first, and the slots one job takes on them.
 
 use super::super::hosts::HostStatus;
+use super::super::names::Sym;
 use super::super::policy::Queue;
 use super::super::require::{Req, Sight};
 use super::super::{Cx, Mbd};
@@ -257,6 +258,47 @@ impl Mbd {
         room
     }
 
+    /// [`Mbd::host_room`] by what runs there at this moment: a job just started, one that is
+    /// alone, what is reserved. Whoever has none here has none for every job of the class.
+    #[inline]
+    fn room_now(
+        &self,
+        cx: &Cx,
+        queue: &Queue,
+        class: usize,
+        i: usize,
+        accept: u64,
+        simple: Option<&Simple>,
+    ) -> (u64, u32) {
+        let (mut room, mut code) = self.host_room(i, queue, class);
+        let last = self.net.hosts[i].last_dispatch;
+        if accept > 0 && last.is_some_and(|t| t + accept > cx.now.mono_us) {
+            (room, code) = (0, pend::JUST_STARTED);
+        }
+        if self.held_alone(i) {
+            (room, code) = (0, pend::EXCLUSIVE_JOB);
+        } else if self.sched.classes[class].kind.exclusive && self.host_used(i) > 0 {
+            (room, code) = (0, pend::EXCLUSIVE);
+        }
+        let (left, why) = self.reserve_room(i, simple);
+        if left < room {
+            (room, code) = (left, why);
+        }
+        (room, code)
+    }
+
+    /// Why one job does not go to a host where others of its class may, if so: it failed to
+    /// start there.
+    #[inline]
+    fn job_out(&self, at: JobRef, passed: &[Sym], i: usize) -> Option<u32> {
+        let host = &self.net.hosts[i].name;
+        if let Some((_, why)) = self.sched.excluded.get(&(at, host.clone())) {
+            return Some(*why);
+        }
+        let name = self.st.names.find(host);
+        name.is_some_and(|name| passed.contains(&name)).then_some(pend::EXEC_INIT)
+    }
+
     /// Hosts with slots for one job that asks for this, or why there are none.
     pub(super) fn find_place(
         &mut self,
@@ -266,9 +308,9 @@ impl Mbd {
         at: JobRef,
         (cands, req): (&mut Candidates, Option<&Req>),
     ) -> Result<Vec<(usize, u32)>, Reasons> {
-        let (min, max, alone) = {
+        let (min, max) = {
             let k = &self.sched.classes[class].kind;
-            (k.min, k.max, k.exclusive)
+            (k.min, k.max)
         };
         let (room, code) = self.consumer_room(queue, class);
         if room < u64::from(min) {
@@ -285,20 +327,7 @@ impl Mbd {
         let mut moved = cands.next;
         for k in cands.next..cands.hosts.len() {
             let i = cands.hosts[k];
-            let (mut room, mut code) = self.host_room(i, queue, class);
-            let last = self.net.hosts[i].last_dispatch;
-            if accept > 0 && last.is_some_and(|t| t + accept > cx.now.mono_us) {
-                (room, code) = (0, pend::JUST_STARTED);
-            }
-            if self.held_alone(i) {
-                (room, code) = (0, pend::EXCLUSIVE_JOB);
-            } else if alone && self.host_used(i) > 0 {
-                (room, code) = (0, pend::EXCLUSIVE);
-            }
-            let (left, why) = self.reserve_room(i, simple);
-            if left < room {
-                (room, code) = (left, why);
-            }
+            let (room, code) = self.room_now(cx, queue, class, i, accept, simple);
             if room == 0 {
                 note(&mut full, code, i);
                 if single && moved == k {
@@ -306,14 +335,8 @@ impl Mbd {
                 }
                 continue;
             }
-            let excluded = self.sched.excluded.get(&(at, self.net.hosts[i].name.clone()));
-            if let Some((_, why)) = excluded {
-                note(&mut full, *why, i);
-                continue;
-            }
-            let name = self.st.names.find(&self.net.hosts[i].name);
-            if name.is_some_and(|name| passed.contains(&name)) {
-                note(&mut full, pend::EXEC_INIT, i);
+            if let Some(why) = self.job_out(at, &passed, i) {
+                note(&mut full, why, i);
                 continue;
             }
             free.push((i, room.min(u64::from(max)) as u32));

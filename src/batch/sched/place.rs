@@ -292,7 +292,9 @@ impl Mbd {
     #[inline]
     fn job_out(&self, at: JobRef, passed: &[Sym], i: usize) -> Option<u32> {
         let host = &self.net.hosts[i].name;
-        if let Some((_, why)) = self.sched.excluded.get(&(at, host.clone())) {
+        // nearly always there are none, and a look takes a copy of the name
+        let excluded = Some(&self.sched.excluded).filter(|hosts| !hosts.is_empty());
+        if let Some((_, why)) = excluded.and_then(|hosts| hosts.get(&(at, host.clone()))) {
             return Some(*why);
         }
         let name = self.st.names.find(host);

@@ -29,6 +29,17 @@ pub struct Candidates {
     reasons: BTreeMap<u32, Vec<usize>>,
 }
 
+impl Candidates {
+    /// Those before `next` are used up: why each is, is told among the reasons of the whole class.
+    fn skip(&mut self, next: usize, full: &[(u32, Vec<usize>)]) {
+        for &i in &self.hosts[self.next..next] {
+            let code = full.iter().find(|f| f.1.contains(&i)).map_or(pend::HOST_FULL, |f| f.0);
+            self.reasons.entry(code).or_default().push(i);
+        }
+        self.next = next;
+    }
+}
+
 impl Mbd {
     /// The hosts a class may use now.
     pub(super) fn candidates(&mut self, cx: &Cx, queue: &Queue, class: usize) -> Candidates {
@@ -346,13 +357,7 @@ impl Mbd {
                 break;
             }
         }
-        // A host skipped for good is told among the reasons of the whole class.
-        for k in cands.next..moved {
-            let i = cands.hosts[k];
-            let code = full.iter().find(|f| f.1.contains(&i)).map_or(pend::HOST_FULL, |f| f.0);
-            cands.reasons.entry(code).or_default().push(i);
-        }
-        cands.next = moved;
+        cands.skip(moved, &full);
         let fixed = self.fixed_slots(class);
         let begins = |i: usize| cands.first.is_empty() || cands.first.contains(&i);
         let hosts = match fixed.is_empty() {

@@ -47,11 +47,17 @@ const INTERNAL: [&str; 33] = [
     "RM_CPUTASK*",
 ];
 
+/// Those that look like these, but are what a user wants of the batch system.
+const WISHES: [&str; 2] = ["LSB_EXIT_IF_CWD_NOTEXIST", "LSB_JOB_INCLUDE_POSTPROC"];
+
 /// One variable.
 pub type Var = (Vec<u8>, Vec<u8>);
 
 /// Whether the rules let a variable travel when it was not asked for by name.
 fn travels(name: &[u8]) -> bool {
+    if WISHES.iter().any(|w| w.as_bytes() == name) {
+        return true;
+    }
     !OWN.iter().any(|o| o.as_bytes() == name)
         && !INTERNAL.iter().any(|i| match i.strip_suffix('*') {
             Some(head) => name.starts_with(head.as_bytes()),
@@ -224,6 +230,8 @@ mod tests {
         let want = ["A=1", "LSB_DEFAULTQUEUE=night", "PATH=/bin", "LSF_ENVDIR=/e"];
         assert_eq!(sent(&[], &CALLER), want);
         assert_eq!(sent(&["all"], &CALLER), want);
+        let wishes = ["LSB_EXIT_IF_CWD_NOTEXIST=Y", "LSB_JOB_INCLUDE_POSTPROC=N"];
+        assert_eq!(sent(&[], &wishes), wishes);
     }
 
     #[test]

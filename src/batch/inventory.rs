@@ -477,6 +477,8 @@ impl Mbd {
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
+            include_post: self.pol.params().job_include_postproc,
+            post_timeout: self.pol.params().job_postproc_timeout.unwrap_or(0),
         })
     }
 

@@ -630,3 +630,23 @@ fn what_becomes_of_conditions_is_read() {
         assert!(wrong[0].starts_with(&format!("error lsb.params {at}")), "{wrong:?}");
     }
 }
+
+#[test]
+fn the_time_of_what_runs_after_jobs_is_in_minutes() {
+    let read = |line: &str| {
+        let mut files = site();
+        let text = format!("{line}\nEnd Parameters");
+        files.edit(&format!("{BATCH}/lsb.params"), "End Parameters", &text);
+        let wrong = super::check_batch(&files, ENVDIR);
+        let wrong = wrong.iter().filter(|d| d.severity == Severity::Error);
+        let wrong: Vec<String> = wrong.map(|d| placed(&files, d)).collect();
+        let found = load(&files, ENVDIR).0.map(|conf| conf.batch.params.job_postproc_timeout);
+        (found, wrong)
+    };
+    assert_eq!(read(""), (Some(None), vec![]));
+    assert_eq!(read("JOB_POSTPROC_TIMEOUT = 3"), (Some(Some(180)), vec![]));
+    for bad in ["0", "-1", "1:30", "soon"] {
+        let (_, wrong) = read(&format!("JOB_POSTPROC_TIMEOUT = {bad}"));
+        assert!(wrong[0].starts_with("error lsb.params JOB_POSTPROC_TIMEOUT:24 "), "{wrong:?}");
+    }
+}

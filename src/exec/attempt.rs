@@ -64,6 +64,9 @@ pub struct Mark {
     /// What -wa asks for has been done.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
+    /// It ends when what runs after it has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_post: bool,
 }
 
 /// The note the launcher keeps: an sbatchd that starts again knows all from it.
@@ -121,6 +124,8 @@ pub struct Attempt {
     pub warn_at: Option<u64>,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
+    /// When what runs after it is killed.
+    pub post_by: Option<u64>,
     pub sim_end: Option<u64>,
     pub usage: Usage,
     /// What was last told of it.
@@ -162,6 +167,7 @@ impl Attempt {
             warn_at: None,
             sample_at: None,
             finish_by: None,
+            post_by: None,
             sim_end: None,
             usage: Usage::default(),
             told: None,
@@ -404,6 +410,47 @@ impl Attempt {
             cpu_peak_secs: u.cpu_peak_secs,
             ..end
         };
+    }
+
+    /// Whether it is not over before what runs after it is.
+    pub fn includes_post(&self) -> bool {
+        self.note.mark.include_post && self.post != Post::None
+    }
+
+    /// When what runs after it has to be over, seconds since the epoch.
+    fn post_end(&self, begun: i64) -> Option<i64> {
+        let limit = i64::try_from(self.note.order.post_timeout).ok().filter(|&l| l > 0)?;
+        Some(begun.saturating_add(limit))
+    }
+
+    /// All else is done and what runs after it goes on, since `begun` (seconds since the epoch):
+    /// from now on only JOB_POSTPROC_TIMEOUT bounds it.
+    pub fn post_runs(&mut self, now: Now, begun: i64) {
+        if self.post != Post::Running {
+            return;
+        }
+        if self.includes_post() {
+            self.finish_by = None;
+        }
+        if self.post_by.is_none() {
+            self.post_by = self.post_end(begun).map(|end| now.mono_of_wall(end));
+        }
+    }
+
+    /// What ran after it is over: where that is part of the job, so are its times, unless it was
+    /// killed for taking too long.
+    pub fn post_ran(&mut self, begun: i64, time: i64, usage: &Usage) {
+        self.post_by = None;
+        if self.post != Post::Running || !self.includes_post() {
+            return;
+        }
+        if let Some((_, at)) = &mut self.outcome {
+            *at = time.max(*at);
+        }
+        if self.post_end(begun).is_none_or(|end| time < end) {
+            self.usage.utime_us += usage.utime_us;
+            self.usage.stime_us += usage.stime_us;
+        }
     }
 
     /// As told to mbatchd.

@@ -211,12 +211,24 @@ fn job_env(site: &Site, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The value of a variable of the submitter's environment.
+fn value<'a>(env: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let of = |entry: &'a [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    env.split(|&b| b == 0).find_map(of)
+}
+
+fn is_yes(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"y") || value.eq_ignore_ascii_case(b"yes")
+}
+
 /// Whether the submitter's environment says `name=Y`.
 fn yes(env: &[u8], name: &str) -> bool {
-    env.split(|&b| b == 0).any(|entry| {
-        let value = entry.strip_prefix(name.as_bytes()).and_then(|e| e.strip_prefix(b"="));
-        value.is_some_and(|v| v.eq_ignore_ascii_case(b"y") || v.eq_ignore_ascii_case(b"yes"))
-    })
+    value(env, name).is_some_and(is_yes)
+}
+
+/// Whether what runs after the job is part of it: the submitter stands above the site.
+pub fn includes_post(o: &StartJob, user_env: &[u8]) -> bool {
+    value(user_env, "LSB_JOB_INCLUDE_POSTPROC").map_or(o.include_post, is_yes)
 }
 
 /// A command that starts something in the background ends, as in LSF's job file, when that has

@@ -109,6 +109,16 @@ pub struct StartJob {
     pub pre_exec: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub post_exec: String,
+    /// JOB_INCLUDE_POSTPROC=Y: the job ends when what runs after it has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_post: bool,
+    /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub post_timeout: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

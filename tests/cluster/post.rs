@@ -1,6 +1,6 @@
 //! What runs after jobs, and the hosts of a file of the user's, as users see them.
 
-use super::rig::{Rig, wait_for};
+use super::rig::{Rig, Said, wait_for};
 
 #[test]
 fn what_ran_after_a_job_is_waited_for_and_told() {
@@ -42,6 +42,48 @@ fn what_ran_after_a_job_is_waited_for_and_told() {
     rig.kill9("mbatchd", "host1");
     wait_for("mbatchd", || rig.run("bjobs", &[]).code == 0);
     assert!(long(bad).contains(": Post job process failed.\n"), "{}", long(bad));
+}
+
+#[test]
+fn what_runs_after_a_job_is_part_of_it_where_the_site_says_so() {
+    let rig = Rig::up("postproc", 1);
+    let path = rig.configdir().join("lsb.params");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let more = "JOB_INCLUDE_POSTPROC = Y\nEnd Parameters";
+    std::fs::write(&path, text.replace("End Parameters", more)).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let go = rig.path("go");
+    let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let hold = |name: &str| {
+        let (go, name) = (go.display(), rig.path(name).display().to_string());
+        format!("touch {name}; {burn}; while [ ! -e {go} ]; do sleep 0.1; done")
+    };
+    let job = rig.bsub(&["-o", "/dev/null", "-Ep", &hold("in"), "true"]);
+    let next = ["done", "post_done"]
+        .map(|f| rig.bsub(&["-o", "/dev/null", "-w", &format!("{f}({job})"), "true"]));
+    wait_for("what runs after it", || rig.path("in").exists());
+    // one of the submitter's own mind
+    let mut c = rig.cmd("bsub");
+    c.args(["-o", "/dev/null", "-Ep", &hold("other"), "true"]);
+    let said = Said::from(c.env("LSB_JOB_INCLUDE_POSTPROC", "N").output().unwrap());
+    let other = super::rig::job_id(&said.out).unwrap();
+    assert_eq!(rig.end_of(other), "DONE");
+    wait_for("what runs after the other", || rig.path("other").exists());
+    assert_eq!(rig.stat(job), "RUN");
+    assert_eq!(next.map(|n| rig.stat(n)), ["PEND", "PEND"]);
+    // the daemons may come and go
+    rig.kill9("sbatchd", "host1");
+    rig.kill9("mbatchd", "host1");
+    rig.ready();
+    assert_eq!(rig.stat(job), "RUN");
+    rig.run("bkill", &[&job.to_string()]);
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(next.map(|n| rig.end_of(n)), ["DONE", "DONE"]);
+    assert_eq!(rig.stat(job), "DONE");
+    let long = rig.ok("bhist", &["-l", &job.to_string()]);
+    let (end, post) = (long.find(": Done successfully."), long.find(": Post job process done"));
+    assert!(end.is_some() && end < post, "{long}");
+    assert!(!long.contains("CPU time used is 0.0 seconds"), "{long}");
 }
 
 /// -hostfile: the job gets what its file says.

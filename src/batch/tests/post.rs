@@ -126,3 +126,26 @@ fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() 
     assert_eq!(r.statuses(id), [0x40]);
     assert!(r.mbd.st.posts.is_empty());
 }
+
+#[test]
+fn the_host_is_told_what_the_site_wants_of_what_runs_after_jobs() {
+    let mut c = conf();
+    c.batch.params.job_include_postproc = true;
+    c.batch.params.job_postproc_timeout = Some(120);
+    let mut r = Rig::of(c);
+    r.submit(spec("x")).unwrap();
+    let told = r.sent.iter().find_map(|(_, m)| match m {
+        Msg::Sbd(SbdMsg::Start(s)) => Some((s.include_post, s.post_timeout, s.key)),
+        _ => None,
+    });
+    let (part, timeout, key) = told.unwrap();
+    assert_eq!((part, timeout), (true, 120));
+    // both ends in one word of the host
+    let conn = r.starts()[0].0;
+    let next = r.waits_for("post_done(1)");
+    r.report(conn, key, Phase::Running);
+    r.over(conn, key, 3 << 8, Post::Done);
+    assert_eq!(r.statuses(1), [0xa0, 0x20]);
+    assert!(r.forgets(key));
+    assert_eq!(r.starts_of(next).len(), 1);
+}

@@ -86,6 +86,8 @@ pub struct BatchParams {
     pub max_job_msg_num: u32,
     /// JOB_INCLUDE_POSTPROC.
     pub job_include_postproc: bool,
+    /// JOB_POSTPROC_TIMEOUT, in seconds.
+    pub job_postproc_timeout: Option<u64>,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
     /// PRIVILEGED_USER_FORCE_BKILL.
@@ -151,6 +153,7 @@ impl Default for BatchParams {
             resource_reserve_per_task: false,
             max_job_msg_num: 128,
             job_include_postproc: false,
+            job_postproc_timeout: None,
             enable_user_resume: false,
             force_kill_by_admins: false,
             track_eligible: false,

@@ -96,8 +96,14 @@ impl Sbatchd {
                 // what runs after the job goes on when all else is done, but not beside the same
                 // job begun anew
                 let anew = plan::goes_back(&job.note.order, job.end());
-                let done = info.ended.is_some() || info.setup.is_some() && !anew;
+                let last = anew || job.includes_post();
+                let done = info.ended.is_some() || info.setup.is_some() && !last;
                 let finishing = done && job.stage == Stage::Finishing;
+                if let Some(ended) = &info.ended {
+                    job.post_ran(info.started, ended.time, &ended.usage);
+                } else if info.setup.is_some() {
+                    job.post_runs(now, info.started);
+                }
                 if let Some(ended) = info.ended {
                     self.posted(key, ended.end, out);
                 }

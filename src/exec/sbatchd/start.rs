@@ -42,6 +42,7 @@ impl Sbatchd {
                 job.note.shown = report::shown(script);
             }
             let plan = plan::plan(&self.conf.site, &job.note.order, env, script);
+            job.note.mark.include_post = plan::includes_post(&job.note.order, env);
             (job.plan, job.stage) = (Some(Box::new(plan)), Stage::Launching);
             job.accepted = now.secs();
             return self.launch_job(key, out);

@@ -6,6 +6,8 @@ use crate::proto::launch::{Hook, HookOf};
 
 /// Pause before the environment of a job is looked for again, microseconds.
 const ENV_WAIT: u64 = US;
+/// Pause before post-execution commands that take too long are killed again, microseconds.
+const POST_KILL: u64 = 10 * US;
 
 impl Sbatchd {
     pub(super) fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -39,6 +41,9 @@ impl Sbatchd {
             say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
             return self.finished(key, out);
         }
+        if due(job.post_by) {
+            return self.post_late(now, key, out);
+        }
         if !self.linked && job.sim_end.is_none() {
             let later = |at: Option<u64>| at.map(|at| at.max(now.mono_us + LAUNCHER_RETRY));
             (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
@@ -53,6 +58,19 @@ impl Sbatchd {
             }
         } else if due(job.kill_at) {
             self.strike(now, key, out);
+        }
+    }
+
+    /// What runs after a job takes too long: it is killed, and has failed.
+    fn post_late(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        job.post_by = Some(now.mono_us + POST_KILL);
+        if self.linked {
+            let minutes = job.note.order.post_timeout / 60;
+            let text = format!("{key}: post-execution took longer than {minutes} min, killed");
+            say(out, log::Level::Warn, text);
+            let id = TaskId { key, step: Step::Finish };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
         }
     }
 
@@ -137,5 +155,5 @@ impl Sbatchd {
 pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let sim = j.sim_end.filter(|_| j.stage == Stage::Running);
     let live = if j.live() { [j.kill_at, j.run_at, j.warn_at] } else { [None; 3] };
-    live.into_iter().chain([sim, j.finish_by]).flatten().min()
+    live.into_iter().chain([sim, j.finish_by, j.post_by]).flatten().min()
 }

@@ -94,6 +94,78 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
     }
 }
 
+/// A job with a command after it, that of the site or of the submitter's environment being part of
+/// it or not.
+fn with_post(site: bool, env: &str, minutes: u64) -> Rig {
+    let mut r = Rig::new();
+    r.slow = true;
+    let place = SpoolRef { spool: 1, at: 0, len: env.len() as u32 };
+    let (include_post, post_timeout) = (site, minutes * 60);
+    let o = StartJob { post_exec: "after".into(), include_post, post_timeout, ..order(1) };
+    r.start(StartJob { env: place, ..o });
+    r.order(SbdMsg::Blob { at: place, data: ByteStr::from(env) });
+    r.told.clear();
+    r
+}
+
+#[test]
+fn what_runs_after_a_job_may_be_part_of_it() {
+    let says = |v: &str| format!("A=b\0LSB_JOB_INCLUDE_POSTPROC={v}\0");
+    for (site, env, part) in [
+        (true, "A=b\0".to_string(), true),
+        (false, says("Y"), true),
+        (false, says("y"), true),
+        (true, says("N"), false),
+        (false, "A=b\0".to_string(), false),
+    ] {
+        let mut r = with_post(site, &env, 0);
+        r.exits(501, 3 << 8);
+        let told: Vec<_> = r.states().into_iter().map(|s| (s.phase, s.post)).collect();
+        let over = [(ended(3 << 8, 0), Post::Running)];
+        assert_eq!(told, if part { &[][..] } else { &over[..] }, "{site} {env:?}");
+        if !part {
+            continue;
+        }
+        // neither a kill nor a stop acts on it, nor is there an end to it, whoever looks
+        r.wait(100);
+        r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
+        r.act(1, 2, Act::Suspend);
+        assert!(r.told.is_empty() && r.procs[&502].signals.is_empty());
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        assert_eq!(r.last(), Phase::Running);
+        r.wait(100);
+        assert!(r.told.is_empty(), "{:?}", r.told);
+        // both ends are told as one, with the times of both
+        r.exits(502, 0);
+        let s = r.states().pop().unwrap();
+        assert_eq!((s.phase, s.post), (ended(3 << 8, 0), Post::Done));
+        assert_eq!((s.time, s.usage.utime_us), (1_000_200, 14 * US));
+    }
+}
+
+#[test]
+fn what_runs_after_a_job_is_killed_when_it_takes_too_long() {
+    for part in [false, true] {
+        let mut r = with_post(part, "A=b\0", 2);
+        r.exits(501, 0);
+        r.wait(100);
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        r.told.clear();
+        r.wait(19);
+        assert!(r.procs[&502].signals.is_empty() && r.told.is_empty());
+        r.wait(1);
+        let s = r.states().pop().unwrap();
+        assert_eq!((s.phase, s.post), (ended(0, 0), Post::Failed), "{part}");
+        assert!(r.procs.is_empty());
+        // a killed one adds nothing to what the job has used
+        assert_eq!(s.usage.utime_us, 7 * US);
+    }
+}
+
 #[test]
 fn only_an_mbatchd_of_this_epoch_gives_orders() {
     let mut r = Rig::new();

@@ -131,7 +131,9 @@ impl Sbatchd {
         (job.stage, job.plan) = (Stage::Running, None);
         job.arm(now);
         let suspend = std::mem::take(&mut job.suspend_asked) && still;
-        if still {
+        // one that is over already is told of by its end, unless that is long in coming
+        let long = job.note.mark.include_post && !plan::post(&job.note.order).is_empty();
+        if still || long {
             self.tell_state(key, out);
         }
         self.mail_begin(key, out);

@@ -143,6 +143,11 @@ fn what_runs_after_a_job_may_be_part_of_it() {
         assert_eq!((s.phase, s.post), (ended(3 << 8, 0), Post::Done));
         assert_eq!((s.time, s.usage.utime_us), (1_000_200, 14 * US));
     }
+    // that it runs is told also where the job itself is over at once
+    let mut r = Rig::new();
+    (r.slow, r.short) = (true, true);
+    r.start(StartJob { post_exec: "after".into(), include_post: true, ..order(1) });
+    assert_eq!(r.states().first().map(|s| s.phase.clone()), Some(Phase::Running));
 }
 
 #[test]

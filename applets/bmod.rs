@@ -12,12 +12,12 @@ use lsf::cli::front::{self, Exit};
 use lsf::cli::site::Site;
 use lsf::cli::{client, select, site};
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, extra};
+use lsf::model::job::{JobSpec, extra, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::specfield::SpecField;
 use lsf::proto::client::{ClientMsg, IdSel, Modify};
 use lsf::{errln, outln};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 /// The options of bsub under another head.
@@ -46,22 +46,22 @@ impl ArgsInfo for BmodOpts {
 }
 
 /// What the words ask for.
+#[derive(Default)]
 struct Asked {
     /// What bsub's table reads.
     rest: Vec<OsString>,
     /// -Z.
     command: Option<OsString>,
+    /// -Zs.
+    script: Option<OsString>,
     /// `-Jn` and the like.
     reset: Vec<SpecField>,
     /// Resets of what nothing acts on.
     ignored: Vec<String>,
 }
 
-/// Options that bmod alone has, of which nothing acts on the reset.
-const ONLY_HERE: [&str; 2] = ["aps", "Zs"];
-
 /// Options that are accepted without being acted on, and so are their resets.
-const IGNORED: [&str; 3] = ["gpu", "nnodes", "alloc_flags"];
+const IGNORED: [&str; 2] = ["nnodes", "alloc_flags"];
 
 /// What a word without its dash and its last n stands for.
 fn field_of(name: &str) -> Option<SpecField> {
@@ -69,29 +69,33 @@ fn field_of(name: &str) -> Option<SpecField> {
         "oo" => Some(SpecField::OutFile),
         "eo" => Some(SpecField::ErrFile),
         "is" => Some(SpecField::InFile),
+        "extsched" => Some(SpecField::External),
+        // LSF's pages have it both ways
+        "cluster" => Some(SpecField::Clusters),
         _ => SpecField::ALL.iter().find(|f| f.word() == name).copied(),
     }
 }
 
 /// Takes out what bsub does not know. A word behind an option that takes a value is its value.
 fn split(args: &[OsString]) -> Result<Asked, Exit> {
-    let mut asked =
-        Asked { rest: Vec::new(), command: None, reset: Vec::new(), ignored: Vec::new() };
+    let mut asked = Asked::default();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.strip_prefix('-').unwrap_or("");
         let base = name.strip_suffix('n').unwrap_or("");
-        if name == "Z" {
+        if name == "Z" || name == "Zs" {
             let Some(command) = words.next() else {
-                return Err(front::usage_error::<BmodOpts>("bmod", "option requires a value -- Z"));
+                let why = format!("option requires a value -- {name}");
+                return Err(front::usage_error::<BmodOpts>("bmod", &why));
             };
-            asked.command = Some(command.clone());
+            let of = if name == "Z" { &mut asked.command } else { &mut asked.script };
+            *of = Some(command.clone());
         } else if let Some(field) = field_of(base) {
             asked.reset.push(field);
         } else if IGNORED.contains(&base) {
             asked.ignored.push(text.into_owned());
-        } else if ONLY_HERE.contains(&base) || front::knows::<BmodOpts>(base) {
+        } else if name == "aps" || front::knows::<BmodOpts>(base) {
             return Err(Exit::fail(format_args!("bmod: option {text} is not supported yet")));
         } else {
             asked.rest.push(word.clone());
@@ -158,6 +162,9 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (PerHost, o.per_host),
         (PendLimit, o.pend_limit.is_some()),
         (EligibleLimit, o.eligible_limit.is_some()),
+        (HostFile, o.host_file.is_some()),
+        (UserLimits, o.user_limits),
+        (Env, !o.env.is_empty()),
     ];
     given.into_iter().filter_map(|(field, given)| given.then_some(field)).collect()
 }
@@ -202,15 +209,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let asked = split(&ctx.args)?;
     let parsed = front::parse::<BmodOpts>(ctx.name, &asked.rest)?;
     let opts = parsed.options.0;
-    let fixed = [
-        ("-H", opts.hold),
-        ("-K", opts.wait),
-        ("-env", !opts.env.is_empty()),
-        ("-pack", opts.pack.is_some()),
-        ("-ul", opts.user_limits),
-        ("-hostfile", opts.host_file.is_some()),
-        ("-Zs", opts.spool_command),
-    ];
+    let fixed = [("-H", opts.hold), ("-K", opts.wait), ("-pack", opts.pack.is_some())];
     control::refuse(ctx.name, control::given(fixed))?;
     let id = operand(&parsed.operands)?;
     let mut fields = fields(&opts);
@@ -218,6 +217,13 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let times = opts.begin.is_some() || opts.term.is_some();
     let facts = bsub::facts(&site.lsf, times).map_err(not_modified)?;
     let mut spec = spec::build(&opts, &facts).map_err(not_modified)?;
+    if let Some(file) = &opts.host_file {
+        bsub::hostfile::put(file, &mut spec).map_err(not_modified)?;
+    }
+    if opts.user_limits {
+        bsub::spool::user_limits(&mut spec);
+    }
+    let env = bsub::asked_env(&opts.env).map_err(not_modified)?;
     if let Some(file) = &opts.spool_in {
         let refused = |stop: bsub::Stop| stop.rejection().map_or_else(|exit| exit, not_modified);
         bsub::spool::input(ctx, file, &mut spec).map_err(refused)?;
@@ -225,6 +231,11 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     if let Some(command) = asked.command {
         spec.command = ByteStr(command.into_vec());
         fields.push(SpecField::Command);
+    }
+    let mut script = ByteStr::default();
+    if let Some(command) = asked.script {
+        script = spooled(ctx, &command, &mut spec).map_err(not_modified)?;
+        fields.push(SpecField::Script);
     }
     for field in asked.reset {
         if !fields.contains(&field) {
@@ -243,7 +254,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let job = parsed.operands[0].to_string_lossy().into_owned();
     let copy = spec.given(extra::SPOOLED_INPUT).to_string();
     let (number, queue) = (id.job, spec.queue.clone());
-    let answer = client::ask(ctx, ClientMsg::Modify(Box::new(Modify { id, spec, fields })));
+    let change = Modify { id, spec, fields, script, env };
+    let answer = client::ask(ctx, ClientMsg::Modify(Box::new(change)));
     let code = answer.as_ref().err().map_or(0, |e| e.code().unwrap_or(FAIL));
     esub::told(&site, "bmod", esubs, (code == 0).then_some((number, queue.as_str())), code);
     match answer {
@@ -264,6 +276,21 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
             Ok(FAIL)
         }
     }
+}
+
+/// The script that a command of -Zs names, which the job then shows.
+fn spooled(ctx: &mut Ctx, command: &OsStr, spec: &mut JobSpec) -> Result<ByteStr, Rejection> {
+    use std::os::unix::ffi::OsStrExt;
+    let words = bsub::words(&command.to_string_lossy()).unwrap_or_default();
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let source = bsub::source::read(ctx, &words, true)?;
+    let Some(script) = source.script else {
+        let words = "the command of option -Zs is no script that can be read here";
+        return Err(Rejection::new(words));
+    };
+    spec.command = ByteStr(command.as_bytes().to_vec());
+    spec.options2 |= opt2::SCRIPT;
+    Ok(ByteStr(script))
 }
 
 /// One job; what is none is named as LSF names it.
@@ -309,12 +336,20 @@ mod tests {
         ] {
             assert_eq!(split(&os(&[word, "29"])).unwrap().reset, [field], "{word}");
         }
-        assert_eq!(split(&os(&["-gpun", "29"])).unwrap().ignored, ["-gpun"]);
+        assert_eq!(split(&os(&["-nnodesn", "29"])).unwrap().ignored, ["-nnodesn"]);
         // none of them is taken for -u, -e, -m, -r or -Z with a value glued to it
-        for word in ["-uln", "-envn", "-extn", "-mign", "-rncn", "-Zsn", "-kn", "-apsn"] {
+        let words = "-uln -envn -extn -extschedn -mign -rncn -Zsn -kn -apsn -gpun -hostfilen -arn \
+                     -datan -freqn -networkn -clustern -clustersn";
+        for word in words.split_whitespace() {
+            let asked = split(&os(&[word, "29"])).unwrap_or_else(|e| panic!("{word}: {}", e.err));
+            assert_eq!((asked.reset.len(), asked.rest), (1, os(&["29"])), "{word}");
+        }
+        for word in ["-Hn", "-Kn", "-packn", "-aps"] {
             let e = split(&os(&[word, "29"])).err().unwrap_or_else(|| panic!("{word}"));
             assert_eq!(e.err, format!("bmod: option {word} is not supported yet\n"));
         }
+        let asked = split(&os(&["-Zs", "./run -x", "29"])).unwrap();
+        assert_eq!((asked.script, asked.rest), (Some("./run -x".into()), os(&["29"])));
         assert_eq!(split(&os(&["-Jglued", "29"])).unwrap().rest, os(&["-Jglued", "29"]));
     }
 

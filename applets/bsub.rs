@@ -9,12 +9,12 @@ mod again;
 mod command;
 mod env;
 pub mod esub;
-mod hostfile;
+pub mod hostfile;
 pub mod opts;
 mod pack;
 mod resreq;
 mod script;
-mod source;
+pub mod source;
 pub mod spec;
 pub mod spool;
 mod wait;
@@ -156,7 +156,7 @@ fn compose(
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
     }
     if opts.user_limits {
-        spool::user_limits(&mut spec.limits);
+        spool::user_limits(&mut spec);
     }
     if let Some(file) = &opts.host_file {
         hostfile::put(file, &mut spec)?;
@@ -257,6 +257,15 @@ fn umask() -> u32 {
     let old = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(old);
     old.bits()
+}
+
+/// The environment that `-env` asks for; `None`: it was not given.
+pub fn asked_env(asks: &[String]) -> Result<Option<ByteStr>, Rejection> {
+    if asks.is_empty() {
+        return Ok(None);
+    }
+    let ask = EnvAsk::parse(asks).map_err(|e| Rejection::new(e.to_string()))?;
+    Ok(Some(ByteStr(env::packed(&ask.apply(&own_environment())))))
 }
 
 fn own_environment() -> Vec<Var> {

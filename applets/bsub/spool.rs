@@ -9,7 +9,7 @@ use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
 use lsf::lang::jobname::JobName;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, Limits, extra, opt};
+use lsf::model::job::{JobSpec, extra, opt};
 use lsf::proto::client::ClientMsg;
 use rustix::process::{Resource, getrlimit};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -21,15 +21,28 @@ use std::path::{Path, PathBuf};
 /// Elements whose files are copied, at most.
 const MAX_COPIES: usize = 10_000;
 
-/// The soft limits of this process, where nothing else was asked for.
-pub fn user_limits(l: &mut Limits) {
+/// The soft limits of this process, where nothing else was asked for; which these are is kept.
+pub fn user_limits(spec: &mut JobSpec) {
     let kb = |r: Resource| getrlimit(r).current.map(|n| n / 1024);
-    l.cpu = l.cpu.or(getrlimit(Resource::Cpu).current);
-    l.fsize = l.fsize.or(kb(Resource::Fsize));
-    l.data = l.data.or(kb(Resource::Data));
-    l.stack = l.stack.or(kb(Resource::Stack));
-    l.core = l.core.or(kb(Resource::Core));
-    l.rss = l.rss.or(kb(Resource::Rss));
+    let l = &mut spec.limits;
+    let all = [
+        ("cpu", &mut l.cpu, getrlimit(Resource::Cpu).current),
+        ("fsize", &mut l.fsize, kb(Resource::Fsize)),
+        ("data", &mut l.data, kb(Resource::Data)),
+        ("stack", &mut l.stack, kb(Resource::Stack)),
+        ("core", &mut l.core, kb(Resource::Core)),
+        ("rss", &mut l.rss, kb(Resource::Rss)),
+    ];
+    let mut set = Vec::new();
+    for (word, limit, own) in all {
+        if limit.is_none() && own.is_some() {
+            *limit = own;
+            set.push(word);
+        }
+    }
+    if !set.is_empty() {
+        spec.extra.push((extra::USER_LIMITS.to_string(), set.join(" ")));
+    }
 }
 
 /// Copies the input file, or those of all elements, and makes the copies the job's input.

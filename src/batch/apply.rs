@@ -540,6 +540,7 @@ impl State {
         self.issued.forget(JobRef { job: at.job, idx: 0 });
         self.moved.remove(&at.job);
         self.changed.remove(&at.job);
+        self.first.remove(&at.job);
         self.forget_waited(at.job);
         Did::Job(at)
     }

@@ -533,7 +533,10 @@ impl Mbd {
     /// Only the bytes of jobs that this host was given.
     fn need_blob(&mut self, cx: &mut Cx, i: usize, conn: ConnId, at: SpoolRef) {
         let host = self.host_sym(i);
-        let mine = |r: &JobRef| self.st.job(r.job).is_some_and(|j| j.env == at || j.script == at);
+        // what started before bmod changed the job has what it was changed from
+        let was = |job: u32| self.st.changed.get(&job).is_some_and(|all| all.contains(&at));
+        let is = |job: u32| self.st.job(job).is_some_and(|j| j.env == at || j.script == at);
+        let mine = |r: &JobRef| is(r.job) || was(r.job);
         if self.st.counts.host.get(&host).is_some_and(|h| h.jobs.iter().any(mine)) {
             cx.out.push(Effect::SendBlob { conn, at });
         } else {

@@ -2,8 +2,9 @@
 
 use super::policy::{Policy, Queue};
 use crate::conf::types::{Limit, TimeLimit};
-use crate::model::job::{JobSpec, Limits, opt};
+use crate::model::job::{JobSpec, Limits, extra, opt};
 use crate::model::reason::err;
+use crate::model::specfield::SpecField;
 use crate::proto::Refusal;
 
 /// Key of [`JobSpec::extra`] under which is kept what a queue gave to a job, so that another
@@ -76,6 +77,53 @@ impl Asked {
         if !words.is_empty() {
             spec.extra.push((EXTRA_FILLED.to_string(), words.join(" ")));
         }
+    }
+}
+
+/// What an option of bmod says of a limit.
+fn word_of(field: SpecField) -> Option<&'static str> {
+    Some(match field {
+        SpecField::RunLimit => "run",
+        SpecField::CpuLimit => "cpu",
+        SpecField::MemLimit => "rss",
+        SpecField::SwapLimit => "swap",
+        SpecField::DataLimit => "data",
+        SpecField::ProcessLimit => "process",
+        SpecField::ThreadLimit => "thread",
+        SpecField::FileLimit => "fsize",
+        SpecField::StackLimit => "stack",
+        SpecField::CoreLimit => "core",
+        _ => return None,
+    })
+}
+
+/// -ul of a submission that is changed: an option stands above it, `-ul` takes the limits of the
+/// shell of bmod in the place of those before, `-uln` takes them back.
+pub fn user_limits(spec: &mut JobSpec, asked: &JobSpec, fields: &[SpecField]) {
+    let words = |of: &JobSpec| -> Vec<String> {
+        of.given(extra::USER_LIMITS).split_whitespace().map(str::to_string).collect()
+    };
+    let mut kept = words(spec);
+    kept.retain(|word| !fields.iter().any(|f| word_of(*f) == Some(word.as_str())));
+    if fields.contains(&SpecField::UserLimits) {
+        let mut theirs = asked.limits.clone();
+        let new = words(asked);
+        let all = limits(&mut spec.limits).into_iter().zip(limits(&mut theirs));
+        let mut set = Vec::new();
+        for ((word, has), (_, gives)) in all {
+            if kept.iter().any(|w| w == word) {
+                *has = None;
+            }
+            if has.is_none() && new.iter().any(|w| w == word) {
+                *has = *gives;
+                set.push(word.to_string());
+            }
+        }
+        kept = set;
+    }
+    spec.extra.retain(|(key, _)| key != extra::USER_LIMITS);
+    if !kept.is_empty() {
+        spec.extra.push((extra::USER_LIMITS.to_string(), kept.join(" ")));
     }
 }
 

@@ -15,7 +15,7 @@ use super::submit::{Checked, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
-use crate::model::job::{JobSpec, extra};
+use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
@@ -58,6 +58,7 @@ impl Mbd {
         if m.fields.is_empty() {
             return Err(Refusal::new(err::MOD_UNUSED));
         }
+        let m = &self.as_submitted(job, m);
         let mut all = Vec::new();
         for part in meant {
             let mut spec = self.changed(cx, &owner, job, part.part, m)?;
@@ -77,13 +78,50 @@ impl Mbd {
                 ..JobModify::default()
             });
         }
+        let (script, env) = self.stored_anew(cx, m);
         for change in all {
-            self.record_modified(cx, who, change);
+            self.record_modified(cx, who, JobModify { script, env, ..change });
         }
         if running {
             self.tell_limits(cx, id);
         }
         Ok(())
+    }
+
+    /// The request with what -Zsn goes back to.
+    fn as_submitted(&self, job: &Job, m: &Modify) -> Modify {
+        let mut m = m.clone();
+        if m.fields.contains(&SpecField::Script) && m.spec.command.is_empty() {
+            let first = self.st.first.get(&job.id);
+            let now = || job.spec.options2 & opt2::SCRIPT != 0;
+            m.spec.command = first.map_or(&job.spec.command, |f| &f.command).clone();
+            m.spec.options2 &= !opt2::SCRIPT;
+            if first.map_or_else(now, |f| f.scripted) {
+                m.spec.options2 |= opt2::SCRIPT;
+            }
+            m.script = ByteStr::default();
+        }
+        m
+    }
+
+    /// Where the script and the environment that a job has from now on lie.
+    fn stored_anew(&mut self, cx: &mut Cx, m: &Modify) -> (SpoolRef, SpoolRef) {
+        let Some(job) = self.st.job(m.id.job) else { return <_>::default() };
+        let (uid, first) = (job.uid, self.st.first.get(&job.id));
+        let mut script = first.map_or(job.script, |f| f.script);
+        let mut env = first.map_or(job.env, |f| f.env);
+        let asked = |field| m.fields.contains(&field);
+        if !asked(SpecField::Script) {
+            script = SpoolRef::default();
+        } else if !m.script.is_empty() {
+            script = self.spool(cx, m.script.clone());
+        }
+        if !asked(SpecField::Env) {
+            env = SpoolRef::default();
+        } else if let Some(new) = &m.env {
+            env = self.spool_env(cx, uid, new.clone());
+        }
+        (script, env)
     }
 
     /// What the request means of a job, and whether that has been started.
@@ -118,8 +156,9 @@ impl Mbd {
         if m.fields.contains(&SpecField::Name) {
             return refuse(err::ARRAY_NAME);
         }
-        // A condition is the whole job's.
-        if m.fields.contains(&SpecField::Depend) {
+        // These are the whole job's.
+        let whole = [SpecField::Depend, SpecField::Script, SpecField::Env];
+        if whole.iter().any(|f| m.fields.contains(f)) {
             return refuse(err::ELEMENT);
         }
         if !running {
@@ -142,7 +181,11 @@ impl Mbd {
         let asked = |field| m.fields.contains(&field);
         let mut spec = (**job.spec_of(part)).clone();
         let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
-        if !spec.given(extra::HOST_SLOTS).is_empty()
+        if !spec.given(extra::HOST_SLOTS).is_empty() && asked(SpecField::HostFile) {
+            (spec.min_slots, spec.max_slots) = (0, 0);
+            spec.hosts.clear();
+            spec.options &= !opt::HOST;
+        } else if !spec.given(extra::HOST_SLOTS).is_empty()
             && let Some(field) = places.into_iter().find(|field| asked(*field))
         {
             let words = "Option -hostfile cannot be combined with option -";
@@ -156,7 +199,14 @@ impl Mbd {
         if asked(SpecField::Cwd) {
             submission_directory(&mut spec, was);
         }
-        check_texts(&spec, &ByteStr::default(), &ByteStr::default())?;
+        super::limits::user_limits(&mut spec, &m.spec, &m.fields);
+        let file = asked(SpecField::HostFile) && !spec.given(extra::HOST_SLOTS).is_empty();
+        if file && !spec.res_req.is_empty() {
+            let words = "Option -hostfile cannot be combined with option -R";
+            return Err(Refusal::text(err::BAD_ARG, words));
+        }
+        let none = ByteStr::default();
+        check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
         check_group(&spec)?;
         let name = self.check_name(&spec)?;
         if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {

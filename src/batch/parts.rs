@@ -4,12 +4,12 @@
 
 use super::apply::{Did, EXTRA_DEPEND};
 use super::counts::owner;
-use super::state::{Array, Body, Elem, ElemState, Job, Look, Part, Pend, State};
+use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, Pend, State};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
 use crate::model::event::{JobModify, Spot};
-use crate::model::job::{JobSpec, SpoolRef};
+use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -169,8 +169,26 @@ impl State {
         Did::Job(JobRef { job: id, idx: 0 })
     }
 
+    /// Keeps what a job runs as it was submitted, before something else is put in its place.
+    fn note_first(&mut self, m: &JobModify) {
+        use SpecField::{Command, Env, Script};
+        let other = [Command, Script, Env].iter().any(|f| m.fields.contains(f));
+        let Some(job) = self.jobs.get(&m.job).filter(|_| other) else { return };
+        if !self.first.contains_key(&m.job) {
+            let first = First {
+                command: job.spec.command.clone(),
+                scripted: job.spec.options2 & opt2::SCRIPT != 0,
+                script: job.script,
+                env: job.env,
+            };
+            self.changed.entry(m.job).or_default().extend([first.script, first.env]);
+            self.first.insert(m.job, first);
+        }
+    }
+
     pub(super) fn modify(&mut self, m: &JobModify) -> Did {
         let queue = self.names.sym(&m.spec.queue);
+        self.note_first(m);
         let did = if m.elems.is_empty() {
             self.recount(m.job, |job| modify_job(job, m, queue))
         } else {
@@ -182,11 +200,17 @@ impl State {
             })
         };
         if matches!(did, Did::Job(_)) {
-            self.changed.entry(m.job).or_default().push(m.exact);
+            self.changed.entry(m.job).or_default().extend([m.exact, m.script, m.env]);
         }
-        if let Some(job) = self.jobs.get_mut(&m.job)
-            && !m.eff_res_req.is_empty()
-        {
+        let Some(job) = self.jobs.get_mut(&m.job) else { return did };
+        // these two are the whole job's
+        if m.fields.contains(&SpecField::Script) {
+            job.script = m.script;
+        }
+        if m.fields.contains(&SpecField::Env) {
+            job.env = m.env;
+        }
+        if !m.eff_res_req.is_empty() {
             let eff: Rc<str> = m.eff_res_req.as_str().into();
             job.each_run(&m.elems, |run| run.eff_res_req = eff.clone());
         }

@@ -55,7 +55,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             let job = r.submit(JobSpec { options2: HOLD, ..spec("z") }).unwrap();
             let (id, spec) = (IdSel { job, elems: vec![] }, spec("y"));
             let fields = vec![crate::model::specfield::SpecField::Command];
-            ClientMsg::Modify(Box::new(Modify { id, spec, fields }))
+            ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
         }
         "Control.Resume/damaged" => {
             r.mbd.st.jobs.get_mut(&job).unwrap().damaged = true;

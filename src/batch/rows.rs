@@ -256,7 +256,8 @@ impl Shown<'_> {
 
     /// What is kept of further options, without what mbatchd keeps there for itself.
     fn extra(&self, out: &mut Vec<u8>) {
-        let own = [super::apply::EXTRA_DEPEND, super::limits::EXTRA_FILLED];
+        use crate::model::job::extra::USER_LIMITS;
+        let own = [super::apply::EXTRA_DEPEND, super::limits::EXTRA_FILLED, USER_LIMITS];
         let mut sep = b'{';
         for (option, value) in &self.spec().extra {
             if !own.contains(&option.as_str()) {

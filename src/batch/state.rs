@@ -13,7 +13,7 @@ use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
 use crate::model::event::Spot;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
-use crate::model::{JobKey, JobRef};
+use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
@@ -51,6 +51,8 @@ pub struct State {
     pub moved: BTreeMap<u32, Spot>,
     /// Where the spool holds what jobs were changed to.
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
+    /// What jobs ran, and where, before bmod first changed that.
+    pub first: BTreeMap<u32, First>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
     /// Ended attempts after which commands still run.
@@ -119,6 +121,16 @@ pub struct Tries {
     pub passed: Vec<Sym>,
     /// For a pre-execution command that failed; since it last ran.
     pub pre_exec: u32,
+}
+
+/// What a job was submitted with, where it has something else by now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct First {
+    pub command: ByteStr,
+    /// The command shows a script.
+    pub scripted: bool,
+    pub script: SpoolRef,
+    pub env: SpoolRef,
 }
 
 /// What QUEUE_CTRL last said.

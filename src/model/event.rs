@@ -53,6 +53,9 @@ pub struct JobModify {
     pub exact: SpoolRef,
     /// Our tail: what those that are started are taken to need from now on; empty: no change.
     pub eff_res_req: String,
+    /// Our tail: where the script and the environment lie from now on, where `fields` has them.
+    pub script: SpoolRef,
+    pub env: SpoolRef,
 }
 
 /// JOB_START: dispatched (durable before the order leaves).

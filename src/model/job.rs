@@ -254,6 +254,8 @@ pub mod extra {
     /// -hostfile: its path, and its lines as `host slots host slots`.
     pub const HOST_FILE: &str = "hostfile";
     pub const HOST_SLOTS: &str = "hostslots";
+    /// -ul: the limits that it set.
+    pub const USER_LIMITS: &str = "ul";
     /// Where a job was submitted, where -cwd says that it is to be elsewhere.
     pub const SUB_CWD: &str = "subcwd";
     /// -a.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Each row: name, option, label, fields, bits, key of what is kept beside the fields.
 macro_rules! spec_fields {
     ($($variant:ident $word:literal $label:literal
-        [$($($field:ident).+),*] $({$bits:ident $mask:expr})* $(($extra:expr))?;)*) => {
+        [$($($field:ident).+),*] $({$bits:ident $mask:expr})* $(($extra:expr))*;)*) => {
         /// A part of a submission that bmod changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum SpecField {
@@ -38,7 +38,7 @@ macro_rules! spec_fields {
                     $(SpecField::$variant => {
                         $(to.$($field).+ = from.$($field).+.clone();)*
                         $(to.$bits = (to.$bits & !$mask) | (from.$bits & $mask);)*
-                        $(copy_extra($extra, to, from);)?
+                        $(copy_extra($extra, to, from);)*
                     })*
                 }
             }
@@ -50,6 +50,8 @@ spec_fields! {
     Name "J" "Job Name" [name] {options opt::JOB_NAME};
     Description "Jd" "Job Description" [description];
     Command "Z" "Command" [command] {options2 opt2::SCRIPT};
+    Script "Zs" "Command File" [command] {options2 opt2::SCRIPT};
+    Env "env" "Environment" [];
     Queue "q" "Queue" [queue] {options opt::QUEUE} {options2 opt2::DEFAULT_QUEUE};
     Project "P" "Project" [project] {options opt::PROJECT_NAME};
     UserGroup "G" "User Group" [user_group] {options opt::USER_GROUP};
@@ -99,6 +101,20 @@ spec_fields! {
     PerHost "hl" "Limits per Host" [] (extra::PER_HOST);
     PendLimit "ptl" "Pending Time Limit" [] (extra::PEND_LIMIT);
     EligibleLimit "eptl" "Eligible Pending Time Limit" [] (extra::ELIGIBLE_LIMIT);
+    HostFile "hostfile" "Host File" [] (extra::HOST_FILE) (extra::HOST_SLOTS);
+    UserLimits "ul" "User Limits" [];
+    // what no job has: reset at any time
+    Checkpoint "k" "Checkpoint Directory" [];
+    External "ext" "External Scheduler Options" [];
+    Migration "mig" "Migration Threshold" [];
+    ResizeCommand "rnc" "Resize Notification Command" [];
+    Autoresize "ar" "Autoresizable" [];
+    Network "network" "Network Requirement" [];
+    Frequency "freq" "CPU Frequency" [];
+    Data "data" "Data Requirement" [];
+    Clusters "clusters" "Clusters" [];
+    Gpu "gpu" "GPU Requirement" [];
+    AbsolutePriority "aps" "Absolute Priority" [];
 }
 
 fn copy_extra(key: &str, to: &mut JobSpec, from: &JobSpec) {

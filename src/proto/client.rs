@@ -247,12 +247,18 @@ pub struct PeekInfo {
 }
 
 /// bmod of one job.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Modify {
     pub id: IdSel,
     /// Holds the values of `fields`; what is not among them is not looked at.
     pub spec: JobSpec,
     pub fields: Vec<SpecField>,
+    /// With `Script`: the script itself. With the field and an empty command: as at submission.
+    #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
+    pub script: ByteStr,
+    /// With `Env`: `NAME=value` NUL-separated; `None`: as at submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<ByteStr>,
 }
 
 /// What became of one job of a [`Control`]; `code` is an lsberrno, 0 done.

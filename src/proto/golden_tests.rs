@@ -202,7 +202,8 @@ fn client_samples() -> Vec<ClientMsg> {
     let line = AdminLine { about: s("q"), code: 18, text: s("t") };
     let (exit_code, status, started) = (Some(3), 768, true);
     let id = IdSel { job: 7, elems: vec![] };
-    let modify = Modify { id, spec: spec(), fields: vec![SpecField::Name, SpecField::Slots] };
+    let fields = vec![SpecField::Name, SpecField::Slots];
+    let modify = Modify { id, spec: spec(), fields, ..Modify::default() };
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),

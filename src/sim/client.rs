@@ -171,7 +171,8 @@ impl Client {
                     _ => 0,
                 };
                 let spec = JobSpec { project: project.clone(), ..JobSpec::default() };
-                let modify = Modify { id, spec, fields: vec![SpecField::Project] };
+                let modify =
+                    Modify { id, spec, fields: vec![SpecField::Project], ..Modify::default() };
                 let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
                 let project = Some((JobRef { job, idx }, project));
                 return Some(Deed { msg, project, last: false });

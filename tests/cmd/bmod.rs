@@ -77,17 +77,71 @@ fn each_reset_takes_back_its_option() {
     assert_eq!(shown(), "- - - /var");
     ok("bmod", &["-cwdn", &id]);
     assert_eq!(shown(), format!("- - - {here}"));
-    // nothing is taken for another option with a value glued to it
-    for word in ["-uln", "-extn", "-mign", "-rncn", "-Zsn", "-kn", "-apsn", "-hostfilen"] {
+    // what a job has not is reset all the same, and nothing is taken for another option with a
+    // value glued to it
+    let changed = format!("Parameters of job <{id}> are being changed\n");
+    for word in commands_page_resets() {
         let said = run("bmod", &[word, &id]);
-        let err = format!("bmod: option {word} is not supported yet\n");
-        assert_eq!((said.code, said.err), (255, err), "{word}");
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, &*changed, ""), "{word}");
     }
-    assert_eq!(field(&id, "error_file"), "-");
-    let said = run("bmod", &["-gpun", "-Jd", "still", &id]);
+    assert_eq!(shown(), format!("- - - {here}"));
+    let said = run("bmod", &["-Hn", &id]);
+    assert_eq!((said.code, said.err.as_str()), (255, "bmod: option -Hn is not supported yet\n"));
+    let said = run("bmod", &["-nnodesn", "-Jd", "still", &id]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert_eq!(said.err, "bmod: option -gpun is accepted but not acted on yet\n");
+    assert_eq!(said.err, "bmod: option -nnodesn is accepted but not acted on yet\n");
     ok("bkill", &[&id, &other]);
+}
+
+/// The reset forms that LSF documents.
+fn commands_page_resets() -> impl Iterator<Item = &'static str> {
+    "-Jn -Rn -qn -mn -wn -bn -tn -Wn -Mn -nn -Pn -on -en -in -un -xn -rn -En -Epn -Gn -gn -appn \
+     -slan -spn -Qn -Un -Bn -Nn -kn -fn -cn -Cn -Dn -Fn -Sn -vn -pn -Tn -Ln -Zsn -isn -Jdn -wan \
+     -wtn -extn -gpun -ptln -eptln -cwdn -outdirn -apsn -arn -hln -uln -rncn -mign -networkn \
+     -freqn -datan -Lpn -oon -eon -hostfilen -tin -envn"
+        .split_whitespace()
+}
+
+#[test]
+fn the_script_the_environment_and_limits_are_changed() {
+    let dir = scratch("bmod-script");
+    let at = |name: &str, text: &str| {
+        std::fs::write(dir.join(name), text).unwrap();
+        dir.join(name).display().to_string()
+    };
+    let one = at("one", "#!/bin/sh\necho one $1 $WHAT\n");
+    let two = at("two", "#!/bin/sh\necho two $1 $WHAT; ulimit -c\n");
+    let out = |id: &str| std::fs::read_to_string(dir.join(format!("out.{id}"))).unwrap();
+    let file = dir.join("out.%J").display().to_string();
+    let submit = || bsub(&["-H", "-o", &file, "-env", "all, WHAT=ever", "-Zs", &one, "a"]);
+    let (changed, back, plain) = (submit(), submit(), submit());
+    let long = format!("{two} 'b c'");
+    for id in [&changed, &back, &plain] {
+        let said = ok("bmod", &["-Zs", &long, "-env", "all, WHAT=else", "-C", "7", id]);
+        assert_eq!(said, format!("Parameters of job <{id}> are being changed\n"));
+        assert_eq!(field(id, "command"), long);
+    }
+    // what is spooled is what counts
+    at("one", "exit 1\n");
+    at("two", "exit 1\n");
+    ok("bmod", &["-Zsn", "-envn", &back]);
+    ok("bmod", &["-Z", "echo plain $WHAT", &plain]);
+    for id in [&changed, &back, &plain] {
+        ok("bresume", &[id]);
+        assert_eq!(end_of(id), "DONE");
+    }
+    // dash counts core files in blocks of 512 bytes, bash in KB
+    let first = |id: &str| out(id).lines().next().unwrap().to_string();
+    assert_eq!(first(&changed), "two b c else");
+    assert_eq!(first(&back), "one a ever");
+    assert_eq!(first(&plain), "plain else");
+    let held = bsub(&["-H", "-o", &file, "true"]);
+    let said = run("bmod", &["-Zs", "/no/such/script", &held]);
+    let why = "the command of option -Zs is no script that can be read here. Job not modified.\n";
+    assert_eq!((said.code, said.err.as_str()), (255, why));
+    let why = "=x: Bad argument for option -env. Job not modified.\n";
+    assert_eq!(run("bmod", &["-env", "=x", &held]).err, why);
+    ok("bkill", &[&held]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::conf::types::{Limit, TimeLimit};
+use crate::model::job::{Limits, SpoolRef, extra};
 use crate::model::specfield::SpecField;
 
 fn order(m: &Mbd, jobs: &[u32]) -> Vec<u32> {
@@ -188,7 +189,7 @@ impl Rig {
         fields: &[SpecField],
         spec: JobSpec,
     ) -> i32 {
-        let m = Modify { id, spec, fields: fields.to_vec() };
+        let m = Modify { id, spec, fields: fields.to_vec(), ..Modify::default() };
         match self.ask(conn, ClientMsg::Modify(Box::new(m))) {
             Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,
             Some(Msg::Refused(r)) => r.code,
@@ -403,4 +404,111 @@ fn an_exclusive_job_has_its_host_alone() {
     assert_eq!(r.mbd.st.alone.iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
     assert_eq!(r.starts_of(second).iter().map(|s| s.0).collect::<Vec<_>>(), [conn]);
     assert_eq!(r.stat(first, 0), "DONE");
+}
+
+#[test]
+fn script_and_environment_are_changed_and_taken_back() {
+    use SpecField::{Command, Env, Script};
+    let mut r = Rig::new();
+    let first = Submit {
+        spec: JobSpec { options2: opt2::HOLD | opt2::SCRIPT, ..spec("first") },
+        script: "#!/bin/sh\nfirst\n".into(),
+        env: "A=1\0".into(),
+        ..Submit::default()
+    };
+    assert!(r.ask(USER, ClientMsg::Submit(Box::new(first))).is_some());
+    let look = |m: &Mbd| {
+        let j = m.st.job(1).unwrap();
+        let scripted = j.spec.options2 & opt2::SCRIPT != 0;
+        (j.spec.command.lossy().into_owned(), scripted, j.script, j.env)
+    };
+    let at_first = look(&r.mbd);
+    let modify = |r: &mut Rig, m: Modify| {
+        let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
+        assert!(matches!(said, Some(Msg::Client(ClientMsg::Controlled { .. }))), "{said:?}");
+        assert_eq!(look(&r.restarted()), look(&r.mbd));
+        look(&r.mbd)
+    };
+    let of = |fields: &[SpecField], command: &str, options2: u32| Modify {
+        id: IdSel { job: 1, elems: vec![] },
+        spec: JobSpec { command: command.into(), options2, ..JobSpec::default() },
+        fields: fields.to_vec(),
+        ..Modify::default()
+    };
+    let other = of(&[Script, Env], "other x", opt2::SCRIPT);
+    let other = Modify { script: "#!/bin/sh\nother\n".into(), env: Some("B=2\0".into()), ..other };
+    let now = modify(&mut r, other);
+    assert_eq!((now.0.as_str(), now.1, now.2.len, now.3.len), ("other x", true, 16, 4));
+    // a command in the place of the script, and back to the first of all
+    let now = modify(&mut r, of(&[Command], "plain", 0));
+    assert_eq!((now.0.as_str(), now.1, now.2), ("plain", false, SpoolRef::default()));
+    assert_eq!(now.3.len, 4, "the environment stays");
+    assert_eq!(modify(&mut r, of(&[Script, Env], "", 0)), at_first);
+    // what spool files are still needed for
+    let kept = &r.mbd.st.changed[&1];
+    assert!(kept.contains(&at_first.2) && kept.contains(&at_first.3));
+    // both are those of all elements
+    r.submit(JobSpec { name: "a[1-2]".into(), options2: opt2::HOLD, ..spec("x") }).unwrap();
+    for field in [Script, Env] {
+        let id = IdSel { job: 2, elems: vec![(1, 1, 1)] };
+        let m = Modify { id, env: Some("B=2\0".into()), ..of(&[field], "x", 0) };
+        let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
+        assert!(matches!(said, Some(Msg::Refused(e)) if e.code == err::ELEMENT));
+    }
+}
+
+#[test]
+fn limits_of_the_shell_are_taken_and_taken_back() {
+    use SpecField::{CpuLimit, MemLimit, UserLimits};
+    let with = |cpu, rss, core, words: &str| {
+        let limits = Limits { cpu, rss, core, ..Limits::default() };
+        let extra = vec![(extra::USER_LIMITS.to_string(), words.to_string())];
+        JobSpec { limits, extra, options2: opt2::HOLD, ..spec("x") }
+    };
+    let mut r = Rig::new();
+    let id = r.submit(with(Some(60), Some(500), Some(9), "cpu core")).unwrap();
+    let look = |r: &Rig| {
+        let spec = &r.mbd.st.job(id).unwrap().spec;
+        let l = &spec.limits;
+        (l.cpu, l.rss, l.core, spec.given(extra::USER_LIMITS).to_string())
+    };
+    // an option stands above them
+    assert_eq!(r.modify(USER, id, &[CpuLimit], with(Some(7), None, None, "")), 0);
+    assert_eq!(look(&r), (Some(7), Some(500), Some(9), "core".into()));
+    let shell = with(Some(80), Some(800), Some(8), "cpu rss core");
+    assert_eq!(r.modify(USER, id, &[UserLimits], shell), 0);
+    assert_eq!(look(&r), (Some(7), Some(500), Some(8), "core".into()));
+    assert_eq!(r.modify(USER, id, &[UserLimits], JobSpec::default()), 0);
+    assert_eq!(look(&r), (Some(7), Some(500), None, String::new()));
+    assert_eq!(r.modify(USER, id, &[MemLimit], JobSpec::default()), 0);
+    assert_eq!(look(&r), (Some(7), None, None, String::new()));
+}
+
+#[test]
+fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
+    use SpecField::{HostFile, Hosts, ResReq, Slots};
+    let mut r = Rig::new();
+    let held = JobSpec { min_slots: 3, max_slots: 4, options2: opt2::HOLD, ..spec("x") };
+    let id = r.submit(JobSpec { hosts: vec!["h2".into()], ..held }).unwrap();
+    let file = |lines: &str| {
+        let both = [(extra::HOST_FILE, "/f"), (extra::HOST_SLOTS, lines)];
+        let extra = both.map(|(k, v)| (k.to_string(), v.to_string())).to_vec();
+        JobSpec { extra, ..JobSpec::default() }
+    };
+    let look = |r: &Rig| {
+        let spec = &r.mbd.st.job(id).unwrap().spec;
+        (spec.hosts.join(" "), spec.min_slots, spec.max_slots, spec.given(extra::HOST_FILE) == "/f")
+    };
+    assert_eq!(r.modify(USER, id, &[HostFile], file("h1 1 h2 1")), 0);
+    assert_eq!(look(&r), ("h1 h2".into(), 2, 2, true));
+    assert_eq!(r.modify(USER, id, &[HostFile], file("nosuch 1")), err::BAD_HOST);
+    assert_eq!(r.modify(USER, id, &[HostFile], file("h2 2")), 0);
+    assert_eq!(look(&r), ("h2".into(), 2, 2, true));
+    assert_eq!(r.modify(USER, id, &[Slots], spec("x")), err::BAD_ARG);
+    assert_eq!(r.modify(USER, id, &[HostFile], JobSpec::default()), 0);
+    assert_eq!(look(&r), (String::new(), 1, 1, false));
+    assert_eq!(look(&Rig::with(r.restarted(), r.now)), look(&r));
+    let asked = JobSpec { res_req: "select[mem>1]".into(), ..JobSpec::default() };
+    assert_eq!(r.modify(USER, id, &[ResReq, Hosts], asked), 0);
+    assert_eq!(r.modify(USER, id, &[HostFile], file("h2 2")), err::BAD_ARG);
 }

@@ -148,6 +148,7 @@ fn a_host_file_fixes_hosts_and_slots() {
         id: IdSel { job: more, elems: vec![] },
         fields: vec![SpecField::Slots],
         spec: JobSpec { min_slots: 1, max_slots: 1, ..JobSpec::default() },
+        ..Modify::default()
     };
     let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
     assert!(matches!(said, Some(Msg::Refused(e)) if e.text.ends_with("with option -n")));
@@ -315,6 +316,7 @@ fn orphans_end_after_their_time_of_grace() {
                 id: IdSel { job: saved, elems: vec![] },
                 fields: vec![SpecField::Depend],
                 spec: JobSpec { depend: format!("done({later})"), ..JobSpec::default() },
+                ..Modify::default()
             };
             r.ask(USER, ClientMsg::Modify(Box::new(m)));
         }

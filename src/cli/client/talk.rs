@@ -94,7 +94,11 @@ impl Client {
     /// Sends without waiting.
     pub fn send(&mut self, msg: &Msg) -> Result<(), ClientError> {
         // what carries the user's environment
-        let private = matches!(msg, Msg::Client(ClientMsg::Submit(_)) | Msg::Res(ResMsg::Run(_)));
+        let private = match msg {
+            Msg::Client(ClientMsg::Submit(_)) | Msg::Res(ResMsg::Run(_)) => true,
+            Msg::Client(ClientMsg::Modify(m)) => m.env.is_some(),
+            _ => false,
+        };
         if !self.verified && private {
             self.verify()?;
         }

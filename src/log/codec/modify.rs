@@ -96,6 +96,11 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     if !m.eff_res_req.is_empty() {
         tail.text(out, "lsf.eff", m.eff_res_req.as_bytes());
     }
+    for (key, at) in [("lsf.script", m.script), ("lsf.env", m.env)] {
+        if at != SpoolRef::default() {
+            put_place(&mut tail, out, key, at);
+        }
+    }
     tail.end(out);
 }
 
@@ -110,6 +115,8 @@ pub fn get_job_modify(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     for (key, value) in &pairs {
         match &**key {
             b"lsf.exact" => m.exact = get_place(value),
+            b"lsf.script" => m.script = get_place(value),
+            b"lsf.env" => m.env = get_place(value),
             b"lsf.fields" => {
                 let words = String::from_utf8_lossy(value);
                 let field = |w: &str| SpecField::ALL.iter().find(|f| f.word() == w).copied();

@@ -532,8 +532,23 @@ fn job_event() -> impl Strategy<Value = Event> {
             let elems = starts.iter().enumerate().map(elem).collect();
             let eff_res_req =
                 if starts.len() > 1 { "rusage[mem=1.00]".into() } else { String::new() };
-            let m =
-                JobModify { job, elems, uid, user, submit_time, spec, fields, exact, eff_res_req };
+            let (script, env) = match uid % 2 {
+                0 => (new.script, new.env),
+                _ => <_>::default(),
+            };
+            let m = JobModify {
+                job,
+                elems,
+                uid,
+                user,
+                submit_time,
+                spec,
+                fields,
+                exact,
+                eff_res_req,
+                script,
+                env,
+            };
             Event::JobModify(Box::new(m))
         }),
         (at(), any::<u32>(), [kept(), kept()])

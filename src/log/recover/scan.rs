@@ -209,7 +209,9 @@ impl Scan {
                             Event::JobNew(new) => {
                                 self.spooled.extend([new.env, new.script, new.exact]);
                             }
-                            Event::JobModify(m) => self.spooled.push(m.exact),
+                            Event::JobModify(m) => {
+                                self.spooled.extend([m.env, m.script, m.exact]);
+                            }
                             _ => {}
                         }
                     }
@@ -312,7 +314,7 @@ impl Scan {
         match &mut record.event {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
             Event::JobModify(m) => {
-                let found = self.spooled(disk, &[m.exact], m.exact);
+                let found = self.spooled(disk, &[m.env, m.script, m.exact], m.exact);
                 if !self.jobs.contains_key(&m.job) {
                     return Ok(());
                 }

@@ -42,7 +42,7 @@ impl Scan {
         for (i, record) in self.records.iter().enumerate() {
             let (job, places) = match &record.event {
                 Event::JobNew(new) => (new.job, [new.env, new.script, new.exact]),
-                Event::JobModify(m) => (m.job, [m.exact, SpoolRef::default(), SpoolRef::default()]),
+                Event::JobModify(m) => (m.job, [m.env, m.script, m.exact]),
                 _ => continue,
             };
             if places.iter().all(|at| at.len == 0 || !all && *at == last) {

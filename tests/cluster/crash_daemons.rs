@@ -1,7 +1,9 @@
 //! kill -9 of sbatchd, of mbatchd, of both: no job is disturbed. Of the launcher: jobs survive,
 //! their ends are unknown and said so. An upgrade of the launcher loses nothing.
 
-use crate::rig::{Rig, alive, kill, wait_for};
+use crate::rig::{Rig, alive, kill, program, wait_for};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A job that burns two seconds of CPU, makes a file, then exits with the code given.
@@ -103,4 +105,23 @@ fn an_upgrade_of_the_launcher_loses_nothing() {
         assert!(code == i.to_string() || want.contains(&code.as_str()), "job {job}: {code}");
     }
     assert_eq!(rig.stat(jobs[0]), "DONE");
+}
+
+#[test]
+fn a_daemon_is_told_from_what_it_has_just_forked() {
+    let rig = Rig::up("twin", 1);
+    let path = rig.path("twin");
+    program(&path, "#!/bin/sh\n(while :; do sleep 0.1; done) &\necho $!\nwait\n");
+    let mut c = Command::new(&path);
+    rig.dress(&mut c);
+    let mut daemon = c.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut out = BufReader::new(daemon.stdout.take().unwrap());
+    out.read_line(&mut said).unwrap();
+    let child: u32 = said.trim().parse().unwrap();
+    let found = rig.pids("twin");
+    kill(child, 9);
+    kill(daemon.id(), 9);
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [("host1".to_string(), daemon.id())]);
+    daemon.wait().unwrap();
 }

@@ -303,12 +303,7 @@ fn esub_tells_eexec_before_the_task_begins() {
     let put = |name: &str, text: &str| program(&dir.join(name), text);
     put("esub", "#!/bin/sh\necho \"ticket of $LSF_INVOKE_CMD\"\n");
     put("eexec", "#!/bin/sh\n{ cat; echo \"$LS_EXEC_T $MARK $LS_JOBPID\"; } > $OUT\n");
-    let conf = rig.read("conf/lsf.conf");
-    let conf: String = conf
-        .lines()
-        .filter(|l| !l.starts_with("LSF_SERVERDIR"))
-        .fold(String::new(), |all, l| all + l + "\n");
-    rig.write("conf/lsf.conf", &format!("{conf}LSF_SERVERDIR={}\n", dir.display()));
+    rig.set_conf("LSF_SERVERDIR", dir.to_str().unwrap());
     rig.kill9("res", "host2");
     res_ready(&rig, "host2");
     let out = rig.path("eexec.out");
@@ -338,12 +333,7 @@ fn esub_tells_eexec_when_a_job_begins_and_when_it_has_ended() {
     let eexec = "#!/bin/sh\n{ cat | tr '\\000' 0; pwd; \
                  echo \"$LS_EXEC_T $LSB_JOBID $MARK $LS_JOBPID $LSB_JOBEXIT_STAT\"; } >> $OUT.$LS_EXEC_T\n";
     put("eexec", eexec);
-    let conf = rig.read("conf/lsf.conf");
-    let conf: String = conf
-        .lines()
-        .filter(|l| !l.starts_with("LSF_SERVERDIR"))
-        .fold(String::new(), |all, l| all + l + "\n");
-    rig.write("conf/lsf.conf", &format!("{conf}LSF_SERVERDIR={}\n", dir.display()));
+    rig.set_conf("LSF_SERVERDIR", dir.to_str().unwrap());
     rig.kill9("sbatchd", "host2");
     let out = rig.path("eexec.out");
     let submit = |args: &[&str]| {

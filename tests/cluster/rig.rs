@@ -147,9 +147,10 @@ impl Rig {
         last
     }
 
-    /// Pids of a daemon, by host; found by LSF_ENVDIR in its environment.
+    /// Pids of a daemon, by host; found by LSF_ENVDIR in its environment. What a daemon forks has
+    /// the daemon's words until exec: of two the parent is meant.
     pub fn pids(&self, daemon: &str) -> BTreeMap<String, u32> {
-        let mut found = BTreeMap::new();
+        let mut found: Vec<(String, u32, u32)> = Vec::new();
         let env_want = format!("LSF_ENVDIR={}", self.path("conf").display());
         for e in std::fs::read_dir("/proc").unwrap().flatten() {
             let Ok(pid) = e.file_name().to_string_lossy().parse::<u32>() else { continue };
@@ -172,10 +173,12 @@ impl Rig {
                 .collect();
             if words.iter().any(|w| w == daemon) {
                 let host = vars.iter().find_map(|v| v.strip_prefix("LSF_LOCAL_HOST="));
-                found.insert(host.unwrap_or("host1").to_string(), pid);
+                found.push((host.unwrap_or("host1").to_string(), pid, parent(pid)));
             }
         }
-        found
+        let all: Vec<u32> = found.iter().map(|f| f.1).collect();
+        found.retain(|f| !all.contains(&f.2));
+        found.into_iter().map(|f| (f.0, f.1)).collect()
     }
 
     pub fn pid(&self, daemon: &str, host: &str) -> Option<u32> {
@@ -210,6 +213,14 @@ impl Rig {
 
     pub fn read(&self, rel: &str) -> String {
         std::fs::read_to_string(self.path(rel)).unwrap_or_default()
+    }
+
+    /// Sets a parameter of lsf.conf, which then has it once.
+    pub fn set_conf(&self, name: &str, value: &str) {
+        let old = self.read("conf/lsf.conf");
+        let others = old.lines().filter(|l| l.split_once('=').is_none_or(|(n, _)| n != name));
+        let others: String = others.flat_map(|l| [l, "\n"]).collect();
+        self.write("conf/lsf.conf", &format!("{others}{name}={value}\n"));
     }
 
     /// The file's path below the cluster's lsb.* directory.
@@ -277,6 +288,14 @@ pub fn kill(pid: u32, signal: i32) {
         _ => panic!("signal {signal}"),
     };
     let _ = rustix::process::kill_process(pid, sig);
+}
+
+/// The pid of its parent; 0 where it has gone.
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // behind the name, which may hold anything: state, parent
+    let words = stat.rsplit(')').next().unwrap_or_default();
+    words.split_whitespace().nth(1).and_then(|w| w.parse().ok()).unwrap_or(0)
 }
 
 pub fn alive(pid: u32) -> bool {

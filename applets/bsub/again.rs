@@ -20,24 +20,28 @@ impl Again {
         Again { left: Patience::of(site).tries }
     }
 
-    /// Counts one that was refused so. Seconds to wait before the next, which the user is told;
-    /// `None`: it is not to be sent again.
-    pub fn after(&mut self, ctx: &mut Ctx, why: &Refusal) -> Option<Duration> {
+    /// Counts one that was refused so. How long to wait before the next; `None`: it is not to be
+    /// sent again.
+    pub fn after(&mut self, why: &Refusal) -> Option<Duration> {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(1);
         }
-        if why.again == 0 || self.left == Some(0) {
-            return None;
-        }
-        errln!(ctx, "{}. Retrying in {} seconds...", why.words(), why.again);
-        ctx.flush();
-        Some(Duration::from_secs(why.again))
+        let over = why.again == 0 || self.left == Some(0);
+        (!over).then(|| Duration::from_secs(why.again))
     }
 
     /// Waits after a refusal, where that may help.
     pub fn waits(&mut self, ctx: &mut Ctx, e: &ClientError) -> bool {
         let ClientError::Refused(why) = e else { return false };
-        let pause = self.after(ctx, why);
-        pause.inspect(|p| std::thread::sleep(*p)).is_some()
+        let Some(pause) = self.after(why) else { return false };
+        say(ctx, why);
+        std::thread::sleep(pause);
+        true
     }
+}
+
+/// Tells the user that there will be another try.
+pub fn say(ctx: &mut Ctx, why: &Refusal) {
+    errln!(ctx, "{}. Retrying in {} seconds...", why.words(), why.again);
+    ctx.flush();
 }

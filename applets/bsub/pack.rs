@@ -2,9 +2,11 @@
 //!
 //! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that
 //! is lost is made again, and what was not answered is sent again: its request id keeps it from
-//! being made twice. At the first mistake nothing further is sent, unless lsf.conf says
-//! LSB_PACK_SKIP_ERROR=Y.
+//! being made twice. Nothing behind the first mistake is submitted, unless lsf.conf says
+//! LSB_PACK_SKIP_ERROR=Y: what is on the way already is of one chain, of which mbatchd takes nothing
+//! behind the first that it refuses. What it refuses for now is sent again, and what was behind it.
 
+use super::again::{self, Again};
 use super::opts::BsubOpts;
 use super::source::Source;
 use super::spec::{Facts, Rejection};
@@ -16,13 +18,14 @@ use lsf::cli::site::Site;
 use lsf::model::ByteStr;
 use lsf::model::job::opt;
 use lsf::model::reason::err;
-use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit, env_hash};
+use lsf::proto::{Msg, Refusal};
 use lsf::{errln, outln};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Longest file, bytes.
 const PACK_MAX: u64 = 256 << 20;
@@ -40,6 +43,7 @@ struct Sent {
     named: bool,
     /// The environment, where `msg` has its hash.
     env: Option<Rc<ByteStr>>,
+    tries: Again,
 }
 
 impl Sent {
@@ -75,6 +79,11 @@ struct Pack<'a> {
     facts: Facts,
     tally: Tally,
     waiting: VecDeque<Sent>,
+    /// To be sent again when nothing waits for an answer any more, and how long after that.
+    again: Vec<(usize, Submit, Again)>,
+    pause: Option<Duration>,
+    /// Of the submissions that are sent now; 0: each is taken by itself.
+    chain: u32,
     client: Option<Client>,
     /// The environment that was sent last, with its hash, and whether the daemon keeps it.
     env: (Rc<ByteStr>, String),
@@ -89,15 +98,19 @@ pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
     let input = std::fs::File::open(file).map_err(fail)?;
     input.take(PACK_MAX).read_to_string(&mut text).map_err(fail)?;
     let mesub = site.lsf.get("LSB_PACK_MESUB").is_none_or(lsf::cli::site::means_yes);
+    let skip = site.lsf.yes("LSB_PACK_SKIP_ERROR");
     let mut pack = Pack {
         site,
         facts: Facts { mesub, ..facts(&site.lsf, true)? },
         tally: Tally::default(),
         waiting: VecDeque::new(),
+        again: Vec::new(),
+        pause: None,
+        chain: u32::from(!skip),
         client: None,
         env: <_>::default(),
         kept: false,
-        skip: site.lsf.yes("LSB_PACK_SKIP_ERROR"),
+        skip,
     };
     let window = site.lsf.int("LSB_MAX_PACK_JOBS", WINDOW).clamp(1, WINDOW_MAX) as usize;
     for (i, line) in text.lines().enumerate() {
@@ -105,21 +118,23 @@ pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
         if words.is_empty() || words.starts_with('#') {
             continue;
         }
-        if pack.tally.errors > 0 && !pack.skip {
+        if pack.stopped() {
             break;
         }
-        pack.tally.parsed += 1;
         match pack.read(ctx, words) {
-            Ok(submit) => pack.send(ctx, i + 1, submit)?,
+            Ok(submit) => pack.send(ctx, i + 1, submit, Again::of(site))?,
+            // one before it may be the first that is wrong
+            Err(_) if !skip && pack.settle(ctx)? => break,
             Err(why) => pack.wrong(ctx, i + 1, &why),
         }
-        if pack.waiting.len() >= window {
+        pack.tally.parsed += 1;
+        if !pack.again.is_empty() {
+            pack.settle(ctx)?;
+        } else if pack.waiting.len() >= window {
             pack.hear(ctx)?;
         }
     }
-    while !pack.waiting.is_empty() {
-        pack.hear(ctx)?;
-    }
+    pack.settle(ctx)?;
     let Tally { parsed, submitted, errors } = pack.tally;
     outln!(ctx, "{parsed} lines parsed, {submitted} jobs submitted, {errors} errors found.");
     Ok(if errors == 0 { 0 } else { FAIL })
@@ -148,13 +163,46 @@ impl Pack<'_> {
         })
     }
 
+    /// Whether nothing more is to be sent.
+    fn stopped(&self) -> bool {
+        self.tally.errors > 0 && !self.skip
+    }
+
+    /// Hears of all that is on the way, and sends again what has to be; whether nothing more is to
+    /// be sent then.
+    fn settle(&mut self, ctx: &mut Ctx) -> Result<bool, Stop> {
+        loop {
+            while !self.waiting.is_empty() {
+                self.hear(ctx)?;
+            }
+            if self.again.is_empty() {
+                return Ok(self.stopped());
+            }
+            if let Some(pause) = self.pause.take() {
+                std::thread::sleep(pause);
+            }
+            // what was refused broke its chain
+            self.chain += u32::from(!self.skip);
+            for (line, submit, tries) in std::mem::take(&mut self.again) {
+                self.send(ctx, line, submit, tries)?;
+            }
+        }
+    }
+
     fn wrong(&mut self, ctx: &mut Ctx, line: usize, why: &str) {
         self.tally.errors += 1;
         errln!(ctx, "line {line}: {}", Rejection::new(why));
     }
 
     /// An environment that the daemon has from a submission before is named by its hash.
-    fn send(&mut self, ctx: &mut Ctx, line: usize, mut submit: Submit) -> Result<(), ClientError> {
+    fn send(
+        &mut self,
+        ctx: &mut Ctx,
+        line: usize,
+        mut submit: Submit,
+        tries: Again,
+    ) -> Result<(), ClientError> {
+        submit.chain = self.chain;
         let mut env = None;
         if *self.env.0 != submit.env {
             self.env = (Rc::new(submit.env.clone()), env_hash(&submit.env));
@@ -166,7 +214,7 @@ impl Pack<'_> {
         }
         let named = submit.spec.options & opt::QUEUE != 0;
         let msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
-        self.waiting.push_back(Sent { line, msg, named, env });
+        self.waiting.push_back(Sent { line, msg, named, env, tries });
         let sent = match (&mut self.client, self.waiting.back()) {
             (Some(client), Some(last)) => client.send(&last.msg),
             _ => return self.connect(ctx),
@@ -209,26 +257,42 @@ impl Pack<'_> {
                     answer(ctx, job, &queue, named);
                     return Ok(());
                 }
-                Err(ClientError::Refused(why)) => {
-                    let Some(sent) = self.waiting.pop_front() else { return Ok(()) };
-                    let line = sent.line;
-                    let Some(mut again) = sent.whole() else { return Ok(()) };
-                    match why.code {
-                        err::ENV_GONE => self.kept = false,
-                        // the cluster has no use for one
-                        err::PRIORITY_UNDEF => again.spec.priority = 0,
-                        _ => {
-                            self.wrong(ctx, line, &why.words());
-                            return Ok(());
-                        }
-                    }
-                    again.request = request_id()?;
-                    return Ok(self.send(ctx, line, again)?);
-                }
+                Err(ClientError::Refused(why)) => return self.refused(ctx, &why),
                 Err(ClientError::Lost(_) | ClientError::Timeout(_)) => self.connect(ctx)?,
                 Err(e) => return Err(e.into()),
                 Ok(_) => return Err(ClientError::Unexpected.into()),
             }
         }
+    }
+
+    /// The oldest of those that wait for an answer was refused: for good, or for now.
+    fn refused(&mut self, ctx: &mut Ctx, why: &Refusal) -> Result<(), Stop> {
+        let Some(sent) = self.waiting.pop_front() else { return Ok(()) };
+        let (line, mut tries) = (sent.line, sent.tries);
+        let Some(mut again) = sent.whole() else { return Ok(()) };
+        match why.code {
+            err::ENV_GONE => self.kept = false,
+            // the cluster has no use for one
+            err::PRIORITY_UNDEF => again.spec.priority = 0,
+            err::CHAIN if self.stopped() => {
+                self.tally.parsed -= 1;
+                return Ok(());
+            }
+            err::CHAIN => {}
+            _ => match tries.after(why) {
+                Some(pause) => {
+                    if self.pause.replace(pause).is_none() {
+                        again::say(ctx, why);
+                    }
+                }
+                None => {
+                    self.wrong(ctx, line, &why.words());
+                    return Ok(());
+                }
+            },
+        }
+        again.request = request_id()?;
+        self.again.push((line, again, tries));
+        Ok(())
     }
 }

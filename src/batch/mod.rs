@@ -137,6 +137,8 @@ pub struct Mbd {
     /// The log cannot be written: nothing is accepted or dispatched, with the reason.
     pub(crate) log_failed: Option<String>,
     pub(crate) peers: IdMap<ConnId, Peer>,
+    /// Of connections: the chain of submissions of which one was refused.
+    pub(crate) broken: IdMap<ConnId, u32>,
     pub(crate) net: hosts::Net,
     pub(crate) sched: sched::Sched,
     pub(crate) deps: depend::Deps,
@@ -174,6 +176,7 @@ impl Mbd {
             started: false,
             log_failed: None,
             peers: IdMap::default(),
+            broken: IdMap::default(),
             sched: sched::Sched::default(),
             deps: depend::Deps::default(),
             waits: wait::Waits::default(),
@@ -369,6 +372,7 @@ impl Mbd {
 
     fn closed(&mut self, cx: &mut Cx, conn: ConnId) {
         self.peers.remove(&conn);
+        self.broken.remove(&conn);
         self.listings.close(conn);
         self.waits.close(conn);
         self.watches.close(conn);

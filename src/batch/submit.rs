@@ -41,9 +41,18 @@ impl Mbd {
         {
             return self.answer_again(cx, conn, who, job);
         }
+        let chain = s.chain;
+        if chain != 0 && self.broken.get(&conn) == Some(&chain) {
+            return cx.refuse(conn, Refusal::new(err::CHAIN));
+        }
         match self.accept(cx, who, s) {
             Ok(job) => self.answer(cx, conn, job),
-            Err(r) => cx.refuse(conn, r),
+            Err(r) => {
+                if chain != 0 {
+                    self.broken.insert(conn, chain);
+                }
+                cx.refuse(conn, r);
+            }
         }
     }
 

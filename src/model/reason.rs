@@ -322,6 +322,8 @@ pub mod err {
     pub const BUSY: i32 = 9002;
     /// Ours: a submission names its environment by hash, and it is not kept.
     pub const ENV_GONE: i32 = 9003;
+    /// Ours: a submission before it was refused, and it was to be taken only after that.
+    pub const CHAIN: i32 = 9004;
 }
 
 /// The text of an lsberrno.
@@ -392,6 +394,7 @@ pub fn err_text(code: i32) -> &'static str {
         9001 => "The event log cannot be written; no job is accepted until it can",
         9002 => "The batch daemon is busy; try again later",
         9003 => "The environment must be sent again",
+        9004 => "A submission before it was refused",
         _ => "Batch library internal error",
     }
 }

@@ -106,6 +106,14 @@ pub struct Submit {
     pub env_hash: String,
     /// Script text for stdin or file submissions; empty otherwise.
     pub script: ByteStr,
+    /// Submissions of one number on one connection are taken as far as the first that is
+    /// refused; those after it are refused with `err::CHAIN`. 0: each by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub chain: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// SHA-256 of an environment, hexadecimal.

@@ -190,6 +190,7 @@ fn client_samples() -> Vec<ClientMsg> {
         env: ByteStr(b"A=1\0B=2\0".to_vec()),
         env_hash: s("00ff"),
         script: s("#!/bin/sh\n").into(),
+        chain: 3,
     };
     let verb = Verb::Signal { number: 10, name: s("USR1") };
     let which = Which { pend: true, ..Which::default() };
@@ -203,7 +204,8 @@ fn client_samples() -> Vec<ClientMsg> {
     let (exit_code, status, started) = (Some(3), 768, true);
     let id = IdSel { job: 7, elems: vec![] };
     let fields = vec![SpecField::Name, SpecField::Slots];
-    let modify = Modify { id, spec: spec(), fields, ..Modify::default() };
+    let modify =
+        Modify { id, spec: spec(), fields, script: s("true\n").into(), env: Some(s("A=1").into()) };
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),

@@ -24,6 +24,11 @@ fn pending(rig: &Rig) -> usize {
     rig.run("bjobs", &["-noheader", "-p", "-o", "jobid"]).out.lines().count()
 }
 
+fn names(rig: &Rig) -> Vec<String> {
+    let out = rig.ok("bjobs", &["-noheader", "-o", "job_name"]);
+    out.split_whitespace().map(str::to_string).collect()
+}
+
 #[test]
 fn bsub_waits_below_the_threshold() {
     let rig = Rig::up("threshold", 1);
@@ -63,6 +68,23 @@ fn bsub_waits_below_the_threshold() {
     wait_for("bsub to end", || child.try_wait().unwrap().is_some());
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(child.wait().unwrap().signal(), Some(2));
+
+    // a file of submissions waits likewise, and keeps its order
+    rig.write("pack", "-H -J p1 true\n-H -J p2 true\n-H -J p3 true\n");
+    rig.ok("bkill", &["0"]);
+    let (mut child, mut err) = waiting(&rig, &["-pack", "pack"]);
+    assert_eq!(names(&rig), ["p1", "p2"]);
+    rig.ok("bkill", &["-J", "p1"]);
+    let mut rest = String::new();
+    err.read_to_string(&mut rest).unwrap();
+    assert!(rest.lines().all(|l| l == TOLD), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(names(&rig), ["p2", "p3"]);
+    let mut c = rig.cmd("bsub");
+    let said = Said::from(c.args(["-pack", "pack"]).env("LSB_NTRIES", "2").output().unwrap());
+    let all = "0 jobs submitted, 1 errors found.\n";
+    assert_eq!((said.code, said.out), (255, format!("1 lines parsed, {all}")));
+    assert_eq!(said.err, format!("{TOLD}\nline 1: {given_up}"));
 
     // what never fits is not asked for twice
     let said = rig.run("bsub", &["-H", "-J", "x[1-3]", "true"]);

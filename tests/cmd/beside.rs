@@ -323,20 +323,7 @@ fn a_file_of_submissions(rig: &Rig) {
     assert!(out.ends_with("\n40 lines parsed, 40 jobs submitted, 0 errors found.\n"), "{out}");
     assert_eq!(out.lines().filter(|l| l.ends_with("is submitted to queue <idle>.")).count(), 40);
     assert_eq!(rig.ok("bkill", &["-J", "p*", "0"]).lines().count(), 40);
-    rig.write("pack", "-H -J q1 true\n-q nosuch true\n-n x true\n-H -J q2 true\n");
-    let said = rig.run("bsub", &["-pack", "pack"]);
-    assert_eq!(said.code, 255);
-    assert!(said.out.ends_with("3 lines parsed, 1 jobs submitted, 2 errors found.\n"), "{said:?}");
-    let mut lines: Vec<&str> = said.err.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(
-        lines,
-        [
-            "line 2: nosuch: No such queue. Job not submitted.",
-            "line 3: Bad argument for option -n. Job not submitted."
-        ]
-    );
-    rig.ok("bkill", &["-J", "q*", "0"]);
+    the_first_mistake_ends_it(rig);
     // esubs see each of them, unless lsf.conf says that none does
     rig.write("pack", "-H -J q3 -a none true\n");
     let said = rig.run("bsub", &["-pack", "pack"]);
@@ -365,4 +352,40 @@ fn limits_of_a_running_job(rig: &Rig) {
     assert_eq!(rig.end_of(id.parse().unwrap()), "EXIT");
     let why = rig.field(&id, "exit_reason");
     assert!(why.starts_with("TERM_MEMLIMIT"), "{why}");
+}
+
+/// Unless LSB_PACK_SKIP_ERROR says otherwise, nothing behind the first line that is wrong is
+/// submitted, however much is on the way at once.
+fn the_first_mistake_ends_it(rig: &Rig) {
+    let pack = |lines: &str| {
+        rig.write("pack", lines);
+        rig.run("bsub", &["-pack", "pack"])
+    };
+    let many = "-H -J q2 true\n".repeat(50);
+    let said = pack(&format!("-H -J q1 true\n-q nosuch true\n{many}-n x true\n"));
+    let told = |said: &super::rig::Said| said.out.lines().last().unwrap().to_string();
+    assert_eq!(told(&said), "2 lines parsed, 1 jobs submitted, 1 errors found.");
+    let nosuch = "line 2: nosuch: No such queue. Job not submitted.\n";
+    assert_eq!((said.code, said.err.as_str()), (255, nosuch));
+    assert_eq!(rig.ok("bkill", &["-J", "q*", "0"]).lines().count(), 1);
+    let bad_n =
+        |line: u32| format!("line {line}: Bad argument for option -n. Job not submitted.\n");
+    let said = pack(&format!("-H -J q1 true\n-n x true\n-q nosuch true\n{many}"));
+    assert_eq!(told(&said), "2 lines parsed, 1 jobs submitted, 1 errors found.");
+    assert_eq!((said.code, said.err), (255, bad_n(2)));
+    // a priority that the cluster has no use for is no mistake, and those behind it keep their order
+    let said = pack("-H -J q1 true\n-H -J q2 -sp 3 true\n-H -J q3 true\n");
+    assert_eq!(told(&said), "3 lines parsed, 3 jobs submitted, 0 errors found.");
+    let names = rig.ok("bjobs", &["-noheader", "-J", "q*", "-o", "job_name"]);
+    assert_eq!(names.split_whitespace().collect::<Vec<_>>(), ["q1", "q1", "q2", "q3"]);
+    rig.ok("bkill", &["-J", "q*", "0"]);
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}\nLSB_PACK_SKIP_ERROR=Y\n"));
+    let said = pack(&format!("-H -J q1 true\n-q nosuch true\n{many}-n x true\n-H -J q3 true\n"));
+    assert_eq!(told(&said), "54 lines parsed, 52 jobs submitted, 2 errors found.");
+    let mut lines: Vec<&str> = said.err.split_inclusive('\n').collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [nosuch, &bad_n(53)]);
+    rig.write("conf/lsf.conf", &conf);
+    rig.ok("bkill", &["-J", "q*", "0"]);
 }

@@ -139,3 +139,27 @@ fn jobs_of_a_kind_share_what_they_were_submitted_with() {
     r.ask(USER, ClientMsg::Control(Box::new(msg)));
     assert_eq!((of(&r, again).queue.as_str(), of(&r, ids[0]).queue.as_str()), ("high", "normal"));
 }
+
+#[test]
+fn of_a_chain_nothing_is_taken_behind_the_first_that_is_refused() {
+    let mut r = Rig::new();
+    let mut say = |conn: ConnId, chain: u32, queue: &str, request: &str| {
+        let s = Submit {
+            spec: JobSpec { queue: queue.into(), ..spec("x") },
+            request: request.into(),
+            chain,
+            ..Submit::default()
+        };
+        match r.ask(conn, ClientMsg::Submit(Box::new(s))) {
+            Some(Msg::Client(ClientMsg::Submitted { .. })) => 0,
+            Some(Msg::Refused(why)) => why.code,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(say(USER, 1, "", "a"), 0);
+    assert_eq!(say(USER, 1, "nosuch", "b"), err::BAD_QUEUE);
+    assert_eq!(say(USER, 1, "", "c"), err::CHAIN);
+    assert_eq!(say(USER, 1, "", "a"), 0, "one that is known gets its answer");
+    assert_eq!(say(OTHER, 1, "", "d"), 0, "of another connection");
+    assert_eq!((say(USER, 0, "", "e"), say(USER, 2, "", "f")), (0, 0));
+}

@@ -58,12 +58,14 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     }
     let place = Place::find(o.dir.as_deref())?;
     let known = place.exists()?;
+    let missing = create::Missing::of(&place);
     make_dir(&place.conf())?;
     // made by now, it has no links left in its name
     let place = Place::find(place.top.to_str())?;
     let _lock = place.lock()?;
     if !known {
-        create::create(&place, o.hosts.unwrap_or(1), &crate::names())?;
+        create::create(&place, o.hosts.unwrap_or(1), &crate::names())
+            .inspect_err(|_| missing.remove())?;
     }
     let conf = place.read()?;
     let mut state = State::read(&place);

@@ -152,3 +152,46 @@ fn a_broken_configuration_is_told_before_anything_starts() {
     rig.write(path, &text);
     assert_eq!(lsf(&word("up", &rig.dir)).code, 0);
 }
+
+/// One that cannot be made leaves nothing behind, and what was there as it was.
+#[test]
+fn a_cluster_that_cannot_be_made_leaves_nothing() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::CommandExt;
+    let top = std::env::temp_dir().join(format!("lsf-unmade-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&top);
+    std::fs::create_dir(&top).unwrap();
+    let names = |dir: &Path| {
+        let all = std::fs::read_dir(dir).unwrap().flatten();
+        all.map(|e| e.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let up = |change: &dyn Fn(&mut Command)| {
+        let mut c = Command::new(binary());
+        c.arg("up").env_remove("LSF_ENVDIR").stdin(std::process::Stdio::null());
+        change(&mut c);
+        let said = Said::from(c.output().unwrap());
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{}", said.err);
+        said.err
+    };
+    let home = top.join(std::ffi::OsStr::from_bytes(b"\xff/deep"));
+    let err = up(&|c| _ = c.env("HOME", &home));
+    assert_eq!(err, "lsf up: the directory's name is not UTF-8\n");
+    assert_eq!(names(&top), Vec::<String>::new());
+    std::fs::create_dir_all(home.join(".lsf/log")).unwrap();
+    std::fs::write(home.join(".lsf/log/mine"), "").unwrap();
+    up(&|c| _ = c.env("HOME", &home));
+    assert_eq!(names(&home.join(".lsf")), ["log"]);
+    assert!(home.join(".lsf/log/mine").exists());
+
+    if lsf::sys::euid() != 0 {
+        return crate::rig::skipped("a_cluster_that_cannot_be_made: a user without a name: root");
+    }
+    const NOBODY: u32 = 54_321;
+    let theirs = top.join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::chown(&theirs, Some(NOBODY), Some(NOBODY)).unwrap();
+    let err = up(&|c| _ = c.arg("--dir").arg(theirs.join("new")).uid(NOBODY).gid(NOBODY));
+    assert_eq!(err, "lsf up: user 54321 has no name: a cluster needs one\n");
+    assert_eq!(names(&theirs), Vec::<String>::new());
+    std::fs::remove_dir_all(&top).unwrap();
+}

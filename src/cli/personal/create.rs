@@ -56,6 +56,32 @@ fn random(n: u16) -> Result<u16, String> {
     Ok((u32::from_ne_bytes(bytes) % u32::from(n.max(1))) as u16)
 }
 
+/// The directories of a cluster.
+const DIRS: [&str; 8] = ["conf", "log", "run", "bin", "etc", "lib", "include", "work"];
+
+/// What is not there before a cluster is made, so that one that cannot be made leaves nothing.
+pub struct Missing {
+    /// With what is in them.
+    dirs: Vec<PathBuf>,
+    /// Parents of the cluster's directory, the deepest first.
+    parents: Vec<PathBuf>,
+}
+
+impl Missing {
+    pub fn of(place: &Place) -> Missing {
+        let gone = |path: &Path| fs::symlink_metadata(path).is_err();
+        let own = DIRS.iter().map(|dir| place.top.join(dir)).filter(|dir| gone(dir));
+        let above = place.top.ancestors().take_while(|path| gone(path));
+        Missing { dirs: own.collect(), parents: above.map(Path::to_path_buf).collect() }
+    }
+
+    /// Removes what has come since.
+    pub fn remove(&self) {
+        self.dirs.iter().for_each(|dir| drop(fs::remove_dir_all(dir)));
+        self.parents.iter().for_each(|dir| drop(fs::remove_dir(dir)));
+    }
+}
+
 /// Writes a new cluster of `hosts` hosts into `place`; `names` are the applets to link.
 pub fn create(place: &Place, hosts: u32, names: &[&str]) -> Result<(), String> {
     let uid = crate::sys::euid();
@@ -75,7 +101,12 @@ pub fn create(place: &Place, hosts: u32, names: &[&str]) -> Result<(), String> {
     let base = free_block(&addrs)?;
     [spec.lim_port, spec.res_port, spec.mbd_port, spec.sbd_port] =
         [base, base + 1, base + 2, base + 3];
-    write(place, &spec, names)
+    let short = spec.rundir.clone();
+    write(place, &spec, names).inspect_err(|_| {
+        if !Path::new(&short).starts_with(&place.top) {
+            let _ = fs::remove_dir(&short);
+        }
+    })
 }
 
 /// A run directory with a short name, where the cluster's own is too long for sockets.
@@ -89,7 +120,7 @@ fn short_rundir(uid: u32) -> Result<String, String> {
 
 fn write(place: &Place, spec: &Plan, names: &[&str]) -> Result<(), String> {
     let logdir = format!("work/{}/logdir", spec.cluster);
-    for dir in ["", "conf", "log", "run", "bin", "etc", "lib", "include", &logdir] {
+    for dir in DIRS.into_iter().chain(["", &logdir]) {
         make_dir(&place.top.join(dir))?;
     }
     let key = place.conf().join("lsf.key");

@@ -3,8 +3,9 @@
 //! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that
 //! is lost is made again, and what was not answered is sent again: its request id keeps it from
 //! being made twice. Nothing behind the first mistake is submitted, unless lsf.conf says
-//! LSB_PACK_SKIP_ERROR=Y: what is on the way already is of one chain, of which mbatchd takes nothing
-//! behind the first that it refuses. What it refuses for now is sent again, and what was behind it.
+//! LSB_PACK_SKIP_ERROR=Y: what is on the way already is of one chain, of which mbatchd takes
+//! nothing behind the first that it refuses. What it refuses for now is sent again, and what was
+//! behind it.
 
 use super::again::{self, Again};
 use super::opts::BsubOpts;

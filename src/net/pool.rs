@@ -9,6 +9,8 @@
 mod ends;
 mod entry;
 mod out;
+#[cfg(test)]
+mod tests;
 
 use super::conn::{Conn, Gone, Heard, Phase, ReadEnd};
 use super::dgram::{self, Seal};

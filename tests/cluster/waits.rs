@@ -113,11 +113,29 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
     for (line, said) in ends(&rig, start(&rig, BASE, None)) {
         assert!(said.code < 2 && !said.out.is_empty(), "{line}: {said:?}");
     }
+    // the site may say it in words of its own, and so may the caller
+    let first = |name: &str, value: Option<&str>| {
+        let mut c = rig.cmd("bqueues");
+        c.env("LSB_NTRIES", "1").envs(value.map(|words| (name, words)));
+        let said = Said::from(c.output().unwrap());
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{said:?}");
+        said.err.lines().next().unwrap_or_default().to_string()
+    };
+    let name = "LSB_MBD_CONNECT_FAIL_MSG";
+    assert_eq!(first(name, None), WORDS[1]);
+    rig.set_conf(name, "\"Is the network up?\"");
+    assert_eq!(first(name, None), "Is the network up?");
+    assert_eq!(first(name, Some("Ask Ann.")), "Ask Ann.");
     signal("-CONT");
     rig.write("conf/lsf.conf", &conf);
     rig.ready();
     // none
     assert_eq!(rig.down().code, 0);
+    let name = "LSB_MBD_DOWN_MSG";
+    rig.set_conf(name, "Back at noon.");
+    assert_eq!(first(name, None), "Back at noon.");
+    assert_eq!(first(name, Some("Ask Bob.")), "Ask Bob.");
+    rig.write("conf/lsf.conf", &conf);
     refused(&rig, BATCH, &WORDS[..1]);
     refused(&rig, MORE, &WORDS[..1]);
     for (line, said) in ends(&rig, start(&rig, &BASE[..6], None)) {
@@ -158,7 +176,7 @@ fn an_answer_is_waited_for_as_long_as_lsf_conf_says() {
         std::fs::create_dir(rig.path(name)).unwrap();
         let own = format!(
             "{conf}\nLSF_SERVERDIR={}\nLSB_API_CONNTIMEOUT=1\nLSB_API_RECVTIMEOUT={secs}\n\
-             LSB_MAX_PACK_JOBS=1\n",
+             LSB_MAX_PACK_JOBS=1\nLSB_MBD_BUSY_MSG=Patience with {name}.\n",
             dir.display()
         );
         rig.write(&format!("{name}/lsf.conf"), &own);
@@ -182,6 +200,8 @@ fn an_answer_is_waited_for_as_long_as_lsf_conf_says() {
     std::thread::sleep(std::time::Duration::from_secs(3));
     rig.write("go-hasty", "");
     assert_eq!(hasty.wait().unwrap().code(), Some(255));
+    let said = rig.read("said-hasty");
+    assert!(said.lines().any(|l| l == "Patience with hasty."), "{said}");
     assert!(
         patient.try_wait().unwrap().is_none(),
         "{}{}",

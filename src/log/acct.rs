@@ -11,7 +11,7 @@ use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::{JobSpec, stat};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 /// What makes a finish the same finish.
@@ -82,10 +82,38 @@ pub fn missing(
     ends: &[usize],
 ) -> io::Result<Missing> {
     let ended = gather(records, ends);
-    let mut wanted: HashSet<Key> = ended.iter().map(Ended::key).collect();
+    let mut wanted = Wanted::default();
+    ended.iter().for_each(|e| wanted.add(e.key()));
     let (synced, end) = strike(disk, head, &mut wanted)?;
-    let lacking = ended.iter().filter(|e| wanted.remove(&e.key()));
-    Ok(Missing { finishes: lacking.map(Ended::finish).collect(), end, synced })
+    // of several that are alike the last ones are lacking
+    let mut lacking: Vec<Finish> =
+        ended.iter().rev().filter(|e| wanted.take(&e.key())).map(Ended::finish).collect();
+    lacking.reverse();
+    Ok(Missing { finishes: lacking, end, synced })
+}
+
+/// Finishes that are looked for, and how often: those of a job that never ran are alike.
+#[derive(Default)]
+struct Wanted(HashMap<Key, u32>);
+
+impl Wanted {
+    fn add(&mut self, key: Key) {
+        *self.0.entry(key).or_default() += 1;
+    }
+
+    /// Whether it was among them; once less then.
+    fn take(&mut self, key: &Key) -> bool {
+        let Some(n) = self.0.get_mut(key) else { return false };
+        *n -= 1;
+        if *n == 0 {
+            self.0.remove(key);
+        }
+        true
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// What jobs, and elements by themselves, were changed to.
@@ -178,11 +206,7 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
 
 /// Takes out of `wanted` what the accounting files hold; returns where lsb.acct was read from
 /// and the length of its whole lines.
-fn strike(
-    disk: &mut dyn Disk,
-    head: Option<Head>,
-    wanted: &mut HashSet<Key>,
-) -> io::Result<(u64, u64)> {
+fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut Wanted) -> io::Result<(u64, u64)> {
     let (mut from, mut end) = (0, 0);
     match disk.open(ACCT, None) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -214,7 +238,7 @@ fn strike_file(
     disk: &mut dyn Disk,
     file: FileId,
     head: Option<Head>,
-    wanted: &mut HashSet<Key>,
+    wanted: &mut Wanted,
     cut: bool,
 ) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
@@ -240,7 +264,7 @@ fn strike_file(
         if let Ok(fin) = read_finish(&line) {
             let (at, submit_time, attempt) = (fin.at, fin.submit_time, fin.attempt);
             let key = Key { at, submit_time, attempt };
-            let known = wanted.remove(&key);
+            let known = wanted.take(&key);
             match &mut torn {
                 Some((_, behind)) if known => behind.push(key),
                 // there is more here than the log can tell again
@@ -251,7 +275,7 @@ fn strike_file(
     }
     if let Some((at, behind)) = torn {
         end = at;
-        wanted.extend(behind);
+        behind.into_iter().for_each(|key| wanted.add(key));
     }
     Ok((from, end))
 }

@@ -285,3 +285,35 @@ fn accounting_put_aside_is_not_written_again() {
     open(&disk, BOOT);
     assert_eq!(accounted(&disk), [1, 3, 4, 6]);
 }
+
+/// One that was killed while it waited, put back and killed again ended twice, and so it is
+/// accounted for, whatever of that was lost.
+#[test]
+fn each_end_of_a_job_that_never_ran_is_accounted_for() {
+    let end = |time: i64| {
+        let s = JobStatus { status: stat::EXIT, end_time: time, attempt: 0, ..status(1) };
+        Record { time, event: Event::JobStatus(Box::new(s)) }
+    };
+    let back = Event::JobRequeue { at: at(1), held: 0, uncounted: false, passed: vec![] };
+    let records = [new(1), end(3001), Record { time: 3002, event: back }, end(3003)];
+    for kept in 0..3 {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        let mut b = Batch::default();
+        records.iter().for_each(|r| b.append(r));
+        for event_time in [3001, 3003].into_iter().take(kept) {
+            let (start_time, attempt, exec_hosts) = (0, 0, vec![]);
+            let status = stat::EXIT;
+            b.account(&Finish { event_time, start_time, attempt, exec_hosts, status, ..finish(1) });
+        }
+        commit(&mut store, &b).unwrap();
+        drop(store);
+        open(&disk, BOOT);
+        assert_eq!(accounted(&disk), [1, 1], "{kept}");
+        let text = disk.get(crate::log::ACCT).unwrap();
+        let times = text.split_inclusive(|b| *b == b'\n');
+        let times: Vec<i64> =
+            times.map(|l| crate::log::codec::read_finish(l).unwrap().event_time).collect();
+        assert_eq!(times, [3001, 3003], "{kept}");
+    }
+}

@@ -31,6 +31,11 @@ const ALL: &[(&str, &str, &str)] = &[
     ("bjobs", "state", "a d p pe pei pi psum r s sum"),
 ];
 
+/// Whether a command has categories.
+pub fn some(command: &str) -> bool {
+    ALL.iter().any(|(of, ..)| *of == command)
+}
+
 /// The options of a category of a command.
 pub fn options(command: &str, category: &str) -> Option<Vec<&'static str>> {
     let found = ALL.iter().find(|(of, name, _)| (*of, *name) == (command, category))?;

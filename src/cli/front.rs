@@ -68,6 +68,13 @@ impl Exit {
     }
 }
 
+/// What help is about.
+enum Behind {
+    All,
+    Description,
+    Options(Vec<String>),
+}
+
 /// Reads the words of a command.
 pub fn parse<T: FromArgs + ArgsInfo>(name: &str, args: &[OsString]) -> Result<Parsed<T>, Exit> {
     parse_over(name, &[], args)
@@ -226,8 +233,14 @@ impl Table {
                         found.push((option, value.ok_or_else(|| self.not_text(name, option))?));
                     }
                     Step::Help => {
-                        let of = self.named_after(name, left.as_slice());
-                        return Err(shown(help::help_of(name, info, &of)));
+                        return Err(match self.named_after(name, left.as_slice()) {
+                            Ok(Behind::All) => shown(help::help_of(name, info, &[])),
+                            Ok(Behind::Description) => shown(help::description(name, info)),
+                            Ok(Behind::Options(of)) => shown(help::help_of(name, info, &of)),
+                            Err(word) => Exit::fail(format_args!(
+                                "{name}: {word}: No such option or category of options"
+                            )),
+                        });
                     }
                     Step::Version => return Err(shown(format!("{}\n", version::line()))),
                     Step::Unknown(letters) => {
@@ -240,20 +253,23 @@ impl Table {
         Ok(Words { found, operands: left.cloned().collect() })
     }
 
-    /// The options that are named behind -h, or those of categories; none: all are meant.
-    fn named_after(&self, name: &str, words: &[OsString]) -> Vec<String> {
-        let meant = |word: &OsString| -> Option<Vec<String>> {
-            let word = word.to_str()?;
-            match word.strip_prefix('-') {
-                Some(option) => self.find(option).map(|_| vec![option.to_owned()]),
-                None => {
-                    let all = categories::options(name, word)?;
-                    Some(all.into_iter().map(str::to_owned).collect())
-                }
+    /// What is named behind -h; else the first word that is nothing of the kind. A command
+    /// without categories takes whatever is there.
+    fn named_after(&self, name: &str, words: &[OsString]) -> Result<Behind, String> {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let mut all = Vec::new();
+        for word in words.iter().map(text) {
+            let option = word.strip_prefix('-').filter(|o| self.find(o).is_some());
+            match (option, categories::options(name, &word), word.as_str()) {
+                (Some(option), ..) => all.push(option.to_owned()),
+                (_, Some(of), _) => all.extend(of.into_iter().map(str::to_owned)),
+                (.., "all") => return Ok(Behind::All),
+                (.., "description") if categories::some(name) => return Ok(Behind::Description),
+                _ if categories::some(name) => return Err(word),
+                _ => return Ok(Behind::All),
             }
-        };
-        let names: Option<Vec<Vec<String>>> = words.iter().map(meant).collect();
-        names.unwrap_or_default().concat()
+        }
+        Ok(if all.is_empty() { Behind::All } else { Behind::Options(all) })
     }
 
     fn not_text(&self, name: &str, option: usize) -> Exit {

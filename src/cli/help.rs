@@ -46,6 +46,25 @@ pub fn help_of(name: &str, info: &CommandInfoWithArgs, words: &[String]) -> Stri
     if text.is_empty() { help(name, info) } else { text }
 }
 
+/// What the command is for, and its usage.
+pub fn description(name: &str, info: &CommandInfoWithArgs) -> String {
+    let mut text = format!("{name}: ");
+    let mut column = text.len();
+    for (i, word) in info.description.split_whitespace().enumerate() {
+        let wide = word.chars().count();
+        let sep = match (i, column + 1 + wide > WIDTH - 1) {
+            (0, _) => "",
+            (_, false) => " ",
+            (_, true) => "\n",
+        };
+        column = if sep == "\n" { wide } else { column + sep.len() + wide };
+        text.push_str(sep);
+        text.push_str(word);
+    }
+    text.push_str("\n\n");
+    text + &usage(name, info)
+}
+
 /// Usage and options.
 fn help(name: &str, info: &CommandInfoWithArgs) -> String {
     let mut text = usage(name, info);

@@ -123,8 +123,22 @@ fn help_by_category() {
     }
     assert!(!state.iter().any(|w| w == "u" || w == "o"), "{state:?}");
     let all = words(&["bsub", "-h"]);
-    for other in ["all", "nosuch", "state"] {
-        assert_eq!(words(&["bsub", "-h", other]), all, "{other}");
-    }
+    assert_eq!(words(&["bsub", "-h", "all"]), all);
     assert!(all.len() > 50);
+    // what is neither an option nor a category of this command
+    for (command, word) in
+        [("bsub", "nosuch"), ("bsub", "state"), ("bsub", "-nosuch"), ("bjobs", "io")]
+    {
+        let said = run(command, &["-h", "all", word]);
+        assert_eq!(said.code, 0, "all stands above the rest");
+        let said = run(command, &["-h", if command == "bsub" { "io" } else { "state" }, word]);
+        let why = format!("{command}: {word}: No such option or category of options\n");
+        assert_eq!((said.code, said.out, said.err), (255, String::new(), why));
+    }
+    let said = run("bjobs", &["-h", "description"]);
+    assert_eq!(said.code, 0);
+    assert!(said.err.starts_with("bjobs: ") && said.err.contains("\n\nUsage: bjobs "), "{said:?}");
+    assert!(said.err.lines().all(|l| l.len() < 80), "{}", said.err);
+    // commands without categories say all that they have to say
+    assert_eq!(words(&["bkill", "-h", "nosuch"]), words(&["bkill", "-h"]));
 }

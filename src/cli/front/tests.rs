@@ -191,7 +191,7 @@ fn unknown_options_and_missing_values() {
 
 #[test]
 fn help_and_version_go_to_stderr_and_succeed() {
-    let e = exit(&["-a", "-h", "-z"]);
+    let e = exit(&["-a", "-h"]);
     assert_eq!((e.code, e.out.as_str()), (0, ""));
     assert!(e.err.starts_with(USAGE), "{}", e.err);
     assert!(e.err.contains("\n  -UF                 long format without wrapping\n"), "{}", e.err);
@@ -250,9 +250,14 @@ fn help_of_the_options_named() {
     assert!(
         all.starts_with("Usage: ") && all.contains("\n  -u user_name | all  jobs of this user\n")
     );
-    // a category, all of it, or what is no option: everything
-    for words in [&["-h", "all"][..], &["-h", "-u", "limit"], &["-h", "-zz"], &["-h", "-secret"]] {
+    // all of it, or an option that is not told of: everything
+    for words in [&["-h", "all"][..], &["-h", "-u", "all"], &["-h", "-secret"]] {
         assert_eq!(said(words), all, "{words:?}");
+    }
+    for word in ["limit", "-zz", "nosuch"] {
+        let e = exit(&["-h", "-u", word]);
+        let why = format!("bjobs: {word}: No such option or category of options\n");
+        assert_eq!((e.code, e.out, e.err), (255, String::new(), why));
     }
     let long = "a word ".repeat(30);
     let mut text = String::new();

@@ -63,7 +63,7 @@ mod up;
 use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
 use lsf::cli::{completion, privport, version};
 use lsf::{errln, outln};
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -258,6 +258,8 @@ fn complete(file: fn(&[completion::Words]) -> String, ctx: &mut Ctx) -> i32 {
 fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
     if let Some(a) = APPLETS.iter().find(|a| name == a.name) {
         ctx.name = a.name;
+        // what the launcher starts is executed as /proc/self/exe, and would be listed as `exe`
+        let _ = CString::new(a.name).map(|name| rustix::thread::set_name(&name));
         return (a.run)(ctx);
     }
     let name = name.to_string_lossy();

@@ -53,16 +53,23 @@ const WISHES: [&str; 2] = ["LSB_EXIT_IF_CWD_NOTEXIST", "LSB_JOB_INCLUDE_POSTPROC
 /// One variable.
 pub type Var = (Vec<u8>, Vec<u8>);
 
+/// With what all of them begin: nearly every variable is told from them at once.
+const HEADS: [&str; 2] = ["LS", "RM_"];
+
 /// Whether the rules let a variable travel when it was not asked for by name.
 fn travels(name: &[u8]) -> bool {
     if WISHES.iter().any(|w| w.as_bytes() == name) {
         return true;
     }
-    !OWN.iter().any(|o| o.as_bytes() == name)
-        && !INTERNAL.iter().any(|i| match i.strip_suffix('*') {
-            Some(head) => name.starts_with(head.as_bytes()),
-            None => i.as_bytes() == name,
-        })
+    let ours = HEADS.iter().any(|head| name.starts_with(head.as_bytes()));
+    !(OWN.iter().any(|o| o.as_bytes() == name) || ours && internal(name))
+}
+
+fn internal(name: &[u8]) -> bool {
+    INTERNAL.iter().any(|i| match i.strip_suffix('*') {
+        Some(head) => name.starts_with(head.as_bytes()),
+        None => i.as_bytes() == name,
+    })
 }
 
 /// A value of `-env` that cannot be understood.
@@ -208,6 +215,13 @@ mod tests {
         out.iter()
             .map(|(n, v)| format!("{}={}", String::from_utf8_lossy(n), String::from_utf8_lossy(v)))
             .collect()
+    }
+
+    #[test]
+    fn every_internal_name_begins_as_the_quick_look_expects() {
+        for name in INTERNAL {
+            assert!(HEADS.iter().any(|head| name.starts_with(head)), "{name}");
+        }
     }
 
     const CALLER: [&str; 12] = [

@@ -13,6 +13,8 @@ use super::load::{Files, Moment};
 use super::names::nearest;
 use super::types::RawParam;
 use crate::lang::timecond::TimeCond;
+use memchr::memchr;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Longest logical line, bytes; a host list of ten thousand names fits.
@@ -217,14 +219,22 @@ impl<'a> Reader<'a> {
         }
         let mut branches: Vec<Branch> = Vec::new();
         let mut pending: Option<Line> = None;
-        for (index, raw) in bytes.split(|&b| b == b'\n').enumerate() {
+        let mut rest = Some(bytes);
+        let lines = std::iter::from_fn(|| {
+            let all = rest?;
+            let end = memchr(b'\n', all);
+            rest = end.map(|end| &all[end + 1..]);
+            Some(&all[..end.unwrap_or(all.len())])
+        });
+        for (index, raw) in lines.enumerate() {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
             // most lines that commands read at every call: no directive, and nothing goes on
             if pending.is_none() && matches!(raw, [] | [b'#'] | [b'#', b' ', ..]) {
                 continue;
             }
-            let text = String::from_utf8_lossy(raw);
+            let whole = std::str::from_utf8(raw).map(Cow::Borrowed);
+            let text = whole.unwrap_or_else(|_| String::from_utf8_lossy(raw));
             let at = |col: usize| Pos::new(&file, number, u32::try_from(col).unwrap_or(u32::MAX));
             if pending.is_none()
                 && let Some(directive) = directive(&text, !branches.is_empty())
@@ -396,11 +406,15 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&mut self, line: Line) {
+        if let Some(flat) = &mut self.flat {
+            if !line.text.trim().is_empty() {
+                flat.push(line);
+            }
+            return;
+        }
         let mut words = line.text.split_whitespace();
         let Some(first) = words.next() else { return };
-        if let Some(flat) = &mut self.flat {
-            flat.push(line);
-        } else if first.eq_ignore_ascii_case("Begin") {
+        if first.eq_ignore_ascii_case("Begin") {
             self.begin(&line, words.next());
         } else if first.eq_ignore_ascii_case("End") {
             self.end(&line, words.next());

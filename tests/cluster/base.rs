@@ -501,3 +501,22 @@ fn background(rig: &Rig) {
     crate::rig::kill(pid, 15);
     assert!(said.out.contains(" icanon"), "{:?}", said.out);
 }
+
+#[test]
+fn daemons_are_listed_by_their_names() {
+    let rig = Rig::up("named", 1);
+    // the first job has a starter made
+    rig.ok("bsub", &["-K", "true"]);
+    let of = |pid: u32, what: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/{what}"));
+        text.unwrap_or_default().trim().to_owned()
+    };
+    for daemon in ["launcher", "authd", "lim", "sbatchd", "mbatchd", "res"] {
+        let pid = rig.pid(daemon, "host1").unwrap_or_else(|| panic!("no {daemon}"));
+        assert_eq!(of(pid, "comm"), daemon);
+    }
+    let launcher = rig.pid("launcher", "host1").unwrap();
+    let children = of(launcher, &format!("task/{launcher}/children"));
+    let mut names = children.split(' ').filter_map(|c| Some(of(c.parse().ok()?, "comm")));
+    assert!(names.any(|name| name == "starter"), "{children}");
+}

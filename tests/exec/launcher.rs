@@ -90,6 +90,24 @@ fn many_starts_at_once_are_each_answered_and_found() {
     }
 }
 
+/// More than the sockets between the launcher and the mould of its starters hold: were the
+/// answers not taken now and then, each would wait for the other.
+#[test]
+fn starts_that_come_together_do_not_stop_the_launcher() {
+    const MANY: u32 = 1_500;
+    let mut r = Rig::new("together");
+    let plan = r.plan(":");
+    r.start_together(1..=MANY, plan);
+    let mut ended = std::collections::BTreeSet::new();
+    while ended.len() < MANY as usize {
+        if let LaunchMsg::Task(t) = r.next()
+            && t.ended.is_some()
+        {
+            ended.insert(t.id);
+        }
+    }
+}
+
 #[test]
 fn one_message_tells_all_of_a_short_job() {
     let mut r = Rig::new("short");

@@ -207,6 +207,33 @@ impl Rig {
         id
     }
 
+    /// So many starts that the launcher finds together when it looks: it is stopped meanwhile, for
+    /// as long as its socket takes more.
+    pub fn start_together(&mut self, jobs: std::ops::RangeInclusive<u32>, job: JobPlan) {
+        let link = self.link.as_mut().unwrap();
+        let mut out = Vec::new();
+        for n in jobs {
+            let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
+            let (uid, user, what) = (self.uid, self.user.clone(), What::Job(Box::new(job.clone())));
+            let plan = Box::new(Plan { uid, gid: uid, user, what });
+            let start = LaunchMsg::Start { id, plan, note: "".into() };
+            link.session.seal_msg(&Msg::Launch(start), &mut out).unwrap();
+        }
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let signal = |s| rustix::process::kill_process(pid, s).unwrap();
+        signal(rustix::process::Signal::STOP);
+        link.sock.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let mut sent = 0;
+        while sent < out.len()
+            && let Ok(n) = link.sock.write(&out[sent..])
+        {
+            sent += n;
+        }
+        signal(rustix::process::Signal::CONT);
+        link.sock.set_write_timeout(Some(PATIENCE)).unwrap();
+        link.sock.write_all(&out[sent..]).unwrap();
+    }
+
     pub fn start_as(&mut self, id: TaskId, uid: u32, what: What) {
         let plan = Box::new(Plan { uid, gid: uid, user: self.user.clone(), what });
         self.ask(LaunchMsg::Start { id, plan, note: "note".into() });

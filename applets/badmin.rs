@@ -7,6 +7,7 @@
 mod check;
 pub mod ctrl;
 pub mod debug;
+mod diagnose;
 mod hist;
 mod perfmon;
 pub mod show;
@@ -192,20 +193,17 @@ const COMMANDS: &[Command] = &[
         line: "Count queries and jobs by sample periods",
         usage: "perfmon start [sample_period] | stop | view | setperiod sample_period",
     },
+    Command {
+        name: "diagnose",
+        run: diagnose::diagnose,
+        line: "Tell why jobs wait, or note queries",
+        usage: "diagnose pending_jobID ... | -c query [[-f logfile_name] [-d duration] | [-o]]",
+    },
 ];
 
 /// Commands that LSF has and this badmin has not yet.
-const LATER: &[&str] = &[
-    "diagnose",
-    "gpdckconfig",
-    "gpdrestart",
-    "lsproxyd",
-    "security",
-    "gpddebug",
-    "gpdtime",
-    "rc",
-    "forward",
-];
+const LATER: &[&str] =
+    &["gpdckconfig", "gpdrestart", "lsproxyd", "security", "gpddebug", "gpdtime", "rc", "forward"];
 
 /// Longest line read at the prompt, bytes.
 const MAX_LINE: usize = 4096;
@@ -352,8 +350,8 @@ mod tests {
         let (code, out, err) = said(&["nosuch"]);
         assert_eq!((code, out.as_str()), (FAIL, ""));
         assert!(err.starts_with("Invalid command <nosuch>\n\nUsage: badmin [-h] [-V] [command]"));
-        let (code, _, err) = said(&["diagnose"]);
-        assert_eq!((code, err.as_str()), (FAIL, "badmin: diagnose is not supported yet\n"));
+        let (code, _, err) = said(&["gpdrestart"]);
+        assert_eq!((code, err.as_str()), (FAIL, "badmin: gpdrestart is not supported yet\n"));
     }
 
     #[test]

@@ -38,6 +38,9 @@ impl Mbd {
             }
             AdminOp::Logging { hosts, set } => self.set_logging(cx, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
+            AdminOp::Diagnose { what, on, file, minutes } => {
+                self.diagnose(cx.now, who, (&what, on), &file, minutes)
+            }
             AdminOp::Perfmon { what, secs } => self.perf_admin(cx, who, &what, secs),
             AdminOp::GroupHosts { add, group, hosts, comment } => {
                 match self.group_ctrl(cx, who, add, &group, &hosts, &comment) {

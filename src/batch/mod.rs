@@ -25,6 +25,7 @@ pub mod consumers;
 pub mod control;
 pub mod counts;
 pub mod depend;
+pub mod diagnose;
 pub mod eligible;
 mod exceptions;
 pub mod grouped;
@@ -152,6 +153,7 @@ pub struct Mbd {
     pub(crate) status: status::Status,
     pub(crate) eligible: eligible::Eligible,
     pub(crate) perfmon: perfmon::Perfmon,
+    pub(crate) diagnose: diagnose::Diagnose,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
 }
@@ -189,6 +191,7 @@ impl Mbd {
             status: status::Status::default(),
             eligible: eligible::Eligible::default(),
             perfmon: perfmon::Perfmon::default(),
+            diagnose: diagnose::Diagnose::default(),
             reconfig: Vec::new(),
         };
         mbd.reload(found);
@@ -345,6 +348,7 @@ impl Mbd {
 
     fn client(&mut self, cx: &mut Cx, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
         self.perfmon.asked(&msg);
+        self.note_query(cx, &who, &msg);
         match msg {
             ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
             ClientMsg::Control(c) => self.control(cx, conn, &who, &c),

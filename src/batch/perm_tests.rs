@@ -99,6 +99,10 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             ClientMsg::Admin(AdminOp::GroupHosts { add: true, group, hosts, comment })
         }
         "Admin.Perfmon" => ClientMsg::Admin(AdminOp::Perfmon { what: "view".into(), secs: 0 }),
+        "Admin.Diagnose" => {
+            let (what, on, file) = ("job".into(), false, String::new());
+            ClientMsg::Admin(AdminOp::Diagnose { what, on, file, minutes: 0 })
+        }
         "Admin.Show" => ClientMsg::Admin(AdminOp::Show { what: "status".into() }),
         "Admin.Shutdown" => ClientMsg::Admin(AdminOp::Shutdown { comment }),
         other => panic!("no message {other} is sent here"),

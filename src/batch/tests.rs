@@ -19,6 +19,7 @@ mod change;
 mod classes;
 mod consumers;
 mod depend;
+mod diagnose;
 mod dispatch;
 mod eligible;
 mod exceptions;

@@ -47,6 +47,12 @@ pub struct Shut {
     asked: i64,
 }
 
+impl Shut {
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+}
+
 impl Default for Shut {
     fn default() -> Self {
         Shut {

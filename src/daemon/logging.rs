@@ -72,6 +72,19 @@ pub fn set(set: &Logging) {
     }
 }
 
+/// Appends to a file beside the log; what cannot be written is lost, and said.
+pub fn note(file: &str, text: &str) {
+    let opened = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o640)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+        .open(file);
+    if let Err(e) = opened.and_then(|mut f| f.write_all(text.as_bytes())) {
+        log::warn!("{file}: {}", words(&e));
+    }
+}
+
 /// How long a turn must take to be told; `None`: none is.
 pub fn timing() -> Option<Duration> {
     match TIMING.load(Ordering::Relaxed) {

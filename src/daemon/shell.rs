@@ -533,6 +533,7 @@ impl<H: Host> Shell<H> {
             }
             Effect::Say { level, text } => log::log!(level, "{text}"),
             Effect::Logging(set) => super::logging::set(&set),
+            Effect::Aside { file, text } => super::logging::note(&file, &text),
             Effect::Exit { code } => self.ctl.exit(code),
             other => {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {

@@ -83,7 +83,7 @@ pub fn shown(text: &[u8]) -> String {
 }
 
 /// `Fri Nov 20 09:12:33 2026`.
-fn ctime(zone: &TimeZone, secs: i64) -> String {
+pub(crate) fn ctime(zone: &TimeZone, secs: i64) -> String {
     let at = Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH);
     let t = zone.to_datetime(at);
     let day = DAYS[t.weekday().to_monday_zero_offset() as usize];

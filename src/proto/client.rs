@@ -635,6 +635,14 @@ pub enum AdminOp {
         what: String,
         secs: u64,
     },
+    /// badmin diagnose: `query`: note who asks for what, or no more, in a file, for some minutes
+    /// (0: until it ends); `job`: may the caller see why jobs wait?
+    Diagnose {
+        what: String,
+        on: bool,
+        file: String,
+        minutes: u64,
+    },
     /// `status` or `conf`: lines of a name and its value.
     Show {
         what: String,

@@ -248,6 +248,11 @@ pub enum Effect {
     LoadConfig,
     /// What is logged from now on.
     Logging(crate::proto::Logging),
+    /// Append this to a file of its own, as far as that can be done.
+    Aside {
+        file: String,
+        text: String,
+    },
     /// Send an unacknowledged datagram (lim).
     Datagram {
         to: String,
@@ -314,6 +319,7 @@ impl Effect {
             Effect::Members(_) => "keep the hosts that joined",
             Effect::Sample => "measure",
             Effect::Logging(_) => "log more",
+            Effect::Aside { .. } => "note",
             Effect::Melim { .. } => "run melim",
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",

@@ -554,7 +554,7 @@ impl World {
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::Switch { .. } => {}
-            Effect::Melim { .. } | Effect::Logging(_) => {}
+            Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
             Effect::Reply { .. } | Effect::Keep { .. } => {}
             Effect::Recall(_) | Effect::Members(_) => {}
         }

@@ -1,6 +1,7 @@
 //! badmin: queues and hosts, checks, what it does without a terminal.
 
 use crate::common::*;
+use crate::rig::wait_for;
 
 #[test]
 fn queues_open_and_close() {
@@ -85,7 +86,7 @@ fn what_is_no_command() {
         let want = Said { code: 255, out: String::new(), err: why.into() };
         assert_eq!(run("badmin", args), want, "{args:?}");
     }
-    assert_eq!(run("badmin", &["diagnose"]).err, "badmin: diagnose is not supported yet\n");
+    assert_eq!(run("badmin", &["gpdrestart"]).err, "badmin: gpdrestart is not supported yet\n");
 }
 
 #[test]
@@ -344,4 +345,43 @@ fn queries_and_jobs_are_counted_by_periods() {
     ok("badmin", &["perfmon", "setperiod", "9"]);
     ok("badmin", &["perfmon", "stop"]);
     assert_eq!(run("badmin", &["perfmon", "view"]).err, off);
+}
+
+#[test]
+fn queries_and_reasons_are_diagnosed() {
+    let job = bsub(&["-o", "/dev/null", "-R", "mem > 99999999", "true"]);
+    wait_for("a reason", || ok("bjobs", &["-p", &job]).contains("not satisfied"));
+    let said = run("badmin", &["diagnose", &job]);
+    assert_eq!(said, run("bjobs", &["-p3", &job]));
+    assert!(said.out.contains("Job's resource requirements not satisfied"), "{}", said.out);
+    ok("bkill", &[&job]);
+
+    let dir = scratch("diagnose");
+    let file = dir.join("mine");
+    assert_eq!(ok("badmin", &["diagnose", "-c", "query", "-f", file.to_str().unwrap()]), "");
+    ok("bqueues", &["normal"]);
+    run("bjobs", &["-u", "all", "-a"]);
+    assert_eq!(ok("badmin", &["diagnose", "-c", "query", "-o"]), "");
+    ok("bqueues", &["idle"]);
+    let log = std::fs::read_dir(&dir).unwrap().flatten().next().unwrap();
+    assert!(log.file_name().to_string_lossy().starts_with("mine.querylog."), "{log:?}");
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    // others may ask meanwhile
+    let asked = |what: &str| {
+        text.lines()
+            .any(|l| l.split(' ').count() > 4 && l.contains(what) && l.matches(',').count() == 4)
+    };
+    assert!(text.contains(" bqueues,") && asked(",normal") && asked(" bjobs,"), "{text}");
+    assert!(asked("-a -u all") && !asked(",idle"), "{text}");
+    for (args, why) in [
+        (&["diagnose"][..], "Usage: badmin diagnose pending_jobID ... | -c query"),
+        (&["diagnose", "-c", "query", "-o", "-d", "3"], "Usage: badmin diagnose"),
+        (&["diagnose", "-c", "nosuch"], "Usage: badmin diagnose"),
+        (&["diagnose", "-c", "jobreq"], "badmin: diagnose -c jobreq is not supported yet"),
+        (&["diagnose", "-c", "query", "-f", "/dir/"], "Bad argument"),
+    ] {
+        let said = run("badmin", args);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}");
+        assert!(said.err.starts_with(why), "{args:?}: {}", said.err);
+    }
 }

@@ -81,10 +81,7 @@ fn verb(word: &str) -> Option<Verb> {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    match plan(ctx) {
-        Ok(code) => code,
-        Err(exit) => exit.show(ctx),
-    }
+    plan(ctx).unwrap_or_else(|exit| exit.show(ctx))
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {

@@ -170,10 +170,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    match plan(ctx) {
-        Ok(code) => code,
-        Err(exit) => exit.show(ctx),
-    }
+    plan(ctx).unwrap_or_else(|exit| exit.show(ctx))
 }
 
 /// The words of bsub's checks, about a change.

@@ -60,10 +60,7 @@ const FOLLOW: &str = "p=$1; shift; [ \"$1\" = /dev/null ] && exit 0; \
     sleep 1; kill $!; exit 0; done; exit 1";
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    match plan(ctx) {
-        Ok(code) => code,
-        Err(exit) => exit.show(ctx),
-    }
+    plan(ctx).unwrap_or_else(|exit| exit.show(ctx))
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {

@@ -42,10 +42,7 @@ struct Opts {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    match plan(ctx) {
-        Ok(code) => code,
-        Err(exit) => exit.show(ctx),
-    }
+    plan(ctx).unwrap_or_else(|exit| exit.show(ctx))
 }
 
 /// The queue that the site's programs leave; they may refuse the change.

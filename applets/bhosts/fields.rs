@@ -1,7 +1,6 @@
 //! The fields of bhosts -o (commands.md §bhosts). The status is the long one.
 
-use super::table::count;
-use lsf::cli::columns::{Column, Fields, in_unit};
+use lsf::cli::columns::{Column, Fields, count, in_unit};
 use lsf::cli::fields::{FieldOf, FieldsOf};
 use lsf::cli::long::mem_words;
 use lsf::proto::client::HostInfo;

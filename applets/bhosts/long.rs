@@ -1,6 +1,7 @@
 //! bhosts -l: limits, loads and thresholds of a host (commands.md §bhosts).
 
-use super::table::{count, status};
+use super::table::{slots, status};
+use lsf::cli::columns::count;
 use lsf::cli::load::cell;
 use lsf::cli::long::{external_thresholds, push_clean, thresholds};
 use lsf::proto::client::HostInfo;
@@ -24,19 +25,7 @@ pub fn host(out: &mut String, h: &HostInfo) {
         "\nSTATUS           CPUF  JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV DISPATCH_WINDOW\n",
     );
     let window = if h.dispatch_window.is_empty() { "-" } else { &h.dispatch_window };
-    let _ = write!(
-        out,
-        "{:<14} {:>6.2} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}      ",
-        status(h, true),
-        h.cpu_factor,
-        count(h.jl_u),
-        count(h.max),
-        h.njobs,
-        h.run,
-        h.ssusp,
-        h.ususp,
-        h.rsv,
-    );
+    let _ = write!(out, "{:<14} {:>6.2} {}      ", status(h, true), h.cpu_factor, slots(h),);
     push_clean(out, window);
     out.push_str("\n\n CURRENT LOAD USED FOR SCHEDULING:\n");
     loads(out, h);

@@ -1,16 +1,12 @@
 //! The one-line-a-host tables: default and -w.
 
+use lsf::cli::columns::count;
 use lsf::cli::long::push_clean;
 use lsf::proto::client::HostInfo;
 use std::fmt::Write;
 
 /// Columns of the name, cut to them unless -w.
 const NAME: usize = 18;
-
-/// A limit, `-` where there is none.
-pub fn count(n: Option<u64>) -> String {
-    n.map_or_else(|| "-".to_string(), |n| n.to_string())
-}
 
 /// The status: `closed` alone unless `long`.
 pub fn status(h: &HostInfo, long: bool) -> &str {
@@ -37,10 +33,13 @@ pub fn row(out: &mut String, h: &HostInfo, wide: bool) {
     if !wide {
         name = name.chars().take(NAME).collect();
     }
-    let _ = writeln!(
-        out,
-        "{name:<NAME$} {:<width$} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}",
-        status(h, wide),
+    let _ = writeln!(out, "{name:<NAME$} {:<width$} {}", status(h, wide), slots(h),);
+}
+
+/// JL/U to RSV.
+pub fn slots(h: &HostInfo) -> String {
+    format!(
+        "{:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}",
         count(h.jl_u),
         count(h.max),
         h.njobs,
@@ -48,7 +47,7 @@ pub fn row(out: &mut String, h: &HostInfo, wide: bool) {
         h.ssusp,
         h.ususp,
         h.rsv,
-    );
+    )
 }
 
 /// Columns of -gpu after the host's name.

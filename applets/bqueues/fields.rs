@@ -1,7 +1,8 @@
 //! The fields of bqueues -o (commands.md §bqueues).
 
 use super::long::{param, split_limit};
-use super::table::{count, per_processor, status};
+use super::table::{per_processor, status};
+use lsf::cli::columns::count;
 use lsf::cli::fields::{FieldOf, FieldsOf};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;

@@ -1,6 +1,7 @@
 //! bqueues -l: everything about a queue, in the order and words of commands.md §bqueues.
 
-use super::table::{count, per_processor, status};
+use super::table::{per_processor, status};
+use lsf::cli::columns::count;
 use lsf::cli::long::{LimitBlock, clean, external_thresholds, push_clean, thresholds};
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;

@@ -1,5 +1,6 @@
 //! The one-line-a-queue tables: default and -w.
 
+use lsf::cli::columns::count;
 use lsf::cli::long::push_clean;
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
@@ -14,11 +15,6 @@ pub fn status(q: &QueueInfo) -> &'static str {
         (false, false, _) => "Closed:Inact_Adm",
         (false, true, true) => "Closed:Inact_Win",
     }
-}
-
-/// A limit, `-` where there is none.
-pub fn count(n: Option<u64>) -> String {
-    n.map_or_else(|| "-".to_string(), |n| n.to_string())
 }
 
 /// A limit per processor: `2`, `0.5`; `2.0` in -l.

@@ -7,6 +7,8 @@ pub mod eauth;
 pub mod ident;
 pub mod ring;
 pub mod shake;
+#[cfg(test)]
+pub mod testing;
 pub mod ways;
 
 pub use ring::{KeyError, KeyRing, new_key};

@@ -1,22 +1,9 @@
 //! The handshake: what passes, and everything that must not.
 
 use super::*;
+use crate::auth::testing::Table;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
 use crate::proto::{Msg, PROTO_HIGH};
-
-struct Table;
-impl HostLookup for Table {
-    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
-        match addr.to_string().as_str() {
-            "127.0.0.2" => Some("hosta"),
-            "127.0.0.3" => Some("hostb"),
-            _ => None,
-        }
-    }
-    fn addr_of(&self, _: &str) -> Option<IpAddr> {
-        None
-    }
-}
 
 const K1: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const K2: &str = "aa0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";

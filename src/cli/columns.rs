@@ -186,6 +186,11 @@ impl Column {
     }
 }
 
+/// A limit, `-` where there is none.
+pub fn count(n: Option<u64>) -> String {
+    n.map_or_else(|| "-".to_string(), |n| n.to_string())
+}
+
 /// `*` and the last `width - 1` characters.
 pub fn tail(text: &str, width: usize) -> String {
     let skip = (text.chars().count() + 1).saturating_sub(width);

@@ -46,6 +46,20 @@ impl std::fmt::Display for BootError {
 impl std::error::Error for BootError {}
 
 impl Boot {
+    /// The variables by which a program that a daemon starts finds the site.
+    pub fn named(&self) -> Vec<(&'static str, String)> {
+        let lsf = &self.conf.lsf;
+        let named = [
+            ("LSF_ENVDIR", Some(self.site.envdir.as_str())),
+            ("LSF_BINDIR", lsf.bindir()),
+            ("LSF_SERVERDIR", lsf.serverdir()),
+            ("LSF_LIBDIR", lsf.libdir()),
+            ("LSF_CONFDIR", Some(lsf.confdir())),
+            ("LSF_LOCAL_HOST", self.site.shared_machine.then_some(self.host.as_str())),
+        ];
+        named.into_iter().filter_map(|(n, v)| Some((n, v?.to_owned()))).collect()
+    }
+
     /// Gets everything ready. The launcher has no key: it never speaks to the network.
     pub fn new(daemon: Daemon) -> Result<Boot, BootError> {
         Boot::at(daemon, site::find().map_err(|e| BootError(e.to_string()))?)

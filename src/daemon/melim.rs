@@ -53,18 +53,9 @@ pub struct Elims {
 
 impl Elims {
     pub fn new(boot: &Boot) -> Elims {
-        let lsf = &boot.conf.lsf;
-        let named = [
-            ("LSF_ENVDIR", Some(boot.site.envdir.as_str())),
-            ("LSF_BINDIR", lsf.bindir()),
-            ("LSF_SERVERDIR", lsf.serverdir()),
-            ("LSF_LIBDIR", lsf.libdir()),
-            ("LSF_CONFDIR", Some(lsf.confdir())),
-            ("LSF_LOCAL_HOST", boot.site.shared_machine.then_some(boot.host.as_str())),
-        ];
         Elims {
-            env: named.into_iter().filter_map(|(n, v)| Some((n, v?.to_owned()))).collect(),
-            root: crate::sys::euid() == 0 && !lsf.personal(),
+            env: boot.named(),
+            root: crate::sys::euid() == 0 && !boot.conf.lsf.personal(),
             stdin: None,
             wanted: (Vec::new(), false),
             run: Arc::default(),

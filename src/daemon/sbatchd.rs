@@ -29,16 +29,8 @@ fn mail_program(lsf: &LsfConf) -> &str {
 
 fn conf(boot: &Boot) -> Conf {
     let lsf = &boot.conf.lsf;
-    let named = [
-        ("LSF_ENVDIR", Some(boot.site.envdir.as_str())),
-        ("LSF_BINDIR", lsf.bindir()),
-        ("LSF_SERVERDIR", lsf.serverdir()),
-        ("LSF_LIBDIR", lsf.libdir()),
-        ("LSF_CONFDIR", Some(lsf.confdir())),
-        ("LSF_VERSION", Some(lsf.get("LSF_VERSION").unwrap_or("10.1"))),
-        ("LSF_LOCAL_HOST", boot.site.shared_machine.then_some(boot.host.as_str())),
-    ];
-    let env = named.into_iter().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned())));
+    let version = ("LSF_VERSION", lsf.get("LSF_VERSION").unwrap_or("10.1").to_owned());
+    let env = boot.named().into_iter().chain([version]).map(|(n, v)| (n.to_owned(), v));
     let site = Site {
         host: boot.host.clone(),
         env: env.collect(),

@@ -5,7 +5,6 @@ pub mod depend;
 pub mod exitcodes;
 pub mod interval;
 pub mod jobname;
-pub mod patterns;
 pub mod resreq;
 mod scan;
 pub mod timecond;

@@ -1,23 +1,10 @@
 //! Datagrams: what is believed, and everything that must not be.
 
 use super::*;
-use crate::auth::{HostLookup, KeyRing};
+use crate::auth::KeyRing;
+use crate::auth::testing::Table;
 use crate::proto::Daemon;
 use std::sync::Arc;
-
-struct Table;
-impl HostLookup for Table {
-    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
-        match addr.to_string().as_str() {
-            "127.0.0.2" => Some("hosta"),
-            "127.0.0.3" => Some("hostb"),
-            _ => None,
-        }
-    }
-    fn addr_of(&self, _: &str) -> Option<IpAddr> {
-        None
-    }
-}
 
 const K: &str = "102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2a";
 

@@ -199,28 +199,35 @@ fn the_sample_elim_and_hosts_that_want_none() {
     wait_for("the value again", || value(&rig, "host3", "myrsc") == "1");
 }
 
+/// An elim that reports what stands in a file: tok, which all hosts share, and scr.
+const FROM_A_FILE: &str = "#!/bin/sh\nwhile :; do read t s < $LSF_ENVDIR/../values && \
+                           echo 2 tok $t scr $s; sleep 0.2; done\n";
+
+/// Has [`FROM_A_FILE`] report these values, and waits until they are known.
+fn set(rig: &Rig, values: &str) {
+    rig.write("values.new", &format!("{values}\n"));
+    std::fs::rename(rig.path("values.new"), rig.path("values")).unwrap();
+    let want: Vec<&str> = values.split(' ').collect();
+    let known = || ["tok", "scr"].map(|index| value(rig, "host2", index)) == want[..];
+    wait_for("the values", known);
+}
+
+/// Changes a file of the lsb.* directory.
+fn edit(rig: &Rig, file: &str, f: &dyn Fn(String) -> String) {
+    let path = rig.configdir().join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(path, f(text)).unwrap();
+}
+
 #[test]
 fn external_indices_are_as_good_as_built_in_ones() {
     let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n\
                      lic Numeric () N (static)\n";
     let map = "tok ([all])\nscr [default]\nlic (3@[all])\n";
-    let elim = "#!/bin/sh\nwhile :; do read t s < $LSF_ENVDIR/../values && echo 2 tok $t scr $s; \
-                sleep 0.2; done\n";
-    let rig = cluster("elims4", resources, map, &[("elim", elim.to_owned())]);
-    let set = |values: &str| {
-        rig.write("values.new", &format!("{values}\n"));
-        std::fs::rename(rig.path("values.new"), rig.path("values")).unwrap();
-        let want: Vec<&str> = values.split(' ').collect();
-        wait_for("the values", || {
-            [value(&rig, "host2", "tok"), value(&rig, "host2", "scr")] == want[..]
-        });
-    };
+    let rig = cluster("elims4", resources, map, &[("elim", FROM_A_FILE.to_owned())]);
+    let set = |values: &str| set(&rig, values);
     set("5 9");
-    let edit = |file: &str, f: &dyn Fn(String) -> String| {
-        let path = rig.configdir().join(file);
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(path, f(text)).unwrap();
-    };
+    let edit = |file: &str, f: &dyn Fn(String) -> String| edit(&rig, file, f);
     let queue = "Begin Queue\nQUEUE_NAME = load\nPRIORITY = 20\ntok = 4/2\nEnd Queue\n";
     edit("lsb.queues", &|t| t + queue);
     edit("lsb.hosts", &|_| "Begin Host\nHOST_NAME MXJ scr\ndefault 9 2/1\nEnd Host\n".into());
@@ -281,23 +288,10 @@ fn external_indices_are_as_good_as_built_in_ones() {
 fn conditions_of_queues_and_alternatives_of_rusage_go_by_what_elims_report() {
     let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n";
     let map = "tok ([all])\nscr [default]\n";
-    let elim = "#!/bin/sh\nwhile :; do read t s < $LSF_ENVDIR/../values && echo 2 tok $t scr $s; \
-                sleep 0.2; done\n";
-    let rig = cluster("elims5", resources, map, &[("elim", elim.to_owned())]);
-    let set = |values: &str| {
-        rig.write("values.new", &format!("{values}\n"));
-        std::fs::rename(rig.path("values.new"), rig.path("values")).unwrap();
-        let want: Vec<&str> = values.split(' ').collect();
-        wait_for("the values", || {
-            [value(&rig, "host2", "tok"), value(&rig, "host2", "scr")] == want[..]
-        });
-    };
+    let rig = cluster("elims5", resources, map, &[("elim", FROM_A_FILE.to_owned())]);
+    let set = |values: &str| set(&rig, values);
     set("5 9");
-    let edit = |file: &str, f: &dyn Fn(String) -> String| {
-        let path = rig.configdir().join(file);
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(path, f(text)).unwrap();
-    };
+    let edit = |file: &str, f: &dyn Fn(String) -> String| edit(&rig, file, f);
     let queue = |name: &str, lines: &str| {
         format!("Begin Queue\nQUEUE_NAME = {name}\nPRIORITY = 20\n{lines}\nEnd Queue\n")
     };

@@ -1,0 +1,19 @@
+//! What tests of those who believe others share.
+
+use super::HostLookup;
+use std::net::IpAddr;
+
+/// A cluster of two hosts: hosta is 127.0.0.2, hostb 127.0.0.3.
+pub struct Table;
+impl HostLookup for Table {
+    fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
+        match addr.to_string().as_str() {
+            "127.0.0.2" => Some("hosta"),
+            "127.0.0.3" => Some("hostb"),
+            _ => None,
+        }
+    }
+    fn addr_of(&self, _: &str) -> Option<IpAddr> {
+        None
+    }
+}

@@ -256,6 +256,21 @@ impl Policy {
         own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
     }
 
+    /// What lsb.users says of pending jobs of groups that the user is in, of each as a whole.
+    pub fn pending_groups(&self, user: &str) -> impl Iterator<Item = &UserPolicy> {
+        let limited = move |r: &&UserPolicy| {
+            let whole = !r.each_member && r.name != "default" && r.name != user;
+            whole && r.max_pend_jobs.or(r.max_pend_slots).is_some()
+        };
+        let rows = self.conf.batch.users.users.iter().filter(limited);
+        rows.filter(move |r| self.in_group(user, &r.name))
+    }
+
+    /// Whether a user is in a user group.
+    pub fn in_group(&self, user: &str, group: &str) -> bool {
+        self.conf.in_user_group(user, group, &self.conf.unix.of(user, None))
+    }
+
     /// Seconds a host waits between two dispatches for this queue.
     pub fn accept_interval(&self, queue: &QueueConf) -> u64 {
         let n = queue.job_accept_interval.unwrap_or(self.params().job_accept_interval);

@@ -316,8 +316,8 @@ impl Mbd {
         if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
     }
 
-    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster and of the user. What is more than either
-    /// even where nothing is pending is refused for good; else bsub may ask again.
+    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster, of the user and of groups of users. What is
+    /// more than one even where nothing is pending is refused for good; else bsub may ask again.
     fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
         let p = self.pol.params();
         let more = name.array.as_ref().map_or(1, |a| a.len());
@@ -327,21 +327,37 @@ impl Mbd {
                 && most.is_none_or(|max| now.pend.saturating_add(slots) <= max)
         };
         let user = self.pol.user_row(&who.user);
-        let fit = |all: &Slots, own: &Slots| {
+        let groups: Vec<_> =
+            self.pol.pending_groups(&who.user).map(|g| (g, self.slots_of_group(&g.name))).collect();
+        let none = Slots::default();
+        let fit = |all: &Slots, own: &Slots, empty: bool| {
             fits(all, p.max_pend_jobs, p.max_pend_slots)
                 && user.is_none_or(|u| fits(own, u.max_pend_jobs, u.max_pend_slots))
+                && groups.iter().all(|(g, now)| {
+                    fits(if empty { &none } else { now }, g.max_pend_jobs, g.max_pend_slots)
+                })
         };
         let mut all = Slots::default();
         if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
             self.st.counts.queue.values().for_each(|s| all.add(s));
         }
         let own = self.st.names.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
-        let none = Slots::default();
-        if fit(&all, own.unwrap_or(&none)) {
+        if fit(&all, own.unwrap_or(&none), false) {
             return Ok(());
         }
-        let again = if fit(&none, &none) { p.sub_try_interval } else { 0 };
+        let again = if fit(&none, &none, true) { p.sub_try_interval } else { 0 };
         Err(Refusal { again, ..Refusal::new(err::PJOB_LIMIT) })
+    }
+
+    /// What all members of a user group have together.
+    fn slots_of_group(&self, group: &str) -> Slots {
+        let mut sum = Slots::default();
+        for (user, slots) in &self.st.counts.user {
+            if slots.pend > 0 && self.pol.in_group(self.st.names.text(*user), group) {
+                sum.add(slots);
+            }
+        }
+        sum
     }
 
     /// The priority that a job has among those of its queue: that of -sp, or half of

@@ -315,33 +315,3 @@ fn spec(cmd: &str) -> JobSpec {
 fn done() -> Phase {
     Phase::Ended { end: End::Status(0), exit_info: 0 }
 }
-
-#[test]
-fn what_is_beyond_a_threshold_may_be_asked_for_again_where_it_can_ever_fit() {
-    let mut c = conf();
-    c.batch.params.max_pend_jobs = Some(3);
-    c.batch.params.max_pend_slots = Some(8);
-    c.batch.params.sub_try_interval = 7;
-    let own = crate::conf::types::UserPolicy {
-        name: "ann".into(),
-        max_pend_jobs: Some(2),
-        ..Default::default()
-    };
-    c.batch.users.users.push(own);
-    let mut r = Rig::of(c);
-    let held = |name: &str, n: u32| JobSpec {
-        name: name.into(),
-        min_slots: n,
-        max_slots: n,
-        options2: opt2::HOLD,
-        ..spec("x")
-    };
-    r.submit(held("", 1)).unwrap();
-    let mut again = |spec: JobSpec| r.submit(spec).unwrap_err();
-    let refusal = |again: u64| Refusal { again, ..Refusal::new(err::PJOB_LIMIT) };
-    assert_eq!(again(held("x[1-2]", 1)), refusal(7));
-    assert_eq!(again(held("x[1-3]", 1)), refusal(0), "more than the user may have");
-    assert_eq!(again(held("", 8)), refusal(7));
-    assert_eq!(again(held("", 9)), refusal(0), "more than the cluster may have");
-    r.submit(held("", 7)).unwrap();
-}

@@ -72,3 +72,62 @@ fn groups_of_the_operating_system_count() {
     r.step(Input::Groups { asked, found: vec![] });
     assert_eq!(r.submit(spec("x")).map_err(|e| e.code), Err(err::QUEUE_USE));
 }
+
+#[test]
+fn what_is_beyond_a_threshold_may_be_asked_for_again_where_it_can_ever_fit() {
+    let mut c = conf();
+    c.batch.params.max_pend_jobs = Some(3);
+    c.batch.params.max_pend_slots = Some(8);
+    c.batch.params.sub_try_interval = 7;
+    let own = crate::conf::types::UserPolicy {
+        name: "ann".into(),
+        max_pend_jobs: Some(2),
+        ..Default::default()
+    };
+    c.batch.users.users.push(own);
+    let mut r = Rig::of(c);
+    let held = |name: &str, n: u32| JobSpec {
+        name: name.into(),
+        min_slots: n,
+        max_slots: n,
+        options2: opt2::HOLD,
+        ..spec("x")
+    };
+    r.submit(held("", 1)).unwrap();
+    let mut again = |spec: JobSpec| r.submit(spec).unwrap_err();
+    let refusal = |again: u64| Refusal { again, ..Refusal::new(err::PJOB_LIMIT) };
+    assert_eq!(again(held("x[1-2]", 1)), refusal(7));
+    assert_eq!(again(held("x[1-3]", 1)), refusal(0), "more than the user may have");
+    assert_eq!(again(held("", 8)), refusal(7));
+    assert_eq!(again(held("", 9)), refusal(0), "more than the cluster may have");
+    r.submit(held("", 7)).unwrap();
+}
+
+#[test]
+fn members_of_a_group_share_its_threshold() {
+    use crate::conf::types::{UserGroup, UserPolicy, UserTerm};
+    let mut c = conf();
+    let member = |name: &str| UserTerm { name: name.into(), ..UserTerm::default() };
+    let members = vec![member("ann"), member("bob")];
+    let group = UserGroup { name: "chip".into(), members, ..UserGroup::default() };
+    c.batch.users.groups.push(group);
+    let row = UserPolicy { name: "chip".into(), max_pend_jobs: Some(3), ..UserPolicy::default() };
+    c.batch.users.users.push(row);
+    c.batch.params.sub_try_interval = 7;
+    let mut r = Rig::of(c);
+    let mut submit = |conn: ConnId, name: &str| {
+        let spec = JobSpec { name: name.into(), options2: opt2::HOLD, ..spec("x") };
+        let s = Submit { spec, ..Submit::default() };
+        match r.ask(conn, ClientMsg::Submit(Box::new(s))) {
+            Some(Msg::Client(ClientMsg::Submitted { .. })) => Ok(()),
+            Some(Msg::Refused(r)) => Err((r.code, r.again)),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(submit(USER, "a[1-2]"), Ok(()));
+    assert_eq!(submit(OTHER, "b"), Ok(()));
+    assert_eq!(submit(OTHER, "c"), Err((err::PJOB_LIMIT, 7)));
+    assert_eq!(submit(USER, "d"), Err((err::PJOB_LIMIT, 7)));
+    assert_eq!(submit(USER, "e[1-4]"), Err((err::PJOB_LIMIT, 0)));
+    assert_eq!(submit(ADMIN, "f[1-4]"), Ok(()), "not of the group");
+}

@@ -12,11 +12,15 @@ pub mod tables;
 
 use super::diag::{Diags, Pos, Severity};
 
-/// One known name.
+/// Longest name of all, bytes.
+const LONGEST: usize = 40;
+
+/// One known name. Its text lies in the row itself: every command would begin by putting the
+/// address of each of 784 texts into its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Its documented spelling.
-    pub name: &'static str,
+    text: [u8; LONGEST],
+    length: u8,
     /// Whether the cluster acts on it; otherwise it earns a notice.
     pub acted: bool,
     /// What it says, in a line; for readers of the tables alone, so that the shipped file does
@@ -47,12 +51,30 @@ const fn off(name: &'static str, doc: &'static str) -> Name {
 }
 
 #[cfg_attr(not(test), allow(unused_variables))]
-const fn row(name: &'static str, acted: bool, doc: &'static str) -> Name {
+const fn row(name: &str, acted: bool, doc: &'static str) -> Name {
+    let (mut text, mut at) = ([0; LONGEST], 0);
+    // a longer one does not compile
+    while at < name.len() {
+        text[at] = name.as_bytes()[at];
+        at += 1;
+    }
     Name {
-        name,
+        text,
+        length: at as u8,
         acted,
         #[cfg(test)]
         doc,
+    }
+}
+
+impl Name {
+    /// Its documented spelling.
+    pub fn name(&self) -> &str {
+        std::str::from_utf8(self.bytes()).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.text[..usize::from(self.length)]
     }
 }
 
@@ -94,9 +116,9 @@ impl NameTable {
     pub fn find(&self, name: &str) -> Option<&'static Name> {
         // Commands read lsf.conf at every call: the spelling that is nearly always used is
         // looked up fast (the rows are in order), any other one by one.
-        match self.names.binary_search_by(|n| n.name.cmp(name)) {
+        match self.names.binary_search_by(|n| n.bytes().cmp(name.as_bytes())) {
             Ok(index) => self.names.get(index),
-            Err(_) => self.names.iter().find(|n| n.name.eq_ignore_ascii_case(name)),
+            Err(_) => self.names.iter().find(|n| n.bytes().eq_ignore_ascii_case(name.as_bytes())),
         }
     }
 
@@ -114,9 +136,9 @@ impl NameTable {
     pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
         if let Some(known) = self.find(name) {
             if !known.acted {
-                diags.notice(at, format!("{} is known and not acted on", known.name));
+                diags.notice(at, format!("{} is known and not acted on", known.name()));
             }
-            return Some(known.name);
+            return Some(known.name());
         }
         if self.in_family(name) {
             diags.notice(at, format!("{name} is known and not acted on"));
@@ -124,7 +146,7 @@ impl NameTable {
         }
         // Load indices name thresholds of hosts and queues.
         let indices = if matches!(self.section, "Host" | "Queue") { LOAD_INDICES } else { &[] };
-        let names = self.names.iter().map(|n| n.name);
+        let names = self.names.iter().map(Name::name);
         let near = nearest(name, names.chain(indices.iter().copied()));
         let severity = if self.section.is_empty() && near.is_none() {
             Severity::Warning
@@ -192,10 +214,10 @@ mod tests {
     fn tables_are_sorted_unique_and_documented() {
         for table in all() {
             for pair in table.names.windows(2) {
-                assert!(pair[0].name < pair[1].name, "{}: {}", table.file, pair[1].name);
+                assert!(pair[0].name() < pair[1].name(), "{}: {}", table.file, pair[1].name());
             }
             for name in table.names {
-                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name);
+                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name());
             }
         }
     }

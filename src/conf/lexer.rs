@@ -13,7 +13,6 @@ use super::load::{Files, Moment};
 use super::names::nearest;
 use super::types::RawParam;
 use crate::lang::timecond::TimeCond;
-use memchr::memchr;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -219,35 +218,36 @@ impl<'a> Reader<'a> {
         }
         let mut branches: Vec<Branch> = Vec::new();
         let mut pending: Option<Line> = None;
-        let mut rest = Some(bytes);
-        let lines = std::iter::from_fn(|| {
-            let all = rest?;
-            let end = memchr(b'\n', all);
-            rest = end.map(|end| &all[end + 1..]);
-            Some(&all[..end.unwrap_or(all.len())])
-        });
-        for (index, raw) in lines.enumerate() {
+        let whole = std::str::from_utf8(bytes).map(Cow::Borrowed);
+        let whole = whole.unwrap_or_else(|_| String::from_utf8_lossy(bytes));
+        // what was replaced in it has to be told line by line
+        let mut raws = match &whole {
+            Cow::Owned(_) => Some(bytes.split(|&b| b == b'\n')),
+            Cow::Borrowed(_) => None,
+        };
+        for (index, text) in whole.split('\n').enumerate() {
+            let raw = raws.as_mut().and_then(|raws| raws.next());
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-            let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
+            let text = text.strip_suffix('\r').unwrap_or(text);
             // most lines that commands read at every call: no directive, and nothing goes on
-            if pending.is_none() && matches!(raw, [] | [b'#'] | [b'#', b' ', ..]) {
+            if pending.is_none() && matches!(text.as_bytes(), [] | [b'#'] | [b'#', b' ', ..]) {
                 continue;
             }
-            let whole = std::str::from_utf8(raw).map(Cow::Borrowed);
-            let text = whole.unwrap_or_else(|_| String::from_utf8_lossy(raw));
             let at = |col: usize| Pos::new(&file, number, u32::try_from(col).unwrap_or(u32::MAX));
             if pending.is_none()
-                && let Some(directive) = directive(&text, !branches.is_empty())
+                && let Some(directive) = directive(text, !branches.is_empty())
             {
                 let col = text.chars().take_while(|c| c.is_whitespace()).count() + 1;
-                self.directive(directive, (path, &text), at(col), &mut branches);
+                self.directive(directive, (path, text), at(col), &mut branches);
                 continue;
             }
             if branches.iter().any(|b| !b.taken) {
                 continue;
             }
-            let (kept, goes_on) = cut(&text, pending.is_some());
-            self.check_utf8(raw, &text, kept, &at);
+            let (kept, goes_on) = cut(text, pending.is_some());
+            if let Some(raw) = raw {
+                self.check_utf8(raw, kept, &at);
+            }
             if let Some(line) = self.join(&mut pending, kept, at(1), goes_on) {
                 self.line(line);
             }
@@ -281,10 +281,8 @@ impl<'a> Reader<'a> {
         if goes_on { None } else { pending.take() }
     }
 
-    fn check_utf8(&mut self, raw: &[u8], text: &str, kept: &str, at: &dyn Fn(usize) -> Pos) {
-        if text.as_bytes() == raw {
-            return;
-        }
+    /// Tells where a line has bytes that were replaced.
+    fn check_utf8(&mut self, raw: &[u8], kept: &str, at: &dyn Fn(usize) -> Pos) {
         let bad = kept.char_indices().zip(1..).find(|((offset, c), _)| {
             *c == char::REPLACEMENT_CHARACTER
                 && raw.get(*offset..*offset + 3) != Some(b"\xEF\xBF\xBD")

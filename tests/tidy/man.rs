@@ -153,6 +153,36 @@ fn every_option_of_every_applet_is_in_its_page() {
     report("options", found);
 }
 
+/// The options that README's table gives a command: those in parentheses behind its name.
+fn promised(readme: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for row in readme.lines().filter(|l| l.starts_with("| ")) {
+        for (i, _) in row.match_indices("` (") {
+            let applet = row[..i].rsplit('`').next().unwrap_or_default();
+            let list = row[i + 3..].split(')').next().unwrap_or_default();
+            let words = list.split([' ', ',']).filter(|w| w.starts_with('-'));
+            // some are spelled with two dashes too
+            found.extend(words.map(|w| (applet.to_owned(), w.replacen("--", "-", 1))));
+        }
+    }
+    found
+}
+
+#[test]
+fn readme_promises_options_that_there_are() {
+    let binary = binary();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let promised = promised(&readme);
+    assert!(promised.len() > 60, "only {} options were found", promised.len());
+    let mut found = Vec::new();
+    for (applet, option) in promised {
+        if !options(&said(&binary, &[&applet, "-h"])).contains(&option) {
+            found.push(format!("README.md: {applet} has no {option}"));
+        }
+    }
+    report("options of README", found);
+}
+
 /// The long spelling of an option of our own commands: `--new-ports` for `-newPorts`.
 fn long(option: &str) -> String {
     let mut out = String::from("-");

@@ -74,7 +74,7 @@ fn script_lines() {
         ("#BSUB -J \"x y\"", "job_name", "x y"),
         ("#BSUB -J 'x y'", "job_name", "x y"),
         ("#BSUB -J x # what it is", "job_name", "x"),
-        ("#BSUB -J x # -J y", "job_name", "x"),
+        ("#BSUB -J x # it isn't y", "job_name", "x"),
         ("#BSUB -J \"x # y\" # what", "job_name", "x # y"),
         ("#BSUB -J x -q short", "queue", "short"),
         ("#BSUB  -q  short", "queue", "short"),

@@ -340,7 +340,13 @@ fn samples() -> Vec<Msg> {
         LimMsg::Settings { rows: vec![(s("A"), s("1"))] },
         LimMsg::Done,
     ];
-    let own = [Msg::Refused(Refusal::about(18, "q")), Msg::Ping { n: 1 }, Msg::Pong { n: 1 }];
+    let later = Refusal { again: 60, ..Refusal::new(132) };
+    let own = [
+        Msg::Refused(Refusal::about(18, "q")),
+        Msg::Refused(later),
+        Msg::Ping { n: 1 },
+        Msg::Pong { n: 1 },
+    ];
     let mut out: Vec<Msg> = client_samples().into_iter().map(Msg::Client).collect();
     out.extend(sbd_samples().into_iter().map(Msg::Sbd));
     out.extend(launch_samples().into_iter().map(Msg::Launch));

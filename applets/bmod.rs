@@ -6,7 +6,10 @@ use super::bsub::esub;
 use super::bsub::opts::BsubOpts;
 use super::bsub::spec::{self, Rejection};
 use super::{bsub, control};
-use argh::{ArgsInfo, CommandInfoWithArgs, EarlyExit, FromArgs, Optionality, PositionalInfo};
+use argh::{
+    ArgsInfo, CommandInfoWithArgs, EarlyExit, FlagInfo, FlagInfoKind, FromArgs, Optionality,
+    PositionalInfo,
+};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site::Site;
@@ -19,6 +22,7 @@ use lsf::proto::client::{ClientMsg, IdSel, Modify};
 use lsf::{errln, outln};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
+use std::sync::LazyLock;
 
 /// The options of bsub under another head.
 struct BmodOpts(BsubOpts);
@@ -40,10 +44,42 @@ impl ArgsInfo for BmodOpts {
                 optionality: Optionality::Greedy,
                 hidden: false,
             }],
+            flags: &FLAGS,
             ..BsubOpts::get_args_info()
         }
     }
 }
+
+/// The options of bsub, but that -Zs takes the command file, and -Z the command.
+static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
+    let command = |long, arg_name, description| FlagInfo {
+        kind: FlagInfoKind::Option { arg_name },
+        optionality: Optionality::Optional,
+        long,
+        short: None,
+        description,
+        hidden: false,
+    };
+    let all = BsubOpts::get_args_info().flags.iter();
+    let others = all.filter(|f| f.long != "---zs").map(|f| FlagInfo {
+        kind: match f.kind {
+            FlagInfoKind::Switch => FlagInfoKind::Switch,
+            FlagInfoKind::Option { arg_name } => FlagInfoKind::Option { arg_name },
+        },
+        optionality: match f.optionality {
+            Optionality::Required => Optionality::Required,
+            Optionality::Optional => Optionality::Optional,
+            Optionality::Repeating => Optionality::Repeating,
+            Optionality::Greedy => Optionality::Greedy,
+        },
+        ..*f
+    });
+    let own = [
+        command("---z", "\"command\"", "the job runs this"),
+        command("---zs", "\"file [argument ...]\"", "the job gets a copy of this command file"),
+    ];
+    others.chain(own).collect()
+});
 
 /// What the words ask for.
 #[derive(Default)]
@@ -320,6 +356,18 @@ mod tests {
         assert_eq!(asked.command, Some("-Jn".into()));
         assert_eq!(asked.rest, os(&["-R", "-Rn", "-n", "4", "29"]));
         assert!(split(&os(&["-Z"])).is_err());
+    }
+
+    #[test]
+    fn the_help_tells_the_options_for_the_command() {
+        let info = BmodOpts::get_args_info();
+        let takes = |long: &str| match info.flags.iter().find(|f| f.long == long).map(|f| &f.kind) {
+            Some(FlagInfoKind::Option { arg_name }) => *arg_name,
+            _ => "",
+        };
+        assert_eq!(takes("---z"), "\"command\"");
+        assert_eq!(takes("---zs"), "\"file [argument ...]\"");
+        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1);
     }
 
     #[test]

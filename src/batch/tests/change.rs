@@ -512,3 +512,33 @@ fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
     assert_eq!(r.modify(USER, id, &[ResReq, Hosts], asked), 0);
     assert_eq!(r.modify(USER, id, &[HostFile], file("h2 2")), err::BAD_ARG);
 }
+
+#[test]
+fn what_runs_keeps_the_environment_that_it_was_started_with() {
+    let mut r = Rig::new();
+    let first = Submit {
+        spec: JobSpec { name: "a[1-9]".into(), ..spec("x") },
+        env: "A=1\0".into(),
+        ..Submit::default()
+    };
+    r.ask(USER, ClientMsg::Submit(Box::new(first)));
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let before = r.mbd.st.job(1).unwrap().env;
+    let id = IdSel { job: 1, elems: vec![] };
+    let (fields, env) = (vec![SpecField::Env], Some("B=2\0".into()));
+    let m = Modify { id, fields, env, ..Modify::default() };
+    let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
+    assert!(matches!(said, Some(Msg::Client(ClientMsg::Controlled { .. }))), "{said:?}");
+    let now = r.mbd.st.job(1).unwrap().env;
+    assert_ne!(before, now);
+    // its host may have lost it, and is given it again
+    let other = SpoolRef { spool: 1, at: 99, len: 9 };
+    for (at, given) in [(before, true), (now, true), (other, false)] {
+        let msg = Msg::Sbd(SbdMsg::NeedBlob { at });
+        let mut out = Vec::new();
+        r.mbd.step(r.now, Input::Msg { conn, msg }, &mut out);
+        let sent = |e: &Effect| matches!(e, Effect::SendBlob { at: sent, .. } if *sent == at);
+        assert_eq!(out.iter().any(sent), given, "{at:?}");
+    }
+}

@@ -19,7 +19,10 @@ TRIPLE   = $(eval TRIPLE := $(or $(CARGO_BUILD_TARGET),$(shell \
     [ -d $(LIBS)/$(MUSL)/lib ] && echo $(MUSL) || echo $(HOST))))$(TRIPLE)
 TARGETS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BIN      = $(TARGETS)/$(TRIPLE)/release/lsf
-FLAGS    = -C target-feature=+crt-static $(if $(findstring musl,$(TRIPLE)),$(SMALL),$(GLIBC))
+# the file names no path of the machine that made it
+HIDDEN  := --remap-path-prefix=$(LIBS)/src/rust/library= \
+    --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
+FLAGS    = -C target-feature=+crt-static $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(SMALL),$(GLIBC))
 # no tables for unwinding, relocations packed, functions of the same code one. (LLVM's outliner
 # would save 90 KB more and cost a fifth of the speed.)
 SMALL   := -C linker=rust-lld -C link-arg=--no-eh-frame-hdr -C link-arg=-zpack-relative-relocs \

@@ -282,9 +282,9 @@ pub fn assignments(
         }
         // Names are case-sensitive here, as they are in the environment.
         match table.find(&name.text) {
-            Some(known) if known.name() != name.text => {
+            Some(known) if known.name != name.text => {
                 let text = format!("unknown parameter <{}>", shown(&name.text));
-                diags.add_near(Severity::Error, &name.pos, text, Some(known.name()));
+                diags.add_near(Severity::Error, &name.pos, text, Some(known.name));
             }
             // An empty value asks for nothing, so there is nothing to tell of it.
             Some(known) if known.acted || value.text.is_empty() => {}

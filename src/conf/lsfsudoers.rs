@@ -111,10 +111,10 @@ fn keep(conf: &mut LsfSudoers, name: (&str, Pos), value: (&str, Pos), diags: &mu
     let (name, name_at) = name;
     let (value, value_at) = value;
     match SUDOERS.find(name) {
-        Some(known) if known.name() != name => {
+        Some(known) if known.name != name => {
             let text = format!("unknown parameter <{}>", shown(name));
             let severity = super::diag::Severity::Error;
-            return diags.add_near(severity, &name_at, text, Some(known.name()));
+            return diags.add_near(severity, &name_at, text, Some(known.name));
         }
         Some(_) if value.is_empty() => {}
         _ => {

@@ -49,7 +49,7 @@ pub fn known_params(
         let empty = is_empty(&value.text);
         let name = match table.find(&key.text) {
             // An empty value asks for nothing, so there is nothing to tell of it.
-            Some(known) if empty => known.name().to_owned(),
+            Some(known) if empty => known.name.to_owned(),
             _ => match extra(&key.text) {
                 Some(name) => name,
                 None => match table.check(&key.text, &key.pos, diags) {
@@ -148,7 +148,7 @@ fn header(
     for word in line.text.split_whitespace() {
         let at = line.pos_of(word);
         let column = match names.find(word) {
-            Some(known) => Some((known.name().to_owned(), known.acted)),
+            Some(known) => Some((known.name.to_owned(), known.acted)),
             None => match extra(word) {
                 Some(name) => Some((name, true)),
                 None => names.check(word, &at, diags).map(|n| (n.to_owned(), true)),

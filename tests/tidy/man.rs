@@ -64,11 +64,11 @@ fn every_parameter_is_told_as_it_acts() {
     let mut files: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<&str>)> = BTreeMap::new();
     for table in names::all() {
         let (on, off) = files.entry(table.file).or_default();
-        for name in table.names {
+        for name in table.names() {
             if name.acted {
-                on.insert(name.name())
+                on.insert(name.name)
             } else {
-                off.insert(name.name())
+                off.insert(name.name)
             };
         }
     }

@@ -2,10 +2,10 @@
 //!
 //! Document implemented: config.md section 1.
 
-use super::{Name, NameTable, off, on};
+use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Variables of lsf.conf.
-pub static LSF_CONF: NameTable = NameTable { file: "lsf.conf", section: "", names: NAMES };
+pub static LSF_CONF: NameTable = table!("lsf.conf", "", NAMES);
 
 const NAMES: &[Name] = &[
     off("BIND_JOB", "NONE BALANCE PACK ANY USER"),

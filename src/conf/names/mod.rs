@@ -11,16 +11,13 @@ pub mod queues;
 pub mod tables;
 
 use super::diag::{Diags, Pos, Severity};
+use std::cmp::Ordering;
 
-/// Longest name of all, bytes.
-const LONGEST: usize = 40;
-
-/// One known name. Its text lies in the row itself: every command would begin by putting the
-/// address of each of 784 texts into its row.
+/// One known name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    text: [u8; LONGEST],
-    length: u8,
+    /// Its documented spelling.
+    pub name: &'static str,
     /// Whether the cluster acts on it; otherwise it earns a notice.
     pub acted: bool,
     /// What it says, in a line; for readers of the tables alone, so that the shipped file does
@@ -36,8 +33,75 @@ pub struct NameTable {
     pub file: &'static str,
     /// The section; empty for lsf.conf.
     pub section: &'static str,
-    /// Its names, in alphabetical order.
-    pub names: &'static [Name],
+    /// Its names, in alphabetical order, one behind the other: with an address for each of 784
+    /// texts every command would begin by filling them in.
+    text: &'static str,
+    /// Where each name ends in it, with [`ACTED`].
+    ends: &'static [u16],
+    #[cfg(test)]
+    rows: &'static [Name],
+}
+
+/// Beside the end of a name: the cluster acts on it.
+const ACTED: u16 = 1 << 15;
+
+/// A table of rows that are there only while it is compiled.
+macro_rules! table {
+    ($file:expr, $section:expr, $rows:expr $(,)?) => {{
+        const ROWS: &[Name] = $rows;
+        const TEXT: [u8; bytes(ROWS)] = text(ROWS);
+        const ENDS: [u16; ROWS.len()] = ends(ROWS);
+        let (text, ends) = (names(&TEXT), &ENDS);
+        NameTable {
+            file: $file,
+            section: $section,
+            text,
+            ends,
+            #[cfg(test)]
+            rows: ROWS,
+        }
+    }};
+}
+use table;
+
+const fn bytes(rows: &[Name]) -> usize {
+    let (mut sum, mut row) = (0, 0);
+    while row < rows.len() {
+        sum += rows[row].name.len();
+        row += 1;
+    }
+    sum
+}
+
+const fn text<const BYTES: usize>(rows: &[Name]) -> [u8; BYTES] {
+    let (mut text, mut at, mut row) = ([0; BYTES], 0, 0);
+    while row < rows.len() {
+        let (name, mut from) = (rows[row].name.as_bytes(), 0);
+        while from < name.len() {
+            text[at] = name[from];
+            (at, from) = (at + 1, from + 1);
+        }
+        row += 1;
+    }
+    text
+}
+
+const fn ends<const ROWS: usize>(rows: &[Name]) -> [u16; ROWS] {
+    let (mut ends, mut at, mut row) = ([0; ROWS], 0, 0);
+    while row < ROWS {
+        at += rows[row].name.len();
+        assert!(at < ACTED as usize);
+        ends[row] = at as u16 | if rows[row].acted { ACTED } else { 0 };
+        row += 1;
+    }
+    ends
+}
+
+const fn names(text: &[u8]) -> &str {
+    match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(_) => panic!("a name that is no text"),
+    }
 }
 
 /// A name the cluster acts on.
@@ -51,30 +115,12 @@ const fn off(name: &'static str, doc: &'static str) -> Name {
 }
 
 #[cfg_attr(not(test), allow(unused_variables))]
-const fn row(name: &str, acted: bool, doc: &'static str) -> Name {
-    let (mut text, mut at) = ([0; LONGEST], 0);
-    // a longer one does not compile
-    while at < name.len() {
-        text[at] = name.as_bytes()[at];
-        at += 1;
-    }
+const fn row(name: &'static str, acted: bool, doc: &'static str) -> Name {
     Name {
-        text,
-        length: at as u8,
+        name,
         acted,
         #[cfg(test)]
         doc,
-    }
-}
-
-impl Name {
-    /// Its documented spelling.
-    pub fn name(&self) -> &str {
-        std::str::from_utf8(self.bytes()).unwrap_or_default()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.text[..usize::from(self.length)]
     }
 }
 
@@ -113,13 +159,36 @@ pub fn load_index(word: &str) -> Option<&'static str> {
 
 impl NameTable {
     /// The row of a name, in any case.
-    pub fn find(&self, name: &str) -> Option<&'static Name> {
+    pub fn find(&self, name: &str) -> Option<Name> {
         // Commands read lsf.conf at every call: the spelling that is nearly always used is
         // looked up fast (the rows are in order), any other one by one.
-        match self.names.binary_search_by(|n| n.bytes().cmp(name.as_bytes())) {
-            Ok(index) => self.names.get(index),
-            Err(_) => self.names.iter().find(|n| n.bytes().eq_ignore_ascii_case(name.as_bytes())),
+        let (mut from, mut to) = (0, self.ends.len());
+        while from < to {
+            let middle = (from + to) / 2;
+            let known = self.row(middle)?;
+            match known.name.cmp(name) {
+                Ordering::Equal => return Some(known),
+                Ordering::Less => from = middle + 1,
+                Ordering::Greater => to = middle,
+            }
         }
+        self.names().find(|n| n.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Its names, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        (0..self.ends.len()).filter_map(|row| self.row(row))
+    }
+
+    fn row(&self, row: usize) -> Option<Name> {
+        let end = *self.ends.get(row)?;
+        let from = row.checked_sub(1).map_or(0, |before| self.ends[before] & !ACTED);
+        Some(Name {
+            name: self.text.get(usize::from(from)..usize::from(end & !ACTED))?,
+            acted: end & ACTED != 0,
+            #[cfg(test)]
+            doc: self.rows[row].doc,
+        })
     }
 
     /// Whether a name belongs to a family of genuine names.
@@ -136,9 +205,9 @@ impl NameTable {
     pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
         if let Some(known) = self.find(name) {
             if !known.acted {
-                diags.notice(at, format!("{} is known and not acted on", known.name()));
+                diags.notice(at, format!("{} is known and not acted on", known.name));
             }
-            return Some(known.name());
+            return Some(known.name);
         }
         if self.in_family(name) {
             diags.notice(at, format!("{name} is known and not acted on"));
@@ -146,7 +215,7 @@ impl NameTable {
         }
         // Load indices name thresholds of hosts and queues.
         let indices = if matches!(self.section, "Host" | "Queue") { LOAD_INDICES } else { &[] };
-        let names = self.names.iter().map(Name::name);
+        let names = self.names().map(|n| n.name);
         let near = nearest(name, names.chain(indices.iter().copied()));
         let severity = if self.section.is_empty() && near.is_none() {
             Severity::Warning
@@ -213,12 +282,17 @@ mod tests {
     #[test]
     fn tables_are_sorted_unique_and_documented() {
         for table in all() {
-            for pair in table.names.windows(2) {
-                assert!(pair[0].name() < pair[1].name(), "{}: {}", table.file, pair[1].name());
+            let names: Vec<Name> = table.names().collect();
+            assert_eq!(names, table.rows, "{}", table.file);
+            for pair in names.windows(2) {
+                assert!(pair[0].name < pair[1].name, "{}: {}", table.file, pair[1].name);
             }
-            for name in table.names {
-                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name());
+            for name in names {
+                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name);
+                assert_eq!(table.find(name.name), Some(name));
+                assert_eq!(table.find(&name.name.to_ascii_lowercase()), Some(name));
             }
+            assert_eq!(table.find("NO_SUCH_NAME"), None);
         }
     }
 

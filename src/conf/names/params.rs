@@ -2,11 +2,10 @@
 //!
 //! Document implemented: config.md section 8.
 
-use super::{Name, NameTable, off, on};
+use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Parameters of lsb.params.
-pub static PARAMETERS: NameTable =
-    NameTable { file: "lsb.params", section: "Parameters", names: NAMES };
+pub static PARAMETERS: NameTable = table!("lsb.params", "Parameters", NAMES);
 
 const NAMES: &[Name] = &[
     on("ABS_RUNLIMIT", "Y: run limits are not scaled by the speed of hosts; N"),

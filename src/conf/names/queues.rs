@@ -3,10 +3,10 @@
 //!
 //! Document implemented: config.md section 9.
 
-use super::{Name, NameTable, off, on};
+use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Parameters of lsb.queues.
-pub static QUEUE: NameTable = NameTable { file: "lsb.queues", section: "Queue", names: NAMES };
+pub static QUEUE: NameTable = table!("lsb.queues", "Queue", NAMES);
 
 const NAMES: &[Name] = &[
     on("ADMINISTRATORS", "who may control the queue and its jobs; none"),

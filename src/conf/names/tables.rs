@@ -3,14 +3,10 @@
 //!
 //! Document implemented: config.md sections 2, 3, 10, 11 and 12.
 
-use super::{Name, NameTable, off, on};
-
-const fn table(file: &'static str, section: &'static str, names: &'static [Name]) -> NameTable {
-    NameTable { file, section, names }
-}
+use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Section Cluster of lsf.shared.
-pub static SHARED_CLUSTER: NameTable = table(
+pub static SHARED_CLUSTER: NameTable = table!(
     "lsf.shared",
     "Cluster",
     &[
@@ -21,10 +17,10 @@ pub static SHARED_CLUSTER: NameTable = table(
 
 /// Section HostType of lsf.shared.
 pub static HOST_TYPE: NameTable =
-    table("lsf.shared", "HostType", &[on("TYPENAME", "name of a host type")]);
+    table!("lsf.shared", "HostType", &[on("TYPENAME", "name of a host type")]);
 
 /// Section HostModel of lsf.shared.
-pub static HOST_MODEL: NameTable = table(
+pub static HOST_MODEL: NameTable = table!(
     "lsf.shared",
     "HostModel",
     &[
@@ -35,7 +31,7 @@ pub static HOST_MODEL: NameTable = table(
 );
 
 /// Section Resource of lsf.shared.
-pub static RESOURCE: NameTable = table(
+pub static RESOURCE: NameTable = table!(
     "lsf.shared",
     "Resource",
     &[
@@ -50,7 +46,7 @@ pub static RESOURCE: NameTable = table(
 );
 
 /// Section ClusterAdmins of lsf.cluster.
-pub static CLUSTER_ADMINS: NameTable = table(
+pub static CLUSTER_ADMINS: NameTable = table!(
     "lsf.cluster",
     "ClusterAdmins",
     &[
@@ -60,7 +56,7 @@ pub static CLUSTER_ADMINS: NameTable = table(
 );
 
 /// Section Host of lsf.cluster; load indices are columns besides.
-pub static CLUSTER_HOST: NameTable = table(
+pub static CLUSTER_HOST: NameTable = table!(
     "lsf.cluster",
     "Host",
     &[
@@ -76,7 +72,7 @@ pub static CLUSTER_HOST: NameTable = table(
 );
 
 /// Section ResourceMap of lsf.cluster.
-pub static RESOURCE_MAP: NameTable = table(
+pub static RESOURCE_MAP: NameTable = table!(
     "lsf.cluster",
     "ResourceMap",
     &[
@@ -86,7 +82,7 @@ pub static RESOURCE_MAP: NameTable = table(
 );
 
 /// Section Parameters of lsf.cluster.
-pub static CLUSTER_PARAMETERS: NameTable = table(
+pub static CLUSTER_PARAMETERS: NameTable = table!(
     "lsf.cluster",
     "Parameters",
     &[
@@ -110,7 +106,7 @@ pub static CLUSTER_PARAMETERS: NameTable = table(
 );
 
 /// Section RemoteClusters of lsf.cluster.
-pub static REMOTE_CLUSTERS: NameTable = table(
+pub static REMOTE_CLUSTERS: NameTable = table!(
     "lsf.cluster",
     "RemoteClusters",
     &[
@@ -123,7 +119,7 @@ pub static REMOTE_CLUSTERS: NameTable = table(
 );
 
 /// Section Host of lsb.hosts; load indices are columns besides.
-pub static BATCH_HOST: NameTable = table(
+pub static BATCH_HOST: NameTable = table!(
     "lsb.hosts",
     "Host",
     &[
@@ -139,7 +135,7 @@ pub static BATCH_HOST: NameTable = table(
 );
 
 /// Section HostGroup of lsb.hosts.
-pub static HOST_GROUP: NameTable = table(
+pub static HOST_GROUP: NameTable = table!(
     "lsb.hosts",
     "HostGroup",
     &[
@@ -151,7 +147,7 @@ pub static HOST_GROUP: NameTable = table(
 );
 
 /// Section HostPartition of lsb.hosts.
-pub static HOST_PARTITION: NameTable = table(
+pub static HOST_PARTITION: NameTable = table!(
     "lsb.hosts",
     "HostPartition",
     &[
@@ -162,7 +158,7 @@ pub static HOST_PARTITION: NameTable = table(
 );
 
 /// Section ComputeUnit of lsb.hosts.
-pub static COMPUTE_UNIT: NameTable = table(
+pub static COMPUTE_UNIT: NameTable = table!(
     "lsb.hosts",
     "ComputeUnit",
     &[
@@ -175,7 +171,7 @@ pub static COMPUTE_UNIT: NameTable = table(
 );
 
 /// Section UserGroup of lsb.users.
-pub static USER_GROUP: NameTable = table(
+pub static USER_GROUP: NameTable = table!(
     "lsb.users",
     "UserGroup",
     &[
@@ -188,7 +184,7 @@ pub static USER_GROUP: NameTable = table(
 );
 
 /// Section User of lsb.users.
-pub static USER: NameTable = table(
+pub static USER: NameTable = table!(
     "lsb.users",
     "User",
     &[
@@ -202,7 +198,7 @@ pub static USER: NameTable = table(
 );
 
 /// Section UserMap of lsb.users.
-pub static USER_MAP: NameTable = table(
+pub static USER_MAP: NameTable = table!(
     "lsb.users",
     "UserMap",
     &[
@@ -213,7 +209,7 @@ pub static USER_MAP: NameTable = table(
 );
 
 /// Section Limit of lsb.resources.
-pub static LIMIT: NameTable = table(
+pub static LIMIT: NameTable = table!(
     "lsb.resources",
     "Limit",
     &[
@@ -247,7 +243,7 @@ pub static LIMIT: NameTable = table(
 );
 
 /// Variables of lsf.sudoers.
-pub static SUDOERS: NameTable = table(
+pub static SUDOERS: NameTable = table!(
     "lsf.sudoers",
     "",
     &[
@@ -267,7 +263,7 @@ pub static SUDOERS: NameTable = table(
 );
 
 /// Keywords of install.config.
-pub static INSTALL: NameTable = table(
+pub static INSTALL: NameTable = table!(
     "install.config",
     "",
     &[

@@ -34,7 +34,7 @@ SMALL   := -C linker=rust-lld -C link-arg=--no-eh-frame-hdr -C link-arg=-zpack-r
 # reads packed relocations.
 LLD     := $(LIBS)/$(HOST)/bin/gcc-ld
 BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld \
-    -C link-arg=-Wl,--no-eh-frame-hdr,--icf=all,-O2 -C link-arg=-Wl,$(CURDIR)/src/sys/static.ld
+    -C link-arg=-Wl,--no-eh-frame-hdr,--icf=all,-O2 -C link-arg=-Wl,$(CURDIR)/src/sys/static.ld,$(ORDER)
 GLIBC   := $(if $(wildcard $(LLD)/ld.lld),$(BY_LLD))
 # the standard library compiled with the rest, or nothing where it cannot be
 OWN_STD  = -Zbuild-std=std,panic_abort -Zbuild-std-features=

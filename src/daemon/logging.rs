@@ -72,15 +72,21 @@ pub fn set(set: &Logging) {
     }
 }
 
-/// Appends to a file beside the log; what cannot be written is lost, and said.
+/// Appends to a file beside the log; what cannot be written is lost, and said. It never waits:
+/// in a directory that others may write to somebody may have put a fifo there.
 pub fn note(file: &str, text: &str) {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let opened = OpenOptions::new()
         .append(true)
         .create(true)
         .mode(0o640)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+        .custom_flags(flags.bits() as i32)
         .open(file);
-    if let Err(e) = opened.and_then(|mut f| f.write_all(text.as_bytes())) {
+    let wrote = opened.and_then(|mut f| match f.metadata()?.is_file() {
+        true => f.write_all(text.as_bytes()),
+        false => Err(io::Error::other("not a regular file")),
+    });
+    if let Err(e) = wrote {
         log::warn!("{file}: {}", words(&e));
     }
 }
@@ -308,6 +314,30 @@ mod tests {
     fn a_line_is_one_line() {
         assert_eq!(one_line("a\nb\x1b[2J\tc"), "a\\nb\\u{1b}[2J c");
         assert!(one_line(&"x".repeat(100_000)).len() < MAX_LINE + 8);
+    }
+
+    #[test]
+    fn notes_go_to_files_alone_and_never_wait() {
+        let dir = std::env::temp_dir().join(format!("lsf-notes-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let at = |name: &str| dir.join(name).to_string_lossy().into_owned();
+        note(&at("file"), "a\n");
+        note(&at("file"), "b\n");
+        assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "a\nb\n");
+        let fifo = at("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        // nobody reads; then somebody does, and gets nothing
+        note(&fifo, "c\n");
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let mut reader = OpenOptions::new().read(true).custom_flags(flags).open(&fifo).unwrap();
+        note(&fifo, "d\n");
+        let mut got = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut reader, &mut got);
+        assert_eq!(got, b"");
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        note(&at("link"), "e\n");
+        assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "a\nb\n");
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

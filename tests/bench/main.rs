@@ -201,6 +201,9 @@ fn simulated(table: &mut Table, machine: &Machine) {
     if wanted("storm") {
         let (rig, _guard) = imagined("bench-storm");
         many::stormy(&rig, table);
+        drop(rig);
+        let (rig, _guard) = imagined("bench-array");
+        many::large_arrays(&rig, table);
     }
 }
 

@@ -16,7 +16,23 @@ use std::time::{Duration, Instant};
 
 const SOCKET: &str = "LSF_TEST_AUTHD";
 
-fn start(name: &str, only_uid: Option<u32>) -> (PathBuf, Arc<KeyRing>) {
+/// A socket in a directory of its own, which goes with it.
+struct Socket(PathBuf);
+
+impl std::ops::Deref for Socket {
+    type Target = Path;
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = self.0.parent().map(std::fs::remove_dir_all);
+    }
+}
+
+fn start(name: &str, only_uid: Option<u32>) -> (Socket, Arc<KeyRing>) {
     let dir = std::env::temp_dir().join(format!("lsf-authd-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o755)).unwrap();
@@ -25,7 +41,7 @@ fn start(name: &str, only_uid: Option<u32>) -> (PathBuf, Arc<KeyRing>) {
     let path = dir.join("authd.sock");
     let mut authd = Authd::new(&path, ring.clone(), "hosta", only_uid).unwrap();
     std::thread::spawn(move || authd.run(&mut || Err("no".into())));
-    (path, ring)
+    (Socket(path), ring)
 }
 
 fn target() -> Target {
@@ -66,7 +82,7 @@ fn claims(grant: Option<Grant>) -> Claims {
 #[test]
 fn the_caller_is_who_the_kernel_says() {
     let (path, ring) = start("own", None);
-    let mut sock = UnixStream::connect(&path).unwrap();
+    let mut sock = UnixStream::connect(&*path).unwrap();
     let (uid, gid) = (lsf::sys::euid(), rustix::process::getegid().as_raw());
     for _ in 0..3 {
         match ask(&mut sock, ring.ids()) {
@@ -78,7 +94,7 @@ fn the_caller_is_who_the_kernel_says() {
             other => panic!("{other:?}"),
         }
     }
-    let mut sock = UnixStream::connect(&path).unwrap();
+    let mut sock = UnixStream::connect(&*path).unwrap();
     let none = ask(&mut sock, vec!["other".into()]);
     assert_eq!(none, Some(Grant::No { why: "no cluster key in common".into() }));
 }
@@ -125,25 +141,25 @@ fn other_uids_get_their_own_name_or_nothing() {
 fn callers_that_are_wrong_or_many_keep_nobody_out() {
     let (path, ring) = start("many", None);
     // Idle ones, far beyond every cap.
-    let idle: Vec<UnixStream> = (0..600).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    let idle: Vec<UnixStream> = (0..600).map(|_| UnixStream::connect(&*path).unwrap()).collect();
     let at = Instant::now();
-    let mut sock = UnixStream::connect(&path).unwrap();
+    let mut sock = UnixStream::connect(&*path).unwrap();
     claims(ask(&mut sock, ring.ids()));
     assert!(at.elapsed() < Duration::from_secs(2));
     drop(idle);
     for bad in [&b"GET /\r\n\r\n"[..], b"LSFW\0\x01\x08\0\xff\xff\xff\xff", &[0; 9000]] {
-        let mut sock = UnixStream::connect(&path).unwrap();
+        let mut sock = UnixStream::connect(&*path).unwrap();
         sock.write_all(bad).unwrap();
         assert_eq!(answer(&mut sock), None, "closed without a word");
     }
     // Asks without end and reads nothing.
-    let mut greedy = UnixStream::connect(&path).unwrap();
+    let mut greedy = UnixStream::connect(&*path).unwrap();
     greedy.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut out = Vec::new();
     let question = Ask { target: target(), keys: ring.ids(), eauth: String::new() };
     write_frame(&mut out, Head::plain(Kind::Ask, 1), None, &question).unwrap();
     let flood = out.repeat(10_000);
     assert!(greedy.write_all(&flood).is_err(), "it is cut off");
-    let mut sock = UnixStream::connect(&path).unwrap();
+    let mut sock = UnixStream::connect(&*path).unwrap();
     claims(ask(&mut sock, ring.ids()));
 }

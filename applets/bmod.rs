@@ -282,6 +282,9 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     for word in opts.ignored().into_iter().chain(ignored) {
         errln!(ctx, "bmod: option {word} is accepted but not acted on yet");
     }
+    for what in bsub::resreq::not_acted_on(&spec.res_req) {
+        errln!(ctx, "bmod: {what} of -R is accepted but not acted on yet");
+    }
     bsub::say_times(ctx, &spec, &facts.zone);
     // as it was typed: `29`, `29[1-4]`
     let job = parsed.operands[0].to_string_lossy().into_owned();

@@ -5,6 +5,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{clean, push_clean};
+use lsf::conf::names::params::PARAMETERS;
 use lsf::proto::client::ClientMsg;
 use std::fmt::Write;
 
@@ -116,6 +117,7 @@ fn long(out: &mut String, values: &Values) {
         let _ = write!(out, "\n{sentence}\n    {name} = ");
         push_clean(out, value);
         out.push_str(unit);
+        out.push_str(PARAMETERS.mark(name));
         out.push('\n');
         if let (&"MAX_USER_PRIORITY", Ok(max)) = (name, value.parse::<u64>()) {
             let _ = writeln!(out, "The default job priority is: {}", max / 2);
@@ -131,6 +133,7 @@ fn all(out: &mut String, values: &Values) {
         push_clean(out, value);
         let told = SENTENCES.iter().find(|(_, n, unit)| n == name && unit.contains('('));
         out.push_str(told.map_or("", |(_, _, unit)| unit));
+        out.push_str(PARAMETERS.mark(name));
         out.push('\n');
     }
 }

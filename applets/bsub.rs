@@ -12,7 +12,7 @@ pub mod esub;
 pub mod hostfile;
 pub mod opts;
 mod pack;
-mod resreq;
+pub mod resreq;
 mod script;
 pub mod source;
 pub mod spec;
@@ -155,6 +155,9 @@ fn compose(
     for word in opts.ignored() {
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
     }
+    for what in resreq::not_acted_on(&spec.res_req) {
+        errln!(ctx, "bsub: {what} of -R is accepted but not acted on yet");
+    }
     if opts.user_limits {
         spool::user_limits(&mut spec);
     }
@@ -214,6 +217,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
         now: lsf::sys::now().secs(),
         zone: if times { TimeZone::system() } else { TimeZone::UTC },
         unit: conf.unit(),
+        requirement_unit_mb: conf.requirement_unit_mb(),
         default_queue: var("LSB_DEFAULTQUEUE"),
         default_project: var("LSB_DEFAULTPROJECT"),
         cwd: working_directory()?,

@@ -5,6 +5,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::{clean, push_clean};
+use lsf::conf::names::tables::{HOST_GROUP, USER_GROUP};
 use lsf::errln;
 use lsf::proto::client::{ClientMsg, GroupInfo};
 use std::fmt::Write;
@@ -117,13 +118,15 @@ fn text(rows: &[GroupInfo], hosts: bool, long: bool) -> String {
             out.push_str(if i > 0 { "\n" } else { "" });
             let _ = write!(out, "GROUP_NAME:  {name:<NAME$}\n{what}:       ");
             members(&mut out, g, hosts);
-            for (label, value) in
-                [("GROUP_ADMIN: ", &g.admins.join(" ")), ("SHARES:      ", &g.shares)]
-            {
+            let names = if hosts { &HOST_GROUP } else { &USER_GROUP };
+            for (label, name, value) in [
+                ("GROUP_ADMIN: ", "GROUP_ADMIN", &g.admins.join(" ")),
+                ("SHARES:      ", "USER_SHARES", &g.shares),
+            ] {
                 if !value.is_empty() {
                     out.push_str(label);
                     push_clean(&mut out, value);
-                    out.push_str(" \n");
+                    let _ = writeln!(out, " {}", names.mark(name).trim_start());
                 }
             }
         } else {

@@ -8,7 +8,7 @@ use lsf::cli::lim::Cluster;
 use lsf::cli::startup::Verb;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
-use lsf::conf::{Diag, Severity};
+use lsf::conf::{Diag, Severity, summary_not_acted_on};
 use lsf::proto::lim::{HostLoad, LimMsg};
 use lsf::proto::res::ResMsg;
 use lsf::proto::{Daemon, Msg};
@@ -344,6 +344,10 @@ fn report(ctx: &mut Ctx, lsf_conf: &str, diags: &[Diag], verbose: bool) -> i32 {
     }
     for d in diags.iter().filter(|d| verbose || d.severity != Severity::Notice) {
         errln!(ctx, "{}: {d}", d.severity.word());
+    }
+    let command = if verbose { "" } else { "lsadmin ckconfig -v" };
+    if let Some(summary) = summary_not_acted_on(diags, command) {
+        errln!(ctx, "{summary}");
     }
     let worst = diags.iter().map(|d| d.severity).max();
     let verdict = match worst {

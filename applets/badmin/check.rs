@@ -98,12 +98,18 @@ fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
     }
     if verbose {
         errln!(ctx, "{} {} Checking Done", date(), std::process::id());
+        if let Some(summary) = conf::summary_not_acted_on(diags, "") {
+            errln!(ctx, "{summary}");
+        }
         errln!(ctx, "---------------------------------------------------------");
         errln!(ctx, "{}\n", found.words());
         return found;
     }
     if !any {
         errln!(ctx);
+    }
+    if let Some(summary) = conf::summary_not_acted_on(diags, "badmin ckconfig -v") {
+        errln!(ctx, "{summary}");
     }
     outln!(ctx, "{}\n", found.words());
     found

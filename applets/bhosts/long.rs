@@ -4,6 +4,7 @@ use super::table::{slots, status};
 use lsf::cli::columns::count;
 use lsf::cli::load::cell;
 use lsf::cli::long::{external_thresholds, push_clean, thresholds};
+use lsf::conf::names::NOT_ACTED_ON;
 use lsf::proto::client::HostInfo;
 use lsf::proto::lim::INDEX_NAMES;
 use std::fmt::Write;
@@ -33,6 +34,12 @@ pub fn host(out: &mut String, h: &HostInfo) {
     out.push_str("\n LOAD THRESHOLD USED FOR SCHEDULING:\n");
     thresholds(out, &h.thresholds);
     external_thresholds(out, &h.external);
+    for (name, value) in &h.not_acted_on {
+        out.push(' ');
+        push_clean(out, &format!("{name} = {value}"));
+        out.push_str(NOT_ACTED_ON);
+        out.push('\n');
+    }
     out.push('\n');
     if !h.admin_comment.is_empty() {
         out.push_str(" ADMIN ACTION COMMENT: \"");

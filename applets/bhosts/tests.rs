@@ -62,7 +62,8 @@ fn a_host_at_length() {
         load.external = vec![("lic".into(), "10".into()), ("a_long_name".into(), "1.5".into())];
     }
     super::long::host(&mut out, &h);
-    super::long::host(&mut out, &HostInfo { load: None, ..host("hostc", "unavail") });
+    let not_acted_on = vec![("MIG".into(), "30".into())];
+    super::long::host(&mut out, &HostInfo { not_acted_on, ..host("hostc", "unavail") });
     assert_eq!(out, include_str!("../../tests/cmd/expected/bhosts-l.txt"));
 }
 

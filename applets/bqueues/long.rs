@@ -3,6 +3,7 @@
 use super::table::{per_processor, status};
 use lsf::cli::columns::count;
 use lsf::cli::long::{LimitBlock, clean, external_thresholds, push_clean, thresholds};
+use lsf::conf::names::queues::QUEUE;
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
@@ -75,8 +76,11 @@ fn statistics(out: &mut String, q: &QueueInfo) {
         ("MIG", "Migration threshold is ", " minutes"),
         ("NEW_JOB_SCHED_DELAY", "Schedule delay for a new job is ", " seconds"),
     ] {
-        if !param(q, name).is_empty() {
-            let _ = writeln!(out, "{before}{}{after}", param(q, name));
+        let value = param(q, name);
+        if !value.is_empty() {
+            // a delay of 0 is what every queue has
+            let mark = if value == "0" { "" } else { QUEUE.mark(name) };
+            let _ = writeln!(out, "{before}{value}{after}{mark}");
         }
     }
     let _ = writeln!(
@@ -160,29 +164,29 @@ fn limits(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
 
 fn policies(out: &mut String, q: &QueueInfo) {
     let interactive = param(q, "INTERACTIVE");
+    let no_interactive =
+        interactive.eq_ignore_ascii_case("no") || interactive.eq_ignore_ascii_case("n");
+    // the word, the parameter it comes from, and whether the queue has it
     let on = [
-        ("FAIRSHARE", !param(q, "FAIRSHARE").is_empty()),
-        ("BACKFILL", yes(q, "BACKFILL")),
-        ("IGNORE_DEADLINE", yes(q, "IGNORE_DEADLINE")),
-        ("EXCLUSIVE", yes(q, "EXCLUSIVE")),
-        (
-            "NO_INTERACTIVE",
-            interactive.eq_ignore_ascii_case("no") || interactive.eq_ignore_ascii_case("n"),
-        ),
-        ("ONLY_INTERACTIVE", interactive.eq_ignore_ascii_case("only")),
-        ("PREEMPTIVE", param(q, "PREEMPTION").contains("PREEMPTIVE")),
-        ("PREEMPTABLE", param(q, "PREEMPTION").contains("PREEMPTABLE")),
-        ("APS_PRIORITY", !param(q, "APS_PRIORITY").is_empty()),
+        ("FAIRSHARE", "FAIRSHARE", !param(q, "FAIRSHARE").is_empty()),
+        ("BACKFILL", "BACKFILL", yes(q, "BACKFILL")),
+        ("IGNORE_DEADLINE", "IGNORE_DEADLINE", yes(q, "IGNORE_DEADLINE")),
+        ("EXCLUSIVE", "EXCLUSIVE", yes(q, "EXCLUSIVE")),
+        ("NO_INTERACTIVE", "INTERACTIVE", no_interactive),
+        ("ONLY_INTERACTIVE", "INTERACTIVE", interactive.eq_ignore_ascii_case("only")),
+        ("PREEMPTIVE", "PREEMPTION", param(q, "PREEMPTION").contains("PREEMPTIVE")),
+        ("PREEMPTABLE", "PREEMPTION", param(q, "PREEMPTION").contains("PREEMPTABLE")),
+        ("APS_PRIORITY", "APS_PRIORITY", !param(q, "APS_PRIORITY").is_empty()),
     ];
-    if on.iter().any(|(_, on)| *on) {
+    if on.iter().any(|(_, _, on)| *on) {
         out.push_str("\nSCHEDULING POLICIES:");
-        for (word, _) in on.iter().filter(|(_, on)| *on) {
-            let _ = write!(out, "  {word}");
+        for (word, name, _) in on.iter().filter(|(_, _, on)| *on) {
+            let _ = write!(out, "  {word}{}", QUEUE.mark(name));
         }
         out.push('\n');
     }
     shares(out, param(q, "FAIRSHARE"));
-    line(out, "", "PREEMPTION = ", param(q, "PREEMPTION"));
+    parameter(out, q, "PREEMPTION", "PREEMPTION = ");
     share_table(out, q);
 }
 
@@ -199,6 +203,7 @@ fn shares(out: &mut String, fairshare: &str) {
         push_clean(out, share);
         out.push_str("] ");
     }
+    out.push_str(QUEUE.mark("FAIRSHARE").trim_start());
     out.push('\n');
 }
 
@@ -210,8 +215,9 @@ fn share_table(out: &mut String, q: &QueueInfo) {
     let name = clean(&q.name);
     let _ = writeln!(
         out,
-        "\nSHARE_INFO_FOR: {name}/\n \
-         USER/GROUP   SHARES  PRIORITY  STARTED  RESERVED  CPU_TIME  RUN_TIME   ADJUST"
+        "\nSHARE_INFO_FOR: {name}/{}\n \
+         USER/GROUP   SHARES  PRIORITY  STARTED  RESERVED  CPU_TIME  RUN_TIME   ADJUST",
+        QUEUE.mark("FAIRSHARE"),
     );
     for s in &q.shares {
         let _ = writeln!(
@@ -234,7 +240,7 @@ fn controls(out: &mut String, text: &str) {
     if text.is_empty() {
         return;
     }
-    out.push_str("JOB_CONTROLS:\n");
+    let _ = writeln!(out, "JOB_CONTROLS:{}", QUEUE.mark("JOB_CONTROLS"));
     let mut rest = text;
     while let Some((name, after)) = rest.split_once('[') {
         // what is done may hold brackets of its own
@@ -259,6 +265,17 @@ fn windows(out: &mut String, q: &QueueInfo) {
         ("DISPATCH_WINDOW", "DISPATCH_WINDOW: "),
     ] {
         line(out, "\n", label, param(q, name));
+    }
+}
+
+/// `label value` of a parameter the queue has, with a mark where nothing acts on it.
+fn parameter(out: &mut String, q: &QueueInfo, name: &str, label: &str) {
+    let value = param(q, name);
+    if !value.is_empty() {
+        out.push_str(label);
+        push_clean(out, value);
+        out.push_str(QUEUE.mark(name));
+        out.push('\n');
     }
 }
 
@@ -296,13 +313,14 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("REQUEUE_EXIT_VALUES", "REQUEUE_EXIT_VALUES:  "),
         ("RES_REQ", "RES_REQ:  "),
     ] {
-        line(out, "", label, param(q, name));
+        parameter(out, q, name, label);
     }
     // RESOURCE_RESERVE and SLOT_RESERVE hold MAX_RESERVE_TIME[turns of the scheduler]
     if let Some((_, time)) = param(q, "SLOT_RESERVE").split_once("MAX_RESERVE_TIME[") {
         let turns = time.split(']').next().and_then(|n| n.trim().parse::<u64>().ok());
         if let Some(secs) = turns.and_then(|n| n.checked_mul(q.sleep_secs)) {
-            let _ = writeln!(out, "Maximum slot reservation time: {secs} seconds");
+            let mark = QUEUE.mark("SLOT_RESERVE");
+            let _ = writeln!(out, "Maximum slot reservation time: {secs} seconds{mark}");
         }
     }
     for (name, label) in [
@@ -310,14 +328,17 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("STOP_COND", "STOP_COND:  "),
         ("JOB_STARTER", "JOB_STARTER:  "),
     ] {
-        line(out, "", label, param(q, name));
+        parameter(out, q, name, label);
     }
     if yes(q, "RERUNNABLE") {
         out.push_str("RERUNNABLE :  yes\n");
     }
     let mut chkpnt = param(q, "CHKPNT").split_whitespace();
-    line(out, "", "CHKPNTDIR : ", chkpnt.next().unwrap_or(""));
-    line(out, "", "CHKPNTPERIOD : ", chkpnt.next().unwrap_or(""));
+    for label in ["CHKPNTDIR : ", "CHKPNTPERIOD : "] {
+        if let Some(word) = chkpnt.next() {
+            line(out, "", label, &format!("{word}{}", QUEUE.mark("CHKPNT")));
+        }
+    }
     controls(out, param(q, "JOB_CONTROLS"));
     for (name, label) in [
         ("TERMINATE_WHEN", "TERMINATE_WHEN = "),
@@ -327,7 +348,7 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("SLOT_POOL", "SLOT_POOL:  "),
         ("MAX_SLOTS_IN_POOL", "MAX_SLOTS_IN_POOL:  "),
     ] {
-        line(out, "", label, param(q, name));
+        parameter(out, q, name, label);
     }
     if !q.admin_comment.is_empty() {
         out.push_str("\nADMIN ACTION COMMENT: \"");

@@ -122,6 +122,31 @@ fn a_queue_with_everything() {
     assert_eq!(long::RULE.len(), 79);
 }
 
+#[test]
+fn parameters_that_do_not_act_are_marked() {
+    let q = QueueInfo {
+        params: params(&[
+            ("EXCLUSIVE", "Y"),
+            ("JOB_STARTER", "/bin/env %USRCMD"),
+            ("MIG", "30"),
+            ("NEW_JOB_SCHED_DELAY", "0"),
+            ("PRE_EXEC", "/bin/true"),
+        ]),
+        ..queue("normal")
+    };
+    let mut out = String::new();
+    long::queue(&mut out, &q, SizeUnit::KB);
+    for line in [
+        "Migration threshold is 30 minutes (not acted on)",
+        "Schedule delay for a new job is 0 seconds",
+        "SCHEDULING POLICIES:  EXCLUSIVE",
+        "PRE_EXEC:  /bin/true",
+        "JOB_STARTER:  /bin/env %USRCMD (not acted on)",
+    ] {
+        assert!(out.lines().any(|l| l == line), "{line}\n{out}");
+    }
+}
+
 fn call(words: &[&str]) -> super::Call {
     let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
     super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err))
@@ -188,21 +213,22 @@ fn what_else_a_queue_says() {
     let mut out = String::new();
     long::queue(&mut out, &q, SizeUnit::KB);
     let want = "\
-SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY
-USER_SHARES:  [user1, 10] [grp@, 3] [default, 1]\x20
-PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
+SCHEDULING POLICIES:  FAIRSHARE (not acted on)  PREEMPTIVE (not acted on)  \
+PREEMPTABLE (not acted on)  APS_PRIORITY (not acted on)
+USER_SHARES:  [user1, 10] [grp@, 3] [default, 1] (not acted on)
+PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high] (not acted on)
 
 USERS: all \x20
 HOSTS:  all\x20
-Maximum slot reservation time: 50 seconds
-CHKPNTDIR : /share/chk
-CHKPNTPERIOD : 30
-JOB_CONTROLS:
+Maximum slot reservation time: 50 seconds (not acted on)
+CHKPNTDIR : /share/chk (not acted on)
+CHKPNTPERIOD : 30 (not acted on)
+JOB_CONTROLS: (not acted on)
     SUSPEND:    [kill -STOP -$LSB_JOBPGIDS]
     RESUME:     [SIGCONT]
     TERMINATE:  [a[1]]
-SEND_JOBS_TO:  q1@c2
-CHUNK_JOB_SIZE:  4
+SEND_JOBS_TO:  q1@c2 (not acted on)
+CHUNK_JOB_SIZE:  4 (not acted on)
 ";
     assert!(out.contains(want), "{out}");
 }

@@ -3,7 +3,6 @@
 //! kind, and a requirement that could be right with some kind is left to mbatchd.
 
 use super::spec::Rejection;
-use lsf::conf::units::SizeUnit;
 use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
 use lsf::model::sort::sort_by_key;
 use std::cell::RefCell;
@@ -60,10 +59,9 @@ enum Read {
     Bad,
 }
 
-fn read(texts: &[String], unit: SizeUnit) -> Read {
+fn read(texts: &[String], size_unit_mb: f64) -> Read {
     let names = Guess::default();
-    let mb = (unit.kb() as f64 / 1024.0).max(1.0);
-    let syntax = Syntax { names: &names, size_unit_mb: mb };
+    let syntax = Syntax { names: &names, size_unit_mb };
     loop {
         match ResReq::parse_many(texts, &syntax) {
             Ok(req) => return Read::Fine(req.unwrap_or_default()),
@@ -75,9 +73,10 @@ fn read(texts: &[String], unit: SizeUnit) -> Read {
 }
 
 /// One text of all `-R` values: selects and rusages add up, of the rest the last one counts.
-pub fn join(texts: &[String], unit: SizeUnit) -> Result<String, Rejection> {
+/// `unit_mb`: what a bare size counts in, MB.
+pub fn join(texts: &[String], unit_mb: f64) -> Result<String, Rejection> {
     let bad = || Rejection::new("Bad resource requirement syntax");
-    let whole = match read(texts, unit) {
+    let whole = match read(texts, unit_mb) {
         Read::Bad => return Err(bad()),
         Read::Fine(req) => Some(req),
         Read::Doubtful => None,
@@ -88,11 +87,23 @@ pub fn join(texts: &[String], unit: SizeUnit) -> Result<String, Rejection> {
     let joined = sections(texts);
     match whole {
         // The joined text keeps numbers and units as typed; it must mean the same.
-        Some(req) => match joined.map(|j| (read(std::slice::from_ref(&j), unit), j)) {
+        Some(req) => match joined.map(|j| (read(std::slice::from_ref(&j), unit_mb), j)) {
             Some((Read::Fine(again), j)) if same(&again, &req) => Ok(j),
             _ => Ok(req.to_string()),
         },
         None => joined.ok_or_else(bad),
+    }
+}
+
+/// What a requirement holds that nothing acts on: a line of words for each.
+pub fn not_acted_on(text: &str) -> Vec<&'static str> {
+    // Most requirements have none of these: they are not read a second time.
+    if !["same", "cu[", "affinity", "{"].iter().any(|word| text.contains(word)) {
+        return Vec::new();
+    }
+    match read(&[text.to_string()], 1.0) {
+        Read::Fine(requirement) => requirement.not_acted_on(),
+        Read::Doubtful | Read::Bad => Vec::new(),
     }
 }
 
@@ -162,7 +173,7 @@ mod tests {
 
     fn joined(texts: &[&str]) -> Result<String, String> {
         let texts: Vec<String> = texts.iter().map(|t| t.to_string()).collect();
-        join(&texts, SizeUnit::GB).map_err(|r| r.to_string())
+        join(&texts, 1024.0).map_err(|r| r.to_string())
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Facts {
     pub zone: TimeZone,
     /// LSF_UNIT_FOR_LIMITS.
     pub unit: SizeUnit,
+    /// The same for sizes in requirement strings, in MB.
+    pub requirement_unit_mb: f64,
     /// LSB_DEFAULTQUEUE; empty none.
     pub default_queue: String,
     /// LSB_DEFAULTPROJECT; empty none.
@@ -105,7 +107,7 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
         spec.options |= opt::DEPEND_COND;
     }
     if !opts.res_req.is_empty() {
-        spec.res_req = resreq::join(&opts.res_req, facts.unit)?;
+        spec.res_req = resreq::join(&opts.res_req, facts.requirement_unit_mb)?;
         spec.options |= opt::RES_REQ;
     }
     switches(opts, &mut spec);
@@ -436,6 +438,7 @@ mod tests {
             now: 1_795_167_013, // 2026-11-20 09:30:13 UTC
             zone: TimeZone::UTC,
             unit: SizeUnit::KB,
+            requirement_unit_mb: 1.0,
             default_queue: String::new(),
             default_project: String::new(),
             cwd: b"/home/u/w".to_vec(),

@@ -142,6 +142,7 @@ impl Mbd {
             thresholds: pol.bounds.to_vec(),
             external: bounds_shown(&pol.external),
             admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
+            not_acted_on: pol.not_acted_on.clone(),
         }
     }
 

@@ -58,6 +58,8 @@ pub struct HostPol {
     pub window: Windows,
     pub bounds: Bounds,
     pub external: External,
+    /// Columns of lsb.hosts that nothing acts on, as written.
+    pub not_acted_on: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -126,6 +128,7 @@ impl Policy {
                 external: pol
                     .as_ref()
                     .map_or(External::new(), |h| external(&h.thresholds, &p.conf.base.shared)),
+                not_acted_on: pol.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
             });
         }

@@ -25,14 +25,13 @@ impl Names {
         };
         let own =
             base.shared.resources.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
-        Names { own: own.collect(), size_unit_mb: base.lsf.unit().kb() as f64 / 1024.0 }
+        Names { own: own.collect(), size_unit_mb: base.lsf.requirement_unit_mb() }
     }
 
     fn syntax(&self) -> Syntax<'_> {
-        let mut s = Syntax::new(self);
-        // LSF_UNIT_FOR_LIMITS governs sizes here too; without it a bare number is MB.
-        s.size_unit_mb = if self.size_unit_mb >= 1.0 { self.size_unit_mb } else { 1.0 };
-        s
+        // the default of the type, in tests, has no unit
+        let size_unit_mb = if self.size_unit_mb > 0.0 { self.size_unit_mb } else { 1.0 };
+        Syntax { names: self, size_unit_mb }
     }
 
     pub fn parse(&self, text: &str) -> Result<ResReq, ResReqError> {

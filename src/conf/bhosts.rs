@@ -81,8 +81,12 @@ fn host(row: &Row, name: &str, diags: &mut Diags) -> HostPolicy {
         pos: row.pos.clone(),
         ..HostPolicy::default()
     };
-    for index in row.cells.keys().filter(|c| BATCH_HOST.find(c).is_none()) {
-        policy.thresholds.extend(v.threshold(index));
+    for (column, cell) in &row.cells {
+        match BATCH_HOST.find(column) {
+            None => policy.thresholds.extend(v.threshold(column)),
+            Some(known) if known.acted => {}
+            Some(known) => policy.not_acted_on.push((known.name.to_owned(), cell.text.clone())),
+        }
     }
     policy
 }

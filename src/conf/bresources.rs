@@ -21,8 +21,7 @@ pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<BatchRe
         } else if known.iter().any(|name| section.is(name)) {
             // Empty sections are what an installation writes: nothing to tell.
             if section.lines.len() > 1 {
-                let text = format!("section {} is known and not acted on", shown(&section.name));
-                diags.notice(&section.pos, text);
+                diags.not_acted_on(&section.pos, format!("section {}", shown(&section.name)));
             }
         } else {
             unknown_section(&section, &known, diags);

@@ -197,6 +197,11 @@ impl Diags {
         self.add(Severity::Notice, at, text);
     }
 
+    /// Adds the notice of a genuine name that nothing acts on; `what` names it.
+    pub fn not_acted_on(&mut self, at: &Pos, what: impl fmt::Display) {
+        self.notice(at, format!("{what} {NOT_ACTED_ON}"));
+    }
+
     /// Whether an error is among them.
     pub fn has_errors(&self) -> bool {
         has_errors(&self.list)
@@ -219,6 +224,24 @@ fn clean(text: &str) -> String {
     let bad =
         |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if bad(c) { '?' } else { c }).collect()
+}
+
+/// Ends the notice of a genuine name that nothing acts on.
+const NOT_ACTED_ON: &str = "is known and not acted on";
+
+/// One line that counts the parameters, sections and files of the list that nothing acts on, with
+/// the command that lists them where it is not empty. None: there are none.
+pub fn summary_not_acted_on(list: &[Diag], command: &str) -> Option<String> {
+    let inert = |d: &&Diag| d.severity == Severity::Notice && d.text.ends_with(NOT_ACTED_ON);
+    let what = match list.iter().filter(inert).count() {
+        0 => return None,
+        1 => "1 parameter is known and not acted on".to_owned(),
+        n => format!("{n} parameters are known and not acted on"),
+    };
+    Some(match command {
+        "" => format!("{what}."),
+        command => format!("{what}: {command} lists them."),
+    })
 }
 
 /// Whether an error is in the list: then a running cluster keeps what it has.

@@ -7,7 +7,6 @@
 use super::lexer::shown;
 use super::section::Values;
 use super::types::{ResourceKind, Shared};
-use super::units::SizeUnit;
 use crate::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
 use crate::lang::window::Windows;
 
@@ -31,20 +30,17 @@ impl ResNames for ResourceNames<'_> {
     }
 }
 
-/// How requirement strings of this cluster are read. A size without a unit counts in
-/// LSF_UNIT_FOR_LIMITS, but never in less than the documented MB.
-pub fn syntax<'a>(names: &'a ResourceNames<'a>, unit: SizeUnit) -> Syntax<'a> {
-    let mut syntax = Syntax::new(names);
-    syntax.size_unit_mb = (unit.kb() as f64 / 1024.0).max(1.0);
-    syntax
-}
-
 impl Values<'_> {
     /// A requirement string, checked and left as written.
     pub fn requirement(&mut self, name: &str, syntax: &Syntax<'_>) -> Option<String> {
         let value = self.raw.get(name)?;
         match ResReq::parse(&value.text, syntax) {
-            Ok(_) => Some(value.text.clone()),
+            Ok(requirement) => {
+                for what in requirement.not_acted_on() {
+                    self.diags.not_acted_on(&value.pos, format!("{what} of {name}"));
+                }
+                Some(value.text.clone())
+            }
             Err(error) => {
                 let text = format!(
                     "bad value <{}> of {name}: {error}: {}",

@@ -214,7 +214,7 @@ fn untouched(files: &dyn Files, dir: &str, names: &[&str], diags: &mut Diags) {
     for name in names {
         let path = format!("{dir}/{name}");
         if files.exists(&path) {
-            diags.notice(&Pos::whole(&path), "is known and not acted on");
+            diags.not_acted_on(&Pos::whole(&path), "the file");
         }
     }
 }

@@ -183,6 +183,13 @@ impl LsfConf {
         self.get("LSF_UNIT_FOR_LIMITS").and_then(SizeUnit::parse).unwrap_or_default()
     }
 
+    /// What a bare number of mem, swp or tmp counts in within a requirement string, in MB:
+    /// LSF_UNIT_FOR_LIMITS where the file says so, else MB.
+    pub fn requirement_unit_mb(&self) -> f64 {
+        let unit = self.get("LSF_UNIT_FOR_LIMITS").and_then(SizeUnit::parse);
+        unit.map_or(1.0, |unit| unit.kb() as f64 / 1024.0)
+    }
+
     /// LSF_ALLOW_LOCAL_HOST: LSF_LOCAL_HOST of the environment is honoured.
     pub fn allow_local_host(&self) -> bool {
         self.yes("LSF_ALLOW_LOCAL_HOST")

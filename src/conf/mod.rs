@@ -33,7 +33,7 @@ pub mod types;
 pub mod units;
 pub mod unix;
 
-pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings};
+pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings, summary_not_acted_on};
 pub use generate::{Plan, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{

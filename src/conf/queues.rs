@@ -3,7 +3,7 @@
 //! Document implemented: config.md section 9.
 
 use super::diag::Diags;
-use super::expressions::{ResourceNames, syntax};
+use super::expressions::ResourceNames;
 use super::lexer::{self, Section, shown};
 use super::load::Files;
 use super::names::load_index;
@@ -70,7 +70,8 @@ fn queue(
     let mut v = Values::new(&raw, diags);
     let name = v.object_name("QUEUE_NAME");
     let names = ResourceNames(shared);
-    let syntax = syntax(&names, unit);
+    // only checked here: in what unit a bare number counts does not matter
+    let syntax = Syntax::new(&names);
     identity(&mut q, &mut v);
     limits(&mut q, &mut v, unit);
     slots(&mut q, &mut v);

@@ -127,7 +127,7 @@ pub fn table(
                 continue;
             }
             if !acted && !*told {
-                diags.notice(&cell.pos, format!("{name} is known and not acted on"));
+                diags.not_acted_on(&cell.pos, name);
                 *told = true;
             }
             row.cells.insert(name.clone(), cell);

@@ -431,6 +431,32 @@ fn mistakes_in_lsb_queues() {
 }
 
 #[test]
+fn names_that_nothing_acts_on_are_counted_on_one_line() {
+    let mut files = site();
+    let (_, before) = load(&files, ENVDIR);
+    let count = |diags: &[Diag]| super::summary_not_acted_on(diags, "");
+    assert_eq!(count(&before), None, "{:?}", told(&before));
+    let path = format!("{BATCH}/lsb.queues");
+    files.edit(&path, "NICE           = 20", "NICE = 20\nMIG = 5\nRES_REQ = affinity[core(1)]");
+    let (_, after) = load(&files, ENVDIR);
+    assert_eq!(count(&after).unwrap(), "2 parameters are known and not acted on.");
+    let text = super::summary_not_acted_on(&after[..1], "badmin ckconfig -v").unwrap();
+    assert_eq!(text, "1 parameter is known and not acted on: badmin ckconfig -v lists them.");
+}
+
+#[test]
+fn the_unit_of_requirements_is_the_one_for_limits_where_it_is_given() {
+    let unit = |line: &str| {
+        let mut files = site();
+        files.edit("/opt/lsf/conf/lsf.conf", "LSF_UNIT_FOR_LIMITS=MB", line);
+        load_base(&files, ENVDIR).0.unwrap().lsf.requirement_unit_mb()
+    };
+    assert_eq!(unit("# no unit"), 1.0);
+    assert_eq!(unit("LSF_UNIT_FOR_LIMITS=KB"), 1.0 / 1024.0);
+    assert_eq!(unit("LSF_UNIT_FOR_LIMITS=GB"), 1024.0);
+}
+
+#[test]
 fn mistakes_inside_expressions_and_windows() {
     let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
     let right = q("RES_REQ = select[bigmem] order[mem] rusage[licence=1]\n\

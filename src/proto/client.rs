@@ -532,6 +532,9 @@ pub struct HostInfo {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<(String, String)>,
     pub admin_comment: String,
+    /// Columns of lsb.hosts that nothing acts on, as written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_acted_on: Vec<(String, String)>,
 }
 
 /// busers: slots, and jobs that wait.

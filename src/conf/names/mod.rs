@@ -42,6 +42,9 @@ pub struct NameTable {
     rows: &'static [Name],
 }
 
+/// Behind the value of a parameter, in listings: nothing acts on it.
+pub const NOT_ACTED_ON: &str = " (not acted on)";
+
 /// Beside the end of a name: the cluster acts on it.
 const ACTED: u16 = 1 << 15;
 
@@ -175,6 +178,14 @@ impl NameTable {
         self.names().find(|n| n.name.eq_ignore_ascii_case(name))
     }
 
+    /// What a listing puts behind the value of a name that nothing acts on; else nothing.
+    pub fn mark(&self, name: &str) -> &'static str {
+        match self.find(name) {
+            Some(known) if !known.acted => NOT_ACTED_ON,
+            _ => "",
+        }
+    }
+
     /// Its names, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         (0..self.ends.len()).filter_map(|row| self.row(row))
@@ -205,12 +216,12 @@ impl NameTable {
     pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
         if let Some(known) = self.find(name) {
             if !known.acted {
-                diags.notice(at, format!("{} is known and not acted on", known.name));
+                diags.not_acted_on(at, known.name);
             }
             return Some(known.name);
         }
         if self.in_family(name) {
-            diags.notice(at, format!("{name} is known and not acted on"));
+            diags.not_acted_on(at, name);
             return None;
         }
         // Load indices name thresholds of hosts and queues.

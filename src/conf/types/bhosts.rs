@@ -53,6 +53,8 @@ pub struct HostPolicy {
     pub mig: Option<u64>,
     /// EXIT_RATE.
     pub exit_rate: Option<u32>,
+    /// Columns that nothing acts on, as written.
+    pub not_acted_on: Vec<(String, String)>,
     /// Where its row stands.
     pub pos: Pos,
 }

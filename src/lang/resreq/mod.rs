@@ -239,6 +239,30 @@ impl ResReq {
     }
 }
 
+impl ResReq {
+    /// Its sections and forms that are kept and that nothing acts on, each once.
+    pub fn not_acted_on(&self) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        match self {
+            ResReq::Simple(_) => {}
+            ResReq::Compound(terms) if terms.len() > 1 => {
+                found.push("each part of a compound requirement but the first");
+            }
+            ResReq::Compound(_) => {}
+            ResReq::Alternatives(_) => found.push("each alternative requirement but the first"),
+        }
+        if let Some(first) = self.first() {
+            let sections = [
+                ("section same[]", !first.same.is_empty()),
+                ("section cu[]", first.cu.is_some()),
+                ("section affinity[]", first.affinity.is_some()),
+            ];
+            found.extend(sections.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
+        }
+        found
+    }
+}
+
 /// Writes ` name[body]`, without the blank at the line's start.
 struct Sections<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,

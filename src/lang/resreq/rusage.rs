@@ -46,6 +46,9 @@ pub struct RusageTerm {
     pub per: Per,
     /// One phase or more; only the last may lack a duration.
     pub phases: Vec<Phase>,
+    /// Printed behind each amount: `M` for a size where a bare number counts in another unit, so
+    /// that the printed text means the same when it is read again.
+    pub suffix: &'static str,
 }
 
 impl RusageTerm {
@@ -299,7 +302,9 @@ impl Parser<'_, '_> {
             decay: *d.decays.get(i).or(d.decays.first()).unwrap_or(&false),
         };
         let phases = d.amounts.into_iter().enumerate().map(phase).collect();
-        Ok(RusageTerm { res: d.res, per: d.per, phases })
+        let other_unit = is_size(&d.res) && self.syntax.size_unit_mb != 1.0;
+        let suffix = if other_unit { "M" } else { "" };
+        Ok(RusageTerm { res: d.res, per: d.per, phases, suffix })
     }
 }
 
@@ -317,7 +322,12 @@ impl fmt::Display for RusageTerm {
             1 => values.concat(),
             _ => format!("({})", values.join(" ")),
         };
-        let amounts = self.phases.iter().map(|p| format!("{:.2}", p.amount)).collect();
+        let shown = |p: &Phase| match (p.amount * 100.0).fract() == 0.0 {
+            true => format!("{:.2}{}", p.amount, self.suffix),
+            // 1 KB in MB: two places would not be read back as the same amount
+            false => format!("{}{}", p.amount, self.suffix),
+        };
+        let amounts = self.phases.iter().map(shown).collect();
         write!(f, "{}={}", self.res, list(amounts))?;
         f.write_str(match self.per {
             Per::Unsaid => "",

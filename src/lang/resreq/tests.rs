@@ -270,6 +270,34 @@ fn sizes_count_in_the_unit_for_limits() {
 }
 
 #[test]
+fn sizes_printed_in_another_unit_mean_the_same_when_read_again() {
+    for size_unit_mb in [1.0 / 1024.0, 1.0, 1024.0] {
+        let syntax = Syntax { names: &Names, size_unit_mb };
+        let text = "select[swp>3] rusage[mem=(1536 7):duration=(10),swp=2K/task,tmp=1,lic=2]";
+        let read = ResReq::parse(text, &syntax).unwrap();
+        assert_eq!(ResReq::parse(&read.to_string(), &syntax).unwrap(), read, "{read}");
+    }
+    let kb = Syntax { names: &Names, size_unit_mb: 1.0 / 1024.0 };
+    let read = ResReq::parse("rusage[mem=1536,tmp=2048,lic=2]", &kb).unwrap();
+    assert_eq!(read.to_string(), "rusage[mem=1.50M,tmp=2.00M,lic=2.00]");
+}
+
+#[test]
+fn sections_that_do_not_act_are_named_once() {
+    let named = |text: &str| parse(text).not_acted_on().join(", ");
+    assert_eq!(named("select[mem>1] order[mem] rusage[mem=5] span[hosts=1]"), "");
+    assert_eq!(
+        named("same[type] cu[type=rack] affinity[core(1)]"),
+        "section same[], section cu[], section affinity[]"
+    );
+    assert_eq!(
+        named("2*{mem>1}+3*{order[mem]}"),
+        "each part of a compound requirement but the first"
+    );
+    assert_eq!(named("{mem>1} || {mem>2}"), "each alternative requirement but the first");
+}
+
+#[test]
 fn placement_sections() {
     for text in [
         "span[hosts=1]",

@@ -53,6 +53,18 @@ impl Issued {
         Some((last.host, &last.reason))
     }
 
+    /// All that is known of a job and its elements.
+    pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, Deed, Sym, &str)) {
+        let own = |idx| JobRef { job, idx };
+        for at in self.by_job.range(own(0)..=own(u32::MAX)).map(|(at, _)| at) {
+            for deed in Deed::ALL {
+                if let Some((host, why)) = self.last(*at, deed) {
+                    tell(*at, deed, host, why);
+                }
+            }
+        }
+    }
+
     /// The job is gone; idx 0: with every element.
     pub fn forget(&mut self, at: JobRef) {
         if at.idx != 0 {

@@ -15,6 +15,7 @@
 //! | requeue | what goes back to the queue by itself, or is given up |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
 //! | windows, overload | suspending by run windows and by load |
+//! | same | two states compared, for the tests and the simulator |
 //! | rows, listing, infos, consumers, peek, status | questions |
 //! | housekeep | cleaning, switching the log |
 
@@ -48,6 +49,7 @@ pub mod requeue;
 pub mod require;
 pub mod reserve;
 pub mod rows;
+pub mod same;
 pub mod sched;
 pub mod state;
 pub mod status;

@@ -15,6 +15,7 @@ use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
 use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
+mod back;
 mod change;
 mod classes;
 mod consumers;
@@ -70,6 +71,7 @@ struct Rig {
     acct: Vec<crate::model::event::Finish>,
     dialled: Vec<(ConnId, Endpoint)>,
     said: Vec<String>,
+    spooled: Vec<(SpoolRef, ByteStr)>,
 }
 
 const USER: ConnId = crate::proto::machine::INCOMING + 1;
@@ -94,7 +96,8 @@ impl Rig {
     /// A machine that has just started, with its hosts and users.
     fn with(mbd: Mbd, now: Now) -> Rig {
         let (sent, log, acct) = (vec![], vec![], vec![]);
-        let mut rig = Rig { mbd, now, sent, log, acct, dialled: vec![], said: vec![] };
+        let (dialled, said, spooled) = (vec![], vec![], vec![]);
+        let mut rig = Rig { mbd, now, sent, log, acct, dialled, said, spooled };
         rig.step(Input::Start);
         rig.connect();
         for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)]
@@ -120,6 +123,7 @@ impl Rig {
                 Effect::Account(f) => self.acct.push(*f),
                 Effect::Connect { conn, to } => self.dialled.push((conn, to)),
                 Effect::Say { text, .. } => self.said.push(text),
+                Effect::Spool { at, data } => self.spooled.push((at, data)),
                 _ => {}
             }
         }

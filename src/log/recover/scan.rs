@@ -24,10 +24,12 @@ pub(super) struct Damage {
     pub(super) lost: Vec<Entry>,
 }
 
-/// What must be known of a job that is not finished: little, of very many.
+/// What must be known of a job that was not cleaned: little, of very many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Track {
     pub(super) array: bool,
+    /// It has ended, and may be put back to its queue.
+    pub(super) over: bool,
     /// Which of the records is its JOB_NEW, or the first where that is lost.
     pub(super) new: usize,
     /// Place of that.
@@ -61,6 +63,8 @@ pub(super) struct Scan {
     pub(super) jobs: IdMap<u32, Track>,
     /// Of jobs in `jobs`.
     pub(super) troubles: IdMap<u32, Trouble>,
+    /// Place of the last damage of which it is not known whose records it took, with words.
+    pub(super) unknown: Option<(u64, String)>,
     /// Jobs that are named by records or entries, with repetitions.
     pub(super) ids: Vec<u32>,
     pub(super) damage: Vec<Damage>,
@@ -116,6 +120,7 @@ impl Scan {
             alike: Alike::default(),
             jobs: IdMap::default(),
             troubles: IdMap::default(),
+            unknown: None,
             ids: Vec::new(),
             damage: Vec::new(),
             doubtful: Vec::new(),
@@ -289,17 +294,16 @@ impl Scan {
             Some(e) if e.job.job != 0 => {
                 self.seen(e.job.job);
                 let new = self.records.len();
-                self.jobs.entry(e.job.job).or_insert(Track { new, ..Track::default() });
+                let track = self.jobs.entry(e.job.job).or_insert(Track { new, ..Track::default() });
+                // the record may have put it back to its queue
+                track.over = false;
                 let why = format!("{words}: its {} is lost", e.name());
                 self.troubles.entry(e.job.job).or_default().hurt = Some((from, why));
             }
             Some(_) => {}
             None => {
-                // whose records these were is not known
-                for job in self.jobs.keys() {
-                    let why = format!("{words}: which jobs it hit is not known");
-                    self.troubles.entry(*job).or_default().hurt = Some((from, why));
-                }
+                let why = format!("{words}: which jobs it hit is not known");
+                self.unknown = Some((from, why));
             }
         }
     }
@@ -315,7 +319,7 @@ impl Scan {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
             Event::JobModify(m) => {
                 let found = self.spooled(disk, &[m.env, m.script, m.exact], m.exact);
-                if !self.jobs.contains_key(&m.job) {
+                if self.jobs.get(&m.job).is_none_or(|track| track.over) {
                     return Ok(());
                 }
                 match found {
@@ -334,15 +338,22 @@ impl Scan {
                     self.finishes.push(self.records.len());
                 }
                 // an element is not the whole job, even where the JOB_NEW is lost
-                if s.at.idx == 0 && self.jobs.get(&s.at.job).is_some_and(|t| !t.array) {
-                    self.over(s.at.job);
+                if s.at.idx == 0
+                    && let Some(track) = self.jobs.get_mut(&s.at.job).filter(|t| !t.array)
+                {
+                    track.over = true;
                 }
             }
-            Event::JobStart(_) | Event::JobStartAccept { .. } | Event::JobExecute { .. } => {
-                self.orphan(at, job_of(&record.event).job);
+            Event::JobRequeue { at: back, .. } => self.lives(at, back.job),
+            // its JOB_REQUEUE may be lost
+            Event::JobStart(_) | Event::JobStartAccept { .. } | Event::JobExecute { .. }
+                if self.unknown.is_some() =>
+            {
+                self.lives(at, job_of(&record.event).job);
             }
             Event::JobClean { at } if at.idx == 0 => {
-                self.over(at.job);
+                self.jobs.remove(&at.job);
+                self.troubles.remove(&at.job);
             }
             Event::Hold { at: job, .. } if self.jobs.contains_key(&job.job) => {
                 self.troubles.entry(job.job).or_default().held = at;
@@ -361,22 +372,19 @@ impl Scan {
         Ok(())
     }
 
-    /// A record of an unfinished job: where damage took nobody knows what, and the job is not
-    /// known, it was its JOB_NEW.
-    fn orphan(&mut self, at: u64, job: u32) {
-        let unknown = self.damage.iter().any(|d| d.lost.is_empty());
-        if unknown && !self.jobs.contains_key(&job) {
-            let hurt = Some((at, format!("{EVENTS} is damaged: its JOB_NEW is lost")));
-            let new = self.records.len();
-            self.jobs.insert(job, Track { new, ..Track::default() });
-            self.troubles.insert(job, Trouble { hurt, ..Trouble::default() });
+    /// A record of an unfinished job, which may have ended before and have been put back to its
+    /// queue. Where damage took nobody knows what, and the job is not known, that was its JOB_NEW.
+    fn lives(&mut self, at: u64, job: u32) {
+        match self.jobs.get_mut(&job) {
+            Some(track) => track.over = false,
+            None if self.unknown.is_some() => {
+                let hurt = Some((at, format!("{EVENTS} is damaged: its JOB_NEW is lost")));
+                let new = self.records.len();
+                self.jobs.insert(job, Track { new, ..Track::default() });
+                self.troubles.insert(job, Trouble { hurt, ..Trouble::default() });
+            }
+            None => {}
         }
-    }
-
-    /// Nothing needs to be known of a job any more.
-    fn over(&mut self, job: u32) {
-        self.jobs.remove(&job);
-        self.troubles.remove(&job);
     }
 
     fn job_new(
@@ -392,7 +400,7 @@ impl Scan {
             _ => self.kind = Some(new.spec.clone()),
         }
         let array = new.spec.name.contains('[');
-        let track = Track { array, new: self.records.len(), new_at: at };
+        let track = Track { array, over: false, new: self.records.len(), new_at: at };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
         let why = if new.gid == NO_GID {
             Some("its environment and script are not in this log".to_string())

@@ -49,7 +49,7 @@ impl Scan {
                 continue;
             }
             let is_new = matches!(record.event, Event::JobNew(_));
-            let open = |t: &Track| if is_new { t.new == i } else { t.new <= i };
+            let open = |t: &Track| !t.over && if is_new { t.new == i } else { t.new <= i };
             if self.jobs.get(&job).is_some_and(open) {
                 for at in places.into_iter().filter(|at| at.len > 0) {
                     each(job, at);

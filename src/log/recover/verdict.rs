@@ -10,6 +10,7 @@ use super::{Found, Notice, Plan, RecoverError, failed};
 use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
+use std::collections::BTreeSet;
 
 /// Lost records told one by one in a notice.
 const TOLD: usize = 20;
@@ -88,16 +89,27 @@ impl Scan {
         Ok(byte[0])
     }
 
-    /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet.
+    /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet. Those that
+    /// have ended and were not put back to their queue are complete enough.
     fn incomplete(&mut self) -> Vec<(JobRef, String)> {
-        let mut out = Vec::new();
+        let mut hurt = Vec::new();
         for (job, trouble) in &mut self.troubles {
             if let Some((at, why)) = trouble.hurt.take()
                 && trouble.held <= at
+                && self.jobs.get(job).is_some_and(|track| !track.over)
             {
-                out.push((JobRef { job: *job, idx: 0 }, why));
+                hurt.push((*job, why));
             }
         }
+        if let Some((at, why)) = self.unknown.take() {
+            let told: BTreeSet<u32> = hurt.iter().map(|(job, _)| *job).collect();
+            let held = |job| self.troubles.get(job).map_or(0, |trouble| trouble.held);
+            let there = self.jobs.iter().filter(|(_, track)| !track.over && track.new_at < at);
+            let more = there.filter(|(job, _)| !told.contains(job) && held(job) <= at);
+            hurt.extend(more.map(|(job, _)| (*job, why.clone())));
+        }
+        let mut out: Vec<(JobRef, String)> =
+            hurt.into_iter().map(|(job, why)| (JobRef { job, idx: 0 }, why)).collect();
         out.sort_unstable();
         out
     }

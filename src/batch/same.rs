@@ -1,0 +1,250 @@
+//! Compares two states in all that lsb.events has to bring back. For the tests and the simulator:
+//! what a restart makes of the log must be what mbatchd knew before.
+//!
+//! Invariant: every field of the state and of a job is named here, so that a new one has to be
+//! compared or left out on purpose.
+
+use super::names::Sym;
+use super::state::{Body, Elem, ElemState, HostCtl, Job, Look, QueueCtl, Run, State};
+use crate::model::JobRef;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Write};
+
+/// Differences told at most.
+const TOLD: usize = 8;
+
+impl State {
+    /// In what a state differs from this one, in words; empty: in nothing. `but`: jobs that are
+    /// not compared.
+    pub fn differences(&self, other: &State, but: &BTreeSet<u32>) -> Vec<String> {
+        let mut out = Vec::new();
+        let (mine, theirs) = (self.told(but), other.told(but));
+        let keys: BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
+        for key in keys {
+            let (a, b) = (mine.get(key), theirs.get(key));
+            if a != b && out.len() < TOLD {
+                let none = String::new();
+                let (a, b) = (a.unwrap_or(&none), b.unwrap_or(&none));
+                out.push(format!("{key}: [{a}] is [{b}]"));
+            }
+        }
+        for (request, job) in &self.requests {
+            let kept = other.requests.get(request) == Some(job);
+            if self.jobs.contains_key(job) && !but.contains(job) && !kept {
+                out.push(format!("the request of job <{job}> is forgotten"));
+            }
+        }
+        out
+    }
+
+    /// What the state says, thing by thing.
+    fn told(&self, but: &BTreeSet<u32>) -> BTreeMap<String, String> {
+        let State {
+            names: _,
+            jobs,
+            next_job,
+            // the order of submission alone counts
+            next_order: _,
+            // compared by themselves: those of jobs that left memory are no longer in the log
+            requests: _,
+            request_ages: _,
+            queue_ctl,
+            host_ctl,
+            group_hosts,
+            counts,
+            // counted from the last switch on
+            finished: _,
+            reserved: _,
+            moved,
+            changed,
+            first,
+            tries,
+            posts,
+            issued,
+            alone,
+            waited,
+            ended,
+            kinds: _,
+        } = self;
+        let mut out = Told::default();
+        let in_order: BTreeMap<u64, &Job> = jobs.values().map(|j| (j.order, &**j)).collect();
+        let order: Vec<u32> = in_order.values().map(|j| j.id).collect();
+        out.put(
+            "the order of submission",
+            order.iter().filter(|id| !but.contains(id)).collect::<Vec<_>>(),
+        );
+        out.put("the next job", next_job);
+        out.put("group hosts", group_hosts);
+        for job in jobs.values().filter(|job| !but.contains(&job.id)) {
+            let id = job.id;
+            out.put(format!("job <{id}>"), self.job_told(job));
+            let of = |at: &JobRef| at.job == id;
+            let mut beside = String::new();
+            let more = (moved.get(&id), changed.get(&id), first.get(&id));
+            let _ = write!(beside, "{more:?}");
+            let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
+            for (at, t) in tries.range(range.clone()) {
+                let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
+                let _ = write!(beside, " {at} tried {} {} {passed:?}", t.requeues, t.pre_exec);
+            }
+            for (at, w) in waited.range(range.clone()) {
+                let _ = write!(beside, " {at} waited {w:?}");
+            }
+            for at in alone.range(range) {
+                let _ = write!(beside, " {at} alone");
+            }
+            for key in posts.iter().filter(|key| of(&key.job_ref())) {
+                let _ = write!(beside, " {key} posts");
+            }
+            issued.each(id, &mut |at, deed, host, why| {
+                let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.text(host));
+            });
+            // or it would never leave memory
+            let over = job.tally.unfinished() == 0 && job.tally.total > 0;
+            if over && !ended.iter().any(|(_, job)| *job == id) {
+                beside.push_str(" will not be cleaned");
+            }
+            out.put(format!("job <{id}> beside"), beside);
+        }
+        for (queue, ctl) in queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
+            let QueueCtl { closed, inactive, comment, by, time } = ctl;
+            out.put(format!("queue {queue}"), (closed, inactive, comment, by, time));
+        }
+        for (host, ctl) in host_ctl.iter().filter(|(_, c)| c.shut()) {
+            let HostCtl { closed, locks, comment, by, time } = ctl;
+            out.put(format!("host {host}"), (closed, locks, comment, by, time));
+        }
+        if but.is_empty() {
+            self.counts_told(counts, &mut out);
+        }
+        out.0
+    }
+
+    fn counts_told(&self, counts: &super::counts::Counts, out: &mut Told) {
+        let super::counts::Counts { queue, user, host, queue_user, host_user, host_queue } = counts;
+        let name = |sym: &Sym| self.names.text(*sym);
+        for (kind, map) in [("queue", queue), ("user", user)] {
+            for (sym, slots) in map.iter().filter(|(_, slots)| slots.all() > 0) {
+                out.put(format!("slots of {kind} {}", name(sym)), slots);
+            }
+        }
+        for (sym, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
+            out.put(format!("slots of host {}", name(sym)), (&on.slots, &on.jobs));
+        }
+        let pairs = [("queue, user", queue_user), ("host, user", host_user)];
+        for (kind, map) in pairs.into_iter().chain([("host, queue", host_queue)]) {
+            for ((a, b), n) in map.iter().filter(|(_, n)| **n > 0) {
+                out.put(format!("slots of {kind} {} {}", name(a), name(b)), n);
+            }
+        }
+    }
+
+    fn job_told(&self, job: &Job) -> String {
+        let Job {
+            id: _,
+            order: _,
+            uid,
+            gid,
+            user,
+            queue,
+            submit_time,
+            spec,
+            name,
+            env,
+            script,
+            exact,
+            depend,
+            body,
+            tally,
+            damaged,
+        } = job;
+        let (user, queue) = (self.names.text(*user), self.names.text(*queue));
+        let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {spec:?} {name:?}");
+        let _ = write!(out, " {env:?} {script:?} {exact:?} {depend:?} {tally:?} {damaged}");
+        match body {
+            Body::Single(e) => self.elem_told(&mut out, 0, e),
+            Body::Array(a) => {
+                let _ = write!(
+                    out,
+                    " {:?} fresh {:?}",
+                    a.spec,
+                    super::parts::ranges(a.fresh_indices())
+                );
+                a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
+                for part in &a.parts {
+                    let Look { queue, spec, spot } = &part.look;
+                    let queue = self.names.text(*queue);
+                    let _ = write!(out, " part {queue} {spec:?} {spot:?}");
+                    let _ = write!(out, " {:?} {:?}", part.elems, part.waiting);
+                }
+            }
+        }
+        out
+    }
+
+    fn elem_told(&self, out: &mut String, idx: u32, e: &Elem) {
+        let Elem { attempts, part, state } = e;
+        let _ = write!(out, " [{idx}] {attempts} {part}");
+        match state {
+            ElemState::Pend(p) => {
+                let _ = write!(out, " {p:?}");
+            }
+            ElemState::Run(run) => self.run_told(out, run),
+            ElemState::End(end) => {
+                let super::state::End {
+                    end_time,
+                    done,
+                    status,
+                    exit_info,
+                    unknown,
+                    cpu,
+                    usage,
+                    run,
+                    post,
+                } = &**end;
+                let _ = write!(out, " ended {end_time} {done} {status:?} {exit_info} {unknown}");
+                let _ = write!(out, " {cpu:.3} {usage:?} {post:?}");
+                run.iter().for_each(|run| self.run_told(out, run));
+            }
+        }
+    }
+
+    fn run_told(&self, out: &mut String, run: &Run) {
+        let Run {
+            key,
+            start_time,
+            hosts,
+            host_factor,
+            eff_res_req,
+            boot,
+            phase,
+            pid,
+            pgid,
+            exec,
+            killed,
+            as_done,
+            requeue,
+            window_signal,
+            susp_since,
+            susp_total,
+            // what the host tells again
+            soft: _,
+        } = run;
+        let _ = write!(out, " {key} at {start_time} on");
+        for (host, slots) in hosts {
+            let _ = write!(out, " {slots}*{}", self.names.text(*host));
+        }
+        let _ = write!(out, " {host_factor} {eff_res_req:?} {boot:?} {phase:?} {pid} {pgid}");
+        let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
+        let _ = write!(out, " {susp_since} {susp_total}");
+    }
+}
+
+#[derive(Default)]
+struct Told(BTreeMap<String, String>);
+
+impl Told {
+    fn put(&mut self, key: impl Into<String>, value: impl Debug) {
+        self.0.insert(key.into(), format!("{value:?}"));
+    }
+}

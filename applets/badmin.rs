@@ -340,7 +340,7 @@ mod tests {
     fn said(words: &[&str]) -> (i32, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let args = words.iter().map(OsString::from).collect();
-        let mut ctx = Ctx { name: "badmin", args, out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("badmin", args, &mut out, &mut err);
         let code = run(&mut ctx);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }

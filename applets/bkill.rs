@@ -85,7 +85,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     let (opts, operands) = (parsed.options, parsed.operands);
     if opts.list {
         let names: Vec<&str> = signals::ALL.iter().map(|s| s.0).collect();

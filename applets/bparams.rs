@@ -69,7 +69,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let o = front::parse::<Opts>(ctx.name, &ctx.args)?.options;
+    let o = front::parse_of::<Opts>(ctx)?.options;
     let values = match client::ask(ctx, ClientMsg::Params) {
         Ok(ClientMsg::ParamRows { values }) => values,
         other => {

@@ -64,7 +64,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     let Opts { follow, host, queue, name, .. } = parsed.options;
     if parsed.operands.len() > 1 {
         return Err(front::usage_error::<Opts>(ctx.name, "One job at a time."));

@@ -43,7 +43,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     let o = parsed.options;
     let verb = Verb::Requeue(Requeue {
         done: o.done || o.all,

@@ -96,7 +96,7 @@ impl From<ClientError> for Stop {
 }
 
 fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
-    let own = front::parse::<BsubOpts>(ctx.name, &ctx.args)?;
+    let own = front::parse_of::<BsubOpts>(ctx)?;
     let site = site::find().map_err(|e| Rejection::new(e.to_string()))?;
     if let Some(file) = &own.options.pack {
         if !own.operands.is_empty() {

@@ -56,7 +56,7 @@ fn looked_at(asked: &str, queue: String) -> Result<String, Exit> {
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     let (opts, mut operands) = (parsed.options, parsed.operands);
     if operands.is_empty() {
         let words = "The destination queue must be specified.";

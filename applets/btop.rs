@@ -41,7 +41,7 @@ fn run(ctx: &mut Ctx, top: bool) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx, top: bool) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     super::control::refuse(ctx.name, parsed.options.user.is_some().then_some("-u"))?;
     let (job, wanted) = match parsed.operands.as_slice() {
         [job] => (job, 1),

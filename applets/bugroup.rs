@@ -73,11 +73,11 @@ fn run(ctx: &mut Ctx, hosts: bool) -> i32 {
 fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
     let (operands, expand, long, units) = match hosts {
         false => {
-            let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+            let parsed = front::parse_of::<Opts>(ctx)?;
             (parsed.operands, parsed.options.recursive, parsed.options.long, false)
         }
         true => {
-            let parsed = front::parse::<HostOpts>(ctx.name, &ctx.args)?;
+            let parsed = front::parse_of::<HostOpts>(ctx)?;
             let o = parsed.options;
             (parsed.operands, o.recursive, o.long, o.units)
         }

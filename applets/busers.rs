@@ -86,7 +86,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let parsed = front::parse::<Opts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<Opts>(ctx)?;
     let o = parsed.options;
     let own = site::param(site::find().ok().as_ref(), "LSB_BUSERS_FORMAT").filter(|_| !o.wide);
     let spec = o.output.as_deref().or(own.as_deref()).or(o.json.then_some(JSON_FORMAT));

@@ -29,7 +29,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
-    let opts = front::parse::<Opts>(ctx.name, &ctx.args)?.options;
+    let opts = front::parse_of::<Opts>(ctx)?.options;
     let expr = opts.condition.ok_or_else(|| {
         front::usage_error::<Opts>(ctx.name, "A condition must be given with -w.")
     })?;

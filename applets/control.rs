@@ -217,7 +217,7 @@ pub fn stop_or_resume(ctx: &mut Ctx, verb: Verb) -> i32 {
 }
 
 fn plan(ctx: &mut Ctx, verb: Verb) -> Result<i32, Exit> {
-    let parsed = front::parse::<StopOpts>(ctx.name, &ctx.args)?;
+    let parsed = front::parse_of::<StopOpts>(ctx)?;
     let StopOpts { host, queue, user, name, group, app, sla, every, done, reason: why, .. } =
         parsed.options;
     let filters = Filters { name, queue, host, user, group, app, sla };
@@ -242,7 +242,7 @@ mod tests {
             .map(|&(job, idx, code)| Outcome::new(JobRef { job, idx }, code))
             .collect();
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut ctx = Ctx { name: "bkill", args: vec![], out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("bkill", vec![], &mut out, &mut err);
         let code = report(&mut ctx, &Verb::Kill, name, &outcomes);
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }

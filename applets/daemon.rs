@@ -17,7 +17,7 @@ struct Opts {
 
 /// Runs a daemon until it ends.
 pub fn run(ctx: &mut Ctx, daemon: Daemon, start: fn(Boot) -> Result<i32, BootError>) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
+    let opts: Opts = match front::parse_of(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -17,7 +17,7 @@ struct Options {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse::<Options>("lsf down", &ctx.args) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

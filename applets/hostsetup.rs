@@ -60,7 +60,7 @@ const NAME_WAIT: Duration = Duration::from_secs(10);
 const MAX_KEY: u64 = 16 << 10;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let options: Options = match front::parse(ctx.name, &ctx.args) {
+    let options: Options = match front::parse_of(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -20,7 +20,7 @@ struct Opts {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
+    let opts: Opts = match front::parse_of(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -42,7 +42,7 @@ struct Options {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
@@ -215,7 +215,7 @@ struct Merge {
 }
 
 pub fn merge(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Merge>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Merge>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

@@ -369,7 +369,7 @@ mod tests {
 
     fn with<T>(f: impl FnOnce(&mut Ctx) -> T) -> (T, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut ctx = Ctx { name: "lsadmin", args: vec![], out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("lsadmin", vec![], &mut out, &mut err);
         let got = f(&mut ctx);
         (got, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }

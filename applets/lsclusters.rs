@@ -21,7 +21,7 @@ struct Options {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

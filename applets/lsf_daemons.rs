@@ -145,7 +145,7 @@ mod tests {
     fn said(name: &'static str, how: fn(&mut Ctx) -> i32, words: &[&str]) -> (i32, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let args = words.iter().map(OsString::from).collect();
-        let code = how(&mut Ctx { name, args, out: &mut out, err: &mut err });
+        let code = how(&mut Ctx::new(name, args, &mut out, &mut err));
         let err = String::from_utf8(err).unwrap();
         (code, err.lines().next().unwrap_or_default().to_owned())
     }

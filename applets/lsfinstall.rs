@@ -24,7 +24,7 @@ struct Options {
 const NAME_WAIT: Duration = Duration::from_secs(10);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

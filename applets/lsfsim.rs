@@ -121,7 +121,7 @@ fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let opts: Opts = match front::parse(ctx.name, &ctx.args) {
+    let opts: Opts = match front::parse_of(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

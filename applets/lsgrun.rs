@@ -67,7 +67,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if ctx.args.first().is_some_and(|w| w == AT) {
         return one(ctx);
     }
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

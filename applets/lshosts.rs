@@ -47,7 +47,7 @@ struct Options {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

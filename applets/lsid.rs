@@ -10,7 +10,7 @@ use lsf::{errln, outln};
 struct Options {}
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    if let Err(exit) = front::parse::<Options>(ctx.name, &ctx.args) {
+    if let Err(exit) = front::parse_of::<Options>(ctx) {
         return exit.show(ctx);
     }
     outln!(ctx, "{}\n", version::line());

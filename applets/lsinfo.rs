@@ -75,7 +75,7 @@ const BUILT_IN: [(&str, &str, u64, &str); 26] = [
 ];
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -83,7 +83,7 @@ const EXTERNAL: usize = 6;
 const IO: usize = 5;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

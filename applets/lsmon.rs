@@ -52,7 +52,7 @@ const INTERVAL: u64 = 10;
 const HOME: &str = "\x1b[H\x1b[2J";
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -32,7 +32,7 @@ struct PlaceOptions {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<PlaceOptions>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<PlaceOptions>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };
@@ -79,7 +79,7 @@ struct AdjustOptions {
 }
 
 pub fn lsloadadj(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<AdjustOptions>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<AdjustOptions>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -66,7 +66,7 @@ enum Wrong {
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

@@ -40,7 +40,7 @@ pub fn lists() -> Result<Tasks, String> {
 }
 
 pub fn lseligible(ctx: &mut Ctx) -> i32 {
-    let o = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let o = match front::parse_of::<Options>(ctx) {
         Ok(parsed) => parsed.options,
         Err(exit) => return exit.show(ctx),
     };

@@ -195,7 +195,7 @@ fn main() -> ExitCode {
 
 /// Finds the applet by the name called, which is exact, and runs it.
 fn dispatch(called: &OsStr, words: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let mut ctx = Ctx { name: "lsf", args: words, out, err };
+    let mut ctx = Ctx::new("lsf", words, out, err);
     if called == "lsf" {
         return multi(&mut ctx);
     }
@@ -247,7 +247,7 @@ fn complete(file: fn(&[completion::Words]) -> String, ctx: &mut Ctx) -> i32 {
     let words = shown().map(|a| {
         let (mut out, mut help) = (Vec::new(), Vec::new());
         let args = vec![OsString::from("-h")];
-        (a.run)(&mut Ctx { name: a.name, args, out: &mut out, err: &mut help });
+        (a.run)(&mut Ctx::new(a.name, args, &mut out, &mut help));
         completion::Words::read(a.name, &String::from_utf8_lossy(&[out, help].concat()))
     });
     let words: Vec<_> = words.collect();
@@ -260,7 +260,13 @@ fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
         ctx.name = a.name;
         // what the launcher starts is executed as /proc/self/exe, and would be listed as `exe`
         let _ = CString::new(a.name).map(|name| rustix::thread::set_name(&name));
-        return (a.run)(ctx);
+        let code = (a.run)(ctx);
+        if let (FAIL, Some(readings)) = (code, ctx.readings) {
+            for reading in readings(&ctx.args) {
+                errln!(ctx, "{}: {reading}", a.name);
+            }
+        }
+        return code;
     }
     let name = name.to_string_lossy();
     let near = version::nearest(&name, shown().map(|a| a.name));

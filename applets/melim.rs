@@ -11,7 +11,7 @@ use lsf::errln;
 struct Opts {}
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    if let Err(exit) = front::parse::<Opts>(ctx.name, &ctx.args) {
+    if let Err(exit) = front::parse_of::<Opts>(ctx) {
         return exit.show(ctx);
     }
     match melim::run() {

@@ -22,7 +22,7 @@ struct Options {
 const DAEMONS: [&str; 5] = ["authd", "lim", "sbatchd", "mbatchd", "res"];
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse::<Options>("lsf status", &ctx.args) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

@@ -33,7 +33,7 @@ const READY_WAIT: Duration = Duration::from_secs(30);
 const HOSTS_WAIT: Duration = Duration::from_secs(15);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    let parsed = match front::parse::<Options>(ctx.name, &ctx.args) {
+    let parsed = match front::parse::<Options>("lsf up", &ctx.args) {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };

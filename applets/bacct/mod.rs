@@ -222,6 +222,7 @@ struct Call {
 pub fn run(ctx: &mut Ctx) -> i32 {
     let now = lsf::sys::now().secs();
     let zone = TimeZone::system();
+    ctx.readings = Some(front::readings::<Opts>);
     let call = match plan(&ctx.args, now, &zone, own_name) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),

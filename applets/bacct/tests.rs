@@ -256,7 +256,7 @@ fn over_foreign(words: &[&str]) -> (String, String) {
     let mut call = call(words).unwrap();
     call.factor = call.norm.as_deref().map(|n| n.parse().unwrap());
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut ctx = Ctx { name: "bacct", args: vec![], out: &mut out, err: &mut err };
+    let mut ctx = Ctx::new("bacct", vec![], &mut out, &mut err);
     let mut damage = Damage::default();
     let clock = Clock::utc();
     let sums = read(&mut ctx, &call, &clock, FOREIGN.as_bytes(), "f", &mut damage).unwrap();
@@ -385,7 +385,7 @@ fn a_line_costs_less_than_looking_at_each_of_its_bytes() {
     let mut jobs = 0;
     let bacct = least(|| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut ctx = Ctx { name: "bacct", args: vec![], out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("bacct", vec![], &mut out, &mut err);
         let from = BufReader::with_capacity(files::BUFFER, &text[..]);
         let mut damage = Damage::default();
         jobs = read(&mut ctx, &call, &Clock::utc(), from, "f", &mut damage).unwrap().jobs();

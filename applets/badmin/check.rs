@@ -234,7 +234,7 @@ mod tests {
 
     fn said(f: impl FnOnce(&mut Ctx)) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        f(&mut Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err });
+        f(&mut Ctx::new("badmin", vec![], &mut out, &mut err));
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

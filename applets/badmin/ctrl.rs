@@ -277,7 +277,7 @@ mod tests {
 
     fn said(f: impl FnOnce(&mut Ctx) -> i32) -> (i32, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = f(&mut Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err });
+        let code = f(&mut Ctx::new("badmin", vec![], &mut out, &mut err));
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 

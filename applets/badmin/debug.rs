@@ -184,7 +184,7 @@ mod tests {
     fn asked(name: &str, words: &[&str]) -> Result<Logging, String> {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let args = words.iter().map(OsString::from).collect();
-        let mut ctx = Ctx { name: "badmin", args, out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("badmin", args, &mut out, &mut err);
         read(&mut ctx, name).map(|(set, _)| set).map_err(|e| e.err)
     }
 

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn settings_are_lines_of_name_and_value() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut ctx = Ctx { name: "badmin", args: vec![], out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("badmin", vec![], &mut out, &mut err);
         let row = |n: &str, v: &str| (n.to_owned(), v.to_owned());
         let rows = [row("A", "1"), row("EMPTY", ""), row("@host", "h"), row("B", "x y")];
         show(&mut ctx, "MBD", "hosta", &rows);

@@ -150,6 +150,7 @@ const NAME_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     let (now, zone) = (lsf::sys::now().secs(), TimeZone::system());
+    ctx.readings = Some(front::readings::<Opts>);
     let call = match plan(&ctx.args, (now, &zone), own_name) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),

@@ -344,7 +344,7 @@ fn call_over(
     }
     let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut ctx = Ctx { name: "bhist", args: vec![], out: &mut out, err: &mut err };
+    let mut ctx = Ctx::new("bhist", vec![], &mut out, &mut err);
     let code = match super::plan(&args, (show.now, &TimeZone::UTC), || "user1".to_string()) {
         Ok(call) => super::search(&mut ctx, call, Some(&dir), show),
         Err(exit) => exit.show(&mut ctx),

@@ -115,6 +115,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find();
     let param = |name| site::param(found.as_ref().ok(), name);
     let unit = param("LSB_UNIT_FOR_JOBS_DISPLAY").and_then(|u| columns::read_unit(u.trim()));
+    ctx.readings = Some(front::readings::<Opts>);
     let planned = plan(&ctx.args, param("LSB_BHOSTS_FORMAT").as_deref());
     let call = match planned.map(|call| Call { unit, ..call }) {
         Ok(call) => call,

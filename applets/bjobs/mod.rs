@@ -22,6 +22,7 @@ use listing::Listing;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::front;
 use lsf::cli::long::clean;
 use lsf::cli::{lim, site};
 use lsf::conf::load::load_base_lenient;
@@ -43,6 +44,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         (Err(exit), _) => return exit.show(ctx),
     }
     let now = lsf::sys::now().secs();
+    ctx.readings = Some(front::readings::<opts::Opts>);
     let planned = opts::plan(&ctx.args, &params, Clock::system(), now, lim::cpu_factor);
     let mut listing = match planned {
         Ok(l) => l,

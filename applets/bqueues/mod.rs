@@ -62,6 +62,7 @@ struct Opts {
 pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find().ok();
     let format = site::param(found.as_ref(), "LSB_BQUEUES_FORMAT");
+    ctx.readings = Some(front::readings::<Opts>);
     let call = match plan(&ctx.args, format.as_deref()) {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),

@@ -274,7 +274,7 @@ mod tests {
 
     fn said(end: End, voice: &Voice) -> (i32, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut ctx = Ctx { name: "bsub", args: vec![], out: &mut out, err: &mut err };
+        let mut ctx = Ctx::new("bsub", vec![], &mut out, &mut err);
         let (tx, rx) = channel();
         tx.send(News::Started(vec!["h1".into(), "h2".into()])).unwrap();
         tx.send(News::Ended(end)).unwrap();

@@ -21,9 +21,20 @@ pub struct Ctx<'a> {
     pub out: &'a mut dyn Write,
     /// Notices and complaints.
     pub err: &'a mut dyn Write,
+    /// Says how words with a glued value are read: for a command that fails.
+    pub readings: Option<fn(&[OsString]) -> Vec<String>>,
 }
 
-impl Ctx<'_> {
+impl<'a> Ctx<'a> {
+    pub fn new(
+        name: &'static str,
+        args: Vec<OsString>,
+        out: &'a mut dyn Write,
+        err: &'a mut dyn Write,
+    ) -> Ctx<'a> {
+        Ctx { name, args, out, err, readings: None }
+    }
+
     /// The words with what is not UTF-8 replaced.
     pub fn words(&self) -> Vec<String> {
         self.args.iter().map(|a| a.to_string_lossy().into_owned()).collect()

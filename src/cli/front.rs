@@ -21,11 +21,15 @@
 //! A word that is an option's whole name is that option, and its value is the next word whatever
 //! it looks like. Else, a word with a blank whose first part names an option that takes a value
 //! holds name and value (`"-o exit_code"`). Else, letters are read one by one: switches may be
-//! bundled, and what follows a letter that takes a value is its value (`-uUSER`, `-aJ '*x*'`).
+//! bundled, and what follows a letter that takes a value is its value (`-uUSER`, `-aJ '*x*'`);
+//! where that value is a number it begins with a digit, or the word is no option (`-nosuch`).
+//! Where the command fails, how each word with a glued value was read is told ([`readings`]):
+//! `-rcacct was read as -r -c acct`.
 //! The first operand, or `--`, ends the options. `-h` and `-V` are in every command unless the
 //! struct has letters of its own for them.
 
 use super::{categories, help, version};
+use crate::conf::names::nearest;
 use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfoKind, FromArgs, Optionality};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -73,6 +77,18 @@ enum Behind {
     All,
     Description,
     Options(Vec<String>),
+}
+
+/// Reads the words of a command that was called; where it fails, how they were read is told.
+pub fn parse_of<T: FromArgs + ArgsInfo>(ctx: &mut super::ctx::Ctx) -> Result<Parsed<T>, Exit> {
+    ctx.readings = Some(readings::<T>);
+    parse(ctx.name, &ctx.args)
+}
+
+/// How each word with a glued value is read.
+pub fn readings<T: ArgsInfo>(args: &[OsString]) -> Vec<String> {
+    let info = T::get_args_info();
+    Table::new(&info).read("", &info, args).map_or(Vec::new(), |words| words.readings)
 }
 
 /// Reads the words of a command.
@@ -127,6 +143,32 @@ fn wrong(name: &str, info: &CommandInfoWithArgs, words: &str) -> Exit {
     Exit { code: USAGE, out: String::new(), err: format!("{name}: {words}\n{usage}") }
 }
 
+/// Names that help gives to values which begin with a digit, without what follows the first word.
+const NUMBERS: [&str; 9] =
+    ["count", "hour", "interval", "min", "minimum", "minutes", "num", "number", "size"];
+
+/// Whether a value of this name begins with a digit.
+fn is_number(arg_name: &str) -> bool {
+    let name = arg_name.trim_start_matches('[');
+    let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
+    NUMBERS.contains(&&name[..end])
+}
+
+/// Options of ours, which LSF does not have: they are written with two dashes.
+const OURS: [&str; 11] = [
+    "boot", "check", "destdir", "dir", "hosts", "key", "newPorts", "newkey", "profile", "top",
+    "watch",
+];
+
+/// How an option is typed: `-u`, `-noheader`, `--watch`.
+pub(super) fn typed(short: Option<char>, long: &str) -> String {
+    let word = classic_word(short, long);
+    match short {
+        None if OURS.contains(&word.as_str()) => long.to_string(),
+        _ => format!("-{word}"),
+    }
+}
+
 /// The classic word of an option: its letter, or its long name with dashes read as capitals.
 pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
     if let Some(letter) = short {
@@ -151,8 +193,11 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
 /// One option.
 struct Entry {
     word: String,
+    typed: String,
     long: &'static str,
     value: bool,
+    /// Its value begins with a digit.
+    number: bool,
     repeats: bool,
 }
 
@@ -165,6 +210,7 @@ struct Table {
 struct Words {
     found: Vec<(usize, String)>,
     operands: Vec<OsString>,
+    readings: Vec<String>,
 }
 
 /// What an option word calls for.
@@ -186,8 +232,10 @@ impl Table {
         let flags = info.flags.iter().filter(|f| f.long != "--help");
         let entry = |f: &argh::FlagInfo<'static>| Entry {
             word: classic_word(f.short, f.long),
+            typed: typed(f.short, f.long),
             long: f.long,
             value: matches!(f.kind, FlagInfoKind::Option { .. }),
+            number: matches!(f.kind, FlagInfoKind::Option { arg_name } if is_number(arg_name)),
             repeats: !matches!(f.optionality, Optionality::Optional | Optionality::Required),
         };
         Table { entries: flags.map(entry).collect() }
@@ -201,6 +249,12 @@ impl Table {
         self.entries.get(option).is_some_and(|e| e.value)
     }
 
+    /// Is what is glued to it no value of it?
+    fn wants_digit(&self, option: usize, glued: &str) -> bool {
+        let number = self.entries.get(option).is_some_and(|e| e.number);
+        number && !glued.starts_with(|c: char| c.is_ascii_digit() || "+-.:".contains(c))
+    }
+
     fn word(&self, option: usize) -> &str {
         self.entries.get(option).map_or("", |e| &e.word)
     }
@@ -211,7 +265,7 @@ impl Table {
         info: &CommandInfoWithArgs,
         args: &[OsString],
     ) -> Result<Words, Exit> {
-        let mut found = Vec::new();
+        let (mut found, mut readings) = (Vec::new(), Vec::new());
         let mut left = args.iter();
         while let Some(arg) = left.next() {
             let word = match arg.as_bytes() {
@@ -219,10 +273,12 @@ impl Table {
                 [b'-', rest @ ..] if !rest.is_empty() => rest,
                 _ => {
                     let operands = std::iter::once(arg).chain(left).cloned().collect();
-                    return Ok(Words { found, operands });
+                    return Ok(Words { found, operands, readings });
                 }
             };
-            for step in self.steps(word) {
+            let steps = self.steps(word);
+            readings.extend(self.reading(&arg.to_string_lossy(), &steps));
+            for step in steps {
                 match step {
                     Step::Set(option, value) => found.push((option, value)),
                     Step::Wants(option) => {
@@ -244,13 +300,47 @@ impl Table {
                     }
                     Step::Version => return Err(shown(format!("{}\n", version::line()))),
                     Step::Unknown(letters) => {
-                        return Err(wrong(name, info, &format!("illegal option -- {letters}")));
+                        let near = self.nearest(&letters);
+                        let words = format!("illegal option -- {letters}{near}");
+                        return Err(wrong(name, info, &words));
                     }
                     Step::NotText(option) => return Err(self.not_text(name, option)),
                 }
             }
         }
-        Ok(Words { found, operands: left.cloned().collect() })
+        Ok(Words { found, operands: left.cloned().collect(), readings })
+    }
+
+    /// How a word was read that ends in a glued value.
+    fn reading(&self, typed: &str, steps: &[Step]) -> Option<String> {
+        if typed.starts_with("--")
+            || !matches!(steps.last(), Some(Step::Set(_, v)) if !v.is_empty())
+        {
+            return None;
+        }
+        let mut read = String::new();
+        for step in steps {
+            let Step::Set(option, value) = step else { continue };
+            let blank = if value.is_empty() { "" } else { " " };
+            read.push_str(&format!(" -{}{blank}{value}", self.word(*option)));
+        }
+        // a value after a blank in the same word is as it was typed
+        let same = read.split_whitespace().eq(typed.split_whitespace());
+        (!same).then(|| format!("{typed} was read as{read}"))
+    }
+
+    /// The option that a word which is none may have meant.
+    fn nearest(&self, letters: &str) -> String {
+        let word = letters.trim_start_matches('-');
+        let long = self.entries.iter().filter(|e| e.word.len() > 2 && word.len() > 2);
+        match nearest(word, long.map(|e| e.word.as_str())).and_then(|near| self.find(near)) {
+            Some(option) => format!("; did you mean {}?", self.typed(option)),
+            None => String::new(),
+        }
+    }
+
+    fn typed(&self, option: usize) -> &str {
+        self.entries.get(option).map_or("", |e| &e.typed)
     }
 
     /// What is named behind -h; else the first word that is nothing of the kind. A command
@@ -335,6 +425,9 @@ impl Table {
                 Some(option) if self.takes_value(option) => {
                     steps.push(match (rest.is_empty(), valid) {
                         (true, _) => Step::Wants(option),
+                        (false, _) if self.wants_digit(option, rest) => {
+                            return vec![Step::Unknown(text.to_string())];
+                        }
                         (false, true) => Step::Set(option, rest.to_string()),
                         (false, false) => Step::NotText(option),
                     });
@@ -344,8 +437,9 @@ impl Table {
                 None if letter == 'h' => steps.push(Step::Help),
                 None if letter == 'V' => steps.push(Step::Version),
                 None => {
-                    let first = steps.is_empty();
-                    let letters = if first { text.to_string() } else { letter.to_string() };
+                    // of two letters the wrong one is named, of a longer word the whole of it
+                    let bundle = !steps.is_empty() && text.chars().count() == 2;
+                    let letters = if bundle { letter.to_string() } else { text.to_string() };
                     // Nothing of a word that is wrong acts, a -h in it least of all.
                     return vec![Step::Unknown(letters)];
                 }

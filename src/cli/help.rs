@@ -1,7 +1,7 @@
 //! Help in LSF's layout, from the same `ArgsInfo` that recognises the options: usage lines, then
 //! one line per option.
 
-use super::front::classic_word;
+use super::front::{classic_word, typed};
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind, Optionality, PositionalInfo};
 
 /// Column where usage lines are broken.
@@ -89,10 +89,10 @@ fn flags(info: &CommandInfoWithArgs) -> impl Iterator<Item = &FlagInfo<'static>>
 
 /// `-u user_name`
 fn spelled(flag: &FlagInfo<'_>) -> String {
-    let word = classic_word(flag.short, flag.long);
+    let word = typed(flag.short, flag.long);
     match flag.kind {
-        FlagInfoKind::Switch => format!("-{word}"),
-        FlagInfoKind::Option { arg_name } => format!("-{word} {arg_name}"),
+        FlagInfoKind::Switch => word,
+        FlagInfoKind::Option { arg_name } => format!("{word} {arg_name}"),
     }
 }
 

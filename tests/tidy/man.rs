@@ -144,7 +144,7 @@ fn every_option_of_every_applet_is_in_its_page() {
         let known = words(&text);
         for option in options(&said(&binary, &[applet, "-h"])) {
             seen += 1;
-            if !known.contains(option.as_str()) && !known.contains(long(&option).as_str()) {
+            if !known.contains(option.as_str()) {
                 found.push(format!("man/{page}.{section}: {applet} {option} is not told"));
             }
         }
@@ -161,8 +161,7 @@ fn promised(readme: &str) -> Vec<(String, String)> {
             let applet = row[..i].rsplit('`').next().unwrap_or_default();
             let list = row[i + 3..].split(')').next().unwrap_or_default();
             let words = list.split([' ', ',']).filter(|w| w.starts_with('-'));
-            // some are spelled with two dashes too
-            found.extend(words.map(|w| (applet.to_owned(), w.replacen("--", "-", 1))));
+            found.extend(words.map(|w| (applet.to_owned(), w.to_owned())));
         }
     }
     found
@@ -181,18 +180,6 @@ fn readme_promises_options_that_there_are() {
         }
     }
     report("options of README", found);
-}
-
-/// The long spelling of an option of our own commands: `--new-ports` for `-newPorts`.
-fn long(option: &str) -> String {
-    let mut out = String::from("-");
-    for c in option.chars() {
-        if c.is_ascii_uppercase() {
-            out.push('-');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
 }
 
 /// `name(section)` of a line such as `.BR bsub (1),`.
@@ -261,7 +248,6 @@ fn what_the_checks_read_is_what_they_mean() {
     let help =
         "Usage: x [-h]\n\n  -m host       ask a host\n    ckconfig    checks files\n  word\n";
     assert_eq!(options(help), ["-m", "ckconfig"]);
-    assert_eq!(long("-newPorts"), "--new-ports");
     assert_eq!(reference(".BR lsb.acct (5)."), Some("lsb.acct(5)".to_owned()));
     assert_eq!(reference(".BR -v \" \" -l"), None);
     let text = ".B JL/U\ntext MXJ\n.BR A_B \", \" C-D\n";

@@ -47,6 +47,9 @@ struct Jobs {
     /// a number
     #[argh(option, short = 'n', arg_name = "count")]
     count: Option<u32>,
+    /// show again and again
+    #[argh(switch)]
+    watch: bool,
     /// for ourselves
     #[argh(switch, hidden_help)]
     secret: bool,
@@ -108,6 +111,19 @@ fn glued_values_and_bundles() {
 }
 
 #[test]
+fn a_word_with_a_glued_value_can_be_explained() {
+    let said = |words: &[&str]| readings::<Jobs>(&os(words)).join("; ");
+    assert_eq!(
+        said(&["-aluacct", "-n4"]),
+        "-aluacct was read as -a -l -u acct; -n4 was read as -n 4"
+    );
+    for plain in [&["-u", "x"][..], &["-o exit_code"], &["-al"], &["-aJ", "*x*"], &["--user=x"]] {
+        assert_eq!(said(plain), "", "{plain:?}");
+    }
+    assert_eq!(said(&["sleep", "-uall"]), "", "an operand's words");
+}
+
+#[test]
 fn a_value_in_the_same_word_after_a_blank() {
     assert_eq!(jobs(&["-o exit_code"]).0.output.as_deref(), Some("exit_code"));
     assert_eq!(jobs(&["-o  id stat"]).0.output.as_deref(), Some("id stat"));
@@ -158,15 +174,20 @@ fn long_names_work_too() {
 const USAGE: &str = "\
 Usage: bjobs [-h] [-V] [-a] [-l] [-UF] [-Is] [-noheader] [-u user_name | all]
              [-J job_name] [-Jd text] [-o format] [-oo file] [-R res_req]...
-             [-env list]... [-n count] [job_ID ...]
+             [-env list]... [-n count] [--watch] [job_ID ...]
 ";
 
 #[test]
 fn unknown_options_and_missing_values() {
     for (words, said) in [
         (&["-z"][..], "illegal option -- z"),
-        (&["-a", "-nosuch"], "illegal option -- o"),
+        // -n takes a number: what is glued to it is none
+        (&["-a", "-nosuch"], "illegal option -- nosuch"),
+        (&["-nohaeder"], "illegal option -- nohaeder; did you mean -noheader?"),
+        (&["--nohaeder"], "illegal option -- -nohaeder; did you mean -noheader?"),
+        (&["-wtach"], "illegal option -- wtach; did you mean --watch?"),
         (&["-zebra"], "illegal option -- zebra"),
+        (&["-alz"], "illegal option -- alz"),
         (&["-az"], "illegal option -- z"),
         (&["-hz"], "illegal option -- z"),
         (&["--nosuch"], "illegal option -- -nosuch"),
@@ -174,13 +195,8 @@ fn unknown_options_and_missing_values() {
         (&["-au"], "option requires an argument -- u"),
         (&["-Jd"], "option requires an argument -- Jd"),
     ] {
-        let want = if said.ends_with("-- o") {
-            // -n takes a value: what is glued to it is no number.
-            Exit::fail("bjobs: Bad argument for option -n.")
-        } else {
-            Exit { code: 255, out: String::new(), err: format!("bjobs: {said}\n{USAGE}") }
-        };
-        assert_eq!(exit(words), want, "{words:?}");
+        let err = format!("bjobs: {said}\n{USAGE}");
+        assert_eq!(exit(words), Exit { code: 255, out: String::new(), err }, "{words:?}");
     }
     assert_eq!(exit(&["-n", "x"]).err, "bjobs: Bad argument for option -n.\n");
     let e = parse::<Bare>("bare", &os(&["x"])).unwrap_err();

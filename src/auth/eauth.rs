@@ -17,12 +17,13 @@ use super::shake::{Claims, Who, sound};
 use super::ways::Ways;
 use crate::net::sock::with_unix_path;
 use crate::proto::frame::MacKey;
+use crate::sys::child::{self, Child, Given, Io};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long a credential is good for, and how far clocks may differ, seconds.
@@ -208,8 +209,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Already gone is as good.
-            let _ = child.kill();
+            child.kill();
             let _ = child.wait();
         }
     }
@@ -306,20 +306,19 @@ fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
         return Ok(Running { child: None, to, from, beside: None });
     }
     let beside = Beside::make()?;
-    let mut child = command(ways, server, &beside).spawn()?;
-    match (child.stdin.take(), child.stdout.take()) {
+    let mut child = run(ways, server, &beside)?;
+    match (child.to.take(), child.from.take()) {
         (Some(to), Some(from)) => {
-            let (to, from) = (OwnedFd::from(to).into(), OwnedFd::from(from).into());
             Ok(Running { child: Some(child), to, from, beside: Some(beside) })
         }
         _ => Err(std::io::Error::other("no pipes")),
     }
 }
 
-/// A site's `eauth -s` with pipes; its environment is this and nothing else.
-pub fn command(ways: &Ways, server: &str, beside: &Beside) -> Command {
+/// Starts a site's `eauth -s` with pipes; its environment is this and nothing else.
+pub fn run(ways: &Ways, server: &str, beside: &Beside) -> std::io::Result<Child> {
     let mut cmd = Command::new(&ways.eauth);
-    cmd.arg("-s").env_clear().current_dir("/");
+    cmd.arg("-s").current_dir("/");
     cmd.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
         .env("LSF_ENVDIR", &ways.dirs[0])
         .env("LSF_SERVERDIR", &ways.dirs[1])
@@ -327,8 +326,8 @@ pub fn command(ways: &Ways, server: &str, beside: &Beside) -> Command {
         .env("LSF_EAUTH_SERVER", server)
         .env("LSF_EAUTH_HOST", &ways.host);
     beside.tell_server(&mut cmd);
-    cmd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    cmd
+    let stdio = [Io::Pipe, Io::Pipe, Io::Null];
+    child::start(&cmd, Given { stdio, ..Given::default() })
 }
 
 /// Whether there is something to read (or the end) within `wait`.

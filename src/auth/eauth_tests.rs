@@ -177,10 +177,10 @@ fn what_is_not_an_answer_lets_nobody_in() {
     let (dir, mut server) = site("two", "while read -r line; do printf 11; sleep 0.1; done\n");
     assert_eq!(ask(&mut server, "x", LONG), Ok(true));
     std::thread::sleep(Duration::from_millis(20));
-    let before = server.running.as_ref().unwrap().child.as_ref().unwrap().id();
+    let before = server.running.as_ref().unwrap().child.as_ref().unwrap().pid();
     assert_eq!(ask(&mut server, "x", LONG), Ok(true));
     assert_ne!(
-        server.running.as_ref().unwrap().child.as_ref().unwrap().id(),
+        server.running.as_ref().unwrap().child.as_ref().unwrap().pid(),
         before,
         "a fresh one answered"
     );

@@ -15,6 +15,7 @@ use crate::model::ByteStr;
 use crate::net::sock;
 use crate::proto::PROTO_LOW;
 use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
+use crate::sys::child::{Given, Io};
 use crate::sys::files::RealFiles;
 use crate::sys::users::{self, Users};
 use crate::sys::words;
@@ -100,7 +101,8 @@ fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientErro
     let beside = Beside::make();
     let beside = beside.map_err(|e| fail(format!("LSF_EAUTH_AUX_DATA: {}", words(&e))))?;
     beside.tell_client(&mut cmd);
-    match users::run_bounded(&mut cmd, eauth::WAIT) {
+    let given = Given { env: true, group: false, stdio: [Io::Null, Io::Pipe, Io::Ours] };
+    match users::run_bounded(&cmd, given, eauth::WAIT) {
         Ok((text, true)) => {
             let aux = beside.take().map_err(fail)?;
             Ok((text.trim_end_matches(['\r', '\n']).into(), beside::pack(&aux)))

@@ -3,7 +3,7 @@
 //!
 //! Invariant: no key, no start. A personal cluster stays on loopback.
 
-use super::launcher::EAUTH_USER;
+use super::launcher::{EAUTH_USER, HEARD};
 use super::logging::{self, LogHandle};
 use super::members::Follower;
 use super::shell::{Ports, ShellConfig};
@@ -13,6 +13,7 @@ use crate::model::sort::sort_by_key;
 use crate::net::Hosts;
 use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
+use crate::sys::raw;
 use crate::sys::site::{self, Site};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -65,8 +66,12 @@ impl Boot {
         Boot::at(daemon, site::find().map_err(|e| BootError(e.to_string()))?)
     }
 
-    /// As [`Boot::new`], with the directory of lsf.conf given by an option.
+    /// As [`Boot::new`], with the directory of lsf.conf given by an option. Signals are taken as by
+    /// a program started by hand; those that must not end the daemon wait for its loop.
     pub fn from_dir(daemon: Daemon, envdir: Option<&str>) -> Result<Boot, BootError> {
+        let wait = if daemon == Daemon::Launcher { &HEARD[..] } else { &[libc::SIGHUP] };
+        raw::begin_signals(wait)
+            .map_err(|e| BootError(format!("signals: {}", crate::sys::words(&e))))?;
         let mut around = site::Around::process();
         around.envdir = envdir.map(Into::into).or(around.envdir);
         Boot::at(daemon, site::find_from(&around).map_err(|e| BootError(e.to_string()))?)

@@ -28,6 +28,9 @@ const MAX_LINE: usize = 256;
 
 /// Serves until it is killed; returns only with the reason why it cannot.
 pub fn run() -> String {
+    if let Err(e) = raw::begin_signals(&[]) {
+        return words(&e);
+    }
     let found = site::find().map_err(|e| e.to_string()).and_then(|site| {
         let (base, diags) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
         let why = || diags.first().map_or(String::new(), |d| d.to_string());
@@ -68,8 +71,8 @@ fn serve(ways: &Ways, listener: &UnixListener) -> String {
 fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
     let server = first_line(&mut sock)?;
     let beside = Arc::new(Beside::make()?);
-    let mut child = eauth::command(ways, &server, &beside).spawn()?;
-    let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
+    let mut child = eauth::run(ways, &server, &beside)?;
+    let (Some(mut to), Some(mut from)) = (child.to.take(), child.from.take()) else {
         return Ok(());
     };
     let mut back = sock.try_clone()?;
@@ -80,8 +83,7 @@ fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
         let _ = back.shutdown(Shutdown::Both);
     });
     let asked = question(&beside, &mut BufReader::new(&mut sock), &mut to);
-    // Already gone is as good.
-    let _ = child.kill();
+    child.kill();
     child.wait()?;
     let _ = answers.join();
     asked

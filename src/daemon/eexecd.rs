@@ -12,6 +12,7 @@
 
 use crate::model::ByteStr;
 use crate::net::sock::peer_cred;
+use crate::sys::child::{self, Child, Given, Io};
 use crate::sys::files::only;
 use crate::sys::users::User;
 use crate::sys::{raw, site, words};
@@ -24,9 +25,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Most eexecs at once; others wait.
@@ -148,6 +148,9 @@ struct Program {
 
 /// Serves until it is killed; returns only with the reason why it cannot.
 pub fn run() -> String {
+    if let Err(e) = raw::begin_signals(&[]) {
+        return words(&e);
+    }
     let listener = raw::inherited_fd(0).map(UnixListener::from);
     let listener = listener.and_then(|l| l.set_nonblocking(false).map(|()| l));
     match Program::find().and_then(|p| Ok((p, listener.map_err(|e| words(&e))?))) {
@@ -194,7 +197,10 @@ impl Program {
         if !self.path.exists() {
             return sock.write_all(DONE.as_bytes());
         }
-        let started = self.allowed().and_then(|path| self.command(path, &asked, starter).spawn());
+        let stdio = [Io::Pipe, Io::Null, Io::Null];
+        let given = Given { env: false, group: true, stdio };
+        let start = |path| child::start(&self.command(path, &asked, starter), given);
+        let started = self.allowed().and_then(start);
         match started {
             Ok(child) => run_beside(child, &asked.data, &mut sock),
             Err(e) => sock.write_all(format!("{}: {}", self.path.display(), words(&e)).as_bytes()),
@@ -209,7 +215,7 @@ impl Program {
 
     fn command(&self, path: PathBuf, asked: &Asked, starter: u32) -> Command {
         let mut command = Command::new(path);
-        command.env_clear().current_dir("/").process_group(0);
+        command.current_dir("/");
         let word = |b: &ByteStr| OsStr::from_bytes(&b.0).to_owned();
         let env = asked.env.iter().filter(|(name, _)| passed(&name.0));
         command.envs(env.map(|(name, value)| (word(name), word(value))));
@@ -218,14 +224,13 @@ impl Program {
         command.env("LSB_EEXEC_REAL_GID", asked.gid.to_string());
         command.env("LSF_ENVDIR", &self.envdir).env("LSF_SERVERDIR", &self.serverdir);
         command.env("LS_EXEC_T", asked.when.word()).env("LS_JOBPID", starter.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 }
 
 /// Sees a running eexec to its end, or kills it when its starter is gone.
 fn run_beside(mut child: Child, data: &ByteStr, sock: &mut UnixStream) -> io::Result<()> {
-    let (input, pid) = (child.stdin.take(), Pid::from_child(&child));
+    let (input, pid) = (child.to.take(), child.pid());
     let mut back = sock.try_clone()?;
     std::thread::scope(|beside| {
         beside.spawn(move || {

@@ -61,6 +61,9 @@ pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
 pub const EEXEC_SOCKET: &str = "LSF_EEXEC_SOCKET";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
+/// All that the loop hears of.
+pub const HEARD: [i32; 5] =
+    [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2, libc::SIGCHLD];
 /// What a child is: itself, whichever file that is by now.
 const SELF: &str = "/proc/self/exe";
 
@@ -121,10 +124,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         Some(admin) => guard::directories(&rundir, admin).map_err(|e| BootError(words(&e)))?,
         None => boot.make_rundir()?,
     }
-    let heard = [&TOLD[..], &[libc::SIGCHLD]].concat();
-    let signals = SignalFd::new(&heard).map_err(|e| fail("signals", e))?;
-    // what was ignored when we were started would never be told
-    heard.iter().try_for_each(|s| raw::set_signal(*s, false)).map_err(|e| fail("signals", e))?;
+    let signals = SignalFd::new(&HEARD).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot, admin.as_ref())?;
     let mut real = Real::open(boot, conf, admin, rundir, signals).map_err(|e| fail("start", e))?;

@@ -12,8 +12,11 @@ use super::shell::Remote;
 use crate::conf::load;
 use crate::lim::melim::{Conf, Effect, Input, Melim};
 use crate::proto;
+use crate::sys::child::{self, Given, Io};
 use crate::sys::files::RealFiles;
+use crate::sys::raw::{self, SignalFd};
 use crate::sys::{site, words};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -152,13 +155,17 @@ struct Real {
     args: Vec<String>,
     abort: i32,
     /// Pids of those that run.
-    pids: Vec<Option<u32>>,
+    pids: Vec<Option<Pid>>,
     tx: Sender<Told>,
 }
+
+/// The signals that end it, elims and all.
+const ENDING: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 /// Runs the elims of this host until LIM ends it.
 pub fn run() -> Result<i32, BootError> {
     let fail = |e: &dyn std::fmt::Display| BootError(e.to_string());
+    raw::begin_signals(&ENDING).map_err(|e| fail(&words(&e)))?;
     let site = site::find().map_err(|e| fail(&e))?;
     let (conf, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let conf = conf.ok_or_else(|| fail(&"the configuration cannot be read"))?;
@@ -187,15 +194,30 @@ pub fn run() -> Result<i32, BootError> {
     let name = |f: &PathBuf| f.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let machine = Melim::new(machine, files.iter().map(name).collect());
     let (tx, rx) = channel();
+    let signals = SignalFd::new(&ENDING).map_err(|e| fail(&words(&e)))?;
     let stop = tx.clone();
     std::thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        wait_for_the_end(&signals);
         let _ = stop.send(Told::Stop);
     });
     let args = p.elim_args.split_whitespace().map(str::to_owned).collect();
     let pids = vec![None; files.len()];
     Real { machine, files, args, abort, pids, tx }.serve(&rx);
     Ok(0)
+}
+
+/// Waits until LIM closes our input, or a signal ends us.
+fn wait_for_the_end(signals: &SignalFd) {
+    let input = rustix::stdio::stdin();
+    loop {
+        let mut fds = [PollFd::new(&input, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let looked = poll(&mut fds, None);
+        let [said, signalled] = fds.map(|fd| !fd.revents().is_empty());
+        let closed = said && matches!(rustix::io::read(input, &mut [0u8; 64]), Ok(0) | Err(_));
+        if closed || signalled || !matches!(looked, Ok(_) | Err(rustix::io::Errno::INTR)) {
+            return;
+        }
+    }
 }
 
 /// `elim` and `elim.NAME`, where they can be executed.
@@ -264,10 +286,10 @@ impl Real {
     fn start(&mut self, i: usize) {
         let mut command = Command::new(&self.files[i]);
         command.args(&self.args).env("ELIM_ABORT_VALUE", self.abort.to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        match command.process_group(0).spawn() {
+        let stdio = [Io::Null, Io::Pipe, Io::Pipe];
+        match child::start(&command, Given { env: true, group: true, stdio }) {
             Ok(child) => {
-                self.pids[i] = Some(child.id());
+                self.pids[i] = Some(child.pid());
                 watch(child, i, &self.tx);
             }
             Err(e) => {
@@ -279,8 +301,7 @@ impl Real {
 
     /// To the whole group of an elim.
     fn signal(&self, i: usize, signal: Signal) {
-        let pid = self.pids[i].and_then(|p| Pid::from_raw(p as i32));
-        if let Some(pid) = pid {
+        if let Some(pid) = self.pids[i] {
             // one that is empty by now needs none
             let _ = kill_process_group(pid, signal);
         }
@@ -305,8 +326,8 @@ impl Real {
 }
 
 /// Listens to an elim and waits for its end.
-fn watch(mut child: Child, i: usize, tx: &Sender<Told>) {
-    if let Some(mut from) = child.stdout.take() {
+fn watch(mut child: child::Child, i: usize, tx: &Sender<Told>) {
+    if let Some(mut from) = child.from.take() {
         let tx = tx.clone();
         std::thread::spawn(move || {
             let mut chunk = [0u8; 4096];
@@ -317,7 +338,7 @@ fn watch(mut child: Child, i: usize, tx: &Sender<Told>) {
             }
         });
     }
-    if let Some(from) = child.stderr.take() {
+    if let Some(from) = child.errors.take() {
         let tx = tx.clone();
         std::thread::spawn(move || {
             let mut from = BufReader::new(from);

@@ -35,7 +35,7 @@
 //! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads
 //!   the key file again and calls `Host::hangup`. They are read from a signalfd: threads must be
 //!   started after [`run`] has begun (in `Host::start`), so that they inherit the blocked mask;
-//!   `std::process::Command` clears it in children.
+//!   children do not where `sys::child` starts them.
 
 use super::logging::LogHandle;
 use super::members::Follower;

@@ -107,10 +107,7 @@ fn run() -> i32 {
 
 /// What is the same for every starter: signals as a program expects them.
 fn begin() -> io::Result<()> {
-    for signal in (1..=31).filter(|s| ![9, 13, 19].contains(s)) {
-        raw::set_signal(signal, false)?;
-    }
-    raw::unblock_signals()?;
+    raw::begin_signals(&[])?;
     rustix::process::chdir("/")?;
     // the kernel is to spare the daemons, not their jobs
     let score = "/proc/self/oom_score_adj";

@@ -1,6 +1,7 @@
 //! Operating system calls: raw.rs alone holds unsafe calls; the rest are safe helpers over rustix.
 //! (heap.rs and mem.rs are what the static file has in place of the C library's.)
 
+pub mod child;
 pub mod equiv;
 pub mod files;
 #[cfg(any(target_env = "musl", test))]

@@ -7,6 +7,7 @@
 use crate::model::job::Usage;
 use std::ffi::{CStr, CString};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What `wait4` tells of a child.
@@ -191,20 +192,89 @@ fn sigset(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
+/// The words' addresses, with null at the end.
+fn pointers(words: &[CString]) -> Vec<*const libc::c_char> {
+    words.iter().map(|w| w.as_ptr()).chain(std::iter::once(std::ptr::null())).collect()
+}
+
 /// Becomes another program, with every signal taken as usual; returns only with the reason why
 /// not.
 pub fn execve(program: &CStr, argv: &[CString], env: Vec<CString>) -> io::Error {
-    let list = |words: &[CString]| {
-        let ends = std::iter::once(std::ptr::null());
-        words.iter().map(|w| w.as_ptr()).chain(ends).collect::<Vec<_>>()
-    };
-    let (argv, list) = (list(argv), list(&env));
+    let (argv, list) = (pointers(argv), pointers(&env));
     if let Err(e) = set_signal(libc::SIGPIPE, false).and(unblock_signals()) {
         return e;
     }
     // SAFETY: both lists end with null, and what they point to lives until the call returns.
     unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), list.as_ptr()) };
     io::Error::last_os_error()
+}
+
+/// Starts a program as a child with no signal blocked and none ignored, whatever this process
+/// blocks; its descriptors 0, 1 and 2 are these; `dir`: it begins there; `group`: it leads a
+/// process group of its own. Nothing of this process is copied, as it would be by fork.
+pub fn spawn(
+    program: &CStr,
+    argv: &[CString],
+    env: &[CString],
+    stdio: [BorrowedFd<'_>; 3],
+    dir: Option<&CStr>,
+    group: bool,
+) -> io::Result<u32> {
+    let done = |e: libc::c_int| if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) };
+    let (argv, env) = (pointers(argv), pointers(env));
+    let (mut all, none) = (sigset(&[]), sigset(&[]));
+    let (mut pid, mut attr, mut files) = (0, MaybeUninit::zeroed(), MaybeUninit::zeroed());
+    // SAFETY: the set, the attributes and the actions are initialised here before they are used;
+    // the last two are destroyed below, after their only use.
+    unsafe {
+        libc::sigfillset(&mut all);
+        done(libc::posix_spawnattr_init(attr.as_mut_ptr()))?;
+        done(libc::posix_spawn_file_actions_init(files.as_mut_ptr()))?;
+    }
+    let (attr, files) = (attr.as_mut_ptr(), files.as_mut_ptr());
+    // its number is 0 by default: the child's own
+    let group = if group { libc::POSIX_SPAWN_SETPGROUP } else { 0 };
+    let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF | group;
+    // SAFETY: everything pointed to is initialised, alive until the call returns, and of the
+    // right type; both lists end with null. A descriptor that is its own target stays open.
+    let started = unsafe {
+        done(libc::posix_spawnattr_setflags(attr, flags as libc::c_short))
+            .and_then(|()| done(libc::posix_spawnattr_setsigmask(attr, &none)))
+            .and_then(|()| done(libc::posix_spawnattr_setsigdefault(attr, &all)))
+            .and_then(|()| {
+                (0..).zip(stdio).try_for_each(|(to, from)| {
+                    done(libc::posix_spawn_file_actions_adddup2(files, from.as_raw_fd(), to))
+                })
+            })
+            .and_then(|()| match dir {
+                Some(dir) => done(libc::posix_spawn_file_actions_addchdir_np(files, dir.as_ptr())),
+                None => Ok(()),
+            })
+            .and_then(|()| {
+                let (argv, env) = (argv.as_ptr().cast(), env.as_ptr().cast());
+                done(libc::posix_spawn(&mut pid, program.as_ptr(), files, attr, argv, env))
+            })
+    };
+    // SAFETY: both were initialised above and are not used again.
+    unsafe {
+        libc::posix_spawn_file_actions_destroy(files);
+        libc::posix_spawnattr_destroy(attr);
+    }
+    started.map(|()| pid as u32)
+}
+
+/// Has this process take signals as a program expects them that is started by hand: none ignored
+/// but SIGPIPE, none blocked but these. A daemon inherits both from who started it.
+pub fn begin_signals(blocked: &[i32]) -> io::Result<()> {
+    let fixed = [libc::SIGKILL, libc::SIGPIPE, libc::SIGSTOP];
+    // those between are the C library's own
+    for signal in (1..=31).chain(35..=64).filter(|s| !fixed.contains(s)) {
+        set_signal(signal, false)?;
+    }
+    let set = sigset(blocked);
+    // SAFETY: the set is initialised, the old mask is not asked for.
+    let e = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
+    if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
 }
 
 /// Makes a copy of this process that is a child of its parent, not of itself; 0 in the copy.

@@ -1,11 +1,12 @@
 //! Users and groups: /etc/passwd and /etc/group read directly, never NSS from this binary
 //! (design §1); what they do not know, `getent` as a bounded child does.
 
+use super::child::{self, Child, Given, Io};
 use crate::conf::unix::parse_group;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Largest passwd or group file read, bytes.
@@ -177,25 +178,26 @@ pub fn getent_lines(db: &str, key: &str, wait: Duration) -> std::io::Result<Vec<
         .find(|p| std::path::Path::new(p).exists())
         .ok_or_else(|| std::io::Error::other("no getent on this host"))?;
     let mut cmd = Command::new(program);
-    cmd.args([db, key]).env_clear().current_dir("/").stderr(Stdio::null());
-    let (text, good) = run_bounded(&mut cmd, wait)?;
+    cmd.args([db, key]).current_dir("/");
+    let (text, good) = run_bounded(&cmd, OUTPUT, wait)?;
     Ok(text.lines().filter(|l| !l.is_empty() && good).map(str::to_owned).collect())
 }
 
+const OUTPUT: Given = Given { env: false, group: false, stdio: [Io::Null, Io::Pipe, Io::Null] };
+
 /// What a command prints, and whether it succeeded; killed after `wait`.
-pub fn run_bounded(cmd: &mut Command, wait: Duration) -> std::io::Result<(String, bool)> {
-    let mut child = cmd.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+pub fn run_bounded(cmd: &Command, given: Given, wait: Duration) -> std::io::Result<(String, bool)> {
+    let mut child = child::start(cmd, given)?;
     let text = read_bounded(&mut child, Instant::now() + wait);
     if text.is_err() {
-        // Already gone is as good.
-        let _ = child.kill();
+        child.kill();
     }
     let status = child.wait()?;
     Ok((text?, status.success()))
 }
 
 fn read_bounded(child: &mut Child, until: Instant) -> std::io::Result<String> {
-    let Some(mut out) = child.stdout.take() else { return Ok(String::new()) };
+    let Some(mut out) = child.from.take() else { return Ok(String::new()) };
     let mut text = Vec::new();
     let mut buf = [0u8; 4096];
     loop {
@@ -277,11 +279,11 @@ mod tests {
 
     #[test]
     fn a_child_that_hangs_is_given_up() {
-        let mut child = Command::new("sleep").arg("30").stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = child::start(Command::new("/bin/sleep").arg("30"), OUTPUT).unwrap();
         let until = Instant::now() + Duration::from_millis(50);
         let got = read_bounded(&mut child, until).unwrap_err();
         assert_eq!(got.kind(), std::io::ErrorKind::TimedOut);
-        child.kill().unwrap();
+        child.kill();
         child.wait().unwrap();
     }
 }

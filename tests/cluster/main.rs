@@ -27,6 +27,7 @@ mod rolling;
 mod service;
 mod several;
 mod shared;
+mod signals;
 mod site;
 mod syscalls;
 mod terminal;

@@ -24,6 +24,10 @@ pub struct Site {
     hosts: usize,
     /// The name service reads extrausers/passwd and group too.
     pub extrausers: bool,
+    /// What stands in the place of a file of the system's: the file here, its path there.
+    pub instead: Vec<(String, String)>,
+    /// What launchers ignore when they are started, as a shell's `trap` names it.
+    pub ignored: String,
     launchers: BTreeMap<String, Child>,
 }
 
@@ -53,7 +57,8 @@ impl Site {
             std::fs::create_dir_all(dir.join(sub)).unwrap();
         }
         let launchers = BTreeMap::new();
-        let site = Site { dir, hosts, extrausers: false, launchers };
+        let (instead, ignored) = (Vec::new(), String::new());
+        let site = Site { dir, hosts, extrausers: false, instead, ignored, launchers };
         site.accounts();
         site.configure();
         // users must reach the file, wherever it was built; no child made meanwhile by another
@@ -141,6 +146,7 @@ impl Site {
         if self.extrausers {
             script.push_str(&bind("extrausers", "/var/lib/extrausers"));
         }
+        self.instead.iter().for_each(|(here, there)| script.push_str(&bind(here, there)));
         // whoever may have cores has them
         script.push_str("ulimit -S -c \"$(ulimit -H -c)\" && exec \"$@\"");
         c.args(["-m", "sh", "-c", &script, "sh"]).args(words).env_clear();
@@ -152,7 +158,12 @@ impl Site {
     pub fn launcher(&self, host: &str) -> Command {
         let own = format!("etc.{host}");
         let etc = if self.path(&own).exists() { &own } else { "etc" };
-        let mut c = self.inside(etc, &[self.path("bin/launcher").to_str().unwrap()]);
+        let begin = format!("trap '' {}; exec \"$0\"", self.ignored);
+        let path = self.path("bin/launcher");
+        let path = path.to_str().unwrap();
+        let words = ["sh", "-c", &begin, path];
+        let words = if self.ignored.is_empty() { &words[3..] } else { &words[..] };
+        let mut c = self.inside(etc, words);
         c.env("LSF_LOCAL_HOST", host).current_dir("/").stderr(Stdio::piped());
         c
     }

@@ -17,6 +17,10 @@ use crate::proto::Effect;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, SharedRow, status};
 use std::collections::BTreeSet;
 
+/// After a change of master the elims of a host run on as they do, until it is decided where lists
+/// are reported: for so long at most, seconds.
+pub const SETTLE_SECS: u64 = 5;
+
 /// What is known of elims.
 #[derive(Debug, Default)]
 pub struct Elims {
@@ -24,7 +28,9 @@ pub struct Elims {
     /// Of each instance of a list the host that reports it, as master.
     first: Vec<Option<String>>,
     /// What the master wants of this host.
-    pub told: Vec<String>,
+    told: Vec<String>,
+    /// Until then it is not decided where lists are reported.
+    settled_by: Option<u64>,
     /// What this host's melim reported last.
     pub own: Vec<(String, String)>,
     /// A report that waits for the next look-out, and when that is.
@@ -38,6 +44,26 @@ impl Elims {
     pub fn configure(&mut self, base: &BaseConf) {
         self.instances = facts::dynamic_instances(base);
         self.first = vec![None; self.instances.len()];
+    }
+
+    /// Nothing is known of where lists are reported: there is another master.
+    pub fn unsettle(&mut self, now: Now) {
+        self.first.fill(None);
+        let lists = self.instances.iter().any(|i| i.reporter == Reporter::First);
+        self.settled_by = lists.then(|| now.after(SETTLE_SECS));
+    }
+
+    /// What the master has decided for this host.
+    pub fn decided(&mut self, report: Vec<String>) {
+        (self.told, self.settled_by) = (report, None);
+    }
+
+    pub fn settling(&self) -> bool {
+        self.settled_by.is_some()
+    }
+
+    pub fn settled_by(&self) -> Option<u64> {
+        self.settled_by
     }
 
     /// The resources of lists that a host is to report.
@@ -90,9 +116,31 @@ fn value_in<'a>(load: &'a HostLoad, name: &str) -> Option<&'a str> {
 }
 
 impl Lim {
+    /// Decides where lists are reported once nobody is waited for any more.
+    pub(super) fn settle_elims(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.elims.settled_by.is_some_and(|at| at <= now.mono_us) {
+            // no word of a master: it wants nothing of this host
+            self.elims.decided(Vec::new());
+            self.update_elims(now, out);
+        }
+    }
+
+    /// Whether the first host of each list is there: no other one can come before it.
+    fn firsts_are_known(&self) -> bool {
+        let lists = self.elims.instances.iter().filter(|i| i.reporter == Reporter::First);
+        let live = |h: &String| self.hosts.get(h).is_some_and(|k| !k.load.unavailable());
+        lists.map(|i| i.hosts.first()).all(|h| h.is_none_or(live))
+    }
+
     /// Finds the reporters anew and has this host's elims run as they are needed.
-    pub(super) fn update_elims(&mut self, out: &mut Vec<Effect>) {
+    pub(super) fn update_elims(&mut self, now: Now, out: &mut Vec<Effect>) {
         let master = self.is_master();
+        if master && self.firsts_are_known() {
+            self.elims.settled_by = None;
+        }
+        if self.elims.settled_by.is_some_and(|at| now.mono_us < at) {
+            return;
+        }
         let mut news = BTreeSet::new();
         for n in 0..self.elims.instances.len() {
             let i = &self.elims.instances[n];

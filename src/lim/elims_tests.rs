@@ -72,9 +72,36 @@ fn beat(host: &str, external: &[(&str, &str)]) -> Input {
 }
 
 fn announce(report: &[&str]) -> Input {
+    announced("h1", report, false)
+}
+
+fn announced(from: &str, report: &[&str], undecided: bool) -> Input {
     let report = report.iter().map(|r| r.to_string()).collect();
-    let msg = LimMsg::Announce { cluster: "c".into(), want: false, report };
-    Input::Datagram { from: "h1".into(), msg: Msg::Lim(msg) }
+    let msg = LimMsg::Announce { cluster: "c".into(), want: false, report, undecided };
+    Input::Datagram { from: from.into(), msg: Msg::Lim(msg) }
+}
+
+/// How often melim was started.
+fn starts(out: &[Effect]) -> usize {
+    out.iter().filter(|e| matches!(e, Effect::Melim { .. })).count()
+}
+
+/// Nobody answers at the host of the master, until this LIM has taken over; when, and what it did.
+fn taken_over(lim: &mut Lim, from: u64) -> (u64, Vec<Effect>) {
+    let mut all = Vec::new();
+    for secs in from..from + 60 {
+        let mut out = step(lim, secs, Input::Tick);
+        while let Some(at) = out.iter().position(|e| matches!(e, Effect::Connect { .. })) {
+            let Effect::Connect { conn, .. } = out.remove(at) else { continue };
+            let input = Input::ConnectFailed { conn, why: String::new(), refused: true };
+            out.extend(step(lim, secs, input));
+        }
+        all.extend(out);
+        if lim.is_master() {
+            return (secs, all);
+        }
+    }
+    panic!("{} does not take over", lim.host)
 }
 
 /// What the master's announcements have each host report.
@@ -152,6 +179,50 @@ fn a_list_fails_over_and_back() {
     let out = step(&mut lim, 51, Input::Tick);
     assert_eq!([wanted(&out, "h2"), wanted(&out, "h3")], [Some("lic".into()), Some("".into())]);
     assert_eq!(lim.shared_rows()[0].value, "-");
+}
+
+#[test]
+fn a_host_that_becomes_master_starts_its_elims_once() {
+    let base = base(&[("d", &["default"]), ("a", &["all"]), ("lic", &["h3 h2"])]);
+    let (mut lim, mut out) = started(&base, "h2");
+    out.extend(step(&mut lim, 1, announce(&[])));
+    assert_eq!((melim(&out), starts(&out)), (Some(("d".into(), false)), 1));
+    // until it has heard of h3, h2 is the first of the list that it knows to be there
+    let (now, mut out) = taken_over(&mut lim, 2);
+    let news = step(&mut lim, now, beat("h3", &[]));
+    out.extend(news);
+    out.extend(step(&mut lim, now + 1, Input::Tick));
+    out.extend(step(&mut lim, now + SETTLE_SECS + 1, Input::Tick));
+    assert_eq!((melim(&out), starts(&out)), (Some(("d a".into(), true)), 1));
+    assert_eq!(wanted(&out, "h3").as_deref(), Some("lic"));
+    // where h3 is not there, it does not wait for it for ever
+    let (mut lim, _) = started(&base, "h2");
+    step(&mut lim, 1, announce(&[]));
+    let (now, mut out) = taken_over(&mut lim, 2);
+    assert_eq!(starts(&out), 0);
+    for secs in now..=now + SETTLE_SECS {
+        out.extend(step(&mut lim, secs, Input::Tick));
+    }
+    assert_eq!((melim(&out), starts(&out)), (Some(("d a lic".into(), true)), 1));
+}
+
+#[test]
+fn a_change_of_master_that_changes_nothing_for_a_host_starts_no_elims_there() {
+    let base = base(&[("d", &["default"]), ("a", &["all"]), ("lic", &["h3 h4"])]);
+    let (mut lim, mut out) = started(&base, "h3");
+    out.extend(step(&mut lim, 1, announce(&["lic"])));
+    assert_eq!((melim(&out), starts(&out)), (Some(("d lic".into(), false)), 1));
+    // h1 is silent; h2 announces itself before it has heard of all, and then decides
+    let mut out = step(&mut lim, 40, announced("h2", &[], true));
+    assert_eq!(lim.election_master(), Some("h2"));
+    out.extend(step(&mut lim, 41, Input::Tick));
+    out.extend(step(&mut lim, 42, announced("h2", &["lic"], false)));
+    out.extend(step(&mut lim, 60, Input::Tick));
+    assert_eq!(starts(&out), 0, "{:?}", melim(&out));
+    // a master that never decides is waited for no longer than that
+    let mut out = step(&mut lim, 100, announced("h1", &[], true));
+    out.extend(step(&mut lim, 100 + SETTLE_SECS, Input::Tick));
+    assert_eq!((melim(&out), starts(&out)), (Some(("d".into(), false)), 1));
 }
 
 #[test]

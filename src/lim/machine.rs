@@ -152,6 +152,11 @@ impl Lim {
         self.election.is_master()
     }
 
+    #[cfg(test)]
+    pub(super) fn election_master(&self) -> Option<&str> {
+        self.election.master()
+    }
+
     fn interval_us(&self) -> u64 {
         self.base.cluster.params.exinterval.max(1) * US
     }
@@ -161,6 +166,7 @@ impl Lim {
         self.beat_at = now.after(1);
         self.local.start(now.mono_us);
         self.start_joining(now);
+        self.elims.unsettle(now);
         out.push(Effect::Sample);
         say(out, log::Level::Info, format!("started on {}", self.host));
         if self.election.start(now.mono_us, out) {
@@ -181,8 +187,8 @@ impl Lim {
             known.load.status |= status::UNAVAIL;
             (known.heard, known.gone) = (None, Some(now.mono_us));
         }
-        self.elims.told.clear();
-        self.update_elims(out);
+        self.elims.unsettle(now);
+        self.update_elims(now, out);
         if self.is_master() {
             out.push(Effect::Recall(Keep::Locks));
             (self.beats, self.beat_at) = (0, now.after(1));
@@ -210,7 +216,8 @@ impl Lim {
 
     pub(super) fn announce_to(&self, host: &str, want: bool, out: &mut Vec<Effect>) {
         let cluster = self.base.name.clone();
-        let msg = Msg::Lim(LimMsg::Announce { cluster, want, report: self.elims.of(host) });
+        let (report, undecided) = (self.elims.of(host), self.is_master() && self.elims.settling());
+        let msg = Msg::Lim(LimMsg::Announce { cluster, want, report, undecided });
         out.push(Effect::Datagram { to: host.to_owned(), msg });
     }
 
@@ -234,6 +241,7 @@ impl Lim {
         }
         self.look_for_res(now, out);
         self.look_for_reports(now, out);
+        self.settle_elims(now, out);
         if self.election.tick(now, out) {
             self.elected(now, out);
         }
@@ -257,7 +265,7 @@ impl Lim {
         }
         self.find_silent(now, out);
         self.expire(now, out);
-        self.update_elims(out);
+        self.update_elims(now, out);
         self.call(now, false, out);
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
@@ -351,7 +359,7 @@ impl Lim {
         let host = self.host.clone();
         self.record(now, &host, load, out);
         if first {
-            self.update_elims(out);
+            self.update_elims(now, out);
             self.beat(out);
         }
     }
@@ -448,14 +456,16 @@ impl Lim {
             Msg::Lim(LimMsg::Beat { load }) if self.is_master() && from != self.host => {
                 self.record(now, &from, *load, out);
             }
-            Msg::Lim(LimMsg::Announce { cluster, want, report }) if cluster == self.base.name => {
+            Msg::Lim(LimMsg::Announce { cluster, want, report, undecided })
+                if cluster == self.base.name =>
+            {
                 let new = self.election.announced(now.mono_us, &from, out);
                 if new {
                     self.elected(now, out);
                 }
-                if self.election.master() == Some(from.as_str()) && self.elims.told != report {
-                    self.elims.told = report;
-                    self.update_elims(out);
+                if self.election.master() == Some(from.as_str()) && !undecided {
+                    self.elims.decided(report);
+                    self.update_elims(now, out);
                 }
                 if !new && self.is_master() {
                     self.announce_to(&from, true, out);
@@ -620,7 +630,8 @@ impl Machine for Lim {
 
     fn deadline(&self) -> Option<u64> {
         let own = self.sample_at.min(self.beat_at).min(self.call_at);
-        let own = self.next_look().map_or(own, |at| at.min(own));
+        let own =
+            [self.next_look(), self.elims.settled_by()].into_iter().flatten().fold(own, u64::min);
         Some(self.election.deadline().map_or(own, |at| at.min(own)))
     }
 }

@@ -83,6 +83,11 @@ fn ask(lim: &mut Lim, conn: ConnId, msg: LimMsg) -> Vec<Effect> {
     step(lim, 0, Input::Msg { conn, msg: Msg::Lim(msg) })
 }
 
+fn announcement(cluster: &str) -> LimMsg {
+    let (cluster, report) = (cluster.to_owned(), Vec::new());
+    LimMsg::Announce { cluster, want: true, report, undecided: false }
+}
+
 #[test]
 fn a_slave_tells_the_master_eagerly_then_each_interval() {
     let mut lim = Lim::new(base(), "h2");
@@ -112,8 +117,7 @@ fn a_slave_tells_the_master_eagerly_then_each_interval() {
     assert_eq!(beats, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 21, 31]);
     // the master came back: it is told at once; by another cluster's it is not asked
     for (cluster, beats) in [("c1", 1), ("c2", 0)] {
-        let msg =
-            Msg::Lim(LimMsg::Announce { cluster: cluster.into(), want: true, report: vec![] });
+        let msg = Msg::Lim(announcement(cluster));
         let out = step(&mut lim, 32, Input::Datagram { from: "h1".into(), msg });
         assert_eq!(out.iter().filter(|e| beat(e)).count(), beats);
     }
@@ -286,7 +290,7 @@ fn copies_that_differ_are_told_once_they_last() {
 }
 
 fn announce(from: &str) -> Input {
-    let msg = Msg::Lim(LimMsg::Announce { cluster: "c1".into(), want: true, report: vec![] });
+    let msg = Msg::Lim(announcement("c1"));
     Input::Datagram { from: from.into(), msg }
 }
 

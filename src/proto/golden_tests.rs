@@ -321,7 +321,7 @@ fn samples() -> Vec<Msg> {
     let (cluster, master) = (s("c"), s("h1"));
     let row = SharedRow { name: s("lic"), value: s("4"), hosts: vec![s("h1")], dynamic: false };
     let lim = [
-        LimMsg::Announce { cluster: s("c"), want: true, report: vec![s("lic")] },
+        LimMsg::Announce { cluster: s("c"), want: true, report: vec![s("lic")], undecided: false },
         LimMsg::Shared,
         LimMsg::SharedRows { rows: vec![row] },
         LimMsg::Beat { load: Box::new(load()) },

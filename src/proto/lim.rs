@@ -174,6 +174,9 @@ pub enum LimMsg {
         /// Shared resources whose value the receiver's elims are to find out.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         report: Vec<String>,
+        /// A new master has not heard of all hosts yet: `report` is not decided.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        undecided: bool,
     },
     /// Ask for the cluster's and the master's name; as a datagram it is answered by the master
     /// alone, with `Announce`.

@@ -11,7 +11,8 @@
 //! is done after it has become the user, by [`super::task`]. What came of the setup is told
 //! through the socket, which exec closes.
 //!
-//! Invariant: from any step that fails it exits without having run anything of the job's.
+//! Invariants: from any step that fails it exits without having run anything of the job's; the plan
+//! is closed before any path of the user's is opened.
 
 use super::hooks;
 use super::launcher::EEXEC_SOCKET;
@@ -84,18 +85,19 @@ fn run() -> i32 {
     if raw::cloexec_from(3).is_err() || !matches!(link.read(&mut [0u8; 1]), Ok(1)) {
         return EXIT_SETUP;
     }
-    let done = read_plan().and_then(|plan| match &plan.what {
-        What::Job(job) => become_job(&plan, job, &mut link),
-        What::Finish(finish) => {
-            let user = identify(&plan)?;
-            let eexec = eexec(!finish.eexec.is_none());
-            become_user(&user)?;
-            tell(&mut link, &task::finished(finish));
-            // it is whole: what runs now may take long
-            let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
-            Ok(hooks::after(finish, &user, eexec))
-        }
-    });
+    let done =
+        read_plan().and_then(|plan| hide_plan().map(|()| plan)).and_then(|plan| match &plan.what {
+            What::Job(job) => become_job(&plan, job, &mut link),
+            What::Finish(finish) => {
+                let user = identify(&plan)?;
+                let eexec = eexec(!finish.eexec.is_none());
+                become_user(&user)?;
+                tell(&mut link, &task::finished(finish));
+                // it is whole: what runs now may take long
+                let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
+                Ok(hooks::after(finish, &user, eexec))
+            }
+        });
     match done {
         Ok(code) => code,
         Err(Failed(stage, why)) => {
@@ -124,6 +126,18 @@ fn read_plan() -> Step<Plan> {
     let read = File::from(file).take(PLAN_MAX).read_to_end(&mut text);
     read.map_err(at(Stage::Plan, "plan"))?;
     serde_json::from_slice(&text).map_err(|e| Failed(Stage::Plan, format!("plan: {e}")))
+}
+
+/// Lets go of the plan and of the other way to the launcher: a path that the user gives may name
+/// our descriptors.
+fn hide_plan() -> Step<()> {
+    let hide = || {
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::stdio::dup2_stdout(&null)?;
+        Ok(())
+    };
+    hide().map_err(at(Stage::Plan, "/dev/null"))
 }
 
 /// Tells what came of it; false where the launcher is gone.

@@ -97,6 +97,30 @@ fn output_goes_where_it_is_asked_to() {
 }
 
 #[test]
+fn an_input_path_that_names_a_descriptor_shows_no_plan() {
+    each("descriptors", |r| {
+        for n in 0..8u32 {
+            let env = "PATH=/usr/bin:/bin\0MARK=of the plan\0".into();
+            let in_file = format!("/proc/self/fd/{n}").as_str().into();
+            let job = JobPlan {
+                env,
+                in_file,
+                out_file: format!("out{n}").as_str().into(),
+                ..r.plan("cat")
+            };
+            let id = r.start(n + 1, job);
+            // a socket cannot be opened so, and what is no file is refused
+            let setup = r.setup(id);
+            r.end(id);
+            let ready = matches!(setup, Setup::Ready(_));
+            assert!(ready || matches!(setup, Setup::Failed { at: Stage::Input, .. }), "{setup:?}");
+            let said = if ready { r.read(&format!("out{n}")) } else { String::new() };
+            assert!(!said.contains("of the plan") && !said.contains("cwd"), "{n}: {said}");
+        }
+    });
+}
+
+#[test]
 fn output_that_cannot_be_opened_is_kept_elsewhere() {
     each("kept", |r| {
         let fifo = r.work().join("fifo");

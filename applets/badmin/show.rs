@@ -17,8 +17,9 @@ const SHOWCONF: &str = "Usage: badmin showconf mbd | [sbd] [host_name ... | all]
 
 /// Where the values of showstatus stand.
 const COLUMN: usize = 28;
-/// The layout of showstatus: blanks before a label, the label, the value's name; no name: none.
-const LAYOUT: [(usize, &str, &str); 29] = [
+/// The layout of showstatus: blanks before a label, the label, the value's name; no name: none;
+/// `?`: a line only where there is a value; `@`: a time.
+const LAYOUT: [(usize, &str, &str); 30] = [
     (4, "Available local hosts (current/peak):", ""),
     (8, "Clients:", "clients"),
     (8, "Servers:", "servers"),
@@ -31,6 +32,8 @@ const LAYOUT: [(usize, &str, &str); 29] = [
     (8, "Closed:", "closed"),
     (8, "Unreachable:", "unreach"),
     (8, "Unavailable:", "unavail"),
+    // where a host has spoken for the jobs of another
+    (8, "Refused reports:", "?refused"),
     (0, "", ""),
     (4, "Number of jobs:", "jobs"),
     (8, "Running:", "running"),
@@ -82,11 +85,15 @@ pub fn showstatus(ctx: &mut Ctx) -> Result<i32, Exit> {
 fn status(values: &[AdminLine]) -> String {
     let mut text = String::from("LSF runtime mbatchd information\n");
     for (indent, label, name) in LAYOUT {
-        let bare = name.trim_start_matches('@');
-        let value = values.iter().find(|l| l.about == bare).map_or("-", |l| l.text.as_str());
+        let bare = name.trim_start_matches(['@', '?']);
+        let value = values.iter().find(|l| l.about == bare);
+        if value.is_none() && name.starts_with('?') {
+            continue;
+        }
+        let value = value.map_or("-", |l| l.text.as_str());
         let value = match name {
             "" => String::new(),
-            _ if bare != name => time(value.parse().unwrap_or(0)),
+            _ if name.starts_with('@') => time(value.parse().unwrap_or(0)),
             _ => clean(value),
         };
         // the longest label fills its column

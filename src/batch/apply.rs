@@ -10,7 +10,7 @@ use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::{opt, stat};
-use crate::model::reason::susp;
+use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::rc::Rc;
@@ -264,6 +264,7 @@ impl State {
                 eff_res_req: s.eff_res_req.as_str().into(),
                 boot: s.boot.as_str().into(),
                 phase: Phase::Starting,
+                unknown: false,
                 pid: 0,
                 pgid: 0,
                 exec: None,
@@ -316,7 +317,7 @@ impl State {
     }
 
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Did {
-        use crate::model::reason::{pend, term};
+        use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
         if s.signal.starts_with(super::windows::FOR_WINDOW) {
             return match self.elem(at) {
@@ -408,6 +409,7 @@ impl State {
                     run_phase(r, t, s);
                 }
             }),
+            stat::UNKWN => self.with_run(s.at, |r| r.unknown = true),
             stat::DONE | stat::EXIT => self.finish(t, s),
             _ => Did::Misfit("a status this build does not know"),
         }
@@ -417,6 +419,10 @@ impl State {
         let end_time = if s.end_time > 0 { s.end_time } else { t };
         let mut key = None;
         self.waited_until(end_time, s.at);
+        let forced = matches!(s.exit_info, term::FORCE_OWNER | term::FORCE_ADMIN);
+        if s.unknown_end && self.elem(s.at).is_some_and(|e| forced || e.stat() == stat::UNKWN) {
+            self.leave(s.at);
+        }
         let did = self.set(s.at, |e| {
             let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
             let run = match old {
@@ -500,6 +506,9 @@ impl State {
             let tries = self.tries.entry(at).or_default();
             (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
         }
+        if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
+            self.leave(at);
+        }
         let passed: Vec<_> = passed.iter().map(|host| self.names.sym(host)).collect();
         if !passed.is_empty() || self.tries.contains_key(&at) {
             self.tries.entry(at).or_default().passed = passed;
@@ -516,6 +525,20 @@ impl State {
         }
     }
 
+    /// Keeps in mind what a job leaves behind on a host that cannot be asked.
+    fn leave(&mut self, at: JobRef) {
+        let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
+        let Some(&(host, slots)) = run.hosts.first() else { return };
+        let left = Left { key: run.key, host, slots };
+        self.left.entry(at).or_default().push(left);
+    }
+
+    fn forget_left(&mut self, job: u32) {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let gone: Vec<JobRef> = self.left.range(all).map(|(at, _)| *at).collect();
+        gone.iter().for_each(|at| drop(self.left.remove(at)));
+    }
+
     fn clean(&mut self, at: JobRef) -> Did {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Did::Misfit("no such job");
@@ -525,6 +548,7 @@ impl State {
         {
             if let Some(e) = a.own.remove(&at.idx) {
                 self.issued.forget(at);
+                self.left.remove(&at);
                 a.leave_part(at.idx, e.part);
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
@@ -537,6 +561,7 @@ impl State {
         }
         self.jobs.remove(&at.job);
         self.posts.retain(|key| key.job != at.job);
+        self.forget_left(at.job);
         self.issued.forget(JobRef { job: at.job, idx: 0 });
         self.moved.remove(&at.job);
         self.changed.remove(&at.job);
@@ -558,11 +583,17 @@ impl State {
 
 fn run_phase(r: &mut Run, t: i64, s: &JobStatus) {
     let was = matches!(r.phase, Phase::Ssusp(_) | Phase::Ususp(_));
-    r.phase = match s.status {
+    let phase = match s.status {
         stat::RUN => Phase::Running,
         stat::SSUSP => Phase::Ssusp(if s.reason == 0 { susp::RESUMED } else { s.reason }),
         _ => Phase::Ususp(if s.reason == 0 { susp::USER } else { s.reason }),
     };
+    // heard of again, it is as it was: what was asked for meanwhile stays open
+    let as_before = phase == r.phase || s.status == stat::RUN && r.phase == Phase::Starting;
+    if std::mem::take(&mut r.unknown) && as_before {
+        return;
+    }
+    r.phase = phase;
     if s.status != stat::SSUSP {
         r.soft.asked = None;
     }

@@ -360,17 +360,7 @@ impl Mbd {
         self.signal_event(cx, a, at, "DELETEJOB", key);
         let info = if a.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER };
         self.act_on(cx, key, Act::Terminate { exit_info: info });
-        let end = JobStatus {
-            at,
-            status: stat::EXIT,
-            end_time: cx.now.secs(),
-            exit_info: info,
-            attempt: key.attempt,
-            unknown_end: true,
-            ..JobStatus::default()
-        };
-        self.emit(cx, Event::JobStatus(Box::new(end)));
-        self.account(cx, at);
+        self.end_unasked(cx, key, info, false);
     }
 
     fn stop_running(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey, status: u32) {

@@ -161,7 +161,8 @@ fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
     match stat_bits {
         stat::PEND => DepState::Pend,
         stat::PSUSP => DepState::Held,
-        stat::RUN => DepState::Run,
+        // where its host cannot be asked, it has not ended
+        stat::RUN | stat::UNKWN => DepState::Run,
         stat::SSUSP | stat::USUSP => DepState::Susp,
         stat::DONE => DepState::Done,
         _ => DepState::Exit(exit),

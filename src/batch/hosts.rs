@@ -3,23 +3,24 @@
 
 use super::names::Sym;
 use super::policy::Policy;
+use super::reporters::Refused;
 use super::reserve::left;
 use super::{Cx, Mbd};
 use crate::conf::types::Mxj;
-use crate::model::Now;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
+use crate::model::{JobKey, Now};
 use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// First and longest pause before a lost link is dialled again, microseconds.
 const REDIAL_FIRST: u64 = US / 5;
 const REDIAL_MOST: u64 = 5 * US;
 /// Seconds between probes of a silent link.
-const PING_SECS: u64 = 20;
+pub(super) const PING_SECS: u64 = 20;
 
 /// Where the link to a daemon stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,13 @@ pub struct HostRt {
     pub boot_id: String,
     /// When it was last given a job.
     pub last_dispatch: Option<u64>,
+    /// Since when there is no link to its sbatchd; None: there is one.
+    pub lost: Option<u64>,
+    /// It has been out of reach for long enough, and LIM says that it is unavailable.
+    pub given_up: bool,
+    /// Attempts that run there although their jobs were requeued or have ended, with their slots.
+    pub zombies: BTreeMap<JobKey, u32>,
+    pub refused: Refused,
     last_heard: u64,
     next_ping: u64,
 }
@@ -100,6 +108,10 @@ impl Net {
         }
     }
 
+    pub fn lim(&self) -> Link {
+        self.lim
+    }
+
     pub fn deadline(&self) -> Option<u64> {
         if !self.on {
             return None;
@@ -124,6 +136,10 @@ impl HostRt {
             load: None,
             boot_id: String::new(),
             last_dispatch: None,
+            lost: Some(0),
+            given_up: false,
+            zombies: BTreeMap::new(),
+            refused: Refused::default(),
             last_heard: 0,
             next_ping: 0,
         }
@@ -188,7 +204,10 @@ impl Mbd {
         self.net.on = true;
         for h in &mut self.net.hosts {
             h.link = Link::down(cx.now);
+            (h.lost, h.given_up) = (Some(cx.now.mono_us), false);
         }
+        self.unreached.look = true;
+        self.look_left();
         if matches!(self.net.lim, Link::Down { .. }) {
             self.net.lim = Link::down(cx.now);
         }
@@ -214,7 +233,8 @@ impl Mbd {
             self.net.hosts.drain(..).map(|h| (h.name.clone(), h)).collect();
         for pol in &self.pol.hosts {
             let name = &pol.def.name;
-            let rt = old.remove(name).unwrap_or_else(|| HostRt::new(name));
+            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(name) };
+            let rt = old.remove(name).unwrap_or_else(new);
             self.net.hosts.push(rt);
         }
         for gone in old.into_values() {
@@ -228,6 +248,8 @@ impl Mbd {
                 self.net.conns.insert(conn, Whose::Host(i));
             }
         }
+        self.unreached.look = true;
+        self.look_left();
         let params = self.sbd_params();
         for h in &self.net.hosts {
             if let Link::Up { conn } | Link::Greeted { conn } = h.link {
@@ -284,11 +306,16 @@ impl Mbd {
                 let params = self.sbd_params();
                 let h = &mut self.net.hosts[i];
                 h.link = Link::Greeted { conn };
+                // it may come back with what was given up
+                let back = std::mem::take(&mut h.given_up);
                 h.last_heard = cx.now.mono_us;
                 h.next_ping = cx.now.after(PING_SECS);
                 let cluster = self.pol.conf.base.name.clone();
                 let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params };
                 cx.send(conn, Msg::Sbd(hello));
+                if back {
+                    self.look_left();
+                }
             }
         }
     }
@@ -302,6 +329,13 @@ impl Mbd {
         let Some(whose) = self.net.conns.remove(&conn) else { return };
         self.peers.remove(&conn);
         let now = cx.now.mono_us;
+        if let Whose::Host(i) = whose {
+            let h = &mut self.net.hosts[i];
+            // what is closed for its silence has been out of reach for as long
+            let silent = now.saturating_sub(h.last_heard) > PING_SECS * US;
+            h.lost.get_or_insert(if silent { h.last_heard } else { now });
+            self.unreached.look = true;
+        }
         let (link, name) = match whose {
             Whose::Host(i) => (&mut self.net.hosts[i].link, "sbatchd"),
             Whose::Lim => (&mut self.net.lim, "lim"),
@@ -369,8 +403,10 @@ impl Mbd {
     /// The inventory has been worked through: orders may go out.
     pub(crate) fn host_ready(&mut self, i: usize) {
         if let Link::Greeted { conn } = self.net.hosts[i].link {
-            self.net.hosts[i].link = Link::Up { conn };
+            let h = &mut self.net.hosts[i];
+            (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
             self.sched.needed = true;
+            self.look_left();
         }
     }
 
@@ -388,6 +424,7 @@ impl Mbd {
             }
             self.sched.needed = true;
             self.overload.look = true;
+            self.unreached.look |= self.net.hosts.iter().any(|h| h.lost.is_some());
             self.note_peak();
             cx.say(log::Level::Trace, "loads taken over");
         }
@@ -408,7 +445,8 @@ impl Mbd {
 
     pub(crate) fn host_used(&self, i: usize) -> u64 {
         let sym = self.st.names.find(&self.net.hosts[i].name);
-        sym.and_then(|s| self.st.counts.host.get(&s)).map_or(0, |h| h.slots.started())
+        let used = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(0, |h| h.slots.started());
+        used + self.net.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
     }
 
     pub(crate) fn host_closed(&self, i: usize) -> bool {

@@ -63,7 +63,8 @@ impl Mbd {
             if job.last_end() > ended || job.submit_time > ended || job.tally.unfinished() > 0 {
                 continue;
             }
-            if self.deps.is_named(id) || self.waits.is_named(id) {
+            // its host may come back with what must not go on
+            if self.deps.is_named(id) || self.waits.is_named(id) || self.left_alive(id) {
                 self.st.ended.push_back((now, id));
                 continue;
             }

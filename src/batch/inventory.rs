@@ -4,10 +4,12 @@
 //! again under the same key, which the host answers with the state it knows: so an order is never
 //! lost and never carried out twice. A started job that its host does not know has an unknown
 //! end; it is never guessed and never run again by itself (a rerunnable one is, when the host was
-//! restarted).
+//! restarted, whether the host still knows of it or not). Which host may say what is in
+//! [`super::reporters`], what becomes of jobs whose host says nothing in [`super::unreached`].
 
 use super::hosts::Link;
 use super::overload::by_load;
+use super::reporters::Standing;
 use super::state::{ElemState, Phase as RunPhase, Run};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, Finish, JobStatus};
@@ -24,7 +26,7 @@ const EXCLUDE_SECS: u64 = 60;
 
 impl Mbd {
     pub(crate) fn from_sbd(&mut self, cx: &mut Cx, conn: ConnId, msg: SbdMsg) {
-        let Some(i) = self.host_of(cx, conn) else { return };
+        let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
         if self.log_failed.is_some() {
             return;
         }
@@ -34,20 +36,24 @@ impl Mbd {
             SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
                 let now = cx.now.secs();
-                if let Some(run) = self.st.running_mut(key) {
+                if self.standing(i, key) == Standing::Foreign {
+                    self.refuse_report(cx, i, "usage", key.job_ref());
+                } else if let Some(run) = self.st.running_mut(key) {
                     run.soft.usage = usage;
                     run.soft.usage_time = now;
                     run.soft.pids = pids;
                     run.soft.groups = groups;
                 }
             }
-            _ => cx.say(log::Level::Warn, "a sbatchd sent an order; ignored"),
+            _ => self.refuse(cx, i, "an order, which hosts do not give"),
         }
     }
 
     fn inventory(&mut self, cx: &mut Cx, i: usize, boot_id: String, tasks: Vec<TaskState>) {
         let seen: HashSet<JobKey> = tasks.iter().map(|t| t.key).collect();
         self.net.hosts[i].boot_id = boot_id;
+        let host = self.host_sym(i);
+        self.net.hosts[i].zombies.clear();
         for t in &tasks {
             self.task_state(cx, i, t);
             // an order that told of changed limits may have been lost
@@ -55,7 +61,6 @@ impl Mbd {
                 self.tell_limits(cx, t.key.job);
             }
         }
-        let host = self.host_sym(i);
         self.posts_lost(cx, host, &seen);
         let here: Vec<JobRef> =
             self.st.counts.host.get(&host).map_or(Vec::new(), |h| h.jobs.iter().copied().collect());
@@ -67,11 +72,13 @@ impl Mbd {
             let key = run.key;
             let rebooted = *run.boot != *self.net.hosts[i].boot_id;
             if !rebooted && run.phase == RunPhase::Starting {
+                self.known_again(cx, key);
                 self.send_start(cx, key);
             } else {
                 self.lost(cx, key, rebooted);
             }
         }
+        self.left_told(host, &seen);
         self.host_ready(i);
     }
 
@@ -84,14 +91,6 @@ impl Mbd {
 
     /// The host does not know a job that was started there.
     fn lost(&mut self, cx: &mut Cx, key: JobKey, rebooted: bool) {
-        let at = key.job_ref();
-        let rerun =
-            self.st.job(key.job).is_some_and(|j| j.spec_at(key.idx).options & opt::RERUNNABLE != 0);
-        if rebooted && rerun {
-            cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            self.requeue(cx, at, 0, true, None);
-            return;
-        }
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
         let t = TaskState {
             key,
@@ -130,31 +129,40 @@ impl Mbd {
         self.refresh(at.job);
     }
 
+    /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
+    /// forgotten, anything else must not go on.
+    fn not_running(&mut self, cx: &mut Cx, i: usize, t: &TaskState, is: Standing) {
+        let (at, name) = (t.key.job_ref(), &self.net.hosts[i].name);
+        let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
+        match (is, over) {
+            (Standing::Foreign, _) => return self.refuse_report(cx, i, "the state", at),
+            (Standing::NoJob, false) => {
+                let text = format!("{name} runs job <{at}>, which the log does not know");
+                return self.say_bounded(cx, i, log::Level::Error, text);
+            }
+            (Standing::Ended, true) => self.posted(cx, t),
+            (Standing::Ended | Standing::Left, false) => self.left_runs(i, t.key),
+            _ => {}
+        }
+        if over {
+            self.left_over(i, t.key);
+            self.forget(cx, i, t);
+        } else {
+            self.act(cx, t.key, i, Act::Terminate { exit_info: term::FORCE_ADMIN });
+        }
+    }
+
     /// One attempt as its host sees it.
     fn task_state(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
         let at = t.key.job_ref();
-        let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
-        let Some(run) = self.st.running(t.key) else {
-            match (over, self.st.job(t.key.job).is_some()) {
-                (true, _) => {
-                    self.posted(cx, t);
-                    self.forget(cx, i, t);
-                }
-                (false, true) => {
-                    // An attempt that was given up: it must not go on.
-                    let act = Act::Terminate { exit_info: term::ADMIN };
-                    self.act(cx, t.key, i, act);
-                }
-                (false, false) => cx.say(
-                    log::Level::Error,
-                    format!(
-                        "{} runs job <{at}>, which the log does not know",
-                        self.net.hosts[i].name
-                    ),
-                ),
-            }
-            return;
-        };
+        let is = self.standing(i, t.key);
+        if is != Standing::Running {
+            return self.not_running(cx, i, t, is);
+        }
+        if !matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. }) {
+            self.known_again(cx, t.key);
+        }
+        let Some(run) = self.st.running(t.key) else { return };
         let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
         let asked = run.soft.asked;
         match &t.phase {
@@ -194,12 +202,16 @@ impl Mbd {
                     self.settled(t.key);
                 }
             }
-            Phase::Failed { reason } => self.start_failed(cx, i, t, *reason),
+            Phase::Failed { reason } => {
+                self.start_failed(cx, i, t, *reason);
+                self.left_over(i, t.key);
+            }
             Phase::Ended { end, exit_info } => {
                 if starting && t.pid != 0 {
                     self.confirmed(cx, t);
                 }
                 self.ended(cx, t, *end, *exit_info);
+                self.left_over(i, t.key);
                 self.posted(cx, t);
                 self.forget(cx, i, t);
             }
@@ -250,8 +262,12 @@ impl Mbd {
     }
 
     pub(crate) fn phase_event(&mut self, cx: &mut Cx, at: JobRef, attempt: u32, st: u32, why: u32) {
+        let unreached = self.st.elem(at).is_some_and(|e| e.stat() == stat::UNKWN);
         let status = JobStatus { at, status: st, reason: why, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
+        if unreached {
+            self.unknown_event(cx, JobKey { job: at.job, idx: at.idx, attempt });
+        }
     }
 
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
@@ -312,9 +328,14 @@ impl Mbd {
     fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
-        // Only one whose end is known: it must not run twice at the same time.
-        if let (Some(held), End::Status(_)) = (requeue, end) {
+        // Only one that is over for certain: it must not run twice at the same time.
+        let restarted = end == End::Unknown && info == term::HOST_RESTART;
+        if let Some(held) = requeue.filter(|_| restarted || end != End::Unknown) {
             return self.back_to_queue(cx, at, held);
+        }
+        if restarted && killed.is_none() && self.rerunnable(at) {
+            cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
+            return self.requeue(cx, at, 0, true, None);
         }
         if killed.is_none() && info == 0 && self.requeued_by_exit(cx, t, end) {
             return;
@@ -528,21 +549,6 @@ impl Mbd {
             models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
         };
         host.map(|&i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
-    }
-
-    /// Only the bytes of jobs that this host was given.
-    fn need_blob(&mut self, cx: &mut Cx, i: usize, conn: ConnId, at: SpoolRef) {
-        let host = self.host_sym(i);
-        // what started before bmod changed the job has what it was changed from
-        let was = |job: u32| self.st.changed.get(&job).is_some_and(|all| all.contains(&at));
-        let is = |job: u32| self.st.job(job).is_some_and(|j| j.env == at || j.script == at);
-        let mine = |r: &JobRef| is(r.job) || was(r.job);
-        if self.st.counts.host.get(&host).is_some_and(|h| h.jobs.iter().any(mine)) {
-            cx.out.push(Effect::SendBlob { conn, at });
-        } else {
-            let name = &self.net.hosts[i].name;
-            cx.say(log::Level::Warn, format!("{name} asked for bytes of a job it does not have"));
-        }
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
     }
     (w.done && finished)
         || (w.pend && st & (stat::PEND | stat::PSUSP) != 0)
-        || (w.run && st == stat::RUN)
+        || (w.run && st & (stat::RUN | stat::UNKWN) != 0)
         || (w.susp && st & (stat::SSUSP | stat::USUSP | stat::PSUSP) != 0)
 }
 

@@ -10,7 +10,8 @@
 //! | state, apply, parts, counts, names | the event-sourced state |
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, modify, admin, perm | requests that change something |
-//! | hosts, inventory | links to sbatchd and LIM; what hosts report |
+//! | hosts, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
+//! | unreached | hosts that cannot be reached, and their jobs |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | requeue | what goes back to the queue by itself, or is given up |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
@@ -45,6 +46,7 @@ pub mod peek;
 pub mod perfmon;
 pub mod perm;
 pub mod policy;
+pub mod reporters;
 pub mod requeue;
 pub mod require;
 pub mod reserve;
@@ -54,6 +56,7 @@ pub mod sched;
 pub mod state;
 pub mod status;
 pub mod submit;
+pub mod unreached;
 pub mod wait;
 pub mod watch;
 pub mod windows;
@@ -153,6 +156,7 @@ pub struct Mbd {
     pub(crate) overload: overload::Overload,
     pub(crate) reserve: reserve::Reserve,
     pub(crate) status: status::Status,
+    pub(crate) unreached: unreached::Unreached,
     pub(crate) eligible: eligible::Eligible,
     pub(crate) perfmon: perfmon::Perfmon,
     pub(crate) diagnose: diagnose::Diagnose,
@@ -191,6 +195,7 @@ impl Mbd {
             overload: overload::Overload::default(),
             reserve: reserve::Reserve::default(),
             status: status::Status::default(),
+            unreached: unreached::Unreached::default(),
             eligible: eligible::Eligible::default(),
             perfmon: perfmon::Perfmon::default(),
             diagnose: diagnose::Diagnose::default(),
@@ -245,6 +250,8 @@ impl Mbd {
         self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
         self.overload = overload::Overload::default();
+        self.unreached = unreached::Unreached::default();
+        self.look_left();
         self.reserve_rebuilt();
         self.sched.needed = true;
     }
@@ -268,6 +275,7 @@ impl Mbd {
     /// A job changed: its readiness, and what depends on it, are looked at again.
     fn touched(&mut self, at: JobRef) {
         self.depend_touched(at);
+        self.look_left_of(at);
         self.refresh(at.job);
         self.reserve_touched(at);
         self.sched.needed = true;
@@ -485,6 +493,7 @@ impl Machine for Mbd {
         self.wait_tick(cx);
         if self.log_failed.is_none() && self.started {
             self.housekeep(cx);
+            self.unreached_due(cx);
             self.orphans_due(cx);
             self.windows_due(cx);
             self.overload_due(cx);
@@ -505,7 +514,8 @@ impl Machine for Mbd {
             let left = self.deps.left() || self.eligible.left();
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
-            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps, perf]
+            let unreached = self.unreached.deadline();
+            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps, perf, unreached]
         });
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()

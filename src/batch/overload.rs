@@ -99,7 +99,7 @@ impl Mbd {
         let jobs = sym.and_then(|s| self.st.counts.host.get(&s)).map(|h| &h.jobs);
         let one = |at: &JobRef| {
             let ElemState::Run(run) = &self.st.elem(*at)?.state else { return None };
-            let busy = run.killed.is_some() || run.soft.asked.is_some();
+            let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
             if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
                 return None;
             }

@@ -127,9 +127,9 @@ fn let_through(answer: Option<Msg>) -> bool {
     }
 }
 
-/// Messages that another daemon receives.
+/// Messages that another daemon receives, or sends.
 fn of_others(name: &str) -> bool {
-    name.starts_with("Launch.") || name.starts_with("Res.")
+    ["Launch.", "Res.", "Sbd."].iter().any(|of| name.starts_with(of))
 }
 
 #[test]

@@ -165,7 +165,12 @@ impl Shown<'_> {
     fn col_run(&self, out: &mut Vec<u8>, col: Col) {
         let run = self.run();
         match col {
-            Col::Stat => json(out, stat_name(self.stat())),
+            Col::Stat => {
+                // one that is to be killed where its host cannot be asked
+                let zombie = run.is_some_and(|r| r.unknown && r.killed.is_some());
+                let zombie = zombie && self.stat() == stat::UNKWN;
+                json(out, if zombie { "ZOMBI" } else { stat_name(self.stat()) });
+            }
             Col::ExecHosts => {
                 let names = &self.mbd.st.names;
                 let hosts: Vec<(&str, u32)> = run
@@ -385,6 +390,9 @@ impl Shown<'_> {
             && let Some(code) = p.held
         {
             return Some(code);
+        }
+        if self.mbd.unreached.bars(self.at) {
+            return Some(pend::ZOMBIE);
         }
         if self.spec().begin_time > self.now {
             return Some(pend::START_TIME);

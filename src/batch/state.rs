@@ -55,6 +55,8 @@ pub struct State {
     pub first: BTreeMap<u32, First>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
+    /// Attempts that were given up with their hosts: each may still run there.
+    pub left: BTreeMap<JobRef, Vec<Left>>,
     /// Ended attempts after which commands still run.
     pub posts: BTreeSet<JobKey>,
     /// What was last asked for, where and why.
@@ -121,6 +123,16 @@ pub struct Tries {
     pub passed: Vec<Sym>,
     /// For a pre-execution command that failed; since it last ran.
     pub pre_exec: u32,
+}
+
+/// An attempt whose host could not be asked when its job was requeued or ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub key: JobKey,
+    /// Its first host.
+    pub host: Sym,
+    /// Slots that it holds there for as long as it runs.
+    pub slots: u32,
 }
 
 /// What a job was submitted with, where it has something else by now.
@@ -376,6 +388,8 @@ pub struct Run {
     /// Boot id of the first host the order was made for.
     pub boot: Rc<str>,
     pub phase: Phase,
+    /// UNKWN: its first host cannot be reached; `phase` is what was known last.
+    pub unknown: bool,
     pub pid: u32,
     pub pgid: u32,
     pub exec: Option<Box<Exec>>,
@@ -428,6 +442,24 @@ pub enum Phase {
     Ususp(u32),
 }
 
+impl Phase {
+    /// Status bits.
+    pub fn stat(self) -> u32 {
+        match self {
+            Phase::Starting | Phase::Running => stat::RUN,
+            Phase::Ssusp(_) => stat::SSUSP,
+            Phase::Ususp(_) => stat::USUSP,
+        }
+    }
+    /// The suspending reason; 0 none.
+    pub fn reason(self) -> u32 {
+        match self {
+            Phase::Starting | Phase::Running => 0,
+            Phase::Ssusp(why) | Phase::Ususp(why) => why,
+        }
+    }
+}
+
 /// Finished.
 #[derive(Debug)]
 pub struct End {
@@ -470,11 +502,8 @@ impl Elem {
         match &self.state {
             ElemState::Pend(p) if p.held.is_some() => stat::PSUSP,
             ElemState::Pend(_) => stat::PEND,
-            ElemState::Run(r) => match r.phase {
-                Phase::Starting | Phase::Running => stat::RUN,
-                Phase::Ssusp(_) => stat::SSUSP,
-                Phase::Ususp(_) => stat::USUSP,
-            },
+            ElemState::Run(r) if r.unknown => stat::UNKWN,
+            ElemState::Run(r) => r.phase.stat(),
             ElemState::End(e) if e.done => stat::DONE,
             ElemState::End(_) => stat::EXIT,
         }

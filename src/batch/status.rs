@@ -92,6 +92,9 @@ impl Mbd {
             };
             hosts[at] += 1;
         }
+        if self.reports_refused() > 0 {
+            rows.push(row("refused", self.reports_refused()));
+        }
         rows.push(row("hosts", n));
         let names = ["ok", "closed", "unreach", "unavail"].into_iter().zip(hosts);
         rows.extend(names.map(|(name, n)| row(name, n)));

@@ -175,7 +175,8 @@ impl Mbd {
             Phase::Ssusp(why) => why != susp::WINDOW,
             Phase::Starting | Phase::Ususp(_) => false,
         };
-        if !runs || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
+        // where the host cannot be asked, it follows when it can
+        if !runs || run.unknown || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
             return;
         }
         if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {

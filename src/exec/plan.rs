@@ -5,7 +5,7 @@ use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
-use crate::model::job::{EEXEC_DATA, End, copies, extra, opt2};
+use crate::model::job::{EEXEC_DATA, End, copies, extra, opt, opt2};
 use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, What};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -455,7 +455,8 @@ pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
     let Some((end, info, _)) = end else { return false };
     let codes = || ExitCodes::parse(o.spec.given(extra::REQUEUE)).unwrap_or_default();
     let by_code = info == 0 && end.code().is_some_and(|code| codes().has(code));
-    by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)
+    let rerun = info == term::HOST_RESTART && o.spec.options & opt::RERUNNABLE != 0;
+    rerun || by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)
 }
 
 /// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is

@@ -30,6 +30,7 @@ pub mod pend {
     pub const ADMIN_STOP: u32 = 610;
     pub const RES_REQ: u32 = 1001;
     pub const EXCLUSIVE: u32 = 1002;
+    pub const ZOMBIE: u32 = 1007;
     pub const HOST_CLOSED: u32 = 1301;
     pub const HOST_LOCKED: u32 = 1302;
     pub const FIRST_HOST: u32 = 1011;
@@ -95,6 +96,7 @@ pub fn pend_text(code: u32) -> &'static str {
         610 => "The job was suspended by LSF admin or root while pending",
         1001 => "Job's resource requirements not satisfied",
         1002 => "Job's requirement for exclusive execution not satisfied",
+        1007 => "Cleaning up zombie job",
         // spelt as LSF spells it
         1011 => "The specified first exection host is not eligible for this job at this time",
         1301 => "Closed by LSF administrator",

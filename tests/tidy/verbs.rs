@@ -67,6 +67,8 @@ fn asked() -> BTreeSet<String> {
     found.extend(launch.iter().map(|v| format!("Launch.{v}")));
     let res = variants(&read("src/proto/res.rs"), "ResMsg");
     found.extend(res.iter().map(|v| format!("Res.{v}")));
+    let sbd = variants(&read("src/proto/sbd.rs"), "SbdMsg");
+    found.extend(sbd.iter().map(|v| format!("Sbd.{v}")));
     assert!(found.len() > 30, "{found:?}");
     found.into_iter().filter(|m| !ANSWERS.contains(&m.as_str())).collect()
 }

@@ -275,15 +275,34 @@ impl Mbd {
         if job.damaged || job.tally.pend == 0 || job.at_limit() || job.waiting(part) == 0 {
             return false;
         }
+        if !self.some_unbarred(job, part) {
+            return false;
+        }
         if self.sched.begins.contains_key(&(job.spec_of(part).begin_time, job.id)) {
             return false;
         }
         if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
             return self.deps.value(job.id) == DepValue::True;
         }
-        self.deps
-            .ready_elements(job.id)
-            .is_some_and(|r| r.iter().any(|idx| job.part_no(*idx) == part))
+        self.deps.ready_elements(job.id).is_some_and(|r| {
+            r.iter().any(|idx| job.part_no(*idx) == part && !self.bars(job.id, *idx))
+        })
+    }
+
+    /// Does an element wait for an attempt that it has left behind?
+    fn bars(&self, job: u32, idx: u32) -> bool {
+        self.unreached.bars(JobRef { job, idx })
+    }
+
+    /// Does not every pending element of a part wait for an attempt left behind?
+    fn some_unbarred(&self, job: &Job, part: u32) -> bool {
+        let waits = |idx: &u32| {
+            let state = job.elem(*idx).map(|e| &e.state);
+            matches!(state, Some(ElemState::Pend(p)) if p.held.is_none())
+        };
+        let barred = self.unreached.barred_of(job.id);
+        let barred = barred.filter(|idx| job.part_no(*idx) == part).filter(waits).count();
+        barred < job.waiting(part) as usize
     }
 
     /// Puts a job with a start time ahead on the timer.
@@ -499,18 +518,20 @@ impl Mbd {
         let job = self.st.jobs.get(&id)?;
         let Body::Array(a) = &job.body else { return Some(JobRef { job: id, idx: 0 }) };
         if let Some(ready) = self.deps.ready_elements(id) {
-            let idx = *ready.iter().find(|idx| job.part_no(**idx) == part)?;
+            let may = |idx: &&u32| job.part_no(**idx) == part && !self.bars(id, **idx);
+            let idx = *ready.iter().find(may)?;
             return Some(JobRef { job: id, idx });
         }
         if let Some(p) = job.part(part) {
-            return p.waiting.first().map(|&idx| JobRef { job: id, idx });
+            let first = p.waiting.iter().find(|idx| !self.bars(id, **idx));
+            return first.map(|&idx| JobRef { job: id, idx });
         }
         let fresh = a.first_fresh();
         let own = if job.waiting(0) > a.fresh.left() {
             let waits = |e: &super::state::Elem| {
                 e.part == 0 && matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
             };
-            a.own.iter().find(|(_, e)| waits(e)).map(|(i, _)| *i)
+            a.own.iter().find(|(i, e)| waits(e) && !self.bars(id, **i)).map(|(i, _)| *i)
         } else {
             None
         };

@@ -1,0 +1,166 @@
+//! Who may report on what: each message of a sbatchd, sent by the first host of an attempt, by
+//! another host of its job, by a host that has nothing of it, over a connection that mbatchd has
+//! not made, and by a user; the rows are those of perm.txt.
+
+use super::*;
+use crate::model::job::{SpoolRef, extra};
+use crate::proto::sbd::{Post, SbdParams, StartJob};
+
+const CALLER: ConnId = crate::proto::machine::INCOMING + 9;
+const ROLES: [&str; 5] = ["first", "other", "without", "caller", "user"];
+
+fn on(hosts: &str) -> JobSpec {
+    let extra = vec![(extra::HOST_SLOTS.into(), hosts.into())];
+    JobSpec { min_slots: 0, max_slots: 0, extra, ..spec("x") }
+}
+
+/// A rig, the connections of h1 and h2, a job on h1 and h2 and one on h1 alone.
+fn rig() -> (Rig, [ConnId; 2], [JobKey; 2]) {
+    let mut r = Rig::new();
+    let start = |r: &mut Rig, hosts: &str| {
+        let env = ByteStr::from(format!("HOSTS={hosts}\0").as_str());
+        let s = Submit { spec: on(hosts), env, ..Submit::default() };
+        r.ask(USER, ClientMsg::Submit(Box::new(s)));
+        let (conn, key) = r.starts()[0];
+        r.report(conn, key, Phase::Running);
+        key
+    };
+    let keys = [start(&mut r, "h1 1 h2 1"), start(&mut r, "h1 1")];
+    let conns = [0, 1].map(|i| r.mbd.net.hosts[i].up().unwrap());
+    (r, conns, keys)
+}
+
+fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
+    let usage = Usage { mem_kb: 77, ..Usage::default() };
+    let task = TaskState { key, phase: done(), pid: 7, usage, ..TaskState::default() };
+    match name {
+        "Inventory" => SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task] },
+        "State" => SbdMsg::State(Box::new(task)),
+        "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.st.job(key.job).unwrap().env },
+        "Usage" => {
+            let (pids, pgids, groups) = (vec![], vec![], vec![]);
+            SbdMsg::Usage { key, usage, pids, pgids, groups }
+        }
+        "Hello" => SbdMsg::Hello { epoch: 9, cluster: "c1".into(), params: SbdParams::default() },
+        "Start" => SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() })),
+        "Blob" => SbdMsg::Blob { at: SpoolRef::default(), data: ByteStr::default() },
+        "Act" => SbdMsg::Act { key, seq: u32::MAX, act: Act::Terminate { exit_info: 1 } },
+        "Forget" => SbdMsg::Forget { key },
+        "Params" => SbdMsg::Params(SbdParams::default()),
+        "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
+        other => panic!("no message {other} is sent here"),
+    }
+}
+
+fn effects(r: &mut Rig, conn: ConnId, msg: SbdMsg) -> Vec<Effect> {
+    let mut out = Vec::new();
+    r.mbd.step(r.now, Input::Msg { conn, msg: Msg::Sbd(msg) }, &mut out);
+    out
+}
+
+/// Was anything believed, told or done?
+fn let_through(r: &Rig, key: JobKey, out: &[Effect]) -> bool {
+    let run = r.mbd.st.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
+    let ended = r.mbd.st.running(key).is_none();
+    ended
+        || run.soft.usage.mem_kb == 77
+        || out.iter().any(|e| !matches!(e, Effect::Say { .. } | Effect::Close { .. }))
+}
+
+#[test]
+fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
+    let rows = perm::rows();
+    let mut n = 0;
+    for (name, want) in rows.iter().filter_map(|(n, w)| Some((n.strip_prefix("Sbd.")?, w))) {
+        for (role, want) in ROLES.into_iter().zip(want) {
+            let (mut r, [h1, h2], [both, alone]) = rig();
+            let peer = Peer::Daemon { daemon: Daemon::Sbatchd, host: "h1".into() };
+            r.step(Input::Opened { conn: CALLER, peer });
+            let (conn, key) = match role {
+                "first" => (h1, both),
+                "other" => (h2, both),
+                "without" => (h2, alone),
+                "caller" => (CALLER, alone),
+                _ => (USER, alone),
+            };
+            let before = r.mbd.st.elem(alone.job_ref()).map(|e| e.stat());
+            let msg = message(name, &r, key);
+            let out = effects(&mut r, conn, msg);
+            assert_eq!(let_through(&r, key, &out), *want, "{name} by {role}: {out:?}");
+            if !want {
+                assert_eq!(r.mbd.st.elem(alone.job_ref()).map(|e| e.stat()), before);
+                let by = if matches!(role, "other" | "without") { "h2: " } else { "h1: " };
+                let told =
+                    |e: &Effect| matches!(e, Effect::Say { text, .. } if text.starts_with(by));
+                let counted = u64::from(role != "user");
+                assert_eq!(r.mbd.reports_refused(), counted, "{name} by {role}");
+                assert_eq!(out.iter().any(told), counted == 1, "{name} by {role}: {out:?}");
+            }
+            n += 1;
+        }
+    }
+    assert_eq!(n, 11 * 5);
+}
+
+#[test]
+fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
+    let (mut r, [_, h2], keys) = rig();
+    let msg = SbdMsg::Inventory { boot_id: "another".into(), tasks: vec![] };
+    r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
+    assert!(keys.iter().all(|key| r.mbd.st.running(*key).is_some()));
+}
+
+#[test]
+fn what_ran_after_a_job_is_told_by_its_first_host_alone() {
+    let (mut r, [h1, h2], [both, _]) = rig();
+    let told = |post| TaskState { key: both, phase: done(), pid: 7, post, ..TaskState::default() };
+    let say = |r: &mut Rig, conn, post| {
+        r.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told(post)))) });
+        let state::ElemState::End(end) = &r.mbd.st.elem(both.job_ref()).unwrap().state else {
+            panic!()
+        };
+        end.post
+    };
+    assert_eq!(say(&mut r, h1, Post::Running), Post::Running);
+    assert_eq!(say(&mut r, h2, Post::Failed), Post::Running);
+    assert_eq!(r.mbd.reports_refused(), 1);
+    assert_eq!(say(&mut r, h1, Post::Done), Post::Done);
+}
+
+/// A host that speaks for an attempt that never was, or was before, moves nothing either.
+#[test]
+fn attempts_that_never_were_are_no_hosts() {
+    let (mut r, [h1, h2], [both, alone]) = rig();
+    let before = r.log.len();
+    for (conn, key) in [
+        (h1, JobKey { attempt: 7, ..both }),
+        (h2, JobKey { attempt: 0, ..alone }),
+        (h2, JobKey { idx: 3, ..both }),
+    ] {
+        r.report(conn, key, done());
+        r.report(conn, key, Phase::Running);
+    }
+    assert_eq!((r.log.len(), r.mbd.reports_refused()), (before, 6));
+}
+
+#[test]
+fn refused_reports_are_counted_for_showstatus_and_logged_once_a_minute() {
+    let (mut r, [_, h2], [_, alone]) = rig();
+    let row = |r: &mut Rig| {
+        let rows = r.mbd.show("status").unwrap();
+        rows.into_iter().find(|l| l.about == "refused").map(|l| l.text)
+    };
+    assert_eq!(row(&mut r), None);
+    for _ in 0..100 {
+        r.report(h2, alone, done());
+    }
+    assert_eq!(row(&mut r).as_deref(), Some("100"));
+    let said = |r: &Rig| r.said.iter().filter(|s| s.starts_with("h2: ")).count();
+    assert_eq!(said(&r), 1);
+    let text = r.said.iter().find(|s| s.starts_with("h2: ")).unwrap();
+    let job = alone.job;
+    assert_eq!(*text, format!("h2: the state of job <{job}>, which is on h1: refused (1 so far)"));
+    r.now.mono_us += 60_000_000;
+    r.report(h2, alone, done());
+    assert_eq!(said(&r), 2);
+}

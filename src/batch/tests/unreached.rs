@@ -1,0 +1,421 @@
+//! Hosts that cannot be reached: UNKWN, ZOMBI, the rerun of what is rerunnable, and what is true
+//! when a host comes back.
+
+use super::*;
+use crate::model::job::{opt, stat};
+use crate::model::reason::{pend, susp, term};
+use crate::proto::lim::status;
+
+fn rerunnable() -> JobSpec {
+    JobSpec { options: opt::RERUNNABLE, ..spec("x") }
+}
+
+fn at(job: u32) -> JobRef {
+    JobRef { job, idx: 0 }
+}
+
+impl Rig {
+    /// Lets seconds pass; what has a link is heard of, and nobody answers when dialled.
+    fn out(&mut self, secs: u64) {
+        for _ in 0..secs {
+            self.now.mono_us += 1_000_000;
+            self.now.wall_us += 1_000_000;
+            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
+                self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+            }
+            self.step(Input::Tick);
+            for (conn, _) in std::mem::take(&mut self.dialled) {
+                self.step(Input::ConnectFailed { conn, why: "refused".into(), refused: true });
+            }
+        }
+    }
+
+    fn host_of(&self, key: JobKey) -> usize {
+        let run = self.mbd.st.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
+        self.mbd.first_host(run).unwrap()
+    }
+
+    /// What LIM says of a host.
+    fn lim_says(&mut self, i: usize, up: bool) {
+        let load = self.mbd.net.hosts[i].load.as_mut().unwrap();
+        load.status = if up { 0 } else { status::UNAVAIL };
+        (self.mbd.unreached.look, self.mbd.sched.needed) = (true, true);
+        self.step(Input::Tick);
+    }
+
+    /// A started job whose host has been lost, and the host.
+    fn lost(&mut self, spec: JobSpec) -> (u32, JobKey, usize) {
+        let id = self.submit(spec).unwrap();
+        let (conn, key) = self.starts_of(id)[0];
+        self.report(conn, key, Phase::Running);
+        self.step(Input::Closed { conn });
+        (id, key, self.host_of(key))
+    }
+
+    /// The host is linked again and tells this.
+    fn back(&mut self, i: usize, boot: &str, tasks: Vec<TaskState>) -> ConnId {
+        let conn = loop {
+            self.now.mono_us += 1_000_000;
+            self.now.wall_us += 1_000_000;
+            self.step(Input::Tick);
+            let name = &self.mbd.net.hosts[i].name;
+            let of = |to: &Endpoint| matches!(to, Endpoint::Tcp { host, daemon: Daemon::Sbatchd } if host == name);
+            let mine = self.dialled.iter().find(|(_, to)| of(to)).map(|d| d.0);
+            self.dialled.clear();
+            if let Some(conn) = mine {
+                break conn;
+            }
+        };
+        let host = self.mbd.net.hosts[i].name.clone();
+        self.step(Input::Opened { conn, peer: Peer::Daemon { daemon: Daemon::Sbatchd, host } });
+        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks };
+        self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+        conn
+    }
+
+    fn shown(&mut self, job: u32) -> String {
+        let mut row = Vec::new();
+        self.mbd.write_row(&mut row, at(job), &[Col::Stat], false, self.now.secs());
+        String::from_utf8(row).unwrap().trim_matches(['[', ']', '"']).to_string()
+    }
+}
+
+fn task(key: JobKey, phase: Phase) -> TaskState {
+    TaskState { key, phase, pid: 7, ..TaskState::default() }
+}
+
+fn restarted() -> Phase {
+    Phase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART }
+}
+
+#[test]
+fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_back() {
+    // tries of 20 s and of MBD_SLEEP_TIME
+    for (sleep, tries, secs) in [(60, 3, 60), (10, 2, 20), (1, 1, 1)] {
+        let mut c = conf();
+        (c.batch.params.mbd_sleep_time, c.batch.params.max_sbd_fail) = (sleep, tries);
+        let mut r = Rig::of(c);
+        let (id, key, i) = r.lost(spec("x"));
+        assert_eq!(r.mbd.host_status(i).text(), "unreach");
+        r.out(secs - 1);
+        assert_eq!(r.shown(id), "RUN", "{sleep} {tries}");
+        r.out(1);
+        assert_eq!(
+            (r.shown(id), r.restarted().st.elem(at(id)).unwrap().stat()),
+            ("UNKWN".into(), stat::UNKWN)
+        );
+        // nobody decides anything about it, also where LIM has given the host up
+        r.lim_says(i, false);
+        r.out(100);
+        assert_eq!(r.shown(id), "UNKWN");
+        let records = r
+            .log
+            .iter()
+            .filter(|r| matches!(&r.event, Event::JobStatus(s) if s.status == stat::UNKWN));
+        assert_eq!(records.count(), 1);
+        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![]));
+        r.report(conn, key, done());
+        assert_eq!(r.shown(id), "DONE");
+        assert!(r.mbd.st.left.is_empty());
+    }
+}
+
+#[test]
+fn a_host_that_says_nothing_is_out_of_reach_since_it_was_last_heard_of() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    for _ in 0..81 {
+        assert!(r.shown(id) == "RUN" || r.now.mono_us > 61_000_000);
+        r.now.mono_us += 1_000_000;
+        r.step(Input::Tick);
+    }
+    assert_eq!(r.shown(id), "UNKWN");
+}
+
+#[test]
+fn a_job_that_is_suspended_or_not_confirmed_is_as_it_was_when_its_host_is_back() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    r.control(Verb::Stop, id);
+    r.report(conn, key, Phase::Suspended);
+    r.acts();
+    r.step(Input::Closed { conn });
+    let i = r.host_of(key);
+    r.out(61);
+    assert_eq!(r.shown(id), "UNKWN");
+    let conn = r.back(i, "boot", vec![task(key, Phase::Suspended)]);
+    assert_eq!((r.shown(id), r.phase(id)), ("USUSP".into(), state::Phase::Ususp(susp::USER)));
+    r.report(conn, key, done());
+    // the order never came
+    let id = r.submit(spec("y")).unwrap();
+    let (conn, key) = r.starts()[0];
+    let i = r.host_of(key);
+    r.step(Input::Closed { conn });
+    r.out(61);
+    assert_eq!(r.shown(id), "UNKWN");
+    let again = |r: &mut Rig| r.starts().iter().map(|s| s.1).collect::<Vec<_>>();
+    let conn = r.back(i, "boot", vec![]);
+    assert_eq!((again(&mut r), r.phase(id)), (vec![key], state::Phase::Starting));
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.phase(id), state::Phase::Running);
+}
+
+/// What is asked for while the host cannot be asked stays open, and shows it as UNKWN.
+#[test]
+fn a_stop_of_an_unkwn_job_reaches_it_when_its_host_is_back() {
+    let mut r = Rig::new();
+    let (id, key, i) = r.lost(spec("x"));
+    r.out(61);
+    let select = JobSelect { ids: vec![IdSel { job: id, elems: vec![] }], ..Default::default() };
+    r.ask(ADMIN, ClientMsg::Control(Box::new(Control::of(Verb::Stop, select))));
+    assert_eq!((r.shown(id), r.acts()), ("UNKWN".into(), vec![]));
+    let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![Act::Suspend]));
+    r.report(conn, key, Phase::Suspended);
+    assert_eq!(r.phase(id), state::Phase::Ususp(susp::ADMIN));
+}
+
+#[test]
+fn a_killed_job_out_of_reach_is_zombi_until_its_host_has_spoken_or_it_is_removed() {
+    for remove in [false, true] {
+        let mut r = Rig::new();
+        let (id, key, i) = r.lost(spec("x"));
+        r.out(61);
+        assert_eq!((r.kill(USER, id), r.shown(id)), (0, "ZOMBI".into()));
+        r.lim_says(i, false);
+        r.out(60);
+        assert_eq!(r.shown(id), "ZOMBI");
+        if remove {
+            assert_eq!(r.does(USER, Verb::Remove, id).code, 0);
+            assert_eq!((r.shown(id), r.acct.len()), ("EXIT".into(), 1));
+            assert_eq!(r.acct[0].exit_info, term::FORCE_OWNER);
+        }
+        // what still runs there is killed
+        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        let how = if remove { term::FORCE_ADMIN } else { term::OWNER };
+        assert_eq!(r.acts(), [Act::Terminate { exit_info: how }]);
+        assert_eq!(r.shown(id), if remove { "EXIT" } else { "RUN" });
+        let info = term::OWNER;
+        r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: info });
+        assert_eq!((r.shown(id), r.acct.len()), ("EXIT".into(), 1));
+    }
+}
+
+#[test]
+fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
+    let mut r = Rig::new();
+    let (id, key, i) = r.lost(rerunnable());
+    // neither alone: sbatchd away, LIM away
+    r.out(120);
+    assert_eq!(r.shown(id), "UNKWN");
+    r.lim_says(i, false);
+    assert_eq!(r.shown(id), "RUN");
+    let (conn, second) = r.starts_of(id)[0];
+    assert_eq!((second.attempt, r.host_of(second) == i), (2, false));
+    assert_eq!(r.mbd.st.left[&at(id)].len(), 1);
+    r.report(conn, second, Phase::Running);
+    // the host is back with what ran there: it is killed, and has its slots until it is over
+    let old = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
+    r.lim_says(i, true);
+    assert_eq!(r.mbd.host_used(i), 1);
+    r.report(old, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    assert_eq!((r.mbd.host_used(i), r.shown(id)), (0, "RUN".into()));
+    r.report(conn, second, done());
+    assert_eq!((r.shown(id), r.acct.len()), ("DONE".into(), 1));
+    // LIM alone is away
+    let mut r = Rig::new();
+    let id = r.submit(rerunnable()).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let i = r.host_of(key);
+    r.lim_says(i, false);
+    r.out(200);
+    assert_eq!(r.shown(id), "RUN");
+}
+
+#[test]
+fn a_rerunnable_job_of_a_host_given_up_ends_where_it_was_killed() {
+    for (as_done, want) in [(false, "EXIT"), (true, "DONE")] {
+        let mut r = Rig::new();
+        let (id, key, i) = r.lost(rerunnable());
+        r.out(61);
+        let select =
+            JobSelect { ids: vec![IdSel { job: id, elems: vec![] }], ..Default::default() };
+        let kill = Control { done: as_done, ..Control::of(Verb::Kill, select) };
+        r.ask(USER, ClientMsg::Control(Box::new(kill)));
+        assert_eq!(r.shown(id), "ZOMBI");
+        r.lim_says(i, false);
+        assert_eq!((r.shown(id).as_str(), r.starts().len()), (want, 0));
+        assert_eq!(r.acct[0].exit_info, term::OWNER);
+        r.back(i, "boot", vec![task(key, Phase::Running)]);
+        assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
+        assert_eq!(r.shown(id), want);
+    }
+}
+
+/// The host is back before the job has begun again: what runs there ends first.
+#[test]
+fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
+    for restart in [false, true] {
+        let mut r = Rig::new();
+        let one = |name: &str| JobSpec { hosts: vec![name.into()], ..spec("y") };
+        let fill: Vec<u32> = (0..2).map(|_| r.submit(one("h2")).unwrap()).collect();
+        let fill: Vec<_> = fill.iter().map(|id| r.starts_of(*id)[0]).collect();
+        fill.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+        let (id, key, i) = r.lost(rerunnable());
+        assert_eq!(i, 0);
+        r.out(61);
+        r.lim_says(i, false);
+        assert_eq!((r.shown(id).as_str(), r.reason(id)), ("PEND", pend::HOST_FULL));
+        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        r.lim_says(i, true);
+        assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
+        r.report(fill[0].0, fill[0].1, done());
+        if restart {
+            r.reread();
+        }
+        let row = |r: &mut Rig| {
+            let mut row = Vec::new();
+            r.mbd.write_row(&mut row, at(id), &[Col::PendReasons], false, r.now.secs());
+            String::from_utf8(row).unwrap()
+        };
+        r.step(Input::Tick);
+        assert_eq!((r.starts().len(), row(&mut r)), (0, "[[[1007,0,[]]]]".into()));
+        r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+        assert_eq!(r.starts().iter().map(|s| s.1.attempt).collect::<Vec<_>>(), [2]);
+    }
+}
+
+/// After a restart nobody knows what the host would say: its word, or its giving up, is waited for.
+#[test]
+fn after_a_restart_an_attempt_left_behind_is_waited_for_until_its_host_is_given_up_again() {
+    let mut r = Rig::new();
+    let hold = JobSpec { options: opt::RERUNNABLE, hosts: vec!["h1".into()], ..spec("x") };
+    let (id, _, i) = r.lost(hold);
+    r.out(61);
+    r.lim_says(i, false);
+    assert_eq!(r.shown(id), "PEND");
+    r.reread();
+    r.step(Input::LogBack);
+    assert!(r.mbd.unreached.bars(at(id)));
+    r.out(59);
+    assert!(r.mbd.unreached.bars(at(id)));
+    r.out(2);
+    assert!(!r.mbd.unreached.bars(at(id)));
+    // another element of an array is not held up
+    assert_eq!(r.shown(id), "PEND");
+}
+
+#[test]
+fn of_an_array_only_the_element_left_behind_waits() {
+    let mut r = Rig::new();
+    let id = r.submit(JobSpec { name: "a[1-4]".into(), ..rerunnable() }).unwrap();
+    let starts = r.starts();
+    assert_eq!(starts.len(), 4);
+    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+    let lost = starts[0];
+    let i = r.host_of(lost.1);
+    let there: Vec<JobKey> = starts.iter().filter(|s| s.0 == lost.0).map(|s| s.1).collect();
+    r.step(Input::Closed { conn: lost.0 });
+    r.out(61);
+    r.lim_says(i, false);
+    assert_eq!(r.mbd.st.job(id).unwrap().tally.pend, 2);
+    // one of them still runs when the host is back
+    let conn = r.back(i, "boot", vec![task(there[0], Phase::Running)]);
+    r.lim_says(i, true);
+    let again: Vec<JobKey> = r.starts().iter().map(|s| s.1).collect();
+    assert_eq!(again.iter().map(|k| k.idx).collect::<Vec<_>>(), [there[1].idx]);
+    r.report(conn, there[0], Phase::Ended { end: End::Status(9), exit_info: 0 });
+    assert_eq!(r.starts().iter().map(|s| s.1.idx).collect::<Vec<_>>(), [there[0].idx]);
+}
+
+/// A reboot is certain, whether the launcher's journal outlived it or not.
+#[test]
+fn a_restarted_host_sends_rerunnable_jobs_back_whether_it_knows_of_them_or_not() {
+    for (known, away) in [(true, 5), (false, 5), (true, 70), (false, 70)] {
+        for (spec, want) in [(rerunnable(), 1), (spec("x"), 0)] {
+            let mut r = Rig::new();
+            let (id, key, i) = r.lost(spec);
+            r.out(away);
+            let tasks = if known { vec![task(key, restarted())] } else { vec![] };
+            r.back(i, "other", tasks);
+            assert_eq!(r.starts_of(id).len(), want, "{known} {away}");
+            assert_eq!(r.shown(id), if want == 1 { "RUN" } else { "EXIT" });
+            assert!(!r.mbd.left_alive(id));
+        }
+    }
+}
+
+#[test]
+fn a_restarted_host_ends_what_was_killed_and_sends_back_what_was_requeued() {
+    for known in [true, false] {
+        let back = |r: &mut Rig, i, key| {
+            r.back(i, "other", if known { vec![task(key, restarted())] } else { vec![] })
+        };
+        let mut r = Rig::new();
+        let (id, key, i) = r.lost(rerunnable());
+        assert_eq!(r.kill(USER, id), 0);
+        back(&mut r, i, key);
+        assert_eq!((r.shown(id), r.starts().len()), ("EXIT".into(), 0));
+        let mut r = Rig::new();
+        let (id, key, i) = r.lost(spec("x"));
+        r.control(Verb::Requeue(Requeue::default()), id);
+        back(&mut r, i, key);
+        assert_eq!(r.starts_of(id).len(), 1);
+    }
+}
+
+/// The end of a job is known, but not what it left behind: it stays in memory.
+#[test]
+fn a_job_with_an_attempt_left_behind_is_not_cleaned_before_its_host_has_spoken() {
+    let mut c = conf();
+    c.batch.params.clean_period = 100;
+    let mut r = Rig::of(c);
+    let (id, key, i) = r.lost(spec("x"));
+    r.out(61);
+    assert_eq!(r.does(USER, Verb::Remove, id).code, 0);
+    r.out(300);
+    assert_eq!(r.shown(id), "EXIT");
+    let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
+    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.out(200);
+    assert!(r.mbd.st.job(id).is_none() && r.mbd.st.left.is_empty());
+}
+
+#[test]
+fn jobs_of_a_host_that_the_configuration_does_not_name_any_more_are_unkwn() {
+    let mut r = Rig::new();
+    let on = JobSpec { hosts: vec!["h2".into()], ..spec("x") };
+    let id = r.submit(on).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let mut less = conf();
+    less.base.cluster.hosts.retain(|h| h.name != "h2");
+    r.step(Input::Config { conf: Some(Box::new(less)), diags: vec![] });
+    assert_eq!((r.shown(id), r.kill(USER, id)), ("UNKWN".into(), 0));
+    assert_eq!(r.shown(id), "ZOMBI");
+    assert_eq!(r.does(USER, Verb::Remove, id).code, 0);
+    assert_eq!(r.shown(id), "EXIT");
+}
+
+#[test]
+fn conditions_and_filters_take_an_unkwn_job_for_a_started_one() {
+    let mut r = Rig::new();
+    let (id, ..) = r.lost(spec("x"));
+    let waits = r.submit(JobSpec { depend: format!("started({id})"), ..spec("y") }).unwrap();
+    let not = r.submit(JobSpec { depend: format!("ended({id})"), ..spec("z") }).unwrap();
+    r.out(61);
+    assert_eq!(r.shown(id), "UNKWN");
+    assert_eq!((r.shown(waits), r.shown(not)), ("RUN".into(), "PEND".into()));
+    let which = |run, done| Which { run, done, ..Which::default() };
+    let st = r.mbd.st.elem(at(id)).unwrap().stat();
+    assert!(listing::wanted(which(true, false), st, false));
+    assert!(!listing::wanted(which(false, true), st, false));
+}

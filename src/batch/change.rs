@@ -131,7 +131,8 @@ impl Mbd {
             self.fit(&mut spec, queue).map_err(|r| r.code)?;
             specs.push((m.elems.clone(), spec));
         }
-        for idx in named(sel, meant) {
+        let switched = named(sel, meant);
+        for &idx in &switched {
             let (uid, user) = (who.uid, who.user.clone());
             let at = JobRef { job: id, idx };
             self.sched.drop_entry(id);
@@ -154,6 +155,7 @@ impl Mbd {
                 );
             }
         }
+        self.queue_changed(cx, id, &switched);
         Ok(())
     }
 

@@ -85,6 +85,9 @@ impl Mbd {
         if running {
             self.tell_limits(cx, id);
         }
+        if m.fields.contains(&SpecField::Queue) {
+            self.queue_changed(cx, id, &[]);
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | no link: bhosts says unreach | as they were |
 //! | no link for MAX_SBD_FAIL tries | UNKWN; ZOMBI where somebody wants them killed |
-//! | that, and LIM says unavail: given up | rerunnable ones go back to the queue, or end where they were to be killed |
+//! | that, and LIM says unavail: given up | rerunnable ones are requeued; killed ones of them end |
 //! | linked again, inventory told | as the host says |
 //!
 //! A try is 20 seconds, or MBD_SLEEP_TIME where that is shorter. An attempt of a job that was

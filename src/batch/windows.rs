@@ -10,7 +10,7 @@
 
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
-use super::state::{ElemState, Phase, Run};
+use super::state::{Body, Elem, ElemState, Phase, Run};
 use super::{Cx, Mbd};
 use crate::lang::window::Windows;
 use crate::model::event::{Event, JobSignal};
@@ -155,15 +155,36 @@ impl Mbd {
         let hosts = self.st.counts.host.values();
         // A job that holds several hosts is found on each, and is as it should be by then.
         let all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
-        for at in all {
-            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
-            let (key, phase) = (run.key, run.phase);
-            match self.run_shut(at) {
-                true => self.shut_job(cx, key),
-                false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
-                false => {}
-            }
+        all.into_iter().for_each(|at| self.keep_run_window(cx, at));
+    }
+
+    /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
+    fn keep_run_window(&mut self, cx: &mut Cx, at: JobRef) {
+        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
+        let (key, phase) = (run.key, run.phase);
+        match self.run_shut(at) {
+            true => self.shut_job(cx, key),
+            false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
+            false => {}
         }
+    }
+
+    /// A job, or these elements of it, are in another queue than before: what has been started
+    /// is as the windows and the thresholds of that queue want it.
+    pub(crate) fn queue_changed(&mut self, cx: &mut Cx, id: u32, elems: &[u32]) {
+        let Some(job) = self.st.job(id) else { return };
+        let started = match (&job.body, elems) {
+            (Body::Array(a), [] | [0]) => {
+                let runs = |e: &Elem| matches!(e.state, ElemState::Run(_));
+                a.own.iter().filter(|(_, e)| runs(e)).map(|(idx, _)| *idx).collect()
+            }
+            (Body::Single(_), _) => vec![0],
+            (_, named) => named.to_vec(),
+        };
+        for idx in started {
+            self.keep_run_window(cx, JobRef { job: id, idx });
+        }
+        self.overload.look = true;
     }
 
     /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One

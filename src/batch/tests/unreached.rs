@@ -59,7 +59,8 @@ impl Rig {
             self.now.wall_us += 1_000_000;
             self.step(Input::Tick);
             let name = &self.mbd.net.hosts[i].name;
-            let of = |to: &Endpoint| matches!(to, Endpoint::Tcp { host, daemon: Daemon::Sbatchd } if host == name);
+            let sbatchd = Endpoint::Tcp { host: name.clone(), daemon: Daemon::Sbatchd };
+            let of = |to: &Endpoint| *to == sbatchd;
             let mine = self.dialled.iter().find(|(_, to)| of(to)).map(|d| d.0);
             self.dialled.clear();
             if let Some(conn) = mine {

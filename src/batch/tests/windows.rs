@@ -107,3 +107,71 @@ fn dispatch_windows_hold_dispatch_alone() {
     assert_eq!(r.starts().len(), 2);
     assert_eq!(r.mbd.host_status(1).text(), "ok");
 }
+
+/// bswitch of a started job: the run windows of the new queue act at once.
+#[test]
+fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
+    use crate::model::reason::susp;
+    let mut c = conf();
+    c.batch.queues[0].run_window = SHUT_SOON.into();
+    let mut r = Rig::of(c.clone());
+    let shut = r.submit(spec("x")).unwrap();
+    let open = r.submit(JobSpec { queue: "high".into(), ..spec("y") }).unwrap();
+    let array = JobSpec { name: "a[1-2]".into(), hosts: vec!["h2".into()], ..spec("z") };
+    let array = r.submit(JobSpec { queue: "high".into(), ..array }).unwrap();
+    let starts = r.starts();
+    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+    let of = |job, idx| *starts.iter().find(|s| (s.1.job, s.1.idx) == (job, idx)).unwrap();
+    r.pass(40);
+    let (conn, key) = of(shut, 0);
+    r.report(conn, key, Phase::Suspended);
+    assert_eq!((r.acts(), r.stat(shut, 0)), (vec![Act::Suspend], "SSUSP"));
+    let to = |r: &mut Rig, queue: &str, job, elems: Vec<(u32, u32, u32)>| {
+        let verb = Verb::Switch { queue: queue.into() };
+        let said = r.does_to(USER, verb, IdSel { job, elems });
+        assert!(said.iter().all(|o| o.code == 0), "{said:?}");
+    };
+    // from closed to open: it goes on
+    to(&mut r, "high", shut, vec![]);
+    assert_eq!(r.acts(), [Act::Resume]);
+    r.report(conn, key, Phase::Running);
+    assert_eq!(r.stat(shut, 0), "RUN");
+    // from open to closed: it is suspended, for that reason
+    to(&mut r, "normal", open, vec![]);
+    assert_eq!((r.acts(), r.phase(open)), (vec![Act::Suspend], state::Phase::Ssusp(susp::WINDOW)));
+    // the element named alone
+    to(&mut r, "normal", array, vec![(2, 2, 1)]);
+    assert_eq!((r.acts(), r.stat(array, 1)), (vec![Act::Suspend], "RUN"));
+    assert_eq!(r.stat(array, 2), "SSUSP");
+    to(&mut r, "high", array, vec![(2, 2, 1)]);
+    let (conn, key) = of(array, 2);
+    r.report(conn, key, Phase::Running);
+    assert_eq!((r.acts(), r.stat(array, 2)), (vec![Act::Resume], "RUN"));
+    // whoever was stopped by its owner stays so, and waits for the windows when it is resumed
+    let (conn, key) = of(array, 1);
+    r.control(Verb::Stop, array);
+    r.report(conn, key, Phase::Suspended);
+    r.acts();
+    to(&mut r, "normal", array, vec![(1, 1, 1)]);
+    assert_eq!((r.acts(), r.stat(array, 1)), (vec![], "USUSP"));
+    let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
+    let again = Mbd::new(c, "h1", found);
+    assert_eq!(again.st.job(open).unwrap().tally.ssusp, 1);
+}
+
+/// TERMINATE_WHEN=WINDOW of the new queue ends it.
+#[test]
+fn a_started_job_that_is_switched_to_a_closed_queue_ends_where_its_windows_end_jobs() {
+    use crate::model::reason::term;
+    let mut c = conf();
+    c.batch.queues[1].run_window = SHUT_SOON.into();
+    c.batch.queues[1].terminate_when = Some("WINDOW".into());
+    let mut r = Rig::of(c);
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    r.pass(40);
+    assert_eq!(r.acts(), []);
+    r.control(Verb::Switch { queue: "high".into() }, id);
+    assert_eq!(r.acts(), [Act::Terminate { exit_info: term::WINDOW }]);
+}

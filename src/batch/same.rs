@@ -59,6 +59,7 @@ impl State {
             changed,
             first,
             tries,
+            left,
             posts,
             issued,
             alone,
@@ -86,6 +87,10 @@ impl State {
             for (at, t) in tries.range(range.clone()) {
                 let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
                 let _ = write!(beside, " {at} tried {} {} {passed:?}", t.requeues, t.pre_exec);
+            }
+            for l in left.range(range.clone()).flat_map(|(_, all)| all) {
+                let _ =
+                    write!(beside, " {} left {} on {}", l.key, l.slots, self.names.text(l.host));
             }
             for (at, w) in waited.range(range.clone()) {
                 let _ = write!(beside, " {at} waited {w:?}");
@@ -218,6 +223,7 @@ impl State {
             eff_res_req,
             boot,
             phase,
+            unknown,
             pid,
             pgid,
             exec,
@@ -236,7 +242,7 @@ impl State {
         }
         let _ = write!(out, " {host_factor} {eff_res_req:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
-        let _ = write!(out, " {susp_since} {susp_total}");
+        let _ = write!(out, " {susp_since} {susp_total} {unknown}");
     }
 }
 

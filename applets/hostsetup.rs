@@ -8,8 +8,9 @@ use lsf::cli::hostcheck::{self, Look};
 use lsf::cli::site::{self, Around, Site};
 use lsf::cli::{front, install, links};
 use lsf::conf::load::load_base_lenient;
-use lsf::conf::{BaseConf, Severity};
-use lsf::sys::files::RealFiles;
+use lsf::conf::{BaseConf, Files, Severity};
+use lsf::daemon::delegate::conf_files;
+use lsf::sys::files;
 use lsf::sys::users::{User, Users};
 use lsf::sys::words;
 use lsf::{errln, outln};
@@ -81,8 +82,10 @@ fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let around = Around::process();
     let envdir = o.top.as_ref().map(|top| OsString::from(format!("{top}/conf")));
     let around = Around { envdir: envdir.or(around.envdir.clone()), ..around };
-    let site = site::find_from(&around).map_err(|e| e.to_string())?;
-    let conf = read(&site)?;
+    let files = conf_files();
+    let site = site::find_with(&*files, &around).map_err(|e| e.to_string())?;
+    let conf = read(&*files, &site)?;
+    drop(files);
     let admin = admin(&conf)?;
     bring_key(ctx, o, &site, &admin)?;
     let exe = links::own_binary()?;
@@ -100,8 +103,8 @@ fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     put(ctx, o, &site, &exe)
 }
 
-fn read(site: &Site) -> Result<BaseConf, String> {
-    let (conf, diags) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+fn read(files: &dyn Files, site: &Site) -> Result<BaseConf, String> {
+    let (conf, diags) = load_base_lenient(files, &site.envdir, Some(&site.host));
     let wrong: Vec<String> =
         diags.iter().filter(|d| d.severity == Severity::Error).map(|d| d.to_string()).collect();
     conf.filter(|_| wrong.is_empty()).ok_or_else(|| wrong.join("\n"))
@@ -118,8 +121,10 @@ fn admin(conf: &BaseConf) -> Result<User, String> {
 fn bring_key(ctx: &mut Ctx, o: &Options, site: &Site, admin: &User) -> Result<(), String> {
     let path = site.lsf.key_file();
     // lsf.conf is the administrator's: it must not have root make a file that means something
-    if (o.newkey || o.key.is_some()) && lsf::sys::euid() == 0 && !path.ends_with(".key") {
-        return Err(format!("{path}: root writes no key but to a file named *.key"));
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let named = name.starts_with("lsf") && name.ends_with(".key");
+    if (o.newkey || o.key.is_some()) && lsf::sys::euid() == 0 && !named {
+        return Err(format!("{path}: root writes no key but to a file named lsf*.key"));
     }
     if o.newkey {
         match install::new_key_file(path, admin)? {
@@ -136,7 +141,8 @@ fn bring_key(ctx: &mut Ctx, o: &Options, site: &Site, admin: &User) -> Result<()
     };
     read.map_err(|e| format!("{from}: {}", words(&e)))?;
     KeyRing::parse(&text).map_err(|why| format!("the key given: {why}"))?;
-    if std::fs::read(path).is_ok_and(|known| known == text) {
+    let known = files::read_private(path, admin.uid, MAX_KEY as usize);
+    if known.is_ok_and(|known| known.as_ref() == Some(&text)) {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&text);

@@ -5,6 +5,7 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::site::{self, Around, Site};
 use lsf::cli::startup::{self, Verb};
 use lsf::cli::{daemons, links, version};
+use lsf::daemon::delegate::conf_files;
 use lsf::{errln, outln};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -63,7 +64,7 @@ fn wrong(ctx: &mut Ctx, words: &[&str]) {
 }
 
 fn find(around: &Around) -> Result<Site, String> {
-    site::find_from(around).map_err(|e| e.to_string())
+    site::find_with(&*conf_files(), around).map_err(|e| e.to_string())
 }
 
 fn act(around: &Around, verb: Option<Verb>, daemon: Option<&&str>) -> Result<i32, String> {
@@ -84,10 +85,13 @@ fn act(around: &Around, verb: Option<Verb>, daemon: Option<&&str>) -> Result<i32
 /// the caller, or not enough.
 fn needs_root(site: &Site, verb: Verb, all: bool) -> bool {
     let (me, dir) = (lsf::sys::euid(), site.rundir());
+    if me == 0 {
+        return false;
+    }
     let _ = std::fs::create_dir_all(&dir);
     let own = std::fs::metadata(&dir).is_ok_and(|m| m.uid() == me);
     let anew = all && matches!(verb, Verb::Restart | Verb::Reload);
-    me != 0 && !own && (anew || daemons::Link::open(site).is_err())
+    !own && (anew || daemons::Link::open(site).is_err())
 }
 
 fn status(ctx: &mut Ctx, site: &Site) -> Result<i32, String> {

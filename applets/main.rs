@@ -26,6 +26,7 @@ mod busers;
 mod bwait;
 mod control;
 mod daemon;
+mod delegate;
 mod down;
 mod eauth;
 mod eauthd;
@@ -128,6 +129,7 @@ const APPLETS: &[Applet] = &[
     applet("bugroup", bugroup::users, "show the user groups"),
     applet("busers", busers::run, "show users, their limits and what they use"),
     applet("bwait", bwait::run, "wait until a condition of jobs is met"),
+    hidden("delegate", delegate::run, "opens for root what another user could exchange"),
     hidden("detach", up::detach, "a launcher before it is one"),
     word("down", down::run, "stop a personal cluster and its jobs"),
     applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),

@@ -174,6 +174,7 @@ pub fn probe(dir: &str, lock: bool) -> Option<String> {
         };
     }
     let file = Path::new(dir).join(format!(".hostsetup.{}", std::process::id()));
-    let made = std::fs::write(&file, b"").and_then(|()| std::fs::remove_file(&file));
+    // others may write there: nothing that is there is written to
+    let made = std::fs::File::create_new(&file).and_then(|_| std::fs::remove_file(&file));
     made.err().map(|e| format!("{dir}: the administrator cannot write: {}", crate::sys::words(&e)))
 }

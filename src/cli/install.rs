@@ -10,8 +10,10 @@ use crate::auth::ring::new_key;
 use crate::conf::generate::{Plan, generate};
 use crate::daemon::guard;
 use crate::model::sort::sort_by_key;
+use crate::sys::files::{follow, regular};
 use crate::sys::users::User;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -71,9 +73,14 @@ pub fn write_tree(plan: &Plan, admin: &User, names: &[&str]) -> Result<(), Strin
 
 /// What is there with other contents is not ours to touch.
 fn refuse_other(path: &Path, text: &str) -> Result<(), String> {
-    match fs::read(path) {
+    let mut found = String::new();
+    let read = regular(path).and_then(|(file, _)| {
+        // one byte more is another text
+        file.take(text.len() as u64 + 1).read_to_string(&mut found)
+    });
+    match read {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Ok(found) if found == text.as_bytes() && !path.ends_with("lsf.conf") => Ok(()),
+        Ok(_) if found == text && !path.ends_with("lsf.conf") => Ok(()),
         Ok(_) => Err(format!("{}: exists; nothing was changed", path.display())),
         Err(e) => Err(at(path, &e)),
     }
@@ -81,18 +88,19 @@ fn refuse_other(path: &Path, text: &str) -> Result<(), String> {
 
 /// A directory that everybody may read; its parent is there, but for that of the tree itself.
 fn directory(path: &Path) -> Result<(), String> {
+    if crate::sys::euid() == 0 {
+        let strange = follow(path, &[0]).map_err(|e| at(path, &e))?.strange;
+        if let Some((part, _)) = strange {
+            return Err(format!(
+                "{}: {} can be changed by others than root; root writes nothing there: run \
+                 lsfinstall as the primary administrator",
+                path.display(),
+                part.display()
+            ));
+        }
+    }
     let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
     made.map_err(|e| at(path, &e))?;
-    if crate::sys::euid() == 0 {
-        guard::safe(path).map_err(|e| {
-            format!(
-                "{}: {}; root writes nothing there: run lsfinstall as the primary \
-                 administrator",
-                path.display(),
-                crate::sys::words(&e)
-            )
-        })?;
-    }
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).map_err(|e| at(path, &e))
 }
 
@@ -133,11 +141,13 @@ pub fn new_key_file(path: &str, admin: &User) -> Result<Key, String> {
 
 /// Writes a key file, which must not exist, and makes it the administrator's.
 pub fn put_key(path: &Path, text: &str, admin: &User) -> std::io::Result<()> {
-    use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let dir = path.parent().unwrap_or(Path::new("/"));
-    if crate::sys::euid() == 0 {
-        guard::safe(&fs::canonicalize(dir)?)?;
+    if crate::sys::euid() == 0
+        && let Some((part, _)) = follow(dir, &[0])?.strange
+    {
+        let text = format!("{} can be changed by others than root", part.display());
+        return Err(std::io::Error::other(text));
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());

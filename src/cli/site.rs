@@ -1,6 +1,6 @@
 //! Where commands find their cluster: see [`crate::sys::site`].
 
-pub use crate::sys::site::{Around, Site, SiteError, find, find_from};
+pub use crate::sys::site::{Around, Site, SiteError, find, find_from, find_with};
 
 /// A parameter of commands: the environment's, else lsf.conf's. An empty value is none.
 pub fn param(site: Option<&Site>, name: &str) -> Option<String> {

@@ -8,13 +8,13 @@
 use super::ctx::{Ctx, FAIL};
 use super::daemons::{self, Link};
 use super::links::own_binary;
-use super::site::{self, Site};
+use super::site::{self, Around, Site};
 use crate::conf::BaseConf;
 use crate::conf::load::load_base_lenient;
+use crate::daemon::delegate::conf_files;
 use crate::daemon::guard;
 use crate::errln;
 use crate::proto::Daemon;
-use crate::sys::files::RealFiles;
 use crate::sys::{sudoers, words};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -104,7 +104,8 @@ fn may(site: &Site) -> Result<(), String> {
 }
 
 fn base(site: &Site) -> Result<BaseConf, String> {
-    let (conf, diags) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    // sudo shows an administrator what root's process has read
+    let (conf, diags) = load_base_lenient(&*conf_files(), &site.envdir, Some(&site.host));
     conf.ok_or_else(|| diags.first().map_or(String::new(), |d| d.to_string()))
 }
 
@@ -116,7 +117,8 @@ pub fn there(
     (verb, daemon): (Verb, Option<Daemon>),
     hosts: &[String],
 ) -> i32 {
-    let done = site::find().map_err(|e| e.to_string()).and_then(|site| {
+    let found = site::find_with(&*conf_files(), &Around::process());
+    let done = found.map_err(|e| e.to_string()).and_then(|site| {
         let conf = base(&site)?;
         let own = conf.hosts.canonical(&site.host).unwrap_or(&site.host).to_owned();
         let mut asked: Vec<String> = Vec::new();

@@ -91,6 +91,13 @@ fn hosts(section: &Section, shared: &Shared, cluster: &mut ClusterFile, diags: &
 
 fn host(row: &Row, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
     let name = super::shared::key(row, "HOSTNAME", diags)?;
+    // it becomes part of file names, and a word of rsh's
+    if name.starts_with(['-', '.']) || name.contains('/') {
+        let text =
+            format!("bad value <{}> of HOSTNAME: the name of a host is wanted", shown(&name));
+        diags.error(&row.pos, text);
+        return None;
+    }
     let models: Vec<&str> = shared.models.iter().map(|m| m.name.as_str()).collect();
     let types: Vec<&str> = shared.types.iter().map(String::as_str).collect();
     let model = auto_or_known(row.get("MODEL"), "MODEL", &models, diags);

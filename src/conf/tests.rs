@@ -276,6 +276,14 @@ fn mistakes_in_lsf_shared_and_lsf_cluster() {
             "error lsb.queues ~alpha:18 <alpha> is no host and no host group",
         ]
     );
+    for name in ["-Fx", "../x", ".x", "a/b"] {
+        let why = format!(
+            "error lsf.cluster.example {name}:1 bad value <{name}> of HOSTNAME: the name of a \
+             host is wanted"
+        );
+        let all = said("lsf.cluster.example", "beta       PC_new", &format!("{name} PC_new"));
+        assert!(all.contains(&why), "{all:?}");
+    }
     assert_eq!(
         said("lsf.cluster.example", "(10@[all])", "(10@[all)"),
         ["error lsf.cluster.example licence:17 bad LOCATION <10@[all>: value@[hosts] is \

@@ -3,19 +3,23 @@
 //!
 //! Invariant: no key, no start. A personal cluster stays on loopback.
 
+use super::delegate::conf_files;
+use super::guard;
 use super::launcher::{EAUTH_USER, HEARD};
 use super::logging::{self, LogHandle};
 use super::members::Follower;
 use super::shell::{Ports, ShellConfig};
 use crate::auth::{HostLookup, KeyRing, Ways};
-use crate::conf::{BaseConf, Severity, load};
+use crate::conf::{BaseConf, Diag, Files, Severity, load};
 use crate::model::sort::sort_by_key;
 use crate::net::Hosts;
 use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
 use crate::sys::raw;
-use crate::sys::site::{self, Site};
+use crate::sys::site::{self, Around, Site};
+use crate::sys::users::User;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +37,8 @@ pub struct Boot {
     pub ring: Option<Arc<KeyRing>>,
     pub hosts: Hosts,
     pub log: LogHandle,
+    /// Of a launcher of root's: whom its daemons run as, where that is not root.
+    pub admin: Option<User>,
 }
 
 /// Why a daemon does not start.
@@ -61,30 +67,22 @@ impl Boot {
         named.into_iter().filter_map(|(n, v)| Some((n, v?.to_owned()))).collect()
     }
 
-    /// Gets everything ready. The launcher has no key: it never speaks to the network.
-    pub fn new(daemon: Daemon) -> Result<Boot, BootError> {
-        Boot::at(daemon, site::find().map_err(|e| BootError(e.to_string()))?)
-    }
-
-    /// As [`Boot::new`], with the directory of lsf.conf given by an option. Signals are taken as by
-    /// a program started by hand; those that must not end the daemon wait for its loop.
+    /// Gets everything ready, with the directory of lsf.conf given by an option. Signals are taken
+    /// as by a program started by hand; those that must not end the daemon wait for its loop. The
+    /// launcher has no key: it never speaks to the network. It alone can be root where others write
+    /// the configuration, and has it read by one of them then.
     pub fn from_dir(daemon: Daemon, envdir: Option<&str>) -> Result<Boot, BootError> {
         let wait = if daemon == Daemon::Launcher { &HEARD[..] } else { &[libc::SIGHUP] };
         raw::begin_signals(wait)
             .map_err(|e| BootError(format!("signals: {}", crate::sys::words(&e))))?;
-        let mut around = site::Around::process();
-        around.envdir = envdir.map(Into::into).or(around.envdir);
-        Boot::at(daemon, site::find_from(&around).map_err(|e| BootError(e.to_string()))?)
-    }
-
-    /// As [`Boot::new`], for a cluster already found.
-    pub fn at(daemon: Daemon, mut site: Site) -> Result<Boot, BootError> {
-        let (conf, diags) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
-        let errors = || diags.iter().filter(|d| d.severity == Severity::Error);
-        let Some(mut conf) = conf else {
-            let words: Vec<String> = errors().map(|d| d.to_string()).collect();
-            return Err(BootError(words.join("; ")));
+        let files: Box<dyn Files> = match daemon {
+            Daemon::Launcher => conf_files(),
+            _ => Box::new(RealFiles),
         };
+        let mut around = Around::process();
+        around.envdir = envdir.map(Into::into).or(around.envdir);
+        let (mut site, mut conf, diags) = read(&*files, &around)?;
+        drop(files);
         let Some(host) = conf.hosts.canonical(&site.host).map(str::to_owned) else {
             let words = format!("host {} is not in lsf.cluster.{}", site.host, conf.name);
             return Err(BootError(words));
@@ -96,7 +94,11 @@ impl Boot {
             let words = format!("host {host}: a personal cluster listens on loopback only");
             return Err(BootError(words));
         }
-        let log = logging::start(&conf.lsf, daemon.name(), &host)
+        let admin = match daemon {
+            Daemon::Launcher => guard::admin(&site, &conf)?,
+            _ => None,
+        };
+        let log = logging::start(&conf.lsf, daemon.name(), &host, admin.as_ref())
             .map_err(|e| BootError(format!("log: {}", crate::sys::words(&e))))?;
         for d in &diags {
             log::warn!("{d}");
@@ -109,15 +111,23 @@ impl Boot {
             no_core_file();
         }
         let hosts: Hosts = Arc::new(conf.hosts.clone());
-        Ok(Boot { site, conf, host, addr, ring, hosts, log })
+        Ok(Boot { site, conf, host, addr, ring, hosts, log, admin })
+    }
+
+    /// Whether a launcher that takes this one's place would find a configuration.
+    pub fn readable(&self) -> Result<(), BootError> {
+        let envdir = Some(self.site.envdir.clone().into());
+        read(&*conf_files(), &Around { envdir, ..Around::process() }).map(|_| ())
     }
 
     /// Makes the directories of this host's sockets and journals, where the launcher is no
     /// other user than the daemons.
-    pub fn make_rundir(&self) -> Result<(), BootError> {
-        let dir = self.site.rundir().join("authd");
+    pub fn make_rundir(&self) -> Result<PathBuf, BootError> {
+        let rundir = self.site.rundir();
+        let dir = rundir.join("authd");
         std::fs::create_dir_all(&dir)
-            .map_err(|e| BootError(format!("{}: {}", dir.display(), crate::sys::words(&e))))
+            .map_err(|e| BootError(format!("{}: {}", dir.display(), crate::sys::words(&e))))?;
+        Ok(rundir)
     }
 
     /// A personal cluster's only uid.
@@ -151,6 +161,16 @@ impl Boot {
             members: Follower::of(self).filter(|_| daemon != Daemon::Launcher),
         }
     }
+}
+
+/// Reads what every daemon goes by, as far as it can be read.
+fn read(files: &dyn Files, around: &Around) -> Result<(Site, BaseConf, Vec<Diag>), BootError> {
+    let site = site::find_with(files, around).map_err(|e| BootError(e.to_string()))?;
+    let (conf, diags) = load::load_base_lenient(files, &site.envdir, Some(&site.host));
+    let errors = diags.iter().filter(|d| d.severity == Severity::Error);
+    let words: Vec<String> = errors.map(|d| d.to_string()).collect();
+    let conf = conf.ok_or_else(|| BootError(words.join("; ")))?;
+    Ok((site, conf, diags))
 }
 
 /// The key must not end up in a core file; no daemon that holds one starts a job.

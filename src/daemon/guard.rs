@@ -5,32 +5,46 @@
 //! Invariants: no daemon of a cluster of several users is root; everything runs as root only
 //! where root itself wrote lsf.conf.
 
-use super::boot::{Boot, BootError};
+use super::boot::BootError;
+use crate::conf::BaseConf;
 use crate::conf::lsfsudoers::LsfSudoers;
 use crate::proto::Daemon;
+use crate::sys::site::Site;
 use crate::sys::users::{User, Users};
 use crate::sys::{files, sudoers, words};
+use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Uid};
+use rustix::fs::{fchmod, fchown, fstat, mkdirat, openat, unlinkat};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for the name service.
 const ADMIN_WAIT: Duration = Duration::from_secs(30);
+/// Below this directory root makes the launcher's; elsewhere somebody who is root has made it.
+const OWN_BELOW: &str = "/run";
+/// How a directory is opened: no link is followed.
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// The launcher's lock: a directory that has one is a launcher's.
+pub const LOCK: &str = "launcher.lock";
 
 /// Whom the daemons run as; `None`: as the launcher itself.
-pub fn admin(boot: &Boot) -> Result<Option<User>, BootError> {
+pub fn admin(site: &Site, conf: &BaseConf) -> Result<Option<User>, BootError> {
     if crate::sys::euid() != 0 {
         return Ok(None);
     }
-    let conf = Path::new(&boot.site.envdir).join("lsf.conf");
-    if boot.conf.lsf.personal() {
+    if conf.lsf.personal() {
         let why = |e| BootError(format!("a personal cluster of root: {}", words(&e)));
-        return safe(&conf).map(|()| None).map_err(why);
+        return safe(&Path::new(&site.envdir).join("lsf.conf")).map(|()| None).map_err(why);
     }
-    let file = format!("lsf.cluster.{}", boot.conf.name);
-    let name = boot.conf.cluster.admins.first().map_or("", String::as_str);
+    if site.shared_machine && !files::is_part(&site.host) {
+        return Err(BootError(format!("host <{}>: cannot name a directory", site.host)));
+    }
+    let exe = std::fs::read_link("/proc/self/exe").and_then(|exe| safe(&exe));
+    exe.map_err(|e| BootError(format!("root must not run this program: {}", words(&e))))?;
+    let file = format!("lsf.cluster.{}", conf.name);
+    let name = conf.cluster.admins.first().map_or("", String::as_str);
     match Users::default().find_name(name, ADMIN_WAIT) {
         Some(user) if user.uid != 0 => Ok(Some(user)),
         Some(_) => Err(BootError(format!("{file}: the primary administrator must not be root"))),
@@ -41,29 +55,107 @@ pub fn admin(boot: &Boot) -> Result<Option<User>, BootError> {
 }
 
 /// Makes root's own directory for sockets and journals, and the one below it in which daemons of
-/// `admin` make theirs.
-pub fn directories(rundir: &Path, admin: &User) -> io::Result<()> {
+/// `admin` make theirs; gives its path without links.
+pub fn directories(site: &Site, admin: &User) -> Result<PathBuf, BootError> {
+    let top = Path::new(site.lsf.rundir());
     let named = |path: &Path, e: io::Error| {
-        io::Error::new(e.kind(), format!("{}: {}", path.display(), words(&e)))
+        BootError(format!("LSF_RUNDIR: {}: {}", path.display(), words(&e)))
     };
-    // a link in its name is followed once, and what it leads to is looked at
-    if let Some(top) = rundir.parent() {
-        std::fs::create_dir_all(top).map_err(|e| named(top, e))?;
-        safe(&std::fs::canonicalize(top).map_err(|e| named(top, e))?)?;
+    let (mut path, mut dir) = own_directory(top).map_err(|e| named(top, e))?;
+    if site.shared_machine {
+        dir = made(&dir, &site.host).and_then(marked).map_err(|e| named(&path, e))?;
+        path.push(&site.host);
     }
-    let own = rundir.join("authd");
-    for dir in [rundir, &own] {
-        match std::fs::DirBuilder::new().mode(0o755).create(dir) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(named(dir, e)),
-            _ => {}
-        }
+    given(&dir, "authd", admin).map_err(|e| named(&path.join("authd"), e))?;
+    Ok(path)
+}
+
+/// Opens a directory that no link of another's leads to, made where it is missing.
+fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
+    if !path.is_absolute() {
+        return Err(io::Error::other("not an absolute path"));
     }
-    let meta = std::fs::symlink_metadata(rundir).map_err(|e| named(rundir, e))?;
-    if !meta.is_dir() || meta.uid() != 0 || meta.mode() & 0o022 != 0 {
-        let text = format!("{}: not a directory of root's alone", rundir.display());
+    let found = files::follow(path, &[0])?;
+    if let Some((part, _)) = &found.strange {
+        let text = format!("{} can be changed by others than root", part.display());
         return Err(io::Error::other(text));
     }
-    give(&own, admin)
+    if !found.missing.is_empty() && !found.path.starts_with(OWN_BELOW) {
+        let text = format!("not there; root makes it below {OWN_BELOW} only: mkdir -m 755 it");
+        return Err(io::Error::other(text));
+    }
+    let mut dir = match found.missing.is_empty() {
+        true => opened(CWD, &found.path)?,
+        false => openat(CWD, &found.path, DIRECTORY, Mode::empty())?,
+    };
+    for part in &found.missing {
+        dir = made(&dir, part)?;
+    }
+    Ok((found.path.join(found.missing.iter().collect::<PathBuf>()), marked(dir)?))
+}
+
+/// Opens a directory of root's alone; no link is followed.
+fn opened(at: impl std::os::fd::AsFd, path: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+    let dir = openat(at, path, DIRECTORY, Mode::empty())?;
+    let stat = fstat(&dir)?;
+    if stat.st_uid != 0 || stat.st_mode & 0o022 != 0 {
+        return Err(io::Error::other("not a directory of root's alone"));
+    }
+    Ok(dir)
+}
+
+/// Opens a directory within one of root's, made where it is missing.
+fn made(dir: &OwnedFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedFd> {
+    let new = match mkdirat(dir, name, Mode::RWXU) {
+        Err(rustix::io::Errno::EXIST) => false,
+        made => made.map(|()| true)?,
+    };
+    let own = opened(dir, name)?;
+    if new {
+        // whatever the mask of the process
+        fchmod(&own, Mode::from_raw_mode(0o755))?;
+    }
+    Ok(own)
+}
+
+/// Refuses a directory that is there for something else: one with files and without a lock.
+fn marked(dir: OwnedFd) -> io::Result<OwnedFd> {
+    let how = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let lock = rustix::fs::statat(&dir, LOCK, AtFlags::SYMLINK_NOFOLLOW);
+    let kind = lock.map(|s| rustix::fs::FileType::from_raw_mode(s.st_mode));
+    if kind.is_ok_and(|kind| kind == rustix::fs::FileType::RegularFile) {
+        return Ok(dir);
+    }
+    for entry in Dir::read_from(&dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            let text = "there for something else: name a directory that is empty or not there";
+            return Err(io::Error::other(text));
+        }
+    }
+    openat(&dir, LOCK, how, Mode::RUSR | Mode::WUSR)?;
+    Ok(dir)
+}
+
+/// Makes a directory of the administrator's within one of root's. What is there already is never
+/// given away.
+fn given(dir: &OwnedFd, name: &str, admin: &User) -> io::Result<()> {
+    let mut made = mkdirat(dir, name, Mode::RWXU);
+    if matches!(made, Err(rustix::io::Errno::EXIST)) {
+        let own = fstat(openat(dir, name, DIRECTORY, Mode::empty())?)?.st_uid;
+        if own == admin.uid {
+            return Ok(());
+        }
+        // an empty one was left by a launcher that ended before it was given
+        made =
+            unlinkat(dir, name, AtFlags::REMOVEDIR).and_then(|()| mkdirat(dir, name, Mode::RWXU));
+        let admin = &admin.name;
+        made.map_err(|_| io::Error::other(format!("of uid {own}, not {admin}'s: remove it")))?;
+    }
+    made?;
+    let own = openat(dir, name, DIRECTORY, Mode::empty())?;
+    fchown(&own, Some(Uid::from_raw(admin.uid)), Some(Gid::from_raw(admin.gid)))?;
+    fchmod(&own, Mode::from_raw_mode(0o755))?;
+    Ok(())
 }
 
 /// lsf.sudoers, where it is root's alone.
@@ -100,9 +192,8 @@ pub fn users(sudoers: &LsfSudoers) -> BTreeMap<Daemon, String> {
 
 /// Makes what lies in a directory of root's the administrator's.
 pub fn give(path: &Path, admin: &User) -> io::Result<()> {
-    let (uid, gid) = (rustix::fs::Uid::from_raw(admin.uid), rustix::fs::Gid::from_raw(admin.gid));
-    let how = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-    rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), Some(gid), how)?;
+    let (uid, gid) = (Uid::from_raw(admin.uid), Gid::from_raw(admin.gid));
+    rustix::fs::chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(())
 }
 

@@ -24,7 +24,6 @@ use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::files::{private, unlinked};
 use crate::sys::procs::Proc;
 use crate::sys::raw::{self, Reaped, SignalFd};
-use crate::sys::users::User;
 use crate::sys::{session, words};
 use mio::net::UnixListener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -89,8 +88,6 @@ struct Pending {
 struct Real {
     machine: Launcher,
     boot: Boot,
-    /// Whom daemons run as, where that is not ourselves.
-    admin: Option<User>,
     rundir: PathBuf,
     /// As the machine was told.
     conf: Conf,
@@ -118,21 +115,20 @@ struct Real {
 /// Runs this host's launcher.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let fail = |what: &str, e: io::Error| BootError(format!("{what}: {}", words(&e)));
-    let admin = guard::admin(&boot)?;
-    let rundir = boot.site.rundir();
-    match &admin {
-        Some(admin) => guard::directories(&rundir, admin).map_err(|e| BootError(words(&e)))?,
+    let rundir = match &boot.admin {
+        Some(admin) => guard::directories(&boot.site, admin)?,
         None => boot.make_rundir()?,
-    }
+    };
     let signals = SignalFd::new(&HEARD).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
-    let conf = conf(&boot, admin.as_ref())?;
-    let mut real = Real::open(boot, conf, admin, rundir, signals).map_err(|e| fail("start", e))?;
+    let conf = conf(&boot)?;
+    let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
     real.reap();
     real.serve().map_err(|e| fail("poll", e))
 }
 
-fn conf(boot: &Boot, admin: Option<&User>) -> Result<Conf, BootError> {
+fn conf(boot: &Boot) -> Result<Conf, BootError> {
+    let admin = boot.admin.as_ref();
     let path = "/proc/sys/kernel/random/boot_id";
     let boot_id = std::fs::read_to_string(path).map_err(|e| BootError(format!("{path}: {e}")))?;
     let mut hosts = boot.conf.cluster.hosts.iter();
@@ -170,13 +166,7 @@ fn handed_over() -> Option<Handover> {
 
 impl Real {
     /// Takes over from the launcher that was this process, or begins as a new one.
-    fn open(
-        boot: Boot,
-        conf: Conf,
-        admin: Option<User>,
-        rundir: PathBuf,
-        signals: SignalFd,
-    ) -> io::Result<Real> {
+    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Real> {
         let exe = std::fs::read_link(SELF)?;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let mut setups = BTreeMap::new();
@@ -198,19 +188,18 @@ impl Real {
                 (machine, lock, UnixListener::from_std(listener))
             }
             None => {
-                let lock = private(&rundir.join("launcher.lock"))?;
+                let lock = private(&rundir.join(guard::LOCK))?;
                 rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
                     .map_err(|_| io::Error::other("another launcher of this host runs"))?;
-                let path = boot.site.launcher_socket();
+                let path = rundir.join("launcher.sock");
                 let listener = sock::listen_unix(&path, 0o600)?;
-                admin.iter().try_for_each(|a| guard::give(&path, a))?;
+                boot.admin.iter().try_for_each(|a| guard::give(&path, a))?;
                 (Launcher::new(conf.clone(), journal()), lock, listener)
             }
         };
         Ok(Real {
             machine,
             boot,
-            admin,
             rundir,
             conf,
             exe,
@@ -500,7 +489,7 @@ impl Real {
 
     fn spawn_daemon(&mut self, daemon: Daemon) -> io::Result<Proc> {
         let mut command = Command::new(SELF);
-        let admin = self.admin.as_ref().map(|a| &a.name);
+        let admin = self.boot.admin.as_ref().map(|a| &a.name);
         match self.conf.users.get(&daemon).or(admin) {
             Some(user) => command.arg0("starter").args([daemon.name(), user]),
             None => command.arg0(daemon.name()),
@@ -510,7 +499,7 @@ impl Real {
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.envs(self.conf.users.get(&Daemon::Eauthd).map(|user| (EAUTH_USER, user)));
         command.stdin(Stdio::null());
-        match (daemon, &self.admin) {
+        match (daemon, &self.boot.admin) {
             (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
             (Daemon::Authd, Some(_)) => hand_key(&mut command)?,
             (Daemon::Eauthd | Daemon::Eexecd, Some(admin)) => {
@@ -612,6 +601,7 @@ impl Real {
         if crate::sys::euid() == 0 {
             guard::safe(&self.exe)?;
         }
+        self.boot.readable().map_err(|e| io::Error::other(e.0))?;
         let setups = self.setups.iter();
         let handover = Handover {
             saved: self.machine.save(),

@@ -1,17 +1,21 @@
 //! A daemon's log (design, issue 2): LSF_LOGDIR/DAEMON.log.HOST by LSF_LOG_MASK, capped in size;
 //! syslog where LSF_LOGDIR is undefined. env_logger formats, humantime writes the times.
 //!
+//! Root's launcher writes to a file that the administrator has opened for it: LSF_LOGDIR and the
+//! host's name are the administrator's to choose.
+//!
 //! Invariant: a line is one line: control characters from outside are shown as escapes.
 
+use super::delegate;
 use crate::conf::LsfConf;
 use crate::proto::Logging;
-use crate::sys::words;
+use crate::sys::users::User;
+use crate::sys::{files, words};
 use log::LevelFilter;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -23,6 +27,10 @@ const MAX_LINE: usize = 8192;
 const SLOW: Duration = Duration::from_millis(100);
 /// Where syslog listens.
 const DEV_LOG: &str = "/dev/log";
+/// Permission bits of a file beside the log.
+const NOTE_MODE: u32 = 0o640;
+/// Permission bits of a log.
+const LOG_MODE: u32 = 0o644;
 /// Syslog's facility `daemon`, shifted.
 const FACILITY: u8 = 3 << 3;
 
@@ -75,17 +83,8 @@ pub fn set(set: &Logging) {
 /// Appends to a file beside the log; what cannot be written is lost, and said. It never waits:
 /// in a directory that others may write to somebody may have put a fifo there.
 pub fn note(file: &str, text: &str) {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let opened = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o640)
-        .custom_flags(flags.bits() as i32)
-        .open(file);
-    let wrote = opened.and_then(|mut f| match f.metadata()?.is_file() {
-        true => f.write_all(text.as_bytes()),
-        false => Err(io::Error::other("not a regular file")),
-    });
+    let opened = files::append(Path::new(file), NOTE_MODE);
+    let wrote = opened.and_then(|mut f| f.write_all(text.as_bytes()));
     if let Err(e) = wrote {
         log::warn!("{file}: {}", words(&e));
     }
@@ -111,17 +110,23 @@ pub fn level(mask: &str) -> LevelFilter {
     }
 }
 
-/// Starts the log of this process. Without LSF_LOGDIR and without syslog, to stderr.
-pub fn start(lsf: &LsfConf, name: &'static str, host: &str) -> io::Result<LogHandle> {
+/// Starts the log of this process. Without LSF_LOGDIR and without syslog, to stderr. `owner`: the
+/// user who opens the file, where that is not this process's.
+pub fn start(
+    lsf: &LsfConf,
+    name: &'static str,
+    host: &str,
+    owner: Option<&User>,
+) -> io::Result<LogHandle> {
     let handle = LogHandle::default();
     let mut denied = None;
     let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
         Some(dir) => {
             let path = PathBuf::from(dir).join(format!("{name}.log.{host}"));
-            match LogFile::open(path, lsf.log_maxsize(), handle.clone()) {
+            match LogFile::open(path, lsf.log_maxsize(), handle.clone(), owner.cloned()) {
                 Ok(file) => (Box::new(file), false),
-                // shared file systems deny root: the launcher then speaks to syslog
-                Err(e) if crate::sys::euid() == 0 && e.kind() == ErrorKind::PermissionDenied => {
+                // shared file systems deny root, and what others can spoil stops no launcher
+                Err(e) if spoilt(&e, owner) => {
                     denied = Some(e);
                     elsewhere()
                 }
@@ -148,9 +153,15 @@ pub fn start(lsf: &LsfConf, name: &'static str, host: &str) -> io::Result<LogHan
     USUAL.store(level(lsf.log_mask()) as usize, Ordering::Relaxed);
     verbose(0);
     if let Some(e) = denied {
-        log::warn!("LSF_LOGDIR does not let root write, this log is here: {}", words(&e));
+        log::warn!("LSF_LOGDIR cannot be written, this log is here: {}", words(&e));
     }
     Ok(handle)
+}
+
+/// Whether a launcher of root's goes on without its file.
+fn spoilt(e: &io::Error, owner: Option<&User>) -> bool {
+    let denied = crate::sys::euid() == 0 && e.kind() == ErrorKind::PermissionDenied;
+    owner.is_some() || denied
 }
 
 /// Where lines go without a file.
@@ -196,12 +207,14 @@ struct LogFile {
     size: u64,
     max: u64,
     handle: LogHandle,
+    /// Who opens files, where that is not this process.
+    owner: Option<User>,
 }
 
 impl LogFile {
-    fn open(path: PathBuf, max: u64, handle: LogHandle) -> io::Result<Self> {
-        let (file, size) = open_log(&path)?;
-        Ok(LogFile { usual: path.clone(), path, file, size, max, handle })
+    fn open(path: PathBuf, max: u64, handle: LogHandle, owner: Option<User>) -> io::Result<Self> {
+        let (file, size) = open_log(&path, owner.as_ref(), false)?;
+        Ok(LogFile { usual: path.clone(), path, file, size, max, handle, owner })
     }
 
     /// Goes on in the file that was asked for; where that cannot be, in this one.
@@ -213,33 +226,37 @@ impl LogFile {
             // joining keeps a name that begins with a directory as it is
             false => self.usual.with_file_name("").join(format!("{name}.{own}")),
         };
-        if let Ok((file, size)) = open_log(&path) {
+        if let Ok((file, size)) = open_log(&path, self.owner.as_ref(), false) {
             (self.path, self.file, self.size) = (path, file, size);
         }
     }
 
-    fn turn_over(&mut self) -> io::Result<()> {
-        let mut old = self.path.clone().into_os_string();
-        old.push(".old");
-        std::fs::rename(&self.path, old)?;
-        (self.file, self.size) = open_log(&self.path)?;
-        Ok(())
+    /// Where this cannot be, the file goes on growing, for as long again: better than losing the
+    /// words that say what is wrong.
+    fn turn_over(&mut self) {
+        match open_log(&self.path, self.owner.as_ref(), true) {
+            Ok((file, size)) => (self.file, self.size) = (file, size),
+            Err(_) => self.size = 0,
+        }
     }
 }
 
-fn open_log(path: &PathBuf) -> io::Result<(File, u64)> {
-    let mut how = OpenOptions::new();
-    // a FIFO without a reader must not hold us up
-    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    how.append(true).create(true).mode(0o644).custom_flags(flags);
-    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
-    let file = how.open(path).map_err(named)?;
-    let meta = file.metadata()?;
-    // the directory is the administrator's, who must not have root write elsewhere
-    if crate::sys::euid() == 0 && (!meta.is_file() || meta.uid() != 0 || meta.nlink() != 1) {
-        return Err(named(io::Error::other("not a file of root's alone")));
-    }
-    Ok((file, meta.len()))
+/// Opens a log and tells its size; `anew`: after the one that is there was renamed to `.old`.
+fn open_log(path: &Path, owner: Option<&User>, anew: bool) -> io::Result<(File, u64)> {
+    let own = || {
+        if anew {
+            let mut old = path.as_os_str().to_owned();
+            old.push(".old");
+            std::fs::rename(path, old)?;
+        }
+        files::append(path, LOG_MODE)
+    };
+    let opened = owner.map_or_else(own, |user| delegate::open_log(user, path, anew));
+    let named =
+        |e: io::Error| io::Error::new(e.kind(), format!("{}: {}", path.display(), words(&e)));
+    let file = opened.map_err(named)?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
 }
 
 impl Write for LogFile {
@@ -248,14 +265,12 @@ impl Write for LogFile {
             self.turn_aside();
         }
         if self.handle.0.swap(false, Ordering::Relaxed)
-            && let Ok((file, size)) = open_log(&self.path)
+            && let Ok((file, size)) = open_log(&self.path, self.owner.as_ref(), false)
         {
             (self.file, self.size) = (file, size);
         }
         if self.size > 0 && self.size + buf.len() as u64 > self.max {
-            // Where the directory does not allow it, the file goes on growing: better than
-            // losing the words that say what is wrong.
-            let _ = self.turn_over();
+            self.turn_over();
         }
         self.file.write_all(buf)?;
         self.size += buf.len() as u64;
@@ -329,7 +344,10 @@ mod tests {
         // nobody reads; then somebody does, and gets nothing
         note(&fifo, "c\n");
         let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let mut reader = OpenOptions::new().read(true).custom_flags(flags).open(&fifo).unwrap();
+        let mut how = File::options();
+        how.read(true);
+        let mut reader =
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut how, flags).open(&fifo).unwrap();
         note(&fifo, "d\n");
         let mut got = Vec::new();
         let _ = std::io::Read::read_to_end(&mut reader, &mut got);
@@ -346,7 +364,7 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("lim.log.h");
         let handle = LogHandle::default();
-        let mut log = LogFile::open(path.clone(), 100, handle.clone()).unwrap();
+        let mut log = LogFile::open(path.clone(), 100, handle.clone(), None).unwrap();
         for n in 0..30 {
             writeln!(log, "line {n:03}").unwrap();
         }

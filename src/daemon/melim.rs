@@ -173,7 +173,7 @@ pub fn run() -> Result<i32, BootError> {
         return Err(fail(&"elims are not run as root"));
     }
     let host = conf.hosts.canonical(&site.host).unwrap_or(&site.host).to_owned();
-    logging::start(&conf.lsf, "melim", &host).map_err(|e| fail(&words(&e)))?;
+    logging::start(&conf.lsf, "melim", &host, None).map_err(|e| fail(&words(&e)))?;
     let dir = PathBuf::from(conf.lsf.serverdir().unwrap_or_default());
     let files = elims(&dir);
     log::info!("{} elims in {}", files.len(), dir.display());

@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod authd;
 pub mod boot;
+pub mod delegate;
 pub mod eauthd;
 pub mod eexecd;
 pub mod groups;

@@ -101,14 +101,19 @@ pub fn find() -> Result<Site, SiteError> {
 
 /// Finds the cluster for these surroundings.
 pub fn find_from(around: &Around) -> Result<Site, SiteError> {
+    find_with(&RealFiles, around)
+}
+
+/// As [`find_from`], with lsf.conf read in another way.
+pub fn find_with(files: &dyn Files, around: &Around) -> Result<Site, SiteError> {
     let envdir = around.envdir().to_string_lossy().into_owned();
     let mut diags = Diags::new();
-    let Some(lsf) = lsfconf::parse(&RealFiles, &envdir, &mut diags) else {
+    let Some(lsf) = lsfconf::parse(files, &envdir, &mut diags) else {
         let path = format!("{envdir}/lsf.conf");
         let mut why = "Unable to open file lsf.conf".to_owned();
         // what is there needs a reason
         if RealFiles.exists(&path)
-            && let Err(e) = RealFiles.read(&path)
+            && let Err(e) = files.read(&path)
         {
             why = format!("{why}: {e}");
         }

@@ -53,7 +53,8 @@ impl Site {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("lsf-{name}-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
-        for sub in ["bin", "home", "log", "work/personal/logdir"] {
+        // root makes directories below /run alone
+        for sub in ["bin", "home", "log", "run", "work/personal/logdir"] {
             std::fs::create_dir_all(dir.join(sub)).unwrap();
         }
         let launchers = BTreeMap::new();

@@ -17,11 +17,13 @@
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_are, batch::tests::matrix, exec::launcher | the table `perm::allowed` and its checks; `Launcher::opened` |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbd::roles` asks by queue; `guard::admin` |
+//! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `Boot::readable` |
 //! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
 //! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
+mod administrator;
 mod attacks;
 mod authd;
 mod commit;

@@ -189,11 +189,12 @@ fn nothing_panics_prints_or_exits_outside_main() {
     report("bans", found);
 }
 
-/// What runs with root's rights: the launcher's machine and runner, the starter until it has
-/// become its user (`task` is what it does then).
-const AS_ROOT: [&str; 7] = [
+/// What runs with root's rights: the launcher's machine and runner, what it has others open, the
+/// starter until it has become its user (`task` is what it does then).
+const AS_ROOT: [&str; 8] = [
     "src/exec/launcher.rs",
     "src/daemon/launcher.rs",
+    "src/daemon/delegate.rs",
     "src/daemon/guard.rs",
     "src/daemon/starter.rs",
     "applets/daemon.rs",
@@ -201,7 +202,7 @@ const AS_ROOT: [&str; 7] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 1500;
+const AS_ROOT_MAX: usize = 1800;
 
 #[test]
 fn what_runs_as_root_is_small_and_knows_no_network() {

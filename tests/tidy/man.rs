@@ -13,6 +13,7 @@ const NOT_ACTED: &str = ".SH NOT ACTED ON";
 
 /// Applets that are part of another one's page.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("delegate", "launcher"),
     ("detach", "lsf"),
     ("down", "lsf"),
     ("eauthd", "eauth"),

@@ -170,6 +170,14 @@ fn the_sample_elim_and_hosts_that_want_none() {
     let rig = cluster("elims2", &resources, map, &elims);
     wait_for("its value", || value(&rig, "host3", "myrsc") == "1");
     wait_for("the pair's", || value(&rig, "host3", "pair") == "8");
+    // until then no threshold of it holds anything back there
+    let known = |host: &str| {
+        let shown = rig.ok("bhosts", &["-l", host]);
+        let at = shown.lines().position(|l| l.trim_start().starts_with("myrsc"));
+        let total = at.and_then(|at| shown.lines().nth(at + 1)).unwrap_or_default();
+        total.split_whitespace().nth(1) == Some("1")
+    };
+    wait_for("mbatchd to know it", || ["host1", "host2", "host3"].into_iter().all(known));
     // a queue with a threshold of it dispatches where it is not beyond that
     let queues = rig.configdir().join("lsb.queues");
     let text = std::fs::read_to_string(&queues).unwrap();

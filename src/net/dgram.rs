@@ -1,13 +1,15 @@
 //! Datagrams: one signed frame each, for LIM's heartbeats (design §4, §5).
 //!
 //! The key is derived from the cluster key for datagrams alone. The sequence number is the
-//! sender's wall clock in microseconds, made to grow; the receiver takes only what is newer than
-//! the last it took from that host, and nothing further than a window from its own clock. The
+//! sender's wall clock in microseconds, made to grow; where that clock is set back further than
+//! clocks may differ, the numbers begin anew, as with another start of the sender. The receiver
+//! takes only what is newer than the last it took from that host, or of a later start; nothing
+//! that is further ahead of its own clock than clocks may differ, or longer ago than a window. The
 //! body names sender and receiver, the source address must be the sender's; only one that asks to
 //! be let into the cluster may come from an address that no host has.
 
 use super::Identity;
-use super::limits::{DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
+use super::limits::{CLOCK_AHEAD_US, DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
 use crate::proto::frame::{
     Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
 };
@@ -24,6 +26,7 @@ struct Out<'a> {
     key: &'a str,
     from: &'a str,
     to: &'a str,
+    start: u64,
     msg: &'a Msg,
 }
 
@@ -31,6 +34,9 @@ struct Out<'a> {
 struct In {
     from: String,
     to: String,
+    /// When the sender's numbers began, microseconds; 0 from older ones, which do not say.
+    #[serde(default)]
+    start: u64,
     msg: Msg,
 }
 
@@ -43,8 +49,11 @@ struct KeyOnly {
 /// The signing and replay state of a daemon's datagrams.
 #[derive(Default)]
 pub struct Seal {
+    /// When our numbers began, and the last of them.
+    start: u64,
     last_sent: u64,
-    last_taken: HashMap<String, u64>,
+    /// The same of what was taken last, by host.
+    last_taken: HashMap<String, (u64, u64)>,
     keys: HashMap<String, MacKey>,
 }
 
@@ -74,11 +83,15 @@ impl Seal {
     ) -> Result<Vec<u8>, FrameError> {
         let id = ident.ring.as_deref().map_or("", |r| r.first()).to_string();
         let key = self.key(ident, &id).ok_or(FrameError::Unsigned)?;
-        self.last_sent = (wall_us.max(0) as u64).max(self.last_sent + 1);
+        let wall = wall_us.max(0) as u64;
+        if self.start == 0 || wall.saturating_add(CLOCK_AHEAD_US as u64) < self.last_sent {
+            (self.start, self.last_sent) = (wall.max(1), wall);
+        }
+        self.last_sent = wall.max(self.last_sent + 1);
         let kind = Kind::Datagram;
         // The receiver may be of an older version, and is not asked.
         let head = Head { version: PROTO_LOW, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
-        let body = Out { key: &id, from: &ident.host, to, msg };
+        let body = Out { key: &id, from: &ident.host, to, start: self.start, msg };
         let mut out = Vec::with_capacity(1024);
         write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body)?;
         Ok(out)
@@ -103,7 +116,7 @@ impl Seal {
         let none = || format!("unknown cluster key{place}");
         let key = self.key(ident, &key).ok_or_else(none)?;
         raw.verify(&key, Direction::Datagram).map_err(|e| format!("{e}{place}"))?;
-        let In { from: host, to, mut msg, .. } = raw.parse().map_err(words)?;
+        let In { from: host, to, start, mut msg } = raw.parse().map_err(words)?;
         if to != ident.host {
             return Err(format!("meant for host {}", to.escape_debug()));
         }
@@ -119,21 +132,23 @@ impl Seal {
         if named != Some(host.as_str()) && !here && !joins {
             return Err(format!("{from} is not an address of host {}", host.escape_debug()));
         }
-        self.fresh(&host, raw.seq, wall_us)?;
+        self.fresh(&host, (start, raw.seq), wall_us)?;
         Ok((host, msg))
     }
 
-    fn fresh(&mut self, host: &str, seq: u64, wall_us: i64) -> Result<(), String> {
-        let apart = (seq as i64).saturating_sub(wall_us);
-        if apart.saturating_abs() > DATAGRAM_WINDOW_US {
+    fn fresh(&mut self, host: &str, (start, seq): (u64, u64), wall: i64) -> Result<(), String> {
+        let ahead = |time: u64| i64::try_from(time).unwrap_or(i64::MAX).saturating_sub(wall);
+        let apart = ahead(seq.max(start));
+        if apart > CLOCK_AHEAD_US || ahead(seq) < -DATAGRAM_WINDOW_US {
             let s = apart / 1_000_000;
             return Err(format!("the clock of host {host} is {s} s from ours"));
         }
         let last = self.last_taken.entry(host.to_string()).or_default();
-        if seq <= *last {
+        let later = start > last.0 || (start == last.0 || start == 0) && seq > last.1;
+        if !later {
             return Err(format!("an old datagram of host {host} (replayed?)"));
         }
-        *last = seq;
+        *last = (start.max(last.0), seq);
         Ok(())
     }
 }

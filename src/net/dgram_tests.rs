@@ -48,11 +48,83 @@ fn a_datagram_is_believed_once() {
 fn a_receiver_that_restarts_takes_nothing_from_long_ago() {
     let mut a = Seal::default();
     let old = beat(&mut a, "hostb", NOW - DATAGRAM_WINDOW_US - 1_000_000);
-    let ahead = beat(&mut a, "hostb", NOW + DATAGRAM_WINDOW_US + 1_000_000);
+    let ahead = beat(&mut a, "hostb", NOW + CLOCK_AHEAD_US + 1_000_000);
     for bytes in [old, ahead] {
         let e = take(&mut Seal::default(), &bytes, "127.0.0.2").unwrap_err();
         assert!(e.starts_with("the clock of host hosta is"), "{e}");
     }
+}
+
+#[test]
+fn a_datagram_far_ahead_is_not_taken_and_one_ahead_gives_way_to_a_later_start() {
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let now = beat(&mut a, "hostb", NOW);
+    let far = beat(&mut Seal::default(), "hostb", NOW + 500_000_000);
+    assert_eq!(
+        take(&mut b, &far, "127.0.0.2").unwrap_err(),
+        "the clock of host hosta is 500 s from ours"
+    );
+    assert_eq!(take(&mut b, &now, "127.0.0.2"), Ok("hosta".into()));
+    // as far as clocks may differ it counts
+    let ahead = beat(&mut a, "hostb", NOW + CLOCK_AHEAD_US);
+    assert_eq!(take(&mut b, &ahead, "127.0.0.2"), Ok("hosta".into()));
+    // a clock set back by less goes on where it was, as long as its sender lives
+    let on = beat(&mut a, "hostb", NOW + 1_000);
+    assert!(take(&mut b, &on, "127.0.0.2").is_err(), "a microsecond too far ahead");
+    let later = |b: &mut Seal, bytes: &[u8], s: i64| {
+        let (host, at) = (ident("hostb", '0'), NOW + s * 1_000_000);
+        b.read(&host, bytes, "127.0.0.2".parse().unwrap(), at).map(|(host, _)| host)
+    };
+    assert_eq!(later(&mut b, &on, 1), Ok("hosta".into()));
+    // one that starts after the first datagram did, at the right time: what was ahead is forgotten
+    let mut again = Seal::default();
+    let restarted = beat(&mut again, "hostb", NOW + 2_000_000);
+    assert_eq!(later(&mut b, &restarted, 2), Ok("hosta".into()));
+    let old = [&now, &ahead, &on, &restarted];
+    assert!(old.iter().all(|bytes| later(&mut b, bytes, 3).unwrap_err().contains("replayed")));
+}
+
+#[test]
+fn a_clock_that_is_set_back_far_begins_anew() {
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    assert_eq!(
+        take(&mut b, &beat(&mut a, "hostb", NOW - 9_000_000), "127.0.0.2"),
+        Ok("hosta".into())
+    );
+    // the sender's clock jumps ahead, and is set right after a while
+    let jumped = beat(&mut a, "hostb", NOW + 3_600_000_000);
+    assert!(take(&mut b, &jumped, "127.0.0.2").unwrap_err().contains("3600 s from ours"));
+    assert_eq!(take(&mut b, &beat(&mut a, "hostb", NOW), "127.0.0.2"), Ok("hosta".into()));
+}
+
+#[test]
+fn a_datagram_of_an_older_sender_has_no_start_and_is_taken_by_its_number() {
+    #[derive(serde::Serialize)]
+    struct Old<'a> {
+        key: &'a str,
+        from: &'a str,
+        to: &'a str,
+        msg: &'a Msg,
+    }
+    let (mut b, host) = (Seal::default(), ident("hosta", '0'));
+    let key = b.key(&host, "k1").unwrap();
+    let old = |seq: i64| {
+        let (kind, seq) = (Kind::Datagram, seq as u64);
+        let head = Head { version: PROTO_LOW, kind, seq, cap: MAX_DATAGRAM };
+        let body = Old { key: "k1", from: "hosta", to: "hostb", msg: &Msg::Ping { n: 1 } };
+        let mut out = Vec::new();
+        write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body).unwrap();
+        out
+    };
+    let [first, second] = [old(NOW), old(NOW + 5)];
+    assert_eq!(take(&mut b, &first, "127.0.0.2"), Ok("hosta".into()));
+    // it is upgraded, and back again
+    assert_eq!(
+        take(&mut b, &beat(&mut Seal::default(), "hostb", NOW + 2), "127.0.0.2"),
+        Ok("hosta".into())
+    );
+    assert_eq!(take(&mut b, &second, "127.0.0.2"), Ok("hosta".into()));
+    assert!(take(&mut b, &first, "127.0.0.2").unwrap_err().contains("replayed"));
 }
 
 #[test]

@@ -61,7 +61,10 @@ pub const PARTIAL_FAIR: usize = 256 << 10;
 pub const BACKLOG: i32 = 4096;
 /// Datagrams read in one turn.
 pub const DATAGRAM_BUDGET: usize = 256;
-/// Largest distance between a datagram's time and ours, microseconds.
+/// How far a datagram's time may be behind ours, microseconds.
 pub const DATAGRAM_WINDOW_US: i64 = 600_000_000;
+/// How far a host's clock may be ahead of ours, microseconds. For so long at most can a datagram
+/// from the future keep those of its host's present away: less than a LIM may be silent.
+pub const CLOCK_AHEAD_US: i64 = 60_000_000;
 /// Lines about refused peers in a second.
 pub const REFUSALS_LOGGED: u32 = 10;

@@ -7,6 +7,7 @@
 //! | eauth: replay, other host, other name | eauth::*, auth::eauth | each check of `Judge::judge`, each field of `Said::mac`; `believed` of the applet compares user and address; `authd` judges for daemons alone |
 //! | eauth: auxiliary data | eauth::a_token, auth::beside, auth::shake, cluster::users::a_site_s_eauth_hands | `Beside::take` and `beside::unpack` bound it, `Session::open` believes it with the proof, `Beside::done` empties it and makes a line of the words |
 //! | replay, extension | attacks::malformed_after, service::a_credential_for, auth::shake | sequence number and MAC of `Session`; target and nonce in the session key |
+//! | time of datagrams | datagrams, net::dgram | `Seal::fresh` bounds how far ahead a datagram may be |
 //! | downgrade of method | attacks::malformed_before, methods | `Gate` takes no unsigned frame and no method that lsf.conf does not enable |
 //! | privileged port, reverse DNS | service::who_may_not, methods | `HostLookup::host_of_addr` on the peer's own address |
 //! | lengths, decoding | attacks::malformed_*, proto::frame, `make fuzz` | caps before allocation in `Decoder` |
@@ -27,6 +28,7 @@ mod administrator;
 mod attacks;
 mod authd;
 mod commit;
+mod datagrams;
 mod eauth;
 mod methods;
 #[path = "../cluster/rig.rs"]

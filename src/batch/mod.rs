@@ -16,6 +16,7 @@
 //! | requeue | what goes back to the queue by itself, or is given up |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
 //! | windows, overload | suspending by run windows and by load |
+//! | lost | closes what lost control records may have closed |
 //! | same | two states compared, for the tests and the simulator |
 //! | rows, listing, infos, consumers, peek, status | questions |
 //! | housekeep | cleaning, switching the log |
@@ -38,6 +39,7 @@ pub mod inventory;
 mod issued;
 pub mod limits;
 pub mod listing;
+pub mod lost;
 pub mod modify;
 pub mod names;
 pub mod overload;
@@ -84,6 +86,8 @@ pub struct Recovered {
     pub records: Vec<Record>,
     /// Jobs whose records were lost, with the words for the log.
     pub damaged: Vec<(JobRef, String)>,
+    /// Control records that were lost.
+    pub controls: Vec<lost::LostControl>,
     /// IDs seen in any log.
     pub seen_ids: Vec<u32>,
     /// This run's number: larger than any before.
@@ -137,6 +141,8 @@ pub struct Mbd {
     envs: HashMap<(u32, String), SpoolRef>,
     /// Jobs to hold because the log lost part of their history.
     damaged: Vec<(JobRef, String)>,
+    /// Queues and hosts to close because the log lost their control records.
+    lost_controls: Vec<lost::LostControl>,
     /// Root may submit (lsf.sudoers; launchers check again).
     root_jobs: bool,
     started: bool,
@@ -180,6 +186,7 @@ impl Mbd {
             spool: SpoolEnd::default(),
             envs: HashMap::new(),
             damaged: Vec::new(),
+            lost_controls: Vec::new(),
             root_jobs: false,
             started: false,
             log_failed: None,
@@ -227,6 +234,7 @@ impl Mbd {
         self.st.reserved =
             found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
         self.damaged = found.damaged;
+        self.lost_controls = found.controls;
         self.epoch = found.epoch;
         self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
         self.envs.clear();
@@ -326,6 +334,7 @@ impl Mbd {
     /// Marks the jobs whose history is incomplete. After a reload they are those that the log
     /// does not mark yet: the marks of the start may be among what could not be written.
     fn hold_damaged(&mut self, cx: &mut Cx) {
+        self.close_lost(cx);
         for (at, why) in std::mem::take(&mut self.damaged) {
             if self.st.jobs.contains_key(&at.job) {
                 cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));

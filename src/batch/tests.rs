@@ -28,6 +28,7 @@ mod grouped;
 mod issued;
 mod keep;
 mod life;
+mod lost;
 mod parts;
 mod perfmon;
 mod post;

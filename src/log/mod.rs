@@ -9,6 +9,7 @@
 //! | spool | exact bytes beside the log |
 //! | recover, acct | what is read at start |
 //! | store | what is written, batch by batch |
+//! | mend | putting a log in order whose records were moved |
 //! | switch | beginning a new log without stopping |
 //! | writer | what is done in which order, and told |
 //! | front | the loop's side: what is gathered, sealed, read again |
@@ -18,6 +19,7 @@ pub mod acct;
 pub mod codec;
 pub mod disk;
 pub mod front;
+pub mod mend;
 pub mod owner;
 pub mod recover;
 pub mod simdisk;

@@ -15,9 +15,16 @@
 //! [`MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside. Without
 //! a loss of power it is damage.
 //!
-//! Here is the way in. The pass over the log is recover/scan.rs, the spool recover/spooled.rs, what
-//! follows from it all recover/verdict.rs.
+//! A record that is whole but does not lie where it was written (a line was taken out, doubled or
+//! put elsewhere, bytes were shifted) is found by its checksum (`walk`), and the log is put in
+//! order again with the first commit (`mend`); until then nothing of it is touched.
+//!
+//! Here is the way in. The pass over the log is recover/scan.rs, lines that are there twice
+//! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs,
+//! what follows from it all recover/verdict.rs.
 
+mod controls;
+mod repeated;
 mod scan;
 mod spooled;
 mod verdict;
@@ -25,6 +32,7 @@ mod verdict;
 use super::acct;
 use super::codec::read_record;
 use super::disk::{Disk, FileId};
+use super::mend::{self, Mend};
 use super::owner::{self, Owner};
 use super::sum::{self, Entry};
 use super::walk::{Walker, What, read_head};
@@ -87,6 +95,9 @@ pub struct Plan {
     pub stale: bool,
     /// Entries to add with the first commit.
     pub backfill: Vec<Entry>,
+    /// The log is put in order with the first commit, as records do not lie where they were
+    /// written.
+    pub mend: Option<Box<Mend>>,
     /// The system has not been started since the log was written. What no checksum entry covers
     /// may then have been read from memory alone, after a sync that failed or never came.
     pub same_boot: bool,
@@ -135,6 +146,8 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
 /// Recovery at start.
 pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
     let mut notices = Vec::new();
+    let mended = mend::finish_interrupted(disk).map_err(failed("putting the log in order"))?;
+    notices.extend(mended.map(|text| Notice { level: log::Level::Warn, text }));
     let told = switch::finish_interrupted(disk).map_err(failed("finishing a switch of the log"))?;
     notices.extend(told.map(|text| Notice { level: log::Level::Warn, text }));
     let before = Owner::read(disk).map_err(failed(owner::OWNER))?;

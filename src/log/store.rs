@@ -16,6 +16,7 @@
 
 use super::codec::{write_finish, write_record};
 use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, read_small};
+use super::mend::Mend;
 use super::owner::OWNER;
 use super::recover::Plan;
 use super::sum::{self, Entry, Head};
@@ -188,6 +189,8 @@ pub struct Store<D: Disk> {
     acct_lost: bool,
     /// The checksum file goes on with entries of records that are lost ([`Plan::stale`]).
     stale: bool,
+    /// The next commit puts the log in order ([`Plan::mend`]), with this head of its checksums.
+    mend: Option<(Box<Mend>, Head)>,
     /// Files may be longer than they should.
     trim: bool,
     /// Bytes of records whose entries are not synced.
@@ -229,6 +232,7 @@ impl<D: Disk> Store<D> {
             acct_pending: Vec::new(),
             acct_lost: false,
             stale: plan.stale,
+            mend: plan.mend.clone().map(|mend| (mend, plan.sum_head.unwrap_or(FIRST_HEAD))),
             trim: false,
             sum_lag: 0,
             newest: plan.newest,
@@ -242,7 +246,9 @@ impl<D: Disk> Store<D> {
         store.flush_acct();
         if plan.same_boot {
             let from = plan.backfill.first().map_or(store.events.len, |e| e.at);
-            rewrite(&mut store.disk, store.events, from).map_err(said(EVENTS))?;
+            if plan.mend.is_none() {
+                rewrite(&mut store.disk, store.events, from).map_err(said(EVENTS))?;
+            }
             rewrite(&mut store.disk, store.acct, plan.acct_synced).map_err(said(ACCT))?;
             rewrite_spooled(&mut store.disk, &plan.spooled)?;
         }
@@ -292,24 +298,31 @@ impl<D: Disk> Store<D> {
         at(Point::BeforeAppend);
         let spool = self.write_spool(&batch.spool)?;
         let Tail { file, len } = self.events;
-        if !batch.events.is_empty() {
+        let mends = self.mend.is_some() && !batch.events.is_empty();
+        if !batch.events.is_empty() && !mends {
             self.disk.write_at(file, len, &batch.events).map_err(said(EVENTS))?;
         }
         at(Point::BeforeSync);
         if let Some(spool) = &spool {
             self.disk.sync(spool.data.file).map_err(fatal("the spool"))?;
         }
-        if !batch.events.is_empty() {
+        if mends && let Some((mend, head)) = self.mend.take() {
+            let done = self.commit_mended(&mend, head, &batch.events, &batch.entries);
+            if done.is_err() {
+                self.mend = Some((mend, head));
+            }
+            done?;
+        } else if !batch.events.is_empty() {
             self.disk.sync(file).map_err(fatal(EVENTS))?;
         }
         let spool = self.write_spool_sum(spool, &batch.spool)?;
-        if !batch.events.is_empty() {
+        if !batch.events.is_empty() && !mends {
             self.write_sum(batch)?;
+            self.events.len += batch.events.len() as u64;
         }
         if spool.is_some() {
             self.spool = spool;
         }
-        self.events.len += batch.events.len() as u64;
         self.newest = self.newest.max(batch.newest);
         if self.acct_pending.len() + batch.acct.len() > MAX_ACCT_PENDING {
             self.acct_lost = true;
@@ -489,6 +502,11 @@ impl<D: Disk> Store<D> {
         done
     }
 
+    /// Is the log still to be put in order?
+    pub(super) fn to_mend(&self) -> bool {
+        self.mend.is_some()
+    }
+
     /// The files are those of a new log, whole and durable.
     pub(super) fn switched_files(&mut self) {
         self.backfill.clear();
@@ -514,6 +532,9 @@ impl<D: Disk> Store<D> {
         Ok(Head { spool, acct_at, acct_crc })
     }
 }
+
+/// Head of a checksum file where none is known.
+const FIRST_HEAD: Head = Head { spool: 1, acct_at: 0, acct_crc: 0 };
 
 /// Longest stretch that is written anew, bytes: what is older has long been written back.
 const MAX_REWRITE: u64 = super::recover::MAX_LAG;
@@ -596,9 +617,8 @@ fn save_cut<D: Disk>(disk: &mut D, file: FileId, from: u64, to: u64) -> Result<(
 
 fn open_sum<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
     let file = disk.open(EVENTS_SUM, Some(PUBLIC)).map_err(said(EVENTS_SUM))?;
-    if plan.sum_head.is_none() {
-        let head = Head { spool: 1, ..Head::default() };
-        disk.write_at(file, 0, &head.put()).map_err(said(EVENTS_SUM))?;
+    if plan.sum_head.is_none() && plan.mend.is_none() {
+        disk.write_at(file, 0, &FIRST_HEAD.put()).map_err(said(EVENTS_SUM))?;
         disk.sync(file).map_err(said(EVENTS_SUM))?;
     }
     let len = plan.sum_len.max(sum::ENTRY as u64);

@@ -14,7 +14,7 @@
 use super::codec::name_of;
 use super::disk::{Disk, FileId, read_full};
 use crate::model::JobRef;
-use crate::model::event::Event;
+use crate::model::event::{Event, name_mark};
 use std::io;
 
 /// Bytes of the head and of each entry.
@@ -33,14 +33,15 @@ pub struct Entry {
     /// Its length with the newline, bytes.
     pub len: u32,
     pub crc: u32,
-    /// The job it concerns; job 0 none.
+    /// The job it concerns; job 0 none, and with it the element is that of a control record's
+    /// queue or host ([`name_mark`]), so that it is known whose record was lost.
     pub job: JobRef,
     /// Index into [`KINDS`] plus 1; 0 another.
     pub kind: u32,
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 22] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -60,6 +61,9 @@ const KINDS: [&str; 19] = [
     "LSF_SWITCHED",
     "LSF_ELIGIBLE",
     "LSF_GROUP_HOST",
+    "JOB_MODIFY2",
+    "JOB_SWITCH",
+    "JOB_MOVE",
 ];
 
 /// The kind of an event.
@@ -68,11 +72,21 @@ pub fn kind_of(event: &Event) -> u32 {
     KINDS.iter().position(|k| *k == name).map_or(0, |n| n as u32 + 1)
 }
 
+/// Is this the name of a kind?
+pub fn is_kind(name: &str) -> bool {
+    KINDS.contains(&name)
+}
+
 impl Entry {
     /// The entry of a record's line.
     pub fn of(at: u64, line: &[u8], event: &Event) -> Entry {
         let crc = crc32fast::hash(line);
-        let job = super::codec::job_of(event);
+        let job = match event {
+            Event::QueueCtrl { queue: name, .. } | Event::HostCtrl { host: name, .. } => {
+                JobRef { job: 0, idx: name_mark(name) }
+            }
+            _ => super::codec::job_of(event),
+        };
         Entry { at, len: line.len() as u32, crc, job, kind: kind_of(event) }
     }
 

@@ -123,6 +123,9 @@ impl<D: Disk> Store<D> {
         if self.switching.is_some() {
             return Err(Fail::Write("a switch of the log is under way already".into()));
         }
+        if self.to_mend() {
+            return Err(Fail::Write("the log has to be put in order first".into()));
+        }
         self.discard_new().map_err(said(NEW))?;
         let mut entries = sum::read(&mut self.disk, EVENTS_SUM).map_err(said(EVENTS_SUM))?.entries;
         entries.extend_from_slice(&self.backfill);

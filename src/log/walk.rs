@@ -1,12 +1,20 @@
 //! Walks over lsb.events from record to record, checked against the checksum entries where there
 //! are any, as text where there are none. Nothing is judged here.
 //!
-//! Invariant: every byte from the start to the limit is in exactly one step.
+//! At the first record that is not where its entry says, the rest of the file is looked through
+//! for records that lie elsewhere ([`survey`]). Where there are any, the walk goes on by the order
+//! of the entries, wherever the bytes lie; the places it tells are then those that they had.
+//!
+//! Invariant: every byte from the start to the limit is in exactly one step, or is told by
+//! [`Walker::moved`] as no record.
+
+mod survey;
 
 use super::codec::MAX_RECORD;
 use super::disk::{Disk, FileId, read_full};
 use super::sum::Entry;
 use std::io;
+pub use survey::{Moved, Rest};
 
 /// Bytes read ahead.
 const CHUNK: usize = 1 << 20;
@@ -28,12 +36,20 @@ pub enum What {
     Beyond(Entry),
 }
 
-/// One step: the bytes `at .. end`.
+/// One step: the bytes `at .. end`, as the file was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub at: u64,
     pub end: u64,
     pub what: What,
+    /// The bytes in the file as it is; of a record that is lost, those that stand in its place.
+    pub file: (u64, u64),
+}
+
+impl Step {
+    fn here(at: u64, end: u64, what: What) -> Step {
+        Step { at, end, what, file: (at, end) }
+    }
 }
 
 /// The walk.
@@ -46,13 +62,42 @@ pub struct Walker {
     buf: Vec<u8>,
     /// Place of the buffer's first byte.
     start: u64,
+    surveyed: bool,
+    /// The entry behind text that was seen to be whole.
+    sound: Option<usize>,
+    moved: Option<Moved>,
+    /// Before the first entry, records that were moved are looked for from here on.
+    look_from: u64,
 }
 
 impl Walker {
     /// Walks `from .. limit` of an open file. `entries` by place, not overlapping.
     pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> Walker {
         let next = entries.partition_point(|e| e.at < from);
-        Walker { file, pos: from, limit, entries, next, buf: Vec::new(), start: 0 }
+        Walker {
+            file,
+            pos: from,
+            limit,
+            entries,
+            next,
+            buf: Vec::new(),
+            start: 0,
+            surveyed: false,
+            sound: None,
+            moved: None,
+            look_from: u64::MAX,
+        }
+    }
+
+    /// Records that were moved may lie from here on, before the place where the walk begins.
+    pub fn look_from(&mut self, place: u64) {
+        self.look_from = place;
+    }
+
+    /// What was found of records that do not lie where they were written; `None`: every one that
+    /// is whole does.
+    pub fn moved(&self) -> Option<&Moved> {
+        self.moved.as_ref()
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -62,19 +107,40 @@ impl Walker {
     /// The next step; the bytes of a readable one replace those in `line`.
     pub fn step(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
         line.clear();
+        if self.moved.is_some() {
+            return self.moved_step(disk, line);
+        }
         let at = self.pos;
         match self.entries.get(self.next).copied() {
             Some(entry) if entry.at == at || at >= self.limit => {
+                let what = self.check(disk, entry, line)?;
+                if !self.surveyed && !matches!(what, What::Checked(_)) {
+                    return self.look_round(disk, line);
+                }
                 self.next += 1;
                 let end = entry.end().min(self.limit).max(at);
                 self.pos = end;
-                let what = self.check(disk, entry, line)?;
-                Ok(Some(Step { at, end, what }))
+                Ok(Some(Step::here(at, end, what)))
+            }
+            // text is where it was if the record behind it is
+            Some(entry) if !self.surveyed && self.sound != Some(self.next) => {
+                match self.check(disk, entry, line)? {
+                    What::Checked(_) => self.sound = Some(self.next),
+                    _ => return self.look_round(disk, line),
+                }
+                self.step(disk, line)
             }
             Some(entry) => self.text(disk, entry.at.min(self.limit), line).map(Some),
             None if at < self.limit => self.text(disk, self.limit, line).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Goes on after a survey; where nothing was moved it is the same as before.
+    fn look_round(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
+        self.surveyed = true;
+        self.moved = self.survey(disk)?;
+        self.step(disk, line)
     }
 
     fn check(&mut self, disk: &mut dyn Disk, e: Entry, line: &mut Vec<u8>) -> io::Result<What> {
@@ -118,11 +184,11 @@ impl Walker {
             self.pos += take as u64;
             if newline.is_some() {
                 let what = if long { What::Endless } else { What::Text };
-                return Ok(Step { at, end: self.pos, what });
+                return Ok(Step::here(at, self.pos, what));
             }
         }
         let what = if long { What::Endless } else { What::Partial };
-        Ok(Step { at, end: self.pos, what })
+        Ok(Step::here(at, self.pos, what))
     }
 
     /// Bytes at a place, fewer at the end of the file.

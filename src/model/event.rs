@@ -137,6 +137,12 @@ impl Spot {
     }
 }
 
+/// By what a queue or a host is known where its control record is lost: the CRC-32 of its name;
+/// never 0.
+pub fn name_mark(name: &str) -> u32 {
+    crc32fast::hash(name.as_bytes()).max(1)
+}
+
 /// What QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {

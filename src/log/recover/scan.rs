@@ -3,11 +3,15 @@
 
 use super::super::codec::{Alike, NO_GID, RecordError, job_of};
 use super::super::disk::{Disk, FileId};
+use super::super::mend::Piece;
 use super::super::spool::SpoolReader;
 use super::super::sum::{self, Entry, Sums};
 use super::super::walk::{HEAD, Step, Walker, What, read_head};
 use super::super::{EVENTS, EVENTS_SUM};
+use super::controls::{Lost, may_be_control};
+use super::repeated::{RECENT, Repeats};
 use super::{MAX_LAG, Notice, RecoverError, failed};
+use crate::batch::lost::LostControl;
 use crate::model::event::{Event, JobNew, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef, stat};
@@ -18,10 +22,21 @@ use std::sync::Arc;
 /// A range of lsb.events that is no record any more.
 #[derive(Debug)]
 pub(super) struct Damage {
-    pub(super) from: u64,
+    /// Where it ended when it was written.
     pub(super) to: u64,
+    /// The bytes in the file as it is.
+    pub(super) file: (u64, u64),
     pub(super) why: String,
     pub(super) lost: Vec<Entry>,
+}
+
+/// A line behind all entries that cannot be read.
+#[derive(Debug)]
+pub(super) struct Doubtful {
+    pub(super) step: Step,
+    pub(super) why: String,
+    /// It may have been a control record.
+    pub(super) control: bool,
 }
 
 /// What must be known of a job that was not cleaned: little, of very many.
@@ -69,7 +84,7 @@ pub(super) struct Scan {
     pub(super) ids: Vec<u32>,
     pub(super) damage: Vec<Damage>,
     /// Lines behind all entries that cannot be read, with nothing readable behind them so far.
-    pub(super) doubtful: Vec<(u64, u64, String)>,
+    pub(super) doubtful: Vec<Doubtful>,
     pub(super) cut_from: Option<u64>,
     /// Where a record begins that lies in part behind the end.
     pub(super) stump: Option<u64>,
@@ -79,6 +94,11 @@ pub(super) struct Scan {
     /// Indices of the records that ended a job since the log was begun.
     pub(super) finishes: Vec<usize>,
     pub(super) backfill: Vec<Entry>,
+    /// Lines that are kept, where records do not lie where they were written.
+    pub(super) pieces: Vec<Piece>,
+    /// Control records that are lost.
+    pub(super) controls: Vec<LostControl>,
+    pub(super) repeats: Repeats,
     pub(super) spooled: Vec<SpoolRef>,
     pub(super) foreign: BTreeMap<String, u64>,
     pub(super) spool: SpoolReader,
@@ -130,6 +150,9 @@ impl Scan {
             bad_head: false,
             finishes: Vec::new(),
             backfill: Vec::new(),
+            pieces: Vec::new(),
+            controls: Vec::new(),
+            repeats: Repeats::default(),
             spooled: Vec::new(),
             foreign: BTreeMap::new(),
             spool: SpoolReader::default(),
@@ -149,13 +172,18 @@ impl Scan {
         scan.jobs.reserve(entries.iter().filter(|e| e.is_submission()).count());
         let mut from = scan.head_len;
         let first = entries.first().map_or(0, |e| e.at);
-        if from == 0 && first >= HEAD {
+        // one of ours, right before the first record, has its length
+        if from != HEAD && (from == 0 || from > first || first == HEAD) && first >= HEAD {
             scan.warn(format!("{EVENTS}: damage in bytes 0-{}: its head line", HEAD - 1));
             from = HEAD.min(scan.file_len);
-            scan.bad_head = true;
+            (scan.head_len, scan.head_pos, scan.bad_head) = (0, 0, true);
         }
         let file = file.unwrap_or(FileId(usize::MAX));
-        scan.walker = Some(Walker::new(file, from, scan.file_len, entries));
+        let mut walker = Walker::new(file, from, scan.file_len, entries);
+        if scan.bad_head {
+            walker.look_from(0);
+        }
+        scan.walker = Some(walker);
         Ok(scan)
     }
 
@@ -167,67 +195,111 @@ impl Scan {
         let Some(mut walker) = self.walker.take() else { return Ok(()) };
         let mut line = Vec::new();
         while let Some(step) = walker.step(disk, &mut line).map_err(failed(EVENTS))? {
-            self.step(disk, step, &line)?;
+            self.step(disk, &walker, step, &line)?;
             if self.cut_from.is_some() {
                 break;
             }
         }
         // trailing lines that cannot be read: a torn commit
-        if let Some((from, ..)) = self.doubtful.first() {
-            self.cut_from = Some(*from);
+        if let Some(first) = self.doubtful.first() {
+            self.cut_from = Some(first.step.file.0);
             self.save_cut |= self.doubtful.len() > 1;
         }
         self.walker = Some(walker);
         Ok(())
     }
 
-    fn step(&mut self, disk: &mut dyn Disk, s: Step, line: &[u8]) -> Result<(), RecoverError> {
+    fn step(
+        &mut self,
+        disk: &mut dyn Disk,
+        walker: &Walker,
+        s: Step,
+        line: &[u8],
+    ) -> Result<(), RecoverError> {
+        let moved = walker.moved().is_some();
         match s.what {
             What::Checked(entry) => match self.alike.read(line) {
+                // elsewhere than it was written it must be of that job
+                Ok(record) if moved && entry.job.job != job_of(&record.event).job => {
+                    self.unreadable(s, RecordError::NotARecord, Some(entry), line)
+                }
                 Ok(record) => {
+                    self.repeats.told(entry);
+                    if moved {
+                        self.pieces.push(Piece { at: s.file.0, entry });
+                    }
                     self.seen(entry.job.job);
                     self.learn(line, &record);
                     self.record(disk, s.at, record)
                 }
-                Err(e) => self.unreadable(s, e, Some(entry)),
+                Err(e) => self.unreadable(s, e, Some(entry), line),
             },
             What::Wrong(entry) => {
-                self.hurt(s.at, s.end, "the checksum is wrong".to_string(), Some(entry));
+                let gone = s.file.0 == s.file.1;
+                let why = if gone { "no byte of it is there" } else { "the checksum is wrong" };
+                self.hurt((s.at, s.end), s.file, why.to_string(), Lost::Known(entry));
                 Ok(())
             }
             What::Beyond(entry) => {
                 if entry.at < self.file_len {
                     self.stump = Some(entry.at);
                 }
-                self.hurt(entry.at, entry.end(), "the file ends".to_string(), Some(entry));
+                let range = (entry.at, entry.end());
+                self.hurt(range, range, "the file ends".to_string(), Lost::Known(entry));
                 Ok(())
             }
             // put behind a damaged record so that the next one begins a line
             What::Text if line == b"\n" => Ok(()),
             What::Text => match self.alike.read(line) {
-                Ok(record) => {
-                    self.readable_behind();
-                    self.seen(job_of(&record.event).job);
-                    if s.at >= self.covered {
-                        self.backfill.push(Entry::of(s.at, line, &record.event));
-                        match &record.event {
-                            Event::JobNew(new) => {
-                                self.spooled.extend([new.env, new.script, new.exact]);
-                            }
-                            Event::JobModify(m) => {
-                                self.spooled.extend([m.env, m.script, m.exact]);
-                            }
-                            _ => {}
-                        }
-                    }
-                    self.learn(line, &record);
-                    self.record(disk, s.at, record)
-                }
-                Err(e) => self.unreadable(s, e, None),
+                Ok(record) => self.text(disk, walker, (s, line), record),
+                Err(e) => self.unreadable(s, e, None, line),
             },
-            What::Partial => self.unreadable(s, RecordError::NotARecord, None),
-            What::Endless => self.unreadable(s, RecordError::NotARecord, None),
+            What::Partial => self.unreadable(s, RecordError::NotARecord, None, line),
+            What::Endless => self.unreadable(s, RecordError::NotARecord, None, line),
         }
+    }
+
+    /// A record that no entry covers.
+    fn text(
+        &mut self,
+        disk: &mut dyn Disk,
+        walker: &Walker,
+        (s, line): (Step, &[u8]),
+        record: Record,
+    ) -> Result<(), RecoverError> {
+        let moved = walker.moved().is_some();
+        let entry = Entry::of(s.at, line, &record.event);
+        if self.repeats.again(entry, &record, walker.entries(), self.newest) {
+            let (from, to) = s.file;
+            let text = format!("{EVENTS}: bytes {from}-{} repeat a record: ignored", to - 1);
+            self.warn(text);
+            return Ok(());
+        }
+        // behind other damage it is a record only where it can be one that came last, not where
+        // it may be what is left of others
+        let damaged = moved || self.repeats.behind_one();
+        let of = |e: &Entry| (e.job, e.kind) == (entry.job, entry.kind);
+        let lost = || self.damage.iter().flat_map(|d| &d.lost).any(of);
+        let twice =
+            || record.time == self.newest && walker.entries().iter().rev().take(RECENT).any(of);
+        if damaged && s.at >= self.covered && (record.time < self.newest || lost() || twice()) {
+            return self.unreadable(s, RecordError::NotARecord, None, line);
+        }
+        self.readable_behind();
+        self.seen(job_of(&record.event).job);
+        if moved {
+            self.pieces.push(Piece { at: s.file.0, entry });
+        }
+        if s.at >= self.covered {
+            self.backfill.push(entry);
+            match &record.event {
+                Event::JobNew(new) => self.spooled.extend([new.env, new.script, new.exact]),
+                Event::JobModify(m) => self.spooled.extend([m.env, m.script, m.exact]),
+                _ => {}
+            }
+        }
+        self.learn(line, &record);
+        self.record(disk, s.at, record)
     }
 
     fn seen(&mut self, job: u32) {
@@ -253,41 +325,60 @@ impl Scan {
         s: Step,
         why: RecordError,
         entry: Option<Entry>,
+        line: &[u8],
     ) -> Result<(), RecoverError> {
         if let RecordError::Newer { .. } = why {
-            let text = format!("{EVENTS}: byte {}: {why}", s.at);
+            let text = format!("{EVENTS}: byte {}: {why}", s.file.0);
             return Err(RecoverError::Newer { text });
         }
-        if entry.is_some() || s.at < self.covered {
-            self.hurt(s.at, s.end, why.to_string(), entry);
+        let (why, control) = (why.to_string(), may_be_control(line));
+        if let Some(entry) = entry {
+            self.hurt((s.at, s.end), s.file, why, Lost::Known(entry));
             return Ok(());
         }
-        self.doubtful.push((s.at, s.end, why.to_string()));
-        let recent = self.sums.head.is_some() && self.file_len - self.covered <= MAX_LAG;
+        if s.at < self.covered {
+            self.hurt((s.at, s.end), s.file, why, Lost::Unknown { control });
+            return Ok(());
+        }
+        self.doubtful.push(Doubtful { step: s, why, control });
+        let recent = self.sums.head.is_some() && self.file_len <= self.covered + MAX_LAG;
         if recent && !self.same_boot {
             // all of it was never acknowledged
-            self.save_cut = s.end < self.file_len;
-            self.cut_from = Some(s.at);
+            self.save_cut = s.file.1 < self.file_len;
+            self.cut_from = Some(s.file.0);
         }
         Ok(())
     }
 
     /// A readable record stands behind doubtful lines: they are damage.
     fn readable_behind(&mut self) {
-        for (from, to, why) in std::mem::take(&mut self.doubtful) {
-            self.hurt(from, to, why, None);
+        for Doubtful { step: s, why, control } in std::mem::take(&mut self.doubtful) {
+            self.hurt((s.at, s.end), s.file, why, Lost::Unknown { control });
         }
     }
 
-    fn hurt(&mut self, from: u64, to: u64, why: String, entry: Option<Entry>) {
+    /// Damage: the bytes as they were written, and in the file as it is.
+    fn hurt(&mut self, (from, to): (u64, u64), file: (u64, u64), why: String, lost: Lost) {
+        let entry = match lost {
+            Lost::Known(entry) => Some(entry),
+            Lost::Unknown { .. } => None,
+        };
         match self.damage.last_mut() {
             Some(last) if last.to == from => {
                 last.to = to;
+                last.file.1 = last.file.1.max(file.1);
                 last.lost.extend(entry);
             }
-            _ => self.damage.push(Damage { from, to, why, lost: entry.into_iter().collect() }),
+            _ => {
+                let lost = entry.into_iter().collect();
+                self.damage.push(Damage { to, file, why, lost });
+            }
         }
-        let words = format!("{EVENTS} is damaged in bytes {from}-{}", to.saturating_sub(1));
+        let words = match file.1 > file.0 {
+            true => format!("{EVENTS} is damaged in bytes {}-{}", file.0, file.1 - 1),
+            false => format!("{EVENTS} is damaged at byte {}", file.0),
+        };
+        self.lost_control(&lost, &words);
         match entry {
             // a job whose end is known stays so, and is cleaned again
             Some(e) if e.name() == "JOB_CLEAN" => {}
@@ -357,6 +448,9 @@ impl Scan {
             }
             Event::Hold { at: job, .. } if self.jobs.contains_key(&job.job) => {
                 self.troubles.entry(job.job).or_default().held = at;
+            }
+            Event::QueueCtrl { .. } | Event::HostCtrl { .. } if !self.controls.is_empty() => {
+                self.control_known(&record.event);
             }
             Event::Carried { epoch, .. } => {
                 self.epoch = self.epoch.max(*epoch);

@@ -2,8 +2,9 @@
 //! mend, what the administrator is told. No line of the log is looked at here.
 
 use super::super::disk::Disk;
+use super::super::mend::Mend;
 use super::super::sum::{self, Entry};
-use super::super::walk::{HEAD, Walker};
+use super::super::walk::{HEAD, Rest, Walker, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
 use super::scan::Scan;
 use super::{Found, Notice, Plan, RecoverError, failed};
@@ -22,6 +23,7 @@ impl Scan {
         self.spool.forget(disk);
         let mut recovered =
             Recovered { damaged: self.incomplete(), epoch: self.epoch, ..Recovered::default() };
+        recovered.controls = std::mem::take(&mut self.controls);
         if !self.carried {
             self.carry_from_old_logs(disk)?;
         }
@@ -45,6 +47,20 @@ impl Scan {
     }
 
     fn plan(&mut self, disk: &mut dyn Disk) -> Result<Plan, RecoverError> {
+        if let Some(mend) = self.mend() {
+            return Ok(Plan {
+                end: self.file_len,
+                sum_head: self.sums.head,
+                // nothing is touched before the first commit
+                stale: true,
+                sum_len: self.sums.len.max(sum::ENTRY as u64),
+                same_boot: self.same_boot,
+                spooled: std::mem::take(&mut self.spooled),
+                newest: self.newest,
+                mend: Some(Box::new(mend)),
+                ..Plan::default()
+            });
+        }
         let no_head = self.head_len == 0 && self.file_len < HEAD && self.headish(disk)?;
         let cut = [self.cut_from, self.stump].into_iter().flatten().min();
         let end = if no_head { 0 } else { cut.unwrap_or(self.file_len) };
@@ -73,6 +89,16 @@ impl Scan {
             newest: self.newest,
             ..Plan::default()
         })
+    }
+
+    /// How the log is put in order, where records do not lie where they were written.
+    fn mend(&mut self) -> Option<Mend> {
+        let walker = self.walker.as_ref()?;
+        let moved = walker.moved()?;
+        let head = self.bad_head.then(|| head_line(self.head_pos.max(HEAD) as i64));
+        let before = walker.entries()[..moved.first].to_vec();
+        let pieces = std::mem::take(&mut self.pieces);
+        Some(Mend { head, kept: moved.kept, before, pieces })
     }
 
     /// Is what little there is the beginning of a head line?
@@ -129,8 +155,12 @@ impl Scan {
 
     fn tell(&mut self) {
         let level = log::Level::Error;
+        self.tell_moved();
         for d in std::mem::take(&mut self.damage) {
-            let mut text = format!("{EVENTS}: damage in bytes {}-{}", d.from, d.to.max(1) - 1);
+            let mut text = match d.file.1 > d.file.0 {
+                true => format!("{EVENTS}: damage in bytes {}-{}", d.file.0, d.file.1 - 1),
+                false => format!("{EVENTS}: damage at byte {}", d.file.0),
+            };
             text.push_str(&format!(" ({})", d.why));
             let lost: Vec<String> = d.lost.iter().take(TOLD).map(told).collect();
             match lost.is_empty() {
@@ -143,7 +173,7 @@ impl Scan {
             self.notices.push(Notice { level, text });
         }
         if let Some(from) = self.cut_from {
-            let (to, why) = (self.file_len, self.doubtful.first().map_or("", |d| &d.2));
+            let (to, why) = (self.file_len, self.doubtful.first().map_or("", |d| &d.why));
             let text = format!(
                 "{EVENTS}: the last {} bytes, from byte {from}, are not whole ({why}) and are cut",
                 to - from
@@ -160,6 +190,28 @@ impl Scan {
         for (name, n) in std::mem::take(&mut self.foreign) {
             self.warn(format!("{EVENTS}: {n} records {name} are not acted upon"));
         }
+    }
+}
+
+impl Scan {
+    /// Records that do not lie where they were written, and bytes that are none.
+    fn tell_moved(&mut self) {
+        let Some(moved) = self.walker.as_ref().and_then(Walker::moved) else { return };
+        let (level, kept) = (log::Level::Error, moved.kept);
+        let mut out = vec![format!(
+            "{EVENTS}: from byte {kept} on records do not lie where they were written; those that \
+             are whole are kept, in their order"
+        )];
+        let within = |rest: &Rest| self.damage.iter().any(|d| d.file == (rest.from, rest.to));
+        for rest in moved.rests.iter().filter(|rest| !within(rest)).take(TOLD) {
+            let what = match rest.repeated {
+                true => "repeat records that stand elsewhere",
+                false => "are no record",
+            };
+            let (from, to) = (rest.from, rest.to - 1);
+            out.push(format!("{EVENTS}: bytes {from}-{to} {what}: ignored"));
+        }
+        self.notices.extend(out.into_iter().map(|text| Notice { level, text }));
     }
 }
 

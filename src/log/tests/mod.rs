@@ -3,6 +3,7 @@
 
 mod damage;
 mod faults;
+mod moved;
 mod switching;
 mod threads;
 mod writer;

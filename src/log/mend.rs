@@ -1,0 +1,209 @@
+//! Puts lsb.events in order again whose records do not lie where they were written (`recover`):
+//! with the first commit the records that are whole go into a new file in their order, with that
+//! commit behind them, and the files change their names. The damaged log and its checksum file are
+//! kept as lsb.events.damaged (damaged.2, ...) for whoever wants to look at them.
+//!
+//! Until that commit nothing is written to the damaged log, so that a start that ends before finds
+//! the same damage; the commit itself holds what follows from it (LSF_HOLD, closed queues and
+//! hosts). A crash at any step recovers ([`finish_interrupted`]): as long as lsb.events has its
+//! name, the new file is thrown away; once it has not, the new one is whole and durable.
+
+use super::disk::{Disk, PUBLIC, exists, read_full};
+use super::store::{Fail, Store, Tail, fatal, said};
+use super::sum::{Entry, Head};
+use super::walk::{HEAD, head_line};
+use super::{EVENTS, EVENTS_SUM};
+use std::io;
+
+const NEW: &str = "lsb.events.mended";
+const NEW_SUM: &str = "lsb.events.mended.sum";
+const DAMAGED: &str = "lsb.events.damaged";
+
+/// Bytes copied at a time.
+const CHUNK: usize = 1 << 20;
+/// Damaged logs kept, beyond which the last is written over.
+const MAX_KEPT: u32 = 1000;
+
+/// A line that is kept, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub at: u64,
+    /// Its entry; the place in it is not used.
+    pub entry: Entry,
+}
+
+/// How a log is put in order.
+#[derive(Clone, Debug, Default)]
+pub struct Mend {
+    /// In place of a head line that is damaged.
+    pub head: Option<Vec<u8>>,
+    /// Up to here nothing was moved; the entries of what lies there.
+    pub kept: u64,
+    pub before: Vec<Entry>,
+    /// What comes behind it, in this order.
+    pub pieces: Vec<Piece>,
+}
+
+/// The file that is made.
+struct Making {
+    new: Tail,
+    sum: Tail,
+    out: Vec<u8>,
+    out_sum: Vec<u8>,
+}
+
+impl<D: Disk> Store<D> {
+    /// Makes a batch durable in a log that was put in order, which takes the damaged one's place.
+    pub(super) fn commit_mended(
+        &mut self,
+        mend: &Mend,
+        head: Head,
+        events: &[u8],
+        entries: &[Entry],
+    ) -> Result<(), Fail> {
+        discard(&mut self.disk).map_err(said(NEW))?;
+        let new = self.disk.open(NEW, Some(PUBLIC)).map_err(said(NEW))?;
+        let sum = self.disk.open(NEW_SUM, Some(PUBLIC)).map_err(said(NEW_SUM))?;
+        let tail = |file| Tail { file, len: 0 };
+        let (new, sum) = (tail(new), tail(sum));
+        let mut m = Making { new, sum, out: Vec::new(), out_sum: head.put() };
+        if let Err(fail) = self.make(mend, events, entries, &mut m) {
+            self.disk.close(m.new.file);
+            self.disk.close(m.sum.file);
+            // what cannot be removed now is with the next commit, or at the next start
+            let _ = discard(&mut self.disk);
+            return Err(fail);
+        }
+        change_names(&mut self.disk).map_err(fatal(EVENTS))?;
+        self.disk.close(self.events.file);
+        self.disk.close(self.sum.file);
+        (self.events, self.sum) = (m.new, m.sum);
+        self.switched_files();
+        Ok(())
+    }
+
+    fn make(
+        &mut self,
+        mend: &Mend,
+        events: &[u8],
+        entries: &[Entry],
+        m: &mut Making,
+    ) -> Result<(), Fail> {
+        let from = match &mend.head {
+            Some(head) => {
+                m.out.extend_from_slice(head);
+                head.len() as u64
+            }
+            None => 0,
+        };
+        self.copy(m, from, mend.kept.saturating_sub(from))?;
+        if m.out.is_empty() && m.new.len == 0 {
+            m.out = head_line(HEAD as i64);
+        }
+        mend.before.iter().for_each(|entry| entry.put(&mut m.out_sum));
+        let mut pieces = mend.pieces.iter().peekable();
+        while let Some(first) = pieces.next() {
+            // lines that lie one behind the other are copied together
+            let (mut len, mut at) = (0, m.new.len + m.out.len() as u64);
+            let mut piece = Some(first);
+            while let Some(Piece { entry, .. }) = piece {
+                Entry { at, ..*entry }.put(&mut m.out_sum);
+                at += u64::from(entry.len);
+                len += u64::from(entry.len);
+                piece = pieces.next_if(|p| p.at == first.at + len);
+            }
+            self.copy(m, first.at, len)?;
+        }
+        let base = m.new.len + m.out.len() as u64;
+        entries.iter().for_each(|e| Entry { at: e.at + base, ..*e }.put(&mut m.out_sum));
+        m.out.extend_from_slice(events);
+        self.flush(m)?;
+        self.disk.sync(m.new.file).map_err(said(NEW))?;
+        self.disk.sync(m.sum.file).map_err(said(NEW_SUM))?;
+        self.disk.sync_dir("").map_err(said("the log directory"))
+    }
+
+    /// Copies bytes of the damaged log.
+    fn copy(&mut self, m: &mut Making, mut at: u64, mut len: u64) -> Result<(), Fail> {
+        while len > 0 {
+            let (from, want) = (m.out.len(), len.min(CHUNK as u64) as usize);
+            m.out.resize(from + want, 0);
+            let got = read_full(&mut self.disk, self.events.file, at, &mut m.out[from..]);
+            if got.map_err(said(EVENTS))? < want {
+                return Err(Fail::Fatal(format!("{EVENTS}: shorter than it was")));
+            }
+            (at, len) = (at + want as u64, len - want as u64);
+            if m.out.len() >= CHUNK {
+                self.flush(m)?;
+            }
+        }
+        if m.out_sum.len() >= CHUNK { self.flush(m) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, m: &mut Making) -> Result<(), Fail> {
+        let put = |disk: &mut D, tail: &mut Tail, out: &mut Vec<u8>| {
+            disk.write_at(tail.file, tail.len, out)?;
+            tail.len += out.len() as u64;
+            out.clear();
+            io::Result::Ok(())
+        };
+        put(&mut self.disk, &mut m.new, &mut m.out).map_err(said(NEW))?;
+        put(&mut self.disk, &mut m.sum, &mut m.out_sum).map_err(said(NEW_SUM))
+    }
+}
+
+/// The checksum file goes first: alone it would say that the log has got its name already.
+fn discard(disk: &mut dyn Disk) -> io::Result<()> {
+    for name in [NEW_SUM, NEW] {
+        match disk.remove(name) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn name_of(number: u32) -> String {
+    if number == 1 { DAMAGED.to_string() } else { format!("{DAMAGED}.{number}") }
+}
+
+/// The damaged log gets another name, and the new one its; each step is durable before the next.
+fn change_names(disk: &mut dyn Disk) -> io::Result<()> {
+    let names = disk.list("")?;
+    let free = (1..MAX_KEPT).find(|n| !names.contains(&name_of(*n))).unwrap_or(MAX_KEPT);
+    disk.rename(EVENTS, &name_of(free))?;
+    disk.sync_dir("")?;
+    settle(disk)
+}
+
+/// What remains once lsb.events has lost its name.
+fn settle(disk: &mut dyn Disk) -> io::Result<()> {
+    if exists(disk, EVENTS_SUM)? {
+        let names = disk.list("")?;
+        let last = (1..=MAX_KEPT).take_while(|n| names.contains(&name_of(*n))).last();
+        disk.rename(EVENTS_SUM, &format!("{}.sum", name_of(last.unwrap_or(1))))?;
+    }
+    disk.rename(NEW, EVENTS)?;
+    disk.sync_dir("")?;
+    disk.rename(NEW_SUM, EVENTS_SUM)?;
+    disk.sync_dir("")
+}
+
+/// Completes what a crash interrupted, or takes it back; says so in words.
+pub fn finish_interrupted(disk: &mut dyn Disk) -> io::Result<Option<String>> {
+    let (events, new) = (exists(disk, EVENTS)?, exists(disk, NEW)?);
+    let sum = exists(disk, NEW_SUM)?;
+    match (events, new, sum) {
+        (_, false, false) => return Ok(None),
+        (true, false, true) => {
+            disk.rename(NEW_SUM, EVENTS_SUM)?;
+            disk.sync_dir("")?;
+        }
+        (false, true, true) => settle(disk)?,
+        _ => {
+            discard(disk)?;
+            return Ok(Some(format!("putting {EVENTS} in order was interrupted: begun again")));
+        }
+    }
+    Ok(Some(format!("{EVENTS} was put in order; the damaged one is {DAMAGED}")))
+}

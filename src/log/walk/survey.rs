@@ -1,0 +1,327 @@
+//! Finds records that do not lie where they were written: after a line was taken out, doubled or
+//! put elsewhere, or bytes were shifted, each that is whole is known by its length and checksum.
+//!
+//! What stands where in the file says nothing about the order of events: that is the order of the
+//! checksum entries. Of bytes that are no record which an entry knows, those are text (of another
+//! LSF, or not yet covered) that lie where no entry covered the file when it was written, counted
+//! from the record before them; all others are what is left of lost records, or were put there.
+//!
+//! Invariant: no record is told twice, and only damage leads here: the way of a log that is whole
+//! has nothing of it.
+
+use super::{MAX_RECORD, Step, Walker, What};
+use crate::log::disk::Disk;
+use crate::log::sum::Entry;
+use std::collections::HashSet;
+use std::io;
+
+/// Places in one line at which a record is looked for behind bytes that are none.
+const MAX_STARTS: usize = 64;
+/// Bytes of one line that are hashed for it, at most.
+const MAX_HASHED: usize = 64 << 20;
+/// Place of a record that is lost.
+const LOST: u64 = u64::MAX;
+
+/// Bytes of the file that are no record of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    pub from: u64,
+    pub to: u64,
+    /// They say once more what a whole record says.
+    pub repeated: bool,
+}
+
+/// Where the records lie that are not all at their places.
+#[derive(Clone, Debug, Default)]
+pub struct Moved {
+    /// The first entry that this is about, and the end of what lies before it.
+    pub first: usize,
+    pub kept: u64,
+    /// Places of the records of entries from `first` on.
+    places: Vec<u64>,
+    /// Lines without entry: where they belong, and where they lie.
+    loose: Vec<(u64, Step)>,
+    /// What is neither, by place.
+    pub rests: Vec<Rest>,
+    /// The next to be told.
+    next_loose: usize,
+    /// Where the record told last ends in the file, and the next one there is: (entry, place).
+    told: u64,
+    ahead: (usize, u64),
+}
+
+/// Bytes between records that were looked for.
+struct Other {
+    from: u64,
+    to: u64,
+    what: What,
+    /// CRC-32 of a whole line; `None`: it cannot say what an entry knows.
+    crc: Option<u32>,
+    /// A record follows on the same line: they are the end of nothing.
+    cut: bool,
+}
+
+impl Moved {
+    fn place(&self, entry: usize) -> Option<u64> {
+        let place = *self.places.get(entry.checked_sub(self.first)?)?;
+        (place != LOST).then_some(place)
+    }
+
+    /// The bytes that stand where a lost record was: behind the record before it, up to the one
+    /// behind it.
+    fn instead_of(&mut self, n: usize, limit: u64) -> (u64, u64) {
+        if self.ahead.0 <= n {
+            let all = n + 1..self.first + self.places.len();
+            let next = all.clone().find_map(|k| Some((k, self.place(k)?)));
+            self.ahead = next.unwrap_or((all.end, limit));
+        }
+        let (from, to) = (self.told, self.ahead.1);
+        let at = self.rests.partition_point(|rest| rest.to <= from);
+        let here = self.rests.get(at).filter(|r| r.from == from && r.to <= to && !r.repeated);
+        (from, here.map_or(from, |rest| rest.to))
+    }
+}
+
+/// What a record is known by.
+fn key(len: u64, crc: u32) -> u64 {
+    len << 32 | u64::from(crc)
+}
+
+/// Records that are not at their places, by what they are known by.
+struct Wanted {
+    /// (key, entry), ascending; and whether it was found.
+    keys: Vec<(u64, usize)>,
+    found: Vec<bool>,
+    /// The entry behind the one found last.
+    next: usize,
+}
+
+impl Wanted {
+    fn new(mut keys: Vec<(u64, usize)>) -> Wanted {
+        keys.sort_unstable();
+        let found = vec![false; keys.len()];
+        Wanted { keys, found, next: 0 }
+    }
+
+    /// The entry that these bytes are the record of: of several alike the next one, else any.
+    fn take(&mut self, bytes: &[u8]) -> Option<usize> {
+        let key = key(bytes.len() as u64, crc32fast::hash(bytes));
+        for from in [self.next, 0] {
+            let first = self.keys.partition_point(|k| *k < (key, from));
+            let alike = self.keys[first..].iter().take_while(|k| k.0 == key).count();
+            if let Some(at) = (first..first + alike).find(|at| !self.found[*at]) {
+                self.found[at] = true;
+                self.next = self.keys[at].1 + 1;
+                return Some(self.keys[at].1);
+            }
+        }
+        None
+    }
+}
+
+/// Where in a line another record may begin.
+fn starts(line: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let names = |at: &usize| {
+        let name = |b: &&u8| b.is_ascii_uppercase() || **b == b'_' || b.is_ascii_digit();
+        let len = line[at + 1..].iter().take_while(name).count();
+        len > 0 && line[at + 1 + len..].starts_with(b"\" \"")
+    };
+    memchr::memchr_iter(b'"', line).filter(names).take(MAX_STARTS)
+}
+
+impl Walker {
+    /// Looks for every record from the next entry on; `None`: those that are whole are where they
+    /// belong.
+    pub(super) fn survey(&mut self, disk: &mut dyn Disk) -> io::Result<Option<Moved>> {
+        let (first, kept) = (self.next, self.pos);
+        let mut moved = Moved { first, kept, told: kept, ..Moved::default() };
+        let mut wanted = Vec::new();
+        let holes = self.holes(disk, &mut moved, &mut wanted)?;
+        let mut wanted = Wanted::new(wanted);
+        let mut others = Vec::new();
+        let (mut any, mut line) = (false, Vec::new());
+        for (from, to) in holes {
+            self.pos = from;
+            while self.pos < to {
+                line.clear();
+                let Step { at, end, what, .. } = self.text(disk, to, &mut line)?;
+                let whole = what == What::Text;
+                match whole.then(|| find(&mut wanted, &line)).flatten() {
+                    Some((skip, entry)) => {
+                        any = true;
+                        moved.places[entry - first] = at + skip;
+                        if skip > 0 {
+                            others.push(Other {
+                                from: at,
+                                to: at + skip,
+                                what,
+                                crc: None,
+                                cut: true,
+                            });
+                        }
+                    }
+                    None => {
+                        let crc = whole.then(|| crc32fast::hash(&line));
+                        others.push(Other { from: at, to: end, what, crc, cut: false });
+                    }
+                }
+            }
+        }
+        self.pos = kept;
+        if any {
+            self.sort_out(&mut moved, others);
+        }
+        Ok(any.then_some(moved))
+    }
+
+    /// The ranges of the file in which no record lies at its place. Those that do get theirs in
+    /// `moved`, the others are wanted.
+    fn holes(
+        &mut self,
+        disk: &mut dyn Disk,
+        moved: &mut Moved,
+        wanted: &mut Vec<(u64, usize)>,
+    ) -> io::Result<Vec<(u64, u64)>> {
+        let mut holes = Vec::new();
+        let begin = self.entries.first().map_or(self.limit, |e| e.at);
+        let mut pos = if moved.first == 0 { self.look_from.min(moved.kept) } else { moved.kept };
+        if moved.first > 0 && self.look_from < begin {
+            holes.push((self.look_from, begin.min(self.limit)));
+        }
+        let mut line = Vec::new();
+        for n in moved.first..self.entries.len() {
+            let entry = self.entries[n];
+            line.clear();
+            if !matches!(self.check(disk, entry, &mut line)?, What::Checked(_)) {
+                wanted.push((key(u64::from(entry.len), entry.crc), n));
+                moved.places.push(LOST);
+                continue;
+            }
+            moved.places.push(entry.at);
+            if pos < entry.at {
+                holes.push((pos, entry.at));
+            }
+            pos = entry.end();
+        }
+        if pos < self.limit {
+            holes.push((pos, self.limit));
+        }
+        Ok(holes)
+    }
+
+    /// Tells text that no entry covered from what is no record.
+    fn sort_out(&self, moved: &mut Moved, others: Vec<Other>) {
+        let known: HashSet<u64> = match others.is_empty() {
+            true => HashSet::new(),
+            false => self.entries.iter().map(|e| key(u64::from(e.len), e.crc)).collect(),
+        };
+        let all = moved.places.iter().enumerate().filter(|(_, place)| **place != LOST);
+        let mut by_place: Vec<(u64, usize)> = all.map(|(n, at)| (*at, moved.first + n)).collect();
+        by_place.sort_unstable();
+        for Other { from, to, what, crc, cut } in others {
+            let repeated = crc.is_some_and(|crc| known.contains(&key(to - from, crc)));
+            let at = self.written_at(moved, &by_place, (from, to)).filter(|_| !repeated && !cut);
+            match at {
+                Some(at) => {
+                    let step = Step { at, end: at + (to - from), what, file: (from, to) };
+                    moved.loose.push((at, step));
+                }
+                None => match moved.rests.last_mut() {
+                    Some(last) if last.to == from && last.repeated == repeated => last.to = to,
+                    _ => moved.rests.push(Rest { from, to, repeated }),
+                },
+            }
+        }
+        moved.loose.sort_by_key(|(at, _)| *at);
+    }
+
+    /// Where bytes that are no record of an entry were written, as far as the record before them
+    /// tells: `None` where an entry covered that place.
+    fn written_at(
+        &self,
+        moved: &Moved,
+        by_place: &[(u64, usize)],
+        (from, to): (u64, u64),
+    ) -> Option<u64> {
+        let n = by_place.partition_point(|(place, _)| *place < from);
+        let before = n.checked_sub(1).map(|n| by_place[n].1);
+        // the records before the first one looked for are all at their places
+        let (end, written, next) = match before {
+            None if from < moved.kept => return None,
+            None => (moved.kept, moved.kept, moved.first),
+            Some(entry) => {
+                let e = self.entries[entry];
+                (moved.place(entry)? + u64::from(e.len), e.end(), entry + 1)
+            }
+        };
+        let mut at = written + from.checked_sub(end)?;
+        if n < by_place.len() {
+            // between two records without a third
+            let over = self.entries.partition_point(|e| e.end() <= at);
+            let fits = |e: &Entry| at + (to - from) <= e.at;
+            return self.entries.get(over).is_some_and(fits).then_some(at);
+        }
+        // behind all records: what is left of the lost ones first
+        let mut lost = written;
+        for n in next..self.entries.len() {
+            if moved.place(n).is_some() {
+                break;
+            }
+            lost = self.entries[n].end();
+        }
+        at = at.checked_sub(lost)?;
+        Some(self.entries.last().map_or(0, Entry::end) + at)
+    }
+
+    /// The next step by the order of the entries.
+    pub(super) fn moved_step(
+        &mut self,
+        disk: &mut dyn Disk,
+        line: &mut Vec<u8>,
+    ) -> io::Result<Option<Step>> {
+        let Some(moved) = &mut self.moved else { return Ok(None) };
+        let entry = self.entries.get(self.next).copied();
+        if let Some(&(at, step)) = moved.loose.get(moved.next_loose)
+            && entry.is_none_or(|e| at < e.at)
+        {
+            moved.next_loose += 1;
+            let (from, to) = step.file;
+            if (to - from) as usize <= MAX_RECORD {
+                let bytes = self.bytes(disk, from, (to - from) as usize)?;
+                line.extend_from_slice(bytes);
+            }
+            return Ok(Some(step));
+        }
+        let Some(entry) = entry else { return Ok(None) };
+        let n = self.next;
+        self.next += 1;
+        let (at, end) = (entry.at, entry.end());
+        let Some(place) = moved.place(n) else {
+            let file = moved.instead_of(n, self.limit);
+            return Ok(Some(Step { at, end, what: What::Wrong(entry), file }));
+        };
+        moved.told = place + u64::from(entry.len);
+        let file = (place, moved.told);
+        let bytes = self.bytes(disk, place, entry.len as usize)?;
+        line.extend_from_slice(bytes);
+        Ok(Some(Step { at, end, what: What::Checked(entry), file }))
+    }
+}
+
+/// A record that is wanted, in a line: how many bytes stand before it, and its entry.
+fn find(wanted: &mut Wanted, line: &[u8]) -> Option<(u64, usize)> {
+    if let Some(entry) = wanted.take(line) {
+        return Some((0, entry));
+    }
+    let mut hashed = 0;
+    for start in starts(line).filter(|start| *start > 0) {
+        hashed += line.len() - start;
+        if hashed > MAX_HASHED {
+            break;
+        }
+        if let Some(entry) = wanted.take(&line[start..]) {
+            return Some((start as u64, entry));
+        }
+    }
+    None
+}

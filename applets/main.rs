@@ -212,7 +212,7 @@ fn multi(ctx: &mut Ctx) -> i32 {
     }
     let first = ctx.args.remove(0);
     match first.to_str() {
-        Some("-h" | "--help") => {
+        Some("-h" | "--help" | "help") => {
             usage(ctx.out);
             0
         }
@@ -289,16 +289,45 @@ fn shown() -> impl Iterator<Item = &'static Applet> {
     APPLETS.iter().filter(|a| a.kind != Kind::Hidden)
 }
 
+/// Headings of the applets in help, in the order printed.
+const HEADINGS: [&str; 5] = [
+    "A cluster of your own",
+    "Batch jobs",
+    "Hosts, load and remote tasks",
+    "Installation and daemons of a site",
+    "Daemons, which others start",
+];
+
+/// The heading an applet stands below.
+fn heading(name: &str) -> &'static str {
+    let at = match name {
+        "up" | "down" | "status" => 0,
+        "authd" | "eauth" | "launcher" | "lim" | "mbatchd" | "melim" | "res" | "sbatchd" => 4,
+        "badmin" | "hostsetup" | "lsadmin" => 3,
+        "lsf_daemons" | "lsfinstall" | "lsfrestart" | "lsfshutdown" | "lsfstartup" => 3,
+        _ if name.starts_with('b') => 1,
+        _ => 2,
+    };
+    HEADINGS[at]
+}
+
 fn usage(to: &mut dyn Write) {
     let _ = writeln!(
         to,
-        "{}\n\nUsage: lsf APPLET [arguments]\n       APPLET [arguments]   (through a link of \
-         that name)\n       lsf --list\n       lsf --install [--setuid] DIR\n       \
-         lsf --completion bash | zsh\n       lsf -h | -V\n\nApplets:",
+        "{}\n\nFirst:  lsf up                      make and start a cluster of your own\n        \
+         . ~/.lsf/conf/profile.lsf   have this shell find it\n        \
+         bsub -o out.%J hostname     submit a job; `bjobs -a` shows it\n        \
+         man lsf, man lsf-tutorial   from the first job to a configuration\n\n\
+         Usage:  lsf APPLET [arguments]\n        APPLET [arguments]   (through a link of \
+         that name)\n        lsf --list\n        lsf --install [--setuid] DIR\n        \
+         lsf --completion bash | zsh\n        lsf -h | -V",
         version::line()
     );
-    for a in shown() {
-        let _ = writeln!(to, "  {:<10} {}", a.name, a.line);
+    for title in HEADINGS {
+        let _ = writeln!(to, "\n{title}:");
+        for a in shown().filter(|a| heading(a.name) == title) {
+            let _ = writeln!(to, "  {:<11} {}", a.name, a.line);
+        }
     }
 }
 
@@ -341,6 +370,27 @@ mod tests {
         }
         for a in APPLETS {
             assert!(!a.line.is_empty() && a.line.len() <= 66, "{}", a.name);
+        }
+    }
+
+    #[test]
+    fn help_begins_with_the_first_steps_and_names_every_applet_once() {
+        let said = |words: &[&str]| {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let words = words.iter().map(OsString::from).collect();
+            let code = dispatch(OsStr::new("lsf"), words, &mut out, &mut err);
+            (code, String::from_utf8([out, err].concat()).unwrap())
+        };
+        let (code, text) = said(&["help"]);
+        assert_eq!((code, said(&["-h"])), (0, (0, text.clone())));
+        assert_eq!(said(&[]), (FAIL, text.clone()));
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        let order = ["First:  lsf up", "profile.lsf", "bsub -o", "man lsf", "\nBatch jobs:"];
+        let order: Vec<usize> = order.map(at).into_iter().chain([at("\nDaemons,")]).collect();
+        assert!(order.is_sorted(), "{text}");
+        for a in shown() {
+            let lines = text.lines().filter(|l| l.starts_with(&format!("  {} ", a.name)));
+            assert_eq!(lines.count(), 1, "{}", a.name);
         }
     }
 

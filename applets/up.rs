@@ -6,9 +6,12 @@ use lsf::cli::client::{Client, ClientError, Patience};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::personal::{Place, State, create, make_dir, run};
 use lsf::cli::{front, site};
-use lsf::conf::{BaseConf, generate::MAX_PERSONAL_HOSTS};
-use lsf::proto::{Daemon, Msg, client::ClientMsg};
+use lsf::conf::{BaseConf, Severity, generate::MAX_PERSONAL_HOSTS};
+use lsf::proto::client::{ClientMsg, HostInfo, QueueInfo};
+use lsf::proto::{Daemon, Msg};
+use lsf::sys::files::RealFiles;
 use lsf::{errln, outln};
+use std::io::{Read, Seek, SeekFrom};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -31,6 +34,9 @@ struct Options {
 const READY_WAIT: Duration = Duration::from_secs(30);
 /// How long its other hosts may take after that.
 const HOSTS_WAIT: Duration = Duration::from_secs(15);
+/// How much of the end of each log is looked through for an error, bytes.
+const LOG_END: u64 = 64 << 10;
+const UNEXPECTED: &str = "mbatchd gave an unexpected answer";
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     let parsed = match front::parse::<Options>("lsf up", &ctx.args) {
@@ -95,9 +101,67 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
             run::start(&place, &mut state, host)?;
         }
     }
-    wait_ready(ctx, &place, &state)?;
+    wait_ready(ctx, &place, &state).map_err(|why| match telling_line(&place) {
+        Some(line) => format!("{why}\n{line}"),
+        None => why,
+    })?;
+    told_up(ctx, &place)
+}
+
+/// Says what is up, and what to type next.
+fn told_up(ctx: &mut Ctx, place: &Place) -> Result<(), String> {
+    let envdir = place.conf().to_string_lossy().into_owned();
+    let errors = lsf::conf::check_batch(&RealFiles, &envdir);
+    let errors: Vec<_> = errors.iter().filter(|d| d.severity == Severity::Error).collect();
+    if !errors.is_empty() {
+        errln!(ctx, "lsf up: configuration errors; the cluster runs without what these lines say:");
+        errors.iter().for_each(|error| errln!(ctx, "    {error}"));
+    }
+    let (hosts, queues) = (hosts(place)?, queues(place)?);
+    let slots: u64 = hosts.iter().filter_map(|h| h.max).sum();
+    let queues: Vec<String> = queues
+        .iter()
+        .map(|q| format!("{}{}", q.name, if q.is_default { " (default)" } else { "" }))
+        .collect();
+    errln!(
+        ctx,
+        "lsf up: the cluster is up: {} host(s), {slots} slot(s); queues: {}",
+        hosts.len(),
+        queues.join(", ")
+    );
+    errln!(ctx, "Type this line to have your shell find it, then the commands below:");
     outln!(ctx, ". {}", shell_word(&place.profile().to_string_lossy()));
+    errln!(ctx, "bsub -o out.%J 'hostname; date'\nbjobs -a");
     Ok(())
+}
+
+/// The last error that a daemon logged, or what a launcher said last.
+fn telling_line(place: &Place) -> Option<String> {
+    let mut errors = Vec::new();
+    let mut said = None;
+    for entry in std::fs::read_dir(place.top.join("log")).ok()?.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(text) = end_of(&path) else { continue };
+        if name.to_string_lossy().starts_with("launcher.out.") {
+            let last = text.lines().rfind(|l| !l.trim().is_empty());
+            said = last.map(|l| format!("{}: {l}", path.display())).or(said);
+        }
+        // each line begins with its time, so that the greatest is the last
+        let error = text.lines().rfind(|l| l.contains(" ERROR "));
+        errors.extend(error.map(|line| (line.to_owned(), path.clone())));
+    }
+    errors.sort();
+    errors.pop().map(|(line, path)| format!("{}: {line}", path.display())).or(said)
+}
+
+/// The end of a log, at most [`LOG_END`] bytes.
+fn end_of(path: &std::path::Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(LOG_END);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_END).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A path as one word of a shell.
@@ -185,21 +249,38 @@ fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String>
     }
 }
 
-/// Asks mbatchd: how many hosts cannot take jobs yet, or why it does not answer.
+/// How many hosts cannot take jobs yet, or why mbatchd does not answer.
 fn hosts_ready(place: &Place) -> Result<usize, String> {
+    let away = |s: &str| s.starts_with("unavail") || s.starts_with("unreach");
+    Ok(hosts(place)?.iter().filter(|h| away(&h.status)).count())
+}
+
+fn hosts(place: &Place) -> Result<Vec<HostInfo>, String> {
+    match asked(place, ClientMsg::Hosts { names: Vec::new(), res_req: String::new() })? {
+        ClientMsg::HostRows { rows } => Ok(rows),
+        _ => Err(UNEXPECTED.to_owned()),
+    }
+}
+
+fn queues(place: &Place) -> Result<Vec<QueueInfo>, String> {
+    let (user, host) = (String::new(), String::new());
+    match asked(place, ClientMsg::Queues { names: Vec::new(), user, host })? {
+        ClientMsg::QueueRows { rows } => Ok(rows),
+        _ => Err(UNEXPECTED.to_owned()),
+    }
+}
+
+/// What mbatchd answers.
+fn asked(place: &Place, question: ClientMsg) -> Result<ClientMsg, String> {
     let envdir = Some(place.conf().into_os_string());
     let site = site::find_from(&site::Around { envdir, ..site::Around::default() });
     let site = site.map_err(|e| e.to_string())?;
     let patience = Patience::of(&site).once();
     let words = |e: ClientError| format!("{e:#}");
     let mut mbatchd = Client::dial(&site, Daemon::Mbatchd, patience).map_err(words)?;
-    let ask = Msg::Client(ClientMsg::Hosts { names: Vec::new(), res_req: String::new() });
-    match mbatchd.call(&ask, &mut std::io::sink()).map_err(words)? {
-        Msg::Client(ClientMsg::HostRows { rows }) => {
-            let away = |s: &str| s.starts_with("unavail") || s.starts_with("unreach");
-            Ok(rows.iter().filter(|r| away(&r.status)).count())
-        }
-        _ => Err("mbatchd gave an unexpected answer".to_owned()),
+    match mbatchd.call(&Msg::Client(question), &mut std::io::sink()).map_err(words)? {
+        Msg::Client(answer) => Ok(answer),
+        _ => Err(UNEXPECTED.to_owned()),
     }
 }
 

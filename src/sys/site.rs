@@ -34,11 +34,18 @@ pub struct Site {
 pub struct SiteError {
     pub path: String,
     pub why: String,
+    /// There is no such file: the user may not have chosen a cluster yet.
+    pub missing: bool,
 }
+
+/// What whoever has no cluster can do.
+const NO_CLUSTER: &str = "no cluster was found: `lsf up` makes and starts one of your own, \
+    `. DIR/conf/profile.lsf` selects the one in DIR";
 
 impl std::fmt::Display for SiteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.path, self.why)
+        write!(f, "{}: {}", self.path, self.why)?;
+        if self.missing { write!(f, "; {NO_CLUSTER}") } else { Ok(()) }
     }
 }
 impl std::error::Error for SiteError {}
@@ -112,12 +119,11 @@ pub fn find_with(files: &dyn Files, around: &Around) -> Result<Site, SiteError> 
         let path = format!("{envdir}/lsf.conf");
         let mut why = "Unable to open file lsf.conf".to_owned();
         // what is there needs a reason
-        if RealFiles.exists(&path)
-            && let Err(e) = files.read(&path)
-        {
+        let missing = !RealFiles.exists(&path);
+        if !missing && let Err(e) = files.read(&path) {
             why = format!("{why}: {e}");
         }
-        return Err(SiteError { path, why });
+        return Err(SiteError { path, why, missing });
     };
     let shared_machine = lsf.allow_local_host();
     let named = around.local_host.as_deref().filter(|_| shared_machine).or(lsf.local_host());
@@ -218,7 +224,9 @@ mod tests {
             assert_eq!(list(&a), "home");
             a.home = None;
             let e = find_from(&a).unwrap_err();
-            assert_eq!(e.to_string(), "/etc/lsf.conf: Unable to open file lsf.conf");
+            let first = "/etc/lsf.conf: Unable to open file lsf.conf; ";
+            assert_eq!(e.to_string(), format!("{first}{NO_CLUSTER}"));
+            assert!(NO_CLUSTER.contains("lsf up") && NO_CLUSTER.contains("profile.lsf"));
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }

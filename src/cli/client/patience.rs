@@ -3,6 +3,7 @@
 
 use super::Site;
 use super::error::ClientError;
+use crate::cli::personal::stopped;
 use std::io::Write;
 use std::time::Duration;
 
@@ -72,6 +73,11 @@ pub(super) fn persist<T>(
             done => return done,
         };
         lost = if matches!(error, ClientError::Lost(_)) { lost + 1 } else { 0 };
+        if matches!(error, ClientError::Down(_))
+            && let Some(words) = stopped(site)
+        {
+            return Err(ClientError::Conf(words));
+        }
         // A connection lost in mid-answer is often a master that is back at once.
         if n > 1 || !matches!(error, ClientError::Lost(_)) {
             let _ = writeln!(err, "{}", error.notice().words(site));

@@ -8,7 +8,10 @@
 pub mod create;
 pub mod run;
 
+use crate::cli::site::Site;
+use crate::conf::generate::MAX_PERSONAL_HOSTS;
 use crate::conf::{BaseConf, load_base};
+use crate::net::sock::with_unix_path;
 use crate::sys::files::RealFiles;
 use crate::sys::procs::Proc;
 use crate::sys::words;
@@ -16,6 +19,7 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// The directory of a personal cluster.
@@ -192,6 +196,24 @@ impl State {
     pub fn forget(&mut self, host: &str) {
         self.launchers.retain(|(h, _)| h != host);
     }
+}
+
+/// What to tell of a personal cluster of which no launcher runs: nobody starts what is missing, so
+/// that waiting for it is in vain. None: it runs, or it is no personal cluster.
+pub fn stopped(site: &Site) -> Option<String> {
+    if !site.lsf.personal() {
+        return None;
+    }
+    let rundir = Path::new(site.lsf.rundir());
+    let listens = |dir: PathBuf| {
+        with_unix_path(&dir.join("launcher.sock"), |path| UnixStream::connect(path)).is_ok()
+    };
+    let hosts = fs::read_dir(rundir).into_iter().flatten().flatten();
+    if hosts.take(MAX_PERSONAL_HOSTS as usize).any(|host| listens(host.path())) {
+        return None;
+    }
+    let top = Path::new(&site.envdir).parent().unwrap_or(Path::new("/")).display();
+    Some(format!("The cluster in {top} is not running; `lsf up --dir {top}` starts it"))
 }
 
 /// Changes with every boot of the machine.

@@ -13,8 +13,9 @@ use lsf::cli::ctx::FAIL;
 use lsf::cli::long::{RULE, clean};
 use lsf::cli::rows::{Cols, Row, each_row};
 use lsf::cli::select::place_words;
+use lsf::model::JobRef;
 use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// What is printed.
@@ -127,7 +128,12 @@ pub struct Listing {
     text: String,
     /// --watch.
     pub watch: bool,
+    /// With --watch: the jobs and elements shown so far.
+    pub members: BTreeSet<JobRef>,
 }
+
+/// Most jobs that have left a watched listing and are asked for once more.
+const MAX_LEFT: usize = 1000;
 
 impl Listing {
     pub fn new(
@@ -164,6 +170,7 @@ impl Listing {
             unfinished: 0,
             text: String::new(),
             watch: false,
+            members: BTreeSet::new(),
         }
     }
 
@@ -185,6 +192,26 @@ impl Listing {
         }
     }
 
+    /// Asks for the jobs that were shown before and are not in this listing any more, whatever
+    /// their state is now: so that each is seen as it left. None: there are none of them.
+    pub fn left(&self, before: &BTreeSet<JobRef>) -> Option<JobQuery> {
+        let mut query = self.query();
+        if query.arrays || !self.select.ids.is_empty() {
+            return None;
+        }
+        for gone in before.difference(&self.members).take(MAX_LEFT) {
+            match query.select.ids.last_mut().filter(|sel| sel.job == gone.job) {
+                Some(sel) => sel.elems.push((gone.idx, gone.idx, 1)),
+                None => {
+                    let elems = if gone.idx == 0 { vec![] } else { vec![(gone.idx, gone.idx, 1)] };
+                    query.select.ids.push(IdSel { job: gone.job, elems });
+                }
+            }
+        }
+        query.which = Which { all: true, ..Which::default() };
+        (!query.select.ids.is_empty()).then_some(query)
+    }
+
     /// Formats a slice and gives the text to print now.
     pub fn slice(&mut self, rows: &str) -> Result<&str, serde_json::Error> {
         self.text.clear();
@@ -201,6 +228,8 @@ impl Listing {
             shown,
             unfinished,
             text,
+            watch,
+            members,
             ..
         } = self;
         each_row(rows, cols, |r| {
@@ -213,6 +242,9 @@ impl Listing {
                 heading(text, form, show);
             }
             *shown += 1;
+            if *watch {
+                members.insert(job_ref(&r));
+            }
             let out = if keep.parted && !fields::eligible(&r) { &mut *later } else { &mut *text };
             row(out, form, show, &r, *shown);
         })?;
@@ -334,14 +366,18 @@ fn mark(r: &Row, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &m
     if wanted.is_empty() {
         return;
     }
-    let job = u32::try_from(r.int(Col::Job)).unwrap_or(0);
-    let at = lsf::model::JobRef { job, idx: u32::try_from(r.int(Col::Idx)).unwrap_or(0) };
-    for &i in wanted.get(&job).into_iter().flatten() {
+    let at = job_ref(r);
+    for &i in wanted.get(&at.job).into_iter().flatten() {
         // A row of a whole array (-A) answers for any of its elements.
         if let (Some(sel), Some(s)) = (select.ids.get(i), seen.get_mut(i)) {
             *s |= sel.has(at) || at.idx == 0;
         }
     }
+}
+
+fn job_ref(r: &Row) -> JobRef {
+    let number = |col| u32::try_from(r.int(col)).unwrap_or(0);
+    JobRef { job: number(Col::Job), idx: number(Col::Idx) }
 }
 
 fn heading(text: &mut String, form: &Form, show: &Show) {

@@ -15,9 +15,10 @@ use lsf::cli::long::clean;
 use lsf::cli::site::Site;
 use lsf::cli::waiting::{self, Losses, hear};
 use lsf::errln;
+use lsf::model::JobRef;
 use lsf::proto::Msg;
-use lsf::proto::client::{ClientMsg, Wait};
-use std::collections::HashSet;
+use lsf::proto::client::{ClientMsg, JobQuery, Wait};
+use std::collections::{BTreeSet, HashSet};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,7 @@ pub fn run(ctx: &mut Ctx, params: &opts::Site, site: Result<Site, ClientError>) 
 /// Until it is over; the last listing.
 fn follow(ctx: &mut Ctx, site: &Site, plan: Plan) -> Result<Listing, ClientError> {
     let terminal = std::io::stdout().is_terminal();
-    let mut screen = Screen { terminal, whole: String::new(), lines: HashSet::new() };
+    let mut screen = Screen { terminal, ..Screen::default() };
     let mut losses = Losses::default();
     loop {
         let mut client = client::mbatchd(site, ctx.err)?;
@@ -76,19 +77,14 @@ fn connected(
         let query = listing.query();
         let watch = Some(Box::new(query.select.clone()));
         client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
-        client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))?;
-        let (mut text, mut changed, mut more) = (String::new(), false, true);
-        while more {
-            match hear(client)? {
-                ClientMsg::Waited(_) => changed = true,
-                ClientMsg::Rows { rows, more: follows } => {
-                    let rows = listing.slice(rows.get()).map_err(|_| ClientError::Unexpected)?;
-                    text.push_str(rows);
-                    more = follows;
-                }
-                _ => return Err(ClientError::Unexpected),
-            }
+        let (mut text, mut changed) = (String::new(), false);
+        rows(client, query, &mut listing, &mut text, &mut changed)?;
+        let members = listing.members.clone();
+        // how those ended that are not among the jobs asked for any more
+        if let Some(left) = listing.left(&screen.members) {
+            rows(client, left, &mut listing, &mut text, &mut changed)?;
         }
+        screen.members = members;
         text.push_str(&listing.end());
         let gone = screen.show(ctx.out, text, listing.by_line()).is_err();
         if gone || listing.over() {
@@ -101,11 +97,38 @@ fn connected(
     }
 }
 
+/// Adds the rows that answer a query. `changed`: the master has told of a change meanwhile.
+fn rows(
+    client: &mut Client,
+    query: JobQuery,
+    listing: &mut Listing,
+    text: &mut String,
+    changed: &mut bool,
+) -> Result<(), ClientError> {
+    client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))?;
+    loop {
+        match hear(client)? {
+            ClientMsg::Waited(_) => *changed = true,
+            ClientMsg::Rows { rows, more } => {
+                let rows = listing.slice(rows.get()).map_err(|_| ClientError::Unexpected)?;
+                text.push_str(rows);
+                if !more {
+                    return Ok(());
+                }
+            }
+            _ => return Err(ClientError::Unexpected),
+        }
+    }
+}
+
 /// What was shown last.
+#[derive(Default)]
 struct Screen {
     terminal: bool,
     whole: String,
     lines: HashSet<String>,
+    /// The jobs asked for, without those that had left.
+    members: BTreeSet<JobRef>,
 }
 
 impl Screen {
@@ -134,7 +157,7 @@ mod tests {
     use super::*;
 
     fn shown(terminal: bool, by_line: bool, texts: &[&str]) -> String {
-        let mut screen = Screen { terminal, whole: String::new(), lines: HashSet::new() };
+        let mut screen = Screen { terminal, ..Screen::default() };
         let mut out = Vec::new();
         for text in texts {
             screen.show(&mut out, text.to_string(), by_line).unwrap();

@@ -329,6 +329,20 @@ fn changes_are_shown_as_they_happen() {
 }
 
 #[test]
+fn a_job_that_ends_is_shown_once_more_before_its_line_goes() {
+    let id = bsub(&["-H", "-J", "leaves", "sleep", "60"]);
+    let mut c = cmd("bjobs");
+    c.args(["--watch", "-noheader", "-o", "jobid stat delimiter=','", "-J", "leaves"]);
+    let (mut child, lines) = lines_of(c);
+    let next = || lines.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(next(), format!("{id},PSUSP"));
+    ok("bkill", &[&id]);
+    assert_eq!(next(), format!("{id},EXIT"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn what_a_job_was_submitted_with() {
     let mut c = cmd("bsub");
     c.env("LSF_TEST_WORD", "two words").args(["-H", "-J", "kept[1-2]"]);

@@ -56,6 +56,55 @@ fn up_twice_status_down_twice() {
     assert!(again.out.ends_with(": not running\n"), "{}", again.out);
 }
 
+/// `lsf up` says what is up on standard error, and the line for the shell alone on standard output.
+#[test]
+fn up_says_what_to_type_next_and_which_lines_it_runs_without() {
+    let rig = Rig::up("next", 1);
+    let again = lsf(&word("up", &rig.dir));
+    for part in ["the cluster is up: 1 host(s), ", "normal (default)", "\nbsub -o ", "\nbjobs -a\n"]
+    {
+        assert!(again.err.contains(part), "{part}: {}", again.err);
+    }
+    assert!(!again.err.contains("configuration errors"), "{}", again.err);
+    let path = "conf/lsbatch/personal/configdir/lsb.queues";
+    rig.write(path, &rig.read(path).replacen("\nPRIORITY", "\nPRIORTIY", 1));
+    let again = lsf(&word("up", &rig.dir));
+    assert_eq!(again.code, 0, "{}", again.err);
+    let wrong = "unknown keyword <PRIORTIY> in section Queue; did you mean <PRIORITY>?";
+    assert!(again.err.contains("configuration errors; the cluster runs without"), "{}", again.err);
+    assert!(again.err.contains("lsb.queues:") && again.err.contains(wrong), "{}", again.err);
+}
+
+/// Nobody starts a personal cluster that is down: commands end with the command that does.
+#[test]
+fn commands_end_while_their_cluster_is_down() {
+    let rig = Rig::up("ended", 2);
+    assert_eq!(rig.down().code, 0);
+    let dir = rig.dir.display();
+    let words = format!("The cluster in {dir} is not running; `lsf up --dir {dir}` starts it");
+    for (name, args) in
+        [("bjobs", &["--watch"][..]), ("bsub", &["true"]), ("bhosts", &[]), ("lsload", &[])]
+    {
+        let said = Said::from(rig.cmd(name).args(args).env_remove("LSB_NTRIES").output().unwrap());
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{name}");
+        assert!(said.err.contains(&words) && !said.err.contains("wait"), "{name}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_start_that_fails_shows_the_line_that_tells_why() {
+    let rig = Rig::up("telling", 1);
+    assert_eq!(rig.down().code, 0);
+    let key = rig.path("conf/lsf.key");
+    let kept = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    let up = lsf(&word("up", &rig.dir));
+    assert_eq!((up.code, up.out.as_str()), (255, ""));
+    let last = up.err.lines().last().unwrap();
+    assert!(last.contains(" ERROR ") && last.contains("lsf.key"), "{}", up.err);
+    std::fs::write(&key, kept).unwrap();
+}
+
 #[test]
 fn jobs_go_down_with_their_cluster() {
     let rig = Rig::up("jobs", 1);

@@ -17,6 +17,7 @@ use lsf::cli::site;
 use lsf::errln;
 use lsf::model::reason::err;
 use lsf::proto::client::{ClientMsg, JobSelect, PeekInfo};
+use lsf::sys::files::{regular, regular_of};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -135,7 +136,7 @@ fn parts(info: &PeekInfo) -> Vec<(&'static str, Vec<PathBuf>)> {
         out.extend(given(info.out_file.as_bytes(), "out"));
     }
     out.push(Path::new(&info.home).join(".lsbatch").join(&kept));
-    out.push(PathBuf::from(format!("/tmp/.lsbtmp{}", info.uid)).join(&kept));
+    out.push(kept_below(info.uid).join(&kept));
     let mut parts = vec![("<< output from stdout >>", out)];
     if !info.err_file.is_empty() {
         let err = given(info.err_file.as_bytes(), "err").to_vec();
@@ -152,7 +153,7 @@ fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, follow: bool) -> i32
         let _ = writeln!(ctx.out, "{words}");
         match files.iter().find(|f| f.is_file()).unwrap_or(&files[0]) {
             path if path.as_os_str() == "/dev/null" => {}
-            path => match File::open(path).and_then(|f| copied(ctx, f)) {
+            path => match open_output(path, info).and_then(|f| copied(ctx, f)) {
                 Ok(file) => open.push(file),
                 Err(e) => {
                     errln!(ctx, "bpeek: {}: {}", path.display(), os_words(&e));
@@ -165,6 +166,20 @@ fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, follow: bool) -> i32
         follow_all(ctx, select, info, &mut open);
     }
     code
+}
+
+/// Opens a file of output. One that is kept for want of another is its user's: below /tmp others
+/// could have put it there.
+fn open_output(path: &Path, info: &PeekInfo) -> io::Result<File> {
+    match path.starts_with(kept_below(info.uid)) {
+        true => regular_of(path, &[info.uid]),
+        false => regular(path).map(|(file, _)| file),
+    }
+}
+
+/// Where output is kept of a user without a home.
+fn kept_below(uid: u32) -> PathBuf {
+    PathBuf::from(format!("/tmp/.lsbtmp{uid}"))
 }
 
 /// Copies a file up to its present end, and gives it back there.
@@ -214,6 +229,24 @@ fn follow_all(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, files: &mut Ve
 mod tests {
     use super::*;
     use lsf::model::JobRef;
+
+    #[test]
+    fn a_file_of_another_s_is_not_taken_for_kept_output() {
+        let uid = 4_000_000_000 + std::process::id() % 100_000_000;
+        let info = PeekInfo { uid, ..PeekInfo::default() };
+        let dir = kept_below(uid);
+        std::fs::create_dir(&dir).unwrap();
+        let file = dir.join("1.2.out");
+        std::fs::write(&file, "forged").unwrap();
+        let why = open_output(&file, &info).unwrap_err().to_string();
+        assert!(why.starts_with("belongs to uid "), "{why}");
+        std::fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        assert_eq!(open_output(&file, &info).unwrap_err().to_string(), "not a regular file");
+        let other = PeekInfo { uid: uid + 1, ..PeekInfo::default() };
+        assert_eq!(open_output(&file, &other).unwrap_err().to_string(), "not a regular file");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn where_output_may_be() {

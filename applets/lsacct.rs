@@ -4,14 +4,18 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::{front, site};
+use lsf::cli::front;
+use lsf::cli::site::{self, Site};
+use lsf::conf::load::load_base_lenient;
 use lsf::lang::civil;
 use lsf::log::codec::read_task;
 use lsf::model::sort::sort_by_key;
 use lsf::proto::res::Account;
+use lsf::sys::files::{RealFiles, regular_of};
 use lsf::sys::users::{GETENT_WAIT, Users};
 use lsf::{errln, outln};
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::Path;
 
 const RULE: &str = "------------------------------------------------------------------------------";
 
@@ -59,10 +63,10 @@ fn words(text: &str) -> Vec<&str> {
 fn show(ctx: &mut Ctx, o: &Options) -> Result<i32, String> {
     let site = site::find().map_err(|e| e.to_string())?;
     let dir = site.lsf.get("LSF_RES_ACCTDIR").unwrap_or("/tmp");
-    let path = match &o.file {
-        Some(file) => PathBuf::from(file),
-        None => PathBuf::from(dir).join(format!("lsf.acct.{}", site.host)),
-    };
+    let text = match &o.file {
+        Some(file) => std::fs::read(file).map_err(|e| failed(Path::new(file), &e)),
+        None => of_res(&site, &Path::new(dir).join(format!("lsf.acct.{}", site.host))),
+    }?;
     let uid = rustix::process::getuid().as_raw();
     let own = Users::default().find_uid(uid, GETENT_WAIT);
     let own = own.map_or_else(|| uid.to_string(), |user| user.name);
@@ -71,7 +75,8 @@ fn show(ctx: &mut Ctx, o: &Options) -> Result<i32, String> {
     let hosts = words(o.hosts.as_deref().unwrap_or_default());
     let (started, completed) = (range(o.started.as_deref())?, range(o.completed.as_deref())?);
     let within = |(a, b): (i64, i64), t: i64| a <= t && t <= b;
-    let mut tasks = read(&path)?;
+    let lines = text.split(|b| *b == b'\n').filter(|l| !l.is_empty());
+    let mut tasks: Vec<Account> = lines.filter_map(|l| read_task(l).ok()).collect();
     tasks.retain(|t| {
         (users.is_empty() || users.contains(&t.user.as_str()))
             && (hosts.is_empty() || hosts.contains(&t.exec_host.as_str()))
@@ -93,11 +98,22 @@ fn show(ctx: &mut Ctx, o: &Options) -> Result<i32, String> {
     Ok(0)
 }
 
-fn read(path: &PathBuf) -> Result<Vec<Account>, String> {
-    let text = std::fs::read(path);
-    let text = text.map_err(|e| format!("{}: {}", path.display(), lsf::sys::words(&e)))?;
-    let lines = text.split(|b| *b == b'\n').filter(|l| !l.is_empty());
-    Ok(lines.filter_map(|l| read_task(l).ok()).collect())
+fn failed(path: &Path, e: &std::io::Error) -> String {
+    format!("{}: {}", path.display(), lsf::sys::words(e))
+}
+
+/// The file of this host's res, which runs as the primary administrator: in a directory that
+/// others may write, what is another's is not believed, and nothing is waited for.
+fn of_res(site: &Site, path: &Path) -> Result<Vec<u8>, String> {
+    let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let admins = base.map(|base| base.cluster.admins).unwrap_or_default();
+    let mut users = Users::default();
+    let uids = admins.iter().filter_map(|name| users.find_name(name, GETENT_WAIT));
+    let owners: Vec<u32> = uids.map(|user| user.uid).chain([0, lsf::sys::euid()]).collect();
+    let mut text = Vec::new();
+    let read = regular_of(path, &owners).and_then(|mut file| file.read_to_end(&mut text));
+    read.map_err(|e| failed(path, &e))?;
+    Ok(text)
 }
 
 fn list(names: &[&str], none: &str) -> String {

@@ -11,8 +11,9 @@ use lsf::lang::jobname::JobName;
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt};
 use lsf::proto::client::ClientMsg;
+use lsf::sys::files::regular;
 use rustix::process::{Resource, getrlimit};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -113,10 +114,7 @@ fn directory(ctx: &mut Ctx) -> Result<PathBuf, Stop> {
 
 /// A new file with the bytes of another.
 fn copied(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = File::open(from)?;
-    if !source.metadata()?.is_file() {
-        return Err(io::Error::other("not a file"));
-    }
+    let (mut source, _) = regular(from)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     io::copy(&mut source, &mut file).map(|_| ())
 }

@@ -3,6 +3,7 @@
 //! (config.md, LSB_MAILPROG; semantics.md section 18).
 
 use crate::proto::launch::Mail;
+use crate::sys::files::regular;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,7 +20,8 @@ pub fn possible(program: &[u8]) -> bool {
 /// Sends the message, with the output in `body` below it; where that is larger than the site
 /// allows, only where it is kept. Whether the output is in the mail.
 pub fn send(mail: &Mail, body: Option<&Path>) -> io::Result<bool> {
-    let file = body.map(File::open).transpose()?;
+    // others may write in its directory
+    let file = body.map(|path| Ok::<File, io::Error>(regular(path)?.0)).transpose()?;
     let size = file.as_ref().map_or(Ok(0), |f| f.metadata().map(|m| m.len()))?;
     let kb = (size + mail.text.len() as u64).div_ceil(1024);
     let fits = mail.limit_kb == 0 || kb <= mail.limit_kb;

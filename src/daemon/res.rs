@@ -13,14 +13,13 @@ use crate::net::sock::recv_fds;
 use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Daemon, Effect, Input};
 use crate::res::{Conf, Res};
-use crate::sys::files::RealFiles;
+use crate::sys::files::{self, RealFiles};
 use crate::sys::{term, words};
 use mio::net::UnixListener;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -36,6 +35,8 @@ const TOKEN: usize = 32;
 const WAITING: usize = 64;
 /// Where lsf.acct goes without LSF_RES_ACCTDIR.
 const ACCT_DIR: &str = "/tmp";
+/// Its permission bits.
+const ACCT_MODE: u32 = 0o644;
 
 /// Tokens: the listener, starters that wait, and four for each task.
 const LISTENER: usize = 0;
@@ -54,7 +55,8 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let (tasks, waiting) = Default::default();
     let known =
         Known { envdir: boot.site.envdir.clone(), host: boot.host.clone(), new: Arc::default() };
-    let host = Ends { listener, tasks, waiting, acct, known, chunk: vec![0; DATA_MAX] };
+    let chunk = vec![0; DATA_MAX];
+    let host = Ends { listener, tasks, waiting, acct, acct_fails: false, known, chunk };
     shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
 }
 
@@ -129,6 +131,8 @@ struct Ends {
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
     acct: PathBuf,
+    /// That it cannot be written was told.
+    acct_fails: bool,
     known: Known,
     chunk: Vec<u8>,
 }
@@ -285,16 +289,17 @@ impl Ends {
         Ok(())
     }
 
-    fn account(&self, account: &Account) {
+    /// Appends a record. It never waits: below /tmp somebody may have put something else there.
+    fn account(&mut self, account: &Account) {
         let mut line = Vec::new();
         put_task(&mut line, account);
-        let mut how = File::options();
-        // below /tmp, nobody's link is followed
-        how.append(true).create(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
-        let wrote = how.open(&self.acct).and_then(|mut file| file.write_all(&line));
-        if let Err(e) = wrote {
-            log::error!("{}: {}", self.acct.display(), words(&e));
+        let opened = files::append(&self.acct, ACCT_MODE);
+        let wrote = opened.and_then(|mut file| file.write_all(&line));
+        if let (Err(e), false) = (&wrote, self.acct_fails) {
+            let why = "records of tasks are lost until it is mended";
+            log::error!("{}: {}: {why}", self.acct.display(), words(e));
         }
+        self.acct_fails = wrote.is_err();
     }
 }
 

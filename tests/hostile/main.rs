@@ -12,13 +12,14 @@
 //! | privileged port, reverse DNS | service::who_may_not, methods | `HostLookup::host_of_addr` on the peer's own address |
 //! | lengths, decoding | attacks::malformed_*, proto::frame, `make fuzz` | caps before allocation in `Decoder` |
 //! | symlink, TOCTOU | rows::links_planted, rows::a_name_exchanged, cluster::users::root_believes | `Store::own`, opening as the user (`become_user` before `task::prepare`), `guard::safe` |
+//! | files in shared directories | shared_directories::*, sys::files, bpeek | `files::append`, `files::regular_of` |
 //! | output path | cluster::outputs | `task::output` |
 //! | traversal | rows::names_are_no_paths | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. That of the mail program is a second fence: it shows where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_are, batch::tests::matrix, exec::launcher | the table `perm::allowed` and its checks; `Launcher::opened` |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbd::roles` asks by queue; `guard::admin` |
-//! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `Boot::readable` |
+//! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
 //! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
 //! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
@@ -35,6 +36,7 @@ mod methods;
 mod rig;
 mod rows;
 mod service;
+mod shared_directories;
 #[path = "../cluster/site.rs"]
 #[allow(dead_code)]
 mod site;

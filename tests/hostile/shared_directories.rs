@@ -1,0 +1,56 @@
+//! Files that another user has put into a directory that everybody may write.
+
+use super::rig::{Rig, Said, wait_for};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+
+fn fifo(path: &std::path::Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// A command that must not hang; its exit code, and what it complained of.
+fn soon(rig: &Rig, words: &[&str]) -> (i32, String) {
+    let mut c = Command::new("timeout");
+    c.arg("40").arg(rig.path("bin").join(words[0])).args(&words[1..]);
+    rig.dress(&mut c);
+    let said = Said::from(c.stdin(Stdio::null()).output().unwrap());
+    (said.code, said.err)
+}
+
+/// A task by way of res.
+fn task(rig: &Rig) {
+    let done = soon(rig, &["lsrun", "-L", "-m", "host1", "true"]);
+    assert_eq!(done, (0, String::new()), "res hangs");
+}
+
+#[test]
+fn what_others_put_in_place_of_lsf_acct_stops_no_res() {
+    let rig = Rig::up("acct", 1);
+    let dir = rig.path("acct");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o1777)).unwrap();
+    let conf = rig.read("conf/lsf.conf");
+    rig.write("conf/lsf.conf", &format!("{conf}\nLSF_RES_ACCTDIR={}\n", dir.display()));
+    rig.kill9("res", "host1");
+    let on = ["lsadmin", "reslogon", "-c", "0", "host1"];
+    wait_for("res to answer", || soon(&rig, &on).0 == 0);
+    let file = dir.join("lsf.acct.host1");
+    fifo(&file);
+    (0..3).for_each(|_| task(&rig));
+    assert_eq!(soon(&rig, &["lsacct"]).0, 255, "lsacct hangs");
+    std::fs::remove_file(&file).unwrap();
+    rig.write("victim", "");
+    symlink(rig.path("victim"), &file).unwrap();
+    task(&rig);
+    std::fs::remove_file(&file).unwrap();
+    // another name of a file of ours
+    std::fs::hard_link(rig.path("victim"), &file).unwrap();
+    task(&rig);
+    std::fs::remove_file(&file).unwrap();
+    task(&rig);
+    wait_for("a record", || std::fs::read_to_string(&file).is_ok_and(|t| t.lines().count() == 1));
+    assert_eq!(rig.read("victim"), "");
+    assert_eq!(soon(&rig, &["lsacct"]).0, 0);
+    let log = rig.read("log/res.log.host1");
+    assert_eq!(log.matches("records of tasks are lost").count(), 1, "{log}");
+}

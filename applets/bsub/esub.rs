@@ -14,6 +14,7 @@ use lsf::model::ByteStr;
 use lsf::model::bytes::b64_encode;
 use lsf::model::job::{EEXEC_DATA, JobSpec, Limits, extra, opt, opt2};
 use lsf::model::reason::{err, err_text};
+use lsf::sys::files::unsafe_program;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
@@ -89,7 +90,10 @@ fn programs(site: &Site, kind: &str, asked: &str) -> Result<Vec<Program>, Reject
             false => out.push(Program { file, args }),
         }
     }
-    Ok(out)
+    match out.iter().find_map(|p| unsafe_program(&p.file)) {
+        Some(why) => Err(Rejection::new(why)),
+        None => Ok(out),
+    }
 }
 
 /// Shows the submission to each program in turn; applies what they change.

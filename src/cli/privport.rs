@@ -16,6 +16,7 @@ use crate::auth::shake::{self, Auth, Hello};
 use crate::net::sock;
 use crate::proto::Daemon;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
+use crate::sys::files::unsafe_program;
 use crate::sys::raw;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -49,6 +50,9 @@ pub fn call(
         ClientError::Auth(shake::AuthError::Unproved { way: Way::Setuid, why })
     };
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
+    if let Some(why) = unsafe_program(&path) {
+        return Err(ClientError::Auth(shake::AuthError::Unproved { way: Way::Setuid, why }));
+    }
     let any =
         if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let from: IpAddr = from.unwrap_or(any);

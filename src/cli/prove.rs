@@ -16,7 +16,7 @@ use crate::net::sock;
 use crate::proto::PROTO_LOW;
 use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
 use crate::sys::child::{Given, Io};
-use crate::sys::files::RealFiles;
+use crate::sys::files::{RealFiles, unsafe_program};
 use crate::sys::users::{self, Users};
 use crate::sys::words;
 use std::io::{self, Write};
@@ -91,6 +91,9 @@ fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientErro
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let cluster = base.map_or(String::new(), |b| b.name);
     let server = format!("{}@{cluster}", hello.daemon.name());
+    if let Some(why) = unsafe_program(&ways.eauth) {
+        return Err(ClientError::Auth(AuthError::Unproved { way: Way::Eauth, why }));
+    }
     let mut cmd = Command::new(&ways.eauth);
     cmd.args(["-c", &hello.host]).env("LSF_EAUTH_CLIENT", "user");
     cmd.env("LSF_EAUTH_SERVER", server).env("LSF_ENVDIR", &site.envdir);

@@ -10,6 +10,7 @@ use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
 use crate::proto::Msg;
 use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, Pty, ResMsg, RunTask, WINDOW};
+use crate::sys::files::unsafe_program;
 use crate::sys::raw::{self, SignalFd};
 use crate::sys::{term, words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -129,6 +130,9 @@ fn esub(site: &Site, caller: &str) -> Result<Vec<u8>, String> {
     let path = Path::new(dir).join("esub");
     if !path.is_file() {
         return Ok(Vec::new());
+    }
+    if let Some(why) = unsafe_program(&path) {
+        return Err(why);
     }
     let mut command = Command::new(path);
     command.env("LSF_INVOKE_CMD", caller).env("LSB_SUB_ABORT_VALUE", ESUB_ABORT.to_string());

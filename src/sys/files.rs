@@ -244,6 +244,17 @@ fn writable(meta: &Metadata) -> bool {
     meta.mode() & 0o022 != 0 && !sticky && !meta.is_symlink()
 }
 
+/// Why this process must not run a program that lsf.conf leads to: it is root's, and others than
+/// root could exchange the program. What is not there is no reason.
+pub fn unsafe_program(path: &Path) -> Option<String> {
+    if super::euid() != 0 {
+        return None;
+    }
+    let part = std::path::absolute(path).and_then(|path| follow(&path, &[0])).ok()?.strange?.0;
+    let (path, part) = (path.display(), part.display());
+    Some(format!("{path}: root does not run it: {part} can be changed by others than root"))
+}
+
 /// Whether a name is one part of a path and nothing else.
 pub fn is_part(name: &str) -> bool {
     let mut parts = Path::new(name).components();
@@ -334,6 +345,24 @@ mod tests {
         // of several parts of others' the last
         let seen = follow(&at("far"), &[other]).unwrap();
         assert_eq!(seen.strange, Some((at("a/file"), crate::sys::euid())));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_others_could_exchange_is_not_roots_to_run() {
+        let dir = scratch("program");
+        let path = dir.join("esub");
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(unsafe_program(&path), None);
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&path, all).unwrap();
+        let why = unsafe_program(&path);
+        if crate::sys::euid() == 0 {
+            let why = why.unwrap();
+            assert!(why.contains("esub can be changed by others than root"), "{why}");
+        } else {
+            assert_eq!(why, None);
+        }
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -339,3 +339,32 @@ fn a_configuration_broken_under_a_running_launcher_stops_nothing() {
     assert_eq!(site.end_of(job), "EXIT");
     assert!(site.ok("ann", &format!("bjobs -l {job}")).contains("Exited with exit code 7"));
 }
+
+/// What lsf.conf leads to is the administrator's to exchange: root's commands do not run it.
+#[test]
+fn roots_commands_run_no_program_that_the_administrator_could_exchange() {
+    let Some(mut site) = site("roots_commands_run_no_program_that_the_administrator") else {
+        return;
+    };
+    std::fs::create_dir(site.path("server")).unwrap();
+    let ran = site.path("home/ran");
+    std::fs::set_permissions(site.path("home"), PermissionsExt::from_mode(0o777)).unwrap();
+    let text = format!("#!/bin/sh\nid -u >> {}\n", ran.display());
+    super::rig::program(&site.path("server/esub"), &text);
+    let server = site.path("server");
+    let eauth = format!("#!/bin/sh\nexec {} \"$@\"\n", site.path("bin/eauth").display());
+    super::rig::program(&server.join("eauth"), &eauth);
+    chown(&server, Some(uid(ADMIN)), None).unwrap();
+    add(&site, CONF[0], &format!("LSF_SERVERDIR={}", server.display()));
+    site.start();
+    for words in ["bsub -o /dev/null true", "lsrun -L -m host1 true", "bhosts"] {
+        let said = site.run("root", words);
+        assert!(said.err.contains("root does not run it"), "{words}: {said:?}");
+    }
+    assert!(!ran.exists());
+    // everybody else does, and so does root where it is root's
+    assert_eq!(site.end_of(site.bsub("ann", "-o /dev/null true")), "DONE");
+    chown(&server, Some(0), None).unwrap();
+    site.run("root", "bsub -o /dev/null true");
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), format!("{}\n0\n", uid("ann")));
+}

@@ -15,6 +15,7 @@ use crate::sys::procs::Proc;
 use crate::sys::words;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -167,8 +168,12 @@ fn last_words(mut child: Child, ended: bool) -> String {
 pub fn upgrade(site: &Site) -> Result<(), String> {
     let mut link = Link::open(site)?;
     link.daemons()?;
-    let (_, _, pid) = peer_cred(link.sock.as_fd()).map_err(|e| words(&e))?;
+    let (uid, _, pid) = peer_cred(link.sock.as_fd()).map_err(|e| words(&e))?;
     let launcher = Proc::of(pid).ok_or("the launcher is gone")?;
+    // the socket outlives who made it, and root must not signal who has got that one's number
+    if std::fs::metadata(format!("/proc/{pid}")).map_err(|e| words(&e))?.uid() != uid {
+        return Err("the launcher is gone".to_owned());
+    }
     launcher.signal(rustix::process::Signal::USR2).map_err(|e| words(&e))?;
     // the old one hangs up with its exec
     let until = Instant::now() + MOVE_WAIT;

@@ -61,3 +61,23 @@ fn write(
         (None, None) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_somebody_made_a_fifo_is_not_waited_for() {
+        let n = u32::from_ne_bytes(crate::sys::random::<4>().unwrap());
+        let fifo = std::env::temp_dir().join(format!("lsf-mail-{n}"));
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let (text, to) = ("text".into(), "ann".into());
+        let mail = Mail { program: "/bin/cat".into(), to, text, output: true, limit_kb: 0 };
+        let (said, heard) = std::sync::mpsc::channel();
+        let body = fifo.clone();
+        std::thread::spawn(move || said.send(send(&mail, Some(&body)).unwrap_err().to_string()));
+        let why = heard.recv_timeout(std::time::Duration::from_secs(60));
+        std::fs::remove_file(&fifo).unwrap();
+        assert_eq!(why.as_deref(), Ok("not a regular file"));
+    }
+}

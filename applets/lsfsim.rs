@@ -41,6 +41,7 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.faults += s.faults;
     sum.switches += s.switches;
     sum.moves += s.moves;
+    sum.overtaken += s.overtaken;
     sum.unknown_ends += s.unknown_ends;
 }
 
@@ -83,12 +84,14 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
             outln!(
                 ctx,
                 "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
-                 {} unknown ends, {} events, {} virtual seconds in {took:.1} s",
+                 {} stopped masters overtaken, {} unknown ends, {} events, \
+                 {} virtual seconds in {took:.1} s",
                 scale.hosts,
                 s.acknowledged,
                 s.faults,
                 s.switches,
                 s.moves,
+                s.overtaken,
                 s.unknown_ends,
                 s.events,
                 s.virtual_secs

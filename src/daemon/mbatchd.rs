@@ -6,8 +6,8 @@
 //! Document implemented: design §3.
 //!
 //! In a personal cluster two files beside conf/ serve the tests: `crash.at` (`POINT:N`, read and
-//! removed at start: die at the N-th commit) and `fault` (while it says `enospc` or `eio`, writes
-//! fail so).
+//! removed at start: die at the N-th commit; `stop-POINT:N`: stop there) and `fault` (while it says
+//! `enospc` or `eio`, writes fail so).
 
 use super::boot::{Boot, BootError};
 use super::groups::{self, Asker};
@@ -17,7 +17,7 @@ use crate::batch::Mbd;
 use crate::conf::{self, Member};
 use crate::log::disk::RealDisk;
 use crate::log::front::Front;
-use crate::log::owner::LogLock;
+use crate::log::owner::{self, LogLock, Owner};
 use crate::log::recover::{self, Found, Params};
 use crate::log::store::{Point, Store};
 use crate::log::thread::{CrashPoints, LogHandle};
@@ -25,6 +25,7 @@ use crate::log::writer::{Command, Notice};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
+use crate::sys::procs::Proc;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -238,16 +239,49 @@ fn serve(boot: Boot) -> Result<i32, String> {
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
 }
 
-/// Reads the log; what was found wrong goes to the daemon's log.
-fn find(disk: &mut RealDisk, host: &str) -> Result<Found, recover::RecoverError> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let params =
-        Params { host: host.to_string(), boot: boot.trim().into(), now: crate::sys::now().secs() };
-    let found = recover::recover(disk, &params)?;
+/// Takes the log and reads it; what was found wrong goes to the daemon's log.
+fn find(disk: &mut RealDisk, host: &str) -> Result<Found, String> {
+    let params = params(disk, host).map_err(|e| e.to_string())?;
+    let found = recover::recover(disk, &params).map_err(|e| e.to_string())?;
     for n in &found.notices {
         log::log!(n.level, "{}", n.text);
     }
     Ok(found)
+}
+
+/// What recovery needs to know of this process, and of the one that had the log before.
+fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let run = u64::from_le_bytes(crate::sys::random()?);
+    let before = Owner::read(disk)?;
+    let ended = matches!(before, owner::Read::Is(o) if process_ended(&o.process));
+    Ok(Params {
+        host: host.to_string(),
+        boot: boot.trim().into(),
+        now: crate::sys::now().secs(),
+        run: format!("{run:016x}"),
+        process: process().unwrap_or_default(),
+        ended,
+    })
+}
+
+/// This process, to be known again: pid, start, and the namespace in which the pid means something.
+fn process() -> Option<String> {
+    let me = Proc::of(std::process::id())?;
+    Some(format!("{} {} {}", me.pid, me.ticks, pid_namespace()?))
+}
+
+fn pid_namespace() -> Option<String> {
+    std::fs::read_link("/proc/self/ns/pid").ok()?.into_os_string().into_string().ok()
+}
+
+/// Is it certain that a process of this boot has ended?
+fn process_ended(text: &str) -> bool {
+    let mut words = text.split(' ');
+    let mut number = || words.next()?.parse::<u64>().ok();
+    let (Some(pid), Some(ticks)) = (number(), number()) else { return false };
+    let here = words.next().map(str::to_string) == pid_namespace();
+    here && pid.try_into().is_ok_and(|pid| !Proc { pid, ticks }.alive())
 }
 
 /// `crash.at` of a personal cluster: read once, then removed.

@@ -24,6 +24,8 @@ pub const INFO: &str = "info";
 pub trait Disk: Send {
     /// Opens for reading and writing. `create`: makes it with this mode where it is missing.
     fn open(&mut self, name: &str, create: Option<u32>) -> io::Result<FileId>;
+    /// Makes a file that must not be there yet; opens it for reading and writing.
+    fn create_new(&mut self, name: &str, mode: u32) -> io::Result<FileId>;
     /// Forgets an open file.
     fn close(&mut self, file: FileId);
     fn len(&mut self, file: FileId) -> io::Result<u64>;
@@ -38,12 +40,33 @@ pub trait Disk: Send {
     /// Replaces `to`.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Gives a file a second name, which nothing may have yet.
+    fn link(&mut self, from: &str, to: &str) -> io::Result<()>;
     /// Names in the directory (`""`) or in a subdirectory; none where it does not exist.
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>>;
     /// Has this open file lost its name, as when another was renamed over it?
     fn nameless(&mut self, file: FileId) -> io::Result<bool>;
+    /// Is this the name of this open file?
+    fn named(&mut self, file: FileId, name: &str) -> io::Result<bool>;
     /// Makes creations, renames and removals in a directory durable.
     fn sync_dir(&mut self, dir: &str) -> io::Result<()>;
+}
+
+/// Opens a regular file: no link is followed, and what is of another kind (a FIFO without a writer
+/// would hold the opening up for ever) is refused with words.
+pub fn open_regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let irregular = || {
+        let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
+        kind.is_ok_and(|kind| !kind.is_file())
+    };
+    let words = || io::Error::other(format!("{} is no regular file", path.display()));
+    match how.custom_flags(flags.bits() as i32).open(path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(file),
+        Ok(_) => Err(words()),
+        Err(e) if e.kind() != io::ErrorKind::NotFound && irregular() => Err(words()),
+        Err(e) => Err(e),
+    }
 }
 
 /// Reads exactly `buf.len()` bytes or up to the end; returns how many.
@@ -117,6 +140,15 @@ impl RealDisk {
         open.ok_or_else(|| io::Error::other("the file is not open"))
     }
 
+    fn opened(&mut self, file: File) -> FileId {
+        let slot = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
+        if slot == self.files.len() {
+            self.files.push(None);
+        }
+        self.files[slot] = Some(file);
+        FileId(slot)
+    }
+
     fn ordered_fault(&self, syncing: bool) -> io::Result<()> {
         let Some(path) = &self.fault else { return Ok(()) };
         let Ok(word) = std::fs::read_to_string(path) else { return Ok(()) };
@@ -140,24 +172,22 @@ impl Disk for RealDisk {
     fn open(&mut self, name: &str, create: Option<u32>) -> io::Result<FileId> {
         let path = self.dir.join(name);
         let mut how = OpenOptions::new();
-        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-        how.read(true).write(create.is_some()).custom_flags(nofollow);
-        let file = match how.open(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && create.is_some() => {
-                let mode = create.unwrap_or(PRIVATE);
-                let file = how.create_new(true).mode(mode).open(&path)?;
-                // whatever the umask is
-                file.set_permissions(Permissions::from_mode(mode))?;
-                file
+        how.read(true).write(create.is_some());
+        match (open_regular(&mut how, &path), create) {
+            (Err(e), Some(mode)) if e.kind() == io::ErrorKind::NotFound => {
+                self.create_new(name, mode)
             }
-            other => other?,
-        };
-        let slot = self.files.iter().position(Option::is_none).unwrap_or(self.files.len());
-        if slot == self.files.len() {
-            self.files.push(None);
+            (file, _) => Ok(self.opened(file?)),
         }
-        self.files[slot] = Some(file);
-        Ok(FileId(slot))
+    }
+
+    fn create_new(&mut self, name: &str, mode: u32) -> io::Result<FileId> {
+        let mut how = OpenOptions::new();
+        let file =
+            how.read(true).write(true).create_new(true).mode(mode).open(self.dir.join(name))?;
+        // whatever the umask is
+        file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(self.opened(file))
     }
 
     fn close(&mut self, file: FileId) {
@@ -201,6 +231,10 @@ impl Disk for RealDisk {
         std::fs::remove_file(self.dir.join(name))
     }
 
+    fn link(&mut self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::hard_link(self.dir.join(from), self.dir.join(to))
+    }
+
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>> {
         let entries = match std::fs::read_dir(self.dir.join(dir)) {
             Ok(entries) => entries,
@@ -218,6 +252,15 @@ impl Disk for RealDisk {
 
     fn nameless(&mut self, file: FileId) -> io::Result<bool> {
         Ok(self.file(file)?.metadata()?.nlink() == 0)
+    }
+
+    fn named(&mut self, file: FileId, name: &str) -> io::Result<bool> {
+        let open = self.file(file)?.metadata()?;
+        match std::fs::symlink_metadata(self.dir.join(name)) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     fn sync_dir(&mut self, dir: &str) -> io::Result<()> {

@@ -5,18 +5,22 @@
 //!
 //! Until that commit nothing is written to the damaged log, so that a start that ends before finds
 //! the same damage; the commit itself holds what follows from it (LSF_HOLD, closed queues and
-//! hosts). A crash at any step recovers ([`finish_interrupted`]): as long as lsb.events has its
-//! name, the new file is thrown away; once it has not, the new one is whole and durable.
+//! hosts). A crash at any step recovers ([`finish_interrupted`]): as long as the new file has its
+//! own name, it is thrown away; once it has not, it is whole and durable. The names are changed as
+//! a switch changes them, so that a run that has lost the log takes no name away.
 
 use super::disk::{Disk, PUBLIC, exists, read_full};
+use super::fence::remove;
+use super::owner;
 use super::store::{Fail, Store, Tail, fatal, said};
 use super::sum::{Entry, Head};
+use super::switch::{discard, same, sum_of};
 use super::walk::{HEAD, head_line};
 use super::{EVENTS, EVENTS_SUM};
 use std::io;
 
+/// The new file: the run's word follows.
 const NEW: &str = "lsb.events.mended";
-const NEW_SUM: &str = "lsb.events.mended.sum";
 const DAMAGED: &str = "lsb.events.damaged";
 
 /// Bytes copied at a time.
@@ -61,20 +65,22 @@ impl<D: Disk> Store<D> {
         events: &[u8],
         entries: &[Entry],
     ) -> Result<(), Fail> {
-        discard(&mut self.disk).map_err(said(NEW))?;
-        let new = self.disk.open(NEW, Some(PUBLIC)).map_err(said(NEW))?;
-        let sum = self.disk.open(NEW_SUM, Some(PUBLIC)).map_err(said(NEW_SUM))?;
+        let name = format!("{NEW}.{}", self.run());
+        discard(&mut self.disk, &name).map_err(said(NEW))?;
+        let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
+        let sum = self.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
         let tail = |file| Tail { file, len: 0 };
         let (new, sum) = (tail(new), tail(sum));
         let mut m = Making { new, sum, out: Vec::new(), out_sum: head.put() };
-        if let Err(fail) = self.make(mend, events, entries, &mut m) {
+        let made = self.check_owner_now().and_then(|()| self.make(mend, events, entries, &mut m));
+        if let Err(fail) = made.and_then(|()| self.check_owner_now()) {
             self.disk.close(m.new.file);
             self.disk.close(m.sum.file);
             // what cannot be removed now is with the next commit, or at the next start
-            let _ = discard(&mut self.disk);
+            let _ = discard(&mut self.disk, &name);
             return Err(fail);
         }
-        change_names(&mut self.disk).map_err(fatal(EVENTS))?;
+        change_names(&mut self.disk, &name).map_err(fatal(EVENTS))?;
         self.disk.close(self.events.file);
         self.disk.close(self.sum.file);
         (self.events, self.sum) = (m.new, m.sum);
@@ -119,7 +125,7 @@ impl<D: Disk> Store<D> {
         m.out.extend_from_slice(events);
         self.flush(m)?;
         self.disk.sync(m.new.file).map_err(said(NEW))?;
-        self.disk.sync(m.sum.file).map_err(said(NEW_SUM))?;
+        self.disk.sync(m.sum.file).map_err(said(NEW))?;
         self.disk.sync_dir("").map_err(said("the log directory"))
     }
 
@@ -148,62 +154,79 @@ impl<D: Disk> Store<D> {
             io::Result::Ok(())
         };
         put(&mut self.disk, &mut m.new, &mut m.out).map_err(said(NEW))?;
-        put(&mut self.disk, &mut m.sum, &mut m.out_sum).map_err(said(NEW_SUM))
+        put(&mut self.disk, &mut m.sum, &mut m.out_sum).map_err(said(NEW))
     }
-}
-
-/// The checksum file goes first: alone it would say that the log has got its name already.
-fn discard(disk: &mut dyn Disk) -> io::Result<()> {
-    for name in [NEW_SUM, NEW] {
-        match disk.remove(name) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn name_of(number: u32) -> String {
     if number == 1 { DAMAGED.to_string() } else { format!("{DAMAGED}.{number}") }
 }
 
-/// The damaged log gets another name, and the new one its; each step is durable before the next.
-fn change_names(disk: &mut dyn Disk) -> io::Result<()> {
+/// The damaged log gets a second name, and the new one its own; each step is durable before the
+/// next.
+fn change_names(disk: &mut dyn Disk, new: &str) -> io::Result<()> {
     let names = disk.list("")?;
     let free = (1..MAX_KEPT).find(|n| !names.contains(&name_of(*n))).unwrap_or(MAX_KEPT);
-    disk.rename(EVENTS, &name_of(free))?;
+    let damaged = name_of(free);
+    if exists(disk, EVENTS_SUM)? {
+        remove(disk, &sum_of(&damaged))?;
+        // it is of use to whoever looks at the damage, no more
+        let _ = disk.link(EVENTS_SUM, &sum_of(&damaged));
+    }
+    if disk.link(EVENTS, &damaged).is_err() {
+        // no second names here, or all are taken
+        disk.rename(EVENTS, &damaged)?;
+    }
     disk.sync_dir("")?;
-    settle(disk)
+    settle(disk, new)
 }
 
-/// What remains once lsb.events has lost its name.
-fn settle(disk: &mut dyn Disk) -> io::Result<()> {
-    if exists(disk, EVENTS_SUM)? {
-        let names = disk.list("")?;
-        let last = (1..=MAX_KEPT).take_while(|n| names.contains(&name_of(*n))).last();
-        disk.rename(EVENTS_SUM, &format!("{}.sum", name_of(last.unwrap_or(1))))?;
+/// What remains once the damaged log has its second name.
+fn settle(disk: &mut dyn Disk, new: &str) -> io::Result<()> {
+    match disk.rename(new, EVENTS) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(owner::taken()),
+        done => done?,
     }
-    disk.rename(NEW, EVENTS)?;
     disk.sync_dir("")?;
-    disk.rename(NEW_SUM, EVENTS_SUM)?;
+    disk.rename(&sum_of(new), EVENTS_SUM)?;
     disk.sync_dir("")
 }
 
-/// Completes what a crash interrupted, or takes it back; says so in words.
+/// Completes what a crash interrupted, or takes it back; says so in words. The log must be claimed.
 pub fn finish_interrupted(disk: &mut dyn Disk) -> io::Result<Option<String>> {
-    let (events, new) = (exists(disk, EVENTS)?, exists(disk, NEW)?);
-    let sum = exists(disk, NEW_SUM)?;
-    match (events, new, sum) {
-        (_, false, false) => return Ok(None),
-        (true, false, true) => {
-            disk.rename(NEW_SUM, EVENTS_SUM)?;
-            disk.sync_dir("")?;
-        }
-        (false, true, true) => settle(disk)?,
-        _ => {
-            discard(disk)?;
-            return Ok(Some(format!("putting {EVENTS} in order was interrupted: begun again")));
+    let mut told = None;
+    let mut names = disk.list("")?;
+    names.retain(|name| name.starts_with(NEW));
+    names.iter_mut().for_each(|name| name.truncate(name.trim_end_matches(".sum").len()));
+    names.dedup();
+    for new in names {
+        let completed = match exists(disk, EVENTS)? {
+            true if discard(disk, &new)? => false,
+            true => {
+                disk.rename(&sum_of(&new), EVENTS_SUM)?;
+                disk.sync_dir("")?;
+                true
+            }
+            false if exists(disk, &new)? && exists(disk, &sum_of(&new))? => {
+                settle(disk, &new)?;
+                true
+            }
+            false => {
+                discard(disk, &new)?;
+                false
+            }
+        };
+        told = Some(match completed {
+            true => format!("{EVENTS} was put in order; the damaged one is {DAMAGED}"),
+            false => format!("putting {EVENTS} in order was interrupted: begun again"),
+        });
+    }
+    // the second name that a log got which was not put in order
+    for name in disk.list("")?.iter().filter(|name| name.starts_with(DAMAGED)) {
+        let first = if name.ends_with(".sum") { EVENTS_SUM } else { EVENTS };
+        if same(disk, first, name)? {
+            remove(disk, name)?;
         }
     }
-    Ok(Some(format!("{EVENTS} was put in order; the damaged one is {DAMAGED}")))
+    Ok(told)
 }

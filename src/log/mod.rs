@@ -5,7 +5,7 @@
 //! | codec | events as text and back |
 //! | disk, simdisk | what the rest sees of a file system, real or simulated |
 //! | sum, walk | the checksum file; walking over lsb.events with it |
-//! | owner | the lock and the owner file |
+//! | owner, fence | the lock and the owner file; taking over from a run that may still write |
 //! | spool | exact bytes beside the log |
 //! | recover, acct | what is read at start |
 //! | store | what is written, batch by batch |
@@ -18,6 +18,7 @@
 pub mod acct;
 pub mod codec;
 pub mod disk;
+mod fence;
 pub mod front;
 pub mod mend;
 pub mod owner;

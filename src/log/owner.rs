@@ -1,11 +1,15 @@
 //! Who may write the log: an fcntl lock beside lsb.events, and the owner file that says which
 //! run of mbatchd holds it (design §3, "Single writer"). The lock keeps a second mbatchd out;
-//! the owner file, read again before each commit, stops a first one whose lock was lost.
+//! the owner file, read again around each commit, stops a first one whose lock was lost.
+//!
+//! A run claims the log with a name of its own: what is renamed over the owner file carries the
+//! run's word in its name, and whoever claims later removes it. A run that was stopped in between
+//! then finds nothing to rename, however late it goes on.
 
-use super::disk::{Disk, PUBLIC, read_small};
+use super::disk::{Disk, PUBLIC, open_regular, read_small};
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -14,11 +18,14 @@ use std::path::Path;
 pub const OWNER: &str = "lsb.events.owner";
 /// The lock file.
 pub const LOCK: &str = "lsb.events.lock";
+/// What a claim is written to first; the run's word follows.
 const TEMP: &str = "lsb.events.owner.new";
 /// First line of the owner file.
 const TITLE: &str = "lsb.events owner 1";
 /// Longest owner file, bytes.
 const CAP: usize = 4096;
+/// An epoch that no counting reaches: one from here on was not written by a run of mbatchd.
+pub const NO_EPOCH: u64 = 1 << 62;
 
 /// A run of mbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +35,10 @@ pub struct Owner {
     pub boot: String,
     /// Larger in each run.
     pub epoch: u64,
+    /// A word that no other run has.
+    pub run: String,
+    /// Its process, as the runner knows it again on the same boot.
+    pub process: String,
 }
 
 /// What the owner file says.
@@ -39,19 +50,29 @@ pub enum Read {
 }
 
 impl Owner {
+    /// Two lines follow the end that earlier versions look for.
     pub fn text(&self) -> Vec<u8> {
-        let Owner { host, boot, epoch } = self;
-        format!("{TITLE}\nhost {host}\nboot {boot}\nepoch {epoch}\nend\n").into_bytes()
+        let Owner { host, boot, epoch, run, process } = self;
+        let text = format!(
+            "{TITLE}\nhost {host}\nboot {boot}\nepoch {epoch}\nend\nrun {run}\nprocess {process}\n"
+        );
+        text.into_bytes()
     }
 
     fn parse(bytes: &[u8]) -> Option<Owner> {
-        let mut lines = std::str::from_utf8(bytes).ok()?.lines();
+        let text = std::str::from_utf8(bytes).ok()?;
+        let mut lines = text.lines();
         let mut value = |name: &str| lines.next()?.strip_prefix(name).map(str::to_string);
         value(TITLE)?;
         let (host, boot) = (value("host ")?, value("boot ")?);
-        let epoch = value("epoch ")?.parse().ok()?;
+        let epoch = value("epoch ")?.parse().ok().filter(|epoch| *epoch < NO_EPOCH)?;
         value("end")?;
-        Some(Owner { host, boot, epoch })
+        let mut owner = Owner { host, boot, epoch, ..Owner::default() };
+        // an earlier version wrote neither
+        if let Some(run) = value("run ") {
+            (owner.run, owner.process) = (run, value("process ")?);
+        }
+        text.ends_with('\n').then_some(owner)
     }
 
     /// Reads the owner file.
@@ -62,19 +83,45 @@ impl Owner {
         })
     }
 
-    /// Makes this the owner, durably.
-    pub fn write(&self, disk: &mut dyn Disk) -> io::Result<()> {
-        let file = disk.open(TEMP, Some(PUBLIC))?;
+    /// Is it still this run that owns the log?
+    pub fn holds(&self, disk: &mut dyn Disk) -> io::Result<bool> {
+        let text = self.text();
+        Ok(read_small(disk, OWNER, text.len() + 1)?.is_some_and(|now| now == text))
+    }
+
+    /// Makes this the owner, durably, where `before` is so still.
+    pub fn claim(&self, disk: &mut dyn Disk, before: &Read) -> io::Result<()> {
+        let temp = format!("{TEMP}.{}", self.run);
+        let done = self.write(disk, &temp).and_then(|()| match Owner::read(disk)? == *before {
+            true => disk.rename(&temp, OWNER),
+            false => Err(taken()),
+        });
+        if let Err(e) = done {
+            let _ = disk.remove(&temp);
+            return Err(if e.kind() == io::ErrorKind::NotFound { taken() } else { e });
+        }
+        disk.sync_dir("")?;
+        for name in disk.list("")?.iter().filter(|name| name.starts_with(TEMP)) {
+            super::fence::remove(disk, name)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, disk: &mut dyn Disk, temp: &str) -> io::Result<()> {
+        let file = disk.open(temp, Some(PUBLIC))?;
         let text = self.text();
         let done = disk
             .write_at(file, 0, &text)
             .and_then(|()| disk.truncate(file, text.len() as u64))
             .and_then(|()| disk.sync(file));
         disk.close(file);
-        done?;
-        disk.rename(TEMP, OWNER)?;
-        disk.sync_dir("")
+        done
     }
+}
+
+/// The words of a run that finds another one's claim.
+pub(super) fn taken() -> io::Error {
+    io::Error::other("another mbatchd has taken over this event log")
 }
 
 /// The lock, held as long as this lives.
@@ -127,9 +174,8 @@ impl LogLock {
     pub fn take(dir: &Path) -> Result<LogLock, LockError> {
         let open = || {
             let mut how = OpenOptions::new();
-            let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
             how.read(true).write(true).create(true).truncate(false).mode(0o644);
-            how.custom_flags(flags).open(dir.join(LOCK)).map_err(LockError::Io)
+            open_regular(&mut how, &dir.join(LOCK)).map_err(LockError::Io)
         };
         let file = open()?;
         match crate::sys::raw::lock_whole_file(file.as_fd()) {
@@ -147,7 +193,10 @@ impl LogLock {
 }
 
 fn holder(dir: &Path) -> String {
-    let bytes = std::fs::read(dir.join(OWNER)).unwrap_or_default();
+    let mut bytes = Vec::new();
+    let file = open_regular(OpenOptions::new().read(true), &dir.join(OWNER));
+    // what cannot be read names nobody
+    let _ = file.and_then(|file| file.take(CAP as u64).read_to_end(&mut bytes));
     Owner::parse(&bytes).map_or(String::new(), |owner| owner.host)
 }
 
@@ -156,18 +205,56 @@ mod tests {
     use super::super::simdisk::SimDisk;
     use super::*;
 
+    fn owner(epoch: u64, run: &str) -> Owner {
+        let (host, boot, process) = ("host1".into(), "b-1".into(), "12 7 4".into());
+        Owner { host, boot, epoch, run: run.into(), process }
+    }
+
     #[test]
     fn an_owner_comes_back_and_a_torn_one_is_damaged() {
         let mut disk = SimDisk::new();
         assert_eq!(Owner::read(&mut disk).unwrap(), Read::Missing);
-        let owner = Owner { host: "host1".into(), boot: "b-1".into(), epoch: 12 };
-        owner.write(&mut disk).unwrap();
+        let owner = owner(12, "a1");
+        owner.claim(&mut disk, &Read::Missing).unwrap();
         assert_eq!(Owner::read(&mut disk).unwrap(), Read::Is(owner.clone()));
+        assert_eq!(disk.list("").unwrap(), [OWNER]);
         let text = owner.text();
-        for cut in 0..text.len() - 1 {
+        let end = text.windows(4).position(|w| w == b"end\n").unwrap() + 4;
+        for cut in (0..text.len()).filter(|cut| *cut != end) {
             disk.put(OWNER, &text[..cut]);
             assert_eq!(Owner::read(&mut disk).unwrap(), Read::Damaged, "{cut}");
         }
+        // as earlier versions wrote it
+        disk.put(OWNER, &text[..end]);
+        let old = Owner { run: String::new(), process: String::new(), ..owner };
+        assert_eq!(Owner::read(&mut disk).unwrap(), Read::Is(old));
+    }
+
+    #[test]
+    fn an_epoch_that_no_run_can_have_is_damage() {
+        let mut disk = SimDisk::new();
+        for (epoch, is) in [(NO_EPOCH - 1, true), (NO_EPOCH, false), (u64::MAX, false)] {
+            disk.put(OWNER, &owner(epoch, "a1").text());
+            let read = Owner::read(&mut disk).unwrap();
+            assert_eq!(read != Read::Damaged, is, "{epoch}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_comes_late_changes_nothing() {
+        let mut disk = SimDisk::new();
+        owner(1, "a1").claim(&mut disk, &Read::Missing).unwrap();
+        let before = Owner::read(&mut disk).unwrap();
+        // stopped when its claim was written and not yet renamed
+        let late = format!("{TEMP}.b2");
+        owner(2, "b2").write(&mut disk, &late).unwrap();
+        owner(2, "c3").claim(&mut disk, &before).unwrap();
+        assert!(disk.rename(&late, OWNER).is_err());
+        // stopped before it was written
+        let e = owner(2, "b2").claim(&mut disk, &before).unwrap_err();
+        assert_eq!(e.to_string(), "another mbatchd has taken over this event log");
+        assert!(owner(2, "c3").holds(&mut disk).unwrap());
+        assert_eq!(disk.list("").unwrap(), [OWNER]);
     }
 
     #[test]

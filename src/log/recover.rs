@@ -1,5 +1,6 @@
-//! Recovery: reads the log whole and says what it found (design §3). Nothing is written here but
-//! the end of a switch that was interrupted; [`Plan`] says what `Store::open` must mend.
+//! Recovery: takes the log over, reads it whole and says what it found (design §3). Nothing is
+//! written here but what makes it this run's (`fence`) and the end of a switch that was
+//! interrupted; [`Plan`] says what `Store::open` must mend.
 //!
 //! - A torn tail is cut and reported: what a crash left of a commit that was never acknowledged.
 //! - Damage elsewhere is found by the checksum entries: file and byte range are named, the rest is
@@ -31,7 +32,8 @@ mod verdict;
 
 use super::acct;
 use super::codec::read_record;
-use super::disk::{Disk, FileId};
+use super::disk::{Disk, FileId, exists};
+use super::fence;
 use super::mend::{self, Mend};
 use super::owner::{self, Owner};
 use super::sum::{self, Entry};
@@ -54,6 +56,13 @@ pub struct Params {
     pub boot: String,
     /// Seconds since the epoch.
     pub now: i64,
+    /// A word that no other run has.
+    pub run: String,
+    /// This process, as [`Owner::process`] has it.
+    pub process: String,
+    /// The process that the owner file names ran on this boot of this system, and is known to have
+    /// ended: nobody writes to its files any more.
+    pub ended: bool,
 }
 
 /// Something to tell the administrator.
@@ -109,6 +118,8 @@ pub struct Plan {
     pub acct_end: u64,
     pub acct_synced: u64,
     pub owner: Owner,
+    /// Number of the newest spool file there is; later ones this run makes itself.
+    pub spool_file: u32,
     /// Time of the newest record.
     pub newest: i64,
 }
@@ -143,19 +154,31 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
     move |err| RecoverError::Io { what: what.to_string(), err }
 }
 
-/// Recovery at start.
+/// Recovery at start: claims the log, and takes it over from whoever may still write it.
 pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
     let mut notices = Vec::new();
+    let before = Owner::read(disk).map_err(failed(owner::OWNER))?;
+    let owner = claim(disk, params, &before, &mut notices)?;
     let mended = mend::finish_interrupted(disk).map_err(failed("putting the log in order"))?;
     notices.extend(mended.map(|text| Notice { level: log::Level::Warn, text }));
-    let told = switch::finish_interrupted(disk).map_err(failed("finishing a switch of the log"))?;
+    let told = switch::finish_interrupted(disk, &owner);
+    let told = told.map_err(failed("finishing a switch of the log"))?;
     notices.extend(told.map(|text| Notice { level: log::Level::Warn, text }));
-    let before = Owner::read(disk).map_err(failed(owner::OWNER))?;
+    fence::discard_copies(disk).map_err(failed("the log directory"))?;
     let same_boot = match &before {
         owner::Read::Is(o) => o.host == params.host && o.boot == params.boot,
         _ => false,
     };
-    let mut scan = Scan::open(disk, u64::MAX, same_boot)?;
+    let gone = match &before {
+        owner::Read::Is(o) if o.boot == params.boot => params.ended,
+        owner::Read::Is(o) => o.host == params.host,
+        _ => false,
+    };
+    if !gone {
+        fence::renew(disk, &owner).map_err(failed("copying the log for this run"))?;
+    }
+    // what was copied has been written and synced by this run
+    let mut scan = Scan::open(disk, u64::MAX, same_boot && gone)?;
     scan.notices.splice(0..0, notices);
     scan.run(disk)?;
     let sum_head = scan.sums.head;
@@ -165,17 +188,44 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let acct = acct.map_err(failed(super::ACCT))?;
     (found.plan.finishes, found.plan.acct_end) = (acct.finishes, acct.end);
     found.plan.acct_synced = acct.synced;
-    let carried = found.recovered.epoch;
-    let epoch = match &before {
-        owner::Read::Is(o) => o.epoch.max(carried) + 1,
-        _ if found.plan.new => 1,
-        // the numbers given out are not known: a clock goes beyond them
-        _ => (carried + 1).max(params.now.max(1) as u64),
-    };
-    found.recovered.epoch = epoch;
-    let (host, boot) = (params.host.clone(), params.boot.clone());
-    found.plan.owner = Owner { host, boot, epoch };
+    found.plan.owner = beyond(disk, owner, found.recovered.epoch)?;
+    found.recovered.epoch = found.plan.owner.epoch;
     Ok(found)
+}
+
+/// Becomes the owner.
+fn claim(
+    disk: &mut dyn Disk,
+    params: &Params,
+    before: &owner::Read,
+    notices: &mut Vec<Notice>,
+) -> Result<Owner, RecoverError> {
+    if *before == owner::Read::Damaged {
+        let text = format!("{} is damaged: epochs go on from the clock", owner::OWNER);
+        notices.push(Notice { level: log::Level::Warn, text });
+    }
+    let events = exists(disk, EVENTS).map_err(failed(EVENTS))?;
+    let epoch = match before {
+        owner::Read::Is(o) => o.epoch + 1,
+        owner::Read::Missing if !events => 1,
+        // the numbers given out are not known: a clock goes beyond them
+        _ => params.now.max(1) as u64,
+    };
+    let Params { host, boot, run, process, .. } = params.clone();
+    let owner = Owner { host, boot, epoch, run, process };
+    owner.claim(disk, before).map_err(failed(owner::OWNER))?;
+    Ok(owner)
+}
+
+/// The owner with an epoch beyond that which the log names: an older owner file was put back.
+fn beyond(disk: &mut dyn Disk, owner: Owner, seen: u64) -> Result<Owner, RecoverError> {
+    if seen < owner.epoch || seen >= owner::NO_EPOCH {
+        return Ok(owner);
+    }
+    let before = owner::Read::Is(owner.clone());
+    let owner = Owner { epoch: seen + 1, ..owner };
+    owner.claim(disk, &before).map_err(failed(owner::OWNER))?;
+    Ok(owner)
 }
 
 /// Reads the log again after it could not be written: everything durable, up to `limit`.

@@ -60,6 +60,8 @@ enum NameChange {
     Create(String, usize),
     Rename(String, String),
     Remove(String),
+    /// A second name for what the first has.
+    Link(String, String),
 }
 
 #[derive(Default)]
@@ -113,6 +115,11 @@ fn apply_name(names: &mut BTreeMap<String, usize>, change: &NameChange) {
         }
         NameChange::Remove(name) => {
             names.remove(name);
+        }
+        NameChange::Link(from, to) => {
+            if let Some(inode) = names.get(from).copied() {
+                names.insert(to.clone(), inode);
+            }
         }
     }
 }
@@ -304,6 +311,13 @@ impl Disk for SimDisk {
         Ok(FileId(slot))
     }
 
+    fn create_new(&mut self, name: &str, mode: u32) -> io::Result<FileId> {
+        if self.lock().names.contains_key(name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.open(name, Some(mode))
+    }
+
     fn close(&mut self, file: FileId) {
         if let Some(slot) = self.lock().open.get_mut(file.0) {
             *slot = None;
@@ -395,6 +409,17 @@ impl Disk for SimDisk {
         inner.name(NameChange::Remove(name.to_string()))
     }
 
+    fn link(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let mut inner = self.lock();
+        if !inner.names.contains_key(from) {
+            return Err(not_found());
+        }
+        if inner.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        inner.name(NameChange::Link(from.to_string(), to.to_string()))
+    }
+
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>> {
         let inner = self.lock();
         let prefix = if dir.is_empty() { String::new() } else { format!("{dir}/") };
@@ -406,6 +431,12 @@ impl Disk for SimDisk {
         let inner = self.lock();
         let inode = inner.open.get(file.0).copied().flatten();
         Ok(!inner.names.values().any(|named| Some(*named) == inode))
+    }
+
+    fn named(&mut self, file: FileId, name: &str) -> io::Result<bool> {
+        let inner = self.lock();
+        let inode = inner.open.get(file.0).copied().flatten();
+        Ok(inode.is_some() && inner.names.get(name).copied() == inode)
     }
 
     fn sync_dir(&mut self, _dir: &str) -> io::Result<()> {

@@ -13,11 +13,14 @@
 //! - Before each commit it is asked whether the owner file is still the one that this run wrote,
 //!   at least once in [`OWNER_AGE`] by reading it again by its name (a network file system may
 //!   answer anything less from memory); another run's is the end of the process.
+//! - Between the sync and all that follows from it, the reply first, the owner file is read again,
+//!   and lsb.events must still be the file that was written: a run that was stopped before its
+//!   write while another one took over acknowledges nothing (`fence` says why it damages nothing).
 
 use super::codec::{write_finish, write_record};
-use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, read_small};
+use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC};
 use super::mend::Mend;
-use super::owner::OWNER;
+use super::owner::{OWNER, Owner};
 use super::recover::Plan;
 use super::sum::{self, Entry, Head};
 use super::switch::{SLICE_RECORDS, Switching};
@@ -25,6 +28,7 @@ use super::walk::head_line;
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 
@@ -175,8 +179,13 @@ struct Spool {
 /// The open log of the one writer.
 pub struct Store<D: Disk> {
     pub(super) disk: D,
-    owner: Vec<u8>,
+    owner: Owner,
     owner_file: FileId,
+    /// The next commit was checked already ([`Store::check_ahead`]).
+    checked: bool,
+    /// The newest spool file at the start, and those that this run made.
+    spool_file: u32,
+    spools_made: BTreeSet<u32>,
     /// When it was read last, by the monotonic clock.
     owner_read: Option<u64>,
     pub(super) events: Tail,
@@ -210,18 +219,30 @@ pub(super) fn fatal(what: &str) -> impl FnOnce(io::Error) -> Fail + '_ {
     move |e| Fail::Fatal(format!("{what}: {}", crate::sys::words(&e)))
 }
 
+fn taken() -> Fail {
+    Fail::Fatal(format!("{OWNER}: {}", super::owner::taken()))
+}
+
 impl<D: Disk> Store<D> {
-    /// Mends what recovery found and becomes the owner. The lock must be held.
+    /// Mends what recovery found; it has become the owner. The lock must be held.
     pub fn open(mut disk: D, plan: Plan) -> Result<Store<D>, Fail> {
-        plan.owner.write(&mut disk).map_err(said(OWNER))?;
         let owner_file = disk.open(OWNER, None).map_err(said(OWNER))?;
-        let events = open_events(&mut disk, &plan)?;
-        let sum = open_sum(&mut disk, &plan)?;
+        let events = disk.open(EVENTS, Some(PUBLIC)).map_err(said(EVENTS))?;
+        let sum = disk.open(EVENTS_SUM, Some(PUBLIC)).map_err(said(EVENTS_SUM))?;
         let acct = disk.open(ACCT, Some(PUBLIC)).map_err(said(ACCT))?;
+        // what has been opened before this is no later run's
+        if !plan.owner.holds(&mut disk).map_err(said(OWNER))? {
+            return Err(taken());
+        }
+        let events = mend_events(&mut disk, events, &plan)?;
+        let sum = mend_sum(&mut disk, sum, &plan)?;
         disk.truncate(acct, plan.acct_end).map_err(said(ACCT))?;
         let mut store = Store {
             disk,
-            owner: plan.owner.text(),
+            owner: plan.owner.clone(),
+            checked: false,
+            spool_file: plan.spool_file,
+            spools_made: BTreeSet::new(),
             owner_file,
             owner_read: None,
             events,
@@ -250,7 +271,7 @@ impl<D: Disk> Store<D> {
                 rewrite(&mut store.disk, store.events, from).map_err(said(EVENTS))?;
             }
             rewrite(&mut store.disk, store.acct, plan.acct_synced).map_err(said(ACCT))?;
-            rewrite_spooled(&mut store.disk, &plan.spooled)?;
+            rewrite_spooled(&mut store.disk, &plan)?;
         }
         // whole records that were never synced may be in what was read
         store.disk.sync(store.events.file).map_err(fatal(EVENTS))?;
@@ -281,7 +302,9 @@ impl<D: Disk> Store<D> {
         now: u64,
         at: &mut dyn FnMut(Point),
     ) -> Result<(), Fail> {
-        self.check_owner(now)?;
+        if !std::mem::take(&mut self.checked) {
+            self.check_owner(now)?;
+        }
         let done = self.try_commit(batch, at);
         if let Err(Fail::Write(_)) = done {
             // what cannot be cut now is cut before the next commit
@@ -315,6 +338,7 @@ impl<D: Disk> Store<D> {
         } else if !batch.events.is_empty() {
             self.disk.sync(file).map_err(fatal(EVENTS))?;
         }
+        self.check_owner_now()?;
         let spool = self.write_spool_sum(spool, &batch.spool)?;
         if !batch.events.is_empty() && !mends {
             self.write_sum(batch)?;
@@ -333,23 +357,41 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
+    /// Checks now what the next commit would check first. A process may be stopped for any time
+    /// between that check and the write.
+    pub fn check_ahead(&mut self, now: u64) -> Result<(), Fail> {
+        self.check_owner(now)?;
+        self.checked = true;
+        Ok(())
+    }
+
     fn check_owner(&mut self, now: u64) -> Result<(), Fail> {
-        let taken =
-            || Fail::Fatal(format!("{OWNER}: another mbatchd has taken over this event log"));
         if self.disk.nameless(self.owner_file).map_err(said(OWNER))? {
             return Err(taken());
         }
         if self.owner_read.is_some_and(|t| now < t + OWNER_AGE) {
             return Ok(());
         }
-        match read_small(&mut self.disk, OWNER, self.owner.len() + 1) {
-            Ok(Some(text)) if text == self.owner => {
-                self.owner_read = Some(now);
-                Ok(())
-            }
-            Ok(_) => Err(taken()),
-            Err(e) => Err(said(OWNER)(e)),
+        self.check_owner_now()?;
+        self.owner_read = Some(now);
+        Ok(())
+    }
+
+    /// Is it this run that owns the log, and this file that is the log?
+    pub(super) fn check_owner_now(&mut self) -> Result<(), Fail> {
+        if !self.owner.holds(&mut self.disk).map_err(said(OWNER))? {
+            return Err(taken());
         }
+        if !self.disk.named(self.events.file, EVENTS).map_err(said(EVENTS))? {
+            let why = "another file has taken its place, or it was removed";
+            return Err(Fail::Fatal(format!("{EVENTS}: {why}")));
+        }
+        Ok(())
+    }
+
+    /// The word of this run.
+    pub(super) fn run(&self) -> &str {
+        &self.owner.run
     }
 
     /// Cuts what a commit that failed left behind.
@@ -357,17 +399,20 @@ impl<D: Disk> Store<D> {
         if !self.trim {
             return Ok(());
         }
-        self.disk.truncate(self.events.file, self.events.len).map_err(said(EVENTS))?;
+        // entries first: one without its record would be damage, or tell of a log that is too old
+        if let Some(spool) = self.spool {
+            let Tail { file, len } = spool.sum;
+            self.disk.truncate(file, len).map_err(said("the spool"))?;
+            self.disk.sync(file).map_err(fatal("the spool"))?;
+        }
         if !self.stale {
             self.disk.truncate(self.sum.file, self.sum.len).map_err(said(EVENTS_SUM))?;
             // its entries must not come back beside the records that take these places
             self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
         }
-        if let Some(spool) = self.spool {
-            for tail in [spool.data, spool.sum] {
-                self.disk.truncate(tail.file, tail.len).map_err(said("the spool"))?;
-            }
-            self.disk.sync(spool.sum.file).map_err(fatal("the spool"))?;
+        self.disk.truncate(self.events.file, self.events.len).map_err(said(EVENTS))?;
+        if let Some(Spool { data: Tail { file, len }, .. }) = self.spool {
+            self.disk.truncate(file, len).map_err(said("the spool"))?;
         }
         self.trim = false;
         Ok(())
@@ -422,9 +467,13 @@ impl<D: Disk> Store<D> {
             self.spool = None;
         }
         let name = spool::name(number);
-        let new = !super::disk::exists(&mut self.disk, &name).map_err(said("the spool"))?;
-        let data = self.open_tail(&name)?;
+        let new = !self.spools_made.contains(&number)
+            && (number > self.spool_file
+                || !super::disk::exists(&mut self.disk, &name).map_err(said("the spool"))?);
+        let data = if new { self.new_spool(number)? } else { self.open_tail(&name)? };
         let mut sum = self.open_tail(&spool::sum_name(number))?;
+        // what has been opened before this is no later run's
+        self.check_owner_now()?;
         if sum.len < sum::ENTRY as u64 {
             let head = Head { spool: number, ..Head::default() }.put();
             self.disk.write_at(sum.file, 0, &head).map_err(said("the spool"))?;
@@ -438,6 +487,21 @@ impl<D: Disk> Store<D> {
             self.disk.sync_dir(INFO).map_err(fatal("the spool"))?;
         }
         Ok(spool)
+    }
+
+    /// Makes a spool file. One that is there already is another run's.
+    fn new_spool(&mut self, number: u32) -> Result<Tail, Fail> {
+        let name = spool::name(number);
+        match self.disk.create_new(&name, PRIVATE) {
+            Ok(file) => {
+                self.spools_made.insert(number);
+                Ok(Tail { file, len: 0 })
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Fail::Fatal(format!("{name}: another mbatchd has made it")))
+            }
+            Err(e) => Err(said("the spool")(e)),
+        }
     }
 
     fn open_tail(&mut self, name: &str) -> Result<Tail, Fail> {
@@ -559,7 +623,8 @@ fn rewrite<D: Disk>(disk: &mut D, tail: Tail, from: u64) -> io::Result<()> {
 }
 
 /// The same for what records have in the spool, which is synced before they are.
-fn rewrite_spooled<D: Disk>(disk: &mut D, places: &[SpoolRef]) -> Result<(), Fail> {
+fn rewrite_spooled<D: Disk>(disk: &mut D, plan: &Plan) -> Result<(), Fail> {
+    let places = &plan.spooled;
     let mut numbers: Vec<u32> = places.iter().filter(|at| at.len > 0).map(|at| at.spool).collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -569,6 +634,9 @@ fn rewrite_spooled<D: Disk>(disk: &mut D, places: &[SpoolRef]) -> Result<(), Fai
             continue;
         }
         let file = disk.open(&name, Some(PRIVATE)).map_err(said("the spool"))?;
+        if !plan.owner.holds(disk).map_err(said(OWNER))? {
+            return Err(taken());
+        }
         let here = places.iter().filter(|at| at.spool == number && at.len > 0);
         let from = here.clone().map(|at| at.at).min().unwrap_or(0);
         let end = here.map(|at| at.at.saturating_add(u64::from(at.len))).max().unwrap_or(0);
@@ -583,8 +651,7 @@ fn rewrite_spooled<D: Disk>(disk: &mut D, places: &[SpoolRef]) -> Result<(), Fai
     Ok(())
 }
 
-fn open_events<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
-    let file = disk.open(EVENTS, Some(PUBLIC)).map_err(said(EVENTS))?;
+fn mend_events<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Result<Tail, Fail> {
     let mut len = plan.end;
     if let Some(to) = plan.cut {
         if plan.save_cut {
@@ -615,8 +682,7 @@ fn save_cut<D: Disk>(disk: &mut D, file: FileId, from: u64, to: u64) -> Result<(
     done.map_err(said(CUT))
 }
 
-fn open_sum<D: Disk>(disk: &mut D, plan: &Plan) -> Result<Tail, Fail> {
-    let file = disk.open(EVENTS_SUM, Some(PUBLIC)).map_err(said(EVENTS_SUM))?;
+fn mend_sum<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Result<Tail, Fail> {
     if plan.sum_head.is_none() && plan.mend.is_none() {
         disk.write_at(file, 0, &FIRST_HEAD.put()).map_err(said(EVENTS_SUM))?;
         disk.sync(file).map_err(said(EVENTS_SUM))?;

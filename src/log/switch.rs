@@ -1,18 +1,25 @@
 //! Begins a new lsb.events without stopping (design §3): the records of the jobs in memory are
 //! carried over in bounded slices between commits, then what was committed meanwhile, then the
-//! files change their names: lsb.events.N becomes N+1, lsb.events becomes lsb.events.1, and
-//! lsb.events.new becomes lsb.events. The checksum files go with their logs.
+//! files change their names: lsb.events.N becomes N+1, lsb.events gets lsb.events.1 as a second
+//! name, and the new log is renamed over lsb.events. The checksum files go with their logs.
 //!
 //! The first line of the new log is `#<pos>`, the byte position of the first event behind those
 //! carried over; that of lsb.events.1 becomes `#<time of its newest event>` (semantics §19).
 //!
-//! A crash at any step recovers ([`finish_interrupted`]): as long as lsb.events has its name, the
-//! new log is thrown away; once it has not, the new log is complete and durable, and the change of
-//! names is finished. A record of a live job that turns out to be damaged is carried over as
+//! The new log has the run's word in its name: a run that was stopped here while another one took
+//! the log over ([`super::fence`]) finds nothing to rename, and has taken no name away. (Old logs
+//! may then have moved up by one: that is history, not state.) Where the file system has no second
+//! names, lsb.events is renamed to lsb.events.1 first.
+//!
+//! A crash at any step recovers ([`finish_interrupted`]): as long as the new log has its own name,
+//! it is thrown away; once it has not, it is complete and durable, and the change of names is
+//! finished. A record of a live job that turns out to be damaged is carried over as
 //! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
 
-use super::codec::{job_of, read_record, write_record};
+use super::codec::{MAX_RECORD, job_of, read_record, write_record};
 use super::disk::{Disk, FileId, PUBLIC, exists, read_full};
+use super::fence::remove;
+use super::owner::{self, Owner};
 use super::store::{Fail, Store, Tail, fatal, said};
 use super::sum::{self, ENTRY, Entry};
 use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
@@ -21,9 +28,10 @@ use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use std::io;
 
-/// The log that is being made.
+/// The log that is being made: the run's word follows.
 const NEW: &str = "lsb.events.new";
-const NEW_SUM: &str = "lsb.events.new.sum";
+/// And this, for its checksum file.
+const SUM: &str = ".sum";
 /// The newest of the old logs.
 const OLD: &str = "lsb.events.1";
 const OLD_SUM: &str = "lsb.events.1.sum";
@@ -56,6 +64,8 @@ pub struct Switching {
     acct_at: u64,
     new: Tail,
     new_sum: Tail,
+    /// Name of the new log.
+    name: String,
     /// Over what the old log held when the switch was asked for.
     walker: Walker,
     /// Up to here the old log is copied once the walk is over.
@@ -126,13 +136,15 @@ impl<D: Disk> Store<D> {
         if self.to_mend() {
             return Err(Fail::Write("the log has to be put in order first".into()));
         }
-        self.discard_new().map_err(said(NEW))?;
+        let name = format!("{NEW}.{}", self.run());
+        discard(&mut self.disk, &name).map_err(said(NEW))?;
+        one_name(&mut self.disk).map_err(said(OLD))?;
         let mut entries = sum::read(&mut self.disk, EVENTS_SUM).map_err(said(EVENTS_SUM))?.entries;
         entries.extend_from_slice(&self.backfill);
         entries.retain(|e| e.end() <= self.events.len);
         let (_, head) = read_head(&mut self.disk, self.events.file).map_err(said(EVENTS))?;
-        let new = self.disk.open(NEW, Some(PUBLIC)).map_err(said(NEW))?;
-        let new_sum = self.disk.open(NEW_SUM, Some(PUBLIC)).map_err(said(NEW_SUM))?;
+        let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
+        let new_sum = self.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
         let end = self.events.len;
         let mut switching = Switching {
             live: order.live,
@@ -141,6 +153,7 @@ impl<D: Disk> Store<D> {
             acct_at: self.acct.len,
             new: Tail { file: new, len: HEAD },
             new_sum: Tail { file: new_sum, len: ENTRY as u64 },
+            name,
             walker: Walker::new(self.events.file, head, end, entries),
             copied: end,
             carried: None,
@@ -178,7 +191,7 @@ impl<D: Disk> Store<D> {
         self.disk.close(switching.new.file);
         self.disk.close(switching.new_sum.file);
         // what cannot be removed now is with the next switch, or at the next start
-        let _ = self.discard_new();
+        let _ = discard(&mut self.disk, &switching.name);
         true
     }
 
@@ -235,24 +248,28 @@ impl<D: Disk> Store<D> {
         s.new.len += s.out.len() as u64;
         s.out.clear();
         let sums = &s.out_sum;
-        self.disk.write_at(s.new_sum.file, s.new_sum.len, sums).map_err(said(NEW_SUM))?;
+        self.disk.write_at(s.new_sum.file, s.new_sum.len, sums).map_err(said(NEW))?;
         s.new_sum.len += s.out_sum.len() as u64;
         s.out_sum.clear();
         Ok(())
     }
 
     fn finish_switch(&mut self, s: &mut Switching) -> Result<(), Fail> {
+        // the checksum file of a run that has lost the log must not become complete
+        self.check_owner_now()?;
         let head = self.acct_head(s.spool, s.acct_at)?;
         let pos = s.carried.unwrap_or(s.new.len);
-        self.disk.write_at(s.new_sum.file, 0, &head.put()).map_err(said(NEW_SUM))?;
-        self.disk.sync(s.new_sum.file).map_err(said(NEW_SUM))?;
+        self.disk.write_at(s.new_sum.file, 0, &head.put()).map_err(said(NEW))?;
+        self.disk.sync(s.new_sum.file).map_err(said(NEW))?;
         // the head line last: without it the new log is not complete
         self.disk.sync(s.new.file).map_err(said(NEW))?;
         self.disk.write_at(s.new.file, 0, &head_line(pos as i64)).map_err(said(NEW))?;
         self.disk.sync(s.new.file).map_err(said(NEW))?;
         self.disk.sync_dir("").map_err(said("the log directory"))?;
+        self.check_owner_now()?;
         make_room(&mut self.disk).map_err(said(OLD))?;
-        change_names(&mut self.disk, self.events.file, self.newest).map_err(fatal(EVENTS))?;
+        let events = self.events.file;
+        change_names(&mut self.disk, &s.name, events, self.newest).map_err(fatal(EVENTS))?;
         self.disk.close(self.events.file);
         self.disk.close(self.sum.file);
         (self.events, self.sum) = (s.new, s.new_sum);
@@ -266,22 +283,61 @@ impl<D: Disk> Store<D> {
         }
         Ok(())
     }
-
-    fn discard_new(&mut self) -> io::Result<()> {
-        discard(&mut self.disk)
-    }
 }
 
-/// Removes a log that was not completed. The checksum file goes first: alone it would say that
-/// the log has got its name already.
-fn discard(disk: &mut dyn Disk) -> io::Result<()> {
-    for name in [NEW_SUM, NEW] {
-        match disk.remove(name) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
+pub(super) fn sum_of(name: &str) -> String {
+    format!("{name}{SUM}")
+}
+
+/// Removes a log that was not completed; `false` where it has got its name meanwhile, and its
+/// checksum file has not.
+pub(super) fn discard(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
+    if !remove(disk, name)? && exists(disk, &sum_of(name))? && is_sum_of(disk, name)? {
+        return Ok(false);
+    }
+    remove(disk, &sum_of(name))?;
+    Ok(true)
+}
+
+/// Takes back the second name that lsb.events got for a switch that was not completed.
+fn one_name(disk: &mut dyn Disk) -> io::Result<()> {
+    for (first, second) in [(EVENTS_SUM, OLD_SUM), (EVENTS, OLD)] {
+        if same(disk, first, second)? {
+            remove(disk, second)?;
         }
     }
     Ok(())
+}
+
+/// Are these names of one file?
+pub(super) fn same(disk: &mut dyn Disk, a: &str, b: &str) -> io::Result<bool> {
+    let file = match disk.open(a, None) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    let named = disk.named(file, b);
+    disk.close(file);
+    named
+}
+
+/// Does the checksum file of this new log cover what is lsb.events now? Its head is written when
+/// all of it is; its first and last entry are looked at.
+fn is_sum_of(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
+    let sums = sum::read(disk, &sum_of(name))?;
+    if sums.head.is_none() || !exists(disk, EVENTS)? {
+        return Ok(false);
+    }
+    let file = disk.open(EVENTS, None)?;
+    let ends = [sums.entries.first(), sums.entries.last()];
+    let mut right = Ok(true);
+    for entry in ends.into_iter().flatten().filter(|e| e.len as usize <= MAX_RECORD) {
+        let mut bytes = vec![0; entry.len as usize];
+        let got = read_full(disk, file, entry.at, &mut bytes);
+        right = right.and_then(|yes| Ok(yes & (crc32fast::hash(&bytes[..got?]) == entry.crc)));
+    }
+    disk.close(file);
+    right
 }
 
 /// Moves lsb.events.1 and those behind it up by one, as far as there is no gap.
@@ -304,57 +360,86 @@ fn make_room(disk: &mut dyn Disk) -> io::Result<()> {
 
 /// lsb.events becomes lsb.events.1 and the new log lsb.events; each step is durable before the
 /// next where their order matters.
-fn change_names(disk: &mut dyn Disk, old: FileId, newest: i64) -> io::Result<()> {
-    disk.rename(EVENTS, OLD)?;
+fn change_names(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
+    if exists(disk, EVENTS_SUM)? {
+        remove(disk, OLD_SUM)?;
+        // without it bhist reads the old log as well
+        let _ = disk.link(EVENTS_SUM, OLD_SUM);
+    }
+    match disk.link(EVENTS, OLD) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(e),
+        // no second names here
+        Err(_) => disk.rename(EVENTS, OLD)?,
+        Ok(()) => {}
+    }
     disk.sync_dir("")?;
-    settle(disk, old, newest)
+    settle(disk, new, old, newest)
 }
 
-/// What remains once lsb.events has lost its name.
-fn settle(disk: &mut dyn Disk, old: FileId, newest: i64) -> io::Result<()> {
-    if exists(disk, EVENTS_SUM)? {
-        disk.rename(EVENTS_SUM, OLD_SUM)?;
+/// What remains once the old log has its second name.
+fn settle(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
+    match disk.rename(new, EVENTS) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(owner::taken()),
+        done => done?,
     }
+    disk.sync_dir("")?;
+    settle_old(disk, new, old, newest)
+}
+
+/// What remains once the new log has its name.
+fn settle_old(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
     disk.write_at(old, 0, &head_line(newest))?;
     disk.sync(old)?;
-    disk.rename(NEW, EVENTS)?;
-    disk.sync_dir("")?;
-    disk.rename(NEW_SUM, EVENTS_SUM)?;
+    disk.rename(&sum_of(new), EVENTS_SUM)?;
     disk.sync_dir("")
 }
 
-/// Puts a switch that a crash interrupted to its end or back; says so in words.
-pub fn finish_interrupted(disk: &mut dyn Disk) -> io::Result<Option<String>> {
-    let (events, new) = (exists(disk, EVENTS)?, exists(disk, NEW)?);
-    let sum = exists(disk, NEW_SUM)?;
-    match (events, new, sum) {
-        (true, true, _) => {
-            discard(disk)?;
-            Ok(Some(format!("a switch of {EVENTS} was interrupted; it will be tried again")))
-        }
-        (true, false, true) => {
-            disk.rename(NEW_SUM, EVENTS_SUM)?;
-            disk.sync_dir("")?;
-            Ok(Some(format!("an interrupted switch of {EVENTS} was completed")))
-        }
-        (false, true, true) if is_complete(disk)? && exists(disk, OLD)? => {
-            let old = disk.open(OLD, Some(PUBLIC))?;
-            let newest = newest_of(disk, old);
-            let done = newest.and_then(|newest| settle(disk, old, newest));
-            disk.close(old);
-            done?;
-            Ok(Some(format!("an interrupted switch of {EVENTS} was completed")))
-        }
-        (false, true, _) | (false, false, true) => {
-            discard(disk)?;
-            Ok(Some(format!("{NEW} was not complete and is removed")))
-        }
-        (_, false, false) => Ok(None),
+/// Puts a switch that a crash interrupted to its end or back; says so in words. The log must be
+/// claimed.
+pub fn finish_interrupted(disk: &mut dyn Disk, owner: &Owner) -> io::Result<Option<String>> {
+    let mut told = None;
+    let mut names: Vec<String> = disk.list("")?;
+    names.retain(|name| name.starts_with(NEW));
+    names.iter_mut().for_each(|name| name.truncate(name.strip_suffix(SUM).unwrap_or(name).len()));
+    names.dedup();
+    for new in names {
+        told = Some(finish_one(disk, owner, &new)?);
     }
+    one_name(disk)?;
+    Ok(told)
 }
 
-fn is_complete(disk: &mut dyn Disk) -> io::Result<bool> {
-    let file = disk.open(NEW, None)?;
+fn finish_one(disk: &mut dyn Disk, owner: &Owner, new: &str) -> io::Result<String> {
+    let completed = || format!("an interrupted switch of {EVENTS} was completed");
+    if exists(disk, EVENTS)? {
+        if discard(disk, new)? {
+            return Ok(format!("a switch of {EVENTS} was interrupted; it will be tried again"));
+        }
+    } else if !exists(disk, new)? || !is_complete(disk, new)? || !exists(disk, OLD)? {
+        discard(disk, new)?;
+        return Ok(format!("{new} was not complete and is removed"));
+    }
+    if !exists(disk, OLD)? {
+        disk.rename(&sum_of(new), EVENTS_SUM)?;
+        disk.sync_dir("")?;
+        return Ok(completed());
+    }
+    let old = disk.open(OLD, Some(PUBLIC))?;
+    // opened before this, it is no later run's
+    let done = owner.holds(disk).and_then(|holds| {
+        let newest = if holds { newest_of(disk, old)? } else { return Err(owner::taken()) };
+        match exists(disk, EVENTS)? {
+            true => settle_old(disk, new, old, newest),
+            false => settle(disk, new, old, newest),
+        }
+    });
+    disk.close(old);
+    done?;
+    Ok(completed())
+}
+
+fn is_complete(disk: &mut dyn Disk, new: &str) -> io::Result<bool> {
+    let file = disk.open(new, None)?;
     let head = read_head(disk, file);
     disk.close(file);
     Ok(matches!(head?, (Some(pos), HEAD) if pos >= HEAD as i64))

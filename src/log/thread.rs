@@ -10,6 +10,7 @@
 use super::disk::Disk;
 use super::store::{Point, Store};
 use super::writer::{Command, Due, Notice, Writer};
+use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +19,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Environment variable `POINT:N`, POINT one of `before-append`, `before-sync`, `before-reply`,
-/// `after-reply`: the process kills itself there at the N-th commit, counted from 1.
+/// `after-reply`: the process kills itself there at the N-th commit, counted from 1. With `stop-`
+/// before POINT it stops itself, until somebody lets it go on.
 pub const CRASH_AT: &str = "LSF_CRASH_AT";
 
 /// Environment variable with the path for `RealDisk::with_fault_file`.
@@ -31,12 +33,17 @@ type Order = Option<Command>;
 #[derive(Clone, Debug, Default)]
 pub struct CrashPoints {
     at: Option<(Point, u64)>,
+    stops: bool,
     commits: Arc<AtomicU64>,
 }
 
 impl CrashPoints {
     /// From the text of [`CRASH_AT`]; nothing that is malformed acts.
     pub fn parse(text: &str) -> CrashPoints {
+        let (text, stops) = match text.strip_prefix("stop-") {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
         let at = text.split_once(':').and_then(|(name, n)| {
             let point = match name {
                 "before-append" => Point::BeforeAppend,
@@ -47,7 +54,7 @@ impl CrashPoints {
             };
             Some((point, n.parse().ok()?))
         });
-        CrashPoints { at, ..CrashPoints::default() }
+        CrashPoints { at, stops, ..CrashPoints::default() }
     }
 
     /// From the environment, for a personal cluster's tests only.
@@ -68,15 +75,15 @@ impl CrashPoints {
         // Replies leave from another thread: by then the next commit may have begun.
         let due = if point == Point::AfterReply { done >= n } else { done == n };
         if at == point && due {
-            kill_self();
+            signal_self(if self.stops { Signal::STOP } else { Signal::KILL });
         }
     }
 }
 
-fn kill_self() {
+fn signal_self(signal: Signal) {
     let me = rustix::process::getpid();
     // nothing can be done where even that fails
-    let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
+    let _ = rustix::process::kill_process(me, signal);
 }
 
 /// The loop's end of the thread.

@@ -88,6 +88,14 @@ impl<D: Disk> Writer<D> {
         !self.orders.is_empty()
     }
 
+    /// Checks now what the next commit checks before it writes; `false` where none is next, or it
+    /// would not come to writing. For the simulator: a process may be stopped there for any time.
+    pub fn check_ahead(&mut self, now: u64) -> bool {
+        let next = !self.gave_up && !self.slice && self.failed.is_none();
+        let commits = matches!(self.orders.front(), Some(Command::Batch(_)));
+        next && commits && self.store.check_ahead(now).is_ok()
+    }
+
     pub fn due(&self) -> Due {
         match &self.failed {
             _ if self.gave_up || self.has_orders() => Due::Now,

@@ -26,6 +26,10 @@ impl World {
         let host = self.rng.below(self.scale.hosts as u64) as usize;
         match self.rng.below(100) {
             0..25 => {
+                if self.rng.chance(0.3) {
+                    self.log.stop_next = true;
+                    return self.plan_fault();
+                }
                 let up = self.mbd_proc().is_some();
                 self.crash_daemon(self.log.host, Daemon::Mbatchd);
                 if up && self.rng.chance(0.03) {

@@ -1,6 +1,8 @@
 //! mbatchd's event log: the code that ships (`crate::log`) on a disk in memory. What its thread
 //! does takes virtual time; a crash finds it anywhere in what it is doing, and leaves of the
-//! writes that were not synced all (the process died) or a torn part (the host did).
+//! writes that were not synced all (the process died) or a torn part (the host did). A master may
+//! be stopped between the look at its lock and its write: another one takes the log over, then it
+//! goes on.
 
 use super::Rng;
 use super::world::{Ev, Mach, World};
@@ -23,6 +25,8 @@ use std::collections::BTreeSet;
 const CRASH_OPS: u64 = 12;
 /// The same for the start, which mends and may complete a switch.
 const START_OPS: u64 = 24;
+/// Microseconds for which a master is stopped: the shortest, and what a seed may add.
+const STOPPED: (u64, u64) = (500_000, 15_000_000);
 /// Microseconds of a turn of the log's thread: the shortest, and what a seed may add.
 const TURN: (u64, u64) = (100, 3000);
 
@@ -41,12 +45,18 @@ pub(super) struct MbdLog {
     /// The host whose mbatchd has or had the log.
     pub(super) host: usize,
     open: Option<Open>,
+    /// One that was stopped before a write, and whether another one has the log since.
+    stopped: Option<(Open, bool)>,
+    /// The next commit is to be stopped so.
+    pub(super) stop_next: bool,
     pub(super) tickets: Tickets,
     /// Connections with messages that wait.
     pub(super) holding: BTreeSet<u64>,
     /// When the thread's next turn is planned, and which plan is good.
     due: Option<u64>,
     gen_: u64,
+    /// Starts so far: each run needs a word of its own.
+    starts: u64,
     /// The last thing the thread told arrives then.
     told_at: u64,
     /// There is no space until told otherwise.
@@ -69,15 +79,35 @@ impl MbdLog {
         Faults { bytes_left: self.full.then_some(0), ..Faults::default() }
     }
 
-    /// mbatchd ends: no loop, no thread, nothing open. What was written is there.
-    fn drop_process(&mut self) {
+    /// The loop is gone.
+    fn drop_loop(&mut self) {
         self.open = None;
         self.tickets = Tickets::default();
         self.holding.clear();
         self.due = None;
         self.gen_ += 1;
+    }
+
+    /// mbatchd ends: no loop, no thread, nothing open. What was written is there.
+    fn drop_process(&mut self) {
+        self.drop_loop();
         self.disk.crash(Crash::Process);
         self.disk.set_faults(self.usual_faults());
+    }
+
+    /// The master that was stopped goes on with what it was about to write; why that is wrong.
+    fn wake(&mut self, now: u64) -> Option<String> {
+        let (mut open, overtaken) = self.stopped.take()?;
+        while open.writer.due() == Due::Now {
+            match open.writer.turn(now, &mut |_| {}) {
+                Some(Notice::Durable(_)) if overtaken => {
+                    return Some("a master that was overtaken acknowledges".into());
+                }
+                Some(Notice::Durable(_)) | None => {}
+                Some(_) => break,
+            }
+        }
+        None
     }
 
     /// The host loses power.
@@ -94,7 +124,15 @@ impl World {
     fn find_log(&mut self) -> Result<Found, String> {
         let at = &self.hosts[self.log.host];
         let (host, boot) = (at.name.clone(), at.os.boot_id());
-        let params = Params { host, boot, now: self.now().secs() };
+        self.log.starts += 1;
+        let params = Params {
+            host,
+            boot,
+            now: self.now().secs(),
+            run: format!("{:x}", self.log.starts),
+            process: String::new(),
+            ended: self.log.stopped.is_none(),
+        };
         let mut disk = self.log.disk.clone();
         let found = recover::recover(&mut disk, &params).map_err(|e| e.to_string())?;
         for n in &found.notices {
@@ -122,6 +160,9 @@ impl World {
         let disk = self.log.disk.clone();
         let mut store = Store::open(disk.clone(), plan).map_err(|e| e.to_string())?;
         store.set_slice(self.log.slice);
+        if let Some((_, overtaken)) = &mut self.log.stopped {
+            self.overtaken += usize::from(!std::mem::replace(overtaken, true));
+        }
         let front = Front::new(disk, found.recovered.epoch);
         self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
         let name = self.hosts[host].name.clone();
@@ -137,12 +178,15 @@ impl World {
 
     /// As [`World::open_log`], but the process may be killed at any step of it.
     pub(super) fn start_log(&mut self, host: usize) -> Result<Mbd, String> {
-        if self.faulty() && self.rng.chance(0.1) && self.log.open.is_none() {
+        // what kills this process must not close the files of one that was stopped
+        let alone = self.log.open.is_none() && self.log.stopped.is_none();
+        if self.faulty() && self.rng.chance(0.1) && alone {
             let die_at_op = Some(self.log.disk.ops() + 1 + self.rng.below(START_OPS));
             self.log.disk.set_faults(Faults { die_at_op, ..self.log.usual_faults() });
         }
         let done = self.open_log(host);
         if done.is_err() && self.log.open.is_none() {
+            self.wake_master();
             self.log.drop_process();
         } else {
             self.log.disk.set_faults(self.log.usual_faults());
@@ -204,6 +248,9 @@ impl World {
         }
         self.log.due = None;
         let now = self.now_us;
+        if self.log.stop_next && self.stop_master() {
+            return;
+        }
         let Some(open) = &mut self.log.open else { return };
         if let Some(notice) = open.writer.turn(now, &mut |_| {}) {
             open.ended = matches!(notice, Notice::Fatal(_));
@@ -262,8 +309,38 @@ impl World {
         self.step(p, Input::LogFailed { why });
     }
 
+    /// The master is stopped where it has looked at its lock and not yet written, for longer than
+    /// the lock is kept: for everybody else it is gone. `false` where it is not at such a place.
+    fn stop_master(&mut self) -> bool {
+        let (now, Some(p)) = (self.now_us, self.mbd_proc()) else { return false };
+        let alone = self.log.stopped.is_none();
+        let Some(mut open) = self.log.open.take_if(|o| alone && !o.ended) else { return false };
+        if !open.writer.check_ahead(now) {
+            self.log.open = Some(open);
+            return false;
+        }
+        self.log.stopped = Some((open, false));
+        self.log.stop_next = false;
+        self.kill_proc(p, true);
+        let at = now + STOPPED.0 + self.rng.below(STOPPED.1);
+        self.push(at, Ev::Wake);
+        true
+    }
+
+    /// It goes on.
+    pub(super) fn wake_master(&mut self) {
+        if let Some(why) = self.log.wake(self.now_us) {
+            self.fatal = Some(why);
+        }
+    }
+
     /// mbatchd was killed; its thread may have been in the middle of a turn.
     pub(super) fn log_killed(&mut self) {
+        if self.log.open.is_none() && self.log.stopped.is_some() {
+            return self.log.drop_loop();
+        }
+        // the files of both would close
+        self.wake_master();
         let busy = self.log.due.is_some();
         if busy && self.rng.chance(0.8) {
             let die_at_op = Some(self.log.disk.ops() + 1 + self.rng.below(CRASH_OPS));
@@ -303,6 +380,7 @@ impl World {
     /// went must be what the one before knew, and lsb.acct has each end once.
     pub(super) fn check_log(&mut self) {
         self.log.full = false;
+        self.wake_master();
         self.log.drop_process();
         if self.rng.chance(0.5) {
             self.hosts[self.log.host].os.reboot();

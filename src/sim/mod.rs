@@ -60,6 +60,8 @@ pub struct Stats {
     pub switches: usize,
     /// Times the log went to another host.
     pub moves: usize,
+    /// Times a master was overtaken while it was stopped before a write.
+    pub overtaken: usize,
     pub unknown_ends: usize,
 }
 

@@ -99,6 +99,8 @@ pub(super) enum Ev {
         host: usize,
     },
     DiskBack,
+    /// A master that was stopped goes on.
+    Wake,
 }
 
 pub(super) enum Mach {
@@ -169,6 +171,8 @@ pub struct World {
     pub(super) switches: usize,
     /// How often the log went to another host.
     pub(super) moves: usize,
+    /// How often a master was overtaken while it was stopped before a write.
+    pub(super) overtaken: usize,
     handled: u64,
     /// A fatal thing that no machine may do.
     pub(super) fatal: Option<String>,
@@ -226,6 +230,7 @@ impl World {
             faults: 0,
             switches: 0,
             moves: 0,
+            overtaken: 0,
             handled: 0,
             fatal: None,
             rng,
@@ -292,6 +297,7 @@ impl World {
             faults: self.faults,
             switches: self.switches,
             moves: self.moves,
+            overtaken: self.overtaken,
             unknown_ends,
         })
     }
@@ -340,6 +346,7 @@ impl World {
             Ev::Power { host } => self.crash_host(host),
             Ev::Rejoin { host } => self.hosts[host].isolated = false,
             Ev::DiskBack => self.disk_back(),
+            Ev::Wake => self.wake_master(),
         }
     }
 

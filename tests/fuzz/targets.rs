@@ -141,9 +141,15 @@ pub fn log(data: &[u8]) {
     if !sums.is_empty() {
         disk.put("lsb.events.sum", sums);
     }
-    let params = Params { host: "h".into(), boot: "b".into(), now: 1_800_000_000 };
-    if recover(&mut disk, &params).is_ok() {
+    let params = |run: &str| Params {
+        host: "h".into(),
+        boot: "b".into(),
+        now: 1_800_000_000,
+        run: run.into(),
+        ..Params::default()
+    };
+    if recover(&mut disk, &params("1")).is_ok() {
         // what it left behind is taken again
-        assert!(recover(&mut disk, &params).is_ok());
+        assert!(recover(&mut disk, &params("2")).is_ok());
     }
 }

@@ -23,6 +23,7 @@
 //! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
 //! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
+//! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
@@ -31,6 +32,7 @@ mod authd;
 mod commit;
 mod datagrams;
 mod eauth;
+mod fence;
 mod methods;
 #[path = "../cluster/rig.rs"]
 mod rig;

@@ -7,6 +7,7 @@ use lsf::log::simdisk::SimDisk;
 use lsf::log::store::{Batch, Fail, Store};
 use lsf::model::event::{Event, Record};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Seconds for which the server keeps the lock of a host that it does not hear of.
 pub const LEASE: u64 = 30;
@@ -34,7 +35,14 @@ pub struct FileServer {
 }
 
 fn params(host: usize, now: u64) -> Params {
-    Params { host: format!("h{host}"), boot: format!("b{host}"), now: (now / US) as i64 }
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    Params {
+        host: format!("h{host}"),
+        boot: format!("b{host}"),
+        now: (now / US) as i64,
+        run: format!("{:x}", RUNS.fetch_add(1, Ordering::Relaxed)),
+        ..Params::default()
+    }
 }
 
 impl FileServer {

@@ -10,7 +10,8 @@ use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 
 fn params() -> Params {
-    Params { host: "h1".into(), boot: "b".into(), now: 1_700_000_000 }
+    let (host, boot, run) = ("h1".into(), "b".into(), "1".into());
+    Params { host, boot, now: 1_700_000_000, run, ended: true, ..Params::default() }
 }
 
 impl Rig {

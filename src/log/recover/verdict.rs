@@ -29,7 +29,9 @@ impl Scan {
         }
         let newest_file = spool::list(disk).map_err(failed("info"))?.pop().unwrap_or(0);
         let begun = self.sums.head.map_or(1, |head| head.spool);
-        let spool = newest_file.max(self.spool_seen.0).max(begun);
+        let known = self.spool_seen.0.max(begun);
+        // one that nothing refers to may be another run's: it is left alone
+        let spool = if newest_file > known { newest_file + 1 } else { known };
         let len = self.spool.len(disk, spool).map_err(failed("info"))?;
         self.spool.forget(disk);
         let seen = if self.spool_seen.0 == spool { self.spool_seen.1 } else { 0 };
@@ -39,7 +41,8 @@ impl Scan {
         self.ids.retain(|id| *id != 0);
         recovered.seen_ids = std::mem::take(&mut self.ids);
         recovered.records = std::mem::take(&mut self.records);
-        let plan = self.plan(disk)?;
+        let mut plan = self.plan(disk)?;
+        plan.spool_file = newest_file;
         if let Some(file) = self.file {
             disk.close(file);
         }

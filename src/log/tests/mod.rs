@@ -3,6 +3,7 @@
 
 mod damage;
 mod faults;
+mod fence;
 mod moved;
 mod switching;
 mod threads;
@@ -17,11 +18,20 @@ use crate::model::JobRef;
 use crate::model::event::*;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const BOOT: &str = "boot-1";
 
 fn params(boot: &str) -> Params {
-    Params { host: "host1".into(), boot: boot.into(), now: 1_700_000_000 }
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    Params {
+        host: "host1".into(),
+        boot: boot.into(),
+        now: 1_700_000_000,
+        run: format!("{:x}", RUNS.fetch_add(1, Ordering::Relaxed)),
+        process: String::new(),
+        ended: true,
+    }
 }
 
 /// Recovers and opens.
@@ -269,11 +279,10 @@ fn another_run_ends_this_one() {
     assert!(matches!(&err, Fail::Fatal(why) if why.contains("taken over")), "{err}");
     commit(&mut second, &batch(&[new(2)])).unwrap();
     assert_eq!(look(&disk, BOOT).recovered.records, [new(1), new(2)]);
-    // written over in place: seen when the file is read again
+    // written over in place: the file has its name, and is read before each reply
     disk.damage(super::owner::OWNER, |bytes| bytes[25] ^= 1);
-    let mut late = |now| second.commit(&batch(&[new(3)]), now, &mut |_| {});
-    late(super::store::OWNER_AGE - 1).unwrap();
-    assert!(matches!(late(super::store::OWNER_AGE), Err(Fail::Fatal(_))));
+    let late = second.commit(&batch(&[new(3)]), super::store::OWNER_AGE - 1, &mut |_| {});
+    assert!(matches!(late, Err(Fail::Fatal(_))));
 }
 
 #[test]

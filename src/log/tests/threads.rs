@@ -137,6 +137,61 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     log.stop();
 }
 
+/// What is no regular file where the log has one.
+fn plant(kind: &str, path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    match kind {
+        "FIFO" => mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap(),
+        "directory" => std::fs::create_dir(path).unwrap(),
+        "link" => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+        _ => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
+    }
+}
+
+#[test]
+fn a_log_that_is_no_regular_file_ends_the_start_with_words() {
+    for kind in ["FIFO", "directory", "link", "socket"] {
+        for name in [
+            "lsb.events",
+            "lsb.events.sum",
+            "lsb.events.owner",
+            "lsb.acct",
+            "lsb.events.lock",
+            "lsb.events.1",
+            "info/lsb.spool.1",
+        ] {
+            let dir = Dir::new(&format!("kind-{kind}-{}", name.replace('/', "-")));
+            drop(RealDisk::open_dir(&dir.0).unwrap());
+            if name == "lsb.events.1" {
+                // a switch that was interrupted
+                std::fs::write(dir.path("lsb.events.new"), format!("{:<79}\n", "#80")).unwrap();
+            }
+            if name == "info/lsb.spool.1" {
+                let (record, place) = (new(1), r#" 1 "lsf.script" "1:0:3""#);
+                let line = String::from_utf8(lines(&[record])).unwrap();
+                let line = format!("{}{place}\n", line.trim_end());
+                std::fs::write(dir.path("lsb.events"), line).unwrap();
+            }
+            plant(kind, &dir.path(name));
+            let mut disk = RealDisk::read_only(&dir.0);
+            let words = match LogLock::take(&dir.0) {
+                Err(e) => e.to_string(),
+                Ok(_) => match recover(&mut disk, &params(BOOT)) {
+                    Err(e) => e.to_string(),
+                    Ok(mut found) => match Store::open(disk, std::mem::take(&mut found.plan)) {
+                        Err(e) => e.to_string(),
+                        Ok(_) => format!("started: {:?}", found.recovered.damaged),
+                    },
+                },
+            };
+            let told = words.contains(&format!("{name} is no regular file"));
+            // nothing can be read of the job's script
+            let held = words.contains("info/lsb.spool.1 is missing or too short");
+            assert!(told || held && name.starts_with("info/"), "{kind} {name}: {words}");
+        }
+    }
+}
+
 #[test]
 fn crash_points_count_commits() {
     // none of these may end this process

@@ -1,0 +1,150 @@
+//! Taking the log over from a run that may still be writing it (design §3, "Single writer"): one
+//! that was stopped between the look at the owner file and its write, whose host was cut off, whose
+//! pages another system writes back late. Its lock may be gone; its open files are not.
+//!
+//! The log is taken in three steps, each durable before the next:
+//!
+//! 1. The owner file is claimed. A run looks at it once more between its sync and its reply, so
+//!    that nothing it acknowledged is synced later than this.
+//! 2. What it was about to rename is removed: such files have the run's word in their names. A run
+//!    that makes one later finds itself disowned before it renames.
+//! 3. The files that are written by place get a new file under the same name: whatever the earlier
+//!    run still writes or cuts goes to a file without a name. The spool is continued in a new file
+//!    that is made exclusively.
+//!
+//! Step 3 is left out where the earlier run is known to have ended. The copies are made in the
+//! order in which a commit finishes, last first, so that each may lack what the next one has, never
+//! the other way round: a checksum entry without its record would be damage.
+
+use super::disk::{Disk, INFO, PRIVATE, PUBLIC, read_full};
+use super::owner::{self, Owner};
+use super::{ACCT, EVENTS, EVENTS_SUM, spool};
+use std::io;
+
+/// Beginning of the names of copies that have not got their names yet; the run's word follows.
+const COPY: &str = "lsb.copy.";
+/// Bytes copied at a time.
+const SLICE: usize = 4 << 20;
+/// lsb.acct is copied up to this length, bytes: a larger one would hold the start up for long. What
+/// is written into it late hits records that the next start derives again from the events.
+const MAX_ACCT: u64 = 256 << 20;
+
+/// A file that gets a new one in its place.
+struct Fresh {
+    name: String,
+    temp: String,
+    mode: u32,
+}
+
+/// Removes copies that an earlier run did not give their names. The log must be claimed.
+pub(super) fn discard_copies(disk: &mut dyn Disk) -> io::Result<()> {
+    for dir in ["", INFO] {
+        let names = disk.list(dir)?;
+        for name in names.iter().filter(|name| name.starts_with(COPY)) {
+            remove(disk, &inside(dir, name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file; one that is gone is no error: an earlier run may still clear up.
+pub(super) fn remove(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
+    match disk.remove(name) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+fn inside(dir: &str, name: &str) -> String {
+    if dir.is_empty() { name.to_string() } else { format!("{dir}/{name}") }
+}
+
+/// Puts new files in the places of those that an earlier run may still write. The log must be
+/// claimed by `owner`, and the newest spool file is the last that may be written.
+pub(super) fn renew(disk: &mut dyn Disk, owner: &Owner) -> io::Result<()> {
+    let mut all = vec![fresh(owner, 0, "", EVENTS_SUM, PUBLIC)];
+    if len_of(disk, ACCT)? <= MAX_ACCT {
+        all.push(fresh(owner, 1, "", ACCT, PUBLIC));
+    }
+    all.push(fresh(owner, 2, "", EVENTS, PUBLIC));
+    if let Some(number) = spool::list(disk)?.pop() {
+        let names = [spool::sum_name(number), spool::name(number)];
+        all.extend((3..).zip(names).map(|(n, name)| fresh(owner, n, INFO, &name, PRIVATE)));
+    }
+    let done = renew_all(disk, owner, &all);
+    if done.is_err() {
+        // what cannot be removed now is removed at the next start
+        all.iter().for_each(|file| drop(disk.remove(&file.temp)));
+    }
+    done
+}
+
+fn fresh(owner: &Owner, number: u32, dir: &str, name: &str, mode: u32) -> Fresh {
+    let temp = inside(dir, &format!("{COPY}{}.{number}", owner.run));
+    Fresh { name: name.to_string(), temp, mode }
+}
+
+fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[Fresh]) -> io::Result<()> {
+    let mut copied = Vec::new();
+    for file in all {
+        if copy(disk, file)? {
+            copied.push(file);
+        }
+    }
+    if !owner.holds(disk)? {
+        return Err(owner::taken());
+    }
+    for file in copied {
+        disk.rename(&file.temp, &file.name)?;
+    }
+    disk.sync_dir("")?;
+    disk.sync_dir(INFO)
+}
+
+fn len_of(disk: &mut dyn Disk, name: &str) -> io::Result<u64> {
+    match disk.open(name, None) {
+        Ok(file) => {
+            let len = disk.len(file);
+            disk.close(file);
+            len
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(e),
+    }
+}
+
+/// `false` where there is nothing to copy.
+fn copy(disk: &mut dyn Disk, file: &Fresh) -> io::Result<bool> {
+    let from = match disk.open(&file.name, None) {
+        Ok(from) => from,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(e),
+    };
+    let to = match disk.create_new(&file.temp, file.mode) {
+        Ok(to) => to,
+        Err(e) => {
+            disk.close(from);
+            return Err(e);
+        }
+    };
+    let mut copied = || -> io::Result<()> {
+        let len = disk.len(from)?;
+        let mut buf = vec![0; SLICE.min(len as usize)];
+        let mut at = 0;
+        while at < len {
+            let want = buf.len().min((len - at) as usize);
+            let got = read_full(disk, from, at, &mut buf[..want])?;
+            if got == 0 {
+                break;
+            }
+            disk.write_at(to, at, &buf[..got])?;
+            at += got as u64;
+        }
+        disk.sync(to)
+    };
+    let done = copied();
+    disk.close(from);
+    disk.close(to);
+    done.map(|()| true)
+}

@@ -211,7 +211,9 @@ const MAX_LINE: usize = 4096;
 pub fn run(ctx: &mut Ctx) -> i32 {
     let words = std::mem::take(&mut ctx.args);
     match words.first().and_then(|w| w.to_str()) {
-        None if words.is_empty() => prompt(ctx),
+        None if words.is_empty() => {
+            prompt(ctx, |ctx, words| command(ctx, words.into_iter().map(OsString::from).collect()))
+        }
         Some("-h" | "--help") => {
             usage(ctx);
             0
@@ -278,19 +280,20 @@ fn help(ctx: &mut Ctx) -> i32 {
     code
 }
 
-/// Reads commands until `quit` or the end of the input; the exit code is that of the last one.
-fn prompt(ctx: &mut Ctx) -> i32 {
+/// Reads commands of badmin or lsadmin until `quit` or the end of the input, with a prompt where
+/// somebody types them; the exit code is that of the last one.
+pub fn prompt(ctx: &mut Ctx, command: impl Fn(&mut Ctx, Vec<String>) -> i32) -> i32 {
     let mut code = 0;
     loop {
         if std::io::stdin().is_terminal() {
-            let _ = write!(ctx.out, "badmin>");
+            let _ = write!(ctx.out, "{}>", ctx.name);
             ctx.flush();
         }
         let Some(line) = read_line() else { return code };
         let words = match super::bsub::words(&line) {
             Some(words) => words,
             None => {
-                errln!(ctx, "badmin: a quote is not closed");
+                errln!(ctx, "{}: a quote is not closed", ctx.name);
                 code = FAIL;
                 continue;
             }
@@ -301,7 +304,7 @@ fn prompt(ctx: &mut Ctx) -> i32 {
         if words[0] == "quit" {
             return code;
         }
-        code = command(ctx, words.into_iter().map(OsString::from).collect());
+        code = command(ctx, words);
     }
 }
 

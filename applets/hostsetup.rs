@@ -79,6 +79,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
+    if !o.check && o.destdir.is_none() && lsf::sys::euid() != 0 {
+        let words = "only root can install the service: run it as root, or with --check to look";
+        return Err(words.to_owned());
+    }
     let around = Around::process();
     let envdir = o.top.as_ref().map(|top| OsString::from(format!("{top}/conf")));
     let around = Around { envdir: envdir.or(around.envdir.clone()), ..around };

@@ -15,7 +15,6 @@ use lsf::proto::{Daemon, Msg};
 use lsf::sys::files::RealFiles;
 use lsf::sys::site::{self, Site};
 use lsf::{errln, outln};
-use std::io::BufRead;
 
 /// The commands there are, with what `help` says.
 const COMMANDS: [(&str, &str); 22] = [
@@ -58,27 +57,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             0
         }
         Some(_) => command(ctx, &words),
-        None => prompt(ctx),
-    }
-}
-
-/// Reads commands until `quit` or the end; the last one's code is ours.
-fn prompt(ctx: &mut Ctx) -> i32 {
-    let mut code = 0;
-    let mut lines = std::io::stdin().lock().lines();
-    loop {
-        let _ = write!(ctx.out, "lsadmin>");
-        ctx.flush();
-        let Some(Ok(line)) = lines.next() else {
-            outln!(ctx);
-            return code;
-        };
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        match words.first().map(String::as_str) {
-            None => {}
-            Some("quit") => return code,
-            Some(_) => code = command(ctx, &words),
-        }
+        None => super::badmin::prompt(ctx, |ctx, words| command(ctx, &words)),
     }
 }
 

@@ -85,13 +85,13 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
         (_, true) => return Ok(topology::gpu_inventory(&hosts)),
         _ => {}
     }
-    if o.json && o.output.is_none() {
-        return Err("-json is given with -o".to_owned());
-    }
     let format = cluster.param("LSF_LSHOSTS_FORMAT");
     let plain = !o.long && !o.wide;
-    if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
-        return HostFields::of_lshosts().show(&text, o.json.then_some("lshosts"), &hosts);
+    let text = o.output.clone().or(format.filter(|_| plain && !o.json));
+    if o.json || text.is_some() {
+        let fields = HostFields::of_lshosts();
+        let text = text.unwrap_or_else(|| fields.every());
+        return fields.show(&text, o.json.then_some("lshosts"), &hosts);
     }
     Ok(match (o.long, o.wide) {
         (true, _) => hosts.iter().map(long).collect(),

@@ -169,14 +169,13 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
         _ => Queue::Raw,
     };
     let external = external_names(&hosts);
-    if o.json && o.output.is_none() {
-        return Err("-json is given with -o".to_owned());
-    }
     let format = cluster.param("LSF_LSLOAD_FORMAT");
     let plain = !o.long && !o.wide && o.indices.is_none();
-    if let Some(text) = o.output.clone().or(format.filter(|_| plain)) {
+    let text = o.output.clone().or(format.filter(|_| plain && !o.json));
+    if o.json || text.is_some() {
         let dynamic = base.shared.resources.iter().filter(|r| r.interval.is_some());
         let fields = HostFields::of_lsload(dynamic.map(|r| r.name.clone()).collect(), how);
+        let text = text.unwrap_or_else(|| fields.every());
         return fields.show(&text, o.json.then_some("lsload"), &hosts);
     }
     let columns = match &o.indices {

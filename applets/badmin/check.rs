@@ -7,12 +7,15 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::{site, version};
-use lsf::conf::{self, Diag, Severity};
+use lsf::conf::{self, ClusterConf, Diag, Severity};
 use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
 use lsf::sys::files::RealFiles;
+use lsf::sys::users::{Users, getent, is_name};
 use lsf::{errln, outln};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Options of reconfig and mbdrestart.
 #[derive(FromArgs, ArgsInfo)]
@@ -130,7 +133,62 @@ fn date() -> String {
 
 fn check() -> Result<Vec<Diag>, Exit> {
     let site = site::find().map_err(Exit::fail)?;
-    Ok(conf::check_batch(&RealFiles, &site.envdir))
+    let mut diags = conf::check_batch(&RealFiles, &site.envdir);
+    if let (Some(conf), _) = conf::load_lenient(&RealFiles, &site.envdir, None) {
+        diags.extend(unknown_users(&conf, user_known));
+    }
+    Ok(diags)
+}
+
+/// Most names of USERS that the system is asked about, and how long each may take.
+const MAX_LOOKUPS: usize = 100;
+const LOOKUP_WAIT: Duration = Duration::from_secs(2);
+
+/// Does the system know a user or group of this name? None: it did not say in time.
+fn user_known(name: &str) -> Option<bool> {
+    if Users::default().by_name(name).is_some() {
+        return Some(true);
+    }
+    if !is_name(name) {
+        return Some(false);
+    }
+    for database in ["passwd", "group"] {
+        if getent(database, name, LOOKUP_WAIT).ok()?.is_some() {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// A warning for each user of USERS in lsb.queues whom neither lsb.users nor the system knows. It
+/// ends at the first name that is not answered for in time.
+fn unknown_users(conf: &ClusterConf, known: impl Fn(&str) -> Option<bool>) -> Vec<Diag> {
+    let group = |name: &str| conf.batch.users.groups.iter().any(|g| g.name == name);
+    let mut asked: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut found = Vec::new();
+    for term in conf.batch.queues.iter().flat_map(|q| &q.users) {
+        let name = term.name.as_str();
+        if ["all", "none", "default"].contains(&name) || group(name) {
+            continue;
+        }
+        if !asked.contains_key(name) {
+            match known(name) {
+                Some(answer) if asked.len() < MAX_LOOKUPS => asked.insert(name, answer),
+                _ => break,
+            };
+        }
+        if asked.get(name) == Some(&false) {
+            found.push(Diag {
+                severity: Severity::Warning,
+                file: term.pos.file.to_string(),
+                line: term.pos.line,
+                col: term.pos.col,
+                text: format!("<{}> of USERS is no user and no user group", name.escape_debug()),
+                near: None,
+            });
+        }
+    }
+    found
 }
 
 pub fn ckconfig(ctx: &mut Ctx) -> Result<i32, Exit> {
@@ -220,6 +278,7 @@ fn answered(ctx: &mut Ctx, what: &str, lines: &[AdminLine]) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lsf::conf::types::{QueueConf, UserGroup, UserTerm};
 
     fn diag(severity: Severity) -> Diag {
         Diag {
@@ -258,6 +317,32 @@ mod tests {
         assert_eq!(err, format!("\nChecking configuration files ...\n{line}"));
         let (_, err) = said(|c| assert_eq!(report(c, &diags, true, false), Found::Errors));
         assert!(err.contains("(notice)\n"), "{err}");
+    }
+
+    #[test]
+    fn users_whom_nobody_knows_are_warned_about_with_their_place() {
+        let mut conf = ClusterConf::default();
+        let term = |name: &str, col| UserTerm {
+            name: name.into(),
+            pos: conf::Pos { file: "/c/lsb.queues".into(), line: 7, col },
+            ..UserTerm::default()
+        };
+        conf.batch.users.groups.push(UserGroup { name: "chip".into(), ..UserGroup::default() });
+        let users = ["all", "chip", "ann", "gone", "slow", "gone2"];
+        let users = users.iter().zip(1..).map(|(name, col)| term(name, col)).collect();
+        conf.batch.queues.push(QueueConf { users, ..QueueConf::default() });
+        let found = unknown_users(&conf, |name| match name {
+            "ann" => Some(true),
+            "slow" => None,
+            _ => Some(false),
+        });
+        let told: Vec<String> = found.iter().map(line).collect();
+        assert_eq!(
+            told,
+            ["/c/lsb.queues:7:4: <gone> of USERS is no user and no user group (warning)"]
+        );
+        assert_eq!(user_known("root"), Some(true));
+        assert_eq!(user_known("no such user"), Some(false));
     }
 
     #[test]

@@ -42,6 +42,12 @@ impl HostFields {
         HostFields { external: Some(external), how }
     }
 
+    /// A format of every field.
+    pub fn every(&self) -> String {
+        let names: Vec<&str> = (0..self.count()).map(|field| self.name(field)).collect();
+        names.join(" ")
+    }
+
     /// All that a format of this text shows of these hosts; `json`: as JSON of this command.
     pub fn show(
         &self,

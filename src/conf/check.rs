@@ -297,11 +297,12 @@ fn default_queue(conf: &ClusterConf, diags: &mut Diags) {
     }
 }
 
+/// A host that was taken out of lsf.cluster must not make the other files fatal, as in LSF.
 fn unknown_host(conf: &ClusterConf, word: &str, at: &Pos, diags: &mut Diags) {
     let hosts = conf.base.cluster.hosts.iter().map(|h| h.name.as_str());
     let groups = conf.batch.hosts.groups.iter().map(|g| g.name.as_str());
-    let text = format!("<{}> is no host and no host group", shown(word));
-    diags.add_near(Severity::Error, at, text, nearest(word, hosts.chain(groups)));
+    let text = format!("<{}> is no host and no host group; ignored", shown(word));
+    diags.add_near(Severity::Warning, at, text, nearest(word, hosts.chain(groups)));
 }
 
 fn host_rows(conf: &ClusterConf, diags: &mut Diags) {

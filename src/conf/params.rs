@@ -100,6 +100,8 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut p.use_susp_slots, "USE_SUSP_SLOTS");
     v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
+    // the newer name wins
+    v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");

@@ -270,10 +270,10 @@ fn mistakes_in_lsf_shared_and_lsf_cluster() {
             "error lsf.cluster.example beta:1 HOSTNAME <beta> is given twice",
             "error lsf.conf LSF_MASTER_LIST:18 host <alpha> of LSF_MASTER_LIST is not in \
              the cluster",
-            "error lsb.hosts alpha:1 <alpha> is no host and no host group",
-            "error lsb.hosts rack1:1 <alpha> is no host and no host group",
-            "error lsb.hosts compute:1 <alpha> is no host and no host group",
-            "error lsb.queues ~alpha:18 <alpha> is no host and no host group",
+            "warning lsb.hosts alpha:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.hosts rack1:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.hosts compute:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.queues ~alpha:18 <alpha> is no host and no host group; ignored",
         ]
     );
     for name in ["-Fx", "../x", ".x", "a/b"] {
@@ -294,7 +294,7 @@ fn mistakes_in_lsf_shared_and_lsf_cluster() {
         [
             "error lsf.cluster.example gamma:52 <(rack=r2 scratch bigmem>: parenthesis is \
              not closed",
-            "error lsb.queues HOSTS:18 <gamma> is no host and no host group",
+            "warning lsb.queues HOSTS:18 <gamma> is no host and no host group; ignored",
         ]
     );
     assert_eq!(
@@ -375,7 +375,9 @@ fn doubtful_batch_files() {
     let (conf, diags) = load(&files, ENVDIR);
     let line = "no section Host: every server host takes as many jobs as it has CPUs";
     assert!(told(&diags).contains(&format!("warning: {hosts}: {line}")));
-    assert!(conf.is_none(), "big and urgent name groups that are gone");
+    // as in LSF, what a queue names and is not there is left out, and said
+    let gone = told(&diags).into_iter().filter(|l| l.contains("is no host and no host group"));
+    assert!(gone.count() == 1 && conf.is_some(), "{:?}", told(&diags));
 }
 
 #[test]
@@ -404,7 +406,7 @@ fn mistakes_in_lsb_queues() {
     // The second line of a continued value.
     assert_eq!(
         q("                 ~alpha", "                 ~alhpa"),
-        ["error lsb.queues ~alhpa:18 <alhpa> is no host and no host group ~alpha"]
+        ["warning lsb.queues ~alhpa:18 <alhpa> is no host and no host group; ignored ~alpha"]
     );
     assert_eq!(
         q("QUEUE_NAME     = idle", "QUEUE_NAME     = big"),
@@ -436,6 +438,37 @@ fn mistakes_in_lsb_queues() {
         ["error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1 ~alpha> of HOSTS: \
              parenthesis or quote is not closed"]
     );
+}
+
+#[test]
+fn a_host_that_is_gone_from_the_cluster_is_left_out_of_queues_with_a_warning() {
+    let mut files = site();
+    let cluster = format!("{ENVDIR}/lsf.cluster.example");
+    let text = String::from_utf8_lossy(&files.read(&cluster).unwrap()).into_owned();
+    let kept: String =
+        text.lines().filter(|l| !l.starts_with("gamma ")).map(|l| format!("{l}\n")).collect();
+    files.put(&cluster, &kept);
+    files.edit(&format!("{ENVDIR}/lsf.conf"), "LSF_MASTER_LIST", "# LSF_MASTER_LIST");
+    let (conf, diags) = load(&files, ENVDIR);
+    let named = |l: &String| l.starts_with("warning: ") && l.contains("<gamma> is no host");
+    assert!(told(&diags).iter().any(named), "{:?}", told(&diags));
+    let conf = conf.unwrap_or_else(|| panic!("{:?}", told(&diags)));
+    for queue in &conf.batch.queues {
+        assert!(conf.queue_hosts(queue).iter().all(|(host, _)| *host != "gamma"));
+    }
+}
+
+#[test]
+fn the_obsolete_name_of_a_parameter_acts_until_the_newer_one_is_there() {
+    let per_task = |lines: &str| {
+        let mut files = site();
+        let path = format!("{BATCH}/lsb.params");
+        files.edit(&path, "DEFAULT_QUEUE", &format!("{lines}\nDEFAULT_QUEUE"));
+        load(&files, ENVDIR).0.unwrap().batch.params.resource_reserve_per_task
+    };
+    assert!(per_task("RESOURCE_RESERVE_PER_SLOT = Y"));
+    assert!(!per_task("RESOURCE_RESERVE_PER_SLOT = Y\nRESOURCE_RESERVE_PER_TASK = N"));
+    assert!(!per_task("RESOURCE_RESERVE_PER_SLOT = N"));
 }
 
 #[test]

@@ -45,7 +45,6 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("bmgroup", &["nosuch"], "nosuch: Bad host name, host group name or cluster name"),
     ("lshosts", &["nosuch"], "nosuch: Bad host name"),
     ("lshosts", &["-R", "select[ncpus>100000]"], "No host is eligible"),
-    ("lshosts", &["-json"], "-json is given with -o"),
     ("lshosts", &["-o", "foo"], "<foo> in the format string is not a valid field name."),
     ("lshosts", &["-s", "nosuch"], "nosuch: Resource name not found"),
     ("lsload", &["nosuch"], "nosuch: Bad host name"),

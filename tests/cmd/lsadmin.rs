@@ -38,5 +38,5 @@ fn words_of_its_own() {
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: lsadmin "), "{}", said.err);
     let typed = feed(cmd("lsadmin"), b"ckconfig\nquit\nnosuch\n");
     assert_eq!(typed.code, 0);
-    assert_eq!(typed.out, "lsadmin>No errors found.\n\nlsadmin>");
+    assert_eq!(typed.out, "No errors found.\n\n");
 }

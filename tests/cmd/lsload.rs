@@ -40,6 +40,22 @@ fn chosen_indices_and_hosts() {
     assert_eq!((none.code, none.err.as_str()), (255, "No host is eligible\n"));
 }
 
+/// Without -o, JSON has every field that -o knows.
+#[test]
+fn json_without_a_format_has_every_field() {
+    for (applet, fields) in [
+        ("lsload", &["HOST_NAME", "STATUS", "R15S", "R1M", "R15M", "UT", "PG", "MEM"][..]),
+        ("lshosts", &["HOST_NAME", "TYPE", "MODEL", "CPUF", "MAXMEM", "NTHREADS", "STATUS"]),
+    ] {
+        let json: serde_json::Value = serde_json::from_str(&ok(applet, &["-json"])).unwrap();
+        assert_eq!(json["COMMAND"], applet);
+        let record = json["RECORDS"][0].as_object().unwrap();
+        for field in fields {
+            assert!(record.contains_key(*field), "{applet}: {field}: {record:?}");
+        }
+    }
+}
+
 /// The hosts are alike; one of them is told that it has more to do.
 #[test]
 fn the_order_is_the_requirements() {

@@ -35,6 +35,7 @@ const NAMES: &[Name] = &[
     on("LSB_BUSERS_FORMAT", "busers -o, names are case-sensitive: field list; undefined"),
     on("LSB_BWAIT_IN_JOBS", "bwait works inside jobs: Y/N; Y"),
     off("LSB_CALL_LIM_RETRY", "how often mbatchd tries for lim, 2 s apart"),
+    off("LSB_CGROUP_MEM_INCLUDE_CACHE", "memory of a job counts the page cache: Y/N"),
     off("LSB_CHUNK_RUSAGE", "y/n"),
     off("LSB_CMD_LOGDIR", "command logs: dir; undefined"),
     off("LSB_CMD_LOG_MASK", "as LSF_LOG_MASK, for batch commands"),
@@ -265,6 +266,7 @@ const NAMES: &[Name] = &[
     on("LSF_LIM_PORT", "UDP and TCP port of lim; 7869"),
     off("LSF_LINK_PATH", "written by LSF's installer"),
     off("LSF_LINUX_CGROUP_ACCT", "cgroup accounting: Y/N; N"),
+    off("LSF_LIVE_CONFDIR", "where bconf keeps live configuration: dir"),
     off("LSF_LOAD_USER_PROFILE", "lsf load user profile"),
     on("LSF_LOCAL_HOST", "which host of the cluster this is (not in LSF)"),
     on("LSF_LOCAL_RESOURCES", "resources of dynamic host: string"),
@@ -305,6 +307,7 @@ const NAMES: &[Name] = &[
         "LSF_PIM_INFODIR",
         "y: sbatchd asks PIM only every LSF_PIM_SLEEPTIME: /tmp / 30 s / n (install y; y",
     ),
+    off("LSF_PIM_LINUX_ENHANCE", "memory by proportional set size: Y/N"),
     off(
         "LSF_PIM_SLEEPTIME",
         "y: sbatchd asks PIM only every LSF_PIM_SLEEPTIME: /tmp / 30 s / n (install y; y",

@@ -148,6 +148,7 @@ const NAMES: &[Name] = &[
     ),
     off("REMOTE_MAX_PREEXEC_RETRY", "int; 5"),
     off("REMOVE_HUNG_JOBS_FOR", "all[,wait_time=m], runlimit, host_unavail: expr; undefined"),
+    on("RESOURCE_RESERVE_PER_SLOT", "obsolete name of RESOURCE_RESERVE_PER_TASK"),
     on("RESOURCE_RESERVE_PER_TASK", "Y: rusage is counted by task; N"),
     off("RUN_JOB_FACTOR", "fairshare: float; 3.0"),
     off("RUN_TIME_DECAY", "decay running run time: Y/N; N"),

@@ -5,7 +5,7 @@ use lsf::cli::long::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
 use lsf::model::job::stat;
-use lsf::model::reason::{pend_text, susp_text, term_text};
+use lsf::model::reason::{pend, pend_text, susp_text, term_text};
 use lsf::model::specfield::SpecField;
 use lsf::model::{ByteStr, JobRef};
 use std::fmt::Write;
@@ -43,6 +43,9 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         }
         Event::JobStatus(s) => status(&mut t, s)?,
         Event::JobSignal(s) => signal(&mut t, s),
+        Event::JobRequeue { exit: Some(value), .. } => {
+            let _ = write!(t, "Pending: {};(exit code {value})", pend_text(pend::REQUEUED));
+        }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
         Event::JobSwitch { queue, user, .. } => {
@@ -125,7 +128,15 @@ fn modified(t: &mut String, m: &JobModify) -> Option<()> {
 fn status(t: &mut String, s: &JobStatus) -> Option<()> {
     let _ = match s.status {
         stat::PEND | stat::PSUSP if s.reason == 0 => write!(t, "Pending;"),
-        stat::PEND | stat::PSUSP => write!(t, "Pending: {};", pend_text(s.reason)),
+        stat::PEND | stat::PSUSP => {
+            let _ = write!(t, "Pending: {}", pend_text(s.reason));
+            let note = s.retry.as_ref().map_or("", |retry| &retry.note);
+            if !note.is_empty() {
+                t.push_str(": ");
+                push_clean(t, note);
+            }
+            write!(t, ";")
+        }
         stat::RUN => write!(t, "Running;"),
         stat::USUSP => write!(t, "Suspended by the user or administrator;"),
         stat::SSUSP => write!(t, "Suspended: {};", susp_text(s.reason)),

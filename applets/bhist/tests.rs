@@ -7,7 +7,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
 use lsf::model::JobRef;
-use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
+use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
 use lsf::proto::client::IdSel;
 
@@ -129,7 +129,14 @@ fn log() -> Vec<Record> {
     log.extend(start(4, at(24, 0), &[("vm", 2)], ""));
     log.push(rec(
         107,
-        Event::JobRequeue { at: at(24, 0), held: 0, uncounted: false, passed: vec![] },
+        Event::JobRequeue {
+            at: at(24, 0),
+            held: 0,
+            uncounted: false,
+            passed: vec![],
+            until: 0,
+            exit: None,
+        },
     ));
     log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
     log.extend(start(5, at(25, 1), &[("vm2", 1)], ""));
@@ -530,4 +537,21 @@ fn a_job_of_ten_years_ago() {
     assert_eq!(over(&[], &plain), include_str!("../../tests/cmd/expected/bhist-old.txt"));
     let long = include_str!("../../tests/cmd/expected/bhist-old-year-l.txt");
     assert_eq!(over(&["-l", "16"], &year), format!("{long}\n"));
+}
+
+#[test]
+fn a_requeue_tells_the_exit_value_and_a_failed_start_what_its_host_said() {
+    let passed = Vec::new();
+    let (held, uncounted, until) = (0, false, T + 20);
+    let at = at(1, 0);
+    let back = Event::JobRequeue { at, held, uncounted, passed, until, exit: Some(5) };
+    let said = super::lines::sentence(&back, false).unwrap();
+    assert_eq!(said, "Pending: Requeued job is waiting for rescheduling;(exit code 5)");
+    let note = "input file </root/in>: Permission denied".to_string();
+    let retry = Some(Box::new(Retry { note, ..Retry::default() }));
+    let s = JobStatus { at, status: stat::PEND, reason: 10, retry, ..JobStatus::default() };
+    let said = super::lines::sentence(&Event::JobStatus(Box::new(s)), false).unwrap();
+    let want =
+        "Pending: Unable to open job's I/O buffers: input file </root/in>: Permission denied;";
+    assert_eq!(said, want);
 }

@@ -15,6 +15,8 @@ struct Reason<'r> {
     /// Hosts that it concerns; 0: the job as a whole.
     hosts: i64,
     names: Vec<Cow<'r, str>>,
+    /// What a host said of it, or the resource that it is about.
+    detail: Cow<'r, str>,
 }
 
 impl Reason<'_> {
@@ -36,9 +38,26 @@ impl Reason<'_> {
         )
     }
 
+    /// The text alone; it names a resource that is no built-in one.
+    fn text(&self) -> Cow<'static, str> {
+        match self.code {
+            pend::RESERVE_EXTERNAL if !self.detail.is_empty() => {
+                let mut text = String::from("Job's requirements for reserving resource (");
+                push_clean(&mut text, &self.detail);
+                text.push_str(") not satisfied");
+                text.into()
+            }
+            code => pend_text(code).into(),
+        }
+    }
+
     /// `text: N hosts;`, `text: hosta, hostb;`, without blank before it or newline after it.
     fn push(&self, out: &mut String, names: bool) {
-        out.push_str(pend_text(self.code));
+        out.push_str(&self.text());
+        if self.code != pend::RESERVE_EXTERNAL && !self.detail.is_empty() {
+            out.push_str(": ");
+            push_clean(out, &self.detail);
+        }
         let _ = match self.hosts {
             0 => write!(out, ";"),
             _ if names && !self.names.is_empty() => {
@@ -58,7 +77,8 @@ fn pending<'r>(r: &Row<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
         let code = u32::try_from(parts.first()?.int()?).ok()?;
         let hosts = parts.get(1).and_then(Cell::int).unwrap_or(0);
         let names = parts.get(2).map_or(Vec::new(), |n| n.list().iter().map(Cell::text).collect());
-        Some(Reason { code, hosts, names })
+        let detail = parts.get(3).map_or(Cow::Borrowed(""), Cell::text);
+        Some(Reason { code, hosts, names, detail })
     })
 }
 
@@ -133,8 +153,8 @@ pub struct PendSum {
     jobs: i64,
     /// Of those the ones that hosts are no help to.
     by_hosts: i64,
-    /// Code, jobs that wait for it as a whole, hosts that it kept jobs from.
-    seen: Vec<(u32, i64, i64)>,
+    /// Text, jobs that wait for it as a whole, hosts that it kept jobs from.
+    seen: Vec<(Cow<'static, str>, i64, i64)>,
 }
 
 impl PendSum {
@@ -151,8 +171,9 @@ impl PendSum {
         self.jobs += i64::from(!reasons.is_empty() || s.level == 0);
         self.by_hosts += i64::from(reasons.iter().any(|p| p.hosts > 0));
         for p in reasons {
-            let at = self.seen.iter().position(|s| s.0 == p.code).unwrap_or_else(|| {
-                self.seen.push((p.code, 0, 0));
+            let text = p.text();
+            let at = self.seen.iter().position(|s| s.0 == text).unwrap_or_else(|| {
+                self.seen.push((text, 0, 0));
                 self.seen.len() - 1
             });
             let Some(seen) = self.seen.get_mut(at) else { continue };
@@ -169,14 +190,14 @@ impl PendSum {
         out.push_str(&format!("\nSummarizing {} pending jobs in cluster (", self.jobs));
         push_clean(&mut out, &self.cluster);
         out.push_str("):\n");
-        let some = |seen: &[(u32, i64, i64)], n: fn(&(u32, i64, i64)) -> i64| {
-            let lines = seen.iter().map(|s| (pend_text(s.0), n(s)));
+        let some = |n: fn(&(Cow<'static, str>, i64, i64)) -> i64| {
+            let lines = self.seen.iter().map(|s| (&*s.0, n(s)));
             lines.filter(|l| l.1 > 0).collect::<Vec<_>>()
         };
-        let mut jobs = some(&self.seen, |s| s.1);
+        let mut jobs = some(|s| s.1);
         jobs.extend((self.by_hosts > 0).then_some((BY_HOSTS, self.by_hosts)));
         counted(&mut out, jobs, "jobs");
-        let hosts = some(&self.seen, |s| s.2);
+        let hosts = some(|s| s.2);
         if !hosts.is_empty() {
             let _ = writeln!(out, "\n{BY_HOSTS}");
             counted(&mut out, hosts, "occurrences");

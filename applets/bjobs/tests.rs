@@ -130,6 +130,28 @@ fn reasons_under_each_job() {
 }
 
 #[test]
+fn a_reason_tells_what_a_host_said_and_the_resource_that_is_missing() {
+    let said = "input file </root/in>: Permission denied\u{1b}[2J";
+    let jobs = [
+        json!({"PendReasons": [[10, 0, [], said], [1305, 1, ["hosta"], ""]]}),
+        json!({"Job": 102, "Stat": "PSUSP", "PendReasons": [[9004, 0, [], "no such shell"]]}),
+        json!({"Job": 103, "PendReasons": [[2612, 2, [], "lic1"], [2612, 1, []], [2611, 1, []]]}),
+    ];
+    let shown = table(Table::Reasons, &show(), &jobs);
+    for want in [
+        " Unable to open job's I/O buffers: input file </root/in>: Permission denied?[2J;\n",
+        " Job slot limit reached: 1 host;\n",
+        " The job has reached its start retry limit: no such shell;\n",
+        " Job's requirements for reserving resource (lic1) not satisfied: 2 hosts;\n",
+        // of a mbatchd that does not tell which
+        " Job's requirements for resource reservation not satisfied: 1 host;\n",
+        " Job requirements for reserving resource (mem) not satisfied: 1 host;\n",
+    ] {
+        assert!(shown.contains(want), "{want}{shown}");
+    }
+}
+
+#[test]
 fn usage_columns_are_never_blank() {
     let want = include_str!("../../tests/cmd/expected/bjobs-W.txt");
     let jobs = [

@@ -45,8 +45,8 @@ impl State {
             }
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal(s) => self.signalled(t, s),
-            Event::JobRequeue { at, held, uncounted, passed } => {
-                self.requeue(t, *at, *held, *uncounted, passed)
+            Event::JobRequeue { at, held, uncounted, passed, until, .. } => {
+                self.requeue(t, *at, *held, *uncounted, passed, *until)
             }
             Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
@@ -98,10 +98,11 @@ impl State {
                 self.finished = 0;
                 Did::Nothing
             }
-            Event::MbdStart { .. }
-            | Event::MbdDie { .. }
-            | Event::LoadIndex { .. }
-            | Event::Foreign { .. } => Did::Nothing,
+            Event::MbdStart { .. } => {
+                self.forget_passed();
+                Did::Nothing
+            }
+            Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => Did::Nothing,
         }
     }
 
@@ -197,7 +198,7 @@ impl State {
     }
 
     /// Puts a new state in an element's place and keeps every counter right.
-    fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Did {
+    pub(super) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Did {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Did::Misfit("no such job");
         };
@@ -293,6 +294,7 @@ impl State {
     }
 
     fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Did {
+        self.retries_over(at);
         self.with_run(at, |r| {
             if attempt != 0 && attempt != r.key.attempt {
                 return;
@@ -392,7 +394,7 @@ impl State {
         }
         match s.status {
             stat::PEND => {
-                self.note_pending(s);
+                self.note_pending(t, s);
                 self.set(s.at, |e| {
                     let since = match &e.state {
                         ElemState::Pend(p) => p.since,
@@ -481,52 +483,8 @@ impl State {
         did
     }
 
-    /// Counts failures of pre-execution commands; who resumes the job has it begin anew.
-    fn note_pending(&mut self, s: &JobStatus) {
-        use crate::model::reason::pend;
-        match s.reason {
-            pend::PRE_EXEC | pend::QUEUE_PRE_EXEC => {
-                self.tries.entry(s.at).or_default().pre_exec += 1;
-            }
-            pend::RESUMED => drop(self.tries.remove(&s.at)),
-            _ => {}
-        }
-    }
-
-    fn requeue(
-        &mut self,
-        t: i64,
-        at: JobRef,
-        held: u32,
-        uncounted: bool,
-        passed: &[String],
-    ) -> Did {
-        let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
-        if self.elem(at).is_some_and(unasked) && !uncounted {
-            let tries = self.tries.entry(at).or_default();
-            (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
-        }
-        if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
-            self.leave(at);
-        }
-        let passed: Vec<_> = passed.iter().map(|host| self.names.sym(host)).collect();
-        if !passed.is_empty() || self.tries.contains_key(&at) {
-            self.tries.entry(at).or_default().passed = passed;
-        }
-        // what still runs after it says nothing of its next run
-        self.posts.retain(|key| key.job_ref() != at);
-        match self.elem(at) {
-            Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
-                let reason = crate::model::reason::pend::REQUEUED;
-                let held = (held != 0).then_some(held);
-                e.state = ElemState::Pend(Pend { since: t, held, reason });
-            }),
-            _ => Did::Misfit("requeue of a job that is not started"),
-        }
-    }
-
     /// Keeps in mind what a job leaves behind on a host that cannot be asked.
-    fn leave(&mut self, at: JobRef) {
+    pub(super) fn leave(&mut self, at: JobRef) {
         let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
         let Some(&(host, slots)) = run.hosts.first() else { return };
         let left = Left { key: run.key, host, slots };

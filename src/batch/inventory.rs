@@ -14,15 +14,12 @@ use super::state::{ElemState, Phase as RunPhase, Run};
 use super::{Cx, Mbd};
 use crate::model::event::{Event, Finish, JobStatus};
 use crate::model::job::{self, End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
-use crate::model::reason::{pend, susp, term};
+use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
 use crate::proto::machine::{ConnId, Effect};
 use crate::proto::sbd::{Act, Phase, Post, SbdMsg, StartJob, TaskState};
 use std::collections::HashSet;
-
-/// Seconds a host is passed over for a job that it failed to start.
-const EXCLUDE_SECS: u64 = 60;
 
 impl Mbd {
     pub(crate) fn from_sbd(&mut self, cx: &mut Cx, conn: ConnId, msg: SbdMsg) {
@@ -102,29 +99,26 @@ impl Mbd {
     }
 
     pub(crate) fn back_to_queue(&mut self, cx: &mut Cx, at: JobRef, held: u32) {
-        self.requeue(cx, at, held, false, None);
+        self.requeue(cx, at, held, false);
     }
 
-    /// Its condition is watched again where that had ended with its start. `not_on`: a host that
-    /// it is not to go to again, until there is no other.
-    pub(crate) fn requeue(
-        &mut self,
-        cx: &mut Cx,
-        at: JobRef,
-        held: u32,
-        uncounted: bool,
-        not_on: Option<&str>,
-    ) {
+    /// Its condition is watched again where that had ended with its start. Hosts that it is not to
+    /// go to (EXCLUDE()) stay so.
+    pub(crate) fn requeue(&mut self, cx: &mut Cx, at: JobRef, held: u32, uncounted: bool) {
+        let passed = self.passed(at);
+        let (until, exit) = (0, None);
+        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit });
+    }
+
+    /// The hosts that an element is not to go to.
+    pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
         let name = |host: &super::names::Sym| self.st.names.text(*host).to_string();
-        let mut passed: Vec<String> =
-            self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect());
-        passed.extend(not_on.map(str::to_string));
-        passed.sort_unstable();
-        passed.dedup();
-        if passed.len() >= self.pol.hosts.len() {
-            passed.clear();
-        }
-        self.emit(cx, Event::JobRequeue { at, held, uncounted, passed });
+        self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
+    }
+
+    pub(crate) fn send_back(&mut self, cx: &mut Cx, event: Event) {
+        let Event::JobRequeue { at, .. } = event else { return };
+        self.emit(cx, event);
         self.watch_depend(at.job);
         self.refresh(at.job);
     }
@@ -270,38 +264,8 @@ impl Mbd {
         }
     }
 
-    /// The host could not start it: back to the queue, elsewhere if there is a choice.
-    fn start_failed(&mut self, cx: &mut Cx, i: usize, t: &TaskState, reason: u32) {
-        let at = t.key.job_ref();
-        let (killed, requeue, as_done) = self.killed(t.key);
-        cx.say(
-            log::Level::Warn,
-            format!("{} could not start job <{at}>: {}", self.net.hosts[i].name, t.note),
-        );
-        if let Some(held) = requeue {
-            self.back_to_queue(cx, at, held);
-        } else if let Some(info) = killed {
-            self.end_unstarted(cx, at, info, as_done);
-        } else {
-            let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
-            let attempt = t.key.attempt;
-            let status =
-                JobStatus { at, status: stat::PEND, reason, attempt, ..Default::default() };
-            // a pre-execution command waits for something: it is asked again before long
-            let again = self.pol.params().mbd_sleep_time.min(EXCLUDE_SECS);
-            let pre = matches!(reason, pend::PRE_EXEC | pend::QUEUE_PRE_EXEC);
-            let until = cx.now.after(if pre { again } else { EXCLUDE_SECS });
-            self.sched.exclude(at, &self.net.hosts[i].name, until, reason);
-            self.emit(cx, Event::JobStatus(Box::new(status)));
-            if pre {
-                self.tried_enough(cx, at);
-            }
-        }
-        self.order(cx, i, SbdMsg::Forget { key: t.key });
-    }
-
     /// What was asked for of a started attempt: see [`super::state::Run`].
-    fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
+    pub(super) fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
         self.st.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
     }
 
@@ -335,7 +299,7 @@ impl Mbd {
         }
         if restarted && killed.is_none() && self.rerunnable(at) {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            return self.requeue(cx, at, 0, true, None);
+            return self.requeue(cx, at, 0, true);
         }
         if killed.is_none() && info == 0 && self.requeued_by_exit(cx, t, end) {
             return;
@@ -384,7 +348,7 @@ impl Mbd {
     /// The attempt is over; what still runs after it is waited for.
     fn forget(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
         if t.post != Post::Running {
-            self.order(cx, i, SbdMsg::Forget { key: t.key });
+            self.order(cx, i, SbdMsg::Forget { key: t.key, mail: String::new() });
         }
     }
 
@@ -500,6 +464,7 @@ impl Mbd {
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: self.pol.params().job_include_postproc,
             post_timeout: self.pol.params().job_postproc_timeout.unwrap_or(0),
+            last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
     }
 

@@ -52,12 +52,14 @@ pub mod reporters;
 pub mod requeue;
 pub mod require;
 pub mod reserve;
+pub mod retry;
 pub mod rows;
 pub mod same;
 pub mod sched;
 pub mod state;
 pub mod status;
 pub mod submit;
+pub mod tries;
 pub mod unreached;
 pub mod wait;
 pub mod watch;
@@ -284,7 +286,7 @@ impl Mbd {
     fn touched(&mut self, at: JobRef) {
         self.depend_touched(at);
         self.look_left_of(at);
-        self.refresh(at.job);
+        self.refresh_at(at);
         self.reserve_touched(at);
         self.sched.needed = true;
     }
@@ -325,7 +327,10 @@ impl Mbd {
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         let cluster = self.pol.conf.base.name.clone();
         self.emit(cx, Event::LoadIndex { names });
+        // that forgets the hosts that jobs were not to go to
+        let tried: Vec<JobRef> = self.st.tries.keys().copied().collect();
         self.emit(cx, Event::MbdStart { master: self.me.clone(), cluster, hosts, queues });
+        tried.into_iter().for_each(|at| self.refresh_at(at));
         self.hold_damaged(cx);
         self.end_all_orphans(cx);
         self.net_start(cx);
@@ -461,6 +466,7 @@ impl Machine for Mbd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         let mut cx = Cx { now, out };
         let cx = &mut cx;
+        self.sched.now = now;
         let tick = matches!(input, Input::Tick);
         match input {
             Input::Start => self.start(cx),

@@ -189,6 +189,7 @@ impl State {
     pub(super) fn modify(&mut self, m: &JobModify) -> Did {
         let queue = self.names.sym(&m.spec.queue);
         self.note_first(m);
+        self.retry_modified(m.job);
         let did = if m.elems.is_empty() {
             self.recount(m.job, |job| modify_job(job, m, queue))
         } else {

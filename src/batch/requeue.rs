@@ -4,6 +4,7 @@
 
 use super::inventory::exit_code;
 use super::policy::Queue;
+use super::retry::pause;
 use super::state::ElemState;
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
@@ -55,17 +56,43 @@ impl Mbd {
         if !codes.has(code) {
             return false;
         }
-        let most: u32 =
-            self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX);
         let before = self.st.tries.get(&at).map_or(0, |t| t.requeues);
-        let held = if before >= most { pend::REQUEUE_LIMIT } else { 0 };
-        let host = match self.st.elem(at).map(|e| &e.state) {
-            Some(ElemState::Run(run)) if codes.excludes(code) => self.first_host(run),
-            _ => None,
-        };
-        let host = host.map(|i| self.net.hosts[i].name.clone());
-        self.requeue(cx, at, held, false, host.as_deref());
+        let held = if before >= self.most_requeues(queue) { pend::REQUEUE_LIMIT } else { 0 };
+        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return false };
+        let started = run.start_time;
+        let mut passed = self.passed(at);
+        if codes.excludes(code)
+            && let Some(i) = self.first_host(run)
+        {
+            passed.push(self.net.hosts[i].name.clone());
+            passed.sort_unstable();
+            passed.dedup();
+        }
+        let until = self.requeued_until(cx, started, before + 1);
+        let (uncounted, exit) = (false, Some(code));
+        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit });
         true
+    }
+
+    /// How often a job of the queue goes back to it by its exit value.
+    fn most_requeues(&self, queue: Option<&Queue>) -> u32 {
+        self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX)
+    }
+
+    /// If it goes back by its exit value this time, is it held?
+    pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
+        let before = self.st.tries.get(&at).map_or(0, |t| t.requeues);
+        before >= self.most_requeues(queue)
+    }
+
+    /// When a job that went back for the `n`th time may start, seconds since the epoch: in the
+    /// next scheduling interval at the earliest, and so long after its last start as the pause
+    /// that doubles each time says. One that ran for long has waited already.
+    fn requeued_until(&self, cx: &Cx, started: i64, n: u32) -> i64 {
+        let interval = self.pol.params().sched_interval_min_ms.div_ceil(1000).max(1);
+        let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let next = cx.now.secs().saturating_add(secs(interval));
+        next.max(started.saturating_add(secs(pause(interval, n))))
     }
 
     /// A pre-execution command has failed once more: it was asked often enough?

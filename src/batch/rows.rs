@@ -359,22 +359,28 @@ impl Shown<'_> {
             return;
         }
         if let Some(code) = self.own_reason() {
-            json(out, &[(code, 0, [(); 0])]);
+            let limits = [pend::START_LIMIT, pend::PREEXEC_LIMIT];
+            let tries = self.tries().filter(|_| limits.contains(&code));
+            let note = tries.map_or("", |tries| &tries.note);
+            json(out, &[Reason::new(code, 0, Vec::new(), note)]);
             return;
         }
-        let found = self.mbd.sched.reasons_of(self.job.id, self.part);
-        if found.is_empty() {
-            json(out, &[(self.last_reason(), 0, [(); 0])]);
-            return;
+        let found = self.mbd.sched.reasons_at(self.at, self.part);
+        let note = self.tries().map_or("", |tries| &tries.note);
+        let mut rows = Vec::new();
+        if found.is_empty() || !note.is_empty() {
+            rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
-        let rows: Vec<(u32, usize, Vec<&str>)> = found
-            .iter()
-            .map(|(code, hosts)| {
-                let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
-                (*code, hosts.len(), names.map(|h| h.name.as_str()).collect())
-            })
-            .collect();
+        rows.extend(found.iter().map(|(code, hosts)| {
+            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
+            Reason::new(*code, hosts.len(), names.map(|h| h.name.as_str()).collect(), "")
+        }));
         json(out, &rows);
+    }
+
+    /// What is kept of starts that failed.
+    fn tries(&self) -> Option<&super::state::Tries> {
+        self.mbd.st.tries.get(&self.at)
     }
 
     /// What keeps this job, wherever there may be room.
@@ -417,6 +423,24 @@ impl Shown<'_> {
         match self.elem.map(|e| &e.state) {
             Some(ElemState::Pend(p)) if p.reason != 0 => p.reason,
             _ => pend::NEW,
+        }
+    }
+}
+
+/// A pending reason on the wire: code, hosts that it holds for, their names, and what there is to
+/// tell besides.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Reason<'a> {
+    Plain(u32, usize, Vec<&'a str>),
+    Told(u32, usize, Vec<&'a str>, &'a str),
+}
+
+impl<'a> Reason<'a> {
+    fn new(code: u32, hosts: usize, names: Vec<&'a str>, detail: &'a str) -> Self {
+        match detail {
+            "" => Reason::Plain(code, hosts, names),
+            _ => Reason::Told(code, hosts, names, detail),
         }
     }
 }

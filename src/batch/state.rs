@@ -16,6 +16,7 @@ use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -119,10 +120,51 @@ impl Request {
 pub struct Tries {
     /// After a run.
     pub requeues: u32,
-    /// Hosts that it is not to be started on any more.
+    /// Hosts that it is not to be started on any more, until mbatchd is started again.
     pub passed: Vec<Sym>,
     /// For a pre-execution command that failed; since it last ran.
     pub pre_exec: u32,
+    /// For other starts that failed; since it last ran.
+    pub failed: u32,
+    /// It waits from the first instant to the second, seconds since the epoch.
+    pub wait: (i64, i64),
+    /// Hosts that could not start it, since it last ran.
+    pub bars: Vec<Bar>,
+    /// What the last of them said.
+    pub note: String,
+}
+
+/// A host that an element is not to be started on for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    pub host: Sym,
+    /// Seconds since the epoch.
+    pub from: i64,
+    pub until: i64,
+    /// Pending reason.
+    pub why: u32,
+}
+
+impl Bar {
+    /// A clock that was put back ends it.
+    pub fn holds(&self, now: i64) -> bool {
+        (self.from..self.until).contains(&now)
+    }
+}
+
+impl Tries {
+    /// Does it wait, whatever host there is? A clock that was put back ends that.
+    pub fn waits(&self, now: i64) -> bool {
+        (self.wait.0..self.wait.1).contains(&now)
+    }
+
+    /// It could be started, or something about it is another: starts that failed say nothing of
+    /// the next.
+    pub fn begin_anew(&mut self) {
+        let kept =
+            Tries { requeues: self.requeues, passed: take(&mut self.passed), ..<_>::default() };
+        *self = kept;
+    }
 }
 
 /// An attempt whose host could not be asked when its job was requeued or ended.

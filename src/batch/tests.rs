@@ -36,6 +36,7 @@ mod refused;
 mod reporters;
 mod requeue;
 mod reserve;
+mod retry;
 mod shown;
 mod unreached;
 mod watch;

@@ -136,8 +136,8 @@ impl Mbd {
             }
             *budget = budget.saturating_sub(1);
             match (requeue, killed) {
-                (Some(held), _) => self.requeue(cx, at, held, true, None),
-                (None, None) => self.requeue(cx, at, 0, true, None),
+                (Some(held), _) => self.requeue(cx, at, held, true),
+                (None, None) => self.requeue(cx, at, 0, true),
                 (None, Some(why)) => self.end_unasked(cx, key, why, as_done),
             }
             rerun += 1;
@@ -267,7 +267,7 @@ impl Mbd {
             false => self.unreached.barred.remove(&at),
         };
         if changed {
-            self.refresh(at.job);
+            self.refresh_at(at);
             self.sched.needed = true;
         }
     }

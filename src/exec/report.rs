@@ -107,6 +107,16 @@ impl Report<'_> {
         out
     }
 
+    /// A mail about a job that could not be started.
+    pub fn held(&self, text: &str) -> String {
+        let Report { admin, cluster, name, .. } = self;
+        let (id, to) = (self.key.job_ref(), self.mail.map_or("", |m| m.0));
+        format!(
+            "From: LSF <{admin}>\nTo: {to}\nSubject: Job {id}: <{name}> in cluster <{cluster}> \
+             could not be started\n\n{text}"
+        )
+    }
+
     fn head(&self, out: &mut String, zone: &TimeZone) -> std::fmt::Result {
         let Report { admin, host, name, cluster, from_host, user, queue, exec_user, .. } = self;
         let at = |secs| ctime(zone, secs);

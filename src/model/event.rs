@@ -98,6 +98,21 @@ pub struct JobStatus {
     /// Our tail: a command still runs after the job; another record (PDONE, PERR) tells how that
     /// went.
     pub post: bool,
+    /// Our tail: it is pending again because it could not be started.
+    pub retry: Option<Box<Retry>>,
+}
+
+/// A start that failed: when it is tried again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Retry {
+    /// The host that could not start it.
+    pub host: String,
+    /// Until then that host is passed over, seconds since the epoch.
+    pub host_until: i64,
+    /// Until then the job waits, whatever host there is, seconds since the epoch; 0: it does not.
+    pub until: i64,
+    /// Why, in the words of the host.
+    pub note: String,
 }
 
 /// JOB_SIGNAL: a signal, or what acts like one, was asked for.
@@ -188,6 +203,10 @@ pub enum Event {
         uncounted: bool,
         /// Our tail: hosts that it is not to be started on any more (EXCLUDE()).
         passed: Vec<String>,
+        /// Our tail: until then it waits, seconds since the epoch; 0: it does not.
+        until: i64,
+        /// Our tail: the exit value that sent it back.
+        exit: Option<i32>,
     },
     JobModify(Box<JobModify>),
     /// bswitch: the whole job, or an element, goes to another queue.

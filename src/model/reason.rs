@@ -62,6 +62,10 @@ pub mod pend {
     pub const DAMAGED: u32 = 9001;
     /// Ours: the log cannot be written, nothing is dispatched.
     pub const LOG_FULL: u32 = 9002;
+    /// Ours: it could not be started too often in a row.
+    pub const START_LIMIT: u32 = 9004;
+    /// Ours: it has left the host with an exit value of EXCLUDE().
+    pub const EXCLUDED: u32 = 9005;
 }
 
 /// The text of a pending reason.
@@ -143,6 +147,8 @@ pub fn pend_text(code: u32) -> &'static str {
         2612 => "Job's requirements for resource reservation not satisfied",
         9001 => "The event log lost part of this job's history; held for the administrator",
         9002 => "The event log cannot be written; nothing is dispatched",
+        9004 => "The job has reached its start retry limit",
+        9005 => "The job exited there with an exclusive requeue value (EXCLUDE)",
         _ => "Unknown pending reason",
     }
 }

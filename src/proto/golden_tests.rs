@@ -251,7 +251,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Start(Box::new(start)),
         SbdMsg::Blob { at: AT, data: ByteStr(vec![0xff, 0]) },
         SbdMsg::Act { key: KEY, seq: 4, act: Act::Terminate { exit_info: 14 } },
-        SbdMsg::Forget { key: KEY },
+        SbdMsg::Forget { key: KEY, mail: String::new() },
         SbdMsg::Params(params),
         SbdMsg::Logging(logging()),
         SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()] },

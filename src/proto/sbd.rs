@@ -30,6 +30,9 @@ pub enum SbdMsg {
     /// know or no longer wants to hear of.
     Forget {
         key: JobKey,
+        /// What the job's user is to be mailed about it; empty nothing.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        mail: String,
     },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
@@ -115,6 +118,10 @@ pub struct StartJob {
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub post_timeout: u64,
+    /// Where its exit value sends it back to the queue, it runs no more by itself: what is mailed
+    /// about it is mailed then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub last_requeue: bool,
 }
 
 fn is_zero(n: &u64) -> bool {

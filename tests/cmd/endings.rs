@@ -21,7 +21,8 @@ fn exit_values_send_a_job_back_to_its_queue() {
     let id = bsub(&["-o", "/dev/null", "-Q", "all ~4", "-Ep", &post, &job]);
     assert_eq!(end_of(&id), "EXIT");
     assert_eq!((text(&runs).lines().count(), field(&id, "exit_code").as_str()), (3, "4"));
-    assert!(long(&id).contains("Job has been requeued;"), "{}", long(&id));
+    let requeued = "Pending: Requeued job is waiting for rescheduling;(exit code 3)";
+    assert_eq!(long(&id).matches(requeued).count(), 2, "{}", long(&id));
     assert!(event_log().contains("\"all ~4\""));
     crate::rig::wait_for("the last post-execution command", || text(&posts).lines().count() == 3);
     assert_eq!(text(&posts), "1 all ~4\n1 all ~4\n all ~4\n");
@@ -31,6 +32,33 @@ fn exit_values_send_a_job_back_to_its_queue() {
     ok("bresume", &[&id]);
     assert_eq!(end_of(&id), "EXIT");
     assert!(!long(&id).contains("requeued"));
+}
+
+#[test]
+fn a_job_that_cannot_start_says_why_and_holds_back_none_of_its_likes() {
+    let dir = scratch("unstarted");
+    let missing = dir.join("in").display().to_string();
+    let no_input = bsub(&["-i", &missing, "-o", "/dev/null", "cat"]);
+    let no_shell = bsub(&["-L", "/no/such/shell", "-o", "/dev/null", "true"]);
+    for (id, want) in [
+        (&no_input, format!("Unable to open job's I/O buffers: input file <{missing}>: No such")),
+        (&no_shell, "job's environment variables: login shell </no/such/shell>: No such".into()),
+    ] {
+        let says = |words: &[&str]| ok("bjobs", words).replace("\n                     ", "");
+        crate::rig::wait_for("the reason", || {
+            says(&["-l", id]).contains(&want) && says(&["-p", id]).contains(&want)
+        });
+        crate::rig::wait_for("bhist -l", || long(id).contains(&want));
+    }
+    // likes of the first, submitted after it had failed
+    for _ in 0..3 {
+        let like = bsub(&["-i", "/dev/null", "-o", "/dev/null", "cat"]);
+        assert_eq!(end_of(&like), "DONE");
+    }
+    assert_eq!(field(&no_input, "stat"), "PEND");
+    fs::write(&missing, "").unwrap();
+    assert_eq!(end_of(&no_input), "DONE");
+    ok("bkill", &[&no_shell]);
 }
 
 #[test]

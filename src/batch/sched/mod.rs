@@ -5,6 +5,7 @@
 //! pass runs at the end of a turn in which something changed, or when a timer says so; its work
 //! is bounded by what it dispatches and by classes, never by the number of pending jobs.
 
+mod lone;
 mod place;
 
 pub(crate) use place::split_host_word;
@@ -18,7 +19,7 @@ use crate::model::event::{Event, JobStart, Spot};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, extra, opt};
 use crate::model::reason::pend;
-use crate::model::{JobKey, JobRef};
+use crate::model::{JobKey, JobRef, Now};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
@@ -43,6 +44,8 @@ struct Kind {
     exclusive: bool,
     /// -hostfile: exactly these slots on these hosts; empty none.
     fixed: String,
+    /// Hosts that these are not to be started on, and why: of single elements ([`lone`]).
+    barred: Vec<(Sym, u32)>,
 }
 
 /// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
@@ -102,9 +105,11 @@ pub struct Sched {
     parts: BTreeMap<(u32, u32), Entry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,
-    /// Hosts passed over for an element after a failed start: until when, why.
-    excluded: HashMap<(JobRef, String), (u64, u32)>,
-    /// The next instant at which a host may take a job again, or an exclusion ends.
+    /// Elements that wait otherwise than their likes.
+    lone: lone::Lones,
+    /// Now, as the step was told.
+    pub now: Now,
+    /// The next instant at which a host may take a job again.
     timer: Option<u64>,
     begin_timer: Option<u64>,
 }
@@ -114,11 +119,7 @@ impl Sched {
         if self.needed {
             return Some(0);
         }
-        [self.timer, self.begin_timer].into_iter().flatten().min()
-    }
-
-    pub fn exclude(&mut self, at: JobRef, host: &str, until: u64, why: u32) {
-        self.excluded.insert((at, host.to_string()), (until, why));
+        [self.timer, self.begin_timer, self.lone.deadline()].into_iter().flatten().min()
     }
 
     /// So many jobs are about to come: a table that grows moves what it has.
@@ -148,6 +149,14 @@ impl Sched {
     /// Why the class of a ready part of a job found no place.
     pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<usize>)] {
         self.entry(job, part).map_or(&[], |e| &self.classes[e.class as usize].reasons)
+    }
+
+    /// The same of an element of that part.
+    pub fn reasons_at(&self, at: JobRef, part: u32) -> &[(u32, Vec<usize>)] {
+        match self.lone.get(at) {
+            Some(lone) => lone.entry.map_or(&[], |e| &self.classes[e.class as usize].reasons),
+            None => self.reasons_of(at.job, part),
+        }
     }
 
     pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
@@ -211,6 +220,7 @@ impl Sched {
         let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
         let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
         gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
+        gone.extend(self.lone.remove_all(id));
         for e in &gone {
             self.classes[e.class as usize].pending -= 1;
             if e.ready {
@@ -223,6 +233,12 @@ impl Sched {
 impl Mbd {
     /// Looks again whether a job is ready, after anything about it has changed.
     pub(crate) fn refresh(&mut self, id: u32) {
+        self.refresh_at(JobRef { job: id, idx: 0 });
+    }
+
+    /// The same, where one element has changed; idx 0 of an array: all of it.
+    pub(crate) fn refresh_at(&mut self, at: JobRef) {
+        let id = at.job;
         let Some(job) = self.st.jobs.get(&id) else {
             self.sched.drop_entry(id);
             return;
@@ -232,6 +248,7 @@ impl Mbd {
             return;
         }
         self.eligible_touched(id);
+        self.refresh_lones(at);
         let Some(job) = self.st.jobs.get(&id) else { return };
         let parts = job.parts().len() as u32;
         for part in 0..=parts {
@@ -253,7 +270,7 @@ impl Mbd {
                 let priority = Reverse(self.priority(job.spec_of(part)));
                 let Spot { base, between } = self.st.spot_of(job, part);
                 let place = Place { priority, base, between, next, part };
-                let class = self.class_of(id, part);
+                let class = self.class_of(id, part, &[]);
                 self.sched.classes[class].pending += 1;
                 Entry { class: class as u32, place, ready: false }
             }
@@ -272,37 +289,30 @@ impl Mbd {
     }
 
     fn ready(&self, job: &Job, part: u32) -> bool {
-        if job.damaged || job.tally.pend == 0 || job.at_limit() || job.waiting(part) == 0 {
-            return false;
-        }
-        if !self.some_unbarred(job, part) {
-            return false;
-        }
-        if self.sched.begins.contains_key(&(job.spec_of(part).begin_time, job.id)) {
+        if !self.may_start(job, part) || job.waiting(part) <= self.sched.lone.of_part(job.id, part)
+        {
             return false;
         }
         if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
             return self.deps.value(job.id) == DepValue::True;
         }
-        self.deps.ready_elements(job.id).is_some_and(|r| {
-            r.iter().any(|idx| job.part_no(*idx) == part && !self.bars(job.id, *idx))
-        })
+        self.ready_element(job, part).is_some()
     }
 
-    /// Does an element wait for an attempt that it has left behind?
-    fn bars(&self, job: u32, idx: u32) -> bool {
-        self.unreached.bars(JobRef { job, idx })
+    /// Does nothing keep all of a part from starting, but what it depends on?
+    fn may_start(&self, job: &Job, part: u32) -> bool {
+        !job.damaged
+            && job.tally.pend > 0
+            && !job.at_limit()
+            && !self.sched.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
     }
 
-    /// Does not every pending element of a part wait for an attempt left behind?
-    fn some_unbarred(&self, job: &Job, part: u32) -> bool {
-        let waits = |idx: &u32| {
-            let state = job.elem(*idx).map(|e| &e.state);
-            matches!(state, Some(ElemState::Pend(p)) if p.held.is_none())
+    /// The first element of a part whose own condition holds, where elements wait one by one.
+    fn ready_element(&self, job: &Job, part: u32) -> Option<u32> {
+        let mine = |idx: &&u32| {
+            job.part_no(**idx) == part && !self.sched.lone.has(JobRef { job: job.id, idx: **idx })
         };
-        let barred = self.unreached.barred_of(job.id);
-        let barred = barred.filter(|idx| job.part_no(*idx) == part).filter(waits).count();
-        barred < job.waiting(part) as usize
+        self.deps.ready_elements(job.id)?.iter().find(mine).copied()
     }
 
     /// Puts a job with a start time ahead on the timer.
@@ -356,10 +366,11 @@ impl Mbd {
         self.set_begin_timer(cx);
     }
 
-    fn class_of(&mut self, id: u32, part: u32) -> usize {
+    fn class_of(&mut self, id: u32, part: u32, barred: &[(Sym, u32)]) -> usize {
         let job = &self.st.jobs[&id];
         let (spec, queue, user) = (job.spec_of(part).clone(), job.queue_of(part), job.user);
         if let Some((of, who, like, c)) = &self.sched.recent
+            && barred.is_empty()
             && (*of, *who) == (queue, user)
             && Arc::ptr_eq(like, &spec)
         {
@@ -375,6 +386,7 @@ impl Mbd {
             hosts: spec.hosts.clone(),
             exclusive: spec.options & opt::EXCLUSIVE != 0,
             fixed: spec.given(extra::HOST_SLOTS).to_string(),
+            barred: barred.to_vec(),
         };
         let c = match self.sched.by_kind.get(&kind) {
             Some(c) => *c,
@@ -383,7 +395,9 @@ impl Mbd {
                 self.sched.add_class(kind, req)
             }
         };
-        self.sched.recent = Some((queue, user, spec, c));
+        if barred.is_empty() {
+            self.sched.recent = Some((queue, user, spec, c));
+        }
         c
     }
 
@@ -406,10 +420,10 @@ impl Mbd {
         if self.sched.begin_timer.is_some_and(|t| t <= now) {
             self.begin_due(cx);
         }
+        self.lone_due(cx);
         if self.sched.needed || self.sched.timer.is_some_and(|t| t <= now) {
             self.sched.needed = false;
             self.sched.timer = None;
-            self.sched.excluded.retain(|_, (until, _)| *until > now);
             self.sched.forget();
             self.pass(cx);
         }
@@ -466,7 +480,11 @@ impl Mbd {
                 return;
             }
             let Some((place, id)) = head(self, c) else { continue };
-            let Some(at) = self.next_element(id, place.part) else {
+            let at = match self.sched.classes[c].kind.barred.is_empty() {
+                true => self.next_element(id, place.part),
+                false => Some(JobRef { job: id, idx: place.next }),
+            };
+            let Some(at) = at else {
                 // Nothing of it can go: it should not have been ready.
                 self.refresh(id);
                 if head(self, c).is_some_and(|(p, _)| p != place) {
@@ -479,7 +497,7 @@ impl Mbd {
                 found.insert(c, vec![cands; self.sched.classes[c].alternatives.len()]);
             }
             let Some(cands) = found.get_mut(&c) else { continue };
-            match self.find_first(cx, queue, c, at, cands) {
+            match self.find_first(cx, queue, c, cands) {
                 Ok((hosts, req)) => {
                     self.sched.classes[c].reasons.clear();
                     self.dispatch(cx, req.as_deref(), at, hosts);
@@ -497,13 +515,12 @@ impl Mbd {
         cx: &Cx,
         queue: &super::policy::Queue,
         class: usize,
-        at: JobRef,
         cands: &mut [place::Candidates],
     ) -> Result<Found, place::Reasons> {
         let mut why = Err(Vec::new());
         for (n, cands) in cands.iter_mut().enumerate() {
             let req = self.sched.classes[class].alternatives[n].clone();
-            match self.find_place(cx, queue, class, at, (cands, req.as_deref())) {
+            match self.find_place(cx, queue, class, (cands, req.as_deref())) {
                 Ok(hosts) => return Ok((hosts, req)),
                 // the first one's tell most
                 Err(reasons) if n == 0 => why = Err(reasons),
@@ -516,27 +533,26 @@ impl Mbd {
     /// The next element of a ready part of a job that may go: the lowest index.
     fn next_element(&self, id: u32, part: u32) -> Option<JobRef> {
         let job = self.st.jobs.get(&id)?;
-        let Body::Array(a) = &job.body else { return Some(JobRef { job: id, idx: 0 }) };
-        if let Some(ready) = self.deps.ready_elements(id) {
-            let may = |idx: &&u32| job.part_no(**idx) == part && !self.bars(id, **idx);
-            let idx = *ready.iter().find(may)?;
-            return Some(JobRef { job: id, idx });
+        let at = |idx| JobRef { job: id, idx };
+        let Body::Array(a) = &job.body else { return Some(at(0)) };
+        if self.deps.ready_elements(id).is_some() {
+            return self.ready_element(job, part).map(at);
         }
+        let lone = self.sched.lone.of_part(id, part);
+        let alike = |idx: &u32| lone == 0 || !self.sched.lone.has(at(*idx));
         if let Some(p) = job.part(part) {
-            let first = p.waiting.iter().find(|idx| !self.bars(id, **idx));
-            return first.map(|&idx| JobRef { job: id, idx });
+            return p.waiting.iter().copied().find(alike).map(at);
         }
         let fresh = a.first_fresh();
-        let own = if job.waiting(0) > a.fresh.left() {
+        let own = if job.waiting(0) > a.fresh.left() + lone {
             let waits = |e: &super::state::Elem| {
                 e.part == 0 && matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
             };
-            a.own.iter().find(|(i, e)| waits(e) && !self.bars(id, **i)).map(|(i, _)| *i)
+            a.own.iter().filter(|(_, e)| waits(e)).map(|(i, _)| *i).find(alike)
         } else {
             None
         };
-        let idx = [fresh, own].into_iter().flatten().min()?;
-        Some(JobRef { job: id, idx })
+        [fresh, own].into_iter().flatten().min().map(at)
     }
 
     fn dispatch(&mut self, cx: &mut Cx, req: Option<&Req>, at: JobRef, hosts: Vec<(usize, u32)>) {

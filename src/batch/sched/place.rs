@@ -1,13 +1,11 @@
 //! Where a job goes: the hosts a class may use, best first, and the slots one job takes on them.
 
 use super::super::hosts::HostStatus;
-use super::super::names::Sym;
 use super::super::policy::Queue;
 use super::super::require::{Req, Sight};
 use super::super::{Cx, Mbd};
 use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
-use crate::model::JobRef;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
 use crate::model::time::US;
@@ -49,6 +47,7 @@ impl Mbd {
         let req = self.sched.classes[class].req.clone();
         let simple = req.as_ref().and_then(|r| r.0.first());
         let local = self.local_of(&self.sched.classes[class].kind.from_host);
+        let barred = self.barred_hosts(class);
         for i in 0..self.net.hosts.len() {
             let name = &self.net.hosts[i].name;
             let queue_pref = match &queue.hosts {
@@ -62,7 +61,11 @@ impl Mbd {
             let why = match (queue_pref, ask_pref) {
                 (None, _) => Some(pend::NOT_QUEUE_HOST),
                 (_, None) => Some(pend::NOT_ASKED_HOST),
-                _ => self.host_out(cx, i, queue, simple, &local),
+                _ => barred
+                    .iter()
+                    .find(|bar| bar.0 == i)
+                    .map(|bar| bar.1)
+                    .or_else(|| self.host_out(cx, i, queue, simple, &local)),
             };
             match why {
                 Some(code) => reasons.entry(code).or_default().push(i),
@@ -84,6 +87,13 @@ impl Mbd {
             reasons.entry(pend::FIRST_HOST).or_default().append(&mut hosts);
         }
         Candidates { hosts, next: 0, first, reasons }
+    }
+
+    /// The hosts that the class is kept from, with why.
+    fn barred_hosts(&self, class: usize) -> Vec<(usize, u32)> {
+        let barred = self.sched.classes[class].kind.barred.iter();
+        let host = |sym| self.pol.host_ix.get(&**self.st.names.text(sym)).copied();
+        barred.filter_map(|(sym, why)| Some((host(*sym)?, *why))).collect()
     }
 
     /// The hosts of -m that have a `!`.
@@ -298,27 +308,12 @@ impl Mbd {
         (room, code)
     }
 
-    /// Why one job does not go to a host where others of its class may, if so: it failed to
-    /// start there.
-    #[inline]
-    fn job_out(&self, at: JobRef, passed: &[Sym], i: usize) -> Option<u32> {
-        let host = &self.net.hosts[i].name;
-        // nearly always there are none, and a look takes a copy of the name
-        let excluded = Some(&self.sched.excluded).filter(|hosts| !hosts.is_empty());
-        if let Some((_, why)) = excluded.and_then(|hosts| hosts.get(&(at, host.clone()))) {
-            return Some(*why);
-        }
-        let name = self.st.names.find(host);
-        name.is_some_and(|name| passed.contains(&name)).then_some(pend::EXEC_INIT)
-    }
-
     /// Hosts with slots for one job that asks for this, or why there are none.
     pub(super) fn find_place(
         &mut self,
         cx: &Cx,
         queue: &Queue,
         class: usize,
-        at: JobRef,
         (cands, req): (&mut Candidates, Option<&Req>),
     ) -> Result<Vec<(usize, u32)>, Reasons> {
         let (min, max) = {
@@ -336,7 +331,6 @@ impl Mbd {
         let mut full: Reasons = Vec::new();
         let mut free: Vec<(usize, u32)> = Vec::new();
         let single = max == 1;
-        let passed = self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.clone());
         let mut moved = cands.next;
         for k in cands.next..cands.hosts.len() {
             let i = cands.hosts[k];
@@ -346,10 +340,6 @@ impl Mbd {
                 if single && moved == k {
                     moved = k + 1;
                 }
-                continue;
-            }
-            if let Some(why) = self.job_out(at, &passed, i) {
-                note(&mut full, why, i);
                 continue;
             }
             free.push((i, room.min(u64::from(max)) as u32));
@@ -367,7 +357,6 @@ impl Mbd {
         };
         let hosts = hosts.filter(|h| h.first().is_none_or(|h| begins(h.0)));
         hosts.ok_or_else(|| {
-            self.arm_exclusion_timer(at);
             if full.iter().any(|f| f.0 == pend::JUST_STARTED) {
                 self.arm_accept_timer(cx, queue);
             }
@@ -394,14 +383,6 @@ impl Mbd {
             }
         }
         out
-    }
-
-    fn arm_exclusion_timer(&mut self, at: JobRef) {
-        let until =
-            self.sched.excluded.iter().filter(|((r, _), _)| *r == at).map(|(_, e)| e.0).min();
-        if let Some(t) = until {
-            self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
-        }
     }
 }
 

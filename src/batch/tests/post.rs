@@ -15,7 +15,7 @@ impl Rig {
     }
 
     fn forgets(&self, of: JobKey) -> bool {
-        let is = |m: &Msg| matches!(m, Msg::Sbd(SbdMsg::Forget { key }) if *key == of);
+        let is = |m: &Msg| matches!(m, Msg::Sbd(SbdMsg::Forget { key, .. }) if *key == of);
         self.sent.iter().any(|(_, m)| is(m))
     }
 
@@ -109,6 +109,7 @@ fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() 
     let phase = Phase::Ended { end: End::Status(3 << 8), exit_info: 0 };
     let t = TaskState { key, phase, pid: 7, post: Post::Running, ..TaskState::default() };
     r.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
+    r.later(1);
     let (_, second) = r.starts()[0];
     assert_eq!(second.attempt, 2);
     r.over(conn, key, 3 << 8, Post::Failed);

@@ -45,7 +45,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Start" => SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() })),
         "Blob" => SbdMsg::Blob { at: SpoolRef::default(), data: ByteStr::default() },
         "Act" => SbdMsg::Act { key, seq: u32::MAX, act: Act::Terminate { exit_info: 1 } },
-        "Forget" => SbdMsg::Forget { key },
+        "Forget" => SbdMsg::Forget { key, mail: String::new() },
         "Params" => SbdMsg::Params(SbdParams::default()),
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
         other => panic!("no message {other} is sent here"),

@@ -76,7 +76,7 @@ const NAMES: &[Name] = &[
     off("JOB_PREPROC_TIMEOUT", "min; infinite"),
     off("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),
     off("JOB_RUNLIMIT_RATIO", "limit vs estimate: int; 0"),
-    off("JOB_SCHEDULING_INTERVAL", "min/max scheduling cycle length: min[ms] [max s]; 1 s / 45"),
+    on("JOB_SCHEDULING_INTERVAL", "least wait of a requeued job, max unused: min[ms] [max]; 1 45"),
     on("JOB_SPOOL_DIR", "spool & job output buffers (%U): dir; undefined"),
     off("JOB_SWITCH2_EVENT", "job switch2 event: Y/N; N"),
     on("JOB_TERMINATE_INTERVAL", "seconds between INT, TERM and KILL; 10"),

@@ -121,6 +121,23 @@ impl Sbatchd {
         }
     }
 
+    /// Mails the user of an attempt that never ran what mbatchd has to say of it.
+    pub(super) fn mail_user(&self, key: JobKey, text: &str, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key).filter(|_| self.linked && !text.is_empty()) else {
+            return;
+        };
+        let (site, o) = (&self.conf.site, &job.note.order);
+        let to = plan::mail_to(site, o);
+        if site.mail_program.is_empty() || to.is_empty() {
+            return;
+        }
+        let text = self.reported(job, Some((&to, false)), |report| report.held(text)).into();
+        let program = site.mail_program.as_str().into();
+        let mail = Mail { program, to, text, output: false, limit_kb: site.mail_limit_kb };
+        let what = FinishPlan { mail: Some(Box::new(mail)), ..FinishPlan::default() };
+        as_user(o, Step::Finish, what, out);
+    }
+
     /// What ran after a job has ended.
     pub(super) fn posted(&mut self, key: JobKey, end: End, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.post == Post::Running) else { return };
@@ -143,7 +160,13 @@ impl Sbatchd {
     /// What is mailed about a job that is over: its output where that has no file of its own,
     /// and its report where -N or -Ne asked for it.
     fn mail(&self, job: &Attempt) -> Option<Box<Mail>> {
-        let spec = &job.note.order.spec;
+        let order = &job.note.order;
+        let spec = &order.spec;
+        // one that goes back to its queue is told of when it goes back no more, with what it wrote
+        // until then
+        if plan::goes_back(order, job.end()) && !order.last_requeue {
+            return None;
+        }
         let failed = job.end().is_none_or(|(end, ..)| end != End::Status(0));
         let asked = spec.options & opt::NOTIFY_END != 0
             || spec.options2 & opt2::NOTIFY_ERROR != 0 && failed;
@@ -164,6 +187,15 @@ impl Sbatchd {
 
     /// The report as it stands below output, or as a mail to somebody, with the output or not.
     fn report(&self, job: &Attempt, mail: Option<(&str, bool)>) -> String {
+        self.reported(job, mail, |report| report.text(&self.conf.zone))
+    }
+
+    fn reported(
+        &self,
+        job: &Attempt,
+        mail: Option<(&str, bool)>,
+        text: impl FnOnce(&Report) -> String,
+    ) -> String {
         let o = &job.note.order;
         let begins = job.stage == Stage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
@@ -171,7 +203,7 @@ impl Sbatchd {
         let command = o.spec.command.lossy();
         let expand = |file: &ByteStr| plan::expand(&file.0, o.key.job, o.key.idx);
         let (err_file, out_file) = (expand(&o.spec.err_file), expand(&o.spec.out_file));
-        Report {
+        text(&Report {
             admin: &self.conf.admin,
             host: &self.conf.site.host,
             cluster: &self.conf.cluster,
@@ -200,8 +232,7 @@ impl Sbatchd {
             err_file: &String::from_utf8_lossy(&err_file),
             out_file: &String::from_utf8_lossy(&out_file),
             mail,
-        }
-        .text(&self.conf.zone)
+        })
     }
 }
 

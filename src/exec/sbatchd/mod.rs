@@ -219,7 +219,10 @@ impl Sbatchd {
             SbdMsg::Start(order) => self.start(now, *order, out),
             SbdMsg::Blob { at, data } => self.blob(now, at, data.0, out),
             SbdMsg::Act { key, seq, act } => self.act(now, key, seq, act, out),
-            SbdMsg::Forget { key } => self.forget(now, key, out),
+            SbdMsg::Forget { key, mail } => {
+                self.mail_user(key, &mail, out);
+                self.forget(now, key, out);
+            }
             SbdMsg::Params(params) => self.set_params(params, out),
             SbdMsg::Logging(set) => out.push(Effect::Logging(set)),
             _ => refuse(out, conn, Refusal::text(err::BAD_ARG, "not an order")),

@@ -191,13 +191,30 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
                 let values = nums(&value, ' ').unwrap_or_default();
                 set_peak(s.usage.get_or_insert_default(), &values);
             }
+            b"lsf.retry" => {
+                if let Some(&[until, host]) = nums(&value, ' ').as_deref() {
+                    let retry = s.retry.get_or_insert_default();
+                    (retry.until, retry.host_until) = (seconds(until), seconds(host));
+                }
+            }
+            b"lsf.host" => s.retry.get_or_insert_default().host = text(&value),
+            b"lsf.note" => s.retry.get_or_insert_default().note = text(&value),
             _ => {}
         }
     }
 }
 
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
+}
+
+fn seconds(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(0)
+}
+
 fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
     let (mut held, mut uncounted, mut passed) = (0, false, Vec::new());
+    let (mut until, mut exit) = (0, None);
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.held" => held = one_number(&value),
@@ -206,10 +223,15 @@ fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
                 let text = String::from_utf8_lossy(&value);
                 passed = text.split_whitespace().map(str::to_string).collect();
             }
+            b"lsf.until" => {
+                let first = nums(&value, ' ').and_then(|v| v.first().copied());
+                until = first.map_or(0, seconds);
+            }
+            b"lsf.exit" => exit = text(&value).parse().ok(),
             _ => {}
         }
     }
-    Event::JobRequeue { at, held, uncounted, passed }
+    Event::JobRequeue { at, held, uncounted, passed, until, exit }
 }
 
 fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {

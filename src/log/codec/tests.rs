@@ -455,32 +455,40 @@ fn slots() -> impl Strategy<Value = Vec<(String, u32)>> {
     })
 }
 
+fn retry() -> impl Strategy<Value = Box<Retry>> {
+    ([kept(), kept()], any::<[u32; 2]>()).prop_map(|([host, note], [until, host_until])| {
+        let (until, host_until) = (i64::from(until), i64::from(host_until));
+        Box::new(Retry { host, host_until, until, note })
+    })
+}
+
 fn job_status() -> impl Strategy<Value = JobStatus> {
-    (at(), any::<[u32; 5]>(), any::<(i64, i32, bool, bool)>(), 0u64..1 << 40, option::of(usage()))
-        .prop_map(
-            |(
+    let times = any::<(i64, i32, bool, bool)>();
+    let more = (0u64..1 << 40, option::of(usage()), option::of(retry()));
+    (at(), any::<[u32; 5]>(), times, more).prop_map(
+        |(
+            at,
+            [status, reason, subreason, exit_info, attempt],
+            (end_time, exit, end, post),
+            (us, usage, retry),
+        )| {
+            JobStatus {
                 at,
-                [status, reason, subreason, exit_info, attempt],
-                (end_time, exit, end, post),
-                us,
+                status,
+                reason,
+                subreason,
+                end_time,
+                cpu: us as f64 / 1e6,
                 usage,
-            )| {
-                JobStatus {
-                    at,
-                    status,
-                    reason,
-                    subreason,
-                    end_time,
-                    cpu: us as f64 / 1e6,
-                    usage,
-                    exit_status: exit,
-                    exit_info,
-                    attempt,
-                    unknown_end: end,
-                    post,
-                }
-            },
-        )
+                exit_status: exit,
+                exit_info,
+                attempt,
+                unknown_end: end,
+                post,
+                retry,
+            }
+        },
+    )
 }
 
 fn job_event() -> impl Strategy<Value = Event> {
@@ -517,10 +525,12 @@ fn job_event() -> impl Strategy<Value = Event> {
                 Event::JobSignal(Box::new(s))
             }
         ),
-        (at(), any::<u32>(), any::<bool>(), slots()).prop_map(|(at, held, uncounted, on)| {
-            let passed = on.into_iter().map(|h| h.0).collect();
-            Event::JobRequeue { at, held, uncounted, passed }
-        }),
+        (at(), any::<u32>(), any::<bool>(), slots(), any::<u32>(), option::of(any::<i32>()))
+            .prop_map(|(at, held, uncounted, on, until, exit)| {
+                let passed = on.into_iter().map(|h| h.0).collect();
+                let until = i64::from(until);
+                Event::JobRequeue { at, held, uncounted, passed, until, exit }
+            }),
         at().prop_map(|at| Event::JobClean { at }),
         (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
             let spec = JobSpec { extra: Vec::new(), ..(*new.spec).clone() };

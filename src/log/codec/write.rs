@@ -27,7 +27,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         }
         Event::JobExecute { .. } => put_execute(out, &record.event),
         Event::JobSignal(s) => put_signal(out, s),
-        Event::JobRequeue { at, held, uncounted, passed } => {
+        Event::JobRequeue { at, held, uncounted, passed, until, exit } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
             if *held != 0 {
@@ -38,6 +38,12 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             }
             if !passed.is_empty() {
                 tail.text(out, "lsf.passed", passed.join(" ").as_bytes());
+            }
+            if *until > 0 {
+                tail.nums(out, "lsf.until", b' ', &[until.unsigned_abs()]);
+            }
+            if let Some(value) = exit {
+                tail.text(out, "lsf.exit", value.to_string().as_bytes());
             }
             tail.end(out);
         }
@@ -179,6 +185,12 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
         if let Some(peak) = peak(u) {
             tail.nums(out, "lsf.peak", b' ', &peak);
         }
+    }
+    if let Some(r) = &s.retry {
+        let times = [r.until, r.host_until].map(|t| t.max(0).unsigned_abs());
+        tail.nums(out, "lsf.retry", b' ', &times);
+        tail.text(out, "lsf.host", r.host.as_bytes());
+        tail.text(out, "lsf.note", r.note.as_bytes());
     }
     tail.end(out);
 }

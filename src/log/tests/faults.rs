@@ -294,7 +294,14 @@ fn each_end_of_a_job_that_never_ran_is_accounted_for() {
         let s = JobStatus { status: stat::EXIT, end_time: time, attempt: 0, ..status(1) };
         Record { time, event: Event::JobStatus(Box::new(s)) }
     };
-    let back = Event::JobRequeue { at: at(1), held: 0, uncounted: false, passed: vec![] };
+    let back = Event::JobRequeue {
+        at: at(1),
+        held: 0,
+        uncounted: false,
+        passed: vec![],
+        until: 0,
+        exit: None,
+    };
     let records = [new(1), end(3001), Record { time: 3002, event: back }, end(3003)];
     for kept in 0..3 {
         let disk = SimDisk::new();

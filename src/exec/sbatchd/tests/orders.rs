@@ -35,7 +35,7 @@ fn a_job_from_order_to_forget() {
     // told again until forgotten
     r.greet(1);
     assert!(r.states().contains(&s));
-    r.order(SbdMsg::Forget { key: key(1) });
+    r.order(SbdMsg::Forget { key: key(1), mail: String::new() });
     r.greet(1);
     assert!(!r.states().contains(&s));
     assert!(r.journal.iter().any(|j| matches!(j, Journal::Forget { key: k } if *k == key(1))));
@@ -259,7 +259,7 @@ fn a_forgotten_job_is_killed() {
     let mut r = Rig::new();
     r.mould.ignores = vec![SIGINT, 15];
     r.start(order(1));
-    r.order(SbdMsg::Forget { key: key(1) });
+    r.order(SbdMsg::Forget { key: key(1), mail: String::new() });
     assert!(r.procs.is_empty());
     r.told.clear();
     r.greet(1);
@@ -291,4 +291,52 @@ fn simulated_jobs_take_their_time_and_nothing_else() {
     o.key.job = 3;
     r.start(o);
     assert_eq!(r.job_starts(), 1);
+}
+
+/// An sbatchd whose site has a mail program.
+fn mailing() -> Rig {
+    let mut r = Rig::new();
+    let site = &mut r.sbd.as_mut().unwrap().conf.site;
+    (site.mail_program, site.mail_to) = ("/usr/lib/sendmail".into(), "!U".into());
+    r
+}
+
+fn mails(r: &Rig) -> Vec<String> {
+    let mail = |p: &(TaskId, Plan)| match &p.1.what {
+        What::Finish(f) => f.mail.as_ref().map(|m| m.text.lossy().into_owned()),
+        What::Job(_) => None,
+    };
+    r.plans.iter().filter_map(mail).collect()
+}
+
+#[test]
+fn the_user_of_a_job_that_is_held_before_it_ran_gets_a_mail() {
+    let mut r = mailing();
+    r.setup = Some(Setup::Failed { at: launch::Stage::Input, why: "no".into() });
+    r.start(order(1));
+    r.order(SbdMsg::Forget { key: key(1), mail: "It is held.\n".into() });
+    let mails = mails(&r);
+    assert_eq!(mails.len(), 1);
+    let head = "From: LSF <adm>\nTo: u\nSubject: Job 1: <";
+    assert!(mails[0].starts_with(head), "{}", mails[0]);
+    assert!(mails[0].ends_with("> in cluster <c> could not be started\n\nIt is held.\n"));
+    assert!(r.journal.iter().any(|j| matches!(j, Journal::Forget { key: k } if *k == key(1))));
+}
+
+/// What it wrote is mailed with its last run: its end, or the one after which it is held.
+#[test]
+fn runs_after_which_a_job_goes_back_to_its_queue_are_not_mailed_one_by_one() {
+    for (last, status, want) in [(false, 3, 0), (true, 3, 1), (false, 4, 1), (false, 0, 1)] {
+        let mut r = mailing();
+        r.setup = Some(Setup::Ready(Box::new(Ready {
+            kept: true,
+            out: "/home/u/.lsbatch/1.out".into(),
+            ..Ready::default()
+        })));
+        let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
+        let spec = JobSpec { extra, ..JobSpec::default() };
+        r.start(StartJob { spec, last_requeue: last, ..order(1) });
+        r.exits(501, status << 8);
+        assert_eq!(mails(&r).len(), want, "{last} {status}");
+    }
 }

@@ -1,0 +1,176 @@
+//! Elements that wait otherwise than their likes: one whose start has failed waits for its next
+//! try, one that its exit value sent back for the next interval, one that has left an attempt
+//! behind for the end of that, and some are not to go to certain hosts. Such an element is none of
+//! its job's entry, and none of its class either: the classes of these have the hosts that they
+//! are kept from in what they ask for. So nobody else is held back by what keeps one, or told of
+//! it.
+//!
+//! Soft state: it follows from [`crate::batch::state::Tries`], from
+//! [`crate::batch::unreached::Unreached`] and the time.
+
+use super::super::state::{Bar, ElemState, Tries};
+use super::{Entry, Place, Reverse, Spot};
+use crate::batch::names::Sym;
+use crate::batch::{Cx, Mbd};
+use crate::lang::depend::DepValue;
+use crate::model::JobRef;
+use crate::model::reason::pend;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An element that waits by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lone {
+    /// The part of its array.
+    part: u32,
+    /// Its place in a class; none: it waits for an instant.
+    pub entry: Option<Entry>,
+    /// When what keeps it changes by itself, microseconds of the monotonic clock.
+    next: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lones {
+    all: BTreeMap<JobRef, Lone>,
+    /// How many there are of (job, part).
+    parts: BTreeMap<(u32, u32), u32>,
+    due: BTreeSet<(u64, JobRef)>,
+}
+
+impl Lones {
+    pub fn get(&self, at: JobRef) -> Option<Lone> {
+        self.all.get(&at).copied()
+    }
+
+    pub fn has(&self, at: JobRef) -> bool {
+        self.all.contains_key(&at)
+    }
+
+    pub fn of_part(&self, job: u32, part: u32) -> u32 {
+        self.parts.get(&(job, part)).copied().unwrap_or(0)
+    }
+
+    pub fn deadline(&self) -> Option<u64> {
+        self.due.first().map(|due| due.0)
+    }
+
+    fn of_job(&self, job: u32) -> impl Iterator<Item = JobRef> + '_ {
+        self.all.range(JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX }).map(|(at, _)| *at)
+    }
+
+    fn insert(&mut self, at: JobRef, lone: Lone) {
+        *self.parts.entry((at.job, lone.part)).or_default() += 1;
+        self.due.extend(lone.next.map(|next| (next, at)));
+        self.all.insert(at, lone);
+    }
+
+    /// The entry that it had.
+    fn remove(&mut self, at: JobRef) -> Option<Entry> {
+        let lone = self.all.remove(&at)?;
+        if let Some(next) = lone.next {
+            self.due.remove(&(next, at));
+        }
+        let of_part = (at.job, lone.part);
+        match self.parts.get_mut(&of_part) {
+            Some(n) if *n > 1 => *n -= 1,
+            _ => drop(self.parts.remove(&of_part)),
+        }
+        lone.entry
+    }
+
+    /// The entries of all elements of a job.
+    pub fn remove_all(&mut self, job: u32) -> Vec<Entry> {
+        let all: Vec<JobRef> = self.of_job(job).collect();
+        all.into_iter().filter_map(|at| self.remove(at)).collect()
+    }
+}
+
+/// The bars that hold. Before the first step nobody has told the time: all do.
+fn bars(tries: &Tries, now: Option<i64>) -> impl Iterator<Item = &Bar> {
+    tries.bars.iter().filter(move |bar| now.is_none_or(|now| bar.holds(now)))
+}
+
+/// Hosts that an element is kept from, ascending, each with why.
+fn barred(tries: &Tries, now: Option<i64>) -> Vec<(Sym, u32)> {
+    let passed = tries.passed.iter().map(|host| (*host, pend::EXCLUDED));
+    let bars = bars(tries, now).map(|bar| (bar.host, bar.why));
+    let all: BTreeMap<Sym, u32> = bars.chain(passed).collect();
+    all.into_iter().collect()
+}
+
+impl Mbd {
+    /// Looks again at an element; idx 0 of an array: at all of it.
+    pub(super) fn refresh_lones(&mut self, at: JobRef) {
+        let left = self.unreached.barred_of(at.job).next().is_some();
+        if self.st.tries.is_empty() && self.sched.lone.all.is_empty() && !left {
+            return;
+        }
+        let Some(job) = self.st.jobs.get(&at.job) else { return };
+        // where a limit bounds how many are started, what one does concerns all
+        let one = at.idx != 0 && job.name.array.as_ref().is_some_and(|a| a.limit.is_none());
+        if one || !job.is_array() {
+            return self.refresh_lone(at);
+        }
+        let mut all: BTreeSet<JobRef> = self.sched.lone.of_job(at.job).collect();
+        all.extend(self.st.tried_of(at.job));
+        all.extend(self.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
+        all.into_iter().for_each(|at| self.refresh_lone(at));
+    }
+
+    fn refresh_lone(&mut self, at: JobRef) {
+        if let Some(was) = self.sched.lone.remove(at) {
+            self.sched.classes[was.class as usize].pending -= 1;
+            if was.ready {
+                self.sched.set_ready(was.class, was.place, at.job, false);
+            }
+        }
+        let none = Tries::default();
+        let tries = self.st.tries.get(&at).unwrap_or(&none);
+        let pending = |state: &ElemState| matches!(state, ElemState::Pend(p) if p.held.is_none());
+        if !self.st.elem(at).is_some_and(|e| pending(&e.state)) {
+            return;
+        }
+        let now = Some(self.sched.now).filter(|now| now.wall_us != 0);
+        let secs = now.map(|now| now.secs());
+        let waits = secs.map_or(tries.wait.1 > 0, |secs| tries.waits(secs));
+        let left = self.unreached.bars(at);
+        let barred = barred(tries, secs);
+        if !waits && !left && barred.is_empty() {
+            return;
+        }
+        let next = bars(tries, secs).map(|bar| bar.until).chain(waits.then_some(tries.wait.1));
+        let next = next.min().map(|next| now.map_or(0, |now| now.mono_of_wall(next)));
+        let Some(job) = self.st.job(at.job) else { return };
+        let part = job.part_no(at.idx);
+        let ready = self.may_start(job, part) && self.depends_no_more(at);
+        let priority = Reverse(self.priority(job.spec_of(part)));
+        let Spot { base, between } = self.st.spot_of(job, part);
+        let entry = (!waits && !left).then(|| {
+            let place = Place { priority, base, between, next: at.idx, part };
+            let class = self.class_of(at.job, part, &barred) as u32;
+            self.sched.classes[class as usize].pending += 1;
+            if ready {
+                self.sched.set_ready(class, place, at.job, true);
+            }
+            Entry { class, place, ready }
+        });
+        self.sched.lone.insert(at, Lone { part, entry, next });
+    }
+
+    fn depends_no_more(&self, at: JobRef) -> bool {
+        match self.deps.ready_elements(at.job) {
+            Some(ready) => ready.contains(&at.idx),
+            None => self.deps.value(at.job) == DepValue::True,
+        }
+    }
+
+    /// What kept some elements is over.
+    pub(super) fn lone_due(&mut self, cx: &Cx) {
+        while let Some((_, at)) = self.sched.lone.due.first().copied()
+            && self.sched.lone.deadline().is_some_and(|due| due <= cx.now.mono_us)
+        {
+            self.sched.lone.due.pop_first();
+            self.refresh_at(at);
+            self.sched.needed = true;
+        }
+    }
+}

@@ -120,7 +120,8 @@ impl State {
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
             .then_some(crate::model::reason::pend::USER_STOP);
         let depend = new.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
-        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new);
+        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok());
+        let depend = depend.map(|d| Rc::new(self.bind(user, d)));
         let mut job = Job {
             id: new.job,
             order: self.next_order,

@@ -4,14 +4,16 @@
 //! elements that changed.
 
 use super::Mbd;
+use super::group_watch::GroupWatch;
+use super::named::{MAX_WAIT_NAMED, NAMED_LISTED};
 use super::state::{Body, Elem, ElemState, Job, View};
 use crate::lang::depend::{
-    DepCounts, DepFacts, DepState, DepValue, JobLookup, NamedJob, PostState, Resolved, Resolver,
+    DepCounts, DepFacts, DepState, DepValue, Func, Group, JobLookup, NamedJob, PostState, Resolved,
+    Resolver, Truth,
 };
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
-use crate::model::sort::sort_by_key;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Deps {
     /// Named job -> jobs whose condition names it.
     waiters: IdMap<u32, BTreeSet<u32>>,
+    /// The same of conditions on all jobs of a name.
+    pub(super) groups: GroupWatch,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
     values: IdMap<u32, DepValue>,
     /// The elements, for conditions with `[*]`.
@@ -141,7 +145,7 @@ impl Deps {
     }
     /// Does an unfinished job still name this one?
     pub fn is_named(&self, job: u32) -> bool {
-        self.waiters.get(&job).is_some_and(|w| !w.is_empty())
+        self.waiters.get(&job).is_some_and(|w| !w.is_empty()) || self.groups.is_named(job)
     }
     fn forget(&mut self, job: u32, named: &[u64]) {
         for id in named {
@@ -227,12 +231,18 @@ impl JobLookup for Mbd {
     fn external(&self, _id: u64, _index: Option<u32>) -> Option<String> {
         None
     }
+
+    fn group(&self, group: &Group, func: &Func) -> Truth {
+        self.group_truth(group, func)
+    }
 }
 
-/// Finds the jobs that a submission names.
+/// Finds the jobs that a submission names, or what bwait waits for.
 pub struct Finder<'a> {
     pub mbd: &'a Mbd,
     pub user: &'a str,
+    /// It is recorded: names that stand for many jobs stay names.
+    pub recorded: bool,
 }
 
 fn named(job: &Job) -> NamedJob<'_> {
@@ -246,19 +256,19 @@ impl Resolver for Finder<'_> {
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
         let Some(user) = self.mbd.st.names.find(self.user) else { return Vec::new() };
-        let fits = |j: &&Job| {
-            j.user == user
-                && match prefix {
-                    true => j.name.name.starts_with(name),
-                    false => j.name.name == name,
-                }
-        };
-        let mut found: Vec<&Job> = self.mbd.st.each_job().filter(fits).collect();
-        sort_by_key(&mut found, |j| j.order);
+        let mut found = self.mbd.st.named(user, name, prefix);
         if self.mbd.pol.params().job_dep_last_sub {
             found = found.pop().into_iter().collect();
         }
         found.into_iter().map(named).collect()
+    }
+
+    fn listed(&self) -> usize {
+        if self.recorded { NAMED_LISTED } else { usize::MAX }
+    }
+
+    fn most(&self) -> usize {
+        MAX_WAIT_NAMED
     }
 }
 
@@ -272,14 +282,21 @@ impl Mbd {
         for named in dep.job_ids() {
             self.deps.waiters.entry(named as u32).or_default().insert(id);
         }
+        self.watch_groups(id, &dep);
         self.evaluate(id);
     }
 
     /// Its condition is about to be another one.
     pub(crate) fn unwatch_depend(&mut self, id: u32) {
         let dep = self.st.job(id).and_then(|j| j.depend.clone());
-        let ids = dep.map_or(Vec::new(), |d| d.job_ids());
-        self.deps.forget(id, &ids);
+        self.forget_depend(id, dep.as_deref());
+    }
+
+    fn forget_depend(&mut self, id: u32, dep: Option<&Resolved>) {
+        self.deps.forget(id, &dep.map_or(Vec::new(), Resolved::job_ids));
+        if let Some(dep) = dep {
+            self.unwatch_groups(id, dep);
+        }
     }
 
     fn evaluate(&mut self, id: u32) {
@@ -375,11 +392,13 @@ impl Mbd {
         let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
         if over && self.deps.values.contains_key(&changed) {
             let dep = self.st.job(changed).and_then(|j| j.depend.clone());
-            let ids = dep.map_or(Vec::new(), |d| d.job_ids());
-            self.deps.forget(changed, &ids);
+            self.forget_depend(changed, dep.as_deref());
         }
         // one that was held may have become an orphan meanwhile
         self.end_orphans(cx, changed);
+        for id in self.group_changed(changed) {
+            self.deps.todo.entry(id).or_default().insert(0);
+        }
         let Some(waiters) = self.deps.waiters.get(&changed) else { return };
         for &id in waiters {
             self.deps.todo.entry(id).or_default().extend(elements);

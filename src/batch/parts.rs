@@ -79,9 +79,9 @@ impl Array {
     }
 }
 
-fn resolved(spec: &JobSpec) -> Option<Rc<Resolved>> {
+fn resolved(spec: &JobSpec) -> Option<Resolved> {
     let depend = spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
-    depend.and_then(|(_, v)| Resolved::parse(v).ok()).map(Rc::new)
+    depend.and_then(|(_, v)| Resolved::parse(v).ok())
 }
 
 impl State {
@@ -191,7 +191,17 @@ impl State {
         self.note_first(m);
         self.retry_modified(m.job);
         let did = if m.elems.is_empty() {
-            self.recount(m.job, |job| modify_job(job, m, queue))
+            let user = self.jobs.get(&m.job).map(|j| j.user);
+            // what a condition that stays stands for stays too
+            let other = m.fields.contains(&SpecField::Depend);
+            let depend = resolved(&m.spec).filter(|_| other).zip(user);
+            let depend = depend.map(|(depend, user)| Rc::new(self.bind(user, depend)));
+            self.recount(m.job, |job| {
+                if other {
+                    job.depend = depend;
+                }
+                modify_job(job, m, queue);
+            })
         } else {
             let spec = Arc::new(m.spec.clone());
             self.change_elements(m.job, &m.elems, |look| Look {
@@ -241,7 +251,6 @@ impl State {
 /// What is not in a part becomes of this submission.
 fn modify_job(job: &mut Job, m: &JobModify, queue: super::names::Sym) {
     job.queue = queue;
-    job.depend = resolved(&m.spec);
     job.spec = Arc::new(m.spec.clone());
     if m.fields.contains(&SpecField::Command) {
         job.script = SpoolRef::default();

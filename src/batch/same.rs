@@ -52,6 +52,8 @@ impl State {
             host_ctl,
             group_hosts,
             counts,
+            // told with the jobs whose conditions have them
+            groups: _,
             // counted from the last switch on
             finished: _,
             reserved: _,
@@ -86,7 +88,8 @@ impl State {
             let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
             for (at, t) in tries.range(range.clone()) {
                 let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
-                let _ = write!(beside, " {at} tried {} {} {passed:?}", t.requeues, t.pre_exec);
+                let counts = (t.requeues, t.pre_exec, t.failed);
+                let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
             }
             for l in left.range(range.clone()).flat_map(|(_, all)| all) {
                 let _ =
@@ -165,7 +168,14 @@ impl State {
         } = job;
         let (user, queue) = (self.names.text(*user), self.names.text(*queue));
         let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {spec:?} {name:?}");
-        let _ = write!(out, " {env:?} {script:?} {exact:?} {depend:?} {tally:?} {damaged}");
+        // of what a name stands for only what is in memory counts
+        let known = |id: &&u32| self.jobs.contains_key(*id);
+        let waits = depend.as_deref().map(|depend| {
+            let groups = depend.groups();
+            let members = groups.iter().flat_map(|(_, g)| g.members.iter().filter(known).copied());
+            (depend.to_string(), members.collect::<Vec<u32>>())
+        });
+        let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?} {damaged}");
         match body {
             Body::Single(e) => self.elem_told(&mut out, 0, e),
             Body::Array(a) => {

@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::eligible::Waited;
 use super::grouped::Added;
 use super::issued::Issued;
+use super::named::Groups;
 use super::names::{Names, Sym};
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
@@ -56,6 +57,8 @@ pub struct State {
     pub first: BTreeMap<u32, First>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
+    /// What names stand for in dependency conditions.
+    pub groups: Groups,
     /// Attempts that were given up with their hosts: each may still run there.
     pub left: BTreeMap<JobRef, Vec<Left>>,
     /// Ended attempts after which commands still run.

@@ -391,15 +391,27 @@ impl Mbd {
         }
         let expr = DepExpr::parse(&spec.depend)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
-        let finder = super::depend::Finder { mbd: self, user: &who.user };
+        let finder = super::depend::Finder { mbd: self, user: &who.user, recorded: true };
         let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
             ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
+            ResolveError::TooMany(about) => too_many(&about),
         })?;
+        if let Some(user) = self.st.names.find(&who.user)
+            && self.st.names_too_many(user, &resolved)
+        {
+            return Err(too_many(&spec.depend));
+        }
         spec.options |= opt::DEPEND_COND;
         spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
         Ok(())
     }
+}
+
+/// A name in a dependency condition stands for too many jobs.
+pub(crate) fn too_many(about: &str) -> Refusal {
+    let text = format!("Dependency condition <{about}> names too many jobs; give job IDs instead");
+    Refusal::text(err::BAD_ARG, text)
 }
 
 /// Names without control characters, texts and blobs within their limits.

@@ -29,6 +29,7 @@ mod issued;
 mod keep;
 mod life;
 mod lost;
+mod named;
 mod parts;
 mod perfmon;
 mod post;

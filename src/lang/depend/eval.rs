@@ -1,6 +1,6 @@
 //! The truth of a resolved dependency condition, from facts about the jobs it names.
 
-use super::resolve::IdRef;
+use super::resolve::{Group, IdRef, Ref};
 use super::{CmpOp, CountOf, DepIndex, Expr, Func, Resolved};
 
 /// Where one job or element stands, as far as dependencies care.
@@ -115,6 +115,13 @@ pub trait JobLookup {
     fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>));
     /// The external status last set for a job or element.
     fn external(&self, id: u64, index: Option<u32>) -> Option<String>;
+    /// Whether every job of a group is as the function says.
+    fn group(&self, group: &Group, func: &Func) -> Truth;
+}
+
+/// Whether a job, or every element of it, is as a function says.
+pub fn of_job(func: &Func, id: u64, jobs: &dyn JobLookup) -> Truth {
+    condition(func, &IdRef { id, index: DepIndex::Whole }, jobs, None)
 }
 
 /// What a condition says at this moment.
@@ -130,9 +137,9 @@ pub enum DepValue {
 
 /// A truth, and whether it can still change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Truth {
-    holds: bool,
-    fixed: bool,
+pub struct Truth {
+    pub holds: bool,
+    pub fixed: bool,
 }
 
 impl Resolved {
@@ -156,19 +163,19 @@ impl Resolved {
     }
 }
 
-fn shared(expr: &Expr<IdRef>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
+fn shared(expr: &Expr<Ref>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
     match expr {
         Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| shared(p, jobs, out)),
         Expr::Not(inner) => shared(inner, jobs, out),
-        Expr::Cond(func, r) if r.index != DepIndex::Same => {
-            let t = condition(func, r, jobs, None);
+        Expr::Cond(_, Ref::Job(r)) if r.index == DepIndex::Same => {}
+        Expr::Cond(func, r) => {
+            let t = referred(func, r, jobs, None);
             out.push(u8::from(t.holds) | u8::from(t.fixed) << 1);
         }
-        Expr::Cond(..) => {}
     }
 }
 
-fn truth(expr: &Expr<IdRef>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
+fn truth(expr: &Expr<Ref>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
     match expr {
         Expr::And(parts) => join(parts, jobs, own, true),
         Expr::Or(parts) => join(parts, jobs, own, false),
@@ -176,12 +183,21 @@ fn truth(expr: &Expr<IdRef>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
             let t = truth(inner, jobs, own);
             Truth { holds: !t.holds, fixed: t.fixed }
         }
-        Expr::Cond(func, r) => condition(func, r, jobs, own),
+        Expr::Cond(func, r) => referred(func, r, jobs, own),
+    }
+}
+
+fn referred(func: &Func, r: &Ref, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
+    match r {
+        Ref::Job(r) => condition(func, r, jobs, own),
+        Ref::Group(group) => jobs.group(group, func),
+        // nobody has said yet what it stands for
+        Ref::Name { .. } => Truth { holds: false, fixed: false },
     }
 }
 
 /// `&&` (`unit` true) and `||` (`unit` false): one fixed part of the other truth decides for ever.
-fn join(parts: &[Expr<IdRef>], jobs: &dyn JobLookup, own: Option<u32>, unit: bool) -> Truth {
+fn join(parts: &[Expr<Ref>], jobs: &dyn JobLookup, own: Option<u32>, unit: bool) -> Truth {
     let mut all = Truth { holds: unit, fixed: true };
     for part in parts {
         let t = truth(part, jobs, own);

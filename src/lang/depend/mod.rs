@@ -3,7 +3,8 @@
 //! Implements semantics §4. Three steps, each its own type:
 //! [`DepExpr`] is what was typed (names and IDs); [`DepExpr::resolve`] turns every reference
 //! into job IDs at submission and gives a [`Resolved`], whose text (`Display`) parses back to the
-//! same condition by IDs alone, so that a log can keep it; [`Resolved::eval`] answers with
+//! same condition by IDs, so that a log can keep it (where a name stands for many jobs it stays
+//! the name, and who reads the log binds it to them: [`Resolved::bind`]); [`Resolved::eval`] answers with
 //! [`DepValue`] from facts that the caller looks up.
 //!
 //! Inside, a value is a truth plus whether it can still change. That makes `!` right without
@@ -13,8 +14,8 @@ mod eval;
 mod parse;
 mod resolve;
 
-pub use eval::{DepCounts, DepFacts, DepState, DepValue, JobLookup, PostState};
-pub use resolve::{NamedJob, ResolveError, Resolved, Resolver};
+pub use eval::{DepCounts, DepFacts, DepState, DepValue, JobLookup, PostState, Truth, of_job};
+pub use resolve::{Group, NamedJob, ResolveError, Resolved, Resolver};
 
 use std::fmt;
 

@@ -4,6 +4,7 @@ use super::{DepExpr, DepIndex, DepTarget, DependError, Expr, Func};
 use crate::lang::jobname::ArraySpec;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::rc::Rc;
 
 /// What the resolver answers about one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,53 +22,143 @@ pub trait Resolver {
     /// The user's own jobs of this name (with `prefix`, whose names begin so), oldest first;
     /// only the latest where JOB_DEP_LAST_SUB=1.
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>>;
+    /// A name that stands for more jobs than these is kept as a name.
+    fn listed(&self) -> usize {
+        usize::MAX
+    }
+    /// Most jobs that a name may stand for where they are listed.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// A reference by ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct IdRef {
+pub struct IdRef {
     pub(super) id: u64,
     pub(super) index: DepIndex,
 }
 
-impl fmt::Display for IdRef {
+/// The jobs that a name stood for when a condition was made. Conditions made while it stood for
+/// the same ones share them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its own, among all groups of a process.
+    pub number: u32,
+    pub name: String,
+    /// `name*`.
+    pub prefix: bool,
+    /// In the order in which they were submitted.
+    pub members: Vec<u32>,
+}
+
+/// What a condition is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ref {
+    Job(IdRef),
+    /// A name that many jobs bear, which are still to be found.
+    Name {
+        name: String,
+        prefix: bool,
+    },
+    Group(Rc<Group>),
+}
+
+impl fmt::Display for Ref {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.id, self.index)
+        let (name, prefix) = match self {
+            Ref::Job(r) => return write!(f, "{}{}", r.id, r.index),
+            Ref::Name { name, prefix } => (name, *prefix),
+            Ref::Group(group) => (&group.name, group.prefix),
+        };
+        let target = DepTarget::Name { name: name.clone(), prefix };
+        super::DepRef { target, index: DepIndex::Whole }.fmt(f)
     }
 }
 
-/// A dependency condition by job IDs. Its text parses back to itself.
+/// A dependency condition by job IDs, and by names where these stand for many jobs. Its text
+/// parses back to itself; what the names stand for follows from where it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    pub(super) expr: Expr<IdRef>,
+    pub(super) expr: Expr<Ref>,
 }
 
 impl Resolved {
-    /// Reads back the text of a resolved condition: every reference must be an ID.
+    /// Reads back the text of a resolved condition.
     pub fn parse(text: &str) -> Result<Resolved, DependError> {
         let typed = DepExpr::parse(text)?;
-        let by_id = map(typed.expr(), &mut |func, r| match r.target {
-            DepTarget::Id(id) => Ok(Expr::Cond(func.clone(), IdRef { id, index: r.index })),
-            DepTarget::Name { .. } => {
-                Err(DependError { offset: 0, reason: "a resolved condition holds IDs only" })
-            }
+        let expr = map(typed.expr(), &mut |func, r| {
+            let target = match (&r.target, r.index) {
+                (DepTarget::Id(id), index) => Ref::Job(IdRef { id: *id, index }),
+                (DepTarget::Name { name, prefix }, DepIndex::Whole) => {
+                    Ref::Name { name: name.clone(), prefix: *prefix }
+                }
+                _ => {
+                    let reason = "a resolved condition holds no elements of named jobs";
+                    return Err(DependError { offset: 0, reason });
+                }
+            };
+            Ok(Expr::Cond(func.clone(), target))
         })?;
-        Ok(Resolved { expr: by_id })
+        Ok(Resolved { expr })
     }
 
-    /// Every job the condition looks at, ascending, each once: an index for re-evaluation.
+    /// Every job the condition names by its ID, ascending, each once: an index for
+    /// re-evaluation.
     pub fn job_ids(&self) -> Vec<u64> {
         let mut ids = BTreeSet::new();
         self.expr.each_ref(&mut |r| {
-            ids.insert(r.id);
+            if let Ref::Job(r) = r {
+                ids.insert(r.id);
+            }
         });
         ids.into_iter().collect()
+    }
+
+    /// The names that stand for many jobs.
+    pub fn names(&self) -> Vec<(String, bool)> {
+        let mut names = Vec::new();
+        self.expr.each_ref(&mut |r| {
+            if let Ref::Name { name, prefix } = r {
+                names.push((name.clone(), *prefix));
+            }
+        });
+        names
+    }
+
+    /// Has every such name stand for the jobs that `find` says.
+    pub fn bind(self, find: &mut dyn FnMut(&str, bool) -> Rc<Group>) -> Resolved {
+        let bound = map::<_, _, ()>(&self.expr, &mut |func, r| {
+            let target = match r {
+                Ref::Name { name, prefix } => Ref::Group(find(name, *prefix)),
+                other => other.clone(),
+            };
+            Ok(Expr::Cond(func.clone(), target))
+        });
+        bound.map_or(self, |expr| Resolved { expr })
+    }
+
+    /// What is asked of which group.
+    pub fn groups(&self) -> Vec<(Func, Rc<Group>)> {
+        fn walk(expr: &Expr<Ref>, all: &mut Vec<(Func, Rc<Group>)>) {
+            match expr {
+                Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| walk(p, all)),
+                Expr::Not(inner) => walk(inner, all),
+                Expr::Cond(func, Ref::Group(group)) => all.push((func.clone(), group.clone())),
+                Expr::Cond(..) => {}
+            }
+        }
+        let mut all = Vec::new();
+        walk(&self.expr, &mut all);
+        all
     }
 
     /// Whether elements of the depending array wait for elements of their own index.
     pub fn per_element(&self) -> bool {
         let mut found = false;
-        self.expr.each_ref(&mut |r| found |= r.index == DepIndex::Same);
+        self.expr.each_ref(&mut |r| {
+            found |= matches!(r, Ref::Job(IdRef { index: DepIndex::Same, .. }));
+        });
         found
     }
 }
@@ -85,6 +176,8 @@ pub enum ResolveError {
     NoMatchingJob(String),
     /// `[*]` between arrays of different indices, or without an array on one side.
     ArraySizes,
+    /// The reference stands for more jobs than are taken.
+    TooMany(String),
 }
 
 impl fmt::Display for ResolveError {
@@ -94,6 +187,7 @@ impl fmt::Display for ResolveError {
                 write!(f, "{reference}: No matching job found")
             }
             ResolveError::ArraySizes => f.write_str("Dependent arrays do not have the same size"),
+            ResolveError::TooMany(reference) => write!(f, "{reference}: too many jobs"),
         }
     }
 }
@@ -114,6 +208,15 @@ impl DepExpr {
                 DepTarget::Name { name, prefix } => jobs.by_name(name, *prefix),
             };
             let unknown = || ResolveError::NoMatchingJob(plain(r));
+            if let (DepTarget::Name { name, prefix }, DepIndex::Whole) = (&r.target, r.index)
+                && found.len() > jobs.listed()
+            {
+                let target = Ref::Name { name: name.clone(), prefix: *prefix };
+                return Ok(Expr::Cond(func.clone(), target));
+            }
+            if found.len() > jobs.most() {
+                return Err(ResolveError::TooMany(plain(r)));
+            }
             let mut parts = Vec::new();
             for job in &found {
                 if let DepIndex::Element(i) = r.index {
@@ -126,7 +229,8 @@ impl DepExpr {
                 if r.index == DepIndex::Same && !same_size(job.array, own) {
                     return Err(ResolveError::ArraySizes);
                 }
-                parts.push(Expr::Cond(func.clone(), IdRef { id: job.id, index: r.index }));
+                let target = Ref::Job(IdRef { id: job.id, index: r.index });
+                parts.push(Expr::Cond(func.clone(), target));
             }
             match parts.len() {
                 0 => Err(unknown()),

@@ -61,6 +61,12 @@ impl Resolver for World {
 }
 
 impl JobLookup for World {
+    fn group(&self, group: &Group, func: &Func) -> Truth {
+        let all = group.members.iter().map(|id| of_job(func, u64::from(*id), self));
+        let all: Vec<Truth> = all.collect();
+        let holds = all.iter().all(|t| t.holds);
+        Truth { holds, fixed: all.iter().any(|t| !t.holds && t.fixed) }
+    }
     fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
         *self.facts.get(&(id, index.unwrap_or(0))).unwrap_or(&DepFacts::GONE)
     }

@@ -3,7 +3,7 @@
 //! kind, and a requirement that could be right with some kind is left to mbatchd.
 
 use super::spec::Rejection;
-use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
+use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, ResReqError, Syntax};
 use lsf::model::sort::sort_by_key;
 use std::cell::RefCell;
 
@@ -56,7 +56,7 @@ enum Read {
     Fine(ResReq),
     /// Wrong with every kind tried, but with unknown names in it.
     Doubtful,
-    Bad,
+    Bad(ResReqError),
 }
 
 fn read(texts: &[String], size_unit_mb: f64) -> Read {
@@ -67,7 +67,7 @@ fn read(texts: &[String], size_unit_mb: f64) -> Read {
             Ok(req) => return Read::Fine(req.unwrap_or_default()),
             Err(_) if names.advance() => {}
             Err(_) if names.kinds.borrow().len() > MAX_GUESSED => return Read::Doubtful,
-            Err(_) => return Read::Bad,
+            Err(e) => return Read::Bad(e),
         }
     }
 }
@@ -77,7 +77,15 @@ fn read(texts: &[String], size_unit_mb: f64) -> Read {
 pub fn join(texts: &[String], unit_mb: f64) -> Result<String, Rejection> {
     let bad = || Rejection::new("Bad resource requirement syntax");
     let whole = match read(texts, unit_mb) {
-        Read::Bad => return Err(bad()),
+        Read::Bad(_) => {
+            // its place is that in the one text that is wrong by itself
+            let wrong = |text: &String| match read(std::slice::from_ref(text), unit_mb) {
+                Read::Bad(e) => Some(e.place(text)),
+                _ => None,
+            };
+            let place = texts.iter().find_map(wrong);
+            return Err(place.map_or_else(bad, |p| Rejection::about(&p, bad().words)));
+        }
         Read::Fine(req) => Some(req),
         Read::Doubtful => None,
     };
@@ -103,7 +111,7 @@ pub fn not_acted_on(text: &str) -> Vec<&'static str> {
     }
     match read(&[text.to_string()], 1.0) {
         Read::Fine(requirement) => requirement.not_acted_on(),
-        Read::Doubtful | Read::Bad => Vec::new(),
+        Read::Doubtful | Read::Bad(_) => Vec::new(),
     }
 }
 
@@ -204,8 +212,11 @@ mod tests {
     fn what_no_cluster_can_read_is_refused() {
         for bad in ["select[", "span[hosts=2]", "select[mem>1] foo[1]", "select[mem>]", "lic>2)"] {
             let e = joined(&[bad]).unwrap_err();
-            assert_eq!(e, "Bad resource requirement syntax. Job not submitted.", "{bad}");
+            let place = format!(" of <{bad}>: Bad resource requirement syntax. Job not submitted.");
+            assert!(e.ends_with(&place), "{bad}: {e}");
         }
+        let e = joined(&["mem>1", "select[mem>1] foo[1]"]).unwrap_err();
+        assert!(e.starts_with("foo: unknown section at column 15 of <select[mem>1] foo[1]>: Bad"));
         assert!(joined(&["mem>1", "span[hosts=x]"]).is_err());
     }
 }

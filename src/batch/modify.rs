@@ -11,7 +11,7 @@ use super::change::{Meant, waits};
 use super::perm::Caller;
 use super::require::Req;
 use super::state::{ElemState, Job};
-use super::submit::{Checked, check_group, check_texts, check_times};
+use super::submit::{Checked, bad_requirement, check_group, check_texts, check_times};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
@@ -211,6 +211,12 @@ impl Mbd {
         let none = ByteStr::default();
         check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
         check_group(&spec)?;
+        // of an array the limit alone
+        if asked(SpecField::Name)
+            && let (Some(limit), Some(array)) = (spec.name.strip_prefix('%'), &job.name.array)
+        {
+            spec.name = format!("{}[{}]%{limit}", job.name.name, array.list);
+        }
         let name = self.check_name(&spec)?;
         if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
             return Err(Refusal::new(err::ARRAY_NAME));
@@ -238,7 +244,7 @@ impl Mbd {
     fn other_rusage(&self, old: &str, new: &JobSpec) -> Checked<String> {
         let parse = |text: &str| match text.is_empty() {
             true => Ok(ResReq::default()),
-            false => self.pol.names.parse(text).map_err(|_| Refusal::new(err::BAD_RESREQ)),
+            false => self.pol.names.parse(text).map_err(|e| bad_requirement(text, &e)),
         };
         let (ResReq::Simple(mut was), ResReq::Simple(mut new)) =
             (parse(old)?, parse(&new.res_req)?)

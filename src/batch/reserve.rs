@@ -18,6 +18,8 @@ use std::collections::BTreeSet;
 
 /// The built-in indices of which a suspended job keeps what it reserved.
 const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
+/// Bits of a reason below the number of the resource that it is about.
+const RESOURCE_SHIFT: u32 = 16;
 /// KB in a MB.
 const MB: f64 = 1024.0;
 
@@ -231,10 +233,26 @@ impl Mbd {
             };
             if n < room.0 {
                 let k = INDEX_NAMES.iter().position(|n| *n == term.res);
-                room = (n, k.map_or(pend::RESERVE_EXTERNAL, |k| pend::RESERVE + k as u32));
+                let own = || self.reserve_reason(&term.res);
+                room = (n, k.map_or_else(own, |k| pend::RESERVE + k as u32));
             }
         }
         room
+    }
+
+    /// The reason that a resource of the site's is reserved, with which it is.
+    fn reserve_reason(&self, res: &str) -> u32 {
+        let all = &self.pol.conf.base.shared.resources;
+        let n = all.iter().position(|r| r.name == res).and_then(|n| u32::try_from(n + 1).ok());
+        n.map_or(pend::RESERVE_EXTERNAL, |n| pend::RESERVE_EXTERNAL | n << RESOURCE_SHIFT)
+    }
+
+    /// A reason of the scheduler as it is told: its code, and the resource that it is about.
+    pub(crate) fn reason_told(&self, reason: u32) -> (u32, &str) {
+        let (code, n) = (reason & ((1 << RESOURCE_SHIFT) - 1), reason >> RESOURCE_SHIFT);
+        let resource = (n as usize).checked_sub(1);
+        let all = &self.pol.conf.base.shared.resources;
+        (code, resource.and_then(|n| all.get(n)).map_or("", |r| &r.name))
     }
 
     /// A host's load as the scheduler sees it: with what is reserved.

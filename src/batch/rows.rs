@@ -371,9 +371,10 @@ impl Shown<'_> {
         if found.is_empty() || !note.is_empty() {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
-        rows.extend(found.iter().map(|(code, hosts)| {
+        rows.extend(found.iter().map(|(reason, hosts)| {
             let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
-            Reason::new(*code, hosts.len(), names.map(|h| h.name.as_str()).collect(), "")
+            let (code, about) = self.mbd.reason_told(*reason);
+            Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));
         json(out, &rows);
     }

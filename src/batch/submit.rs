@@ -10,6 +10,7 @@ use super::{Cx, Mbd};
 use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
+use crate::lang::resreq::ResReqError;
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
 use crate::model::job::{JobSpec, SpoolRef, extra, host_slots, opt, opt2};
@@ -142,8 +143,10 @@ impl Mbd {
         let asked = super::limits::Asked::by(spec);
         self.check_slots(spec, queue)?;
         self.check_hosts(spec, queue)?;
-        if !spec.res_req.is_empty() && self.pol.names.parse(&spec.res_req).is_err() {
-            return Err(Refusal::new(err::BAD_RESREQ));
+        if !spec.res_req.is_empty()
+            && let Err(e) = self.pol.names.parse(&spec.res_req)
+        {
+            return Err(bad_requirement(&spec.res_req, &e));
         }
         super::limits::check(spec, queue, &self.pol)?;
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
@@ -406,6 +409,11 @@ impl Mbd {
         spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
         Ok(())
     }
+}
+
+/// A resource requirement that cannot be read: which name or sign, and where.
+pub(crate) fn bad_requirement(text: &str, e: &ResReqError) -> Refusal {
+    Refusal::about(err::BAD_RESREQ, e.place(text))
 }
 
 /// A name in a dependency condition stands for too many jobs.

@@ -48,7 +48,8 @@ fn what_cannot_be_changed_is_said() {
     let bad = row(&["-q", "nosuch", &held]);
     assert_eq!(bad, "nosuch: No such queue. Job not modified.\n");
     let bad = row(&["-R", "badres>1", &held]);
-    assert_eq!(bad, "Bad resource requirement syntax. Job not modified.\n");
+    let place = "badres: unknown resource at column 1 of <badres>1>";
+    assert_eq!(bad, format!("{place}: Bad resource requirement syntax. Job not modified.\n"));
     assert_eq!(
         row(&["-n", "0", &held]).lines().next(),
         Some("The number of processors must be a positive integer. Job not modified.",)

@@ -242,3 +242,30 @@ fn elements_wait_one_by_one_in_parts_too() {
         assert_eq!(went, [(id, want)]);
     }
 }
+
+#[test]
+fn the_limit_of_an_array_changes_by_itself() {
+    let mut r = Rig::new();
+    let id = r.submit(JobSpec { name: "a[1-9:2]%1".into(), ..spec("x") }).unwrap();
+    assert_eq!(r.starts().len(), 1);
+    let limit = |r: &mut Rig, name: &str| {
+        let m = Modify {
+            id: IdSel { job: id, elems: vec![] },
+            fields: vec![SpecField::Name],
+            spec: JobSpec { name: name.into(), ..JobSpec::default() },
+            ..Modify::default()
+        };
+        match r.ask(USER, ClientMsg::Modify(Box::new(m))) {
+            Some(Msg::Refused(why)) => why.code,
+            _ => 0,
+        }
+    };
+    assert_eq!((limit(&mut r, "%3"), r.starts().len()), (0, 2));
+    for m in [&r.mbd, &r.restarted()] {
+        assert_eq!(m.st.job(id).unwrap().name.to_string(), "a[1-9:2]%3");
+    }
+    assert_ne!(limit(&mut r, "%x"), 0);
+    // none at all
+    assert_eq!((limit(&mut r, "%0"), r.starts().len()), (0, 1));
+    assert_eq!(r.mbd.st.job(id).unwrap().name.to_string(), "a[1-9:2]");
+}

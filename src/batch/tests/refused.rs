@@ -131,3 +131,16 @@ fn members_of_a_group_share_its_threshold() {
     assert_eq!(submit(USER, "e[1-4]"), Err((err::PJOB_LIMIT, 0)));
     assert_eq!(submit(ADMIN, "f[1-4]"), Ok(()), "not of the group");
 }
+
+#[test]
+fn a_bad_requirement_is_told_with_its_place() {
+    let mut r = Rig::new();
+    for (bad, place) in [
+        ("select[mem>1] rusage[foo=1]", "foo: unknown resource at column 22 of <"),
+        ("badres>1", "badres: unknown resource at column 1 of <badres>1>"),
+    ] {
+        let e = r.submit(JobSpec { res_req: bad.into(), ..spec("x") }).unwrap_err();
+        assert!(e.words().starts_with(place), "{}", e.words());
+        assert!(e.words().ends_with(": Bad resource requirement syntax"), "{}", e.words());
+    }
+}

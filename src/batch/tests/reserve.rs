@@ -96,7 +96,7 @@ impl Rig {
     }
 
     fn why(&self, job: u32) -> Vec<u32> {
-        self.mbd.sched.reasons(job).iter().map(|r| r.0).collect()
+        self.mbd.sched.reasons(job).iter().map(|r| self.mbd.reason_told(r.0).0).collect()
     }
 }
 
@@ -136,6 +136,9 @@ fn what_hosts_share_is_reserved_once_and_on_all_of_them() {
     let starts = r.starts();
     assert_eq!(starts.iter().map(|s| s.1.job).collect::<Vec<_>>(), [one]);
     assert!(r.why(two).contains(&pend::RESERVE_EXTERNAL), "{:?}", r.why(two));
+    let told = r.mbd.sched.reasons(two).iter().map(|why| r.mbd.reason_told(why.0));
+    assert!({ told }.any(|why| why == (pend::RESERVE_EXTERNAL, "lic")));
+    assert!(r.reasons_shown(two).contains("[2612,1,[\"h2\"],\"lic\"]"), "{}", r.reasons_shown(two));
     for host in ["h1", "h2"] {
         let row = r.host_row(host);
         assert_eq!(row.reserved_external, [("lic".to_owned(), "2.0".to_owned())]);

@@ -35,7 +35,7 @@ impl Rig {
     }
 
     /// Pending reasons as bjobs gets them.
-    fn reasons_shown(&mut self, job: u32) -> String {
+    pub fn reasons_shown(&mut self, job: u32) -> String {
         let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
         let q = JobQuery { select, cols: vec![Col::PendReasons], ..JobQuery::default() };
         match self.ask(USER, ClientMsg::Jobs(Box::new(q))) {

@@ -342,6 +342,17 @@ impl ResReqError {
     fn at<T>(offset: usize, reason: impl Into<String>) -> Result<T, ResReqError> {
         Err(ResReqError { offset, reason: reason.into() })
     }
+
+    /// What is wrong, and where in the text: `foo: unknown resource at column 8 of <select[foo]>`.
+    pub fn place(&self, text: &str) -> String {
+        // a name was read when it was found to be wrong: its place is where it begins
+        let name = self.reason.split_once(": ").map_or("", |(name, _)| name);
+        let read = text.get(..self.offset.saturating_add(name.len()).min(text.len()));
+        let begin = read.filter(|_| !name.is_empty()).and_then(|read| read.rfind(name));
+        let before = text.get(..begin.unwrap_or(self.offset)).unwrap_or(text);
+        let before = before.chars().count();
+        format!("{} at column {} of <{text}>", self.reason, before + 1)
+    }
 }
 
 impl fmt::Display for ResReqError {

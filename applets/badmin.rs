@@ -4,6 +4,7 @@
 //! `mbdrestart` check the files first, and the master checks them again before it swaps
 //! anything. Nothing is asked unless both standard input and standard output are terminals.
 
+mod acceptlog;
 mod check;
 pub mod ctrl;
 pub mod debug;
@@ -137,6 +138,12 @@ const COMMANDS: &[Command] = &[
         run: check::mbdrestart,
         line: "Restart the master batch daemon",
         usage: "mbdrestart [-v] [-f] [-C comment]",
+    },
+    Command {
+        name: "acceptlog",
+        run: acceptlog::acceptlog,
+        line: "Go on from an event log that is not the last one",
+        usage: "acceptlog [-f]",
     },
     Command {
         name: "mbddebug",

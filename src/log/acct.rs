@@ -11,7 +11,7 @@ use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::{JobSpec, stat};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// What makes a finish the same finish.
@@ -114,6 +114,89 @@ impl Wanted {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// Bytes at the end of lsb.acct that are held against the events.
+const LAST: u64 = 64 << 10;
+/// What the clocks of hosts may differ by, seconds: taken into account where it is not known which
+/// log the ends in lsb.acct belong to.
+const SKEW: i64 = 3600;
+
+/// The last end in lsb.acct that is no older than the events are, and that they do not have.
+/// Of a log without records nothing is said.
+pub fn ahead(
+    disk: &mut dyn Disk,
+    head: Option<Head>,
+    records: &[Record],
+    newest: i64,
+) -> io::Result<Option<JobRef>> {
+    let mut late: Vec<JobRef> = Vec::new();
+    if !records.is_empty() {
+        let mut newest = newest;
+        let from = |disk: &mut dyn Disk, file, len| {
+            let begun = begun(disk, file, len, head)?;
+            if begun.is_none() {
+                newest = newest.saturating_add(SKEW);
+            }
+            Ok(begun.unwrap_or(0).max(len.saturating_sub(LAST)))
+        };
+        let mut all = Vec::new();
+        ends(disk, from, &mut |f| all.push((f.event_time, f.at)))?;
+        late.extend(all.iter().filter(|f| f.0 >= newest).map(|f| f.1));
+    }
+    if late.is_empty() {
+        return Ok(None);
+    }
+    let ended = |record: &Record| match &record.event {
+        Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => Some(s.at),
+        _ => None,
+    };
+    let known: HashSet<JobRef> = records.iter().filter_map(ended).collect();
+    Ok(late.into_iter().rfind(|end| !known.contains(end)))
+}
+
+/// The largest job ID among the ends in lsb.acct.
+pub fn last_job(disk: &mut dyn Disk) -> io::Result<u32> {
+    let mut last = 0;
+    ends(disk, |_, _, _| Ok(0), &mut |f| last = last.max(f.at.job))?;
+    Ok(last)
+}
+
+/// Gives `each` the ends in lsb.acct from the place on that `from` has for its length.
+fn ends(
+    disk: &mut dyn Disk,
+    mut from: impl FnMut(&mut dyn Disk, FileId, u64) -> io::Result<u64>,
+    each: &mut dyn FnMut(Finish),
+) -> io::Result<()> {
+    let file = match disk.open(ACCT, None) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let mut read = || {
+        let len = disk.len(file)?;
+        let from = from(disk, file, len)?;
+        let mut walker = Walker::new(file, from, len, Vec::new());
+        let mut line = Vec::new();
+        while walker.step(disk, &mut line)?.is_some() {
+            read_finish(&line).into_iter().for_each(&mut *each);
+        }
+        Ok(())
+    };
+    let done = read();
+    disk.close(file);
+    done
+}
+
+/// Where lsb.acct was when the log was begun; `None`: not known, or another file.
+fn begun(
+    disk: &mut dyn Disk,
+    file: FileId,
+    len: u64,
+    head: Option<Head>,
+) -> io::Result<Option<u64>> {
+    let Some(head) = head.filter(|head| head.acct_at <= len) else { return Ok(None) };
+    Ok((mark(disk, file, head.acct_at)? == head.acct_crc).then_some(head.acct_at))
 }
 
 /// What jobs, and elements by themselves, were changed to.
@@ -242,10 +325,7 @@ fn strike_file(
     cut: bool,
 ) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
-    let from = match head {
-        Some(h) if h.acct_at <= len && mark(disk, file, h.acct_at)? == h.acct_crc => h.acct_at,
-        _ => 0,
-    };
+    let from = begun(disk, file, len, head)?.unwrap_or(0);
     let mut walker = Walker::new(file, from, len, Vec::new());
     let (mut end, mut line) = (from, Vec::new());
     // From here on it is torn; what is readable behind it.

@@ -65,6 +65,7 @@ impl<D: Disk> Store<D> {
         events: &[u8],
         entries: &[Entry],
     ) -> Result<(), Fail> {
+        self.put_mark(0);
         let name = format!("{NEW}.{}", self.run());
         discard(&mut self.disk, &name).map_err(said(NEW))?;
         let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;

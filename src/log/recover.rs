@@ -24,6 +24,7 @@
 //! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs,
 //! what follows from it all recover/verdict.rs.
 
+pub mod against;
 mod controls;
 mod repeated;
 mod scan;
@@ -32,12 +33,12 @@ mod verdict;
 
 use super::acct;
 use super::codec::read_record;
-use super::disk::{Disk, FileId, exists};
+use super::disk::{Disk, FileId, PUBLIC};
 use super::fence;
 use super::mend::{self, Mend};
 use super::owner::{self, Owner};
 use super::sum::{self, Entry};
-use super::walk::{Walker, What, read_head};
+use super::walk::{HEAD, Walker, What, head_line, read_head};
 use super::{EVENTS, switch};
 use crate::batch::Recovered;
 use crate::model::event::{Finish, Record};
@@ -120,6 +121,8 @@ pub struct Plan {
     pub owner: Owner,
     /// Number of the newest spool file there is; later ones this run makes itself.
     pub spool_file: u32,
+    /// The administrator goes on from a log that is not the last one.
+    pub base: Option<against::Base>,
     /// Time of the newest record.
     pub newest: i64,
 }
@@ -135,6 +138,8 @@ pub enum RecoverError {
     Newer {
         text: String,
     },
+    /// The log is not the last one, in words.
+    NotTheLast(Vec<String>),
 }
 
 impl fmt::Display for RecoverError {
@@ -144,6 +149,12 @@ impl fmt::Display for RecoverError {
             RecoverError::Newer { text } => write!(
                 f,
                 "{text}; start that version, or keep {EVENTS} elsewhere and begin a new one"
+            ),
+            RecoverError::NotTheLast(why) => write!(
+                f,
+                "{}; put the last {EVENTS} and lsb.events.sum back, or say that it goes on from \
+                 here: badmin acceptlog",
+                why.join("; ")
             ),
         }
     }
@@ -158,7 +169,8 @@ fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
 pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
     let mut notices = Vec::new();
     let before = Owner::read(disk).map_err(failed(owner::OWNER))?;
-    let owner = claim(disk, params, &before, &mut notices)?;
+    let first = is_first(disk, &before).map_err(failed("the log directory"))?;
+    let owner = claim(disk, params, &before, first, &mut notices)?;
     let mended = mend::finish_interrupted(disk).map_err(failed("putting the log in order"))?;
     notices.extend(mended.map(|text| Notice { level: log::Level::Warn, text }));
     let told = switch::finish_interrupted(disk, &owner);
@@ -172,7 +184,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let gone = match &before {
         owner::Read::Is(o) if o.boot == params.boot => params.ended,
         owner::Read::Is(o) => o.host == params.host,
-        _ => false,
+        _ => first,
     };
     if !gone {
         fence::renew(disk, &owner).map_err(failed("copying the log for this run"))?;
@@ -181,6 +193,14 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let mut scan = Scan::open(disk, u64::MAX, same_boot && gone)?;
     scan.notices.splice(0..0, notices);
     scan.run(disk)?;
+    let owned = before != owner::Read::Missing;
+    let against = against::contradictions(disk, &scan, owned).map_err(failed(EVENTS))?;
+    let accepted = !against.is_empty();
+    if accepted && !against::is_accepted(disk, &against).map_err(failed(against::ACCEPT))? {
+        return Err(RecoverError::NotTheLast(against));
+    }
+    scan.notices.extend(against::told(&against));
+    let (open, head_len) = (if accepted { scan.open_jobs() } else { Vec::new() }, scan.head_len);
     let sum_head = scan.sums.head;
     let finishes = std::mem::take(&mut scan.finishes);
     let mut found = scan.finish(disk)?;
@@ -190,7 +210,16 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     found.plan.acct_synced = acct.synced;
     found.plan.owner = beyond(disk, owner, found.recovered.epoch)?;
     found.recovered.epoch = found.plan.owner.epoch;
+    if accepted {
+        against::go_on(disk, &mut found, open, head_len, params.now)?;
+    }
     Ok(found)
+}
+
+/// Is there no log, not even one that a switch has not given its name yet?
+fn is_first(disk: &mut dyn Disk, before: &owner::Read) -> io::Result<bool> {
+    let log = disk.list("")?.iter().any(|name| name == EVENTS || name.starts_with(switch::NEW));
+    Ok(*before == owner::Read::Missing && !log)
 }
 
 /// Becomes the owner.
@@ -198,16 +227,23 @@ fn claim(
     disk: &mut dyn Disk,
     params: &Params,
     before: &owner::Read,
+    first: bool,
     notices: &mut Vec<Notice>,
 ) -> Result<Owner, RecoverError> {
     if *before == owner::Read::Damaged {
         let text = format!("{} is damaged: epochs go on from the clock", owner::OWNER);
         notices.push(Notice { level: log::Level::Warn, text });
     }
-    let events = exists(disk, EVENTS).map_err(failed(EVENTS))?;
+    if first {
+        // where there is an owner file, there was a log
+        let file = disk.open(EVENTS, Some(PUBLIC)).map_err(failed(EVENTS))?;
+        let done = disk.write_at(file, 0, &head_line(HEAD as i64)).and_then(|()| disk.sync(file));
+        disk.close(file);
+        done.and_then(|()| disk.sync_dir("")).map_err(failed(EVENTS))?;
+    }
     let epoch = match before {
         owner::Read::Is(o) => o.epoch + 1,
-        owner::Read::Missing if !events => 1,
+        owner::Read::Missing if first => 1,
         // the numbers given out are not known: a clock goes beyond them
         _ => params.now.max(1) as u64,
     };

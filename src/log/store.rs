@@ -22,11 +22,12 @@ use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC};
 use super::mend::Mend;
 use super::owner::{OWNER, Owner};
 use super::recover::Plan;
+use super::recover::against::{ACCEPT, Base, Mark};
 use super::sum::{self, Entry, Head};
 use super::switch::{SLICE_RECORDS, Switching};
-use super::walk::head_line;
+use super::walk::{HEAD, head_line};
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
-use crate::model::event::{Finish, Record};
+use crate::model::event::{Event, Finish, Record};
 use crate::model::job::SpoolRef;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -76,10 +77,27 @@ impl Batch {
     pub fn append(&mut self, record: &Record) {
         let from = self.events.len();
         write_record(record, &mut self.events);
+        match &record.event {
+            Event::JobNew(new) => self.spooled_for(new.job, [new.env, new.script, new.exact]),
+            Event::JobModify(m) => self.spooled_for(m.job, [m.env, m.script, m.exact]),
+            _ => {}
+        }
         if self.events.len() > from {
             let line = &self.events[from..];
             self.entries.push(Entry::of(from as u64, line, &record.event));
             self.newest = self.newest.max(record.time);
+        }
+    }
+
+    /// Notes whose record refers to pieces of this batch.
+    fn spooled_for(&mut self, job: u32, places: [SpoolRef; 3]) {
+        let Some(run) = self.spool.last_mut() else { return };
+        for at in places.iter().filter(|at| at.len > 0 && at.spool == run.spool) {
+            // they were spooled just before
+            let mut last = run.entries.iter_mut().rev().take(places.len());
+            if let Some(entry) = last.find(|e| e.at == at.at) {
+                entry.job.job = job;
+            }
         }
     }
 
@@ -204,6 +222,10 @@ pub struct Store<D: Disk> {
     trim: bool,
     /// Bytes of records whose entries are not synced.
     sum_lag: u64,
+    /// The spool file that was begun with this log.
+    pub(super) begun: u32,
+    /// This run's mark, which says how far the log has come.
+    mark: Option<FileId>,
     pub(super) newest: i64,
     pub(super) switching: Option<Switching>,
     /// Records looked at in one slice of a switch.
@@ -256,6 +278,8 @@ impl<D: Disk> Store<D> {
             mend: plan.mend.clone().map(|mend| (mend, plan.sum_head.unwrap_or(FIRST_HEAD))),
             trim: false,
             sum_lag: 0,
+            begun: plan.sum_head.map_or(1, |head| head.spool),
+            mark: None,
             newest: plan.newest,
             switching: None,
             slice: SLICE_RECORDS,
@@ -264,7 +288,6 @@ impl<D: Disk> Store<D> {
         for finish in &plan.finishes {
             write_finish(finish, &mut store.acct_pending);
         }
-        store.flush_acct();
         if plan.same_boot {
             let from = plan.backfill.first().map_or(store.events.len, |e| e.at);
             if plan.mend.is_none() {
@@ -276,7 +299,57 @@ impl<D: Disk> Store<D> {
         // whole records that were never synced may be in what was read
         store.disk.sync(store.events.file).map_err(fatal(EVENTS))?;
         store.disk.sync_dir("").map_err(fatal("the log directory"))?;
+        // lsb.acct must not know of an end that the log may lose
+        store.flush_acct();
+        if let Some(base) = &plan.base {
+            store.begin_from(base)?;
+        }
+        store.note_mark();
         Ok(store)
+    }
+
+    /// Begins anew from a log that is not the last one. What tells that goes last: a start that is
+    /// interrupted here asks the administrator again.
+    fn begin_from(&mut self, base: &Base) -> Result<(), Fail> {
+        let mut batch = Batch::default();
+        base.records.iter().for_each(|record| batch.append(record));
+        self.commit(&batch, 0, &mut |_| {})?;
+        self.owner_read = None;
+        if base.head {
+            // what is in the log by now is not looked for in lsb.acct any more
+            let head = head_line(self.events.len as i64);
+            self.disk.write_at(self.events.file, 0, &head).map_err(said(EVENTS))?;
+            self.disk.sync(self.events.file).map_err(fatal(EVENTS))?;
+            let head = self.acct_head(base.spool, self.acct.len)?;
+            self.disk.write_at(self.sum.file, 0, &head.put()).map_err(said(EVENTS_SUM))?;
+            self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
+            self.begun = base.spool;
+        }
+        self.disk.remove(ACCEPT).map_err(said(ACCEPT))?;
+        self.disk.sync_dir("").map_err(fatal("the log directory"))
+    }
+
+    /// Notes how far the log has come, for the next start. Nothing depends on it but that an older
+    /// log which somebody puts back is noticed.
+    pub(super) fn note_mark(&mut self) {
+        // a log that is put in order may become shorter
+        let len = if self.to_mend() { 0 } else { self.events.len };
+        self.put_mark(len);
+    }
+
+    pub(super) fn put_mark(&mut self, len: u64) {
+        let run = self.owner.run.clone();
+        let first = self.mark.is_none();
+        if first {
+            self.mark = self.disk.open(&Mark::name(&run), Some(PRIVATE)).ok();
+        }
+        let Some(file) = self.mark else { return };
+        let text = Mark { spool: self.begun, len }.text();
+        let wrote = self.disk.write_at(file, 0, &text).is_ok();
+        if first && wrote && self.disk.sync(file).and_then(|()| self.disk.sync_dir(INFO)).is_ok() {
+            // what is left of them is removed at the next start
+            let _ = Mark::discard_others(&mut self.disk, &run);
+        }
     }
 
     /// Bytes of lsb.events that are durable.
@@ -527,6 +600,7 @@ impl<D: Disk> Store<D> {
         if self.stale || self.sum_lag >= SUM_SYNC {
             self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
             self.sum_lag = 0;
+            self.note_mark();
         }
         self.sum.len += self.buf.len() as u64;
         self.backfill.clear();
@@ -581,6 +655,7 @@ impl<D: Disk> Store<D> {
     /// Syncs what is synced lazily: before the process ends.
     pub fn close(mut self) {
         self.flush_acct();
+        self.note_mark();
         let _ = self.disk.sync(self.sum.file);
         let _ = self.disk.sync(self.acct.file);
     }
@@ -660,7 +735,7 @@ fn mend_events<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Result<Tail,
         disk.truncate(file, plan.end).map_err(said(EVENTS))?;
     }
     if plan.write_head {
-        let head = head_line(super::walk::HEAD as i64);
+        let head = head_line(HEAD as i64);
         disk.write_at(file, 0, &head).map_err(said(EVENTS))?;
         len = len.max(head.len() as u64);
     }

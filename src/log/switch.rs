@@ -23,13 +23,13 @@ use super::owner::{self, Owner};
 use super::store::{Fail, Store, Tail, fatal, said};
 use super::sum::{self, ENTRY, Entry};
 use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
-use super::{EVENTS, EVENTS_SUM, spool};
+use super::{ACCT, EVENTS, EVENTS_SUM, spool};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use std::io;
 
 /// The log that is being made: the run's word follows.
-const NEW: &str = "lsb.events.new";
+pub(super) const NEW: &str = "lsb.events.new";
 /// And this, for its checksum file.
 const SUM: &str = ".sum";
 /// The newest of the old logs.
@@ -135,6 +135,10 @@ impl<D: Disk> Store<D> {
         }
         if self.to_mend() {
             return Err(Fail::Write("the log has to be put in order first".into()));
+        }
+        // what is behind the place noted here must be of the new log
+        if !self.flush_acct() {
+            return Err(Fail::Write(format!("{ACCT}: cannot be written")));
         }
         let name = format!("{NEW}.{}", self.run());
         discard(&mut self.disk, &name).map_err(said(NEW))?;
@@ -273,7 +277,9 @@ impl<D: Disk> Store<D> {
         self.disk.close(self.events.file);
         self.disk.close(self.sum.file);
         (self.events, self.sum) = (s.new, s.new_sum);
+        self.begun = s.spool;
         self.switched_files();
+        self.note_mark();
         // a spool file too many does no harm
         for number in spool::list(&mut self.disk).unwrap_or_default() {
             if number < s.oldest {

@@ -1,7 +1,7 @@
 //! A damaged log: what is lost is named and held, the rest goes on. A disk that refuses writes:
 //! submissions are refused with words, running jobs go on, their ends are kept.
 
-use crate::rig::{Rig, wait_for};
+use crate::rig::{Rig, kill, wait_for};
 use std::time::Duration;
 
 #[test]
@@ -71,4 +71,65 @@ fn a_full_disk_refuses_and_keeps() {
     assert_eq!(rig.end_of(job), "EXIT");
     assert_eq!(rig.field(&job.to_string(), "exit_code"), "5");
     wait_for("submissions to be taken again", || rig.run("bsub", &["true"]).code == 0);
+}
+
+/// Ends mbatchd and, before the next one reads the log, does this to the log directory.
+fn behind_its_back(rig: &Rig, change: impl Fn()) {
+    let sbatchd = rig.pid("sbatchd", "host1").unwrap();
+    let launcher = rig.pid("launcher", "host1").unwrap();
+    [sbatchd, launcher].iter().for_each(|pid| kill(*pid, 19));
+    rig.kill9("mbatchd", "host1");
+    change();
+    [sbatchd, launcher].iter().for_each(|pid| kill(*pid, 18));
+}
+
+#[test]
+fn a_log_that_is_gone_or_old_ends_the_start_until_the_administrator_accepts_it() {
+    let rig = Rig::up("notlast", 1);
+    rig.ready();
+    let first = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
+    let dir = rig.logdir();
+    let files = ["lsb.events", "lsb.events.sum"].map(|name| dir.join(name));
+    let refused = |n: usize| {
+        let log = || rig.read("log/mbatchd.log.host1");
+        wait_for("the start to be refused", || {
+            log().matches("mbatchd does not start: ").count() >= n
+        });
+        assert!(log().contains("or say that it goes on from here: badmin acceptlog"), "{}", log());
+        let said = rig.cmd("bqueues").env("LSB_NTRIES", "1").output().unwrap();
+        assert!(!said.status.success());
+    };
+    behind_its_back(&rig, || {
+        files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    });
+    refused(1);
+    let said = rig.run("badmin", &["acceptlog"]);
+    assert_eq!((said.code, &said.out[..]), (255, ""), "{}", said.err);
+    let words = "lsb.events is missing or empty, and lsb.events.owner says that there was one";
+    assert!(
+        said.err.contains(words) && said.err.ends_with("Nothing is accepted.\n"),
+        "{}",
+        said.err
+    );
+    rig.ok("badmin", &["acceptlog", "-f"]);
+    rig.ready();
+    let second = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
+    assert!(second > first, "{second} after {first}");
+    // an older copy: the end of the job is in lsb.acct alone
+    let old = files.clone().map(|file| std::fs::read(file).unwrap());
+    rig.ok("bresume", &[&second.to_string()]);
+    assert_eq!(rig.end_of(second), "DONE");
+    let before = rig.read("log/mbatchd.log.host1").matches("mbatchd does not start: ").count();
+    behind_its_back(&rig, || {
+        files.iter().zip(&old).for_each(|(file, text)| std::fs::write(file, text).unwrap());
+    });
+    refused(before + 1);
+    rig.ok("badmin", &["acceptlog", "-f"]);
+    rig.ready();
+    assert_eq!(rig.stat(second), "PSUSP");
+    let said = rig.ok("badmin", &["acceptlog"]);
+    assert_eq!(said, "Nothing contradicts the event log; there is nothing to accept.\n");
+    let third = rig.bsub(&["-o", "/dev/null", "true"]);
+    assert!(third > second);
+    assert_eq!(rig.end_of(third), "DONE");
 }

@@ -187,6 +187,14 @@ impl Scan {
         Ok(scan)
     }
 
+    /// Jobs that are not over as far as this log goes.
+    pub(super) fn open_jobs(&self) -> Vec<u32> {
+        let open = self.jobs.iter().filter(|(_, track)| !track.over);
+        let mut open: Vec<u32> = open.map(|(job, _)| *job).collect();
+        open.sort_unstable();
+        open
+    }
+
     pub(super) fn warn(&mut self, text: String) {
         self.notices.push(Notice { level: log::Level::Warn, text });
     }

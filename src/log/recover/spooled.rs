@@ -18,11 +18,11 @@ impl Scan {
         places: &[SpoolRef],
         exact: SpoolRef,
     ) -> Result<Option<JobSpec>, String> {
+        for at in places.iter().filter(|at| at.len > 0) {
+            let end = at.at.saturating_add(u64::from(at.len));
+            self.spool_seen = self.spool_seen.max((at.spool, end));
+        }
         for &at in places {
-            if at.len > 0 {
-                let end = at.at.saturating_add(u64::from(at.len));
-                self.spool_seen = self.spool_seen.max((at.spool, end));
-            }
             if !self.spool.holds(disk, at).unwrap_or(false) {
                 return Err(format!("{} is missing or too short", spool::name(at.spool)));
             }

@@ -210,25 +210,6 @@ fn a_checksum_file_torn_or_flipped_anywhere_costs_no_record() {
 }
 
 #[test]
-fn an_empty_or_missing_log_is_not_taken_for_no_jobs() {
-    let whole = ran();
-    for gone in [true, false] {
-        let disk = whole.fork();
-        match gone {
-            true => super::super::disk::Disk::remove(&mut disk.clone(), EVENTS).unwrap(),
-            false => disk.damage(EVENTS, Vec::clear),
-        }
-        let (found, mut store) = open(&disk, BOOT);
-        assert!(found.recovered.records.is_empty());
-        assert_eq!(found.recovered.seen_ids, [1, 2, 3, 4, 5, 6]);
-        assert_eq!(jobs_of(&found), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(found.recovered.epoch, 2);
-        commit(&mut store, &batch(&[new(7)])).unwrap();
-        assert_eq!(look(&disk, BOOT).recovered.records, [new(7)]);
-    }
-}
-
-#[test]
 fn after_a_loss_of_power_the_rest_of_a_torn_commit_is_cut_and_put_aside() {
     let disk = ran();
     let whole = disk.get(EVENTS).unwrap();

@@ -1,6 +1,7 @@
 //! The log under faults: a script of commits on a simulated disk, crashed, damaged and filled at
 //! every place.
 
+mod against;
 mod damage;
 mod faults;
 mod fence;

@@ -1,0 +1,250 @@
+//! The log held against what lies beside it (design §3, "Damage is named, never guessed over"). A
+//! log that is gone, or an older copy that was put back, reads well by itself; that it is not the
+//! last one shows in the owner file, the mark of the last run, the ends in lsb.acct and the pieces
+//! in the spool. What contradicts it ends the start with words, until the administrator says that
+//! it goes on from there (`badmin acceptlog`). Then jobs that are not over are held, numbers go on
+//! beyond all that is known, and what was closed stays closed where an old log tells it.
+//!
+//! Damage that the checksums name is none of this: the rest of the log is the last one.
+
+use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small};
+use super::super::owner::OWNER;
+use super::super::sum;
+use super::super::walk::HEAD;
+use super::super::{ACCT, EVENTS, acct, fence, spool};
+use super::scan::Scan;
+use super::{Found, Notice, RecoverError, failed, for_each_record};
+use crate::model::JobRef;
+use crate::model::event::{Ctrl, Event, Record};
+use std::collections::BTreeMap;
+use std::io;
+
+/// What the administrator accepted: the CRC-32 of the words.
+pub const ACCEPT: &str = "lsb.events.accept";
+/// Beginning of the name of a run's mark in the private directory; the run's word follows.
+const MARK: &str = "lsb.mark.";
+/// First word of a mark.
+const TITLE: &str = "lsb.mark.1";
+/// Bytes of a mark.
+const MARK_LEN: usize = 80;
+
+/// How far the log had come when a run looked at it last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// The spool file that was begun with it: a later log has a larger one.
+    pub spool: u32,
+    /// Bytes that were durable.
+    pub len: u64,
+}
+
+impl Mark {
+    /// The name of a run's mark.
+    pub fn name(run: &str) -> String {
+        format!("{INFO}/{MARK}{run}")
+    }
+
+    /// One line of fixed length.
+    pub fn text(&self) -> Vec<u8> {
+        let text = format!("{TITLE} {} {} ", self.spool, self.len);
+        let mut line = format!("{text}{:08x}", crc32fast::hash(text.as_bytes())).into_bytes();
+        line.resize(MARK_LEN - 1, b' ');
+        line.push(b'\n');
+        line
+    }
+
+    fn parse(line: &[u8]) -> Option<Mark> {
+        let line = std::str::from_utf8(line).ok()?;
+        let (text, crc) = line.trim_end().rsplit_once(' ')?;
+        let right =
+            u32::from_str_radix(crc, 16).ok()? == crc32fast::hash(format!("{text} ").as_bytes());
+        let mut words = text.strip_prefix(TITLE)?.split_whitespace();
+        let mark = Mark { spool: words.next()?.parse().ok()?, len: words.next()?.parse().ok()? };
+        right.then_some(mark)
+    }
+
+    /// The newest there is.
+    fn newest(disk: &mut dyn Disk) -> io::Result<Option<Mark>> {
+        let mut newest = None;
+        for name in disk.list(INFO)?.iter().filter(|name| name.starts_with(MARK)) {
+            let line = read_small(disk, &format!("{INFO}/{name}"), MARK_LEN)?;
+            newest = newest.max(line.and_then(|line| Mark::parse(&line)));
+        }
+        Ok(newest)
+    }
+
+    /// Removes those of earlier runs.
+    pub fn discard_others(disk: &mut dyn Disk, run: &str) -> io::Result<()> {
+        let own = format!("{MARK}{run}");
+        for name in disk.list(INFO)?.iter().filter(|n| n.starts_with(MARK) && **n != own) {
+            fence::remove(disk, &format!("{INFO}/{name}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// From where the log goes on once that was accepted.
+#[derive(Clone, Debug, Default)]
+pub struct Base {
+    /// What the log gets first.
+    pub records: Vec<Record>,
+    /// The spool file that is begun.
+    pub spool: u32,
+    /// All that is in the log is told of in lsb.acct: its head may say so.
+    pub head: bool,
+}
+
+/// What contradicts the log, in words. `owned`: there was an owner file.
+pub(super) fn contradictions(
+    disk: &mut dyn Disk,
+    scan: &Scan,
+    owned: bool,
+) -> io::Result<Vec<String>> {
+    let mark = Mark::newest(disk)?;
+    if scan.file_len == 0 {
+        let by = match (owned, mark) {
+            (true, _) => OWNER.to_string(),
+            (false, Some(_)) => format!("{INFO}/{MARK}*"),
+            (false, None) => return spooled_beyond(disk, scan),
+        };
+        return Ok(vec![format!("{EVENTS} is missing or empty, and {by} says that there was one")]);
+    }
+    if !scan.damage.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::new();
+    let (head, len) = (scan.sums.head, scan.file_len.max(scan.covered));
+    if let Some(mark) = mark {
+        let begun = head.map_or(mark.spool, |head| head.spool);
+        if begun < mark.spool {
+            out.push(format!("{EVENTS} is one that was switched away since"));
+        } else if begun == mark.spool && len < mark.len {
+            out.push(format!("{EVENTS} ends at byte {len}, and had {} bytes", mark.len));
+        }
+    }
+    if let Some(end) = acct::ahead(disk, head, &scan.records, scan.newest)? {
+        out.push(format!("{ACCT} has the end of job <{end}>, {EVENTS} has not"));
+    }
+    out.extend(spooled_beyond(disk, scan)?);
+    Ok(out)
+}
+
+/// Is there a piece in the spool that a record refers to, and no record that does?
+fn spooled_beyond(disk: &mut dyn Disk, scan: &Scan) -> io::Result<Vec<String>> {
+    let Some(number) = spool::list(disk)?.pop() else { return Ok(Vec::new()) };
+    let (seen, end) = scan.spool_seen;
+    let begun = scan.sums.head.map_or(0, |head| head.spool);
+    let end = if seen == number { end } else { 0 };
+    let entries = sum::read(disk, &spool::sum_name(number))?.entries;
+    let beyond = entries.iter().rfind(|e| e.job.job != 0 && e.end() > end);
+    let words = |e: &sum::Entry| {
+        let name = spool::name(number);
+        format!("{name} has what job <{}> was submitted with, {EVENTS} has no such job", e.job.job)
+    };
+    Ok(beyond.filter(|_| number >= seen.max(begun)).map(words).into_iter().collect())
+}
+
+/// Has the administrator accepted just this?
+pub(super) fn is_accepted(disk: &mut dyn Disk, all: &[String]) -> io::Result<bool> {
+    let text = read_small(disk, ACCEPT, MARK_LEN)?;
+    Ok(text.is_some_and(|text| text == accepted(all)))
+}
+
+fn accepted(all: &[String]) -> Vec<u8> {
+    format!("{:08x}\n", crc32fast::hash(all.join("\n").as_bytes())).into_bytes()
+}
+
+/// Accepts it: the next start goes on.
+pub fn accept(disk: &mut dyn Disk, all: &[String]) -> io::Result<()> {
+    let file = disk.open(ACCEPT, Some(PUBLIC))?;
+    let text = accepted(all);
+    let done = disk
+        .write_at(file, 0, &text)
+        .and_then(|()| disk.truncate(file, text.len() as u64))
+        .and_then(|()| disk.sync(file));
+    disk.close(file);
+    done
+}
+
+/// What contradicts the log, for the command: nothing is changed.
+pub fn look(disk: &mut dyn Disk) -> Result<Vec<String>, RecoverError> {
+    let owned = exists(disk, OWNER).map_err(failed(OWNER))?;
+    let mut scan = Scan::open(disk, u64::MAX, false)?;
+    scan.run(disk)?;
+    contradictions(disk, &scan, owned).map_err(failed(EVENTS))
+}
+
+/// Goes on from what was found. `open`: jobs that are not over in this log.
+pub(super) fn go_on(
+    disk: &mut dyn Disk,
+    found: &mut Found,
+    open: Vec<u32>,
+    head_len: u64,
+    now: i64,
+) -> Result<(), RecoverError> {
+    let known: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
+    let why = format!("{EVENTS} is not the last one: what became of the job is not known");
+    let open = open.into_iter().filter(|job| !known.contains(job));
+    found.recovered.damaged.extend(open.map(|job| (JobRef { job, idx: 0 }, why.clone())));
+    let last = last_job(disk, &found.recovered.seen_ids).map_err(failed(ACCT))?;
+    let (epoch, time) = (found.recovered.epoch, now.max(found.plan.newest));
+    let event = Event::Carried { next_job: last.saturating_add(1), epoch };
+    let mut records = vec![Record { time, event }];
+    if found.recovered.records.iter().all(|r| matches!(r.event, Event::Carried { .. })) {
+        records.extend(closed(disk).map_err(failed(EVENTS))?);
+    }
+    let mark = Mark::newest(disk).map_err(failed(INFO))?.unwrap_or_default();
+    let spool = found.recovered.spool.max(found.plan.spool_file).max(mark.spool) + 1;
+    found.recovered.records.extend(records.iter().cloned());
+    (found.recovered.spool, found.recovered.spool_end) = (spool, 0);
+    let head = head_len == HEAD || found.plan.write_head;
+    found.plan.base = Some(Base { records, spool, head });
+    Ok(())
+}
+
+/// The largest job ID that anything beside the log knows.
+fn last_job(disk: &mut dyn Disk, seen: &[u32]) -> io::Result<u32> {
+    let mut last = seen.iter().copied().max().unwrap_or(0).max(acct::last_job(disk)?);
+    for number in spool::list(disk)? {
+        let entries = sum::read(disk, &spool::sum_name(number))?.entries;
+        last = entries.iter().map(|e| e.job.job).fold(last, u32::max);
+    }
+    for name in disk.list("")?.iter().filter(|n| n.starts_with(EVENTS) && n.ends_with(".sum")) {
+        let entries = sum::read(disk, name)?.entries;
+        last = entries.iter().map(|e| e.job.job).fold(last, u32::max);
+    }
+    Ok(last)
+}
+
+/// The queues and hosts that the newest old log leaves closed.
+fn closed(disk: &mut dyn Disk) -> io::Result<Vec<Record>> {
+    let mut last: BTreeMap<(bool, String, String), Record> = BTreeMap::new();
+    let name = format!("{EVENTS}.1");
+    if !exists(disk, &name)? {
+        return Ok(Vec::new());
+    }
+    for_each_record(disk, &name, &mut |record| {
+        let (key, shut) = match &record.event {
+            Event::HostCtrl { op, host, lock, .. } => {
+                ((true, host.clone(), lock.clone()), *op == Ctrl::Close)
+            }
+            Event::QueueCtrl { op, queue, .. } => {
+                let opens = matches!(op, Ctrl::Open | Ctrl::Close);
+                let what = if opens { "open" } else { "active" };
+                let shut = matches!(op, Ctrl::Close | Ctrl::Inactivate);
+                ((false, queue.clone(), what.to_string()), shut)
+            }
+            _ => return true,
+        };
+        match shut {
+            true => drop(last.insert(key, record)),
+            false => drop(last.remove(&key)),
+        }
+        true
+    })?;
+    Ok(last.into_values().collect())
+}
+
+/// Words for each that was accepted.
+pub(super) fn told(all: &[String]) -> impl Iterator<Item = Notice> + '_ {
+    all.iter().map(|text| Notice { level: log::Level::Warn, text: format!("{text}: accepted") })
+}

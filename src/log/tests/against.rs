@@ -1,0 +1,214 @@
+//! A log that is gone, or an older copy of it, while what lies beside it tells of the last one.
+
+use super::super::disk::Disk;
+use super::super::recover::RecoverError;
+use super::super::recover::against::{ACCEPT, accept, look as contradictions};
+use super::super::switch::Order;
+use super::super::{ACCT, EVENTS_SUM, owner::OWNER};
+use super::*;
+
+/// What is put back: the log and its checksums.
+fn snapshot(disk: &SimDisk) -> [Vec<u8>; 2] {
+    [EVENTS, EVENTS_SUM].map(|name| disk.get(name).unwrap())
+}
+
+/// The log as it was then, in a directory that has gone on.
+fn put_back(disk: &SimDisk, old: &[Vec<u8>; 2]) {
+    disk.put(EVENTS, &old[0]);
+    disk.put(EVENTS_SUM, &old[1]);
+}
+
+/// The words of a start that stops.
+fn stops(disk: &SimDisk) -> String {
+    match recover(&mut disk.fork(), &params(BOOT)) {
+        Err(e @ RecoverError::NotTheLast(_)) => e.to_string(),
+        Err(e) => panic!("{e}"),
+        Ok(_) => panic!("it starts"),
+    }
+}
+
+/// The administrator goes on from there.
+fn go_on(disk: &SimDisk) -> (Found, Store<SimDisk>) {
+    let all = contradictions(&mut disk.clone()).unwrap();
+    assert!(!all.is_empty());
+    accept(&mut disk.clone(), &all).unwrap();
+    open(disk, BOOT)
+}
+
+fn held(found: &Found) -> Vec<u32> {
+    found.recovered.damaged.iter().map(|(at, _)| at.job).collect()
+}
+
+fn next_job(found: &Found) -> u32 {
+    let next = |r: &Record| match r.event {
+        Event::Carried { next_job, .. } => Some(next_job),
+        _ => None,
+    };
+    found.recovered.records.iter().filter_map(next).max().unwrap()
+}
+
+/// A submission with a script in the spool.
+fn spooled(job: u32, at: u64) -> Batch {
+    let mut new = job_new(job);
+    new.script = SpoolRef { spool: 1, at, len: 10 };
+    let mut b = Batch::default();
+    b.spool(new.script, b"#!/bin/sh\n");
+    b.append(&Record { time: 1000 + i64::from(job), event: Event::JobNew(Box::new(new)) });
+    b
+}
+
+#[test]
+fn an_empty_or_missing_log_ends_the_start_until_that_is_accepted() {
+    for (gone, sum) in [(true, true), (true, false), (false, true), (false, false)] {
+        let disk = ran();
+        match gone {
+            true => disk.clone().remove(EVENTS).unwrap(),
+            false => disk.damage(EVENTS, Vec::clear),
+        }
+        if !sum {
+            disk.clone().remove(EVENTS_SUM).unwrap();
+        }
+        let words = stops(&disk);
+        let first =
+            "lsb.events is missing or empty, and lsb.events.owner says that there was one; ";
+        assert!(words.starts_with(first) && words.ends_with(": badmin acceptlog"), "{words}");
+        let (found, mut store) = go_on(&disk);
+        // lsb.acct knows of job 6
+        assert_eq!(next_job(&found), 7, "{gone} {sum}");
+        assert!(disk.get(ACCEPT).is_none());
+        commit(&mut store, &batch(&[new(7)])).unwrap();
+        drop(store);
+        // from then on it is the log
+        let (found, _) = open(&disk, BOOT);
+        assert!(found.recovered.records.contains(&new(7)) && held(&found).is_empty());
+        assert_eq!(next_job(&found), 7);
+        assert_eq!(accounted(&disk), [1, 3, 4, 6]);
+    }
+}
+
+#[test]
+fn an_older_copy_ends_the_start_and_what_was_open_in_it_is_held() {
+    // an end in lsb.acct, a script in the spool, a later start: each tells by itself
+    for evidence in ["lsb.acct", "lsb.spool", "start", "length"] {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &spooled(1, 0)).unwrap();
+        commit(&mut store, &spooled(2, 10)).unwrap();
+        let old = snapshot(&disk);
+        match evidence {
+            "lsb.acct" => commit(&mut store, &batch(&[start(1), done(1)])).unwrap(),
+            "lsb.spool" => commit(&mut store, &spooled(3, 20)).unwrap(),
+            "start" => {
+                commit(&mut store, &batch(&[start(1)])).unwrap();
+                open(&disk, BOOT);
+            }
+            _ => {
+                commit(&mut store, &batch(&[start(1)])).unwrap();
+                store.close();
+            }
+        }
+        put_back(&disk, &old);
+        let words = stops(&disk);
+        let told = match evidence {
+            "lsb.acct" => "lsb.acct has the end of job <1>, lsb.events has not",
+            "lsb.spool" => "info/lsb.spool.1 has what job <3> was submitted with",
+            _ => "lsb.events ends at byte ",
+        };
+        assert!(words.starts_with(told), "{evidence}: {words}");
+        let (found, mut store) = go_on(&disk);
+        assert_eq!(held(&found), [1, 2], "{evidence}");
+        let next = if evidence == "lsb.spool" { 4 } else { 3 };
+        assert_eq!((next_job(&found), found.recovered.spool), (next, 2));
+        let why = "lsb.events is not the last one".to_string();
+        let holds = [1, 2].map(|job| Event::Hold { at: at(job), why: why.clone() });
+        let holds = holds.map(|event| Record { time: 1_700_000_000, event });
+        commit(&mut store, &batch(&holds)).unwrap();
+        drop(store);
+        // said once
+        let (found, mut store) = open(&disk, BOOT);
+        assert!(held(&found).is_empty(), "{evidence}: {:?}", found.notices);
+        let ends = if evidence == "lsb.acct" { vec![1] } else { Vec::new() };
+        assert_eq!(accounted(&disk), ends, "{evidence}");
+        commit(&mut store, &batch(&[start(2), done(2)])).unwrap();
+        drop(store);
+        open(&disk, BOOT);
+        assert_eq!(accounted(&disk), [&ends[..], &[2]].concat(), "{evidence}");
+    }
+}
+
+#[test]
+fn a_log_from_before_a_switch_ends_the_start_and_hosts_stay_closed() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&script().concat())).unwrap();
+    let ctrl = |op, host: &str| {
+        let (host, user, lock) = (host.to_string(), "adm".to_string(), String::new());
+        let event = Event::HostCtrl { op, host, uid: 1, user, message: String::new(), lock };
+        Record { time: 4500, event }
+    };
+    let closes =
+        [ctrl(Ctrl::Close, "host1"), ctrl(Ctrl::Close, "host2"), ctrl(Ctrl::Open, "host2")];
+    commit(&mut store, &batch(&closes)).unwrap();
+    let old = snapshot(&disk);
+    let event = Event::Carried { next_job: 7, epoch: 1 };
+    let head = vec![Record { time: 5000, event }];
+    store.begin_switch(Order { live: vec![2, 5], head, spool: 2, oldest_spool: 2 }).unwrap();
+    while !store.switch_slice().unwrap() {}
+    drop(store);
+    let missing = disk.fork();
+    put_back(&disk, &old);
+    assert!(stops(&disk).starts_with("lsb.events is one that was switched away since; "));
+    let (found, _) = go_on(&disk);
+    assert_eq!(held(&found), [2, 5]);
+    // and where nothing is left, the old log tells what was closed
+    for name in [EVENTS, EVENTS_SUM] {
+        missing.clone().remove(name).unwrap();
+    }
+    let (found, _) = go_on(&missing);
+    let records = &found.recovered.records;
+    assert!(records.contains(&closes[0]), "{records:?}");
+    assert!(!records.contains(&closes[1]), "{records:?}");
+    assert_eq!(next_job(&found), 7);
+}
+
+#[test]
+fn what_is_accepted_is_what_was_seen() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1)])).unwrap();
+    let old = snapshot(&disk);
+    commit(&mut store, &batch(&[start(1)])).unwrap();
+    store.close();
+    disk.clone().remove(EVENTS).unwrap();
+    let all = contradictions(&mut disk.clone()).unwrap();
+    accept(&mut disk.clone(), &all).unwrap();
+    put_back(&disk, &old);
+    assert!(stops(&disk).starts_with("lsb.events ends at byte "));
+}
+
+#[test]
+fn a_first_start_and_another_systems_files_are_taken_silently() {
+    let disk = SimDisk::new();
+    let (found, _) = open(&disk, BOOT);
+    assert!(found.notices.is_empty());
+    // a site that moves in with its log and its accounting, or with the latter alone
+    let old = ran();
+    for with_log in [true, false] {
+        let disk = SimDisk::new();
+        if with_log {
+            disk.put(EVENTS, &old.get(EVENTS).unwrap());
+        }
+        disk.put(ACCT, &old.get(ACCT).unwrap());
+        let (found, mut store) = open(&disk, BOOT);
+        assert_eq!(found.recovered.seen_ids.is_empty(), !with_log);
+        let (master, cluster) = ("host1".to_string(), "c".to_string());
+        let event = Event::MbdStart { master, cluster, hosts: 1, queues: 1 };
+        commit(&mut store, &batch(&[Record { time: 1_700_000_000, event }])).unwrap();
+        drop(store);
+        open(&disk, BOOT);
+        // and without the owner file, which is no reason to stop by itself
+        disk.clone().remove(OWNER).unwrap();
+        open(&disk, BOOT);
+        assert_eq!(accounted(&disk), [1, 3, 4, 6]);
+    }
+}

@@ -227,7 +227,7 @@ fn clean(text: &str) -> String {
 }
 
 /// Ends the notice of a genuine name that nothing acts on.
-const NOT_ACTED_ON: &str = "is known and not acted on";
+pub(super) const NOT_ACTED_ON: &str = "is known and not acted on";
 
 /// One line that counts the parameters, sections and files of the list that nothing acts on, with
 /// the command that lists them where it is not empty. None: there are none.

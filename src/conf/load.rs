@@ -7,7 +7,7 @@
 //! Document implemented: config.md section 0 "directories", design.md section 6.
 
 use super::check;
-use super::diag::{Choice, Diag, Diags, Pos, Severity, has_errors};
+use super::diag::{Choice, Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::hosts::HostTable;
 use super::lsfconf::{self, LsfConf};
 use super::names::nearest;
@@ -214,7 +214,7 @@ fn untouched(files: &dyn Files, dir: &str, names: &[&str], diags: &mut Diags) {
     for name in names {
         let path = format!("{dir}/{name}");
         if files.exists(&path) {
-            diags.not_acted_on(&Pos::whole(&path), "the file");
+            diags.notice(&Pos::whole(&path), NOT_ACTED_ON);
         }
     }
 }

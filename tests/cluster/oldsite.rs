@@ -71,7 +71,8 @@ fn another_lsfs_configuration_starts_unchanged() {
     });
     let units = "CU_NAME      TYPE         HOSTS\nrack1        rack         hosta hostb \n";
     assert_eq!(run("ann", "bmgroup -cu").out, units);
-    assert!(run("ann", "bqueues -r normal").out.contains("\nUSER_SHARES:  [default, 1] \n"));
+    let shares = "\nUSER_SHARES:  [default, 1] (not acted on)\n";
+    assert!(run("ann", "bqueues -r normal").out.contains(shares));
     let s = run("ann", "bsub -m hostc -o out hostname");
     let job = job_id(&s.out).unwrap_or_else(|| panic!("{}{}", s.out, s.err));
     wait_for("the job", || {

@@ -144,10 +144,8 @@ impl Mbd {
         }
         if unknown + rerun > 0 {
             let name = self.st.names.text(host);
-            let text = match given_up {
-                false => format!("{name} cannot be reached: {unknown} jobs are UNKWN"),
-                true => format!("{name} is given up: {rerun} rerunnable jobs leave it"),
-            };
+            let is = if given_up { "is given up" } else { "cannot be reached" };
+            let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
             cx.say(log::Level::Warn, text);
         }
     }

@@ -6,6 +6,7 @@ use crate::batch::Mbd;
 use crate::batch::state::{ElemState, View};
 use crate::log::codec::read_finish;
 use crate::model::event::Finish;
+use crate::model::reason::term;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, Verb};
@@ -52,6 +53,10 @@ pub struct Check {
     killed: BTreeSet<u32>,
     /// Jobs that somebody wanted to run again.
     requeued: BTreeSet<u32>,
+    /// Jobs that run again when their host is lost.
+    pub rerunnable: BTreeSet<u32>,
+    /// Attempts that were given up: they may still run.
+    pub forsaken: BTreeSet<JobKey>,
     /// What the project of a job or element may be that somebody changed.
     projects: HashMap<JobRef, Vec<String>>,
     /// The first thing that was wrong.
@@ -127,10 +132,13 @@ impl Check {
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
         let list = self.starts.entry(key.job_ref()).or_default();
         list.push(key);
-        // once more where somebody asked for it, and only after the end of what ran before
-        let ended = |k: &JobKey| self.ends.contains_key(k);
+        // once more where somebody asked for it or the host was lost, and only after the end of
+        // what ran before, or where that was given up
         let before = &list[..list.len() - 1];
-        let again = self.requeued.contains(&key.job) && before.iter().all(ended);
+        let runs = |k: &JobKey| self.running.values().any(|on| on.contains(k));
+        let rerun = self.rerunnable.contains(&key.job);
+        let over = |k: &JobKey| !runs(k) || rerun && self.forsaken.contains(k);
+        let again = (rerun || self.requeued.contains(&key.job)) && before.iter().all(over);
         if !before.is_empty() && !again {
             let list = list.clone();
             self.fail(format!("job <{}> ran more than once: {list:?}", key.job_ref()));
@@ -149,6 +157,23 @@ impl Check {
         if let Some(s) = status {
             self.ends.insert(key, s);
         }
+    }
+
+    /// Does a process of the attempt run?
+    pub fn runs(&self, key: JobKey) -> bool {
+        self.running.values().any(|on| on.contains(&key))
+    }
+
+    /// An attempt of an element that runs and was not given up.
+    pub fn believed_alive(&self, at: JobRef) -> Option<JobKey> {
+        let alive = |k: &&JobKey| self.runs(**k) && !self.forsaken.contains(k);
+        self.starts.get(&at)?.iter().find(alive).copied()
+    }
+
+    /// Nothing runs any more of what is over, was given up or removed.
+    pub fn nothing_left(&self) -> bool {
+        let left = |k: &JobKey| !self.excused(k.job);
+        self.damaged || !self.running.values().flatten().any(left)
     }
 
     /// Was it to be killed, and no process of the attempt was ever let go?
@@ -212,6 +237,10 @@ impl Check {
                     self.fail(format!("job <{at}> ended without running"));
                     continue;
                 };
+                let lost = end.unknown && end.exit_info == term::HOST_RESTART;
+                if lost && self.rerunnable.contains(&id) && !self.killed.contains(&id) {
+                    self.fail(format!("job <{at}> is rerunnable and ended with its host"));
+                }
                 match (end.status, self.ends.get(&run.key)) {
                     (None, _) => unknown += 1,
                     (Some(s), Some(real)) if s == *real => {}

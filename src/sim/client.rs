@@ -6,7 +6,7 @@
 use super::Rng;
 use super::net::End;
 use super::world::{Ev, World};
-use crate::model::job::JobSpec;
+use crate::model::job::{JobSpec, opt};
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
@@ -35,6 +35,9 @@ pub struct Deed {
     last: bool,
 }
 
+/// Share of jobs that run for minutes.
+const LONG_OF_FEW: f64 = 0.08;
+const LONG_OF_MANY: f64 = 0.01;
 /// How often a submission is followed by a deed.
 const DEEDS: f64 = 0.5;
 
@@ -76,11 +79,18 @@ impl Client {
                 n => format!("arr[1-{n}]{limit}"),
             };
             // What the job does: it runs so many milliseconds and ends with this code.
-            let (ms, code) = (50 + rng.below(9000), if rng.chance(0.2) { 3 } else { 0 });
+            // some outlast the death of a host
+            let share = if jobs > 100 { LONG_OF_MANY } else { LONG_OF_FEW };
+            let long = match size == 1 && rng.chance(share) {
+                true => 200_000 + rng.below(700_000),
+                false => 0,
+            };
+            let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
             let spec = JobSpec {
                 name,
                 command: format!("work {ms} {code}").into(),
                 queue: if rng.chance(0.2) { "high".into() } else { String::new() },
+                options: if rng.chance(0.4) { opt::RERUNNABLE } else { 0 },
                 depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
                 ..JobSpec::default()
             };
@@ -253,6 +263,9 @@ impl World {
                 let w = &self.clients[client].wishes[self.clients[client].next];
                 let (request, size) = (w.request.clone(), w.size);
                 let waits = !w.spec.depend.is_empty();
+                if w.spec.options & opt::RERUNNABLE != 0 {
+                    self.check.rerunnable.insert(job);
+                }
                 self.check.acknowledged(&request, job, size);
                 if let Some(last) = self.clients[client].last.filter(|_| waits) {
                     self.check.waits_for.insert(job, last);

@@ -1,5 +1,5 @@
-//! What goes wrong, and when: daemons and hosts die, links break, hosts are cut off, the disk
-//! refuses writes. Faults come at random until a given instant, then everything heals.
+//! What goes wrong, and when: daemons die, links break, hosts die and are cut off
+//! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant, then everything heals.
 
 use super::world::{Ev, World};
 use crate::proto::machine::Daemon;
@@ -40,9 +40,9 @@ impl World {
             25..45 => self.crash_daemon(host, Daemon::Sbatchd),
             45..52 => self.crash_daemon(host, Daemon::Lim),
             52..60 => self.crash_launcher(host),
-            60..66 => self.crash_host(host),
+            60..66 => self.host_dies(host),
             66..82 => self.cut_one(),
-            82..92 => self.isolate(host),
+            82..92 => self.host_cut_off(host),
             _ => self.break_disk(),
         }
         self.plan_fault();
@@ -71,7 +71,9 @@ impl World {
         }
     }
 
-    pub(super) fn crash_host(&mut self, host: usize) {
+    /// A host loses power, all that it knew with it; when it is back.
+    pub(super) fn crash_host(&mut self, host: usize) -> u64 {
+        self.host_away(host);
         for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
             if let Some(p) = self.find(host, daemon) {
                 self.kill_proc(p, false);
@@ -85,7 +87,9 @@ impl World {
         }
         let boot = self.hosts[host].os.boot;
         let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
+        self.hosts[host].dead_until = at;
         self.push(at, Ev::Boot { host, boot });
+        at
     }
 
     fn cut_one(&mut self) {
@@ -97,13 +101,6 @@ impl World {
         if let Some(&id) = self.conns.keys().nth(k) {
             self.cut(id);
         }
-    }
-
-    /// Nothing gets in or out of a host for a while.
-    fn isolate(&mut self, host: usize) {
-        self.hosts[host].isolated = true;
-        let until = self.now_us + 1_000_000 + self.rng.below(20_000_000);
-        self.push(until, Ev::Rejoin { host });
     }
 
     /// The disk is full for a while, or a write or a sync of the log fails once.

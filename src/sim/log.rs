@@ -277,7 +277,10 @@ impl World {
                 self.log_end_of_turn();
             }
             Notice::WriteFailed { why, durable_len, .. } => self.log_failed(p, why, durable_len),
-            Notice::Back => self.step(p, Input::LogBack),
+            Notice::Back => {
+                self.mbd_unwell();
+                self.step(p, Input::LogBack)
+            }
             Notice::Switched { ok, why } => {
                 if !ok {
                     self.say(log::Level::Error, &format!("lsb.events was not switched: {why}"));
@@ -297,6 +300,7 @@ impl World {
     }
 
     fn log_failed(&mut self, p: usize, why: String, durable_len: u64) {
+        self.mbd_unwell();
         self.void(p);
         self.log.tickets.void();
         let Some(open) = &mut self.log.open else { return };

@@ -13,12 +13,14 @@
 //! | log | the event log of mbatchd on a disk with faults |
 //! | client | submitters that retry |
 //! | faults | what goes wrong, and when |
+//! | host_death | hosts that die or are cut off, and what must hold of their jobs |
 //! | check | what must hold |
 
 mod check;
 mod client;
 mod faults;
 mod host;
+mod host_death;
 mod log;
 mod net;
 mod os;

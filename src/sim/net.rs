@@ -187,6 +187,15 @@ impl World {
         self.push(at, Ev::Arrive { conn: id, from_a, msg: Box::new(msg) });
     }
 
+    /// The process at the other end of a connection.
+    pub(super) fn peer_of(&self, p: usize, local: ConnId) -> Option<usize> {
+        let c = self.conns.get(self.procs[p].conns.get(&local)?)?;
+        [c.a, c.b].into_iter().find_map(|end| match end {
+            End::Proc { proc_, .. } if proc_ != p => Some(proc_),
+            _ => None,
+        })
+    }
+
     fn host_of(&self, end: End) -> usize {
         match end {
             End::Proc { proc_, .. } => self.procs[proc_].host,

@@ -3,6 +3,7 @@
 
 use super::check::{Check, Failure};
 use super::client::Client;
+use super::host_death::Deaths;
 use super::log::MbdLog;
 use super::net::{Conn, End};
 use super::os::Os;
@@ -146,6 +147,9 @@ pub(super) struct HostSim {
     pub name: String,
     pub os: Os,
     pub isolated: bool,
+    /// Not back before then, however often it is cut off or dies meanwhile.
+    pub isolated_until: u64,
+    pub dead_until: u64,
 }
 
 /// One simulation.
@@ -167,6 +171,7 @@ pub struct World {
     pub(super) log: MbdLog,
     pub(super) clients: Vec<Client>,
     pub(super) check: Check,
+    pub(super) deaths: Deaths,
     pub(super) faults: usize,
     pub(super) switches: usize,
     /// How often the log went to another host.
@@ -227,6 +232,7 @@ impl World {
             log: MbdLog::default(),
             clients,
             check: Check::default(),
+            deaths: Deaths::default(),
             faults: 0,
             switches: 0,
             moves: 0,
@@ -318,6 +324,7 @@ impl World {
             && self.clients.iter().all(Client::done)
             && self.log.quiet()
             && self.mbd().is_some_and(|m| self.check.all_over(m))
+            && self.check.nothing_left()
     }
 
     fn handle(&mut self, ev: Ev) {
@@ -343,8 +350,8 @@ impl World {
             Ev::Boot { host, boot } => self.boot(host, boot),
             Ev::ClientDial { client, dials } => self.client_dial(client, dials),
             Ev::Fault => self.fault(),
-            Ev::Power { host } => self.crash_host(host),
-            Ev::Rejoin { host } => self.hosts[host].isolated = false,
+            Ev::Power { host } => drop(self.crash_host(host)),
+            Ev::Rejoin { host } => self.rejoin(host),
             Ev::DiskBack => self.disk_back(),
             Ev::Wake => self.wake_master(),
         }
@@ -365,6 +372,12 @@ impl World {
         if self.hosts[host].os.boot != boot || self.find(host, Daemon::Launcher).is_some() {
             return;
         }
+        if self.now_us < self.hosts[host].dead_until {
+            return;
+        }
+        if !self.hosts[host].isolated {
+            self.host_back(host);
+        }
         let conf = launcher::Conf {
             uid: 0,
             personal: false,
@@ -383,6 +396,9 @@ impl World {
     }
 
     fn start_proc(&mut self, host: usize, daemon: Daemon, pid: u32, mach: Mach) -> usize {
+        if daemon == Daemon::Mbatchd {
+            self.mbd_unwell();
+        }
         self.births += 1;
         let born = self.births;
         let fresh = Proc {
@@ -481,6 +497,9 @@ impl World {
             let now = self.now();
             let mut out = Vec::new();
             let born = self.procs[p].born;
+            if self.procs[p].daemon == Daemon::Mbatchd {
+                self.mbd_hears(p, &input);
+            }
             let Some(mach) = &mut self.procs[p].mach else { return };
             mach.step(now, input, &mut out);
             let mut answers = VecDeque::new();
@@ -516,6 +535,9 @@ impl World {
     }
 
     fn carry_out(&mut self, p: usize, eff: Effect, answers: &mut VecDeque<Input>) {
+        if let Effect::Append(record) = &eff {
+            self.mbd_decides(&record.event);
+        }
         let Some(eff) = self.log_effect(eff) else { return };
         match eff {
             Effect::Send { conn, msg } => {

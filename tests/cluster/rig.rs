@@ -248,7 +248,7 @@ impl Drop for Rig {
     }
 }
 
-fn find(dir: &Path, name: &str, out: &mut Vec<PathBuf>) {
+pub fn find(dir: &Path, name: &str, out: &mut Vec<PathBuf>) {
     for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let p = e.path();
         if p.is_dir() && !p.is_symlink() {

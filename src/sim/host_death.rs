@@ -1,0 +1,178 @@
+//! Hosts that die or are cut off, for a moment or for so long that they are given up, and what
+//! must hold of their jobs: no attempt of a rerun job is started while another is believed to be
+//! alive, and none stays RUN on a host that was given up.
+//!
+//! An attempt is believed alive from when its process begins until it ends, its host loses power,
+//! or it is given up; an attempt that was given up is believed alive again once its host has said
+//! so. It may be given up only when its host has not been heard of for MAX_SBD_FAIL tries.
+
+use super::world::{Ev, Mach, World};
+use crate::batch::state::{ElemState, View};
+use crate::model::event::Event;
+use crate::model::job::opt;
+use crate::model::time::US;
+use crate::model::{JobKey, JobRef};
+use crate::proto::Msg;
+use crate::proto::machine::{ConnId, Daemon, Input};
+use crate::proto::sbd::{Phase, SbdMsg, TaskState};
+use std::collections::HashMap;
+
+/// Seconds without a word after which a host may be given up: three tries of 20 seconds.
+const TRIES_SECS: u64 = 60;
+/// Seconds after which one that is away has been given up for certain: the tries, LIM's own
+/// (105 seconds), and some more.
+const SURELY_SECS: u64 = 240;
+/// Share of deaths and cuts that last for so long.
+const LONG: f64 = 0.35;
+
+/// What is seen of hosts from outside the machines.
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    /// When an mbatchd last had a word of the host's sbatchd, by host.
+    heard: HashMap<usize, u64>,
+    /// Since when a host is cut off or without power.
+    away: HashMap<usize, u64>,
+    /// The present attempt of each element, with its first host.
+    last: HashMap<JobRef, (JobKey, usize)>,
+    /// Since when this mbatchd, its host and its log have been well.
+    well: u64,
+}
+
+impl World {
+    /// Loses power; what is below /run may outlive it, and the host may be away for long.
+    pub(super) fn host_dies(&mut self, host: usize) {
+        let journal = self.hosts[host].os.journal.clone();
+        let back = self.crash_host(host);
+        if self.rng.chance(0.5) {
+            self.hosts[host].os.journal = journal;
+        }
+        if self.rng.chance(LONG) {
+            let boot = self.hosts[host].os.boot;
+            self.hosts[host].dead_until = back + self.long();
+            self.push(self.hosts[host].dead_until, Ev::Boot { host, boot });
+        }
+    }
+
+    /// Nothing gets in or out of a host for a while.
+    pub(super) fn host_cut_off(&mut self, host: usize) {
+        let mut until = self.now_us + US + self.rng.below(20 * US);
+        if self.rng.chance(LONG) {
+            until += self.long();
+        }
+        self.hosts[host].isolated = true;
+        self.host_away(host);
+        let until = until.max(self.hosts[host].isolated_until);
+        self.hosts[host].isolated_until = until;
+        self.push(until, Ev::Rejoin { host });
+    }
+
+    fn long(&mut self) -> u64 {
+        (SURELY_SECS + self.rng.below(200)) * US
+    }
+
+    pub(super) fn rejoin(&mut self, host: usize) {
+        if self.now_us >= self.hosts[host].isolated_until {
+            self.host_back(host);
+            self.hosts[host].isolated = false;
+        }
+    }
+
+    pub(super) fn host_away(&mut self, host: usize) {
+        self.deaths.away.entry(host).or_insert(self.now_us);
+        if host == self.log.host {
+            self.mbd_unwell();
+        }
+    }
+
+    /// A host that was away is there again.
+    pub(super) fn host_back(&mut self, host: usize) {
+        if let Some(since) = self.deaths.away.get(&host).copied() {
+            let steady = self.now_us.saturating_sub(since.max(self.deaths.well));
+            if host != self.log.host && steady >= SURELY_SECS * US {
+                self.given_up(host);
+            }
+        }
+        if host == self.log.host {
+            self.mbd_unwell();
+        }
+        self.deaths.away.remove(&host);
+    }
+
+    /// What mbatchd knows of hosts begins anew.
+    pub(super) fn mbd_unwell(&mut self) {
+        self.deaths.well = self.now_us;
+    }
+
+    /// A host has been away for so long that no job may be RUN there, and no rerunnable one at all.
+    fn given_up(&mut self, host: usize) {
+        let Some(Some(Mach::Mbd(mbd))) = self.mbd_proc().map(|p| &self.procs[p].mach) else {
+            return;
+        };
+        let name = &self.hosts[host].name;
+        for job in mbd.st.each_job() {
+            for idx in job.indices() {
+                let Some(View::Own(e)) = job.view(idx) else { continue };
+                let ElemState::Run(run) = &e.state else { continue };
+                if run.hosts.first().is_none_or(|h| **mbd.st.names.text(h.0) != **name) {
+                    continue;
+                }
+                let rerun = job.spec_at(idx).options & opt::RERUNNABLE != 0;
+                if !run.unknown || rerun {
+                    let text = format!("{} is {:?} on {name}, which is given up", run.key, run);
+                    self.fatal = Some(text);
+                }
+            }
+        }
+    }
+
+    /// mbatchd is about to hear this.
+    pub(super) fn mbd_hears(&mut self, p: usize, input: &Input) {
+        let Input::Msg { conn, msg: Msg::Sbd(msg) } = input else { return };
+        let Some(host) = self.sbatchd_behind(p, *conn) else { return };
+        self.deaths.heard.insert(host, self.now_us);
+        match msg {
+            SbdMsg::Inventory { tasks, .. } => tasks.iter().for_each(|t| self.host_says(t)),
+            SbdMsg::State(t) => self.host_says(t),
+            _ => {}
+        }
+    }
+
+    fn sbatchd_behind(&self, p: usize, conn: ConnId) -> Option<usize> {
+        self.peer_of(p, conn)
+            .filter(|q| self.procs[*q].daemon == Daemon::Sbatchd)
+            .map(|q| self.procs[q].host)
+    }
+
+    fn host_says(&mut self, t: &TaskState) {
+        if !matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. }) {
+            self.check.forsaken.remove(&t.key);
+        }
+    }
+
+    /// mbatchd decides this.
+    pub(super) fn mbd_decides(&mut self, event: &Event) {
+        match event {
+            Event::JobStart(s) => {
+                let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
+                let first = s.hosts.first().map(|h| &h.0);
+                let host = self.hosts.iter().position(|h| Some(&h.name) == first).unwrap_or(0);
+                self.deaths.last.insert(s.at, (key, host));
+                if let Some(old) = self.check.believed_alive(s.at).filter(|old| *old != key) {
+                    self.fatal = Some(format!("{key} is started, {old} is believed to be alive"));
+                }
+            }
+            Event::JobRequeue { at, .. } => {
+                let Some(&(key, host)) = self.deaths.last.get(at) else { return };
+                let heard = self.deaths.heard.get(&host).copied().unwrap_or(0);
+                let silent = self.now_us.saturating_sub(heard);
+                if self.check.runs(key) && silent < TRIES_SECS * US {
+                    let name = &self.hosts[host].name;
+                    let text = format!("{key} is requeued, it runs on {name}, which was heard of");
+                    self.fatal = Some(text);
+                }
+                self.check.forsaken.insert(key);
+            }
+            _ => {}
+        }
+    }
+}

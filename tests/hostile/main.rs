@@ -18,6 +18,7 @@
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. That of the mail program is a second fence: it shows where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_are, batch::tests::matrix, exec::launcher | the table `perm::allowed` and its checks; `Launcher::opened` |
+//! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
 //! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
@@ -34,6 +35,7 @@ mod datagrams;
 mod eauth;
 mod fence;
 mod methods;
+mod reports;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod rows;

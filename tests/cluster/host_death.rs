@@ -151,3 +151,31 @@ fn rerunnable_jobs_run_again_after_a_restart_of_their_host_that_the_journal_surv
     rig.ok("bkill", &[&rerun.to_string()]);
     assert_eq!(rig.end_of(rerun), "EXIT");
 }
+
+/// The master's host dies with a job on it: the next master has it run again.
+#[test]
+fn a_rerunnable_job_of_the_master_host_runs_again_under_the_next_master() {
+    let rig = up("masterdeath");
+    let line = format!("echo $$ >> {}; exec sleep 600", rig.path("rerun").display());
+    let id = rig.bsub(&["-r", "-m", "host1+5 host2 host3", "-o", "/dev/null", &line]);
+    wait_for("the job to run", || pids(&rig, "rerun").len() == 1);
+    let mut strays = Strays(pids(&rig, "rerun"));
+    assert_eq!(rig.field(&id.to_string(), "exec_host"), "host1");
+    kill_daemons(&rig, "host1");
+    rig.kill9("mbatchd", "host1");
+    // the host is dead, and its jobs with it
+    kill(strays.0[0], 9);
+    let on = |applet: &str, args: &[&str]| {
+        let mut c = rig.cmd(applet);
+        c.args(args).env("LSF_LOCAL_HOST", "host2").env("LSB_NTRIES", "1");
+        crate::rig::Said::from(c.output().unwrap()).out.trim().to_owned()
+    };
+    let job = id.to_string();
+    wait_for("the second run", || pids(&rig, "rerun").len() == 2);
+    strays.0.push(pids(&rig, "rerun")[1]);
+    wait_for("it to be known", || on("bjobs", &["-noheader", "-o", "stat", &job]) == "RUN");
+    let host = on("bjobs", &["-noheader", "-o", "exec_host", &job]);
+    assert!(host == "host2" || host == "host3", "{host}");
+    on("bkill", &[&job]);
+    wait_for("its end", || on("bjobs", &["-noheader", "-o", "stat", &job]) == "EXIT");
+}

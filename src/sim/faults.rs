@@ -1,5 +1,6 @@
 //! What goes wrong, and when: daemons die, links break, hosts die and are cut off
-//! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant, then everything heals.
+//! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant,
+//! then everything heals.
 
 use super::world::{Ev, World};
 use crate::proto::machine::Daemon;

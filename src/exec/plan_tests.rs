@@ -209,3 +209,17 @@ fn what_esub_printed_is_for_eexec_and_not_for_the_job() {
     let vars = env_of(&order(), env.as_bytes());
     assert!(vars.iter().any(|v| v == "B=2") && !vars.iter().any(|v| v.contains("EEXEC_DATA")));
 }
+
+#[test]
+fn a_rerunnable_job_goes_back_to_its_queue_when_its_host_was_restarted() {
+    use crate::model::reason::term;
+    let order = |options| {
+        let spec = JobSpec { options, ..JobSpec::default() };
+        StartJob { spec, ..StartJob::default() }
+    };
+    let end = |info| Some((End::Unknown, info, 1));
+    let (rerun, plain) = (order(opt::RERUNNABLE), order(0));
+    assert!(goes_back(&rerun, end(term::HOST_RESTART)));
+    assert!(!goes_back(&plain, end(term::HOST_RESTART)));
+    assert!(!goes_back(&rerun, end(term::LOST_STATUS)) && !goes_back(&rerun, None));
+}

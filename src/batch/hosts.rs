@@ -410,7 +410,11 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn from_lim(&mut self, cx: &mut Cx, msg: LimMsg) {
+    /// What the LIM of this host says; another one, which has called, is not believed.
+    pub(crate) fn from_lim(&mut self, cx: &mut Cx, conn: ConnId, msg: LimMsg) {
+        if self.net.conns.get(&conn) != Some(&Whose::Lim) {
+            return self.refuse_caller(cx, conn);
+        }
         if let LimMsg::Loads { hosts } = msg {
             for load in hosts {
                 let Some(&i) = self.pol.host_ix.get(&load.host) else { continue };

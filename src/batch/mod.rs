@@ -362,7 +362,7 @@ impl Mbd {
             (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => {
                 self.from_sbd(cx, conn, m)
             }
-            (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, m),
+            (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, conn, m),
             (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),
             (_, peer) => {

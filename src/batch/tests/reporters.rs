@@ -164,3 +164,18 @@ fn refused_reports_are_counted_for_showstatus_and_logged_once_a_minute() {
     r.report(h2, alone, done());
     assert_eq!(said(&r), 2);
 }
+
+/// Load comes from the LIM beside mbatchd alone, which mbatchd has called itself.
+#[test]
+fn the_lim_of_another_host_is_not_asked_for_the_load_of_any() {
+    use crate::proto::lim::status;
+    let (mut r, ..) = rig();
+    let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h2".into() };
+    r.step(Input::Opened { conn: CALLER, peer });
+    let gone = HostLoad { host: "h1".into(), status: status::UNAVAIL, ..HostLoad::default() };
+    let msg = Msg::Lim(LimMsg::Loads { hosts: vec![gone] });
+    let mut out = Vec::new();
+    r.mbd.step(r.now, Input::Msg { conn: CALLER, msg }, &mut out);
+    assert_eq!((r.mbd.host_status(0).text(), r.mbd.reports_refused()), ("closed_Full", 1));
+    assert!(out.iter().any(|e| matches!(e, Effect::Close { conn: CALLER })), "{out:?}");
+}

@@ -48,9 +48,7 @@ impl Rig {
 
     /// As [`Rig::loads`], where nobody has sat at the hosts for so many minutes.
     fn loads_idle(&mut self, mem: f32, idle: f32, external: &[(&str, &str)]) {
-        let conn = crate::proto::machine::INCOMING + 77;
-        let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h1".into() };
-        self.step(Input::Opened { conn, peer });
+        let hosts::Link::Up { conn } = self.mbd.net.lim() else { panic!("no LIM") };
         let shared = vec![("lic".to_owned(), "3".to_owned())];
         let facts = HostFacts { ncpus: 4, cpu_factor: 1.0, shared, ..Default::default() };
         let pairs = external.iter().map(|(n, v)| (n.to_string(), v.to_string()));

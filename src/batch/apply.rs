@@ -91,6 +91,7 @@ impl State {
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
                 self.next_job = self.next_job.max(*next_job);
+                self.carried_at = t;
                 Did::Nothing
             }
             Event::LogSwitch { last_job } => {
@@ -156,7 +157,10 @@ impl State {
         }
         self.jobs.insert(new.job, Box::new(job));
         self.reserved.remove(&new.job);
-        self.next_job = new.job.saturating_add(1);
+        let next = new.job.saturating_add(1);
+        // one that a switch of the log carried over had its ID before the last one was given
+        let carried = new.submit_time <= self.carried_at;
+        self.next_job = if carried { next.max(self.next_job) } else { next };
         if !new.request.is_empty() {
             let id = Request::of(&new.request);
             self.requests.insert(id, new.job);

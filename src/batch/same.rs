@@ -43,6 +43,8 @@ impl State {
             names: _,
             jobs,
             next_job,
+            // of the log, not of what it says
+            carried_at: _,
             // the order of submission alone counts
             next_order: _,
             // compared by themselves: those of jobs that left memory are no longer in the log

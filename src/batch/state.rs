@@ -35,6 +35,9 @@ pub struct State {
     pub jobs: BTreeMap<u32, Box<Job>>,
     /// The ID tried next.
     pub next_job: u32,
+    /// When the log that this was read from was begun by a switch, seconds since the epoch; 0: it
+    /// was not.
+    pub carried_at: i64,
     /// The place of the next submission in first-come order.
     pub next_order: u64,
     /// Request -> job, for the retry window.

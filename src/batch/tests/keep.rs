@@ -54,3 +54,36 @@ fn few_records_are_carried_over_as_often_as_is_asked_for() {
     }
     assert_eq!((0..5).map(|_| finish(&mut r, 100)).sum::<usize>(), 5);
 }
+
+/// The last job has left memory when the log is switched: what is read of the new log begins with
+/// jobs of lower IDs.
+#[test]
+fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
+    let mut r = Rig::new();
+    let ids: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let last = ids[2];
+    let live = r.read_back().into_iter().filter(|rec| match &rec.event {
+        Event::JobNew(new) => new.job != last,
+        _ => false,
+    });
+    r.now.wall_us += 100_000_000;
+    let mut records = r.mbd.switch_head(r.now.secs());
+    records.extend(live);
+    let of = |records| Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
+    assert_eq!(of(records.clone()).st.next_job, last + 1);
+    // one that was submitted since decides, also where the numbers have begun anew
+    let rec = |job| {
+        let new = r.log.iter().find_map(|rec| match &rec.event {
+            Event::JobNew(new) => Some((**new).clone()),
+            _ => None,
+        });
+        let (time, mut new) = (r.now.secs() + 1, new.unwrap());
+        (new.job, new.submit_time) = (job, time);
+        Record { time, event: Event::JobNew(Box::new(new)) }
+    };
+    records.push(rec(last + 1));
+    assert_eq!(of(records.clone()).st.next_job, last + 2);
+    records.push(rec(ids[0] + 500));
+    records.push(rec(last + 7));
+    assert_eq!(of(records).st.next_job, last + 8);
+}

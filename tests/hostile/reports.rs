@@ -162,7 +162,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("Inventory", SbdMsg::Inventory { boot_id: boot_id(), tasks: vec![state(ended)] }),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
         ("Act", SbdMsg::Act { key, seq: u32::MAX, act: Act::Terminate { exit_info: 1 } }),
-        ("Forget", SbdMsg::Forget { key }),
+        ("Forget", SbdMsg::Forget { key, mail: String::new() }),
         ("Params", SbdMsg::Params(SbdParams::default())),
         ("Logging", SbdMsg::Logging(lsf::proto::Logging::default())),
         ("Blob", SbdMsg::Blob { at: env, data: lsf::model::ByteStr::default() }),
@@ -218,7 +218,8 @@ fn a_node_with_the_key_cannot_speak_for_the_jobs_of_another() {
     // one that says of nothing that it has it says nothing of what others have
     let tasks = Vec::new();
     let none = SbdMsg::Inventory { boot_id: "another".into(), tasks };
-    let last = SbdMsg::Forget { key: JobKey { job: alone, idx: 0, attempt: 1 } };
+    let last =
+        SbdMsg::Forget { key: JobKey { job: alone, idx: 0, attempt: 1 }, mail: String::new() };
     script.lock().unwrap().say.extend([none, last]);
     wait_for("the last to be refused", || refused(&rig) == n + 1);
     for job in [alone, both] {

@@ -22,6 +22,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,11 +53,15 @@ const LOOKS_PER_QUERY: u32 = 8;
 const BUFFER: usize = 64 << 10;
 
 /// Prints the first of the files that there is, whole.
-const SHOW: &str = "shift; [ \"$1\" = /dev/null ] && exit 0; \
-    for f; do [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
+const SHOW: &str = "u=$2; shift 2; for f; do :; done; [ \"$f\" = /dev/null ] && exit 0; \
+    for f; do case $f in /tmp/.lsbtmp*) \
+    [ \"$(stat -c %u -- \"$f\" 2>/dev/null)\" = \"$u\" ] || continue;; esac; \
+    [ -f \"$f\" ] && exec cat -- \"$f\"; done; exit 1";
 /// Follows it as long as the process of the first word lives.
-const FOLLOW: &str = "p=$1; shift; [ \"$1\" = /dev/null ] && exit 0; \
-    for f; do [ -f \"$f\" ] || continue; \
+const FOLLOW: &str = "p=$1; u=$2; shift 2; for f; do :; done; [ \"$f\" = /dev/null ] && exit 0; \
+    for f; do case $f in /tmp/.lsbtmp*) \
+    [ \"$(stat -c %u -- \"$f\" 2>/dev/null)\" = \"$u\" ] || continue;; esac; \
+    [ -f \"$f\" ] || continue; \
     tail -n +1 -f -- \"$f\" & while [ -d /proc/$p ]; do sleep 0.5; done; \
     sleep 1; kill $!; exit 0; done; exit 1";
 
@@ -83,7 +88,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         ctx.flush();
         let script = if follow { FOLLOW } else { SHOW };
         let mut argv: Vec<OsString> = vec!["/bin/sh".into(), "-c".into(), script.into()];
-        argv.extend(["bpeek".into(), info.pid.to_string().into()]);
+        let (pid, uid) = (info.pid.to_string(), info.uid.to_string());
+        argv.extend(["bpeek".into(), pid.into(), uid.into()]);
         argv.extend(files.into_iter().map(PathBuf::into_os_string));
         let found = lsrun::chosen(&site, Some(&info.host), None, None);
         let how = How { name: "bpeek", ..How::default() };
@@ -121,26 +127,26 @@ fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
     }
 }
 
-/// The heads of the output's parts, each with the files that it may be in, the likeliest first.
+/// The heads of the output's parts, each with the files that it may be in, in the order in which
+/// they are looked for: what a job keeps until its end is newer than the file that was asked for,
+/// whose name comes last.
 fn parts(info: &PeekInfo) -> Vec<(&'static str, Vec<PathBuf>)> {
     let idx = if info.id.idx == 0 { String::new() } else { format!(".{}", info.id.idx) };
-    let given = |name: &[u8], ext: &str| {
-        let path = Path::new(&info.cwd).join(PathBuf::from(OsString::from_vec(name.to_vec())));
-        // In a directory it has a name of its own.
-        let inside = path.join(format!("{}{idx}.{ext}", info.id.job));
-        [path, inside]
+    let files = |name: &[u8], ext: &str| {
+        let kept = format!("{}.{}{idx}.{ext}", info.submit_time, info.id.job);
+        let below_tmp = kept_below(info.uid).join(&kept);
+        let mut all = vec![below_tmp, Path::new(&info.home).join(".lsbatch").join(&kept)];
+        if !name.is_empty() {
+            let path = Path::new(&info.cwd).join(PathBuf::from(OsString::from_vec(name.to_vec())));
+            // In a directory it has a name of its own.
+            all.push(path.join(format!("{}{idx}.{ext}", info.id.job)));
+            all.push(path);
+        }
+        all
     };
-    let kept = format!("{}.{}{idx}.out", info.submit_time, info.id.job);
-    let mut out = Vec::new();
-    if !info.out_file.is_empty() {
-        out.extend(given(info.out_file.as_bytes(), "out"));
-    }
-    out.push(Path::new(&info.home).join(".lsbatch").join(&kept));
-    out.push(kept_below(info.uid).join(&kept));
-    let mut parts = vec![("<< output from stdout >>", out)];
+    let mut parts = vec![("<< output from stdout >>", files(info.out_file.as_bytes(), "out"))];
     if !info.err_file.is_empty() {
-        let err = given(info.err_file.as_bytes(), "err").to_vec();
-        parts.push(("<< output from stderr >>", err));
+        parts.push(("<< output from stderr >>", files(info.err_file.as_bytes(), "err")));
     }
     parts
 }
@@ -151,7 +157,13 @@ fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, follow: bool) -> i32
     let mut open = Vec::new();
     for (words, files) in parts(info) {
         let _ = writeln!(ctx.out, "{words}");
-        match files.iter().find(|f| f.is_file()).unwrap_or(&files[0]) {
+        let Some(asked) = files.last() else { continue };
+        // what another has put in the user's place below /tmp is passed over
+        let fits = |f: &&PathBuf| {
+            let owned = |uid| f.metadata().is_ok_and(|m| m.uid() == uid);
+            f.is_file() && (!f.starts_with(kept_below(info.uid)) || owned(info.uid))
+        };
+        match files.iter().find(fits).unwrap_or(asked) {
             path if path.as_os_str() == "/dev/null" => {}
             path => match open_output(path, info).and_then(|f| copied(ctx, f)) {
                 Ok(file) => open.push(file),
@@ -263,11 +275,15 @@ mod tests {
             let files = all.iter().flat_map(|(_, files)| files);
             files.map(|f| f.display().to_string()).collect()
         };
-        let kept = ["/home/a/.lsbatch/17.12.3.out", "/tmp/.lsbtmp7/17.12.3.out"];
-        assert_eq!(shown(&info), kept);
+        let kept = |ext| {
+            [format!("/tmp/.lsbtmp7/17.12.3.{ext}"), format!("/home/a/.lsbatch/17.12.3.{ext}")]
+        };
+        assert_eq!(shown(&info), kept("out"));
         info.out_file = "o".into();
         info.err_file = "/e".into();
-        let want = ["/w/o", "/w/o/12.3.out", kept[0], kept[1], "/e", "/e/12.3.err"];
-        assert_eq!(shown(&info), want);
+        let given = |a: &str, b: &str| [a.to_string(), b.to_string()];
+        let [out, err] = [kept("out"), kept("err")];
+        let want = [out, given("/w/o/12.3.out", "/w/o"), err, given("/e/12.3.err", "/e")];
+        assert_eq!(shown(&info), want.concat());
     }
 }

@@ -30,7 +30,9 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site::{self, Site};
 use lsf::conf::LsfConf;
+use lsf::daemon::mail;
 use lsf::errln;
+use lsf::exec::sbatchd::KEEP_SECS;
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt, opt2};
 use lsf::model::reason::err;
@@ -124,6 +126,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let submit = compose(ctx, &site, &opts, &facts, source)?;
     let copy = submit.spec.given(extra::SPOOLED_INPUT).to_string();
     let named = submit.spec.options & opt::QUEUE != 0;
+    let fileless = submit.spec.out_file.is_empty();
     let asked = opts.esub.as_deref().unwrap_or("");
     let sent = send(ctx, &site, submit);
     match &sent {
@@ -137,6 +140,9 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     }
     let (job, queue) = sent?;
     answer(ctx, job, &queue, named);
+    if fileless && !is_set("BSUB_QUIET") && !mail::possible(site.lsf.mail_program().as_bytes()) {
+        errln!(ctx, "{}", kept_words());
+    }
     if !opts.wait {
         return Ok(0);
     }
@@ -321,6 +327,15 @@ fn send(ctx: &mut Ctx, site: &Site, submit: Submit) -> Result<(u32, String), Sto
             },
         }
     }
+}
+
+/// Where output goes without -o and without a mail program.
+fn kept_words() -> String {
+    let days = KEEP_SECS / (24 * 3600);
+    format!(
+        "No -o, and no mail program here: the output will be kept in ~/.lsbatch on the execution \
+         host, for {days} days."
+    )
 }
 
 fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {

@@ -148,7 +148,9 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
             let raw = (started && !s.unknown_end).then_some(i64::from(s.exit_status));
             let known = started && (raw.is_some() || s.cpu > 0.0);
             let words = end_words(b & stat::DONE != 0, started, raw);
-            write!(t, "{words}.{};", cpu_words(known.then_some(s.cpu)))
+            let wrote = write!(t, "{words}.{};", cpu_words(known.then_some(s.cpu)));
+            push_note(t, " ", &s.after);
+            wrote
         }
         b if b & stat::UNKWN != 0 => write!(t, "Unknown; unable to reach the execution host;"),
         _ => return None,

@@ -438,6 +438,7 @@ impl State {
                         r.susp_total += (end_time - r.susp_since).max(0);
                         r.susp_since = 0;
                     }
+                    r.add_note(&s.after);
                     Some(r)
                 }
                 _ => None,

@@ -8,6 +8,7 @@ use super::reserve::left;
 use super::{Cx, Mbd};
 use crate::conf::types::Mxj;
 use crate::model::idmap::IdMap;
+use crate::model::reason::pend;
 use crate::model::time::US;
 use crate::model::{JobKey, Now};
 use crate::proto::Msg;
@@ -93,6 +94,9 @@ pub struct Net {
     on: bool,
     /// Grows with every order to act on a job.
     acts: u32,
+    /// The hosts of exclusive jobs as LIM was told them last over this connection; `None` where it
+    /// shows others.
+    told_alone: Option<Vec<Sym>>,
 }
 
 impl Net {
@@ -105,6 +109,7 @@ impl Net {
             next_conn: 1,
             on: false,
             acts: 0,
+            told_alone: None,
         }
     }
 
@@ -294,6 +299,8 @@ impl Mbd {
             Whose::Lim => {
                 self.net.lim = Link::Up { conn };
                 cx.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
+                self.net.told_alone = Some(Vec::new());
+                self.tell_exclusive(cx);
             }
             Whose::Host(i) => {
                 let right = matches!(self.peers.get(&conn), Some(Peer::Daemon { host, .. })
@@ -421,6 +428,13 @@ impl Mbd {
                 let h = &mut self.net.hosts[i];
                 let facts = h.load.take().and_then(|l| l.facts);
                 let mut load = load;
+                // as an mbatchd before this one had it
+                let told = self.net.told_alone.as_ref();
+                let sym = self.st.names.find(&load.host);
+                let known = told.zip(sym).is_some_and(|(told, sym)| told.contains(&sym));
+                if load.status & status::LOCK_X != 0 && !known {
+                    self.net.told_alone = None;
+                }
                 if load.facts.is_none() {
                     load.facts = facts;
                 }
@@ -486,6 +500,24 @@ impl Mbd {
         })
     }
 
+    /// Has LIM lock the hosts on which exclusive jobs run, and no others.
+    pub(crate) fn tell_exclusive(&mut self, cx: &mut Cx) {
+        let Link::Up { conn } = self.net.lim else { return };
+        let told = &self.net.told_alone;
+        if self.st.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty) {
+            return;
+        }
+        let runs = self.st.alone.iter().filter_map(|at| self.st.elem(*at)?.run());
+        let mut hosts: Vec<Sym> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        if Some(&hosts) != told.as_ref() {
+            let names = hosts.iter().map(|h| self.st.names.text(*h).to_string()).collect();
+            self.net.told_alone = Some(hosts);
+            cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
+        }
+    }
+
     /// Does an exclusive job (bsub -x) run there?
     pub(crate) fn held_alone(&self, i: usize) -> bool {
         if self.st.alone.is_empty() {
@@ -497,6 +529,18 @@ impl Mbd {
             run.is_some_and(|r| r.hosts.iter().any(|h| Some(h.0) == host))
         };
         self.st.alone.iter().any(on)
+    }
+
+    /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
+    pub(crate) fn lock_reason(&self, i: usize) -> u32 {
+        let lim = self.net.hosts[i].load.as_ref().map_or(0, |l| l.status);
+        if lim & status::LOCK_U != 0 {
+            pend::HOST_LOCKED
+        } else if lim & status::LOCK_M != 0 {
+            pend::HOST_LOCKED_MASTER
+        } else {
+            pend::HOST_LOCKED_WINDOW
+        }
     }
 
     pub(crate) fn host_status(&self, i: usize) -> HostStatus {

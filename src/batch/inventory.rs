@@ -325,6 +325,7 @@ impl Mbd {
             attempt: t.key.attempt,
             unknown_end: end == End::Unknown,
             post: !t.post.is_none(),
+            after: t.after.clone(),
             ..JobStatus::default()
         };
         self.emit(cx, Event::JobStatus(Box::new(record)));

@@ -520,6 +520,7 @@ impl Machine for Mbd {
             if tick {
                 self.schedule_due(cx);
             }
+            self.tell_exclusive(cx);
         }
     }
 

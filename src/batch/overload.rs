@@ -120,9 +120,9 @@ impl Mbd {
             let q = &pol.queues[c.queue];
             let over = m.stop_over(i, &q.bounds, &q.external);
             let over = over.or_else(|| m.stop_over(i, &host.bounds, &host.external));
-            let over = over.filter(|code| running > 1 || *code == susp::LOAD + IT as u32);
             let cond = || q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r));
-            over.or_else(|| ((running > 1 || m.in_use(i)) && cond()).then_some(susp::STOP_COND))
+            let over = over.or_else(|| cond().then_some(susp::STOP_COND));
+            over.filter(|_| running > 1 || m.in_use(i))
         };
         let mut worst: Option<(&Candidate, u32)> = None;
         for c in jobs.iter().filter(|c| c.phase == Phase::Running) {

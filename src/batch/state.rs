@@ -456,6 +456,20 @@ pub struct Run {
     pub soft: Box<Soft>,
 }
 
+impl Run {
+    /// Adds words of its end to what could not be done as asked.
+    pub fn add_note(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let note = &mut self.exec.get_or_insert_default().note;
+        if !note.is_empty() {
+            note.push_str("; ");
+        }
+        note.push_str(text);
+    }
+}
+
 /// What the host last told; nothing is decided by it.
 #[derive(Debug, Clone, Default)]
 pub struct Soft {

@@ -11,7 +11,7 @@ use crate::model::JobKey;
 use crate::model::job::{End, JobSpec, Usage, opt2};
 use crate::model::reason::err;
 use crate::proto::client::*;
-use crate::proto::lim::{HostFacts, HostLoad, LimMsg};
+use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
@@ -278,6 +278,35 @@ impl Rig {
             _ => true,
         });
         acts
+    }
+
+    /// The name of the host behind a connection.
+    fn name_behind(&self, conn: ConnId) -> String {
+        let host = self.mbd.net.hosts.iter().find(|h| h.up() == Some(conn));
+        host.unwrap().name.clone()
+    }
+
+    /// What LIM was told of hosts that exclusive jobs hold.
+    fn locks(&mut self) -> Vec<Vec<String>> {
+        let mut told = Vec::new();
+        self.sent.retain(|(_, m)| match m {
+            Msg::Lim(LimMsg::Exclusive { hosts }) => {
+                told.push(hosts.clone());
+                false
+            }
+            _ => true,
+        });
+        told
+    }
+
+    /// LIM shows this status of a host.
+    fn lock_shown(&mut self, host: &str, status: u32) {
+        let conn = crate::proto::machine::INCOMING + 78;
+        let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h1".into() };
+        self.step(Input::Opened { conn, peer });
+        let load = HostLoad { host: host.into(), status, ..HostLoad::default() };
+        let msg = Msg::Lim(LimMsg::Loads { hosts: vec![load] });
+        self.step(Input::Msg { conn, msg });
     }
 
     /// The host that was lost is back, with this attempt.

@@ -38,7 +38,7 @@ impl ResNames for ClusterNames<'_> {
 /// Status as lsload shows it.
 pub fn status_word(bits: u32) -> &'static str {
     const LOCKED: [(u32, &str, &str); 3] = [
-        (status::LOCK_U, "lockU", "-lockU"),
+        (status::LOCK_U | status::LOCK_X, "lockU", "-lockU"),
         (status::LOCK_W, "lockW", "-lockW"),
         (status::LOCK_M, "lockM", "-lockM"),
     ];

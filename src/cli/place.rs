@@ -72,12 +72,7 @@ fn chosen(
     let req = req.unwrap_or_default().with_defaults(named);
     let own = all.iter().find(|h| h.host == local).and_then(|h| h.facts.clone());
     let own = own.unwrap_or_default();
-    let bad = status::UNAVAIL
-        | status::BUSY
-        | status::LOCK_U
-        | status::LOCK_W
-        | status::LOCK_M
-        | status::RES_DOWN;
+    let bad = status::UNAVAIL | status::BUSY | status::LOCKED | status::RES_DOWN;
     all.retain(|h| h.status & bad == 0 && h.facts.as_ref().is_some_and(|f| f.server));
     let asked = |name: &String| req.first().is_some_and(|s| s.asks(name));
     let free = |h: &HostLoad| h.facts.iter().all(|f| f.exclusive.iter().all(asked));

@@ -27,15 +27,23 @@ use std::time::Duration;
 /// Longest wait for authd: it only signs.
 const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The first of the server's ways that is open here. The built-in credential always is.
-pub fn way(site: &Site, hello: &Hello) -> Result<Way, AuthError> {
+/// The server's ways that are open here, in its order. The built-in credential always is.
+pub fn ways(site: &Site, hello: &Hello) -> Result<Vec<Way>, AuthError> {
     if hello.ways.is_empty() {
-        return Ok(Way::Key);
+        return Ok(vec![Way::Key]);
     }
     let own = Ways::of(&site.lsf);
-    let open = |way: &Way| *way == Way::Key || own.allows(*way);
-    let found = hello.ways.split(' ').filter_map(Way::of).find(open);
-    found.ok_or_else(|| AuthError::NotEnabled { way: hello.ways.chars().take(40).collect() })
+    let mut found: Vec<Way> = Vec::new();
+    for way in hello.ways.split(' ').filter_map(Way::of) {
+        let open = way == Way::Key || own.allows(way);
+        if open && !found.contains(&way) {
+            found.push(way);
+        }
+    }
+    match found.is_empty() {
+        true => Err(AuthError::NotEnabled { way: hello.ways.chars().take(40).collect() }),
+        false => Ok(found),
+    }
 }
 
 /// Appends the client's first frame.

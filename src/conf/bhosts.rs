@@ -9,7 +9,9 @@ use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION}
 use super::queues::index_name;
 use super::section::{Row, Values, known_params, list, table};
 use super::shared::{key, nothing, twice, unknown_section};
-use super::types::{BatchHosts, ComputeUnit, HostGroup, HostPolicy, Mxj, RawParam, Shared};
+use super::types::{
+    BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam, Shared,
+};
 
 /// Sections of lsb.hosts.
 const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
@@ -33,7 +35,10 @@ pub fn parse(
             }
             "hostgroup" => groups(&section, &mut batch, diags),
             "hostpartition" => {
-                known_params(&section, &HOST_PARTITION, &nothing, diags);
+                let raw = known_params(&section, &HOST_PARTITION, &nothing, diags);
+                let mut v = Values::new(&raw, diags);
+                let (name, hosts) = (v.text("HPART_NAME").unwrap_or_default(), v.list("HOSTS"));
+                batch.partitions.push(HostPartition { name, hosts });
             }
             "computeunit" => units(&section, &mut batch, diags),
             _ => unknown_section(&section, SECTIONS, diags),

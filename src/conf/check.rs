@@ -278,6 +278,50 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     host_groups(conf, diags);
     queue_hosts(conf, diags);
     group_cycles(conf, diags);
+    fairshare_twice(conf, diags);
+    group_slots(conf, diags);
+}
+
+/// Fairshare of a queue and of a host partition cannot both decide about a host.
+fn fairshare_twice(conf: &ClusterConf, diags: &mut Diags) {
+    let all = |words: &mut dyn Iterator<Item = &str>| -> BTreeSet<String> {
+        words.flat_map(|w| conf.host_set(w, 0)).map(str::to_owned).collect()
+    };
+    for queue in conf.batch.queues.iter().filter(|q| q.fairshare.is_some()) {
+        let hosts = conf.queue_hosts(queue);
+        for partition in &conf.batch.hosts.partitions {
+            let words = || partition.hosts.iter().map(String::as_str);
+            let named = all(&mut words().filter(|w| !w.starts_with('~')));
+            let left_out = all(&mut words().filter_map(|w| w.strip_prefix('~')));
+            let both = |h: &&(&str, u32)| named.contains(h.0) && !left_out.contains(h.0);
+            let Some((host, _)) = hosts.iter().find(both) else { continue };
+            let text = format!(
+                "queue <{}> has FAIRSHARE, and its host <{}> is in host partition <{}>: a host \
+                 has fairshare of queues or of a partition, not both",
+                shown(&queue.name),
+                shown(host),
+                shown(&partition.name)
+            );
+            diags.error(&queue.pos, text);
+            break;
+        }
+    }
+}
+
+/// MAX_JOBS of a group as a whole bounds nothing yet.
+fn group_slots(conf: &ClusterConf, diags: &mut Diags) {
+    let users = &conf.batch.users;
+    let is_group = |name: &str| users.groups.iter().any(|g| g.name == name);
+    for row in users.users.iter().filter(|r| !r.each_member && r.max_jobs.is_some()) {
+        if is_group(&row.name) {
+            let name = shown(&row.name);
+            let text = format!(
+                "MAX_JOBS of group <{name}> as a whole is not acted on; <{name}@> gives each \
+                 member a limit"
+            );
+            diags.warning(&row.pos, text);
+        }
+    }
 }
 
 fn default_queue(conf: &ClusterConf, diags: &mut Diags) {

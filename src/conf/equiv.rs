@@ -1,4 +1,4 @@
-//! hosts.equiv and .rhosts: who may come in from which host, as ruserok(3) reads them.
+//! hosts.equiv: who may come in from which host, as ruserok(3) reads that file.
 //!
 //! The first line that matches host and user decides; a line with `-` before the host or the
 //! user that matches refuses. A line without a user lets a user of the same name in, `+` is any

@@ -220,6 +220,7 @@ fn values(spec: &Plan) -> Vec<(&'static str, String)> {
                 "Hosts that are not here are looked up in /etc/hosts and by the name service.",
             ),
         ),
+        ("DIRECT", own("Y", "N")),
         ("SIM_EXEC", sim_exec.to_owned()),
         ("MXJ", mxj),
         ("QUICK", own(QUICK, "")),

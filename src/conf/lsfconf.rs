@@ -26,6 +26,8 @@ pub const DEFAULT_MBD_PORT: u16 = 6881;
 pub const DEFAULT_SBD_PORT: u16 = 6882;
 /// LSF_IDENT_PORT where lsf.conf says nothing.
 pub const DEFAULT_IDENT_PORT: u16 = 113;
+/// LSB_MAILPROG where lsf.conf says nothing.
+const MAIL_PROGRAM: &str = "/usr/lib/sendmail";
 /// LSF_ENVDIR where the environment says nothing.
 pub const DEFAULT_ENVDIR: &str = "/etc";
 /// LSF_RUNDIR where lsf.conf says nothing.
@@ -228,6 +230,20 @@ impl LsfConf {
     /// LSF_PERSONAL: a personal cluster, loopback only, one uid.
     pub fn personal(&self) -> bool {
         self.yes("LSF_PERSONAL")
+    }
+
+    /// The program that mails about jobs: LSB_MAILPROG. LSB_JOB_REPORT_MAIL=N: there is none, and
+    /// output without a file of its own is kept.
+    pub fn mail_program(&self) -> &str {
+        match self.yes_or("LSB_JOB_REPORT_MAIL", true) {
+            true => self.get("LSB_MAILPROG").unwrap_or(MAIL_PROGRAM),
+            false => "",
+        }
+    }
+
+    /// LSB_STDOUT_DIRECT: output goes to its files while a job runs.
+    pub fn stdout_direct(&self) -> bool {
+        self.yes("LSB_STDOUT_DIRECT")
     }
 
     /// LSB_SIM_EXEC: jobs are not run but imagined; only in a personal cluster.

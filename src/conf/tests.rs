@@ -183,6 +183,55 @@ fn day_and_night_fit_the_site_and_a_personal_cluster() {
 }
 
 #[test]
+fn a_host_has_fairshare_of_queues_or_of_a_partition() {
+    let with = |queue: &str, hosts: &str| {
+        let mut files = site();
+        let part = "Begin HostPartition\nHPART_NAME = part\nHOSTS = HOSTS_HERE\n\
+                    USER_SHARES = [default, 1]\nEnd HostPartition\n\nBegin HostGroup";
+        let part = part.replace("HOSTS_HERE", hosts);
+        files.edit(&format!("{BATCH}/lsb.hosts"), "Begin HostGroup", &part);
+        let name = format!("QUEUE_NAME     = {queue}");
+        let fair = format!("{name}\nFAIRSHARE = USER_SHARES[[default, 1]]");
+        files.edit(&format!("{BATCH}/lsb.queues"), &name, &fair);
+        let (conf, diags) = load(&files, ENVDIR);
+        let errors = diags.iter().filter(|d| d.severity == Severity::Error);
+        let errors: Vec<String> = errors.map(|d| placed(&files, d)).collect();
+        assert_eq!(conf.is_none(), !errors.is_empty());
+        errors
+    };
+    let told = |queue: &str, host: &str| {
+        format!(
+            "error lsb.queues Begin:7 queue <{queue}> has FAIRSHARE, and its host <{host}> is in \
+             host partition <part>: a host has fairshare of queues or of a partition, not both"
+        )
+    };
+    assert_eq!(with("normal", "all"), [told("normal", "alpha")]);
+    assert_eq!(with("normal", "rack1 ~alpha"), [told("normal", "beta")]);
+    // of hosts that the queue does not use nothing is said
+    assert_eq!(with("big", "alpha"), Vec::<String>::new());
+}
+
+#[test]
+fn slots_of_a_group_as_a_whole_are_told_not_to_act() {
+    let rows = "Begin User\nUSER_NAME MAX_JOBS\nsolver 5\nsolver@ 5\nanna 2\nEnd User\n\n";
+    assert_eq!(
+        said("lsb.users", "Begin UserGroup", &format!("{rows}Begin UserGroup")),
+        ["warning lsb.users solver:1 MAX_JOBS of group <solver> as a whole is not acted on; \
+          <solver@> gives each member a limit"]
+    );
+}
+
+#[test]
+fn a_site_may_want_no_mail() {
+    let mut lsf = super::LsfConf::default();
+    assert_eq!(lsf.mail_program(), "/usr/lib/sendmail");
+    lsf.set("LSB_MAILPROG", "/opt/mail");
+    assert_eq!(lsf.mail_program(), "/opt/mail");
+    lsf.set("LSB_JOB_REPORT_MAIL", "N");
+    assert_eq!(lsf.mail_program(), "");
+}
+
+#[test]
 fn mistakes_in_lsf_conf() {
     assert_eq!(
         said("lsf.conf", "LSB_MBD_PORT=6881", "  LSB_MDB_PORT=6881"),

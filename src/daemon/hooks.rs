@@ -14,7 +14,8 @@ use crate::proto::launch::{
 use crate::sys::users::User;
 use crate::sys::words;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
@@ -24,12 +25,20 @@ use std::process::{Command, ExitStatus, Stdio};
 /// PATH of the commands of a queue.
 const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
 
+/// Most of what a transfer says that is looked at, bytes.
+const SAID_MAX: usize = 512;
+
 type Env = [(OsString, OsString)];
 
 /// Runs what comes before the job. The job's own command shares the files of the job, that of
-/// the queue has none.
-pub fn before(job: &JobPlan, task: &Task, ready: &mut Ready) -> Step<()> {
+/// the queue has none. A transfer that fails is a failure of pre-execution.
+pub fn before(job: &JobPlan, task: &Task) -> Step<()> {
     for hook in &job.pre {
+        if hook.of == HookOf::Copy {
+            let copied = transfer(hook, &task.env, None);
+            copied.map_err(|why| Failed(Stage::PreExec, why))?;
+            continue;
+        }
         let files = match hook.of {
             HookOf::Queue => None,
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
@@ -44,29 +53,55 @@ pub fn before(job: &JobPlan, task: &Task, ready: &mut Ready) -> Step<()> {
             Ok(status) => status.to_string(),
             Err(e) => words(e),
         };
-        if hook.of == HookOf::Copy {
-            note(ready, format!("file transfer <{}>: {how}", hook.text.lossy()));
-            continue;
-        }
         let abort = ended.is_ok_and(|s| s.code() == Some(EXIT_PRE_ABORT));
         return Err(Failed(if abort { Stage::PreAbort } else { at }, format!("{whose}: {how}")));
     }
     Ok(())
 }
 
-/// Runs what comes after the job, whatever fails; the exit status for it, in which file transfers
-/// and eexec do not count. `eexec`: where that is asked for as another user.
+/// Copies back what the job was to bring back; all of it, whatever fails.
+pub fn copy_back(plan: &FinishPlan, ready: &mut Ready) {
+    if plan.copies.is_empty() {
+        return;
+    }
+    let (env, cwd) = (environment(plan), Path::new(OsStr::from_bytes(&plan.cwd.0)));
+    for hook in &plan.copies {
+        if let Err(why) = transfer(hook, &env, Some(cwd)) {
+            note(ready, why);
+        }
+    }
+}
+
+/// Runs a file transfer; the error says which one, and what it said itself.
+fn transfer(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Result<(), String> {
+    let fail = |why: String| format!("file transfer <{}>: {why}", hook.shown);
+    let mut said = said_file().map_err(|e| fail(words(&e)))?;
+    let mut command = command(hook, env, cwd);
+    let err = said.try_clone().map_err(|e| fail(words(&e)))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(err);
+    let status = command.status().map_err(|e| fail(words(&e)))?;
+    if status.success() {
+        return Ok(());
+    }
+    let mut text = vec![0; SAID_MAX];
+    let read = said.rewind().and_then(|()| said.read(&mut text)).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..read]);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.map(|line| line.strip_prefix("lsrcp: ").unwrap_or(line).to_owned());
+    let clean = |line: String| line.replace(char::is_control, "?");
+    Err(fail(line.map_or_else(|| status.to_string(), clean)))
+}
+
+/// A file without a name, for what a transfer says: it never has to wait for a reader.
+fn said_file() -> io::Result<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::memfd_create("transfer", flags)?))
+}
+
+/// Runs what comes after the job, whatever fails; the exit status for it, in which eexec does not
+/// count, nor the removal of spooled input. `eexec`: where that is asked for as another user.
 pub fn after(plan: &FinishPlan, user: &User, eexec: Step<Option<UnixStream>>) -> i32 {
-    let env: Vec<(OsString, OsString)> = plan
-        .env
-        .0
-        .split(|&b| b == 0)
-        .filter_map(|entry| {
-            let eq = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0)?;
-            let word = |b: &[u8]| OsString::from_vec(b.to_vec());
-            Some((word(&entry[..eq]), word(&entry[eq + 1..])))
-        })
-        .collect();
+    let env = environment(plan);
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
     if let (false, Ok(link)) = (plan.eexec.is_none(), eexec) {
         let Eexec { program, data } = &plan.eexec;
@@ -80,28 +115,44 @@ pub fn after(plan: &FinishPlan, user: &User, eexec: Step<Option<UnixStream>>) ->
     i32::from(plan.post.iter().filter(fails).count() > 0)
 }
 
+/// The environment of what runs after a job.
+fn environment(plan: &FinishPlan) -> Vec<(OsString, OsString)> {
+    let entries = plan.env.0.split(|&b| b == 0);
+    let pair = |entry: &[u8]| {
+        let eq = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0)?;
+        let word = |b: &[u8]| OsString::from_vec(b.to_vec());
+        Some((word(&entry[..eq]), word(&entry[eq + 1..])))
+    };
+    entries.filter_map(pair).collect()
+}
+
 fn run(
     hook: &Hook,
     env: &Env,
     cwd: Option<&Path>,
     files: Option<[&OwnedFd; 3]>,
 ) -> io::Result<ExitStatus> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(OsStr::from_bytes(&hook.text.0));
-    command.env_clear().envs(env.iter().map(|(n, v)| (n, v)));
+    let mut command = command(hook, env, cwd);
     match files {
         Some([input, out, err]) => {
             command.stdin(input.try_clone()?).stdout(out.try_clone()?).stderr(err.try_clone()?)
         }
         None => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
     };
+    command.status()
+}
+
+fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(OsStr::from_bytes(&hook.text.0));
+    command.env_clear().envs(env.iter().map(|(n, v)| (n, v)));
     match (hook.of, cwd) {
         (HookOf::Queue, _) => command.env("PATH", QUEUE_PATH).current_dir("/tmp"),
         (_, Some(dir)) if dir.is_dir() => command.current_dir(dir),
         (_, Some(_)) => command.current_dir("/tmp"),
         (_, None) => &mut command,
     };
-    command.status()
+    command
 }
 
 /// The words of a job as its login shell has to be given them, and the name under which a shell

@@ -17,6 +17,7 @@ pub mod mail;
 pub mod mbatchd;
 pub mod melim;
 pub mod members;
+pub mod output;
 pub mod res;
 pub mod sbatchd;
 pub mod shell;

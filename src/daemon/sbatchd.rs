@@ -2,7 +2,6 @@
 
 use super::boot::{Boot, BootError};
 use super::shell::{self, Ctl, Host};
-use crate::conf::LsfConf;
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{Conf, Sbatchd};
 use crate::lim::election::Election;
@@ -16,17 +15,6 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     shell::run(boot.shell(Daemon::Sbatchd), machine, Looks).map_err(|e| BootError(e.to_string()))
 }
 
-/// LSB_MAILPROG where lsf.conf has none.
-const MAIL_PROGRAM: &str = "/usr/lib/sendmail";
-
-/// LSB_JOB_REPORT_MAIL=N: there is none, and output without a file of its own is kept.
-fn mail_program(lsf: &LsfConf) -> &str {
-    match lsf.yes_or("LSB_JOB_REPORT_MAIL", true) {
-        true => lsf.get("LSB_MAILPROG").unwrap_or(MAIL_PROGRAM),
-        false => "",
-    }
-}
-
 fn conf(boot: &Boot) -> Conf {
     let lsf = &boot.conf.lsf;
     let version = ("LSF_VERSION", lsf.get("LSF_VERSION").unwrap_or("10.1").to_owned());
@@ -36,7 +24,8 @@ fn conf(boot: &Boot) -> Conf {
         env: env.collect(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
-        mail_program: mail_program(lsf).into(),
+        direct: lsf.stdout_direct(),
+        mail_program: lsf.mail_program().into(),
         mail_to: lsf.get("LSB_MAILTO").unwrap_or("!U").into(),
         mail_limit_kb: lsf.get("LSB_MAILSIZE_LIMIT").and_then(|v| v.parse().ok()).unwrap_or(0),
         terminate_interval: 0,
@@ -64,20 +53,5 @@ impl Host for Looks {
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_site_may_want_no_mail() {
-        let mut lsf = LsfConf::default();
-        assert_eq!(mail_program(&lsf), "/usr/lib/sendmail");
-        lsf.set("LSB_MAILPROG", "/opt/mail");
-        assert_eq!(mail_program(&lsf), "/opt/mail");
-        lsf.set("LSB_JOB_REPORT_MAIL", "N");
-        assert_eq!(mail_program(&lsf), "");
     }
 }

@@ -14,9 +14,9 @@
 //! Invariants: from any step that fails it exits without having run anything of the job's; the plan
 //! is closed before any path of the user's is opened.
 
-use super::hooks;
 use super::launcher::EEXEC_SOCKET;
 use super::task::{self, Failed, Step, at, note};
+use super::{hooks, output};
 use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
 use crate::sys::users::{User, Users};
@@ -92,7 +92,7 @@ fn run() -> i32 {
                 let user = identify(&plan)?;
                 let eexec = eexec(!finish.eexec.is_none());
                 become_user(&user)?;
-                tell(&mut link, &task::finished(finish));
+                tell(&mut link, &output::finished(finish, &user));
                 // it is whole: what runs now may take long
                 let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
                 Ok(hooks::after(finish, &user, eexec))

@@ -1,15 +1,15 @@
-//! What a starter does once it has become its user: the working directory, input, output and job
-//! file of a job, its environment, its exec; mail, report and cleaning up after its end.
+//! What a starter does once it has become its user: the working directory, input and job file of a
+//! job, its environment, its exec.
 //!
 //! Invariants: nothing here runs with another's rights, so that no path is followed for somebody
 //! who may not; no open waits; below /tmp only directories of the user's own are used.
 
 use super::eexecd::{self, When};
 use super::starter::DEFAULT_PATH;
-use super::{attach, hooks, hostfile, mail};
+use super::{attach, hooks, hostfile, output};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
-use crate::proto::launch::{Eexec, FinishPlan, JobPlan, Ready, Setup, Stage};
+use crate::proto::launch::{Eexec, JobPlan, Ready, Stage};
 use crate::sys::users::User;
 use crate::sys::{raw, words};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -35,7 +35,7 @@ pub fn at(stage: Stage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) 
     move |e| Failed(stage, format!("{what}: {}", words(&e)))
 }
 
-fn path_of(bytes: &[u8]) -> &Path {
+pub(super) fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
@@ -70,7 +70,7 @@ pub fn prepare(
     let stdin = input(job)?;
     let store = Store::new(user, job);
     let out_dir = out_dir(job, user, &cwd, ready);
-    let (stdout, stderr) = outputs(job, &out_dir, &store, ready)?;
+    let (stdout, stderr) = output::open_all(job, &out_dir, &store, ready)?;
     let argv = program(job, &store, ready)?;
     let mut env = environment(job, user, &cwd, Some(&store));
     if let Some(path) = host_file(&env, &store, ready) {
@@ -98,11 +98,12 @@ pub fn prepare(
         ready.eexec = ran.map_err(at(Stage::PreExec, "eexec"))?;
         Ok(())
     };
-    hooks::before(job, &task, ready).and_then(|()| eexec(ready)).inspect_err(|_| {
+    hooks::before(job, &task).and_then(|()| eexec(ready)).inspect_err(|_| {
         // it is begun anew, or never
         let _ = remove_all(&ready.script);
-        if ready.kept {
-            let _ = remove(&ready.out);
+        let kept = if ready.kept { ready.out.clone() } else { ByteStr::default() };
+        for file in [&kept, &ready.buffer, &ready.err_buffer] {
+            let _ = remove(file);
         }
     })?;
     Ok(task)
@@ -218,7 +219,7 @@ fn out_dir(job: &JobPlan, user: &User, cwd: &Path, ready: &mut Ready) -> PathBuf
 
 /// Opens a file as the user without ever waiting for one; only regular files and character
 /// devices are files to read from or write to.
-fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd, bool)> {
+pub(super) fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd, bool)> {
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
@@ -234,74 +235,6 @@ fn input(job: &JobPlan) -> Step<OwnedFd> {
     let path = path_of(name);
     let opened = open(path, OFlags::RDONLY, 0).map(|f| f.0);
     opened.map_err(at(Stage::Input, format!("input file <{}>", path.display())))
-}
-
-const WRITE: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::CREATE);
-
-/// Opens one of the output files; a directory gets a file named by the job. What a link leads
-/// to must be the user's own, whatever its mode.
-fn output(job: &JobPlan, cwd: &Path, name: &ByteStr, over: bool, ext: &str) -> io::Result<Out> {
-    let mut path = cwd.join(path_of(&name.0));
-    if path.is_dir() {
-        let idx = if job.idx == 0 { String::new() } else { format!(".{}", job.idx) };
-        path.push(format!("{}{idx}.{ext}", job.job));
-    }
-    let (fd, regular) = match open(&path, WRITE | OFlags::NOFOLLOW, 0o666) {
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            let (fd, regular) = open(&path, WRITE, 0o666)?;
-            if regular && rustix::fs::fstat(&fd)?.st_uid != crate::sys::euid() {
-                return Err(io::Error::other("a link to a file of another user's"));
-            }
-            (fd, regular)
-        }
-        got => got?,
-    };
-    if over && regular {
-        rustix::fs::ftruncate(&fd, 0)?;
-    }
-    Ok((fd, if regular { path } else { PathBuf::new() }))
-}
-
-/// An open file and, where it is a regular one, its path.
-type Out = (OwnedFd, PathBuf);
-
-fn outputs(
-    job: &JobPlan,
-    cwd: &Path,
-    store: &Store,
-    ready: &mut Ready,
-) -> Step<(OwnedFd, OwnedFd)> {
-    let asked = |name: &ByteStr, over, ext, ready: &mut Ready| {
-        if name.is_empty() {
-            return None;
-        }
-        let got = output(job, cwd, name, over, ext);
-        if let Err(e) = &got {
-            note(ready, format!("output file <{}>: {}", name.lossy(), words(e)));
-        }
-        got.ok()
-    };
-    let (out, path) = match asked(&job.out_file, job.out_over, "out", ready) {
-        Some(out) => out,
-        None => {
-            let path = store.file(".out").map_err(at(Stage::Output, "output directory"))?;
-            let (fd, _) = open(&path, WRITE | OFlags::NOFOLLOW, 0o600)
-                .map_err(at(Stage::Output, path.display()))?;
-            ready.kept = true;
-            match mail::possible(&job.mail_program.0) {
-                false => note(ready, format!("output is kept in <{}>", path.display())),
-                true if !job.out_file.is_empty() => note(ready, "output is mailed".into()),
-                true => {}
-            }
-            (fd, path)
-        }
-    };
-    ready.out = path.into_os_string().into_vec().into();
-    let err = match asked(&job.err_file, job.err_over, "err", ready) {
-        Some((err, _)) => err,
-        None => out.try_clone().map_err(at(Stage::Output, "error output"))?,
-    };
-    Ok((out, err))
 }
 
 /// What to exec: the command under the shell, or the script's file under its interpreter.
@@ -380,7 +313,7 @@ fn beside(job_file: &ByteStr, ext: &str) -> ByteStr {
 }
 
 /// A job file and what goes with it.
-fn remove_all(job_file: &ByteStr) -> Step<()> {
+pub(super) fn remove_all(job_file: &ByteStr) -> io::Result<()> {
     let others = [hostfile::EXT, hostfile::RANK_EXT].map(|ext| remove(&beside(job_file, ext)));
     others.into_iter().fold(remove(job_file), |all, one| all.and(one))
 }
@@ -422,7 +355,7 @@ fn environment(
 // ---- files of our own ----
 
 /// Where job files and kept output lie: ~/.lsbatch, else /tmp/.lsbtmpUID.
-struct Store {
+pub(super) struct Store {
     home: PathBuf,
     uid: u32,
     base: String,
@@ -430,9 +363,19 @@ struct Store {
 
 impl Store {
     fn new(user: &User, job: &JobPlan) -> Self {
-        let idx = if job.idx == 0 { String::new() } else { format!(".{}", job.idx) };
-        let base = format!("{}.{}{idx}", job.submit_time, job.job);
+        Store::of(user, (job.job, job.idx, job.submit_time))
+    }
+
+    /// Of a job by its number, its index and the time of its submission.
+    pub(super) fn of(user: &User, (job, idx, submit_time): (u32, u32, i64)) -> Self {
+        let idx = if idx == 0 { String::new() } else { format!(".{idx}") };
+        let base = format!("{submit_time}.{job}{idx}");
         Store { home: PathBuf::from(&user.home), uid: user.uid, base }
+    }
+
+    /// The directories in which there may be files of the user's jobs.
+    pub(super) fn dirs(&self) -> [PathBuf; 2] {
+        [self.home.join(".lsbatch"), PathBuf::from(format!("/tmp/.lsbtmp{}", self.uid))]
     }
 
     fn name(&self, ext: &str) -> PathBuf {
@@ -440,13 +383,26 @@ impl Store {
     }
 
     /// The path of a file of this job, in a directory that is the user's alone.
-    fn file(&self, ext: &str) -> io::Result<PathBuf> {
-        let mut dir = self.home.join(".lsbatch");
+    pub(super) fn file(&self, ext: &str) -> io::Result<PathBuf> {
+        let [mut dir, other] = self.dirs();
         if !self.home.is_absolute() || self.own(&dir, false).is_err() {
-            dir = PathBuf::from(format!("/tmp/.lsbtmp{}", self.uid));
+            dir = other;
             self.own(&dir, true)?;
         }
         Ok(dir.join(format!("{}{ext}", self.base)))
+    }
+
+    /// The same below /tmp, for when the home has no room.
+    pub(super) fn file_below_tmp(&self, ext: &str) -> io::Result<PathBuf> {
+        let [_, dir] = self.dirs();
+        self.own(&dir, true)?;
+        Ok(dir.join(format!("{}{ext}", self.base)))
+    }
+
+    /// Whether such a directory is there, and the user's.
+    pub(super) fn is_own(&self, dir: &Path) -> bool {
+        let meta = std::fs::symlink_metadata(dir);
+        self.home.is_absolute() && meta.is_ok_and(|m| m.is_dir() && m.uid() == self.uid)
     }
 
     /// Makes the directory; refuses one that is a link or another's, and below /tmp one that
@@ -466,53 +422,10 @@ impl Store {
     }
 }
 
-// ---- after the end ----
-
-/// Does what is left after the end of a job, and tells what came of it.
-pub fn finished(plan: &FinishPlan) -> Setup {
-    match finish(plan) {
-        Ok(()) => Setup::Ready(Box::default()),
-        Err(Failed(at, why)) => Setup::Failed { at, why },
-    }
-}
-
-/// All of it, whatever fails; the first failure is told.
-fn finish(finish: &FinishPlan) -> Step<()> {
-    let out = path_of(&finish.append_to.0);
-    let mailed = match &finish.mail {
-        Some(mail) if mail::possible(&mail.program.0) => {
-            mail::send(mail, mail.output.then_some(out))
-                .map_err(at(Stage::Finish, mail.program.lossy()))
-        }
-        _ => Ok(false),
-    };
-    let wrote = match mailed {
-        Ok(true) => remove(&finish.append_to),
-        _ => append(out, &finish.text),
-    };
-    let removed = remove_all(&finish.remove);
-    mailed.map(|_| ()).and(wrote).and(removed)
-}
-
-fn append(to: &Path, text: &ByteStr) -> Step<()> {
-    if to.as_os_str().is_empty() {
-        return Ok(());
-    }
-    // a file that the job removed is not made again
-    let opened = open(to, OFlags::WRONLY | OFlags::APPEND, 0);
-    let wrote = opened.and_then(|(fd, regular)| match regular {
-        true => File::from(fd).write_all(&text.0),
-        false => Ok(()),
-    });
-    wrote.map_err(at(Stage::Finish, to.display()))
-}
-
-fn remove(file: &ByteStr) -> Step<()> {
-    let path = path_of(&file.0);
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound && !file.is_empty() => {
-            Err(at(Stage::Finish, path.display())(e))
-        }
+/// Removes a file that need not be there; an empty path names none.
+pub(super) fn remove(file: &ByteStr) -> io::Result<()> {
+    match std::fs::remove_file(path_of(&file.0)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound && !file.is_empty() => Err(e),
         _ => Ok(()),
     }
 }
@@ -543,10 +456,10 @@ mod tests {
         let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
         assert!(made.success());
         assert!(open(&fifo, OFlags::RDONLY, 0).is_err());
-        assert!(open(&fifo, WRITE, 0o600).is_err());
+        assert!(open(&fifo, output::WRITE, 0o600).is_err());
         assert!(open(&dir, OFlags::RDONLY, 0).is_err());
-        assert!(!open(Path::new("/dev/null"), WRITE, 0o600).unwrap().1);
-        let (fd, regular) = open(&dir.join("f"), WRITE, 0o600).unwrap();
+        assert!(!open(Path::new("/dev/null"), output::WRITE, 0o600).unwrap().1);
+        let (fd, regular) = open(&dir.join("f"), output::WRITE, 0o600).unwrap();
         assert!(regular);
         let flags = rustix::fs::fcntl_getfl(&fd).unwrap();
         assert!(flags.contains(OFlags::APPEND) && !flags.contains(OFlags::NONBLOCK));

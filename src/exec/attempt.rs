@@ -1,11 +1,11 @@
 //! One attempt on this host as sbatchd sees it: what it knows, what of it must survive sbatchd
 //! (the note kept by the launcher), how it is killed, and what it has used.
 
-use crate::exec::report;
+use crate::exec::{plan, report};
 use crate::model::job::{End, Usage, extra};
 use crate::model::reason::term;
 use crate::model::{Now, signals, time::US};
-use crate::proto::launch::{Plan, Ready, Session};
+use crate::proto::launch::{Plan, Ready, Session, Setup, TaskInfo};
 use crate::proto::sbd::{Phase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +115,8 @@ pub struct Attempt {
     pub ready: Ready,
     /// Set once over.
     pub outcome: Option<(Phase, i64)>,
+    /// What of its report, output or transfers did not go as it should.
+    pub after: String,
     pub post: Post,
     /// Suspend before it runs: done when it does.
     pub suspend_asked: bool,
@@ -160,6 +162,7 @@ impl Attempt {
             pid: 0,
             ready: Ready::default(),
             outcome: None,
+            after: String::new(),
             post: Post::None,
             suspend_asked: false,
             kill_at: None,
@@ -453,6 +456,24 @@ impl Attempt {
         }
     }
 
+    /// What its starter tells when report and transfers are done, or that it ended before. The
+    /// transfers are part of the job: it ends with them.
+    pub fn told_after(&mut self, now: Now, info: &TaskInfo) {
+        if self.stage != Stage::Finishing {
+            return;
+        }
+        let copies = !plan::copies_back(&self.note.order).is_empty();
+        match (&info.setup, &info.ended) {
+            (Some(Setup::Ready(ready)), _) => self.after.clone_from(&ready.note),
+            (Some(Setup::Failed { why, .. }), _) => self.after.clone_from(why),
+            (None, Some(_)) if copies => self.after = "file transfers back were cut short".into(),
+            (None, _) => return,
+        }
+        if let Some((_, at)) = self.outcome.as_mut().filter(|_| copies) {
+            *at = now.secs().max(*at);
+        }
+    }
+
     /// As told to mbatchd.
     pub fn state(&self) -> TaskState {
         let o = &self.note.order;
@@ -474,6 +495,7 @@ impl Attempt {
             exec_cwd: self.ready.cwd.clone(),
             exec_home: self.ready.home.clone(),
             note: self.ready.note.clone(),
+            after: self.after.clone(),
             usage: self.usage,
             post: self.post,
         }

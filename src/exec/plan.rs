@@ -5,7 +5,7 @@ use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
-use crate::model::job::{EEXEC_DATA, End, copies, extra, opt, opt2};
+use crate::model::job::{CopyFile, EEXEC_DATA, End, copies, extra, opt, opt2};
 use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, What};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -56,6 +56,8 @@ pub struct Site {
     pub eexec: String,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
     pub need_cwd: bool,
+    /// LSB_STDOUT_DIRECT=Y in lsf.conf.
+    pub direct: bool,
     /// LSB_MAILPROG, LSB_MAILTO, LSB_MAILSIZE_LIMIT (KB; 0 any).
     pub mail_program: String,
     pub mail_to: String,
@@ -226,6 +228,11 @@ fn yes(env: &[u8], name: &str) -> bool {
     value(env, name).is_some_and(is_yes)
 }
 
+/// Whether output goes to its files at once: the submitter stands above the site.
+fn direct(site: &Site, user_env: &[u8]) -> bool {
+    value(user_env, "LSB_STDOUT_DIRECT").map_or(site.direct, is_yes)
+}
+
 /// Whether what runs after the job is part of it: the submitter stands above the site.
 pub fn includes_post(o: &StartJob, user_env: &[u8]) -> bool {
     value(user_env, "LSB_JOB_INCLUDE_POSTPROC").map_or(o.include_post, is_yes)
@@ -284,6 +291,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         err_file: name(&spec.err_file),
         out_over: spec.options2 & opt2::OVERWRITE_OUT != 0,
         err_over: spec.options2 & opt2::OVERWRITE_ERR != 0,
+        buffered: !direct(site, user_env),
         umask: spec.umask & 0o777,
         nice: o.nice,
         limits: o.limits.clone(),
@@ -312,38 +320,38 @@ fn pre(o: &StartJob) -> Vec<Hook> {
     let mut all: Vec<Hook> = copies(&o.spec)
         .iter()
         .filter(|c| c.op.to_exec())
-        .map(|c| copy(o, "", &from_host(o, &c.local), c.remote.as_bytes()))
+        .map(|c| copy(o, c, &from_host(o, &c.local), c.remote.as_bytes()))
         .collect();
     hook(&mut all, HookOf::Queue, o.pre_exec.as_bytes());
     hook(&mut all, HookOf::Job, &o.spec.pre_exec.0);
     all
 }
 
+/// The transfers back: part of the job, which is not over before them.
+pub fn copies_back(o: &StartJob) -> Vec<Hook> {
+    let all = copies(&o.spec);
+    let back = all.iter().filter(|c| c.op.from_exec());
+    back.map(|c| copy(o, c, c.remote.as_bytes(), &from_host(o, &c.local))).collect()
+}
+
 /// What runs after it.
 pub fn post(o: &StartJob) -> Vec<Hook> {
     let spooled = o.spec.given(extra::SPOOLED_INPUT);
-    let mut all: Vec<Hook> = copies(&o.spec)
-        .iter()
-        .filter(|c| c.op.from_exec())
-        .map(|c| {
-            let append = if c.op.appends() { "-a " } else { "" };
-            copy(o, append, c.remote.as_bytes(), &from_host(o, &c.local))
-        })
-        .collect();
+    let mut all = Vec::new();
     hook(&mut all, HookOf::Job, &o.spec.post_exec.0);
     hook(&mut all, HookOf::Queue, o.post_exec.as_bytes());
     // the elements of an array may share theirs
     if !spooled.is_empty() && (o.key.idx == 0 || spooled.contains("%I")) {
         let file = quoted(&expand(spooled.as_bytes(), o.key.job, o.key.idx));
         let rm = [b"test -n \"$LSB_JOBPEND\" || exec rm -f ", &file[..]].concat();
-        all.push(Hook { text: rm.into(), of: HookOf::Copy });
+        all.push(Hook::new(HookOf::Copy, rm));
     }
     all
 }
 
 fn hook(all: &mut Vec<Hook>, of: HookOf, text: &[u8]) {
     if !text.is_empty() {
-        all.push(Hook { text: ByteStr(text.to_vec()), of });
+        all.push(Hook::new(of, text.to_vec()));
     }
 }
 
@@ -361,7 +369,8 @@ fn from_host(o: &StartJob, file: &str) -> Vec<u8> {
 /// A transfer by lsrcp. On this host one and the same file is left alone: it would be emptied.
 /// With another host, what may be one file on both sides (a shared file system) is copied on the
 /// way.
-fn copy(o: &StartJob, how: &str, from: &[u8], to: &[u8]) -> Hook {
+fn copy(o: &StartJob, as_asked: &CopyFile, from: &[u8], to: &[u8]) -> Hook {
+    let how = if as_asked.op.appends() { "-a " } else { "" };
     let here = o.hosts.first().map_or("", |h| h.0.as_str());
     let other = format!("{}:", o.spec.from_host);
     let bare = |place: &[u8]| place.strip_prefix(other.as_bytes()).unwrap_or(place).to_vec();
@@ -383,7 +392,7 @@ fn copy(o: &StartJob, how: &str, from: &[u8], to: &[u8]) -> Hook {
              t=$(mktemp) && {through}; r=$?; rm -f \"$t\"; exit $r"
         )
     };
-    Hook { text: text.into_bytes().into(), of: HookOf::Copy }
+    Hook { shown: as_asked.to_string(), ..Hook::new(HookOf::Copy, text.into_bytes()) }
 }
 
 /// One word for a shell.

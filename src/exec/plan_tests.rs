@@ -183,14 +183,19 @@ fn what_runs_beside_a_job_has_its_order() {
     let texts = |hooks: &[Hook]| -> Vec<(HookOf, String)> {
         hooks.iter().map(|h| (h.of, h.text.lossy().into_owned())).collect()
     };
+    let back = copies_back(&o);
     let (before, after) = (texts(&pre(&o)), texts(&post(&o)));
     let kinds = |all: &[(HookOf, String)]| all.iter().map(|h| h.0).collect::<Vec<_>>();
     use HookOf::*;
     assert_eq!(kinds(&before), [Copy, Copy, Queue, Job]);
-    assert_eq!(kinds(&after), [Copy, Job, Queue]);
+    assert_eq!(kinds(&after), [Job, Queue]);
     assert!(before[0].1.contains("lsrcp\" 's:/home/alice/w/in.101' 'i'"), "{}", before[0].1);
-    assert!(after[0].1.contains("lsrcp\" 'c' 's:/home/alice/w/c'"), "{}", after[0].1);
-    assert_eq!((after[1].1.as_str(), after[2].1.as_str()), ("j2", "q2"));
+    let text = back[0].text.lossy();
+    assert!(text.contains("lsrcp\" 'c' 's:/home/alice/w/c'"), "{text}");
+    let shown = |hooks: &[Hook]| hooks.iter().map(|h| h.shown.clone()).collect::<Vec<_>>();
+    assert_eq!((shown(&back), back.len()), (vec!["c >< c".to_string()], 1));
+    assert_eq!(shown(&pre(&o))[0], "in.%J > i");
+    assert_eq!((after[0].1.as_str(), after[1].1.as_str()), ("j2", "q2"));
     // On one host nothing is copied onto itself.
     o.spec.from_host = "h1".into();
     assert!(texts(&pre(&o))[0].1.starts_with("test '/home/alice/w/in.101' -ef 'i' || exec"));

@@ -1,5 +1,5 @@
-//! The report that follows a job's output: pure text from data (semantics §18, in the layout
-//! of 10.1).
+//! The report on a job, above or below its output or in a mail: pure text from data (semantics
+//! §18, in the layout of 10.1).
 //!
 //! The result line stands two lines above `Resource usage summary:`, where tools look for it.
 
@@ -8,6 +8,7 @@ use crate::model::job::{End, Usage};
 use crate::model::reason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Lines of the job's text that are shown.
@@ -28,7 +29,7 @@ pub struct Report<'a> {
     pub host: &'a str,
     pub cluster: &'a str,
     pub key: JobKey,
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     pub from_host: &'a str,
     pub user: &'a str,
     pub exec_user: &'a str,
@@ -57,11 +58,21 @@ pub struct Report<'a> {
     /// Run limit, seconds.
     pub run_limit: Option<u64>,
     /// Name of the file that has the error output, where it is apart; empty none.
-    pub err_file: &'a str,
+    pub err_file: String,
     /// The same of the output.
-    pub out_file: &'a str,
-    /// A mail to whom, and whether the output follows in it; `None`: it stands below the output.
-    pub mail: Option<(&'a str, bool)>,
+    pub out_file: String,
+    pub place: Place<'a>,
+}
+
+/// Where a report stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// In the output file, below output that was written there at once.
+    Below,
+    /// In the output file, with the output behind it and [`Report::after_output`] below that.
+    Above,
+    /// In a mail to whom, and whether the output follows.
+    Mail { to: &'a str, output: bool },
 }
 
 /// What of a command or script a report shows.
@@ -110,7 +121,8 @@ impl Report<'_> {
     /// A mail about a job that could not be started.
     pub fn held(&self, text: &str) -> String {
         let Report { admin, cluster, name, .. } = self;
-        let (id, to) = (self.key.job_ref(), self.mail.map_or("", |m| m.0));
+        let id = self.key.job_ref();
+        let to = if let Place::Mail { to, .. } = self.place { to } else { "" };
         format!(
             "From: LSF <{admin}>\nTo: {to}\nSubject: Job {id}: <{name}> in cluster <{cluster}> \
              could not be started\n\n{text}"
@@ -126,9 +138,10 @@ impl Report<'_> {
             End::Status(0) => ("Done", "executed"),
             _ => ("Exited", "executed"),
         };
-        match self.mail {
-            None => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
-            Some((to, _)) => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
+        match self.place {
+            Place::Below => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
+            Place::Above => writeln!(out, "Sender: LSF System <{admin}@{host}>")?,
+            Place::Mail { to, .. } => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
         }
         writeln!(out, "Subject: Job {id}: <{name}> in cluster <{cluster}> {word}\n")?;
         writeln!(
@@ -217,22 +230,42 @@ impl Report<'_> {
 
     /// Where the output is. In a mail it comes last, so what is elsewhere is told before it.
     fn tail(&self, out: &mut String) -> std::fmt::Result {
-        if self.mail.is_none() {
-            writeln!(out, "\nThe output (if any) is above this job summary.")?;
+        match self.place {
+            Place::Above => return writeln!(out, "\nThe output (if any) follows:\n"),
+            Place::Below => {
+                writeln!(out, "\nThe output (if any) is above this job summary.")?;
+                self.elsewhere(out, false)?;
+            }
+            Place::Mail { output, .. } => {
+                self.elsewhere(out, !output)?;
+                if output {
+                    writeln!(out, "\nThe output (if any) follows:")?;
+                }
+            }
         }
-        let apart = matches!(self.mail, Some((_, false)));
-        let files = [(apart, self.out_file, "stdout"), (true, self.err_file, "stderr")];
+        writeln!(out)
+    }
+
+    /// Which files have output that is not here.
+    fn elsewhere(&self, out: &mut String, apart: bool) -> std::fmt::Result {
+        let files = [(apart, &self.out_file, "stdout"), (true, &self.err_file, "stderr")];
         let mut files = files.iter().filter(|(told, file, _)| *told && !file.is_empty()).peekable();
         if files.peek().is_some() {
             writeln!(out, "\nPS:\n")?;
         }
-        for (_, file, what) in files {
-            writeln!(out, "Read file <{file}> for {what} output of this job.")?;
+        files.try_for_each(|(_, file, what)| {
+            writeln!(out, "Read file <{file}> for {what} output of this job.")
+        })
+    }
+
+    /// What stands below output that follows its report.
+    pub fn after_output(&self) -> String {
+        let mut out = String::from("\n");
+        if !self.err_file.is_empty() {
+            // writing to a String cannot fail
+            let _ = self.elsewhere(&mut out, false).and_then(|()| writeln!(out));
         }
-        if matches!(self.mail, Some((_, true))) {
-            writeln!(out, "\nThe output (if any) follows:")?;
-        }
-        writeln!(out)
+        out
     }
 }
 
@@ -271,7 +304,7 @@ mod tests {
             host: "hosta",
             cluster: "cluster1",
             key: JobKey { job: 101, idx: 0, attempt: 1 },
-            name: "b_sim",
+            name: "b_sim".into(),
             from_host: "login1",
             user: "alice",
             exec_user: "alice",
@@ -298,9 +331,9 @@ mod tests {
             requested_mb: Some(1000.0),
             run_secs: 142,
             run_limit: Some(3600),
-            err_file: "",
-            out_file: "",
-            mail: None,
+            err_file: String::new(),
+            out_file: String::new(),
+            place: Place::Below,
         }
     }
 
@@ -357,8 +390,8 @@ The output (if any) is above this job summary.
     #[test]
     fn a_job_that_begins() {
         let hosts = [("hosta".to_string(), 1)];
-        let mail = Some(("alice", false));
-        let text = Report { begins: true, mail, ..sample(&hosts) }.text(&TimeZone::UTC);
+        let place = Place::Mail { to: "alice", output: false };
+        let text = Report { begins: true, place, ..sample(&hosts) }.text(&TimeZone::UTC);
         let want = "From: LSF <lsfadmin>\nTo: alice\nSubject: Job 101: <b_sim> in cluster \
                     <cluster1> Started\n\nJob <b_sim> was submitted from host <login1> by user \
                     <alice> in cluster <cluster1> at Fri Nov 20 09:12:01 2026\nJob was started on \
@@ -368,6 +401,20 @@ The output (if any) is above this job summary.
                     Started at Fri Nov 20 09:12:02 2026\n\nYour job looked like:\n\n";
         assert!(text.starts_with(want), "{text}");
         assert!(text.ends_with("\n./b_sim.sh\n{RULE}\n\n".replace("{RULE}", RULE).as_str()));
+    }
+
+    #[test]
+    fn a_report_above_its_output_names_the_other_file_below_it() {
+        let hosts = [("hosta".to_string(), 4), ("hostb".to_string(), 4)];
+        let mut report = Report { place: Place::Above, ..sample(&hosts) };
+        let below = EXPECTED.strip_prefix(&format!("\n{RULE}\n")).unwrap();
+        let want = below.replace("is above this job summary.\n", "follows:\n");
+        assert_eq!(report.text(&TimeZone::UTC), want);
+        assert_eq!(report.after_output(), "\n");
+        report.err_file = "e.101".into();
+        assert_eq!(report.text(&TimeZone::UTC), want);
+        let ps = "\n\nPS:\n\nRead file <e.101> for stderr output of this job.\n\n";
+        assert_eq!(report.after_output(), ps);
     }
 
     fn result_of(end: End, exit_info: u32) -> String {

@@ -49,6 +49,8 @@ pub(super) struct Known {
     differ: copies::Differences,
     /// By the master's administrator.
     pub(super) locked: bool,
+    /// By an exclusive job there.
+    pub(super) exclusive: bool,
     /// When tasks were sent there, and how many.
     pub(super) adjusted: Vec<(u64, u32)>,
     /// Busy thresholds of external indices.
@@ -398,9 +400,12 @@ impl Lim {
         if load.over != 0 {
             load.status |= status::BUSY;
         }
-        load.status &= !status::LOCK_M;
+        load.status &= !(status::LOCK_M | status::LOCK_X);
         if known.locked {
             load.status |= status::LOCK_M;
+        }
+        if known.exclusive {
+            load.status |= status::LOCK_X;
         }
         if host == self.host {
             load.status |= self.local.status(now.mono_us);
@@ -434,7 +439,7 @@ impl Lim {
     }
 
     /// Tells the subscribers these hosts.
-    fn push(&self, names: &BTreeSet<String>, out: &mut Vec<Effect>) {
+    pub(super) fn push(&self, names: &BTreeSet<String>, out: &mut Vec<Effect>) {
         if names.is_empty() || !self.subs.values().any(|s| s.loads) {
             return;
         }
@@ -508,6 +513,7 @@ impl Lim {
             // Only the master knows the others.
             LimMsg::Hosts { .. } | LimMsg::Shared if !self.is_master() => self.who(now),
             LimMsg::Hosts { hosts } => self.listed(&hosts),
+            LimMsg::Exclusive { hosts } => return self.exclusive(conn, &hosts, out),
             LimMsg::Shared => Msg::Lim(LimMsg::SharedRows { rows: self.shared_rows() }),
             LimMsg::Config => {
                 Msg::Lim(LimMsg::Settings { rows: crate::conf::settings(&self.base.lsf) })

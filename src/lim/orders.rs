@@ -2,7 +2,7 @@
 //! whether RES of this host is there.
 //!
 //! Locks outlive LIM: that of this host is kept on it, those of the master where the next master
-//! finds them.
+//! finds them; those of exclusive jobs mbatchd tells whenever it has found the master LIM.
 //!
 //! Invariant: who may is decided by the authenticated peer alone. Documents implemented:
 //! commands.md lsadmin and lsloadadj; config.md ADJUST_DURATION and LSF_RES_ACTIVE_TIME.
@@ -15,6 +15,7 @@ use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
 use crate::proto::machine::{ConnId, Endpoint, OWN};
 use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
+use std::collections::BTreeSet;
 
 /// The connection to this host's launcher.
 pub const LAUNCHER: ConnId = OWN - 1;
@@ -122,6 +123,27 @@ impl Lim {
             _ => return Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
         }
         Msg::Lim(LimMsg::Done)
+    }
+
+    /// The hosts of exclusive jobs, as mbatchd of this host tells them to the master. They stay
+    /// locked while there is no mbatchd, for the jobs go on meanwhile; the next one tells anew.
+    pub(super) fn exclusive(&mut self, conn: ConnId, hosts: &[String], out: &mut Vec<Effect>) {
+        let ours = matches!(self.peers.get(&conn),
+            Some(Peer::Daemon { daemon: Daemon::Mbatchd, host }) if *host == self.host);
+        if !ours || !self.is_master() {
+            let msg = Msg::Refused(Refusal::new(err::PERMISSION));
+            return out.push(Effect::Send { conn, msg });
+        }
+        let mut changed = BTreeSet::new();
+        for (name, known) in &mut self.hosts {
+            let on = hosts.contains(name);
+            if known.exclusive != on {
+                known.exclusive = on;
+                known.load.status ^= status::LOCK_X;
+                changed.insert(name.clone());
+            }
+        }
+        self.push(&changed, out);
     }
 
     /// What an earlier LIM kept.

@@ -396,6 +396,42 @@ fn administrators_lock_hosts() {
 }
 
 #[test]
+fn hosts_of_exclusive_jobs_are_locked_as_mbatchd_of_this_host_says() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.1));
+    let locked = |lim: &Lim| lim.hosts["h2"].load.status & status::LOCK_X != 0;
+    let tell = |lim: &mut Lim, conn, hosts: &[&str]| {
+        let hosts = hosts.iter().map(|h| h.to_string()).collect();
+        let msg = Msg::Lim(LimMsg::Exclusive { hosts });
+        step(lim, 2, Input::Msg { conn, msg })
+    };
+    // a user, mbatchd of another host, another daemon
+    let conn = INCOMING + 20;
+    for (n, daemon, host) in [(1, Daemon::Mbatchd, "h2"), (2, Daemon::Sbatchd, "h1")] {
+        let peer = Peer::Daemon { daemon, host: host.into() };
+        step(&mut lim, 1, Input::Opened { conn: conn + n, peer });
+        tell(&mut lim, conn + n, &["h2"]);
+        assert!(!locked(&lim), "{daemon:?} of {host}");
+    }
+    admin(&mut lim, conn + 3, "boss");
+    tell(&mut lim, conn + 3, &["h2"]);
+    assert!(!locked(&lim), "a user");
+    step(&mut lim, 1, Input::Opened { conn, peer: daemon() });
+    step(&mut lim, 1, Input::Msg { conn, msg: Msg::Lim(LimMsg::Subscribe { loads: true }) });
+    let told = pushed(&tell(&mut lim, conn, &["h2", "h9"]));
+    assert!(told.iter().any(|t| t.1 == "h2" && t.2 & status::LOCK_X != 0), "{told:?}");
+    step(&mut lim, 3, beat_of("h2", 0.1));
+    assert!(locked(&lim), "whatever the host says of itself");
+    // while there is no mbatchd the job goes on
+    step(&mut lim, 4, Input::Closed { conn });
+    assert!(locked(&lim));
+    step(&mut lim, 5, Input::Opened { conn, peer: daemon() });
+    assert!(pushed(&tell(&mut lim, conn, &["h2"])).is_empty(), "nothing has changed");
+    tell(&mut lim, conn, &[]);
+    assert!(!locked(&lim));
+}
+
+#[test]
 fn locks_outlive_lim() {
     let mut lim = master();
     let boss = INCOMING + 9;

@@ -100,6 +100,9 @@ pub struct JobStatus {
     pub post: bool,
     /// Our tail: it is pending again because it could not be started.
     pub retry: Option<Box<Retry>>,
+    /// Our tail: what of the report, the output or the file transfers of a job that is over did not
+    /// go as it should; empty nothing.
+    pub after: String,
 }
 
 /// A start that failed: when it is tried again.

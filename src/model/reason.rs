@@ -48,6 +48,7 @@ pub mod pend {
     pub const LIM_UNREACH: u32 = 1316;
     pub const QUEUE_RES_REQ: u32 = 1318;
     pub const EXCLUSIVE_JOB: u32 = 1322;
+    pub const HOST_LOCKED_MASTER: u32 = 1327;
     pub const SBD_UNREACH: u32 = 1601;
     pub const SBD_REFUSED: u32 = 1608;
     /// First of the load threshold codes; the index number is added.
@@ -66,6 +67,8 @@ pub mod pend {
     pub const START_LIMIT: u32 = 9004;
     /// Ours: it has left the host with an exit value of EXCLUDE().
     pub const EXCLUDED: u32 = 9005;
+    /// Ours: RUNWINDOW of lsf.cluster has closed the host.
+    pub const HOST_LOCKED_WINDOW: u32 = 9010;
 }
 
 /// The text of a pending reason.
@@ -119,6 +122,7 @@ pub fn pend_text(code: u32) -> &'static str {
         1316 => "LIM is unreachable now",
         1318 => "Queue's resource requirements not satisfied",
         1322 => "Running an exclusive job",
+        1327 => "Host is locked by master LIM",
         1601 => "Unable to reach slave batch server",
         1608 => "Slave batch server failed to accept job",
         2012 => "An external load index is beyond threshold",
@@ -149,6 +153,7 @@ pub fn pend_text(code: u32) -> &'static str {
         9002 => "The event log cannot be written; nothing is dispatched",
         9004 => "The job has reached its start retry limit",
         9005 => "The job exited there with an exclusive requeue value (EXCLUDE)",
+        9010 => "Host is locked by its run windows",
         _ => "Unknown pending reason",
     }
 }

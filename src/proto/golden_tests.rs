@@ -119,6 +119,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
         LimMsg::Hosts { .. } => "Lim.Hosts",
         LimMsg::Loads { .. } => "Lim.Loads",
         LimMsg::Lock { .. } => "Lim.Lock",
+        LimMsg::Exclusive { .. } => "Lim.Exclusive",
         LimMsg::Adjust { .. } => "Lim.Adjust",
         LimMsg::Verbose { .. } => "Lim.Verbose",
         LimMsg::Join { .. } => "Lim.Join",
@@ -131,7 +132,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 18 + 24 + 11 + 12 + 10;
+const VARIANTS: usize = 3 + 19 + 24 + 11 + 12 + 10;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -331,6 +332,7 @@ fn samples() -> Vec<Msg> {
         LimMsg::Hosts { hosts: vec![s("h1")] },
         LimMsg::Loads { hosts: vec![load()] },
         LimMsg::Lock { host: s("h1"), on: true, secs: 5 },
+        LimMsg::Exclusive { hosts: vec![s("h1")] },
         LimMsg::Adjust { hosts: vec![(s("h1"), 2)] },
         LimMsg::Verbose { level: 1 },
         LimMsg::Join { cluster: s("c"), addr: s("10.0.0.1"), resources: s("[resource fast]") },

@@ -167,6 +167,14 @@ pub struct Ready {
     /// The site's eexec was run; it is to hear of the end too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub eexec: bool,
+    /// The output while the job runs, which goes to `out` at the end; empty: it is there at once.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub buffer: ByteStr,
+    /// The same of the error output, with where it goes.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub err_buffer: ByteStr,
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub err: ByteStr,
 }
 
 /// The part of a setup that failed.
@@ -213,6 +221,15 @@ pub struct Hook {
     /// Shell text.
     pub text: ByteStr,
     pub of: HookOf,
+    /// Words for it in messages: a file transfer as its user wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shown: String,
+}
+
+impl Hook {
+    pub fn new(of: HookOf, text: impl Into<ByteStr>) -> Hook {
+        Hook { text: text.into(), of, shown: String::new() }
+    }
 }
 
 /// Whose it is, which decides where it runs and what its failure means.
@@ -222,7 +239,8 @@ pub enum HookOf {
     Queue,
     /// In the job's directory.
     Job,
-    /// A file transfer of -f, in the job's directory; the job runs whether it fails or not.
+    /// A file transfer of -f, in the job's directory; the job runs only where those before it have
+    /// not failed.
     Copy,
 }
 
@@ -274,6 +292,9 @@ pub struct JobPlan {
     /// Overwrite instead of append.
     pub out_over: bool,
     pub err_over: bool,
+    /// Output goes to its files at the end, behind the report (no LSB_STDOUT_DIRECT).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub buffered: bool,
     pub umask: u32,
     pub nice: i32,
     pub limits: Limits,
@@ -336,6 +357,37 @@ pub struct FinishPlan {
     /// Takes `text`; where there is `mail` with the output, only if that cannot be sent.
     pub append_to: ByteStr,
     pub text: ByteStr,
+    /// Follows `text` in `append_to`, and is removed then.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub buffer: ByteStr,
+    /// Stands below the output of `buffer`.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub tail: ByteStr,
+    /// `append_to` is emptied first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub over: bool,
+    /// The same of the error output.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub err_buffer: ByteStr,
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub err: ByteStr,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub err_over: bool,
+    /// Of the files that are made for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
+    /// Sent where `append_to` cannot take the report; `output`: with `buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwritten: Option<Box<Mail>>,
+    /// File transfers, part of the job: done before the rest of what is told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Hook>,
+    /// Job, index and time of submission, for the name of a report that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_as: Option<(u32, u32, i64)>,
+    /// Nothing but to remove what jobs of this host have left in the user's directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tidy: Option<Tidy>,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
     /// Run before them.
@@ -349,6 +401,16 @@ pub struct FinishPlan {
     pub env: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub cwd: ByteStr,
+}
+
+/// What is removed where no job of a user runs on a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tidy {
+    /// The host's name as LSF_MCPU_HOSTS of jobs has it: its files of hosts go.
+    pub host: String,
+    /// Seconds for which output without a file of its own is kept.
+    pub keep_secs: u64,
 }
 
 /// A message about a job.

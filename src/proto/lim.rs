@@ -63,6 +63,10 @@ pub mod status {
     /// RES does not answer (shown `-ok`).
     pub const RES_DOWN: u32 = 0x10;
     pub const UNAVAIL: u32 = 0x20;
+    /// An exclusive job (bsub -x) runs there; shown as a lock of the host's own.
+    pub const LOCK_X: u32 = 0x40;
+    /// Locked, whatever for.
+    pub const LOCKED: u32 = LOCK_U | LOCK_W | LOCK_M | LOCK_X;
 }
 
 /// One reading of a host: the 11 built-in indices in the order of [`INDEX_NAMES`]
@@ -210,6 +214,11 @@ pub enum LimMsg {
         host: String,
         on: bool,
         secs: u64,
+    },
+    /// mbatchd tells the master LIM all hosts on which exclusive jobs run now: they are locked. No
+    /// answer.
+    Exclusive {
+        hosts: Vec<String>,
     },
     /// So many tasks more are on their way to these hosts: their load counts as higher for a
     /// while. Answered by `Done`.

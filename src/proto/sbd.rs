@@ -159,6 +159,9 @@ pub struct TaskState {
     pub exec_home: String,
     /// Words to show: why the cwd is not the one asked for, why output went elsewhere ...
     pub note: String,
+    /// Where it is over: what of its report, output or file transfers did not go as it should.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub after: String,
     pub usage: Usage,
     #[serde(skip_serializing_if = "Post::is_none")]
     pub post: Post,

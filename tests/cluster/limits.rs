@@ -114,3 +114,38 @@ fn submissions_are_bounded_as_the_pages_say() {
     }
     refused(&["-q", "nohost", "true"], "");
 }
+
+#[test]
+fn an_exclusive_job_locks_its_host_at_lim_whatever_daemon_dies() {
+    let rig = Rig::up("exclusive", 2);
+    let queues = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&queues).unwrap();
+    std::fs::write(&queues, text.replace("PRIORITY ", "EXCLUSIVE = Y\nPRIORITY ")).unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    let status = |host: &str| {
+        let said = rig.run("lsload", &["-w", host]);
+        let row = said.out.lines().find(|l| l.starts_with(host)).unwrap_or_default().to_string();
+        row.split_whitespace().nth(1).unwrap_or_default().to_string()
+    };
+    let free = |host: &str| rig.run("lsplace", &[host]).out.trim() == host;
+    wait_for("the hosts", || status("host1") == "ok" && status("host2") == "ok");
+    let job = rig.bsub(&["-x", "-m", "host2", "-o", "/dev/null", "sleep 1000"]);
+    wait_for("the lock", || status("host2") == "lockU");
+    assert!(free("host1") && !free("host2"));
+    // the administrator's own is another one
+    rig.ok("lsadmin", &["limlock", "-l", "1"]);
+    wait_for("his to end", || status("host1") == "ok");
+    for (daemon, host) in [("mbatchd", "host1"), ("lim", "host1"), ("sbatchd", "host2")] {
+        assert!(rig.kill9(daemon, host), "{daemon}");
+        wait_for("another one", || rig.pid(daemon, host).is_some());
+        rig.ready();
+        wait_for(&format!("the lock after the end of {daemon}"), || status("host2") == "lockU");
+        assert_eq!(rig.stat(job), "RUN");
+    }
+    // a job that ends while nobody looks
+    rig.ok("bkill", &[&job.to_string()]);
+    assert!(rig.kill9("mbatchd", "host1"));
+    wait_for("the lock to be taken away", || status("host2") == "ok");
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("the host to be free", || free("host2"));
+}

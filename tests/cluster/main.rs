@@ -33,6 +33,7 @@ mod site;
 mod syscalls;
 mod terminal;
 mod threshold;
+mod transfers;
 mod users;
 mod waited;
 mod waits;

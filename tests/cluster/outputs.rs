@@ -18,18 +18,27 @@ to=@DIR@/mail/$(id -u).$$
 "#;
 
 fn with_mail(name: &str) -> Site {
+    site(name, true, &[])
+}
+
+/// A site with a mail program or without, and with file systems of these options.
+pub fn site(name: &str, mailer: bool, mounts: &[(&'static str, &'static str)]) -> Site {
     let mut site = Site::new(name, 1);
+    site.mounts = mounts.to_vec();
+    for (dir, _) in mounts {
+        std::fs::create_dir(site.path(dir)).unwrap();
+    }
     std::fs::create_dir(site.path("mail")).unwrap();
     std::fs::set_permissions(site.path("mail"), PermissionsExt::from_mode(0o1777)).unwrap();
     program(&site.path("mailer"), &MAILER.replace("@DIR@", site.dir.to_str().unwrap()));
-    let program = site.path("mailer");
+    let program = site.path(if mailer { "mailer" } else { "none" });
     site.lsf_conf(&format!("LSB_MAILPROG={}\nLSB_MAILTO=!U@mail.site", program.display()));
     site.start();
     site
 }
 
 /// The mails there are, oldest first, and none of them from now on.
-fn mails(site: &Site) -> Vec<String> {
+pub fn mails(site: &Site) -> Vec<String> {
     let dir = std::fs::read_dir(site.path("mail")).unwrap().flatten().map(|e| e.path());
     let mut found: Vec<PathBuf> =
         dir.filter(|p| p.extension().is_some_and(|e| e == "mail")).collect();

@@ -375,3 +375,23 @@ fn esub_tells_eexec_when_a_job_begins_and_when_it_has_ended() {
     assert_eq!(rig.end_of(id), "DONE");
     assert_eq!(end(), "");
 }
+
+#[test]
+fn a_command_on_a_host_outside_the_cluster_says_so_and_ends() {
+    let rig = Rig::up("outside", 1);
+    for (applet, words) in [
+        ("bjobs", vec![]),
+        ("bsub", vec!["true"]),
+        ("bhosts", vec![]),
+        ("lsload", vec![]),
+        ("lsrun", vec!["-m", "host1", "true"]),
+    ] {
+        let mut c = Command::new("timeout");
+        c.arg("60").arg(super::rig::binary()).arg(applet).args(&words);
+        rig.dress(&mut c);
+        let said = Said::from(c.env("LSF_LOCAL_HOST", "elsewhere").output().unwrap());
+        assert!(said.code != 0 && said.code != 124, "{applet}: {said:?}");
+        let words = "host <elsewhere> is not in cluster <personal>";
+        assert!(said.err.contains(words) && said.out.is_empty(), "{applet}: {said:?}");
+    }
+}

@@ -28,6 +28,8 @@ pub struct Site {
     pub instead: Vec<(String, String)>,
     /// What launchers ignore when they are started, as a shell's `trap` names it.
     pub ignored: String,
+    /// Directories that are file systems of their own, with their options.
+    pub mounts: Vec<(&'static str, &'static str)>,
     launchers: BTreeMap<String, Child>,
 }
 
@@ -58,8 +60,8 @@ impl Site {
             std::fs::create_dir_all(dir.join(sub)).unwrap();
         }
         let launchers = BTreeMap::new();
-        let (instead, ignored) = (Vec::new(), String::new());
-        let site = Site { dir, hosts, extrausers: false, instead, ignored, launchers };
+        let (instead, ignored, mounts) = (Vec::new(), String::new(), Vec::new());
+        let site = Site { dir, hosts, extrausers: false, instead, ignored, mounts, launchers };
         site.accounts();
         site.configure();
         // users must reach the file, wherever it was built; no child made meanwhile by another
@@ -148,6 +150,10 @@ impl Site {
             script.push_str(&bind("extrausers", "/var/lib/extrausers"));
         }
         self.instead.iter().for_each(|(here, there)| script.push_str(&bind(here, there)));
+        for (dir, options) in &self.mounts {
+            let to = self.path(dir);
+            script.push_str(&format!("mount -t tmpfs -o {options} none {} && ", to.display()));
+        }
         // whoever may have cores has them
         script.push_str("ulimit -S -c \"$(ulimit -H -c)\" && exec \"$@\"");
         c.args(["-m", "sh", "-c", &script, "sh"]).args(words).env_clear();

@@ -393,3 +393,39 @@ fn hosts_equiv_decides_at_res() {
     denied(&site.run("bob", ID));
     denied(&site.run("root", ID));
 }
+
+#[test]
+fn the_next_way_is_taken_where_the_first_cannot_be_had() {
+    if !Site::possible("the_next_way_is_taken_where_the_first_cannot_be_had") {
+        return;
+    }
+    // nobody answers on the port of ident servers, and its users have the helper
+    let unused = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let with = |site: &Site, ways: &str, port: u16| {
+        let dir = site.path("port");
+        std::fs::create_dir_all(&dir).unwrap();
+        let mut made = Command::new(site.path("bin/lsf"));
+        made.args(["--install", "--setuid"]).arg(&dir);
+        assert!(made.output().unwrap().status.success());
+        format!("LSF_AUTH={ways}\nLSF_SETUIDDIR={}\nLSF_IDENT_PORT={port}\n", dir.display())
+    };
+    let site = up("identless", &|site| with(site, "\"ident setuid\"", unused));
+    wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
+    assert!(right(&site.run("bob", ID), "bob"));
+    // with neither there is no way left
+    let helper = site.path("port/lsf-port");
+    std::fs::set_permissions(&helper, PermissionsExt::from_mode(0o755)).unwrap();
+    let said = site.run("ann", ID);
+    assert!(said.code != 0 && said.out.is_empty(), "{said:?}");
+    drop(site);
+    // the other way round
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let says = Arc::new(Mutex::new("ann".to_owned()));
+    let site = up("helperless", &|site| {
+        identd(site, port, says.clone());
+        with(site, "\"setuid ident\"", port)
+    });
+    std::fs::remove_file(site.path("port/lsf-port")).unwrap();
+    wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
+    denied(&site.run("bob", ID));
+}

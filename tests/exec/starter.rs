@@ -202,7 +202,7 @@ fn what_runs_after_a_job_keeps_its_end_from_nobody() {
         let cwd = r.work();
         let wait = "while [ ! -e go ]; do sleep 0.05; done; : > gone; exit 3";
         let what = What::Finish(FinishPlan {
-            post: vec![Hook { text: wait.into(), of: HookOf::Job }],
+            post: vec![Hook::new(HookOf::Job, wait)],
             env: "PATH=/usr/bin:/bin\0".into(),
             cwd: cwd.to_str().unwrap().into(),
             ..FinishPlan::default()

@@ -185,7 +185,7 @@ impl Mbd {
             HostStatus::Unavail => return Some(pend::LOAD_UNAVAIL),
             HostStatus::Unreach => return Some(pend::SBD_UNREACH),
             HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
-            HostStatus::ClosedLock => return Some(pend::HOST_LOCKED),
+            HostStatus::ClosedLock => return Some(self.lock_reason(i)),
             HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
             HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
             HostStatus::ClosedFull => return Some(pend::HOST_FULL),

@@ -400,10 +400,37 @@ fn an_exclusive_job_has_its_host_alone() {
     assert!(started.iter().all(|(c, k)| *c != conn && k.job != second), "{started:?}");
     assert!(!started.is_empty() && started.iter().all(|(_, k)| others.contains(&k.job)));
     assert_eq!(r.restarted().st.alone.len(), 1);
+    let host = r.name_behind(conn);
+    assert_eq!(r.locks(), [vec![host.clone()]]);
     r.report(conn, key, done());
     assert_eq!(r.mbd.st.alone.iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
     assert_eq!(r.starts_of(second).iter().map(|s| s.0).collect::<Vec<_>>(), [conn]);
     assert_eq!(r.stat(first, 0), "DONE");
+    assert_eq!(r.locks().pop(), Some(vec![host.clone()]), "locked again");
+    let key = JobKey { job: second, idx: 0, attempt: 1 };
+    r.report(conn, key, done());
+    assert_eq!(r.locks(), [Vec::<String>::new()]);
+    // a LIM that shows a lock of an mbatchd before this one is told that there is none
+    r.lock_shown(&host, status::LOCK_X);
+    assert_eq!(r.locks(), [Vec::<String>::new()]);
+}
+
+#[test]
+fn a_locked_host_says_by_whom() {
+    for (bits, why, words) in [
+        (status::LOCK_U, 1302, "Host is locked by LSF administrator"),
+        (status::LOCK_M, 1327, "Host is locked by master LIM"),
+        (status::LOCK_W, 9010, "Host is locked by its run windows"),
+        (status::LOCK_W | status::LOCK_U, 1302, "Host is locked by LSF administrator"),
+    ] {
+        let mut r = Rig::new();
+        r.lock_shown("h1", bits);
+        let job = r.submit(JobSpec { hosts: vec!["h1".into()], ..spec("x") }).unwrap();
+        assert!(r.starts().is_empty());
+        let reasons = r.mbd.sched.reasons(job);
+        assert!(reasons.iter().any(|r| r.0 == why), "{reasons:?}");
+        assert_eq!(crate::model::reason::pend_text(why), words);
+    }
 }
 
 #[test]

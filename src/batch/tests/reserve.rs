@@ -244,8 +244,9 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
     r.loads(1000.0, &[("tok", "3")]);
     let waits = r.submit(on_h1("normal")).unwrap();
     assert!(r.acts().is_empty() && r.why(waits).contains(&pend::LOAD_EXTERNAL));
-    // beyond loadStop the lower queue's goes first; the other one is alone then, and goes on
-    r.loads(1000.0, &[("tok", "1")]);
+    // beyond loadStop the lower queue's goes first; the other one is alone then, and goes on where
+    // nobody sits at the host
+    r.loads_idle(1000.0, 5.0, &[("tok", "1")]);
     assert_eq!((r.acts(), r.stat(high, 0), r.stat(low, 0)), (vec![Act::Suspend], "RUN", "SSUSP"));
     assert_eq!(r.phase(low), state::Phase::Ssusp(susp::LOAD_EXTERNAL));
     let run = r.mbd.st.job(low).unwrap().elem(0).unwrap().run().unwrap();
@@ -352,6 +353,32 @@ fn stop_cond_leaves_a_job_that_is_alone_on_an_idle_host() {
     r.loads_idle(1000.0, 5.0, &[("tok", "1")]);
     assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![], "RUN"));
     r.loads(1000.0, &[("tok", "1")]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![Act::Suspend], "SSUSP"));
+}
+
+#[test]
+fn a_job_that_is_alone_is_suspended_for_any_index_where_somebody_uses_the_host() {
+    let mut c = shared_conf();
+    let stop = |c: &mut ClusterConf, name: &str, bound: f64| {
+        let threshold = threshold(name, None, Some(bound));
+        c.batch.queues.iter_mut().for_each(|q| q.thresholds = vec![threshold.clone()]);
+    };
+    stop(&mut c, "mem", 500.0);
+    let mut r = Rig::of(c.clone());
+    r.loads_idle(1000.0, 5.0, &[]);
+    let jobs = running(&mut r, &["normal"]);
+    r.loads_idle(100.0, 5.0, &[]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![], "RUN"), "nobody is there");
+    r.loads_idle(100.0, 0.5, &[]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![Act::Suspend], "SSUSP"));
+    // what counts is that the host is in use, not the bound of `it`
+    stop(&mut c, "it", 10.0);
+    let mut r = Rig::of(c);
+    r.loads_idle(1000.0, 15.0, &[]);
+    let jobs = running(&mut r, &["normal"]);
+    r.loads_idle(1000.0, 5.0, &[]);
+    assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![], "RUN"));
+    r.loads_idle(1000.0, 0.0, &[]);
     assert_eq!((r.acts(), r.stat(jobs[0].0, 0)), (vec![Act::Suspend], "SSUSP"));
 }
 

@@ -109,15 +109,69 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// Calls the host. Where that fails because this host is none of the cluster's, it says so:
+    /// nothing that is waited for would help.
     pub(super) fn to(&self, name: &str) -> Result<Client, ClientError> {
+        self.proved(name).map_err(|e| match &e {
+            ClientError::Down(_) | ClientError::Auth(AuthError::Denied { .. }) => {
+                self.outside().unwrap_or(e)
+            }
+            _ => e,
+        })
+    }
+
+    /// What to say where lsf.cluster does not name this host, and none may join by itself.
+    fn outside(&self) -> Option<ClientError> {
+        let files = crate::sys::files::RealFiles;
+        let host = &self.site.host;
+        let (base, _) = load::load_base_lenient(&files, &self.site.envdir, Some(host));
+        let base = base.filter(|b| b.hosts.canonical(host).is_none() && b.hostcache().is_none())?;
+        let (host, cluster) = (host.escape_debug(), base.name.escape_debug());
+        let text = format!("host <{host}> is not in cluster <{cluster}> (lsf.cluster.{cluster})");
+        Some(ClientError::Conf(text))
+    }
+
+    /// Calls by the first of the ways open to both sides that can be had: with the last one the
+    /// server's word comes with its first answer, of the others it is waited for.
+    fn proved(&self, name: &str) -> Result<Client, ClientError> {
         let mut sock = self.connect(name)?;
-        let (mut dec, mut hello, version) = self.greeted(&mut sock, name)?;
-        let way = prove::way(self.site, &hello)?;
+        let mut greeting = self.greeted(&mut sock, name)?;
+        let ways = prove::ways(self.site, &greeting.1)?;
+        let last = ways.len() - 1;
+        for (n, way) in ways.into_iter().enumerate() {
+            let called = self.by(way, name, sock, greeting).and_then(|mut client| {
+                if n < last {
+                    client.verify()?;
+                }
+                Ok(client)
+            });
+            match called {
+                Err(e) if n < last && e.unproved() => {}
+                done => return done,
+            }
+            sock = self.connect(name)?;
+            greeting = self.greeted(&mut sock, name)?;
+        }
+        Err(ClientError::Unexpected)
+    }
+
+    /// Proves in one way who is calling, over a connection on which the server has said its first
+    /// words.
+    fn by(
+        &self,
+        way: Way,
+        name: &str,
+        mut sock: TcpStream,
+        (mut dec, mut hello, version): (Decoder, Hello, u16),
+    ) -> Result<Client, ClientError> {
         let mut out = Vec::with_capacity(4096);
         let (claims, session) = if way == Way::Setuid {
             // A connection of its own, from a port that only the helper may have.
             sock = privport::call(self.site, self.to_addr(name)?, self.from_addr(), &hello)?;
-            (dec, hello, _) = self.greeted(&mut sock, name)?;
+            (dec, hello, _) = self.greeted(&mut sock, name).map_err(|e| match e {
+                ClientError::Lost(why) => ClientError::Auth(AuthError::Unproved { way, why }),
+                e => e,
+            })?;
             // The helper has said who we are; here it only counts as the first frame.
             prove::prove(self.site, &hello, version, way, &mut Vec::new())?
         } else {

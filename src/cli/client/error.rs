@@ -106,6 +106,18 @@ impl ClientError {
         }
     }
 
+    /// Whether another way to prove who is calling may do: this one could not be had, or did not
+    /// convince.
+    pub(super) fn unproved(&self) -> bool {
+        match self {
+            ClientError::Auth(AuthError::Denied { code }) => *code != err::BUSY,
+            ClientError::Auth(AuthError::Unproved { .. } | AuthError::NoGrant { .. }) => true,
+            // one that asks others takes its time
+            ClientError::Timeout(_) => true,
+            _ => false,
+        }
+    }
+
     /// What the user is told before another try.
     pub(super) fn notice(&self) -> Notice {
         match self {

@@ -174,7 +174,7 @@ impl Client {
     }
 
     /// Reads the server's proof, if it is still due.
-    fn verify(&mut self) -> Result<(), ClientError> {
+    pub(super) fn verify(&mut self) -> Result<(), ClientError> {
         if self.verified {
             return Ok(());
         }

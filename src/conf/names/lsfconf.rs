@@ -165,7 +165,7 @@ const NAMES: &[Name] = &[
     off("LSB_SSH_XFORWARD_CMD", "ssh -X -n"),
     off("LSB_START_EBROKERD", "accepted; not described here"),
     off("LSB_START_MPS", "accepted; not described here"),
-    off("LSB_STDOUT_DIRECT", "write -o directly: Y/N; N"),
+    on("LSB_STDOUT_DIRECT", "output goes to its files at once: Y/N; N"),
     off("LSB_STOP_IGNORE_IT", "lsb stop ignore it: Y/N"),
     on("LSB_SUBK_SHOW_EXEC_HOST", "bsub -K says where the job starts: Y/N; Y"),
     on("LSB_SUBK_SHOW_JOBID", "bsub -K says which job is finished: Y/N; N"),

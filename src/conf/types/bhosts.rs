@@ -11,6 +11,17 @@ pub struct BatchHosts {
     pub groups: Vec<HostGroup>,
     /// Section ComputeUnit.
     pub units: Vec<ComputeUnit>,
+    /// Sections HostPartition.
+    pub partitions: Vec<HostPartition>,
+}
+
+/// A host partition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostPartition {
+    /// HPART_NAME.
+    pub name: String,
+    /// HOSTS, word by word as written.
+    pub hosts: Vec<String>,
 }
 
 /// A compute unit.

@@ -1,6 +1,7 @@
 //! The end of an attempt: what it means, its report, its word to mbatchd.
 
 use super::*;
+use crate::exec::report::Place;
 use crate::proto::launch::{Eexec, HookOf};
 
 impl Sbatchd {
@@ -57,7 +58,7 @@ impl Sbatchd {
         let unknown = end == End::Unknown;
         let exit_info = if unknown { term::LOST_STATUS } else { job.note.mark.exit_info };
         job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
-        self.finished(key, out);
+        self.finished(now, key, out);
     }
 
     /// It never ran.
@@ -66,24 +67,28 @@ impl Sbatchd {
         job.outcome = Some((Phase::Failed { reason }, now.secs()));
         let note = &job.ready.note;
         say(out, log::Level::Warn, format!("{key} did not start: {note}"));
-        self.finished(key, out);
+        self.finished(now, key, out);
     }
 
-    /// Has the report written and the job file removed, then tells the end.
+    /// Has the report written, files copied back and the job file removed, then tells the end.
     pub(super) fn finish(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let post = plan::post(&job.note.order);
+        let copies = plan::copies_back(&job.note.order);
         // a job whose setup failed has no files, and what is done after it was not begun
         let ran = job.stage != Stage::Launching;
-        let none = post.is_empty() && !job.ready.eexec;
+        let none = post.is_empty() && copies.is_empty() && !job.ready.eexec;
         if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && none {
-            return self.finished(key, out);
+            return self.finished(now, key, out);
         }
         job.stage = Stage::Finishing;
         if post.iter().any(|hook| hook.of != HookOf::Copy) {
             job.post = Post::Running;
         }
-        job.finish_by.get_or_insert(now.mono_us + FINISH_WAIT);
+        // transfers take as long as they take: bkill ends them
+        if copies.is_empty() {
+            job.finish_by.get_or_insert(now.mono_us + FINISH_WAIT);
+        }
         if !self.linked {
             return;
         }
@@ -101,11 +106,52 @@ impl Sbatchd {
             None => return self.need(o.env, out),
         };
         let cwd = if none { "" } else { &job.ready.cwd }.into();
-        let append_to = job.ready.out.clone();
-        let text = if append_to.is_empty() { String::new() } else { self.report(job, None) };
-        let (remove, mail) = (job.ready.script.clone(), self.mail(job));
-        let what = FinishPlan { append_to, text: text.into(), remove, mail, eexec, post, env, cwd };
-        as_user(o, Step::Finish, what, out);
+        let what = FinishPlan { eexec, post, copies, env, cwd, ..self.written(job) };
+        as_user(&self.jobs[&key].note.order, Step::Finish, what, out);
+    }
+
+    /// A kill of a job that only copies files back ends that, and with it the job.
+    pub(super) fn cut_short(&self, key: JobKey, out: &mut Vec<Effect>) {
+        let copies = |j: &&Attempt| !plan::copies_back(&j.note.order).is_empty();
+        if self.linked && self.jobs.get(&key).filter(copies).is_some() {
+            let id = TaskId { key, step: Step::Finish };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+        }
+    }
+
+    /// The part of what is done after a job that concerns its files and its mail.
+    fn written(&self, job: &Attempt) -> FinishPlan {
+        let o = &job.note.order;
+        let ready = &job.ready;
+        let (mut text, mut tail, mut unwritten) = <(String, String, Option<Box<Mail>>)>::default();
+        if !ready.out.is_empty() {
+            let place = if ready.buffer.is_empty() { Place::Below } else { Place::Above };
+            let report = self.report(job, place);
+            text = report.text(&self.conf.zone);
+            if place == Place::Above {
+                tail = report.after_output();
+            }
+            if !ready.kept {
+                unwritten = self.letter(job, !ready.buffer.is_empty());
+            }
+        }
+        let buffered = !ready.buffer.is_empty() || !ready.err_buffer.is_empty();
+        FinishPlan {
+            append_to: ready.out.clone(),
+            text: text.into(),
+            buffer: ready.buffer.clone(),
+            tail: tail.into(),
+            over: o.spec.options2 & opt2::OVERWRITE_OUT != 0,
+            err_buffer: ready.err_buffer.clone(),
+            err: ready.err.clone(),
+            err_over: o.spec.options2 & opt2::OVERWRITE_ERR != 0,
+            umask: buffered.then_some(o.spec.umask & 0o777),
+            unwritten,
+            kept_as: Some((o.key.job, o.key.idx, o.submit_time)),
+            remove: ready.script.clone(),
+            mail: self.mail(job),
+            ..FinishPlan::default()
+        }
     }
 
     /// Sends the mail of -B; a launcher that has the step already does nothing.
@@ -131,7 +177,7 @@ impl Sbatchd {
         if site.mail_program.is_empty() || to.is_empty() {
             return;
         }
-        let text = self.reported(job, Some((&to, false)), |report| report.held(text)).into();
+        let text = self.report(job, Place::Mail { to: &to, output: false }).held(text).into();
         let program = site.mail_program.as_str().into();
         let mail = Mail { program, to, text, output: false, limit_kb: site.mail_limit_kb };
         let what = FinishPlan { mail: Some(Box::new(mail)), ..FinishPlan::default() };
@@ -147,13 +193,14 @@ impl Sbatchd {
         }
     }
 
-    pub(super) fn finished(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+    pub(super) fn finished(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         if let Some(job) = self.jobs.get_mut(&key) {
             job.stage = Stage::Over;
             (job.kill_at, job.run_at, job.sample_at) = (None, None, None);
             job.warn_at = None;
             (job.finish_by, job.plan) = (None, None);
         }
+        self.tidy_later(now, key);
         self.tell_state(key, out);
     }
 
@@ -180,35 +227,27 @@ impl Sbatchd {
         if site.mail_program.is_empty() || to.is_empty() {
             return None;
         }
-        let text = self.report(job, Some((&to, output))).into();
+        let text = self.report(job, Place::Mail { to: &to, output }).text(&self.conf.zone).into();
         let (program, limit_kb) = (site.mail_program.as_str().into(), site.mail_limit_kb);
         Some(Box::new(Mail { program, to, text, output, limit_kb }))
     }
 
-    /// The report as it stands below output, or as a mail to somebody, with the output or not.
-    fn report(&self, job: &Attempt, mail: Option<(&str, bool)>) -> String {
-        self.reported(job, mail, |report| report.text(&self.conf.zone))
-    }
-
-    fn reported(
-        &self,
-        job: &Attempt,
-        mail: Option<(&str, bool)>,
-        text: impl FnOnce(&Report) -> String,
-    ) -> String {
+    /// The report for the place where it stands.
+    fn report<'a>(&'a self, job: &'a Attempt, place: Place<'a>) -> Report<'a> {
         let o = &job.note.order;
         let begins = job.stage == Stage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
-        let command = o.spec.command.lossy();
-        let expand = |file: &ByteStr| plan::expand(&file.0, o.key.job, o.key.idx);
-        let (err_file, out_file) = (expand(&o.spec.err_file), expand(&o.spec.out_file));
-        text(&Report {
+        let file = |file: &ByteStr| {
+            let name = plan::expand(&file.0, o.key.job, o.key.idx);
+            String::from_utf8_lossy(&name).into_owned()
+        };
+        Report {
             admin: &self.conf.admin,
             host: &self.conf.site.host,
             cluster: &self.conf.cluster,
             key: o.key,
-            name: if o.name.is_empty() { &command } else { &o.name },
+            name: if o.name.is_empty() { o.spec.command.lossy() } else { o.name.as_str().into() },
             from_host: &o.spec.from_host,
             user: &o.user,
             exec_user: user,
@@ -229,10 +268,10 @@ impl Sbatchd {
             requested_mb: requested_mb(o),
             run_secs: job.run_secs(ended),
             run_limit: o.limits.run,
-            err_file: &String::from_utf8_lossy(&err_file),
-            out_file: &String::from_utf8_lossy(&out_file),
-            mail,
-        })
+            err_file: file(&o.spec.err_file),
+            out_file: file(&o.spec.out_file),
+            place,
+        }
     }
 }
 

@@ -38,6 +38,7 @@ impl Sbatchd {
         for key in self.jobs.keys().copied().collect::<Vec<_>>() {
             self.missed(now, key, &known, out);
         }
+        self.tidy_missed(now, &known, out);
         if let Some(on) = self.master {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }
@@ -88,6 +89,9 @@ impl Sbatchd {
 
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
+        if self.tidied(now, &info, out) {
+            return;
+        }
         let Some(job) = self.jobs.get_mut(&key) else { return };
         match info.id.step {
             Step::Job => {}
@@ -99,6 +103,7 @@ impl Sbatchd {
                 let last = anew || job.includes_post();
                 let done = info.ended.is_some() || info.setup.is_some() && !last;
                 let finishing = done && job.stage == Stage::Finishing;
+                job.told_after(now, &info);
                 if let Some(ended) = &info.ended {
                     job.post_ran(info.started, ended.time, &ended.usage);
                 } else if info.setup.is_some() {
@@ -108,7 +113,7 @@ impl Sbatchd {
                     self.posted(key, ended.end, out);
                 }
                 if finishing {
-                    self.finished(key, out);
+                    self.finished(now, key, out);
                 }
                 return;
             }
@@ -144,6 +149,9 @@ impl Sbatchd {
     }
 
     pub(super) fn not_started(&mut self, now: Now, id: TaskId, why: String, out: &mut Vec<Effect>) {
+        if id.key.job == 0 {
+            return self.tidy_over(now, id.key.idx, false, out);
+        }
         let Some(job) = self.jobs.get_mut(&id.key) else { return };
         match (id.step, job.stage) {
             (Step::Job, Stage::Launching) => {
@@ -152,7 +160,7 @@ impl Sbatchd {
             }
             (Step::Finish, Stage::Finishing) => {
                 self.posted(id.key, End::Unknown, out);
-                self.finished(id.key, out);
+                self.finished(now, id.key, out);
             }
             _ => {}
         }

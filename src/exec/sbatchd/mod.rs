@@ -11,8 +11,10 @@
 mod end;
 mod link;
 mod start;
+mod tidy;
 mod watch;
 
+pub use tidy::KEEP_SECS;
 use watch::next_of;
 
 use crate::exec::attempt::{Attempt, Cause, Note, Stage};
@@ -105,6 +107,8 @@ pub struct Sbatchd {
     sampled_at: u64,
     /// Next process number of simulated execution.
     sim_pid: u32,
+    /// By uid: whose directory is to be tidied.
+    tidy: BTreeMap<u32, tidy::Due>,
 }
 
 impl Sbatchd {
@@ -131,6 +135,7 @@ impl Sbatchd {
             retry_lim: None,
             sampled_at: 0,
             sim_pid: 1,
+            tidy: BTreeMap::new(),
         }
     }
 
@@ -316,7 +321,8 @@ impl Machine for Sbatchd {
 
     fn deadline(&self) -> Option<u64> {
         let jobs = self.jobs.values().filter_map(next_of).min();
-        [jobs, self.sample_due(), self.retry_launcher, self.retry_lim].into_iter().flatten().min()
+        let own = [self.sample_due(), self.tidy_deadline(), self.retry_launcher, self.retry_lim];
+        own.into_iter().chain([jobs]).flatten().min()
     }
 }
 

@@ -34,7 +34,11 @@ impl Sbatchd {
 
     /// Launches an attempt if its environment and script are here; else asks for them.
     pub(super) fn prepare(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.stage == Stage::Blobs) else { return };
+        let Some(job) = self.jobs.get(&key).filter(|j| j.stage == Stage::Blobs) else { return };
+        if self.is_tidied(job.note.order.uid) {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&key) else { return };
         let (env_at, script_at) = (job.note.order.env, job.note.order.script);
         let (env, script) = (self.blobs.get(env_at), self.blobs.get(script_at));
         if let (Some(env), Some(script)) = (&env, &script) {
@@ -114,6 +118,7 @@ impl Sbatchd {
         }
         job.note.mark.seq = job.note.mark.seq.max(seq);
         match (job.stage, act) {
+            (Stage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
             (Stage::Finishing | Stage::Over, _) => return,
             (Stage::Blobs, Act::Terminate { exit_info }) => {
                 job.note.mark.exit_info = exit_info;

@@ -1,6 +1,8 @@
 //! sbatchd with the real launcher machine over an imagined host, in virtual time. Here is the rig
-//! alone; the tests are by subject: orders, limits, restarts.
+//! alone; the tests are by subject: orders, copies, limits,
+//! restarts.
 
+mod copies;
 mod limits;
 mod orders;
 mod restarts;
@@ -45,6 +47,8 @@ struct Rig {
     slow: bool,
     /// Jobs end before it is told that they run.
     short: bool,
+    /// What comes at the end of jobs is not done before it is ended by hand.
+    copying: bool,
 }
 
 fn conf(personal: bool) -> Conf {
@@ -103,6 +107,7 @@ impl Rig {
             setup: None,
             slow: false,
             short: false,
+            copying: false,
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -211,10 +216,14 @@ impl Rig {
             }
             OsEffect::Go { id } => {
                 let finish = id.step == Step::Finish;
+                if finish && self.copying {
+                    return;
+                }
                 let ready = Ready { out: "/o".into(), user: "u".into(), ..Ready::default() };
                 let setup = self.setup.clone().unwrap_or(Setup::Ready(Box::new(ready)));
                 let pid = self.next_pid;
-                let well = finish && !self.slow || self.short;
+                let tidies = id.key.job == 0;
+                let well = finish && (!self.slow || tidies) || self.short;
                 let dead = well || matches!(setup, Setup::Failed { .. });
                 queue.push_back(Input::Os(OsInput::Setup { id, setup, ended: self.short }));
                 if dead {
@@ -265,6 +274,17 @@ impl Rig {
         let input = Input::Os(OsInput::Exited { pid, status, usage });
         let told = self.feed_launcher(input);
         self.pass(told);
+    }
+
+    /// The starter of a finish tells that it is through, and ends.
+    fn copied(&mut self, n: u32, note: &str) {
+        let id = TaskId { key: key(n), step: Step::Finish };
+        let ready = Ready { note: note.into(), ..Ready::default() };
+        let setup = Setup::Ready(Box::new(ready));
+        let told = self.feed_launcher(Input::Os(OsInput::Setup { id, setup, ended: false }));
+        self.pass(told);
+        let pid = self.pid();
+        self.exits(pid, 0);
     }
 
     fn pass(&mut self, told: Vec<Msg>) {

@@ -29,6 +29,7 @@ impl Sbatchd {
         if due(self.sample_due()) {
             self.sample(now, out);
         }
+        self.tidy_due(now, out);
     }
 
     pub(super) fn tick_job(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
@@ -39,7 +40,7 @@ impl Sbatchd {
         }
         if due(job.finish_by) {
             say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
-            return self.finished(key, out);
+            return self.finished(now, key, out);
         }
         if due(job.post_by) {
             return self.post_late(now, key, out);
@@ -92,7 +93,7 @@ impl Sbatchd {
                     return self.need(at, out);
                 };
                 let env = plan::control_env(&self.conf.site, job, &env);
-                let hook = Hook { text: text.into(), of: HookOf::Job };
+                let hook = Hook::new(HookOf::Job, text);
                 let cwd = job.ready.cwd.as_str().into();
                 let what =
                     FinishPlan { post: vec![hook], env: env.into(), cwd, ..FinishPlan::default() };

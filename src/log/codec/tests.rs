@@ -463,13 +463,13 @@ fn retry() -> impl Strategy<Value = Box<Retry>> {
 }
 
 fn job_status() -> impl Strategy<Value = JobStatus> {
-    let times = any::<(i64, i32, bool, bool)>();
+    let times = (any::<(i64, i32, bool, bool)>(), kept());
     let more = (0u64..1 << 40, option::of(usage()), option::of(retry()));
     (at(), any::<[u32; 5]>(), times, more).prop_map(
         |(
             at,
             [status, reason, subreason, exit_info, attempt],
-            (end_time, exit, end, post),
+            ((end_time, exit, end, post), after),
             (us, usage, retry),
         )| {
             JobStatus {
@@ -486,6 +486,7 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
                 unknown_end: end,
                 post,
                 retry,
+                after,
             }
         },
     )

@@ -180,6 +180,9 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
     if s.post {
         tail.nums(out, "lsf.post", b' ', &[1]);
     }
+    if !s.after.is_empty() {
+        tail.text(out, "lsf.after", s.after.as_bytes());
+    }
     if let Some(u) = &s.usage {
         tail.nums(out, "lsf.usage", b' ', &more_usage(u));
         if let Some(peak) = peak(u) {

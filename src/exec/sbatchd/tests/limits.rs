@@ -81,10 +81,7 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
     let plans = warned(&r);
     assert_eq!((plans.len(), plans[0].uid), (1, 9));
     let What::Finish(what) = &plans[0].what else { panic!() };
-    assert_eq!(
-        what.post,
-        [launch::Hook { text: "touch x; false".into(), of: launch::HookOf::Job }]
-    );
+    assert_eq!(what.post, [launch::Hook::new(launch::HookOf::Job, "touch x; false")]);
     let vars: Vec<_> = what.env.0.split(|b| *b == 0).map(String::from_utf8_lossy).collect();
     for want in ["MINE=1", "LSB_JOBID=1", &format!("LSB_JOBPGIDS={pid}")] {
         assert!(vars.iter().any(|v| v == want), "{want}: {vars:?}");

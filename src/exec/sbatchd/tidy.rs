@@ -1,0 +1,124 @@
+//! What the jobs of a user have left on this host is removed when none runs there any more: the
+//! files of hosts that they shared, and output without a file of its own that has become old.
+//!
+//! Invariant: no job of the user is launched while that goes on, so that nothing of a job is
+//! removed that has just been made.
+
+use super::*;
+use crate::proto::launch::Tidy;
+
+/// How long a user has no job here before that, microseconds.
+pub const TIDY_PAUSE: u64 = 60 * US;
+/// How often it is looked whether kept output has become old, microseconds.
+pub const TIDY_AGAIN: u64 = 24 * 3600 * US;
+/// How long output without a file of its own is kept after it was last written to, seconds.
+pub const KEEP_SECS: u64 = 30 * 24 * 3600;
+/// Most users of whom it is known when that is due.
+pub const USERS_MAX: usize = 16_384;
+
+/// A user whose directory is to be looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    gid: u32,
+    user: String,
+    at: u64,
+    /// A starter is at it.
+    runs: bool,
+}
+
+/// The launcher's key for it: no job has the number 0.
+fn key_of(uid: u32) -> JobKey {
+    JobKey { job: 0, idx: uid, attempt: 0 }
+}
+
+impl Sbatchd {
+    /// An attempt of this user is over.
+    pub(super) fn tidy_later(&mut self, now: Now, key: JobKey) {
+        let Some(job) = self.jobs.get(&key).filter(|j| j.sim_end.is_none()) else { return };
+        let o = &job.note.order;
+        if self.tidy.len() >= USERS_MAX && !self.tidy.contains_key(&o.uid) {
+            return;
+        }
+        let (uid, gid, user) = (o.uid, o.gid, o.user.clone());
+        let due = self.tidy.entry(uid).or_insert(Due { gid, user, at: 0, runs: false });
+        due.at = now.mono_us + TIDY_PAUSE;
+    }
+
+    /// Whether a job of this user has to wait.
+    pub(super) fn is_tidied(&self, uid: u32) -> bool {
+        self.tidy.get(&uid).is_some_and(|due| due.runs)
+    }
+
+    pub(super) fn tidy_deadline(&self) -> Option<u64> {
+        self.tidy.values().filter(|due| !due.runs).map(|due| due.at).min().filter(|_| self.linked)
+    }
+
+    pub(super) fn tidy_due(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.tidy_deadline().is_none_or(|at| at > now.mono_us) {
+            return;
+        }
+        let busy: BTreeSet<u32> = self
+            .jobs
+            .values()
+            .filter(|j| j.stage != Stage::Over)
+            .map(|j| j.note.order.uid)
+            .collect();
+        for (&uid, due) in self.tidy.iter_mut().filter(|(_, d)| !d.runs && d.at <= now.mono_us) {
+            if busy.contains(&uid) {
+                due.at = now.mono_us + TIDY_PAUSE;
+                continue;
+            }
+            due.runs = true;
+            let tidy = Tidy { host: self.conf.site.host.clone(), keep_secs: KEEP_SECS };
+            let what = What::Finish(FinishPlan { tidy: Some(tidy), ..FinishPlan::default() });
+            let plan = Box::new(Plan { uid, gid: due.gid, user: due.user.clone(), what });
+            let id = TaskId { key: key_of(uid), step: Step::Finish };
+            ask(out, LaunchMsg::Start { id, plan, note: String::new() });
+        }
+    }
+
+    /// A starter that tidies tells, or has ended; whether the task was such a one.
+    pub(super) fn tidied(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) -> bool {
+        let uid = info.id.key.idx;
+        if info.id.key != key_of(uid) {
+            return false;
+        }
+        if info.ended.is_some() {
+            let left = matches!(&info.setup, Some(Setup::Ready(ready)) if ready.kept);
+            self.tidy_over(now, uid, left, out);
+        }
+        true
+    }
+
+    /// It is over, or could not be done.
+    pub(super) fn tidy_over(&mut self, now: Now, uid: u32, left: bool, out: &mut Vec<Effect>) {
+        ask(out, LaunchMsg::Forget { key: key_of(uid) });
+        match self.tidy.get_mut(&uid) {
+            Some(due) if left => (due.at, due.runs) = (now.mono_us + TIDY_AGAIN, false),
+            _ => {
+                self.tidy.remove(&uid);
+            }
+        }
+        let waits = |j: &&Attempt| j.stage == Stage::Blobs && j.note.order.uid == uid;
+        let keys: Vec<_> = self.jobs.values().filter(waits).map(|j| j.note.order.key).collect();
+        for key in keys {
+            self.prepare(now, key, out);
+        }
+    }
+
+    /// What a launcher that was replaced does not know of is not waited for.
+    pub(super) fn tidy_missed(
+        &mut self,
+        now: Now,
+        known: &BTreeSet<TaskId>,
+        out: &mut Vec<Effect>,
+    ) {
+        let gone = |(uid, due): (&u32, &Due)| {
+            let id = TaskId { key: key_of(*uid), step: Step::Finish };
+            (due.runs && !known.contains(&id)).then_some(*uid)
+        };
+        for uid in self.tidy.iter().filter_map(gone).collect::<Vec<_>>() {
+            self.tidy_over(now, uid, false, out);
+        }
+    }
+}

@@ -67,7 +67,12 @@ fn rejections() {
         let said = run("bsub", &args);
         let want =
             Said { code: 255, out: String::new(), err: format!("{words}. Job not submitted.\n") };
-        assert_eq!(said, want, "bsub {args:?}");
+        // before these words stands what is wrong where
+        let place = format!(" of <{}>: {words}. Job not submitted.\n", args[1]);
+        match words.starts_with("Bad resource requirement") {
+            true => assert!(said.code == 255 && said.err.ends_with(&place), "{said:?}"),
+            false => assert_eq!(said, want, "bsub {args:?}"),
+        }
     }
     let said = run("bsub", &["-x", "sleep", MARK]);
     assert_eq!(said.code, 255);

@@ -25,6 +25,7 @@
 //! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
+//! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
@@ -35,6 +36,7 @@ mod datagrams;
 mod eauth;
 mod fence;
 mod methods;
+mod names;
 mod reports;
 #[path = "../cluster/rig.rs"]
 mod rig;

@@ -637,23 +637,17 @@ fn hand_key(authd: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// The journal a predecessor left; what follows a damaged line is given up.
+/// The journal a predecessor left; a line that cannot be read costs itself.
 fn read_journal(path: &Path) -> Vec<Journal> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| {
+    let text = std::fs::read(path).unwrap_or_else(|e| {
         if e.kind() != ErrorKind::NotFound {
             log::error!("{}: {}", path.display(), words(&e));
         }
-        String::new()
+        Vec::new()
     });
-    let mut lines = Vec::new();
-    for (n, line) in text.lines().enumerate() {
-        match serde_json::from_slice(line.as_bytes()) {
-            Ok(line) => lines.push(line),
-            Err(e) => {
-                log::error!("{} line {}: {e}; the rest is left", path.display(), n + 1);
-                break;
-            }
-        }
+    let (lines, bad) = crate::exec::launcher::read_journal(&text);
+    for (line, why) in bad {
+        log::error!("{} line {line} is damaged and ignored: {why}", path.display());
     }
     lines
 }

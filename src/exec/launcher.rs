@@ -14,7 +14,7 @@ use crate::proto::launch::{
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// First pause before a daemon that ended is started again, microseconds.
 pub const RESTART_FIRST: u64 = US / 10;
@@ -107,6 +107,29 @@ pub struct Saved {
     sups: Vec<Sup>,
 }
 
+/// What was read of a journal so far.
+#[derive(Default)]
+struct Read {
+    /// The boot that the lines are of; `None`: that line is lost. A process is known by its pid
+    /// and its start, so that nothing is taken for alive that is not.
+    boot: Option<String>,
+    /// Every process of a task that a line told of.
+    tasks: BTreeSet<(TaskId, u32, u64)>,
+}
+
+/// The lines of a journal; beside them the numbers of those that cannot be read, with the reason.
+/// Each costs itself alone.
+pub fn read_journal(text: &[u8]) -> (Vec<Journal>, Vec<(usize, String)>) {
+    let (mut lines, mut bad) = (Vec::new(), Vec::new());
+    for (n, line) in text.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(line) => lines.push(line),
+            Err(e) => bad.push((n + 1, e.to_string())),
+        }
+    }
+    (lines, bad)
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Down {
     /// Tasks are killed; daemons go at this monotonic instant at the latest.
@@ -144,9 +167,9 @@ impl Launcher {
             lines: 0,
             down: None,
         };
-        let mut boot = String::new();
+        let mut read = Read::default();
         for line in journal {
-            me.replay(&mut boot, line);
+            me.replay(&mut read, line);
         }
         me
     }
@@ -177,13 +200,16 @@ impl Launcher {
         Saved { version: SAVED_VERSION, tasks, sups: self.sups.clone() }
     }
 
-    fn replay(&mut self, boot: &mut String, line: Journal) {
+    fn replay(&mut self, read: &mut Read, line: Journal) {
+        let same_boot = read.boot.as_ref().is_none_or(|boot| *boot == self.conf.boot_id);
         match line {
-            Journal::Boot { boot_id } => *boot = boot_id,
+            Journal::Boot { boot_id } => read.boot = Some(boot_id),
+            // the line is there twice: what was told since stands
+            Journal::Task { id, pid, ticks, .. } if !read.tasks.insert((id, pid, ticks)) => {}
             Journal::Task { id, uid, pid, ticks, started, note } => {
                 let info = TaskInfo { id, uid, pid, started, setup: None, ended: None, note };
                 // a mark until `begin` has the time: the process cannot have survived
-                let ticks = if *boot == self.conf.boot_id { ticks } else { 0 };
+                let ticks = if same_boot { ticks } else { 0 };
                 self.tasks.insert(id, Task { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {
@@ -203,14 +229,13 @@ impl Launcher {
             }
             Journal::Forget { key } => self.tasks.retain(|id, _| id.key != key),
             Journal::Daemon { daemon, pid, ticks } => {
-                if *boot == self.conf.boot_id {
+                if same_boot {
                     let sup = self.sup(daemon);
                     (sup.pid, sup.ticks, sup.at) = (pid, ticks, None);
                 }
             }
             // after the host's restart, all that belongs here is to run again
-            Journal::Want { daemon, .. }
-                if *boot != self.conf.boot_id && self.conf.daemons.contains(&daemon) => {}
+            Journal::Want { daemon, .. } if !same_boot && self.conf.daemons.contains(&daemon) => {}
             Journal::Want { daemon, on } => {
                 let sup = self.sup(daemon);
                 sup.want = on;

@@ -364,6 +364,71 @@ fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), both);
 }
 
+/// Three tasks: one runs, one has ended, one is forgotten; its lines as they are written.
+fn journal_lines() -> Vec<Vec<u8>> {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    for (n, pid) in [(1, 501), (2, 502), (3, 503)] {
+        r.launch(n, pid);
+    }
+    for (pid, status) in [(502, 9), (503, 0)] {
+        r.os(at(2), OsInput::Exited { pid, status, usage: Usage::default() });
+    }
+    r.ask(at(3), LaunchMsg::Forget { key: job(3).key });
+    r.journal.iter().map(|line| serde_json::to_vec(line).unwrap()).collect()
+}
+
+/// What a launcher makes of such lines: its tasks, each with its end.
+fn found(lines: &[Vec<u8>]) -> (Vec<(u32, Option<End>)>, usize) {
+    let (journal, bad) = read_journal(&lines.join(&b'\n'));
+    let mut r = Rig::new(conf(1000, true), journal);
+    r.step(at(9), Input::Start);
+    r.connect();
+    let all = listed(&r.ask(at(9), LaunchMsg::Hello));
+    (all.iter().map(|t| (t.id.key.job, t.ended.map(|e| e.end))).collect(), bad.len())
+}
+
+#[test]
+fn a_bad_line_of_the_journal_costs_that_line() {
+    let lines = journal_lines();
+    let whole = vec![(1, None), (2, Some(End::Status(9)))];
+    assert_eq!(found(&lines), (whole.clone(), 0));
+    let is = |line: &[u8], what: &str| line.starts_with(format!("{{\"{what}\"").as_bytes());
+    for (n, line) in lines.iter().enumerate() {
+        for garbage in [&b"\xff\xfe"[..], b"{", b"null", &line[..line.len() - 1]] {
+            let mut damaged = lines.clone();
+            damaged[n] = garbage.to_vec();
+            let (tasks, bad) = found(&damaged);
+            assert_eq!(bad, 1, "{n}");
+            let text = String::from_utf8_lossy(line);
+            let want = match () {
+                () if is(line, "Task") && text.contains("\"job\":1") => whole[1..].to_vec(),
+                () if is(line, "Task") && text.contains("\"job\":2") => whole[..1].to_vec(),
+                // nobody saw its end: it is looked for
+                () if is(line, "End") && text.contains("\"job\":2") => vec![(1, None), (2, None)],
+                () if is(line, "Forget") => [&whole[..], &[(3, Some(End::Status(0)))]].concat(),
+                // also of the line that tells the boot: what runs is known by pid and start
+                () => whole.clone(),
+            };
+            assert_eq!(tasks, want, "{n}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_the_journal_that_is_there_twice_changes_nothing() {
+    let lines = journal_lines();
+    for n in 0..lines.len() {
+        for at in n + 1..=lines.len() {
+            let mut doubled = lines.clone();
+            doubled.insert(at, lines[n].clone());
+            let want = vec![(1, None), (2, Some(End::Status(9)))];
+            assert_eq!(found(&doubled), (want, 0), "{n} at {at}");
+        }
+    }
+}
+
 /// Each request of perm.txt in each role: who may not ask is hung up on, whatever it is.
 #[test]
 fn the_launcher_hears_root_and_the_primary_administrator_alone() {

@@ -13,13 +13,13 @@ use super::boot::{Boot, BootError};
 use super::groups::{self, Asker};
 use super::launcher::ROOT_JOBS;
 use super::shell::{self, Ctl, Host, Remote};
-use crate::batch::Mbd;
+use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::disk::RealDisk;
 use crate::log::front::Front;
 use crate::log::owner::{self, LogLock, Owner};
-use crate::log::recover::{self, Found, Params};
-use crate::log::store::{Point, Store};
+use crate::log::recover::{self, Params, RecoverError};
+use crate::log::store::{Fail, Point, Store};
 use crate::log::thread::{CrashPoints, LogHandle};
 use crate::log::writer::{Command, Notice};
 use crate::proto::sbd::SbdMsg;
@@ -27,8 +27,8 @@ use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
 use crate::sys::procs::Proc;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the log thread left for the loop.
 #[derive(Debug, Default)]
@@ -36,13 +36,66 @@ struct Shared {
     /// Length of lsb.events that is durable, at the last failure.
     durable_len: AtomicU64,
     fatal: AtomicBool,
+    /// What a log that was opened late holds.
+    found: Mutex<Option<Recovered>>,
+}
+
+/// Where the log is, for as often as it is tried to take it.
+#[derive(Clone)]
+struct Place {
+    dir: PathBuf,
+    fault: Option<PathBuf>,
+    host: String,
+}
+
+/// Why the log was not taken, and whether that is for want of room.
+struct Untaken {
+    why: String,
+    full: bool,
+}
+
+/// The log until the loop starts.
+enum Begin {
+    Open(Box<Store<RealDisk>>),
+    /// It can be read, and there is no room to write, in words.
+    Full(Place, String),
+}
+
+impl Place {
+    /// Takes the log and mends it.
+    fn take(&self) -> Result<(Store<RealDisk>, Recovered), Untaken> {
+        let here = |e: &dyn std::fmt::Display| format!("{}: {e}", self.dir.display());
+        let stop = |e: &dyn std::fmt::Display| Untaken { why: here(e), full: false };
+        let mut disk = RealDisk::open_dir(&self.dir).map_err(|e| stop(&e))?;
+        if let Some(fault) = &self.fault {
+            disk = disk.with_fault_file(fault.clone());
+        }
+        let params = params(&mut disk, &self.host).map_err(|e| stop(&e))?;
+        let found = recover::recover(&mut disk, &params);
+        let found = found.map_err(|e| Untaken { why: here(&e), full: e.is_full() })?;
+        for n in &found.notices {
+            log::log!(n.level, "{}", n.text);
+        }
+        let store = Store::open(disk, found.plan)
+            .map_err(|e| Untaken { why: here(&e), full: matches!(e, Fail::Write(_)) })?;
+        Ok((store, found.recovered))
+    }
+
+    /// What can be read while nothing can be written.
+    fn read(&self) -> Result<Recovered, RecoverError> {
+        let mut disk = RealDisk::read_only(&self.dir);
+        match recover::against::look(&mut disk)? {
+            against if against.is_empty() => recover::again(&mut disk, u64::MAX, 0),
+            against => Err(RecoverError::NotTheLast(against)),
+        }
+    }
 }
 
 struct MbdHost {
     envdir: String,
     dir: PathBuf,
     /// Until the loop starts.
-    store: Option<Store<RealDisk>>,
+    begin: Option<Begin>,
     log: Option<LogHandle>,
     crash: CrashPoints,
     front: Front<RealDisk>,
@@ -68,6 +121,8 @@ fn tell(notice: Notice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
             shared.durable_len.store(durable_len, Ordering::SeqCst);
             remote.failed(ticket, why);
         }
+        // what it holds is in `found`
+        Notice::Opened => remote.wake(),
         Notice::Back => remote.input(Input::LogBack),
         Notice::Switched { ok, why } => {
             if !ok {
@@ -108,10 +163,22 @@ impl Host for MbdHost {
     fn start(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
         let late = std::mem::take(&mut self.late);
         self.ask_groups(late, ctl);
-        let Some(store) = self.store.take() else { return };
+        let Some(begin) = self.begin.take() else { return };
         let (remote, shared, crash) = (ctl.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
-        match LogHandle::start(store, self.crash.clone(), told) {
+        let (shared, crash) = (self.shared.clone(), self.crash.clone());
+        let started = match begin {
+            Begin::Open(store) => LogHandle::start(*store, crash, told),
+            Begin::Full(place, why) => {
+                let open = move || {
+                    let (store, found) = place.take().map_err(|e| e.why)?;
+                    *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+                    Ok(store)
+                };
+                LogHandle::start_waiting(Box::new(open), why, crash, told)
+            }
+        };
+        match started {
             Ok(log) => self.log = Some(log),
             Err(e) => {
                 log::error!("the log thread: {e}");
@@ -154,7 +221,13 @@ impl Host for MbdHost {
         self.front.end_of_turn(&mut ctl.tickets, &mut orders(&self.log));
     }
 
-    fn woken(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
+    fn woken(&mut self, m: &mut Mbd, ctl: &mut Ctl) {
+        let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(found) = found {
+            self.front = Front::new(RealDisk::read_only(&self.dir), found.epoch);
+            m.reload(found);
+            orders(&self.log)(Command::Rebuilt);
+        }
         if self.shared.fatal.load(Ordering::SeqCst) {
             ctl.exit(1);
         }
@@ -207,24 +280,29 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
     let top = Path::new(&envdir).parent().map(Path::to_path_buf);
     let top = top.filter(|_| conf.base.lsf.personal());
-    let mut disk = RealDisk::open_dir(&dir).map_err(|e| here(&e))?;
-    if let Some(top) = &top {
-        disk = disk.with_fault_file(top.join("fault"));
-    }
+    drop(RealDisk::open_dir(&dir).map_err(|e| here(&e))?);
     let lock = LogLock::take(&dir).map_err(|e| here(&e))?;
-    let found = find(&mut disk, &boot.host).map_err(|e| here(&e))?;
-    let epoch = found.recovered.epoch;
-    let store = Store::open(disk, found.plan).map_err(|e| here(&e))?;
+    let fault = top.as_deref().map(|top| top.join("fault"));
+    let place = Place { dir: dir.clone(), fault, host: boot.host.clone() };
+    let (begin, found) = match place.take() {
+        Ok((store, found)) => (Begin::Open(Box::new(store)), found),
+        Err(Untaken { why, full: true }) => {
+            log::error!("the event log cannot be written: {why}; it is tried again");
+            let found = place.read().map_err(|e| here(&e))?;
+            (Begin::Full(place, why), found)
+        }
+        Err(e) => return Err(e.why),
+    };
     let (asked, groups) = groups::ask(&conf.unix.unknown, groups::START_WAIT);
     conf.unix.answered(&asked, groups);
     let mut late = conf.unix.unknown.clone();
     late.retain(|word| !asked.contains(word));
     let host = MbdHost {
         envdir,
-        store: Some(store),
+        begin: Some(begin),
         log: None,
         crash: crash_points(top.as_deref()),
-        front: Front::new(RealDisk::read_only(&dir), epoch),
+        front: Front::new(RealDisk::read_only(&dir), found.epoch),
         replied: false,
         shared: Arc::default(),
         groups: None,
@@ -233,20 +311,10 @@ fn serve(boot: Boot) -> Result<i32, String> {
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
-    let mbd = Mbd::new(conf, &boot.host, found.recovered).with_zone(crate::sys::zone());
+    let mbd = Mbd::new(conf, &boot.host, found).with_zone(crate::sys::zone());
     let mbd = mbd.with_pid(std::process::id());
     let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
     shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
-}
-
-/// Takes the log and reads it; what was found wrong goes to the daemon's log.
-fn find(disk: &mut RealDisk, host: &str) -> Result<Found, String> {
-    let params = params(disk, host).map_err(|e| e.to_string())?;
-    let found = recover::recover(disk, &params).map_err(|e| e.to_string())?;
-    for n in &found.notices {
-        log::log!(n.level, "{}", n.text);
-    }
-    Ok(found)
 }
 
 /// What recovery needs to know of this process, and of the one that had the log before.
@@ -254,13 +322,16 @@ fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let run = u64::from_le_bytes(crate::sys::random()?);
     let before = Owner::read(disk)?;
-    let ended = matches!(before, owner::Read::Is(o) if process_ended(&o.process));
+    let process = process().unwrap_or_default();
+    // this process may have claimed it before, and found no room then
+    let ended = matches!(before, owner::Read::Is(o)
+        if o.process == process && !process.is_empty() || process_ended(&o.process));
     Ok(Params {
         host: host.to_string(),
         boot: boot.trim().into(),
         now: crate::sys::now().secs(),
         run: format!("{run:016x}"),
-        process: process().unwrap_or_default(),
+        process,
         ended,
     })
 }

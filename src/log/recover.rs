@@ -161,6 +161,15 @@ impl fmt::Display for RecoverError {
 }
 impl std::error::Error for RecoverError {}
 
+impl RecoverError {
+    /// Is it that the disk has no room?
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        let RecoverError::Io { err, .. } = self else { return false };
+        matches!(err.kind(), StorageFull | QuotaExceeded)
+    }
+}
+
 fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
     move |err| RecoverError::Io { what: what.to_string(), err }
 }

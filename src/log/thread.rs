@@ -9,7 +9,7 @@
 
 use super::disk::Disk;
 use super::store::{Point, Store};
-use super::writer::{Command, Due, Notice, Writer};
+use super::writer::{Command, Due, Notice, PROBE_SECS, Writer};
 use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
@@ -106,6 +106,26 @@ impl LogHandle {
         Ok(LogHandle { orders, thread: Some(thread) })
     }
 
+    /// The same for a log that cannot be taken over yet, for `why`: there is no room. What is
+    /// ordered fails until `open` succeeds, which is tried again and again ([`Notice::Opened`]).
+    pub fn start_waiting<D: Disk + 'static>(
+        open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
+        why: String,
+        crash: CrashPoints,
+        tell: Box<dyn Fn(Notice) + Send>,
+    ) -> io::Result<LogHandle> {
+        let (orders, inbox) = channel();
+        let work = move || {
+            if let Some(store) = wait_for_room(open, why, &inbox, &tell) {
+                let writer = Writer::opened_late(store, crate::sys::now().mono_us);
+                tell(Notice::Opened);
+                run(writer, &inbox, &crash, &tell);
+            }
+        };
+        let thread = std::thread::Builder::new().name("log".into()).spawn(work)?;
+        Ok(LogHandle { orders, thread: Some(thread) })
+    }
+
     /// Has something done, behind what was ordered before.
     pub fn order(&self, command: Command) {
         // a thread that is gone has told why
@@ -118,6 +138,37 @@ impl LogHandle {
         if let Some(thread) = self.thread.take() {
             // a panic of the thread has been told by its own words
             let _ = thread.join();
+        }
+    }
+}
+
+/// Tries to open the log until that succeeds; `None` to stop.
+fn wait_for_room<D: Disk>(
+    mut open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
+    mut why: String,
+    inbox: &Receiver<Order>,
+    tell: &dyn Fn(Notice),
+) -> Option<Store<D>> {
+    let pause = Duration::from_secs(PROBE_SECS);
+    let mut next = std::time::Instant::now() + pause;
+    loop {
+        match inbox.recv_timeout(next.saturating_duration_since(std::time::Instant::now())) {
+            Ok(Some(Command::Batch(batch))) => {
+                let (ticket, why) = (batch.ticket, why.clone());
+                tell(Notice::WriteFailed { ticket, why, durable_len: u64::MAX });
+            }
+            Ok(Some(Command::Switch(_))) => {
+                tell(Notice::Switched { ok: false, why: why.clone() });
+            }
+            Ok(Some(Command::Rebuilt)) => {}
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                match open() {
+                    Ok(store) => return Some(store),
+                    Err(now) => why = now,
+                }
+                next = std::time::Instant::now() + pause;
+            }
         }
     }
 }

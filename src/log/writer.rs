@@ -32,6 +32,9 @@ pub enum Notice {
     Back,
     /// The process must end at once.
     Fatal(String),
+    /// The log, which could not be taken over at the start, is open now. All that was ordered is
+    /// void; what the log holds is there to be read.
+    Opened,
     /// The switch asked for is complete, or was given up.
     Switched { ok: bool, why: String },
 }
@@ -77,6 +80,12 @@ pub struct Writer<D: Disk> {
 impl<D: Disk> Writer<D> {
     pub fn new(store: Store<D>) -> Writer<D> {
         Writer { store, orders: VecDeque::new(), failed: None, slice: false, gave_up: false }
+    }
+
+    /// A writer whose machine is yet to go back to what the log holds.
+    pub fn opened_late(store: Store<D>, now: u64) -> Writer<D> {
+        let failed = Some(Failed { next_probe: now, rebuilt: false });
+        Writer { failed, ..Writer::new(store) }
     }
 
     pub fn order(&mut self, command: Command) {

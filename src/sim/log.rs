@@ -277,6 +277,8 @@ impl World {
                 self.log_end_of_turn();
             }
             Notice::WriteFailed { why, durable_len, .. } => self.log_failed(p, why, durable_len),
+            // mbatchd starts anew here until there is room
+            Notice::Opened => {}
             Notice::Back => {
                 self.mbd_unwell();
                 self.step(p, Input::LogBack)

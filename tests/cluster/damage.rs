@@ -73,6 +73,35 @@ fn a_full_disk_refuses_and_keeps() {
     wait_for("submissions to be taken again", || rig.run("bsub", &["true"]).code == 0);
 }
 
+#[test]
+fn a_full_disk_at_the_start_answers_refuses_and_goes_on_by_itself() {
+    let rig = Rig::up("fullstart", 1);
+    rig.ready();
+    let held = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
+    let job = rig.bsub(&["-o", "/dev/null", "sleep 2; exit 5"]);
+    wait_for("the job to run", || rig.stat(job) == "RUN");
+    behind_its_back(&rig, || rig.write("fault", "enospc"));
+    rig.ready();
+    assert_eq!(rig.stat(held), "PSUSP");
+    let refused = rig.cmd("bsub").args(["true"]).env("LSB_NTRIES", "1").output().unwrap();
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(255), "{words}");
+    assert!(words.contains("No space left on device"), "{words}");
+    assert!(words.contains("Job not submitted"), "{words}");
+    let log = || rig.read("log/mbatchd.log.host1");
+    assert!(!log().contains("mbatchd does not start"), "{}", log());
+    let serves = rig.pid("mbatchd", "host1");
+    std::fs::remove_file(rig.path("fault")).unwrap();
+    wait_for("submissions to be taken again", || rig.run("bsub", &["true"]).code == 0);
+    assert_eq!(rig.pid("mbatchd", "host1"), serves);
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "5");
+    // and it was all logged
+    rig.kill9("mbatchd", "host1");
+    rig.ready();
+    assert_eq!((rig.stat(held).as_str(), rig.stat(job).as_str()), ("PSUSP", "EXIT"));
+}
+
 /// Ends mbatchd and, before the next one reads the log, does this to the log directory.
 fn behind_its_back(rig: &Rig, change: impl Fn()) {
     let sbatchd = rig.pid("sbatchd", "host1").unwrap();

@@ -264,7 +264,8 @@ fn external_indices_are_as_good_as_built_in_ones() {
     assert!(shown.contains(&format!("{:<20}{}", "lic", row("3", "2.0"))), "{shown}");
     assert!(shown.contains(&format!("{:<20}{}", "tok", row("5", "0.0"))), "{shown}");
     let why = rig.ok("bjobs", &["-p", &second.to_string()]);
-    assert!(why.contains("requirements for resource reservation not satisfied"), "{why}");
+    let told = "Job's requirements for reserving resource (lic) not satisfied";
+    assert!(why.contains(told), "{why}");
     let none = rig.bsub(&["-R", "select[lic>1]", "-o", "/dev/null", "true"]);
     assert_eq!(rig.field(&none.to_string(), "stat"), "PEND");
     rig.ok("bkill", &[&first.to_string(), &none.to_string()]);
@@ -348,7 +349,7 @@ fn conditions_of_queues_and_alternatives_of_rusage_go_by_what_elims_report() {
     }
     let fourth = rig.bsub(&asks);
     let why = rig.ok("bjobs", &["-p", &fourth.to_string()]);
-    assert!(why.contains("requirements for resource reservation not satisfied"), "{why}");
+    assert!(why.contains("Job's requirements for reserving resource (tok) not satisfied"), "{why}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn serves(name: &str, how: Denied) {
     let job = job_id(&out).unwrap();
     assert_eq!(nodes.end_of("hosta", job), "DONE");
     let out = std::fs::read_to_string(nodes.path("home/ann/out")).unwrap();
-    assert!(out.starts_with("ann\n"), "{out}");
+    assert!(out.ends_with("The output (if any) follows:\n\nann\n"), "{out}");
     // what root cannot write there, it says elsewhere
     let said = std::fs::read_to_string(nodes.path("said")).unwrap();
     let told = "LSF_LOGDIR does not let root write, this log is here: ";

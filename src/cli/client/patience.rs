@@ -73,7 +73,9 @@ pub(super) fn persist<T>(
             done => return done,
         };
         lost = if matches!(error, ClientError::Lost(_)) { lost + 1 } else { 0 };
-        if matches!(error, ClientError::Down(_))
+        // whoever waits without end would wait in vain
+        if patience.tries.is_none()
+            && matches!(error, ClientError::Down(_))
             && let Some(words) = stopped(site)
         {
             return Err(ClientError::Conf(words));

@@ -206,7 +206,7 @@ fn the_working_directory_is_the_one_the_user_sees() {
 
 #[test]
 fn times_are_told() {
-    let said = run("bsub", &["-b", "2035:1:2:3:4", "true"]);
+    let said = run("bsub", &["-o", "/dev/null", "-b", "2035:1:2:3:4", "true"]);
     assert_eq!(
         (said.code, said.err.as_str()),
         (0, "Job will be scheduled after Tue Jan  2 03:04:00 2035\n")

@@ -462,8 +462,9 @@ impl State {
         if let Did::Job(at) = did {
             self.tries.remove(&at);
             self.finished += 1;
-            if self.jobs.get(&at.job).is_some_and(|j| j.tally.unfinished() == 0) {
-                self.ended.push_back((end_time, at.job));
+            if let Some(job) = self.jobs.get(&at.job).filter(|j| j.tally.unfinished() == 0) {
+                // another element may have ended later and been told of before
+                self.ended.push_back((job.last_end().max(end_time), at.job));
             }
         }
         did
@@ -523,15 +524,31 @@ impl State {
         if job.tally.unfinished() > 0 {
             return Did::Misfit("clean of a job that has not finished");
         }
-        self.jobs.remove(&at.job);
-        self.posts.retain(|key| key.job != at.job);
-        self.forget_left(at.job);
-        self.issued.forget(JobRef { job: at.job, idx: 0 });
-        self.moved.remove(&at.job);
-        self.changed.remove(&at.job);
-        self.first.remove(&at.job);
-        self.forget_waited(at.job);
+        self.remove(at.job);
         Did::Job(at)
+    }
+
+    /// Takes a job out of memory, with all that is kept of it.
+    fn remove(&mut self, id: u32) {
+        self.jobs.remove(&id);
+        self.posts.retain(|key| key.job != id);
+        self.forget_left(id);
+        self.issued.forget(JobRef { job: id, idx: 0 });
+        self.moved.remove(&id);
+        self.changed.remove(&id);
+        self.first.remove(&id);
+        self.forget_waited(id);
+    }
+
+    /// One that was cleaned had ended, even where the log lost the record that says so: nothing is
+    /// counted of it any more.
+    pub fn was_cleaned(&mut self, id: u32) {
+        if let Some(job) = self.jobs.get(&id) {
+            self.counts.job(job, false);
+            self.tries.retain(|at, _| at.job != id);
+            self.alone.retain(|at| at.job != id);
+            self.remove(id);
+        }
     }
 
     fn damage(&mut self, at: JobRef, on: bool) -> Did {

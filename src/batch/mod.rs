@@ -229,9 +229,8 @@ impl Mbd {
         // each goes as its job comes, so that its memory is used again
         for rec in found.records {
             self.st.apply(&rec);
-            // one that was cleaned had ended, even where the log lost the record that says so
             if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
-                self.st.jobs.remove(job);
+                self.st.was_cleaned(*job);
             }
         }
         let known = &self.st.jobs;

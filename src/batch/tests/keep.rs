@@ -87,3 +87,39 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
     records.push(rec(last + 7));
     assert_eq!(of(records).st.next_job, last + 8);
 }
+
+#[test]
+fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, Phase::Running);
+    let mut records = r.log.clone();
+    records.push(Record { time: 1, event: Event::JobClean { at: JobRef { job: id, idx: 0 } } });
+    r.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });
+    let left = r.mbd.st.counts.host.values().map(|h| h.slots.all()).sum::<u64>();
+    assert_eq!((left, r.mbd.st.jobs.len()), (0, 0));
+}
+
+#[test]
+fn an_array_whose_elements_are_told_of_out_of_order_leaves_memory() {
+    let mut c = conf();
+    c.batch.params.clean_period = 60;
+    let mut r = Rig::of(c);
+    let id = r.submit(JobSpec { name: "a[1-2]".into(), ..spec("x") }).unwrap();
+    let starts = r.starts();
+    let ended = |key, time| {
+        let phase = done();
+        SbdMsg::State(Box::new(TaskState { key, phase, pid: 7, time, ..Default::default() }))
+    };
+    r.now.wall_us += 20_000_000;
+    let now = r.now.secs();
+    for ((conn, key), ago) in starts.into_iter().zip([1, 9]) {
+        r.step(Input::Msg { conn, msg: Msg::Sbd(ended(key, now - ago)) });
+    }
+    assert_eq!(r.mbd.st.job(id).unwrap().tally.done, 2);
+    r.now.mono_us += 100_000_000;
+    r.now.wall_us += 100_000_000;
+    r.step(Input::Tick);
+    assert!(r.mbd.st.job(id).is_none());
+}

@@ -301,9 +301,7 @@ impl Rig {
 
     /// LIM shows this status of a host.
     fn lock_shown(&mut self, host: &str, status: u32) {
-        let conn = crate::proto::machine::INCOMING + 78;
-        let peer = Peer::Daemon { daemon: Daemon::Lim, host: "h1".into() };
-        self.step(Input::Opened { conn, peer });
+        let hosts::Link::Up { conn } = self.mbd.net.lim() else { panic!("no LIM") };
         let load = HostLoad { host: host.into(), status, ..HostLoad::default() };
         let msg = Msg::Lim(LimMsg::Loads { hosts: vec![load] });
         self.step(Input::Msg { conn, msg });

@@ -202,7 +202,7 @@ const AS_ROOT: [&str; 8] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 1800;
+const AS_ROOT_MAX: usize = 2000;
 
 #[test]
 fn what_runs_as_root_is_small_and_knows_no_network() {

@@ -70,7 +70,7 @@ impl Link {
         loop {
             if let Some(raw) = dec.take().map_err(|e| e.to_string())? {
                 return match self.session.open_msg(&raw).map_err(|e| e.to_string())? {
-                    Msg::Launch(LaunchMsg::DaemonList { pids }) => Ok(pids),
+                    Msg::Launch(LaunchMsg::DaemonList { pids, .. }) => Ok(pids),
                     _ => Err("the launcher gave an unexpected answer".to_owned()),
                 };
             }

@@ -34,6 +34,9 @@ pub const DEFAULT_ENVDIR: &str = "/etc";
 pub const DEFAULT_RUNDIR: &str = "/run/lsf";
 /// LSF_KEY_FILE where lsf.conf says nothing.
 pub const DEFAULT_KEY_FILE: &str = "/etc/lsf.key";
+/// MBD_HANG_TIME where lsf.conf says nothing, and at most, seconds.
+const DEFAULT_HANG_SECS: u64 = 60;
+const MAX_HANG_SECS: u64 = 86_400;
 /// LSF_LOG_MAXSIZE where lsf.conf says nothing, bytes.
 pub const DEFAULT_LOG_MAXSIZE: u64 = 10 << 20;
 
@@ -205,6 +208,11 @@ impl LsfConf {
     /// LSF_RUNDIR: local sockets and journals.
     pub fn rundir(&self) -> &str {
         self.get("LSF_RUNDIR").unwrap_or(DEFAULT_RUNDIR)
+    }
+
+    /// MBD_HANG_TIME: seconds without a sign of life after which a daemon is ended; 0: never.
+    pub fn mbd_hang_secs(&self) -> u64 {
+        self.int("MBD_HANG_TIME", DEFAULT_HANG_SECS).min(MAX_HANG_SECS)
     }
 
     /// LSF_KEY_FILE: the cluster key.
@@ -383,6 +391,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
         check(name, &|v| yes_no(v).is_some(), "Y or N is wanted");
     }
     let ways = |v: &str| v.split_whitespace().all(|word| WAYS.contains(&word));
+    let seconds = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_HANG_SECS);
+    check("MBD_HANG_TIME", &seconds, "seconds are wanted, a day at most; 0 for never");
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");

@@ -243,6 +243,17 @@ fn mistakes_in_lsf_conf() {
              wanted"]
     );
     assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "MBD_HANG_TIME=1m"),
+        ["error lsf.conf MBD_HANG_TIME:15 bad value <1m> of MBD_HANG_TIME: seconds are wanted, a \
+             day at most; 0 for never"]
+    );
+    for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
+        let mut diags = super::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = super::lsfconf::parse(&files, "/c", &mut diags).unwrap();
+        assert_eq!((conf.mbd_hang_secs(), diags.list().len()), (secs, 0), "{text}");
+    }
+    assert_eq!(
         said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT 6881"),
         ["error lsf.conf LSB_MBD_PORT:1 <LSB_MBD_PORT 6881> is not KEYWORD = value"]
     );

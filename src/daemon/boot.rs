@@ -5,6 +5,7 @@
 
 use super::delegate::conf_files;
 use super::guard;
+use super::heartbeat::Heartbeat;
 use super::launcher::{EAUTH_USER, HEARD};
 use super::logging::{self, LogHandle};
 use super::members::Follower;
@@ -159,6 +160,7 @@ impl Boot {
             key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
             members: Follower::of(self).filter(|_| daemon != Daemon::Launcher),
+            heartbeat: Heartbeat::of(self, daemon),
         }
     }
 }

@@ -16,6 +16,7 @@ use super::boot::{Boot, BootError};
 use super::guard;
 use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
+use crate::model::time::US;
 use crate::net::local::{Local, would_block};
 use crate::net::sock::{self, send_fds};
 use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
@@ -148,6 +149,7 @@ fn conf(boot: &Boot) -> Result<Conf, BootError> {
         peers: admin.map(|a| a.uid).into_iter().collect(),
         root_jobs: sudoers.is_some_and(|s| s.root_user()),
         users,
+        hang: boot.conf.lsf.mbd_hang_secs() * US,
     })
 }
 

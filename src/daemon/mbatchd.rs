@@ -11,13 +11,14 @@
 
 use super::boot::{Boot, BootError};
 use super::groups::{self, Asker};
+use super::heartbeat::Heartbeat;
 use super::launcher::ROOT_JOBS;
 use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::disk::RealDisk;
 use crate::log::front::Front;
-use crate::log::owner::{self, LogLock, Owner};
+use crate::log::owner::{self, LockError, LogLock, Owner};
 use crate::log::recover::{self, Params, RecoverError};
 use crate::log::store::{Fail, Point, Store};
 use crate::log::thread::{CrashPoints, LogHandle};
@@ -29,6 +30,10 @@ use crate::sys::procs::Proc;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Pause between two looks at a lock that another mbatchd has.
+const LOCK_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the log thread left for the loop.
 #[derive(Debug, Default)]
@@ -275,13 +280,17 @@ fn serve(boot: Boot) -> Result<i32, String> {
         log::warn!("{d}");
     }
     let mut conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
+    let mut shell = boot.shell(Daemon::Mbatchd);
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
     let dir = PathBuf::from(dir);
     let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
     let top = Path::new(&envdir).parent().map(Path::to_path_buf);
     let top = top.filter(|_| conf.base.lsf.personal());
     drop(RealDisk::open_dir(&dir).map_err(|e| here(&e))?);
-    let lock = LogLock::take(&dir).map_err(|e| here(&e))?;
+    let Some(lock) = lock(&dir, shell.heartbeat.as_mut()).map_err(|e| here(&e))? else {
+        log::info!("the event log is free: starting anew, with the configuration as it is now");
+        return Ok(0);
+    };
     let fault = top.as_deref().map(|top| top.join("fault"));
     let place = Place { dir: dir.clone(), fault, host: boot.host.clone() };
     let (begin, found) = match place.take() {
@@ -314,7 +323,28 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let mbd = Mbd::new(conf, &boot.host, found).with_zone(crate::sys::zone());
     let mbd = mbd.with_pid(std::process::id());
     let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
-    shell::run(boot.shell(Daemon::Mbatchd), mbd, host).map_err(|e| e.to_string())
+    shell::run(shell, mbd, host).map_err(|e| e.to_string())
+}
+
+/// Takes the lock of the log. `None`: it had to be waited for, which is told once.
+fn lock(dir: &Path, mut heartbeat: Option<&mut Heartbeat>) -> Result<Option<LogLock>, LockError> {
+    let mut told = String::new();
+    loop {
+        match LogLock::take(dir) {
+            Err(e @ LockError::Held { .. }) => {
+                let text = format!("{}: {e}; waiting for it", dir.display());
+                if text != told {
+                    log::error!("{text}");
+                    told = text;
+                }
+            }
+            got => return got.map(|lock| Some(lock).filter(|_| told.is_empty())),
+        }
+        if let Some(heartbeat) = &mut heartbeat {
+            heartbeat.turn(crate::sys::now().mono_us, None);
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
 }
 
 /// What recovery needs to know of this process, and of the one that had the log before.

@@ -8,6 +8,7 @@ pub mod eauthd;
 pub mod eexecd;
 pub mod groups;
 pub mod guard;
+pub mod heartbeat;
 pub mod hooks;
 pub mod hostfile;
 pub mod launcher;

@@ -37,6 +37,7 @@
 //!   started after [`run`] has begun (in `Host::start`), so that they inherit the blocked mask;
 //!   children do not where `sys::child` starts them.
 
+use super::heartbeat::Heartbeat;
 use super::logging::LogHandle;
 use super::members::Follower;
 use crate::auth::check::Checker;
@@ -138,6 +139,8 @@ pub struct ShellConfig {
     pub log: Option<LogHandle>,
     /// Hosts that may join while this runs.
     pub members: Option<Follower>,
+    /// The signs of life that the loop gives the launcher.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// What one daemon does beyond the shell: its log, its processes, its configuration.
@@ -326,6 +329,7 @@ struct Shell<H: Host> {
     log: Option<LogHandle>,
     told: Receiver<Told>,
     members: Option<Follower>,
+    heartbeat: Option<Heartbeat>,
     ctl: Ctl,
     effects: Vec<Effect>,
 }
@@ -377,9 +381,21 @@ impl<H: Host> Shell<H> {
             remote,
             registry: poll.registry().try_clone().map_err(fail("poll"))?,
         };
-        let (log, members) = (cfg.log, cfg.members);
-        let effects = Vec::new();
-        Ok(Shell { machine, host, poll, pool, signals, key_file, log, told, members, ctl, effects })
+        let (log, members, heartbeat) = (cfg.log, cfg.members, cfg.heartbeat);
+        Ok(Shell {
+            machine,
+            host,
+            poll,
+            pool,
+            signals,
+            key_file,
+            log,
+            told,
+            members,
+            heartbeat,
+            ctl,
+            effects: Vec::new(),
+        })
     }
 
     fn run(mut self) -> Result<i32, ShellError> {
@@ -400,7 +416,8 @@ impl<H: Host> Shell<H> {
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
         let busy = self.pool.busy() || !self.ctl.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
-        let until = [self.machine.deadline(), self.pool.deadline(), look];
+        let sign = self.heartbeat.as_ref().map(|h| h.at);
+        let until = [self.machine.deadline(), self.pool.deadline(), look, sign];
         let until = until.into_iter().flatten().min();
         let timeout = match until {
             _ if busy => Some(Duration::ZERO),
@@ -453,6 +470,10 @@ impl<H: Host> Shell<H> {
         self.host.end_of_turn(&mut self.machine, &mut self.ctl);
         self.after_host();
         self.pool.flush(now.mono_us);
+        if let Some(heartbeat) = &mut self.heartbeat {
+            let waits = self.ctl.tickets.due().map(|_| self.ctl.tickets.durable());
+            heartbeat.turn(now.mono_us, waits);
+        }
     }
 
     fn signals(&mut self) {

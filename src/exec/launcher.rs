@@ -6,6 +6,7 @@
 //! `Forget`; an end that nobody saw is `Unknown`, never guessed; uid 0 is refused but in a
 //! personal cluster of root, and there every other uid.
 
+use super::life::{GIVE_SIGNS, Life};
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
@@ -56,6 +57,8 @@ pub struct Conf {
     pub root_jobs: bool,
     /// Whom lsf.sudoers has daemons run as, where that is not the administrator.
     pub users: BTreeMap<Daemon, String>,
+    /// MBD_HANG_TIME, microseconds; 0: a daemon that hangs is left alone.
+    pub hang: u64,
 }
 
 /// A task; `info.pid` 0 until its process exists.
@@ -89,13 +92,17 @@ struct Sup {
     kill_at: Option<u64>,
     /// The pause before its next start.
     pause: u64,
+    #[serde(default)]
+    life: Life,
 }
 
 impl Sup {
     fn new(daemon: Daemon, want: bool) -> Self {
         let pause = RESTART_FIRST;
         let at = want.then_some(0);
-        Sup { daemon, want, pid: 0, ticks: 0, child: false, since: 0, at, kill_at: None, pause }
+        let (pid, ticks, child, since, kill_at) = (0, 0, false, 0, None);
+        let life = Life::default();
+        Sup { daemon, want, pid, ticks, child, since, at, kill_at, pause, life }
     }
 }
 
@@ -298,7 +305,9 @@ impl Launcher {
             LaunchMsg::Daemons => {
                 let up = self.sups.iter().filter(|s| s.pid != 0);
                 let pids = up.map(|s| (s.daemon, s.pid)).collect();
-                send(out, conn, LaunchMsg::DaemonList { pids });
+                let hung = self.sups.iter().filter(|s| s.life.hangs_often());
+                let hung = hung.map(|s| s.daemon).collect();
+                send(out, conn, LaunchMsg::DaemonList { pids, hung });
             }
             LaunchMsg::Down { jobs } => self.go_down(now, jobs, out),
             LaunchMsg::Tasks { .. }
@@ -447,9 +456,11 @@ impl Launcher {
     }
 
     fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
+        let hang = self.conf.hang;
         let sup = self.sup(daemon);
         (sup.pid, sup.ticks, sup.child) = (id.0, id.1, true);
         (sup.since, sup.at, sup.kill_at) = (now.mono_us, None, None);
+        sup.life.started(now.mono_us, if GIVE_SIGNS.contains(&daemon) { hang } else { 0 });
         let want = sup.want;
         self.journal(Journal::Daemon { daemon, pid: id.0, ticks: id.1 }, out);
         if !want || self.down.is_some() {
@@ -466,9 +477,37 @@ impl Launcher {
             sup.pause = RESTART_FIRST;
         }
         (sup.pid, sup.kill_at) = (0, None);
+        sup.life.gone();
         sup.at = (sup.want && !down).then_some(now.mono_us + sup.pause);
         sup.pause = (sup.pause * 2).min(most);
+        // what it said last is not about its successor
+        self.conns.values_mut().filter(|c| c.0 == Some(daemon)).for_each(|c| c.0 = None);
         self.downward(now, out);
+    }
+
+    /// A sign of life, where it comes from one of our daemons.
+    fn sign(&mut self, now: Now, conn: ConnId) {
+        let hang = self.conf.hang;
+        let Some((Some(daemon), _)) = self.conns.get(&conn) else { return };
+        if let Some(sup) = self.sups.iter_mut().find(|s| s.daemon == *daemon) {
+            sup.life.sign(now.mono_us, sup.since, hang);
+        }
+    }
+
+    /// Ends the daemons that have given no sign of life for too long.
+    fn end_hung(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let hang = self.conf.hang;
+        for sup in self.sups.iter_mut().filter(|s| s.pid != 0) {
+            if sup.life.look(now.mono_us, hang) {
+                let (name, secs) = (sup.daemon.name(), hang / US);
+                let text = format!(
+                    "{name} (pid {}) has hung for {secs} s (MBD_HANG_TIME): it is killed",
+                    sup.pid
+                );
+                say(out, log::Level::Error, text);
+                out.push(kill(sup.pid, sup.ticks, SIGKILL, false));
+            }
+        }
     }
 
     // ---- what the system tells ----
@@ -607,6 +646,7 @@ impl Launcher {
                 out.push(kill(sup.pid, sup.ticks, SIGKILL, false));
             }
         }
+        self.end_hung(now, out);
         if self.check_at.is_some_and(|at| at <= now.mono_us) {
             self.check(now, out);
         }
@@ -704,7 +744,10 @@ impl Machine for Launcher {
             }
             Input::Msg { conn, msg } if self.conns.contains_key(&conn) => match msg {
                 Msg::Launch(msg) => self.message(now, conn, msg, out),
-                Msg::Ping { n } => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
+                Msg::Ping { n } => {
+                    self.sign(now, conn);
+                    out.push(Effect::Send { conn, msg: Msg::Pong { n } });
+                }
                 _ => out.push(Effect::Close { conn }),
             },
             Input::Os(input) => self.os(now, input, out),
@@ -713,7 +756,7 @@ impl Machine for Launcher {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let sups = self.sups.iter().flat_map(|s| [s.at, s.kill_at]);
+        let sups = self.sups.iter().flat_map(|s| [s.at, s.kill_at, s.life.at()]);
         let down = match self.down {
             Some(Down::Jobs(by)) => Some(by),
             _ => None,

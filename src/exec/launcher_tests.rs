@@ -333,6 +333,60 @@ fn mbatchd_runs_on_request_only() {
 }
 
 #[test]
+fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again() {
+    const MBD: ConnId = SBD + 5;
+    let hang = 60 * US;
+    let mut r = Rig::new(Conf { hang, ..conf(1000, true) }, vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    r.ask(at(0), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
+    let mut now = 1;
+    let killed = |out: &[Effect], pid: u32| {
+        let kill = OsEffect::Signal { pid, ticks: 2, signal: SIGKILL, whole: false };
+        out.iter().any(|e| matches!(e, Effect::Os(o) if *o == kill))
+    };
+    let hung = |r: &mut Rig, now| {
+        let out = r.ask(at(now), LaunchMsg::Daemons);
+        let Effect::Send { msg: Msg::Launch(LaunchMsg::DaemonList { hung, .. }), .. } = &out[0]
+        else {
+            panic!("{out:?}")
+        };
+        hung.clone()
+    };
+    for pid in [60, 61] {
+        assert!(hung(&mut r, now).is_empty());
+        r.os(at(now), OsInput::DaemonUp { daemon: Daemon::Mbatchd, pid, ticks: 2 });
+        let peer = Peer::Local { uid: 1000, pid };
+        r.step(at(now), Input::Opened { conn: MBD + ConnId::from(pid), peer });
+        let sign = || Input::Msg { conn: MBD + ConnId::from(pid), msg: Msg::Ping { n: 0 } };
+        // as long as it gives signs, it stays; also where the launcher stood still meanwhile
+        for _ in 0..30 {
+            now += 5;
+            let out = r.step(at(now), sign());
+            assert!(matches!(out[..], [Effect::Send { msg: Msg::Pong { n: 0 }, .. }]), "{out:?}");
+            assert!(!killed(&r.step(at(now), Input::Tick), pid));
+        }
+        if pid == 60 {
+            now += 4000;
+            assert!(!killed(&r.step(at(now), Input::Tick), pid));
+            r.step(at(now), sign());
+        }
+        let silent = now;
+        // another's signs are not its own
+        let other = Input::Msg { conn: SBD, msg: Msg::Ping { n: 0 } };
+        r.step(at(now), other);
+        while !killed(&r.step(at(now), Input::Tick), pid) {
+            now += 1;
+            assert!(now < silent + 75, "{pid} lives");
+        }
+        assert!(now >= silent + 60, "after {} s", now - silent);
+        r.os(at(now), OsInput::Exited { pid, status: 9, usage: Usage::default() });
+        assert!(r.m.sup(Daemon::Mbatchd).at.is_some(), "it starts again");
+    }
+    assert_eq!(hung(&mut r, now), [Daemon::Mbatchd]);
+}
+
+#[test]
 fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     let mut r = Rig::new(conf(1000, false), vec![]);
     r.connect();

@@ -7,7 +7,8 @@
 //! PROBE_TIMEOUT. The first [`FAST_RANKS`] candidates also keep a connection to the
 //! master: where its host refuses it anew for [`REFUSED_SECS`] + k seconds, they do not wait for
 //! the silence. A candidate that hears a worse one announce itself takes over from it; a master
-//! that hears a better one yields. In a partition each side has a master.
+//! that hears a better one yields. A master on whose host mbatchd hangs stands back: it is no
+//! candidate for [`AWAY_SECS`], or until there is no master. In a partition each side has a master.
 //!
 //! Invariant: at most one connection is under way, and only while another host is master.
 //! Document implemented: semantics.md section 27.
@@ -29,6 +30,8 @@ pub const REFUSED_SECS: u64 = 1;
 const IN_ORDER: u64 = US;
 /// Pause before a lost connection to the master is made again, microseconds.
 const REDIAL: u64 = US / 2;
+/// For so long a host on which mbatchd hangs is no candidate, while there is another master.
+pub const AWAY_SECS: u64 = 600;
 /// Most candidates asked in one round who is master.
 pub const ASKED_AT_ONCE: usize = 32;
 
@@ -78,8 +81,12 @@ struct Rules {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Election {
     candidates: Vec<String>,
-    /// This host's number among them.
+    /// This host's number among them; none while it stands back.
     rank: Option<usize>,
+    /// The same at all times.
+    own: Option<usize>,
+    /// It stands back until then at most.
+    away: Option<u64>,
     /// The master's number, as far as this host can tell.
     master: usize,
     /// It has been heard of.
@@ -126,7 +133,9 @@ impl Election {
 
     /// The same as `host` sees it; what `old` knew of the master still holds.
     pub fn on(mut self, host: &str, old: &Election, out: &mut Vec<Effect>) -> Self {
-        self.rank = self.candidates.iter().position(|c| c == host);
+        self.own = self.candidates.iter().position(|c| c == host);
+        self.away = old.away;
+        self.rank = self.own.filter(|_| self.away.is_none());
         (self.next_conn, self.heard) = (old.next_conn, old.heard);
         match old.master().and_then(|m| self.rank_of(m)) {
             Some(m) => {
@@ -221,6 +230,23 @@ impl Election {
         true
     }
 
+    /// Leaves the place of the master to the next candidate; false where there is none.
+    pub fn stand_back(&mut self, now: u64, out: &mut Vec<Effect>) -> bool {
+        let Some(me) = self.rank.filter(|_| self.is_master() && self.candidates.len() > 1) else {
+            return false;
+        };
+        self.follow(now, (me + 1) % self.candidates.len(), false, out);
+        (self.rank, self.away, self.link) = (None, Some(now + AWAY_SECS * US), Link::None);
+        true
+    }
+
+    /// When a host that stands back is a candidate again: after its time, and as soon as there
+    /// is no master.
+    fn back_at(&self) -> Option<u64> {
+        let Rules { silence, retry, .. } = self.rules;
+        self.away.map(|at| at.min(self.heard + silence + retry.max(IN_ORDER)))
+    }
+
     fn hang_up(&mut self, out: &mut Vec<Effect>) {
         if let Link::Asking { conn, .. } | Link::Up { conn } = self.link {
             out.push(Effect::Close { conn });
@@ -247,6 +273,9 @@ impl Election {
     /// Does what is due. True: this host has taken over.
     pub fn tick(&mut self, now: Now, out: &mut Vec<Effect>) -> bool {
         let now = now.mono_us;
+        if self.back_at().is_some_and(|at| at <= now) {
+            (self.rank, self.away, self.link) = (self.own, None, Link::Down { at: now });
+        }
         if self.is_master() || self.rank.is_none() {
             return false;
         }
@@ -270,7 +299,7 @@ impl Election {
     /// The instant of the next thing to do.
     pub fn deadline(&self) -> Option<u64> {
         if self.is_master() || self.rank.is_none() {
-            return None;
+            return self.back_at();
         }
         match self.link {
             Link::Asking { until, last: true, .. } => Some(until),

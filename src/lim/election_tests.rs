@@ -165,6 +165,40 @@ fn the_better_candidate_wins() {
 }
 
 #[test]
+fn a_master_that_stands_back_leaves_its_place_and_comes_back() {
+    let mut out = Vec::new();
+    let (mut e, _) = on("h1");
+    assert!(e.stand_back(10 * US, &mut out));
+    // whoever asks it is told the next one, who then does not wait
+    assert_eq!((e.is_master(), e.told(10 * US)), (false, Some("h2.eng")));
+    assert!(!e.stand_back(10 * US, &mut out) && !e.claim(10 * US, &mut out));
+    let (mut next, _) = on("h2.eng");
+    next.announced(9 * US, "h1", &mut out);
+    out.clear();
+    next.tick(at(9 * US), &mut out);
+    let conn = dialled(&out);
+    assert!(!next.answered(10 * US, conn, "h2.eng", &mut out));
+    let took = run(&mut next, 60 * US, |_| Some(true)).unwrap();
+    assert!(took <= 13 * US, "{took}");
+    // while there is another master it stays away for its time, whatever the configuration does
+    assert!(e.announced(12 * US, "h2.eng", &mut out));
+    let mut e = Election::new(&base("")).on("h1", &e, &mut out);
+    for secs in (20..=600).step_by(10) {
+        e.announced(secs * US, "h2.eng", &mut out);
+        assert!(!e.tick(at(secs * US), &mut out) && !e.is_master(), "{secs}");
+    }
+    e.tick(at(611 * US), &mut out);
+    assert!(e.announced(612 * US, "h2.eng", &mut out) && e.is_master());
+    // where nobody takes its place it does not wait so long
+    assert!(e.stand_back(700 * US, &mut out));
+    let back = run(&mut e, 1200 * US, |_| None).unwrap();
+    assert!((775 * US..900 * US).contains(&back), "{back}");
+    // alone it stays
+    let mut alone = Election::new(&base("h1")).on("h1", &Election::default(), &mut out);
+    assert!(alone.start(0, &mut out) && !alone.stand_back(US, &mut out) && alone.is_master());
+}
+
+#[test]
 fn the_search_asks_candidates_until_it_knows() {
     let (mut e, mut out) = on("h2.eng");
     let asked = |e: &Election, now| e.to_ask(now, 0).cloned().collect::<Vec<_>>();

@@ -201,6 +201,16 @@ impl Lim {
         }
     }
 
+    /// No mbatchd can work here: another candidate is to be master, where there is one.
+    pub(super) fn stand_back(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.election.stand_back(now.mono_us, out) {
+            let secs = election::AWAY_SECS;
+            let text = format!("mbatchd hangs here: no candidate for master for {secs} s");
+            say(out, log::Level::Error, text);
+            self.elected(now, out);
+        }
+    }
+
     /// Announces this master; the next time before the next turn where that would be too late
     /// for those who wait for it.
     fn call(&mut self, now: Now, want: bool, out: &mut Vec<Effect>) {

@@ -206,10 +206,13 @@ impl Lim {
     }
 
     pub(super) fn daemons(&mut self, now: Now, msg: &Msg, out: &mut Vec<Effect>) {
-        if let Msg::Launch(LaunchMsg::DaemonList { pids }) = msg
-            && pids.iter().any(|(daemon, _)| *daemon == Daemon::Res)
-        {
-            self.local.res_seen = now.mono_us;
+        if let Msg::Launch(LaunchMsg::DaemonList { pids, hung }) = msg {
+            if pids.iter().any(|(daemon, _)| *daemon == Daemon::Res) {
+                self.local.res_seen = now.mono_us;
+            }
+            if hung.contains(&Daemon::Mbatchd) {
+                self.stand_back(now, out);
+            }
         }
         out.push(Effect::Close { conn: LAUNCHER });
     }

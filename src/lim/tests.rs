@@ -493,7 +493,7 @@ fn a_host_without_res_says_so() {
     let mut lim = master();
     let list = |with: bool| {
         let pids = if with { vec![(Daemon::Res, 7)] } else { vec![(Daemon::Lim, 8)] };
-        Msg::Launch(crate::proto::launch::LaunchMsg::DaemonList { pids })
+        Msg::Launch(crate::proto::launch::LaunchMsg::DaemonList { pids, hung: vec![] })
     };
     let mut asked = 0;
     for secs in 1..400 {

@@ -129,7 +129,7 @@ impl RealDisk {
     }
 
     /// For tests on a personal cluster: while `path` exists and holds `enospc` or `eio`, every
-    /// write fails with that error; with `sync`, every sync fails.
+    /// write fails with that error; with `sync`, every sync fails; with `hang`, neither comes back.
     pub fn with_fault_file(mut self, path: PathBuf) -> RealDisk {
         self.fault = Some(path);
         self
@@ -151,7 +151,11 @@ impl RealDisk {
 
     fn ordered_fault(&self, syncing: bool) -> io::Result<()> {
         let Some(path) = &self.fault else { return Ok(()) };
-        let Ok(word) = std::fs::read_to_string(path) else { return Ok(()) };
+        let word = || std::fs::read_to_string(path).unwrap_or_default();
+        while word().trim() == "hang" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let word = word();
         match (word.trim(), syncing) {
             ("enospc", false) => Err(rustix::io::Errno::NOSPC.into()),
             ("eio", false) | ("sync", true) => Err(rustix::io::Errno::IO.into()),

@@ -289,7 +289,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         LaunchMsg::Tasks { boot_id: s("b"), tasks: vec![info.clone()], more: false },
         LaunchMsg::Task(Box::new(info)),
         LaunchMsg::Refused { id: TASK, why: s("full") },
-        LaunchMsg::DaemonList { pids: vec![(Daemon::Lim, 11)] },
+        LaunchMsg::DaemonList { pids: vec![(Daemon::Lim, 11)], hung: vec![] },
     ]
 }
 

@@ -44,6 +44,11 @@ impl Tickets {
         (last > self.durable).then_some(last)
     }
 
+    /// Up to which ticket the log is durable.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
     /// Closes the current ticket and returns its number; `None` where nothing was appended.
     pub fn seal(&mut self) -> Option<u64> {
         if !self.dirty {

@@ -66,53 +66,32 @@ pub enum LaunchMsg {
     /// together with its end.
     Hello,
     /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
-    Start {
-        id: TaskId,
-        plan: Box<Plan>,
-        note: String,
-    },
+    Start { id: TaskId, plan: Box<Plan>, note: String },
     /// Signal every process of the task's session. No answer.
-    Signal {
-        id: TaskId,
-        signal: i32,
-    },
+    Signal { id: TaskId, signal: i32 },
     /// Replace the note of the job step. No answer.
-    Note {
-        key: JobKey,
-        note: String,
-    },
+    Note { key: JobKey, note: String },
     /// Forget every step of the attempt that has ended. No answer.
-    Forget {
-        key: JobKey,
-    },
+    Forget { key: JobKey },
     /// Start or stop a daemon of this host, or mbatchd. No answer.
-    Run {
-        daemon: Daemon,
-        on: bool,
-    },
+    Run { daemon: Daemon, on: bool },
     /// Answered by `DaemonList`.
     Daemons,
     /// Stop the daemons and leave; with `jobs` kill every task first.
-    Down {
-        jobs: bool,
-    },
+    Down { jobs: bool },
 
     // launcher -> sbatchd
     /// The tasks known, in as many messages as it takes; the last has `more` false.
-    Tasks {
-        boot_id: String,
-        tasks: Vec<TaskInfo>,
-        more: bool,
-    },
+    Tasks { boot_id: String, tasks: Vec<TaskInfo>, more: bool },
     /// A task as it stands now; its note is left out.
     Task(Box<TaskInfo>),
     /// The start was refused and left no trace.
-    Refused {
-        id: TaskId,
-        why: String,
-    },
+    Refused { id: TaskId, why: String },
     DaemonList {
         pids: Vec<(Daemon, u32)>,
+        /// Those that hang whenever they run here.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hung: Vec<Daemon>,
     },
 }
 

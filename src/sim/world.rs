@@ -386,6 +386,7 @@ impl World {
             peers: vec![500],
             root_jobs: false,
             users: Default::default(),
+            hang: 0,
         };
         let journal = self.hosts[host].os.journal.clone();
         let mach = Mach::Launcher(Box::new(Launcher::new(conf, journal)));

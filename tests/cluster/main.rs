@@ -11,6 +11,7 @@ mod dynamic;
 mod elims;
 mod failover;
 mod host_death;
+mod hang;
 mod install;
 mod keys;
 mod limits;

@@ -135,6 +135,7 @@ impl World {
             key_file: None,
             log: None,
             members: None,
+            heartbeat: None,
         }
     }
 

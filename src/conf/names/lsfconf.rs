@@ -369,6 +369,10 @@ const NAMES: &[Name] = &[
     on("LSF_VERSION", "version of LSF this is compatible with; read by other tools"),
     off("LSF_VPLUGIN", "lsf vplugin"),
     off("LS_ADMIN_SETUID", "setuid admin binaries: dir; N"),
+    on(
+        "MBD_HANG_TIME",
+        "seconds after which a hung mbatchd or lim is ended; 60, 0 never (not in LSF)",
+    ),
     off("MC_PLUGIN_REMOTE_RESOURCE", "MC"),
     off("XLSF_APPDIR", "X application files"),
     off("XLSF_UIDDIR", "X uid files"),

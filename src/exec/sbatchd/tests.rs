@@ -73,6 +73,7 @@ fn launcher_conf() -> launcher::Conf {
         peers: vec![],
         root_jobs: false,
         users: Default::default(),
+        hang: 0,
     }
 }
 

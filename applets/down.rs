@@ -36,7 +36,7 @@ fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
         return Err(format!("{}: no cluster here", place.top.display()));
     }
     let _lock = place.lock()?;
-    let mut state = State::read(&place);
+    let mut state = State::read(&place)?;
     let mut hosts: Vec<String> = state.launchers.iter().map(|(h, _)| h.clone()).collect();
     if hosts.is_empty() {
         outln!(ctx, "{}: not running", place.top.display());

@@ -43,7 +43,7 @@ fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
         return Err(format!("{}: no cluster here; `lsf up` makes one", place.top.display()));
     }
     let conf = place.read()?;
-    let state = State::read(&place);
+    let state = State::read(&place)?;
     let hosts: Vec<_> = conf.named_hosts().collect();
     let up = hosts.iter().filter(|h| state.alive(&h.name).is_some()).count();
     let word = match up {

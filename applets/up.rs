@@ -74,7 +74,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
             .inspect_err(|_| missing.remove())?;
     }
     let conf = place.read()?;
-    let mut state = State::read(&place);
+    let mut state = State::read(&place)?;
     let hosts: Vec<String> = conf.named_hosts().map(|h| h.name.clone()).collect();
     if known && o.hosts.is_some_and(|n| n as usize != hosts.len()) {
         errln!(

@@ -16,14 +16,9 @@ fn word<'a>(w: &'a str, dir: &'a Path) -> [&'a str; 3] {
     [w, "--dir", dir.to_str().unwrap()]
 }
 
-/// Launchers by host, as `lsf up` wrote them down.
+/// Launchers by host.
 fn launchers(rig: &Rig) -> Vec<(String, u32)> {
-    let text = rig.read("conf/up.state");
-    let words = text.lines().map(|l| l.split(' ').collect::<Vec<_>>());
-    words
-        .filter(|w| w[0] == "launcher")
-        .map(|w| (w[1].to_string(), w[2].parse().unwrap()))
-        .collect()
+    rig.pids("launcher").into_iter().collect()
 }
 
 #[test]
@@ -142,6 +137,42 @@ fn what_was_killed_is_taken_over() {
     assert!(rig.pids("mbatchd").is_empty() && rig.pids("sbatchd").is_empty());
     let left: Vec<&str> = sleeps.split([',', ' ']).filter(|p| p.parse().is_ok_and(alive)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_others_restarted_or_stopped_is_found_and_goes_down_with_its_jobs() {
+    let rig = Rig::up("others", 2);
+    let old = launchers(&rig);
+    let restarted = rig.run("lsfrestart", &["-f"]);
+    assert_eq!(restarted.code, 0, "{}", restarted.err);
+    let new = launchers(&rig);
+    assert!(new.len() == 2 && new.iter().all(|l| !old.contains(l)), "{old:?} {new:?}");
+    let status = lsf(&word("status", &rig.dir));
+    assert_eq!(status.code, 0, "{}", status.out);
+    assert!(status.out.lines().next().unwrap().ends_with(": running"), "{}", status.out);
+    for (host, pid) in &new {
+        let line = status.out.lines().find(|l| l.starts_with(host)).unwrap();
+        assert!(line.contains(&format!(" {pid} ")), "{line}");
+    }
+    let up = lsf(&word("up", &rig.dir));
+    assert!(up.code == 0 && up.out.contains("already running"), "{up:?}");
+    rig.ready();
+    let job = "echo $$ > job.pid; exec sleep 3600";
+    rig.bsub(&["-m", "host2", "-o", "/dev/null", job]);
+    wait_for("the job to run", || rig.read("job.pid").ends_with('\n'));
+    let job: u32 = rig.read("job.pid").trim().parse().unwrap();
+    // its launcher is stopped, and the job goes on
+    let mut stop = rig.cmd("lsf_daemons");
+    stop.arg("stop").env("LSF_LOCAL_HOST", "host2");
+    assert!(stop.status().unwrap().success() && alive(job));
+    let status = lsf(&word("status", &rig.dir));
+    assert_eq!(status.code, 255);
+    assert!(status.out.contains(": 1 of 2 hosts running"), "{}", status.out);
+    let down = rig.down();
+    assert!(down.code == 0 && down.out.ends_with(": stopped\n"), "{down:?}");
+    assert!(down.err.contains("host2: the launcher was gone"), "{}", down.err);
+    assert!(!alive(job) && launchers(&rig).is_empty() && rig.pids("lim").is_empty());
+    assert!(lsf(&word("down", &rig.dir)).out.ends_with(": not running\n"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Starts and stops the launchers of a personal cluster.
 //!
 //! A launcher is started by way of `detach` (a hidden applet): the new process waits for one
-//! byte, which is sent once its pid is written down, then leaves the session and becomes the
+//! byte, by which it knows that its starter has seen it, then leaves the session and becomes the
 //! launcher. Stopping asks with SIGINT, which ends jobs, daemons and the launcher in this order;
 //! one that was killed earlier is started again first, because it knows by its journal what it
 //! had left behind.
@@ -33,7 +33,7 @@ const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
 /// PATH of the daemons.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Starts the launcher of `host` and writes it down in `state`.
+/// Starts the launcher of `host`, which is in `state` then.
 pub fn start(place: &Place, state: &mut State, host: &str) -> Result<(), String> {
     let exe = own_binary()?;
     let out = place.top.join("log").join(format!("launcher.out.{host}"));
@@ -52,7 +52,6 @@ pub fn start(place: &Place, state: &mut State, host: &str) -> Result<(), String>
     let gone = || format!("the launcher of {host} ended at once; see {}", out.display());
     let started = Proc::of(child.id()).ok_or_else(gone)?;
     state.set(host, started);
-    state.write(place)?;
     let told = child.stdin.take().map(|mut pipe| pipe.write_all(b"\n"));
     if !matches!(told, Some(Ok(()))) {
         return Err(gone());
@@ -65,7 +64,7 @@ pub fn detach() -> String {
     let mut byte = [0u8; 1];
     match std::io::Read::read(&mut std::io::stdin(), &mut byte) {
         Ok(1) => {}
-        _ => return "lsf up ended before it had written this process down".to_owned(),
+        _ => return "who started this process ended at once".to_owned(),
     }
     if let Err(e) = rustix::process::setsid() {
         return format!("setsid: {}", crate::sys::words(&e.into()));
@@ -119,7 +118,6 @@ pub fn stop(place: &Place, state: &mut State, hosts: &[String]) -> Result<Vec<St
             state.forget(host);
         }
     }
-    state.write(place)?;
     Ok(notes)
 }
 

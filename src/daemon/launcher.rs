@@ -14,6 +14,7 @@
 use super::authd::EAUTH_KEY_FD;
 use super::boot::{Boot, BootError};
 use super::guard;
+use super::ports::{self, KeptPorts};
 use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
 use crate::model::time::US;
@@ -75,6 +76,8 @@ struct Handover {
     listener: i32,
     /// Pid, descriptor, what was read of the report.
     setups: Vec<(TaskId, u32, i32, Vec<u8>)>,
+    #[serde(default)]
+    ports: ports::Handed,
 }
 
 /// A starter that has not reported yet.
@@ -105,6 +108,7 @@ struct Real {
     /// What it was asked for, in the order in which it answers; between turns nothing.
     asked: Vec<(TaskId, StdUnixStream)>,
     conns: BTreeMap<ConnId, Local>,
+    ports: KeptPorts,
     next: ConnId,
     setups: BTreeMap<TaskId, Pending>,
     inputs: VecDeque<Input>,
@@ -171,7 +175,7 @@ impl Real {
     fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Real> {
         let exe = std::fs::read_link(SELF)?;
         let journal = || read_journal(&rundir.join("launcher.journal"));
-        let mut setups = BTreeMap::new();
+        let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());
         let (machine, lock, listener) = match handed_over() {
             Some(h) => {
                 log::info!("replaced by {}", exe.display());
@@ -187,6 +191,7 @@ impl Real {
                     std::os::unix::net::UnixListener::from(raw::inherited_fd(h.listener)?);
                 listener.set_nonblocking(true)?;
                 let lock = File::from(raw::inherited_fd(h.lock)?);
+                ports = KeptPorts::resume(h.ports);
                 (machine, lock, UnixListener::from_std(listener))
             }
             None => {
@@ -213,6 +218,7 @@ impl Real {
             mould: None,
             asked: Vec::new(),
             conns: BTreeMap::new(),
+            ports,
             next: INCOMING,
             setups,
             inputs: VecDeque::from([Input::Start]),
@@ -316,6 +322,9 @@ impl Real {
             let pending = self.setups.iter().find(|(_, p)| p.pid == pid).map(|(id, _)| *id);
             if let Some(id) = pending {
                 self.read_setup(id, true);
+            }
+            if let Err(e) = self.ports.ended(pid, |daemon| self.machine.wants(daemon)) {
+                log::warn!("the port of pid {pid}: {}", words(&e));
             }
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
@@ -500,7 +509,7 @@ impl Real {
         let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.envs(self.conf.users.get(&Daemon::Eauthd).map(|user| (EAUTH_USER, user)));
-        command.stdin(Stdio::null());
+        command.stdin(self.ports.of(daemon, &self.boot).map_or_else(Stdio::null, Stdio::from));
         match (daemon, &self.boot.admin) {
             (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
             (Daemon::Authd, Some(_)) => hand_key(&mut command)?,
@@ -515,6 +524,7 @@ impl Real {
             _ => {}
         }
         let child = command.spawn()?;
+        self.ports.started(daemon, child.id());
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(Proc::child(child.id()))
     }
@@ -610,6 +620,7 @@ impl Real {
             lock: self.lock.as_raw_fd(),
             listener: self.listener.as_raw_fd(),
             setups: setups.map(|(id, p)| (*id, p.pid, p.sock.as_raw_fd(), p.got.clone())).collect(),
+            ports: self.ports.hand_over(),
         };
         let mut state = unlinked(&self.rundir, "launcher.state")?;
         serde_json::to_writer(io::BufWriter::new(&mut state), &handover)?;
@@ -621,6 +632,7 @@ impl Real {
     fn keep(&self, flags: FdFlags) -> io::Result<()> {
         fcntl_setfd(&self.lock, flags)?;
         fcntl_setfd(&self.listener, flags)?;
+        self.ports.all().try_for_each(|port| fcntl_setfd(port, flags))?;
         for p in self.setups.values() {
             fcntl_setfd(&p.sock, flags)?;
         }

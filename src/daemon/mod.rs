@@ -19,6 +19,7 @@ pub mod mbatchd;
 pub mod melim;
 pub mod members;
 pub mod output;
+pub mod ports;
 pub mod res;
 pub mod sbatchd;
 pub mod shell;

@@ -660,7 +660,7 @@ fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
             let why = format!("{at}: {}", crate::sys::words(&e));
             ShellError { what: "listen", why }
         };
-        out.tcp = cfg.tcp.then(|| sock::listen_tcp(at).map_err(fail)).transpose()?;
+        out.tcp = cfg.tcp.then(|| sock::listen_as_given(at).map_err(fail)).transpose()?;
         out.udp = cfg.udp.then(|| sock::open_udp(at).map_err(fail)).transpose()?;
     }
     if let Some(unix) = &cfg.unix {

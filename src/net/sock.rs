@@ -117,6 +117,80 @@ pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
     Ok(TcpListener::from_std(std::net::TcpListener::from(fd)))
 }
 
+/// A port that is taken, by a socket that listens only while somebody has a copy of it. Another
+/// one beside it never listens and never goes: it shares the port with sockets of this very uid
+/// alone (SO_REUSEPORT), so that nobody else gets it while the first does not listen.
+#[derive(Debug)]
+pub struct Held {
+    listener: OwnedFd,
+    guard: OwnedFd,
+}
+
+impl Held {
+    /// Takes the port.
+    pub fn bind(at: SocketAddr) -> io::Result<Held> {
+        let make = || {
+            let fd = new(&at, SocketType::STREAM, true)?;
+            // connections of a predecessor may linger
+            sockopt::set_socket_reuseaddr(&fd, true)?;
+            sockopt::set_socket_reuseport(&fd, true)?;
+            bind(&fd, &at)?;
+            Ok::<OwnedFd, io::Error>(fd)
+        };
+        let guard = make()?;
+        sockopt::set_socket_reuseaddr(&guard, false)?;
+        let listener = make()?;
+        // at listen(2) the kernel forgets that others might have shared the address
+        listen(&listener, BACKLOG)?;
+        let held = Held { listener, guard };
+        held.rest()?;
+        Ok(held)
+    }
+
+    /// One that was handed on through exec.
+    pub fn inherited([listener, guard]: [i32; 2]) -> io::Result<Held> {
+        use crate::sys::raw::inherited_fd;
+        Ok(Held { listener: inherited_fd(listener)?, guard: inherited_fd(guard)? })
+    }
+
+    pub fn fds(&self) -> [&OwnedFd; 2] {
+        [&self.listener, &self.guard]
+    }
+
+    /// The same socket for a daemon that is to listen.
+    pub fn copy(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::io::fcntl_dupfd_cloexec(&self.listener, 3)?)
+    }
+
+    /// Nobody listens any more: callers are refused, and the port stays taken.
+    pub fn rest(&self) -> io::Result<()> {
+        match rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both) {
+            // it did not listen
+            Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
+/// Listens on the socket that is our standard input, where that has this very address.
+fn listen_held(at: SocketAddr) -> Option<TcpListener> {
+    let input = rustix::stdio::stdin();
+    let own = rustix::net::getsockname(input).ok().and_then(|own| SocketAddr::try_from(own).ok());
+    if own != Some(at) || !matches!(sockopt::socket_type(input), Ok(SocketType::STREAM)) {
+        return None;
+    }
+    let fd = rustix::io::fcntl_dupfd_cloexec(input, 3).ok()?;
+    let _ = sockopt::set_tcp_nodelay(&fd, true);
+    keep_alive(fd.as_fd());
+    listen(&fd, BACKLOG).ok()?;
+    Some(TcpListener::from_std(std::net::TcpListener::from(fd)))
+}
+
+/// Listens for TCP on this address, with the launcher's socket where it has given us one.
+pub fn listen_as_given(at: SocketAddr) -> io::Result<TcpListener> {
+    listen_held(at).map_or_else(|| listen_tcp(at), Ok)
+}
+
 /// Opens a datagram socket on this address.
 pub fn open_udp(addr: SocketAddr) -> io::Result<UdpSocket> {
     let fd = new(&addr, SocketType::DGRAM, true)?;

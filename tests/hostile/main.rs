@@ -8,6 +8,7 @@
 //! | eauth: auxiliary data | eauth::a_token, auth::beside, auth::shake, cluster::users::a_site_s_eauth_hands | `Beside::take` and `beside::unpack` bound it, `Session::open` believes it with the proof, `Beside::done` empties it and makes a line of the words |
 //! | replay, extension | attacks::malformed_after, service::a_credential_for, auth::shake | sequence number and MAC of `Session`; target and nonce in the session key |
 //! | time of datagrams | datagrams, net::dgram | `Seal::fresh` bounds how far ahead a datagram may be |
+//! | a daemon's port | ports | the launcher keeps the socket (`daemon::ports`), `sock::Held` shares its port with nobody |
 //! | downgrade of method | attacks::malformed_before, methods | `Gate` takes no unsigned frame and no method that lsf.conf does not enable |
 //! | privileged port, reverse DNS | service::who_may_not, methods | `HostLookup::host_of_addr` on the peer's own address |
 //! | lengths, decoding | attacks::malformed_*, proto::frame, `make fuzz` | caps before allocation in `Decoder` |
@@ -38,6 +39,7 @@ mod fence;
 mod methods;
 mod names;
 mod reports;
+mod ports;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod rows;

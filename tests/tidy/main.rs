@@ -191,18 +191,22 @@ fn nothing_panics_prints_or_exits_outside_main() {
 
 /// What runs with root's rights: the launcher's machine and runner, what it has others open, the
 /// starter until it has become its user (`task` is what it does then).
-const AS_ROOT: [&str; 8] = [
+const AS_ROOT: [&str; 10] = [
     "src/exec/launcher.rs",
+    "src/exec/life.rs",
     "src/daemon/launcher.rs",
     "src/daemon/delegate.rs",
     "src/daemon/guard.rs",
+    KEEPS_PORTS,
     "src/daemon/starter.rs",
     "applets/daemon.rs",
     "applets/launcher.rs",
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 2000;
+const AS_ROOT_MAX: usize = 2050;
+/// It takes ports for the daemons, and hears nothing on them.
+const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 
 #[test]
 fn what_runs_as_root_is_small_and_knows_no_network() {
@@ -214,7 +218,7 @@ fn what_runs_as_root_is_small_and_knows_no_network() {
     let lines: usize = mine.iter().map(|s| code(s)).sum();
     assert!(lines < AS_ROOT_MAX, "{lines} lines run as root");
     let mut found = Vec::new();
-    for s in mine {
+    for s in mine.into_iter().filter(|s| s.path != root().join(KEEPS_PORTS)) {
         for (i, line) in s.code.iter().enumerate() {
             let line = bare(line);
             if ["Tcp", "Udp", "listen_tcp", "std::net", "mio::net::Tcp"]

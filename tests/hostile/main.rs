@@ -38,8 +38,8 @@ mod eauth;
 mod fence;
 mod methods;
 mod names;
-mod reports;
 mod ports;
+mod reports;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod rows;

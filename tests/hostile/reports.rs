@@ -99,6 +99,7 @@ fn take_over(rig: &Rig) -> Arc<Mutex<Script>> {
     let ring = Arc::new(KeyRing::load(&key, &host, uid).unwrap());
     let site = Site { envdir, lsf: base.lsf.clone(), host, shared_machine: true };
     let config = ShellConfig {
+        heartbeat: None,
         daemon: Daemon::Sbatchd,
         host: "host2".into(),
         addr: Some(base.hosts.addrs("host2")[0]),

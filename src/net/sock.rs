@@ -164,11 +164,12 @@ impl Held {
 
     /// Nobody listens any more: callers are refused, and the port stays taken.
     pub fn rest(&self) -> io::Result<()> {
-        match rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both) {
-            // it did not listen
-            Ok(()) | Err(rustix::io::Errno::NOTCONN) => Ok(()),
-            Err(e) => Err(e.into()),
+        // Where nobody had begun to listen, it would be shut down for whoever listens next: what
+        // is accepted then could not be written to.
+        if sockopt::socket_acceptconn(&self.listener)? {
+            rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both)?;
         }
+        Ok(())
     }
 }
 
@@ -309,4 +310,31 @@ pub fn is_scarcity(e: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
         .iter()
         .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    /// A daemon may end before it listens: the next one must be able to answer its callers.
+    #[test]
+    fn a_held_port_that_rested_twice_serves_whoever_listens_next() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let held = Held::bind(port).unwrap();
+        held.rest().unwrap();
+        held.rest().unwrap();
+        assert!(std::net::TcpStream::connect(port).is_err(), "nobody listens");
+        let listener = held.copy().unwrap();
+        listen(&listener, BACKLOG).unwrap();
+        let mut caller = std::net::TcpStream::connect(port).unwrap();
+        let listener = std::net::TcpListener::from(listener);
+        listener.set_nonblocking(false).unwrap();
+        let (mut accepted, _) = listener.accept().unwrap();
+        accepted.write_all(b"x").unwrap();
+        drop(accepted);
+        let mut text = String::new();
+        caller.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "x");
+    }
 }

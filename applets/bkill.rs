@@ -124,7 +124,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let kills = verb == Verb::Kill;
     let (done, bulk) = (opts.done && kills, opts.bulk && kills);
     let reason = control::reason(reason)?;
-    Ok(control::act(ctx, Control { verb, select, reason, done, bulk }))
+    Ok(control::act(ctx, Control { reason, done, bulk, ..Control::of(verb, select) }))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn plan(ctx: &mut Ctx, top: bool) -> Result<i32, Exit> {
     let select = JobSelect { ids, ..JobSelect::default() };
     let control = ClientMsg::Control(Box::new(Control::of(verb, select)));
     let outcomes = match client::ask(ctx, control).map_err(Exit::fail)? {
-        ClientMsg::Controlled { outcomes } => outcomes,
+        ClientMsg::Controlled { outcomes, .. } => outcomes,
         _ => return Ok(super::control::unexpected(ctx)),
     };
     let Some(o) = outcomes.first() else {

@@ -6,7 +6,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use jiff::tz::TimeZone;
-use lsf::cli::client;
+use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long::clean;
@@ -15,7 +15,7 @@ use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::job::extra;
 use lsf::model::reason::{err, err_text};
-use lsf::proto::client::{ClientMsg, Control, JobSelect, MAX_REASON, Outcome, Verb, Which};
+use lsf::proto::client::{Control, JobSelect, MAX_REASON, Outcome, Verb, Which};
 use lsf::{errln, outln};
 use std::ffi::OsString;
 
@@ -118,19 +118,23 @@ pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
 pub fn act(ctx: &mut Ctx, control: Control) -> i32 {
     let (name, user) = (control.select.name.clone(), control.select.user.clone());
     let (verb, bulk) = (control.verb.clone(), control.bulk);
-    let answer = client::ask(ctx, ClientMsg::Control(Box::new(control)));
-    match answer {
-        Ok(ClientMsg::Controlled { outcomes }) if outcomes.is_empty() && nobody(&user) => {
+    match client::control(ctx, control) {
+        Ok((outcomes, None)) if outcomes.is_empty() && nobody(&user) => {
             errln!(ctx, "{user}: {}", err_text(err::UNKNOWN_USER));
             FAIL
         }
-        Ok(ClientMsg::Controlled { outcomes }) if bulk && !outcomes.is_empty() => {
+        Ok((outcomes, None)) if bulk && !outcomes.is_empty() => {
             // which of them could be ended is not told
             outln!(ctx, "{}", err_text(err::IN_PROGRESS));
             0
         }
-        Ok(ClientMsg::Controlled { outcomes }) => report(ctx, &verb, &name, &outcomes),
-        Ok(_) => unexpected(ctx),
+        Ok((outcomes, None)) => report(ctx, &verb, &name, &outcomes),
+        Ok((outcomes, Some(e))) => {
+            report(ctx, &verb, &name, &outcomes);
+            errln!(ctx, "{e}");
+            FAIL
+        }
+        Err(ClientError::Unexpected) => unexpected(ctx),
         Err(e) if e.code() == Some(err::NO_JOB) => report(ctx, &verb, &name, &[]),
         Err(e) => {
             errln!(ctx, "{e}");

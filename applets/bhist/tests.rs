@@ -136,6 +136,7 @@ fn log() -> Vec<Record> {
             passed: vec![],
             until: 0,
             exit: None,
+            request: String::new(),
         },
     ));
     log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
@@ -544,7 +545,15 @@ fn a_requeue_tells_the_exit_value_and_a_failed_start_what_its_host_said() {
     let passed = Vec::new();
     let (held, uncounted, until) = (0, false, T + 20);
     let at = at(1, 0);
-    let back = Event::JobRequeue { at, held, uncounted, passed, until, exit: Some(5) };
+    let back = Event::JobRequeue {
+        at,
+        held,
+        uncounted,
+        passed,
+        until,
+        exit: Some(5),
+        request: String::new(),
+    };
     let said = super::lines::sentence(&back, false).unwrap();
     assert_eq!(said, "Pending: Requeued job is waiting for rescheduling;(exit code 5)");
     let note = "input file </root/in>: Permission denied".to_string();

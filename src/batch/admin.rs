@@ -7,6 +7,7 @@ use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
 use crate::proto::machine::{ConnId, Effect};
+use std::collections::BTreeSet;
 
 /// Longest comment of -C, bytes (LSF's own limit).
 const MAX_COMMENT: usize = 512;
@@ -102,12 +103,17 @@ impl Mbd {
             return Err(Refusal::text(err::BAD_ARG, words));
         }
         let mut lines = Vec::new();
-        for word in hosts {
+        // what is named again, by itself or in a group, is not done again
+        let (mut words, mut done) = (BTreeSet::new(), BTreeSet::new());
+        for word in hosts.iter().filter(|word| words.insert(*word)) {
             let names = self.pol.expand_host(word);
             if names.is_empty() {
                 lines.push(line(word, err::BAD_HOST));
             }
             for host in names {
+                if !done.insert(host.clone()) {
+                    continue;
+                }
                 let op = if open { Ctrl::Open } else { Ctrl::Close };
                 let (uid, user) = (who.uid, who.user.clone());
                 let message = comment.to_string();
@@ -151,7 +157,10 @@ impl Mbd {
         let all = queues.iter().any(|q| q == "all");
         let names: Vec<String> = match all {
             true => self.pol.queues.iter().map(|q| q.conf.name.clone()).collect(),
-            false => queues.to_vec(),
+            false => {
+                let mut seen = BTreeSet::new();
+                queues.iter().filter(|name| seen.insert(*name)).cloned().collect()
+            }
         };
         let op = match op {
             QueueOp::Open => Ctrl::Open,

@@ -26,8 +26,13 @@ pub enum Did {
     Misfit(&'static str),
 }
 
+/// An array that leaves memory with more elements of its own than this is taken apart bit by bit.
+const REMAINS: usize = 1000;
+/// Names of user groups remembered that jobs were submitted with.
+const MAX_GIVEN_GROUPS: usize = 100_000;
+
 /// Key of [`crate::model::job::JobSpec::extra`] under which a resolved dependency is logged.
-pub const EXTRA_DEPEND: &str = "dep";
+pub const EXTRA_DEPEND: &str = crate::model::job::extra::RESOLVED;
 
 impl State {
     pub fn apply(&mut self, rec: &Record) -> Did {
@@ -45,7 +50,8 @@ impl State {
             }
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal(s) => self.signalled(t, s),
-            Event::JobRequeue { at, held, uncounted, passed, until, .. } => {
+            Event::JobRequeue { at, held, uncounted, passed, until, request, .. } => {
+                self.retries.note(t, request, *at);
                 self.requeue(t, *at, *held, *uncounted, passed, *until)
             }
             Event::JobModify(m) => self.modify(m),
@@ -97,6 +103,7 @@ impl State {
             Event::LogSwitch { last_job } => {
                 self.next_job = self.next_job.max(last_job.saturating_add(1));
                 self.finished = 0;
+                self.space.switched();
                 Did::Nothing
             }
             Event::MbdStart { .. } => {
@@ -156,6 +163,10 @@ impl State {
             }
         }
         self.jobs.insert(new.job, Box::new(job));
+        self.space_new(new.job);
+        if !new.spec.user_group.is_empty() && self.given_groups.len() < MAX_GIVEN_GROUPS {
+            self.given_groups.insert(new.spec.user_group.clone());
+        }
         self.reserved.remove(&new.job);
         let next = new.job.saturating_add(1);
         // one that a switch of the log carried over had its ID before the last one was given
@@ -326,6 +337,7 @@ impl State {
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Did {
         use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
+        self.retries.note(t, &s.request, at);
         if s.signal.starts_with(super::windows::FOR_WINDOW) {
             return match self.elem(at) {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
@@ -462,9 +474,16 @@ impl State {
         if let Did::Job(at) = did {
             self.tries.remove(&at);
             self.finished += 1;
-            if let Some(job) = self.jobs.get(&at.job).filter(|j| j.tally.unfinished() == 0) {
+            let Some(job) = self.jobs.get(&at.job) else { return did };
+            let mut last = end_time;
+            if job.is_array() {
                 // another element may have ended later and been told of before
-                self.ended.push_back((job.last_end().max(end_time), at.job));
+                let known = self.last_ends.entry(at.job).or_default();
+                *known = end_time.max(*known);
+                last = *known;
+            }
+            if job.tally.unfinished() == 0 {
+                self.ended.push_back((last, at.job));
             }
         }
         did
@@ -504,6 +523,16 @@ impl State {
         gone.iter().for_each(|at| drop(self.left.remove(at)));
     }
 
+    /// Forgets what runs after the attempts of these elements.
+    pub(super) fn forget_posts(&mut self, first: JobRef, last: JobRef) {
+        let key = |at: JobRef, attempt| JobKey { job: at.job, idx: at.idx, attempt };
+        let range = key(first, 0)..=key(last, u32::MAX);
+        let gone: Vec<JobKey> = self.posts.range(range).copied().collect();
+        for key in gone {
+            self.posts.remove(&key);
+        }
+    }
+
     fn clean(&mut self, at: JobRef) -> Did {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Did::Misfit("no such job");
@@ -530,11 +559,15 @@ impl State {
 
     /// Takes a job out of memory, with all that is kept of it.
     fn remove(&mut self, id: u32) {
-        self.jobs.remove(&id);
-        self.posts.retain(|key| key.job != id);
+        self.space_gone(id);
+        let job = self.jobs.remove(&id);
+        let large = |job: &Job| matches!(&job.body, Body::Array(a) if a.own.len() > REMAINS);
+        self.remains.extend(job.filter(|job| large(job)));
+        self.forget_posts(JobRef { job: id, idx: 0 }, JobRef { job: id, idx: u32::MAX });
         self.forget_left(id);
         self.issued.forget(JobRef { job: id, idx: 0 });
         self.moved.remove(&id);
+        self.last_ends.remove(&id);
         self.changed.remove(&id);
         self.first.remove(&id);
         self.forget_waited(id);

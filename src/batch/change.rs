@@ -6,7 +6,7 @@
 //! is put right before (or behind) the one that holds the position, so that nobody else's jobs
 //! change places among themselves.
 
-use super::control::{Asked, MAX_ELEMENTS};
+use super::control::Asked;
 use super::perm::Caller;
 use super::state::{ElemState, Job, Part, View};
 use super::{Cx, Mbd};
@@ -67,7 +67,7 @@ impl Mbd {
         }
         let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut not = Vec::new();
-        for idx in super::control::elements(&sel.elems).take(MAX_ELEMENTS) {
+        for idx in super::control::elements(&sel.elems) {
             match job.view(idx) {
                 None => not.push((idx, err::NO_JOB)),
                 Some(v) if over(v.stat()) => not.push((idx, err::JOB_FINISH)),
@@ -254,7 +254,7 @@ impl Mbd {
                 ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
                 ElemState::Pend(_) => err::NOT_STARTED,
                 ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
-                    self.back_to_queue(cx, at, held);
+                    self.requeue_asked(cx, at, held, &a.c.request);
                     0
                 }
                 ElemState::End(_) => err::JOB_FINISH,
@@ -297,7 +297,7 @@ fn named(sel: &IdSel, meant: &[Meant]) -> Vec<u32> {
 }
 
 fn named_count(sel: &IdSel) -> usize {
-    super::control::elements(&sel.elems).take(MAX_ELEMENTS).count()
+    super::control::elements(&sel.elems).count()
 }
 
 /// Pending elements of a part, held ones too.

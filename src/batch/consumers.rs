@@ -29,8 +29,12 @@ impl Mbd {
         match names {
             [] => rows.extend(known.iter().map(|n| self.user_info(n))),
             names => {
-                let asked = names.iter().filter(|n| *n != "default");
-                rows.extend(asked.map(|n| self.user_info(n)));
+                // each is looked at once, however often it is named
+                let mut known: BTreeMap<&str, UserInfo> = BTreeMap::new();
+                for name in names.iter().filter(|n| *n != "default") {
+                    let row = known.entry(name).or_insert_with(|| self.user_info(name));
+                    rows.push(row.clone());
+                }
             }
         }
         cx.reply(conn, ClientMsg::UserRows { rows });
@@ -61,10 +65,19 @@ impl Mbd {
         let policy = self.policy_of(name);
         let mut s = Slots::default();
         let members = self.group_members(name);
-        for (sym, of) in &self.st.counts.user {
-            let user: &str = self.st.names.text(*sym);
-            if user == name || members.is_some_and(|m| self.is_in(m, user)) {
-                s.add(of);
+        match members {
+            // nearly always
+            None => {
+                let own = self.st.names.find(name).and_then(|u| self.st.counts.user.get(&u));
+                own.into_iter().for_each(|of| s.add(of));
+            }
+            Some(members) => {
+                for (sym, of) in &self.st.counts.user {
+                    let user: &str = self.st.names.text(*sym);
+                    if user == name || self.is_in(members, user) {
+                        s.add(of);
+                    }
+                }
             }
         }
         UserInfo {
@@ -96,7 +109,8 @@ impl Mbd {
             (true, false) => self.host_groups(names, expand),
             (true, true) => self.compute_units(names, expand),
         };
-        if let Some(bad) = names.iter().find(|n| rows.iter().all(|g| g.name != **n)) {
+        let known: BTreeSet<&str> = rows.iter().map(|g| g.name.as_str()).collect();
+        if let Some(bad) = names.iter().find(|n| !known.contains(n.as_str())) {
             let code = if hosts { err::BAD_HOST } else { err::BAD_USER_GROUP };
             return cx.refuse(conn, Refusal::about(code, bad));
         }

@@ -8,14 +8,12 @@ use crate::lang::jobname::{self, JobIdSpec, JobName};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::{JobSpec, stat};
 use crate::model::reason::{err, pend, susp, term};
-use crate::model::sort::sort_by_key;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Refusal;
-use crate::proto::client::{
-    ClientMsg, Control, IdSel, JobSelect, MAX_REASON, Outcome, Requeue, Verb, Which,
-};
+use crate::proto::client::{Control, IdSel, JobSelect, MAX_REASON, Requeue, Verb, Which};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
+use std::collections::BTreeSet;
 
 /// What is asked of a job: by whom, and whether that is not its owner.
 pub(crate) struct Asked<'a> {
@@ -34,6 +32,11 @@ impl Asked<'_> {
         }
     }
 
+    /// The TERM_ number of bkill -r.
+    fn killed_by_force(&self) -> u32 {
+        if self.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER }
+    }
+
     fn as_done(&self) -> bool {
         self.c.done && self.c.verb == Verb::Kill
     }
@@ -44,16 +47,13 @@ fn never(at: JobRef) -> JobKey {
     JobKey { job: at.job, idx: at.idx, attempt: 0 }
 }
 
-/// Elements one request may touch by name; a whole array counts once.
-pub(crate) const MAX_ELEMENTS: usize = 1_000_000;
-
 impl Mbd {
-    pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: &Control) {
+    pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, mut c: Control) {
         // -r is not everybody's: from others it is a kill as any other
-        let plain = (c.verb == Verb::Remove && self.pol.params().force_kill_by_admins)
-            .then(|| Control { verb: Verb::Kill, ..c.clone() })
-            .filter(|_| !self.pol.is_admin(&who.user));
-        let c = plain.as_ref().unwrap_or(c);
+        let for_admins = c.verb == Verb::Remove && self.pol.params().force_kill_by_admins;
+        if for_admins && !self.pol.is_admin(&who.user) {
+            c.verb = Verb::Kill;
+        }
         if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
             return cx.refuse(conn, r);
         }
@@ -65,30 +65,7 @@ impl Mbd {
         {
             return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
         }
-        let mut outcomes = Vec::new();
-        if !c.select.ids.is_empty() {
-            for sel in &c.select.ids {
-                match self.in_states(&c.select, sel) {
-                    Some(sel) => self.control_id(cx, who, c, &sel, &mut outcomes),
-                    None => {
-                        let whole = JobRef { job: sel.job, idx: 0 };
-                        outcomes.push(Outcome::new(whole, err::NO_JOB));
-                    }
-                }
-            }
-        } else {
-            let ended = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
-            let finished = ended || c.select.states.all || c.select.states.done;
-            let mut jobs = self.chosen(who, c, finished);
-            if !c.select.all {
-                // Without 0 or an ID only the last job submitted is meant.
-                jobs = jobs.pop().into_iter().collect();
-            }
-            for sel in jobs {
-                self.control_id(cx, who, c, &sel, &mut outcomes);
-            }
-        }
-        cx.reply_durable(conn, ClientMsg::Controlled { outcomes });
+        self.begin_control(cx, conn, who, c);
     }
 
     /// Names that do not exist are refused, not taken for "nothing matched".
@@ -109,33 +86,7 @@ impl Mbd {
     /// A group of lsb.users, or one that a job was submitted with.
     fn knows_user_group(&self, name: &str) -> bool {
         self.pol.conf.batch.users.groups.iter().any(|g| g.name == name)
-            || self.st.jobs.values().any(|j| j.spec.user_group == name)
-    }
-
-    /// Jobs that the filters let through, oldest first; elements where the name asks for one.
-    /// Finished ones only where they are wanted.
-    fn chosen(&self, who: &Caller, c: &Control, finished: bool) -> Vec<IdSel> {
-        let s = &c.select;
-        let mut found: Vec<(u64, IdSel)> = Vec::new();
-        for job in self.st.jobs.values() {
-            if (job.tally.unfinished() == 0 && !finished) || !self.selects(who, s, job) {
-                continue;
-            }
-            let Some(elems) = self.narrowed(s, job, name_elements(&s.name)) else { continue };
-            let sel = IdSel { job: job.id, elems };
-            let sel = match s.host.is_empty() {
-                true => Some(sel),
-                false => fitting(job, sel, |idx| self.on_host(job, idx, &s.host)),
-            };
-            let sel = sel.and_then(|sel| self.in_states(s, &sel));
-            let sel = sel.and_then(|sel| match &c.verb {
-                Verb::Requeue(which) => fitting(job, sel, |idx| requeues(*which, job, idx)),
-                _ => Some(sel),
-            });
-            found.extend(sel.map(|sel| (job.order, sel)));
-        }
-        sort_by_key(&mut found, |f| f.0);
-        found.into_iter().map(|f| f.1).collect()
+            || self.st.given_groups.contains(name)
     }
 
     /// The filters that concern a whole job: user, queue, name, project.
@@ -166,104 +117,25 @@ impl Mbd {
         (fit.len() as u32 <= all).then_some(fit)
     }
 
-    /// The elements of an array that the filters leave of those named; `None`: no element.
-    fn narrowed(
-        &self,
-        s: &JobSelect,
-        job: &Job,
-        named: Vec<(u32, u32, u32)>,
-    ) -> Option<Vec<(u32, u32, u32)>> {
-        let Some(parts) = self.selected_parts(s, job) else { return Some(named) };
-        let meant = IdSel { job: job.id, elems: named };
-        let fits = |idx: &u32| {
-            meant.has(JobRef { job: job.id, idx: *idx }) && parts.contains(&job.part_no(*idx))
-        };
-        let left = super::parts::ranges(job.indices().into_iter().filter(fits));
-        (!left.is_empty()).then_some(left)
-    }
-
-    /// What an operand means of the states that are asked for; `None`: nothing.
-    fn in_states(&self, s: &JobSelect, sel: &IdSel) -> Option<IdSel> {
-        match self.st.job(sel.job).filter(|_| !s.states.unset()) {
-            Some(job) => fitting(job, sel.clone(), |idx| stands(s.states, job, idx)),
-            None => Some(sel.clone()),
-        }
-    }
-
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
         let groups = &self.pol.conf.batch.users.groups;
         groups.iter().any(|g| g.name == group && self.pol.user_in(&g.members, user, Some(gid)))
     }
 
-    pub(crate) fn on_host(&self, job: &Job, idx: u32, host: &str) -> bool {
-        let names = self.pol.expand_host(host);
+    /// Is or was an element on one of these hosts?
+    pub(crate) fn on_host(&self, job: &Job, idx: u32, hosts: &BTreeSet<String>) -> bool {
         let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
-        run.hosts.iter().any(|h| names.contains(&**self.st.names.text(h.0)))
-    }
-
-    fn control_id(
-        &mut self,
-        cx: &mut Cx,
-        who: &Caller,
-        c: &Control,
-        sel: &IdSel,
-        outcomes: &mut Vec<Outcome>,
-    ) {
-        let verb = &c.verb;
-        let whole = JobRef { job: sel.job, idx: 0 };
-        let Some(job) = self.st.job(sel.job) else {
-            return outcomes.push(Outcome::new(whole, err::NO_JOB));
-        };
-        // who names an element does not mean a job that has none
-        if let Some(idx) = elements(&sel.elems).next().filter(|i| *i != 0 && !job.is_array()) {
-            let at = JobRef { job: sel.job, idx };
-            return outcomes.push(Outcome::new(at, err::NO_JOB));
-        }
-        let owner = self.st.names.text(job.user).to_string();
-        if !self.may_control(who, job, sel) {
-            return outcomes.push(Outcome::new(whole, err::PERMISSION));
-        }
-        let a = Asked { who, c, by_admin: owner != who.user };
-        if let Verb::Switch { .. } | Verb::Move { .. } = verb {
-            return self.change(cx, who, verb, sel, outcomes);
-        }
-        if job.damaged && *verb == Verb::Resume {
-            let code = self.release(cx, who, whole);
-            return outcomes.push(Outcome::new(whole, code));
-        }
-        if !job.is_array() || sel.elems.is_empty() {
-            let indices = job.indices();
-            let mut best = err::JOB_FINISH;
-            for idx in indices {
-                let at = JobRef { job: sel.job, idx };
-                let code = self.control_one(cx, &a, at);
-                if code == 0 || best == err::JOB_FINISH {
-                    best = code;
-                }
-            }
-            outcomes.push(Outcome::new(whole, best));
-            return self.clean_bulk(cx, c, sel.job);
-        }
-        for idx in elements(&sel.elems).take(MAX_ELEMENTS) {
-            let at = JobRef { job: sel.job, idx };
-            let known = self.st.job(sel.job).is_some_and(|j| j.view(idx).is_some());
-            let code = match known {
-                true => self.control_one(cx, &a, at),
-                false => err::NO_JOB,
-            };
-            outcomes.push(Outcome::new(at, code));
-        }
-        self.clean_bulk(cx, c, sel.job);
+        run.hosts.iter().any(|h| hosts.contains(&**self.st.names.text(h.0)))
     }
 
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
-    fn clean_bulk(&mut self, cx: &mut Cx, c: &Control, id: u32) {
+    pub(crate) fn clean_bulk(&mut self, cx: &mut Cx, c: &Control, id: u32) {
         let Some(t) = self.st.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
         else {
             return;
         };
         let never_ran = t.exit_unstarted == t.total && t.cleaned == 0;
-        if never_ran && !self.deps.is_named(id) && !self.waits.is_named(id) {
+        if never_ran && !self.is_named(id) {
             self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
         }
     }
@@ -275,14 +147,20 @@ impl Mbd {
             let queue = self.st.names.text(job.queue_of(part));
             self.check(who, Action::ControlJob, owner, queue).is_ok()
         };
-        let meant = |p: &super::state::Part| {
-            p.elems.iter().any(|idx| sel.has(JobRef { job: job.id, idx: *idx }))
+        // what is asked is looked for in the part, never the part gone through
+        let within = |p: &super::state::Part, &(a, b, step): &(u32, u32, u32)| match step {
+            0 | 1 => a <= b && p.elems.range(a..=b).next().is_some(),
+            step => (a..=b).step_by(step as usize).any(|idx| p.elems.contains(&idx)),
+        };
+        let meant = |p: &super::state::Part| match sel.elems.is_empty() {
+            true => !p.elems.is_empty(),
+            false => sel.elems.iter().any(|range| within(p, range)),
         };
         may(0) && job.parts().iter().zip(1..).all(|(p, part)| !meant(p) || may(part))
     }
 
     /// An administrator lets a job go whose history is incomplete.
-    fn release(&mut self, cx: &mut Cx, who: &Caller, at: JobRef) -> i32 {
+    pub(crate) fn release(&mut self, cx: &mut Cx, who: &Caller, at: JobRef) -> i32 {
         if self.check(who, Action::ReleaseDamaged, "", "").is_err() {
             return err::PERMISSION;
         }
@@ -290,7 +168,27 @@ impl Mbd {
         0
     }
 
-    fn control_one(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
+    /// A request is repeated that was carried out on this element: done, but for what a crash
+    /// cut off between two records of one deed.
+    pub(crate) fn control_again(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
+        let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
+        let elem = self.st.elem(at);
+        let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));
+        let held = elem.is_some_and(held);
+        let removed =
+            elem.and_then(Elem::run).is_some_and(|r| r.killed == Some(a.killed_by_force()));
+        let open = match &a.c.verb {
+            Verb::Kill | Verb::Signal { .. } => pending,
+            Verb::Remove => pending || (removed && self.st.running_at(at)),
+            Verb::Stop => pending && !held,
+            Verb::Resume => held,
+            Verb::Switch { .. } | Verb::Move { .. } => true,
+            Verb::Requeue(_) => false,
+        };
+        if open { self.control_one(cx, a, at) } else { 0 }
+    }
+
+    pub(crate) fn control_one(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
         let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(cx, a, *which, at);
@@ -358,7 +256,7 @@ impl Mbd {
     /// -r: out of the system at once, whether its host answers or not.
     fn remove(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey) {
         self.signal_event(cx, a, at, "DELETEJOB", key);
-        let info = if a.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER };
+        let info = a.killed_by_force();
         self.act_on(cx, key, Act::Terminate { exit_info: info });
         self.end_unasked(cx, key, info, false);
     }
@@ -434,6 +332,7 @@ impl Mbd {
             reason: a.c.reason.clone(),
             done: kill && a.as_done(),
             bulk: kill && a.c.bulk,
+            request: a.c.request.clone(),
         };
         self.emit(cx, Event::JobSignal(Box::new(s)));
     }
@@ -450,12 +349,12 @@ impl Mbd {
 }
 
 /// Is an element in one of these states?
-fn stands(states: Which, job: &Job, idx: u32) -> bool {
+pub(crate) fn stands(states: Which, job: &Job, idx: u32) -> bool {
     job.view(idx).is_some_and(|v| super::listing::wanted(states, v.stat(), true))
 }
 
 /// Is an element in a state that brequeue is to take?
-fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
+pub(crate) fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
     let run = which.run || !(which.done || which.exit || which.pend);
     job.view(idx).is_some_and(|v| match v.stat() {
         stat::PEND | stat::PSUSP => which.pend,
@@ -468,18 +367,6 @@ fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
 /// Every index that ranges name.
 pub(crate) fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
     ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
-}
-
-/// What a filter of elements leaves of a job or of those named; `None`: nothing.
-fn fitting(job: &Job, sel: IdSel, fits: impl Fn(u32) -> bool) -> Option<IdSel> {
-    let meant = |idx: &u32| sel.has(JobRef { job: job.id, idx: *idx });
-    let meant: Vec<u32> = job.indices().into_iter().filter(meant).collect();
-    let left: Vec<u32> = meant.iter().copied().filter(|idx| fits(*idx)).collect();
-    match left.len() {
-        0 => None,
-        n if n == meant.len() => Some(sel),
-        _ => Some(IdSel { job: job.id, elems: super::parts::ranges(left) }),
-    }
 }
 
 /// -G, -Jd, -g, -app, -sla and -Lp against a job.

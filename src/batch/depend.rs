@@ -33,6 +33,8 @@ pub struct Deps {
     dirty: BTreeSet<JobRef>,
     /// Jobs whose condition is to be looked at, with the elements that changed of those it names.
     todo: BTreeMap<u32, BTreeSet<u32>>,
+    /// Of jobs that very many wait for: the change, and who is to look at it next.
+    spread: BTreeMap<u32, Spread>,
     /// Since when an element waits for what can never be, microseconds of the monotonic clock;
     /// where ORPHAN_JOB_TERM_GRACE_PERIOD asks for that.
     orphans: BTreeMap<JobRef, u64>,
@@ -40,6 +42,23 @@ pub struct Deps {
     /// Elements whose condition was evaluated.
     #[cfg(test)]
     pub looked: usize,
+}
+
+/// Conditions looked at at once where no parameter says how many.
+const SETTLED_AT_ONCE: u32 = 64;
+
+/// More that wait for one job than this look at its change unit by unit.
+const MANY_WAITERS: usize = 1000;
+
+/// A change of a job that very many wait for.
+#[derive(Debug, Default)]
+struct Spread {
+    /// What changed of it.
+    elements: BTreeSet<u32>,
+    /// The first of those that have not looked at it; 0: nobody has.
+    next: u32,
+    /// What changed since, for another round.
+    again: BTreeSet<u32>,
 }
 
 /// Conditions looked at in the first turn for which there is a time.
@@ -141,7 +160,25 @@ impl Deps {
     }
     /// Are there conditions left that were not looked at?
     pub fn left(&self) -> bool {
-        !self.todo.is_empty()
+        !self.todo.is_empty() || !self.spread.is_empty()
+    }
+    /// Has some more of those that wait for a job look at its change.
+    fn spread_on(&mut self) {
+        let Some(mut entry) = self.spread.first_entry() else { return };
+        let (changed, spread) = (*entry.key(), entry.get_mut());
+        let waiters = self.waiters.get(&changed).into_iter().flat_map(|w| w.range(spread.next..));
+        let some: Vec<u32> = waiters.copied().take(SETTLED_AT_ONCE as usize).collect();
+        for &id in &some {
+            self.todo.entry(id).or_default().extend(&spread.elements);
+        }
+        match some.last().and_then(|id| id.checked_add(1)) {
+            Some(next) => spread.next = next,
+            None if spread.again.is_empty() => drop(entry.remove()),
+            None => {
+                let elements = std::mem::take(&mut spread.again);
+                *spread = Spread { elements, ..Spread::default() };
+            }
+        }
     }
     /// Does an unfinished job still name this one?
     pub fn is_named(&self, job: u32) -> bool {
@@ -357,13 +394,33 @@ impl Mbd {
 
     /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
     /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
+    /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
     pub(crate) fn settle(&mut self, cx: &mut super::Cx) {
         let params = self.pol.params();
-        let mut left = params.evaluate_job_dependency.unwrap_or(u32::MAX);
+        let bounded =
+            params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
+        let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
         if let Some(ms) = params.evaluate_timeout_ms {
             let most = ms.saturating_mul(US / 1000);
             left = left.min(self.deps.pace.left(cx.now.mono_us, most));
         }
+        self.settle_some(cx, left);
+    }
+
+    /// Are conditions left that are looked at unit by unit?
+    pub(crate) fn conditions_left(&self) -> bool {
+        let params = self.pol.params();
+        let bounded =
+            params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
+        !bounded && self.deps.left()
+    }
+
+    /// One unit of them.
+    pub(crate) fn settle_unit(&mut self, cx: &mut super::Cx) {
+        self.settle_some(cx, SETTLED_AT_ONCE);
+    }
+
+    fn settle_some(&mut self, cx: &mut super::Cx, mut left: u32) {
         loop {
             while let Some(first) = self.deps.dirty.pop_first() {
                 let mut elements = vec![first.idx];
@@ -375,6 +432,9 @@ impl Mbd {
             if left == 0 {
                 self.deps.pace.full = self.deps.left();
                 return;
+            }
+            if self.deps.todo.is_empty() {
+                self.deps.spread_on();
             }
             let Some((id, elements)) = self.deps.todo.pop_first() else { return };
             left -= 1;
@@ -400,6 +460,11 @@ impl Mbd {
             self.deps.todo.entry(id).or_default().insert(0);
         }
         let Some(waiters) = self.deps.waiters.get(&changed) else { return };
+        if waiters.len() > MANY_WAITERS {
+            let spread = self.deps.spread.entry(changed).or_default();
+            let to = if spread.next == 0 { &mut spread.elements } else { &mut spread.again };
+            return to.extend(elements);
+        }
         for &id in waiters {
             self.deps.todo.entry(id).or_default().extend(elements);
         }

@@ -47,7 +47,7 @@ impl Mbd {
         put(&mut conf, &self.st.group_hosts);
         self.pol = Rc::new(Policy::new(conf));
         self.net_reconfigured(cx);
-        self.rebuild();
+        self.rebuild_by_units();
         self.shut.renew();
     }
 

@@ -6,7 +6,8 @@
 //! has about as many records more as would be carried over.
 
 use super::state::{Body, Elem, ElemState, Job};
-use super::{Cx, Mbd, RECORDS_PER_TURN};
+use super::works::{Count, UNIT};
+use super::{Cx, Mbd};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use crate::model::time::US;
@@ -16,6 +17,9 @@ use crate::proto::machine::Effect;
 const SWITCH_RETRY: u64 = 60;
 /// Records that a switch may carry over whatever has been written since the last one.
 const CARRIED_FREELY: u64 = 4000;
+/// Bytes in the spool file that is written of which no job has any use: with so many the log is
+/// switched, however few jobs have finished.
+const SPOOL_GONE: u64 = 256 << 20;
 
 #[derive(Debug, Default)]
 pub struct Keep {
@@ -46,65 +50,87 @@ impl Mbd {
         self.switch_due(cx);
     }
 
-    /// Takes finished jobs out of memory. One that a pending job or a wait still names stays.
+    /// Is there a finished job to be taken out of memory?
     fn clean_due(&mut self, cx: &mut Cx) {
+        let period = self.pol.params().clean_period as i64;
+        let Some(&(ended, _)) = self.st.ended.front() else {
+            self.keep.timer = None;
+            return;
+        };
+        let due = ended + period;
+        if due <= cx.now.secs() {
+            self.works.cleaning = true;
+            self.keep.timer = None;
+        } else {
+            self.keep.timer = Some(cx.now.mono_of_wall(due).max(cx.now.mono_us + 1000));
+        }
+    }
+
+    /// Does a pending job or a wait name the job? As long as that is not known of all, each may.
+    pub(crate) fn is_named(&self, id: u32) -> bool {
+        self.works.refill.is_some() || self.deps.is_named(id) || self.waits.is_named(id)
+    }
+
+    /// Takes some finished jobs out of memory. One that a pending job or a wait still names stays.
+    pub(crate) fn clean_unit(&mut self, cx: &mut Cx) {
         let now = cx.now.secs();
         let period = self.pol.params().clean_period as i64;
-        let mut budget = RECORDS_PER_TURN;
-        while let Some(&(ended, id)) = self.st.ended.front() {
-            if ended + period > now || budget == 0 {
-                break;
-            }
+        for _ in 0..UNIT {
+            let Some(&(ended, id)) = self.st.ended.front().filter(|e| e.0 + period <= now) else {
+                self.works.cleaning = false;
+                return self.clean_due(cx);
+            };
             self.st.ended.pop_front();
-            budget -= 1;
             let Some(job) = self.st.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
             // has an entry of its own.
-            if job.last_end() > ended || job.submit_time > ended || job.tally.unfinished() > 0 {
+            if job.submit_time > ended
+                || job.tally.unfinished() > 0
+                || self.st.last_end(job) > ended
+            {
                 continue;
             }
             // its host may come back with what must not go on
-            if self.deps.is_named(id) || self.waits.is_named(id) || self.left_alive(id) {
+            if self.is_named(id) || self.left_alive(id) {
                 self.st.ended.push_back((now, id));
                 continue;
             }
             self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
         }
-        let next = self.st.ended.front().map(|(t, _)| cx.now.mono_of_wall(t + period));
-        self.keep.timer = match (budget, next) {
-            (0, _) => Some(cx.now.mono_us + 1000),
-            (_, Some(t)) => Some(t.max(cx.now.mono_us + 1000)),
-            (_, None) => None,
-        };
     }
 
-    fn switch_due(&mut self, cx: &mut Cx) {
+    fn may_switch(&self, cx: &Cx) -> bool {
         let p = self.pol.params();
-        if self.keep.switching || self.st.finished < p.max_job_num.max(1) {
-            return;
-        }
-        if self.keep.written + CARRIED_FREELY < self.keep.carried {
-            return;
-        }
-        if cx.now.mono_us < self.keep.not_before {
-            return;
-        }
+        let many = self.st.finished >= p.max_job_num.max(1)
+            && self.keep.written + CARRIED_FREELY >= self.keep.carried;
         let min = p.min_switch_period * US;
-        if self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us) {
-            return;
+        let too_soon = self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us);
+        (many || self.st.space.gone() >= SPOOL_GONE)
+            && !self.keep.switching
+            && cx.now.mono_us >= self.keep.not_before
+            && !too_soon
+    }
+
+    /// Begins to count what a switch would carry over, where one is due.
+    fn switch_due(&mut self, cx: &mut Cx) {
+        if self.works.count.is_none() && self.may_switch(cx) {
+            self.works.count = Some(Count::begin(self.spool.spool));
         }
+    }
+
+    /// All was counted: the switch.
+    pub(crate) fn switch_counted(&mut self, cx: &mut Cx, count: &Count) {
         self.keep.switching = true;
         let last_job = self.st.next_job.saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
         self.emit(cx, Event::LogSwitch { last_job });
         let head = self.switch_head(cx.now.secs());
         let live: Vec<u32> = self.st.jobs.keys().copied().collect();
-        self.note_carried();
+        (self.keep.written, self.keep.carried) = (0, count.carried);
         self.spool.spool += 1;
         self.spool.at = 0;
         self.envs.clear();
-        let oldest_spool = self.oldest_spool();
-        let spool = self.spool.spool;
+        let (spool, oldest_spool) = (self.spool.spool, count.oldest.min(self.spool.spool));
         cx.out.push(Effect::Switch { live, head, spool, oldest_spool });
     }
 
@@ -114,12 +140,11 @@ impl Mbd {
         self.keep.carried = self.st.each_job().map(records_of).sum();
     }
 
-    /// The oldest spool file that a job in memory needs.
-    fn oldest_spool(&self) -> u32 {
-        let used = self.st.jobs.values().flat_map(|j| [j.env, j.script, j.exact]);
-        let used = used.chain(self.st.changed.values().flatten().copied());
-        let used = used.filter(|r| r.len > 0).map(|r| r.spool);
-        used.min().unwrap_or(self.spool.spool).min(self.spool.spool)
+    /// The oldest spool file that a job needs. What it gets from now on lies in a newer one.
+    pub(crate) fn oldest_of(&self, job: &Job) -> Option<u32> {
+        let changed = self.st.changed.get(&job.id).into_iter().flatten().copied();
+        let used = [job.env, job.script, job.exact].into_iter().chain(changed);
+        used.filter(|r| r.len > 0).map(|r| r.spool).min()
     }
 
     /// What a new log begins with: numbers and the last word on queues and hosts.
@@ -174,7 +199,7 @@ impl Mbd {
 }
 
 /// About how many records a job has in the log.
-fn records_of(job: &Job) -> u64 {
+pub(crate) fn records_of(job: &Job) -> u64 {
     let of = |e: &Elem| match e.state {
         ElemState::Pend(_) => 0,
         // started, accepted, executed

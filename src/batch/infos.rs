@@ -9,6 +9,7 @@ use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
 use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
 
 /// Thresholds of external indices by name, as `sched/stop`.
 pub(super) fn bounds_shown(of: &External) -> Vec<(String, String)> {
@@ -32,9 +33,10 @@ impl Mbd {
         if !host.is_empty() && hosts.is_empty() {
             return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
         }
+        let asked: BTreeSet<&String> = names.iter().collect();
         let mut rows = Vec::new();
         for q in &self.pol.queues {
-            let name_fits = names.is_empty() || names.contains(&q.conf.name);
+            let name_fits = names.is_empty() || asked.contains(&q.conf.name);
             let user_fits =
                 user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user, None);
             let host_fits = hosts.is_empty()
@@ -89,8 +91,8 @@ impl Mbd {
         let Ok(req) = parsed else {
             return cx.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
         };
-        let mut wanted = std::collections::BTreeSet::new();
-        for n in names {
+        let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for n in names.iter().filter(|n| seen.insert(*n)) {
             let hosts = self.pol.expand_host(n);
             let servers: Vec<_> =
                 hosts.into_iter().filter(|h| self.pol.host_ix.contains_key(h)).collect();

@@ -105,9 +105,25 @@ impl Mbd {
     /// Its condition is watched again where that had ended with its start. Hosts that it is not to
     /// go to (EXCLUDE()) stay so.
     pub(crate) fn requeue(&mut self, cx: &mut Cx, at: JobRef, held: u32, uncounted: bool) {
+        self.requeue_for(cx, at, (held, uncounted), String::new());
+    }
+
+    /// The same for a request of this id.
+    pub(crate) fn requeue_asked(&mut self, cx: &mut Cx, at: JobRef, held: u32, request: &str) {
+        self.requeue_for(cx, at, (held, false), request.to_string());
+    }
+
+    fn requeue_for(
+        &mut self,
+        cx: &mut Cx,
+        at: JobRef,
+        (held, uncounted): (u32, bool),
+        request: String,
+    ) {
         let passed = self.passed(at);
         let (until, exit) = (0, None);
-        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit });
+        let event = Event::JobRequeue { at, held, uncounted, passed, until, exit, request };
+        self.send_back(cx, event);
     }
 
     /// The hosts that an element is not to go to.

@@ -1,6 +1,8 @@
 //! bjobs: which jobs, in which order, and their rows in bounded slices, so that a storm of
-//! listings delays nobody.
+//! listings delays nobody. What is listed is found step by step, each sorted by itself; rows are
+//! taken from the sorted steps in order, so that nothing is ever sorted as a whole.
 
+use super::control_work::Cursor;
 use super::names::Sym;
 use super::perm::Caller;
 use super::state::{ElemState, Job, View};
@@ -11,11 +13,12 @@ use crate::model::event::{Record, Spot};
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::err;
-use crate::model::sort::sort_by_key;
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, Col, JobQuery, Which};
+use crate::proto::client::{ClientMsg, Col, IdSel, JobQuery, Which};
 use crate::proto::machine::ConnId;
 use serde_json::value::RawValue;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -23,34 +26,93 @@ pub const SLICE_BYTES: usize = 64 << 10;
 pub const FIND_STEP: usize = 8192;
 /// Listings under way at a time.
 pub const MAX_LISTINGS: usize = 4096;
+/// Rows, job IDs and ranges that all listings under way hold together.
+pub const MAX_HELD: usize = 8_000_000;
 
-/// What is found before it is sorted: all jobs are gone through in steps, by ID.
+/// What is found before rows are sent: all jobs are gone through in steps, by ID.
 #[derive(Debug)]
 struct Finding {
     q: JobQuery,
     who: Caller,
+    /// The jobs that are named, with their elements; `None`: all.
+    ids: Option<BTreeMap<u32, IdSel>>,
     from: u32,
-    found: Vec<(Order, JobRef)>,
+    /// The job under way, as far as its elements were looked at.
+    job: Option<(IdSel, Cursor)>,
+    named: Vec<(u32, u32, u32)>,
+    hosts: Option<BTreeSet<String>>,
+    /// The queue of the job before, and its rank.
+    ranked: Option<(Sym, i64)>,
 }
+
+/// What one step found, sorted; the first is taken next.
+type Run = std::vec::IntoIter<(Order, JobRef)>;
 
 #[derive(Debug)]
 struct Listing {
     /// Until all is found.
     finding: Option<Finding>,
-    rows: Vec<JobRef>,
-    next: usize,
+    runs: Vec<Run>,
+    /// The first row of each step.
+    heads: BinaryHeap<Reverse<(Order, JobRef, usize)>>,
+    /// The row that was taken last.
+    last: Option<JobRef>,
     cols: Vec<Col>,
     arrays: bool,
+    /// Rows, IDs and ranges that it holds.
+    held: usize,
 }
 
 #[derive(Debug, Default)]
 pub struct Listings {
     open: IdMap<ConnId, Listing>,
+    /// By all.
+    held: usize,
 }
 
 impl Listings {
     pub fn close(&mut self, conn: ConnId) {
-        self.open.remove(&conn);
+        self.take(conn);
+    }
+
+    fn take(&mut self, conn: ConnId) -> Option<Listing> {
+        let l = self.open.remove(&conn)?;
+        self.held -= l.held;
+        Some(l)
+    }
+
+    fn put(&mut self, conn: ConnId, l: Listing) {
+        self.held += l.held;
+        self.open.insert(conn, l);
+    }
+}
+
+impl Listing {
+    fn next(&mut self) -> Option<JobRef> {
+        loop {
+            let Reverse((_, at, run)) = self.heads.pop()?;
+            self.push_head(run);
+            self.held = self.held.saturating_sub(1);
+            // an element that was named twice
+            if self.last.replace(at) != Some(at) {
+                return Some(at);
+            }
+        }
+    }
+
+    fn push_head(&mut self, run: usize) {
+        match self.runs[run].next() {
+            Some((order, at)) => self.heads.push(Reverse((order, at, run))),
+            // its memory is given back
+            None => self.runs[run] = Vec::new().into_iter(),
+        }
+    }
+
+    /// Takes what a step found, sorted.
+    fn add(&mut self, found: Vec<(Order, JobRef)>) {
+        self.held += found.len();
+        self.runs.push(found.into_iter());
+        self.push_head(self.runs.len() - 1);
     }
 }
 
@@ -66,12 +128,10 @@ pub fn past_rows(
     let mbd = Mbd::new(conf, me, Recovered { records, ..Recovered::default() });
     let nobody = String::new;
     let who = Caller { uid: 0, gid: 0, user: nobody(), host: nobody() };
-    let rows = match q.arrays {
-        true => mbd.find_arrays(&who, q),
-        false => mbd.find_elements(&who, q),
-    };
+    let mut listing = mbd.new_listing(&who, q.clone());
+    while !mbd.find_on(&mut listing) {}
     let mut out = vec![b'['];
-    for at in rows {
+    while let Some(at) = listing.next() {
         if out.len() > 1 {
             out.push(b',');
         }
@@ -100,11 +160,6 @@ pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
 /// What rows are sorted by: kind, then host, queue or end, priority, place, element.
 type Order = (u8, i64, u32, Spot, u32);
 
-fn sorted(mut found: Vec<(Order, JobRef)>) -> Vec<JobRef> {
-    found.sort_unstable_by_key(|f| f.0);
-    found.into_iter().map(|f| f.1).collect()
-}
-
 impl Mbd {
     pub(crate) fn list_jobs(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, q: JobQuery) {
         if let Err(r) = self.check_select(&q.select) {
@@ -113,114 +168,138 @@ impl Mbd {
         if self.listings.open.len() >= MAX_LISTINGS {
             return cx.refuse(conn, Refusal::new(err::BUSY));
         }
-        let (cols, arrays) = (q.cols.clone(), q.arrays);
-        let (rows, finding) = match arrays {
-            true => (self.find_arrays(who, &q), None),
-            false if !q.select.ids.is_empty() => (self.find_elements(who, &q), None),
-            false => {
-                let (who, found) = (who.clone(), Vec::new());
-                (Vec::new(), Some(Finding { q, who, from: 0, found }))
-            }
-        };
-        let listing = Listing { finding, rows, next: 0, cols, arrays };
-        self.listings.open.insert(conn, listing);
+        self.listings.close(conn);
+        let listing = self.new_listing(who, q);
+        self.listings.put(conn, listing);
         self.next_slice(cx, conn);
     }
 
-    /// Finds on; whether all is found, and sorted.
+    fn new_listing(&self, who: &Caller, q: JobQuery) -> Listing {
+        let s = &q.select;
+        let held = s.ids.iter().map(|id| 1 + id.elems.len()).sum();
+        let ids = (!s.ids.is_empty()).then(|| {
+            let mut all: BTreeMap<u32, IdSel> = BTreeMap::new();
+            for id in &s.ids {
+                let whole = id.elems.is_empty();
+                let sel = all.entry(id.job).or_insert_with(|| id.clone());
+                // the job as a whole means each element that is named beside it
+                if whole || sel.elems.is_empty() {
+                    sel.elems.clear();
+                } else if *sel != *id {
+                    sel.elems.extend(&id.elems);
+                }
+            }
+            all
+        });
+        let (cols, arrays) = (q.cols.clone(), q.arrays);
+        let named = super::control::name_elements(&s.name);
+        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
+        let (who, from, job, ranked) = (who.clone(), 0, None, None);
+        let mut q = q;
+        q.select.ids.clear();
+        // Named jobs are shown whoever owns them.
+        if ids.is_some() && q.select.user.is_empty() {
+            q.select.user = "all".to_string();
+        }
+        let finding = Some(Finding { q, who, ids, from, job, named, hosts, ranked });
+        let (runs, heads) = (Vec::new(), BinaryHeap::new());
+        Listing { finding, runs, heads, last: None, cols, arrays, held }
+    }
+
+    /// Finds on; whether all is found.
     fn find_on(&self, l: &mut Listing) -> bool {
         let Some(f) = &mut l.finding else { return true };
-        let (mut looked, mut last) = (0, None);
-        let mut rest = self.st.jobs.range(f.from..);
-        let some = std::iter::from_fn(|| {
-            let (id, job) = rest.next().filter(|_| looked < FIND_STEP)?;
-            looked += job.tally.total as usize;
-            last = Some(*id);
-            Some(job.as_ref())
-        });
-        let some = some.filter(|job| self.selects(&f.who, &f.q.select, job));
-        self.find_in(some, &f.q, &mut f.found);
-        if let Some(from) = last.and_then(|id| id.checked_add(1)).filter(|_| looked >= FIND_STEP) {
-            f.from = from;
-            return false;
+        let mut looks = FIND_STEP;
+        let mut found = Vec::new();
+        let mut over = false;
+        while looks > 0 && !over {
+            match f.job.take() {
+                Some((sel, cursor)) => f.job = self.find_in(f, sel, cursor, &mut looks, &mut found),
+                None => over = !self.next_listed(f, &mut looks, &mut found),
+            }
         }
-        l.rows = sorted(std::mem::take(&mut f.found));
-        l.finding = None;
+        if !found.is_empty() {
+            found.sort_unstable();
+            l.add(found);
+        }
+        if over {
+            l.finding = None;
+        }
+        over
+    }
+
+    /// Takes the next job that is asked for; false: there is none.
+    fn next_listed(
+        &self,
+        f: &mut Finding,
+        looks: &mut usize,
+        found: &mut Vec<(Order, JobRef)>,
+    ) -> bool {
+        *looks -= 1;
+        let (job, sel) = match &mut f.ids {
+            Some(ids) => {
+                let Some((id, sel)) = ids.pop_first() else { return false };
+                (self.st.job(id), sel)
+            }
+            None => {
+                let Some((id, job)) = self.st.jobs.range(f.from..).next() else { return false };
+                f.from = id.saturating_add(1);
+                (Some(&**job), IdSel { job: *id, elems: Vec::new() })
+            }
+        };
+        let Some(job) = job.filter(|job| self.selects(&f.who, &f.q.select, job)) else {
+            return true;
+        };
+        if f.q.arrays {
+            if job.is_array() {
+                let own = Spot { base: job.order, between: 0 };
+                found.push(((0, 0, 0, own, 0), JobRef { job: job.id, idx: 0 }));
+            }
+            return true;
+        }
+        let by_id = f.ids.is_some();
+        if by_id || job.tally.unfinished() > 0 || f.q.which.all || f.q.which.done {
+            f.job = Some((sel, Cursor::default()));
+        }
         true
     }
 
-    fn jobs_asked<'a>(&'a self, who: &Caller, q: &JobQuery) -> Vec<&'a Job> {
-        let s = &q.select;
-        if s.ids.is_empty() {
-            return self.st.each_job().filter(|j| self.selects(who, s, j)).collect();
-        }
-        // Named jobs are shown whoever owns them.
-        let mut ids: Vec<u32> = s.ids.iter().map(|i| i.job).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut s = s.clone();
-        if s.user.is_empty() {
-            s.user = "all".to_string();
-        }
-        ids.iter().filter_map(|i| self.st.job(*i)).filter(|j| self.selects(who, &s, j)).collect()
-    }
-
-    fn find_arrays(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
-        let mut jobs = self.jobs_asked(who, q);
-        jobs.retain(|j| j.is_array());
-        sort_by_key(&mut jobs, |j| j.order);
-        jobs.iter().map(|j| JobRef { job: j.id, idx: 0 }).collect()
-    }
-
-    /// Started ones by host, pending ones in dispatch order, finished ones as they finished.
-    fn find_elements(&self, who: &Caller, q: &JobQuery) -> Vec<JobRef> {
-        let mut found = Vec::new();
-        self.find_in(self.jobs_asked(who, q).into_iter(), q, &mut found);
-        sorted(found)
-    }
-
-    /// The elements of these jobs that are asked for.
-    fn find_in<'a>(
+    /// The elements of a job that are asked for; gives back what was not looked at.
+    fn find_in(
         &self,
-        jobs: impl Iterator<Item = &'a Job>,
-        q: &JobQuery,
+        f: &mut Finding,
+        sel: IdSel,
+        mut cursor: Cursor,
+        looks: &mut usize,
         found: &mut Vec<(Order, JobRef)>,
-    ) {
-        let by_id = !q.select.ids.is_empty();
-        let name_elems = super::control::name_elements(&q.select.name);
+    ) -> Option<(IdSel, Cursor)> {
+        let job = self.st.job(sel.job)?;
+        let by_id = f.ids.is_some();
         let named = |idx: u32| {
-            let fits = |&(a, b, s): &(u32, u32, u32)| idx >= a && idx <= b && (idx - a) % s == 0;
-            name_elems.is_empty() || name_elems.iter().any(fits)
+            let fits =
+                |&(a, b, s): &(u32, u32, u32)| idx >= a && idx <= b && (idx - a) % s.max(1) == 0;
+            f.named.is_empty() || f.named.iter().any(fits)
         };
-        let mut ranked = None;
-        for job in jobs {
-            if !by_id && job.tally.unfinished() == 0 && !(q.which.all || q.which.done) {
+        // where elements do not differ, the job as a whole was looked at before
+        let parted = !job.parts().is_empty();
+        let some = if parted { self.selected_parts(&f.q.select, job) } else { None };
+        while *looks > 0
+            && let Some(idx) = cursor.next(job, &sel, looks)
+        {
+            *looks = looks.saturating_sub(1 + f.named.len() / 16);
+            let Some(view) = job.view(idx).filter(|v| wanted(f.q.which, v.stat(), by_id)) else {
+                continue;
+            };
+            if !named(idx) || some.as_ref().is_some_and(|p| !p.contains(&job.part_no(idx))) {
                 continue;
             }
-            // a single job has one, of number 0, and there are very many of them
-            let several = if job.is_array() { job.indices() } else { Vec::new() };
-            let indices = if job.is_array() { &several[..] } else { &[0] };
-            // where elements do not differ, the job as a whole was looked at before
-            let parted = !job.parts().is_empty();
-            let some = if parted { self.selected_parts(&q.select, job) } else { None };
-            for &idx in indices {
-                let at = JobRef { job: job.id, idx };
-                if some.as_ref().is_some_and(|parts| !parts.contains(&job.part_no(idx))) {
-                    continue;
-                }
-                if by_id && !q.select.ids.iter().any(|s| s.has(at)) || !named(idx) {
-                    continue;
-                }
-                let Some(view) = job.view(idx) else { continue };
-                if !wanted(q.which, view.stat(), by_id) {
-                    continue;
-                }
-                if !q.select.host.is_empty() && !self.on_host(job, idx, &q.select.host) {
-                    continue;
-                }
-                found.push((self.list_order(job, &view, &mut ranked, idx), at));
+            if f.hosts.as_ref().is_some_and(|hosts| !self.on_host(job, idx, hosts)) {
+                continue;
             }
+            let order = self.list_order(job, &view, &mut f.ranked, idx);
+            found.push((order, JobRef { job: job.id, idx }));
         }
+        (!cursor.over(job, &sel)).then_some((sel, cursor))
     }
 
     /// `ranked` is the queue of the job before, and its rank.
@@ -262,15 +341,17 @@ impl Mbd {
 
     /// The next slice of a listing, once there is room for it.
     pub(crate) fn next_slice(&mut self, cx: &mut Cx, conn: ConnId) {
-        let Some(mut l) = self.listings.open.remove(&conn) else { return };
+        let Some(mut l) = self.listings.take(conn) else { return };
         let now = cx.now.secs();
         let found = self.find_on(&mut l);
+        if self.listings.held + l.held > MAX_HELD {
+            return cx.refuse(conn, Refusal::new(err::BUSY));
+        }
         let room = if found { SLICE_BYTES + 4096 } else { 2 };
         let mut out = Vec::with_capacity(room);
         out.push(b'[');
-        while l.next < l.rows.len() && out.len() < SLICE_BYTES {
-            let at = l.rows[l.next];
-            l.next += 1;
+        while found && out.len() < SLICE_BYTES {
+            let Some(at) = l.next() else { break };
             let before = out.len();
             if before > 1 {
                 out.push(b',');
@@ -281,7 +362,7 @@ impl Mbd {
             }
         }
         out.push(b']');
-        let more = !found || l.next < l.rows.len();
+        let more = !found || !l.heads.is_empty();
         let text = String::from_utf8(out).unwrap_or_else(|_| "[]".to_string());
         match RawValue::from_string(text) {
             Ok(rows) => cx.reply(conn, ClientMsg::Rows { rows, more }),
@@ -291,7 +372,7 @@ impl Mbd {
             }
         }
         if more {
-            self.listings.open.insert(conn, l);
+            self.listings.put(conn, l);
         }
     }
 }

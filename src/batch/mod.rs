@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | state, apply, parts, counts, names | the event-sourced state |
+//! | state, apply, parts, counts, names, space, retries | the event-sourced state |
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, modify, admin, perm | requests that change something |
 //! | hosts, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
@@ -20,12 +20,14 @@
 //! | same | two states compared, for the tests and the simulator |
 //! | rows, listing, infos, consumers, peek, status | questions |
 //! | housekeep | cleaning, switching the log |
+//! | works, control_work | what takes longer than one turn may |
 
 pub mod admin;
 pub mod apply;
 pub mod change;
 pub mod consumers;
 pub mod control;
+pub mod control_work;
 pub mod counts;
 pub mod depend;
 pub mod diagnose;
@@ -54,10 +56,12 @@ pub mod reporters;
 pub mod requeue;
 pub mod require;
 pub mod reserve;
+mod retries;
 pub mod retry;
 pub mod rows;
 pub mod same;
 pub mod sched;
+pub mod space;
 pub mod state;
 pub mod status;
 pub mod submit;
@@ -66,12 +70,14 @@ pub mod unreached;
 pub mod wait;
 pub mod watch;
 pub mod windows;
+pub mod works;
 
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, JobRef, Now};
+use crate::proto::caps;
 use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Daemon, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
@@ -81,7 +87,7 @@ use state::State;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Records that one pass of cleaning or killing may write before other work gets its turn.
+/// Records that one pass over eligible jobs may write before other work gets its turn.
 pub const RECORDS_PER_TURN: usize = 2000;
 
 /// What recovery found in the log.
@@ -161,6 +167,7 @@ pub struct Mbd {
     pub(crate) waits: wait::Waits,
     pub(crate) watches: watch::Watches,
     pub(crate) listings: listing::Listings,
+    pub(crate) works: works::Works,
     pub(crate) keep: housekeep::Keep,
     pub(crate) shut: windows::Shut,
     pub(crate) overload: overload::Overload,
@@ -172,6 +179,8 @@ pub struct Mbd {
     pub(crate) diagnose: diagnose::Diagnose,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
+    /// What is answered when it is whole.
+    reconfig_diags: Vec<Diag>,
 }
 
 /// Environments remembered for sharing; beyond it the table starts anew.
@@ -201,6 +210,7 @@ impl Mbd {
             waits: wait::Waits::default(),
             watches: watch::Watches::default(),
             listings: listing::Listings::default(),
+            works: works::Works::default(),
             keep: housekeep::Keep::default(),
             shut: windows::Shut::default(),
             overload: overload::Overload::default(),
@@ -211,6 +221,7 @@ impl Mbd {
             perfmon: perfmon::Perfmon::default(),
             diagnose: diagnose::Diagnose::default(),
             reconfig: Vec::new(),
+            reconfig_diags: Vec::new(),
         };
         mbd.reload(found);
         mbd
@@ -246,8 +257,23 @@ impl Mbd {
         self.rebuild();
     }
 
+    /// The same after a reconfiguration, while others are served: jobs are looked at unit by
+    /// unit, and none is dispatched before all were.
+    fn rebuild_by_units(&mut self) {
+        self.sched = sched::Sched::default();
+        self.deps = depend::Deps::default();
+        self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
+        self.overload = overload::Overload::default();
+        self.unreached = unreached::Unreached::default();
+        self.look_left();
+        self.reserve_rebuilt();
+        self.works.refill = Some(0);
+        self.sched.needed = true;
+    }
+
     /// Soft state from the state and the policy.
     fn rebuild(&mut self) {
+        self.works.refill = None;
         self.sched = sched::Sched::default();
         self.deps = depend::Deps::default();
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
@@ -358,7 +384,12 @@ impl Mbd {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
                 self.client(cx, conn, perm::Caller { uid, gid, user, host }, m);
             }
-            (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, .. }) => {
+            (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, host }) => {
+                if let Some(why) = caps::check_sbd(&m) {
+                    cx.say(log::Level::Warn, format!("sbatchd of <{host}>: {why}; closed"));
+                    cx.out.push(Effect::Close { conn });
+                    return self.net_closed(cx, conn);
+                }
                 self.from_sbd(cx, conn, m)
             }
             (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, conn, m),
@@ -374,10 +405,13 @@ impl Mbd {
     fn client(&mut self, cx: &mut Cx, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
         self.perfmon.asked(&msg);
         self.note_query(cx, &who, &msg);
+        if let Err(r) = caps::check(&msg) {
+            return cx.refuse(conn, r);
+        }
         match msg {
             ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
-            ClientMsg::Control(c) => self.control(cx, conn, &who, &c),
-            ClientMsg::Modify(m) => self.modify(cx, conn, &who, &m),
+            ClientMsg::Control(c) => self.control(cx, conn, &who, *c),
+            ClientMsg::Modify(m) => self.modify(cx, conn, &who, *m),
             ClientMsg::Peek(s) => self.peek(cx, conn, &who, &s),
             ClientMsg::Stored { id, script } => self.stored(cx, conn, &who, &id, script),
             ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
@@ -403,6 +437,7 @@ impl Mbd {
         self.peers.remove(&conn);
         self.broken.remove(&conn);
         self.listings.close(conn);
+        self.works.close(conn);
         self.waits.close(conn);
         self.watches.close(conn);
         self.reconfig.retain(|c| *c != conn);
@@ -422,7 +457,11 @@ impl Mbd {
         } else {
             cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");
         }
-        self.answer_reconfig(cx, &diags);
+        self.reconfig_diags = diags;
+        // one that is taken is whole once all jobs were looked at
+        if self.works.refill.is_none() {
+            self.answer_reconfig(cx);
+        }
     }
 
     /// The policy that holds, with the hosts that have joined by themselves; None: it has them.
@@ -431,9 +470,10 @@ impl Mbd {
         conf.base.set_members(all, &self.me).then_some(conf)
     }
 
-    fn answer_reconfig(&mut self, cx: &mut Cx, diags: &[Diag]) {
+    fn answer_reconfig(&mut self, cx: &mut Cx) {
         use crate::proto::client::AdminLine;
-        let failed = crate::conf::has_errors(diags);
+        let diags = std::mem::take(&mut self.reconfig_diags);
+        let failed = crate::conf::has_errors(&diags);
         let lines: Vec<AdminLine> = diags
             .iter()
             .map(|d| AdminLine {
@@ -458,6 +498,9 @@ impl Mbd {
     fn failed(&mut self, cx: &mut Cx, why: String) {
         cx.say(log::Level::Error, format!("the event log cannot be written: {why}"));
         self.log_failed = Some(why);
+        for conn in self.works.give_up() {
+            cx.refuse(conn, Refusal::new(crate::model::reason::err::LOG_FULL));
+        }
         // What hosts were told or asked since the last durable record is void: start afresh.
         self.net_drop_all(cx);
     }
@@ -478,7 +521,10 @@ impl Machine for Mbd {
             }
             Input::ConnectFailed { conn, why, .. } => self.net_failed(cx, conn, &why),
             Input::Closed { conn } => self.closed(cx, conn),
-            Input::Drained { conn } => self.next_slice(cx, conn),
+            Input::Drained { conn } => {
+                self.works.drained(conn);
+                self.next_slice(cx, conn);
+            }
             Input::Msg { conn, msg } => self.message(cx, conn, msg),
             Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
             Input::Groups { asked, found } => {
@@ -523,12 +569,22 @@ impl Machine for Mbd {
         }
     }
 
+    fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if self.work_left() {
+            self.work_unit(&mut Cx { now, out });
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.work_left()
+    }
+
     fn deadline(&self) -> Option<u64> {
         // While nothing may be decided, nothing is due.
         let on = self.started && self.log_failed.is_none();
         let work = on.then(|| {
             let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
-            let left = self.deps.left() || self.eligible.left();
+            let left = (self.deps.left() && !self.conditions_left()) || self.eligible.left();
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
             let unreached = self.unreached.deadline();

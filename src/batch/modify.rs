@@ -8,10 +8,13 @@
 //! indices stays; elements that are named become a part of their own ([`super::parts`]).
 
 use super::change::{Meant, waits};
+use super::control_work::Cursor;
 use super::perm::Caller;
 use super::require::Req;
+use super::space::spec_bytes;
 use super::state::{ElemState, Job};
 use super::submit::{Checked, bad_requirement, check_group, check_texts, check_times};
+use super::works::{UNIT_LOOKS, Work};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
@@ -20,6 +23,7 @@ use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
 use crate::proto::Refusal;
+use crate::proto::caps::MAX_MODIFY_BYTES;
 use crate::proto::client::{ClientMsg, Modify, Outcome};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::Act;
@@ -35,14 +39,108 @@ const WHILE_RUNNING: [SpecField; 7] = [
     SpecField::Rerun,
 ];
 
+/// Elements that are modified in one unit.
+const MODIFIED_AT_ONCE: u64 = 256;
+
+/// A bmod of many elements under way.
+pub struct ModifyWork {
+    pub conn: Option<ConnId>,
+    pub who: Caller,
+    pub m: Modify,
+    cursor: Cursor,
+    /// The elements named were looked at: those that wait, and other ones that are there.
+    sorted: bool,
+    waiting: Vec<u32>,
+    others: Vec<u32>,
+    /// The last element that was modified.
+    done: Option<u32>,
+}
+
 impl Mbd {
-    pub(crate) fn modify(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, m: &Modify) {
-        match self.modified(cx, who, m) {
-            Ok(()) => {
-                let outcomes = vec![Outcome::new(JobRef { job: m.id.job, idx: 0 }, 0)];
-                cx.reply_durable(conn, ClientMsg::Controlled { outcomes });
+    pub(crate) fn modify(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, m: Modify) {
+        let weight = 1 + m.id.elems.len();
+        if let Err(r) = self.works.room(conn, who.uid, weight) {
+            return cx.refuse(conn, r);
+        }
+        let (conn, who) = (Some(conn), who.clone());
+        let (cursor, sorted, done) = (Cursor::default(), false, None);
+        let (waiting, others) = (Vec::new(), Vec::new());
+        let work = Box::new(ModifyWork { conn, who, m, cursor, sorted, waiting, others, done });
+        if let Some(left) = self.modify_unit(cx, work) {
+            self.works.put(Work::Modify(left));
+        }
+    }
+
+    /// Changes a job, or some more of the elements named; gives the work back unless it is whole.
+    pub(crate) fn modify_unit(
+        &mut self,
+        cx: &mut Cx,
+        mut work: Box<ModifyWork>,
+    ) -> Option<Box<ModifyWork>> {
+        let id = work.m.id.clone();
+        if id.elems.is_empty() || id.named() <= MODIFIED_AT_ONCE {
+            let did = self.modified(cx, &work.who, &work.m);
+            self.answer_modify(cx, &work, did);
+            return None;
+        }
+        if !work.sorted {
+            work.sorted = self.sort_elements(&mut work);
+            return Some(work);
+        }
+        // those that wait; where none does, what is said of the others is said of all
+        let some: Vec<u32> = match work.waiting.is_empty() {
+            true => std::mem::take(&mut work.others),
+            false => {
+                let most = work.waiting.len().min(MODIFIED_AT_ONCE as usize);
+                work.waiting.drain(..most).collect()
             }
-            Err(r) => cx.refuse(conn, r),
+        };
+        if some.is_empty() {
+            self.answer_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
+            return None;
+        }
+        work.m.id.elems = super::parts::ranges(some.iter().copied());
+        let did = self.modified(cx, &work.who, &work.m);
+        work.m.id = id;
+        if did.is_ok() && !work.waiting.is_empty() {
+            work.done = some.last().copied();
+            return Some(work);
+        }
+        self.answer_modify(cx, &work, did);
+        None
+    }
+
+    /// Finds out which of the elements named are there, and which of them wait; whether all were
+    /// looked at.
+    fn sort_elements(&self, work: &mut ModifyWork) -> bool {
+        let Some(job) = self.st.job(work.m.id.job) else { return true };
+        let mut any = usize::MAX;
+        for _ in 0..UNIT_LOOKS {
+            let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
+            match job.view(idx).map(|v| waits(v.stat())) {
+                Some(true) => work.waiting.push(idx),
+                Some(false) => work.others.push(idx),
+                None => {}
+            }
+        }
+        false
+    }
+
+    fn answer_modify(&mut self, cx: &mut Cx, work: &ModifyWork, did: Checked<()>) {
+        let Some(conn) = work.conn else { return };
+        match did {
+            Ok(()) => {
+                let outcomes = vec![Outcome::new(JobRef { job: work.m.id.job, idx: 0 }, 0)];
+                cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
+            }
+            Err(mut r) => {
+                if let Some(last) = work.done {
+                    let text = r.words();
+                    r.text = format!("{text} (elements up to <{last}> were modified before)");
+                    r.about = String::new();
+                }
+                cx.refuse(conn, r);
+            }
         }
     }
 
@@ -59,6 +157,7 @@ impl Mbd {
             return Err(Refusal::new(err::MOD_UNUSED));
         }
         let m = &self.as_submitted(job, m);
+        self.room_to_modify(job, m, meant.len())?;
         let mut all = Vec::new();
         for part in meant {
             let mut spec = self.changed(cx, &owner, job, part.part, m)?;
@@ -89,6 +188,22 @@ impl Mbd {
             self.queue_changed(cx, id, &[]);
         }
         Ok(())
+    }
+
+    /// What a change writes has bounds: by itself, and with all that the owner's jobs keep.
+    fn room_to_modify(&self, job: &Job, m: &Modify, parts: usize) -> Checked<()> {
+        let spec = (0..=job.parts().len() as u32).map(|part| spec_bytes(job.spec_of(part))).max();
+        let spec = spec.unwrap_or(0) + spec_bytes(&m.spec);
+        let bytes = spec.saturating_mul(parts as u64);
+        if bytes > MAX_MODIFY_BYTES as u64 {
+            let text = format!(
+                "the change writes {bytes} bytes for {parts} differing parts of the array, at most \
+                 {MAX_MODIFY_BYTES} are taken; modify fewer elements at a time"
+            );
+            return Err(Refusal::text(err::BAD_ARG, text));
+        }
+        let env = m.env.as_ref().map_or(0, ByteStr::len);
+        self.check_space(job.user, bytes + (m.script.len() + env) as u64, 0)
     }
 
     /// The request with what -Zsn goes back to.

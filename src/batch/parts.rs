@@ -95,7 +95,8 @@ impl State {
                 Look { queue: to, spec: Arc::new(spec), ..look.clone() }
             });
         }
-        self.recount(at.job, |job| {
+        let before = self.space_before(at.job);
+        let did = self.recount(at.job, |job| {
             job.queue = to;
             Arc::make_mut(&mut job.spec).queue = queue.to_string();
             if let Body::Array(a) = &mut job.body {
@@ -104,7 +105,9 @@ impl State {
                     Arc::make_mut(&mut part.look.spec).queue = queue.to_string();
                 }
             }
-        })
+        });
+        self.space_changed(at.job, before, &[]);
+        did
     }
 
     /// Changes a job in what its counters are made of.
@@ -188,6 +191,7 @@ impl State {
 
     pub(super) fn modify(&mut self, m: &JobModify) -> Did {
         let queue = self.names.sym(&m.spec.queue);
+        let before = self.space_before(m.job);
         self.note_first(m);
         self.retry_modified(m.job);
         let did = if m.elems.is_empty() {
@@ -211,8 +215,10 @@ impl State {
             })
         };
         if matches!(did, Did::Job(_)) {
-            self.changed.entry(m.job).or_default().extend([m.exact, m.script, m.env]);
+            let places = [m.exact, m.script, m.env].into_iter().filter(|at| at.len > 0);
+            self.changed.entry(m.job).or_default().extend(places);
         }
+        self.space_changed(m.job, before, &[m.exact, m.script, m.env]);
         let Some(job) = self.jobs.get_mut(&m.job) else { return did };
         // these two are the whole job's
         if m.fields.contains(&SpecField::Script) {

@@ -2,7 +2,7 @@
 //! bjobs -env and -script: what is kept of a submission.
 
 use super::perm::{Action, Caller};
-use super::state::{ElemState, Job, View};
+use super::state::{ElemState, View};
 use super::submit::Checked;
 use super::{Cx, Mbd};
 use crate::exec::plan::expand;
@@ -100,22 +100,22 @@ impl Mbd {
         of(newest.map(|n| n.1).or_else(|| job.indices().into_iter().next()).unwrap_or(0))
     }
 
-    /// The job or element dispatched last of those that the filters let through.
+    /// The job or element dispatched last of those that the filters let through: looked for among
+    /// those that run, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
-        let started = |job: &Job, idx: u32| match &job.elem(idx)?.state {
-            ElemState::Run(run) => Some(run.start_time),
-            _ => None,
-        };
-        let jobs = self.st.jobs.values().filter(|j| j.tally.started() > 0);
+        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
+        let running = self.st.counts.host.values().flat_map(|host| host.jobs.iter().copied());
         let mut newest: Option<(i64, JobRef)> = None;
-        for job in jobs.filter(|j| self.selects(who, s, j)) {
-            for idx in job.indices() {
-                let Some(time) = started(job, idx) else { continue };
-                let fits = s.host.is_empty() || self.on_host(job, idx, &s.host);
-                let found = (time, JobRef { job: job.id, idx });
-                if fits && newest.is_none_or(|n| n <= found) {
-                    newest = Some(found);
-                }
+        for at in running {
+            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            let found = (run.start_time, at);
+            let Some(job) = self.st.job(at.job).filter(|_| newest.is_none_or(|n| n <= found))
+            else {
+                continue;
+            };
+            let here = hosts.as_ref().is_none_or(|hosts| self.on_host(job, at.idx, hosts));
+            if here && self.selects(who, s, job) {
+                newest = Some(found);
             }
         }
         newest.map(|n| n.1)

@@ -1,7 +1,8 @@
 //! badmin perfmon: how many queries, submissions, dispatches and ends there were in each sample
-//! period ("Monitor performance metrics in real time" in the documentation of LSF 10.1). In memory
-//! alone: a new mbatchd counts from the beginning, where SCHED_METRIC_ENABLE=Y has it count at
-//! all. While it is off, a count is one comparison.
+//! period, and how long the longest turn of the loop was ("Monitor performance metrics in real
+//! time" in the documentation of LSF 10.1). In memory alone: a new mbatchd counts from the
+//! beginning, where SCHED_METRIC_ENABLE=Y has it count at all. While it is off, a count is one
+//! comparison.
 
 use super::perm::{Action, Caller};
 use super::{Cx, Mbd};
@@ -58,6 +59,26 @@ struct Sampling {
     min: Counts,
     /// Of the periods that are over.
     total: Counts,
+    turns: Turns,
+}
+
+/// The longest turn of the loop, microseconds of processor time: in this period, in the last, and
+/// the largest, the smallest and the sum of those of the periods that are over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turns {
+    now: u64,
+    last: u64,
+    max: u64,
+    min: u64,
+    sum: u64,
+}
+
+impl Turns {
+    fn end_period(&mut self, periods: u64) {
+        let n = self.now;
+        let min = if periods == 0 { n } else { self.min.min(n) };
+        *self = Turns { now: 0, last: n, max: self.max.max(n), min, sum: self.sum + n };
+    }
 }
 
 impl Sampling {
@@ -70,6 +91,7 @@ impl Sampling {
             self.total[k] += n;
         }
         self.now = Counts::default();
+        self.turns.end_period(self.periods);
         (self.periods, self.ended) = (self.periods + 1, now);
     }
 }
@@ -80,9 +102,22 @@ pub struct Perfmon {
     run: Option<Box<Sampling>>,
     /// The period that setperiod asked for, seconds; it outlasts a stop.
     period: Option<u64>,
+    /// The longest turn since mbatchd started, microseconds of processor time.
+    longest: u64,
 }
 
+/// The row of the longest turn; in the place of its sum stands the longest since mbatchd started.
+const LONGEST_TURN: &str = "Longest turn in milliseconds";
+
 impl Perfmon {
+    /// A turn of the loop took so long.
+    pub fn turned(&mut self, cpu_us: u64) {
+        self.longest = self.longest.max(cpu_us);
+        if let Some(s) = &mut self.run {
+            s.turns.now = s.turns.now.max(cpu_us);
+        }
+    }
+
     pub fn deadline(&self) -> Option<u64> {
         self.run.as_ref().map(|s| s.due)
     }
@@ -114,6 +149,11 @@ impl Perfmon {
 }
 
 impl Mbd {
+    /// A turn of the loop that runs this took so long, microseconds of processor time.
+    pub fn note_turn(&mut self, cpu_us: u64) {
+        self.perfmon.turned(cpu_us);
+    }
+
     /// Something happened that is counted. Elements of an array count by themselves.
     pub(crate) fn perf_event(&mut self, event: &Event) {
         if self.perfmon.run.is_none() {
@@ -139,7 +179,7 @@ impl Mbd {
     pub(crate) fn perf_by_params(&mut self, cx: &Cx) {
         let p = self.pol.params();
         let on = p.sched_metric;
-        self.perfmon = Perfmon::default();
+        self.perfmon = Perfmon { longest: self.perfmon.longest, ..Perfmon::default() };
         if on {
             self.perf_start(cx, None);
         }
@@ -159,6 +199,7 @@ impl Mbd {
             max: Counts::default(),
             min: Counts::default(),
             total: Counts::default(),
+            turns: Turns::default(),
         }));
     }
 
@@ -212,6 +253,10 @@ impl Mbd {
             let values = [s.last[k], s.max[k], s.min[k], average, s.total[k] + s.now[k]];
             rows.push(row(name, values.map(|n| n.to_string()).join(" ")));
         }
+        let (turns, average) = (s.turns, s.turns.sum / s.periods.max(1));
+        let turns = [turns.last, turns.max, turns.min, average, self.perfmon.longest];
+        let turns = turns.map(|us| us.div_ceil(1000).to_string()).join(" ");
+        rows.push(row(LONGEST_TURN, turns));
         rows
     }
 }

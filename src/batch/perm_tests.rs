@@ -116,7 +116,7 @@ fn let_through(answer: Option<Msg>) -> bool {
             assert_eq!(r.code, err::PERMISSION, "{}", r.words());
             false
         }
-        Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+        Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
             assert_eq!(outcomes.len(), 1);
             outcomes[0].code != err::PERMISSION
         }

@@ -6,6 +6,7 @@ use super::inventory::exit_code;
 use super::policy::Queue;
 use super::retry::pause;
 use super::state::ElemState;
+use super::works::{OrphanWork, UNIT, Work};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
@@ -69,8 +70,8 @@ impl Mbd {
             passed.dedup();
         }
         let until = self.requeued_until(cx, started, before + 1);
-        let (uncounted, exit) = (false, Some(code));
-        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit });
+        let (uncounted, exit, request) = (false, Some(code), String::new());
+        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit, request });
         true
     }
 
@@ -121,6 +122,10 @@ impl Mbd {
         let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
             return self.deps.set_orphans(id, 0, &[]);
         };
+        // those that are on their way to their end are looked at no more
+        if self.works.ends(id) {
+            return;
+        }
         let asked = |part: u32| !job.spec_of(part).given(extra::ORPHAN).is_empty();
         if grace.is_none() && !(0..=job.parts().len() as u32).any(asked) {
             return;
@@ -136,10 +141,23 @@ impl Mbd {
             never.into_iter().filter(waits).partition(|idx| asked(job.part_no(*idx)));
         let later = if grace.is_some() { later } else { Vec::new() };
         self.deps.set_orphans(id, cx.now.mono_us, &later);
+        if now.len() > UNIT {
+            let left: Vec<u32> = now.into_iter().rev().collect();
+            self.works.put(Work::Orphans(OrphanWork { job: id, left, info: term::ORPHAN_SYSTEM }));
+            return;
+        }
         for idx in now {
             self.exit_unstarted(cx, JobRef { job: id, idx }, term::ORPHAN_SYSTEM);
         }
         self.orphans_due(cx);
+    }
+
+    /// One of many orphans ends, if it waits still.
+    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef, info: u32) {
+        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
+        if view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0) {
+            self.exit_unstarted(cx, at, info);
+        }
     }
 
     pub(crate) fn orphan_deadline(&self) -> Option<u64> {
@@ -154,7 +172,9 @@ impl Mbd {
             return;
         }
         let grace = self.pol.params().orphan_grace.unwrap_or_default().saturating_mul(US);
-        for at in self.deps.orphans_by(now.saturating_sub(grace)) {
+        let mut over = self.deps.orphans_by(now.saturating_sub(grace));
+        over.truncate(UNIT);
+        for at in over {
             self.deps.forget_orphan(at);
             self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
         }

@@ -54,6 +54,13 @@ impl State {
             host_ctl,
             group_hosts,
             counts,
+            space,
+            // that of jobs which left memory may be gone from the log
+            retries: _,
+            given_groups: _,
+            remains: _,
+            // compared with the jobs that have ended
+            last_ends: _,
             // told with the jobs whose conditions have them
             groups: _,
             // counted from the last switch on
@@ -126,6 +133,9 @@ impl State {
         }
         if but.is_empty() {
             self.counts_told(counts, &mut out);
+            for (user, kept) in space.each() {
+                out.put(format!("kept by {}", self.names.text(user)), (kept.jobs, kept.bytes));
+            }
         }
         out.0
     }

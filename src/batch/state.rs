@@ -10,6 +10,8 @@ use super::grouped::Added;
 use super::issued::Issued;
 use super::named::Groups;
 use super::names::{Names, Sym};
+use super::retries::Retries;
+use super::space::Space;
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
 use crate::model::event::Spot;
@@ -48,6 +50,14 @@ pub struct State {
     /// Dynamic hosts that were added to host groups and compute units.
     pub group_hosts: Added,
     pub counts: Counts,
+    /// What the jobs of each user keep.
+    pub space: Space,
+    /// What control requests have done, for their retries.
+    pub retries: Retries,
+    /// User groups that jobs were submitted with.
+    pub given_groups: BTreeSet<String>,
+    /// Large arrays that have left memory and are taken apart bit by bit.
+    pub remains: Vec<Box<Job>>,
     /// Jobs finished since the last switch.
     pub finished: u64,
     /// IDs that must not be given again although no job of that ID is known.
@@ -75,6 +85,8 @@ pub struct State {
     pub waited: BTreeMap<JobRef, Waited>,
     /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
     pub ended: VecDeque<(i64, u32)>,
+    /// When the last element of an array ended, of arrays that are in `ended`.
+    pub last_ends: BTreeMap<u32, i64>,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.
     pub kinds: Vec<Arc<JobSpec>>,
 }
@@ -651,17 +663,6 @@ impl Job {
             }
         }
     }
-    /// When the last of its elements ended, seconds since the epoch; 0: none has.
-    pub fn last_end(&self) -> i64 {
-        let end = |e: &Elem| match &e.state {
-            ElemState::End(e) => e.end_time,
-            _ => 0,
-        };
-        match &self.body {
-            Body::Single(e) => end(e),
-            Body::Array(a) => a.own.values().map(end).max().unwrap_or(0),
-        }
-    }
     /// `name[idx]`, the name, or the command where no name was given.
     pub fn display_name(&self, idx: u32) -> String {
         if idx != 0 {
@@ -717,6 +718,14 @@ impl Job {
 }
 
 impl State {
+    /// When a job that is in `ended` ended last, seconds since the epoch.
+    pub fn last_end(&self, job: &Job) -> i64 {
+        match &job.body {
+            Body::Single(Elem { state: ElemState::End(e), .. }) => e.end_time,
+            Body::Single(_) => 0,
+            Body::Array(_) => self.last_ends.get(&job.id).copied().unwrap_or(0),
+        }
+    }
     pub fn job(&self, id: u32) -> Option<&Job> {
         self.jobs.get(&id).map(Box::as_ref)
     }
@@ -733,6 +742,10 @@ impl State {
             ElemState::Run(r) if r.key == key => Some(r),
             _ => None,
         }
+    }
+    /// Has the element been started and not ended?
+    pub fn running_at(&self, at: JobRef) -> bool {
+        matches!(self.elem(at).map(|e| &e.state), Some(ElemState::Run(_)))
     }
     pub fn running_mut(&mut self, key: JobKey) -> Option<&mut Run> {
         match &mut self.jobs.get_mut(&key.job)?.elem_mut(key.idx)?.state {
@@ -751,6 +764,9 @@ impl State {
     }
     /// An ID that neither is known nor may still be in a log.
     pub fn free_id(&self, max: u32) -> Option<u32> {
+        if self.jobs.len() + self.reserved.len() >= 2 * max as usize {
+            return None;
+        }
         let mut id = self.next_job.clamp(1, max);
         for _ in 0..=max {
             if !self.jobs.contains_key(&id) && !self.reserved.contains(&id) {

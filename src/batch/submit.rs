@@ -2,9 +2,11 @@
 
 use super::apply::EXTRA_DEPEND;
 use super::counts::Slots;
+use super::names::Sym;
 use super::perm::Caller;
 use super::policy::Queue;
 use super::sched::split_host_word;
+use super::space::spec_bytes;
 use super::state::Request;
 use super::{Cx, Mbd};
 use crate::conf::types::Interactive;
@@ -16,22 +18,11 @@ use crate::model::event::{Event, JobNew};
 use crate::model::job::{JobSpec, SpoolRef, extra, host_slots, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use crate::proto::caps::{self, MAX_ENV, MAX_GROUP, MAX_NAME, MAX_SCRIPT, MAX_SLOTS};
 use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Longest environment of one job, bytes.
-pub const MAX_ENV: usize = 4 << 20;
-/// Longest script, bytes.
-pub const MAX_SCRIPT: usize = 4 << 20;
-/// Longest command text, path, requirement or description, bytes (LSF's own limit for texts).
-pub const MAX_TEXT: usize = 4094;
-/// Longest name of a job, project, group, queue or host, bytes.
-pub const MAX_NAME: usize = 4094;
-/// Longest path of a job group, bytes.
-pub const MAX_GROUP: usize = 512;
-/// Most slots one job may ask for.
-pub const MAX_SLOTS: u32 = 1 << 20;
 
 pub(crate) type Checked<T> = Result<T, Refusal>;
 
@@ -81,6 +72,7 @@ impl Mbd {
         }
         let kept = self.kept_env(who, &s)?;
         let mut spec = s.spec;
+        spec.extra.retain(|(key, _)| key != EXTRA_DEPEND);
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
         check_group(&spec)?;
@@ -91,6 +83,10 @@ impl Mbd {
         self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
         self.check_pending(&spec, who, &name)?;
+        if let Some(user) = self.st.names.find(&who.user) {
+            let bytes = s.env.len() + s.script.len();
+            self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
+        }
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
@@ -283,6 +279,7 @@ impl Mbd {
         }
         let list = host_slots(&text).ok_or_else(|| Refusal::about(err::BAD_HOST, &text))?;
         let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
+        let mut known_hosts = BTreeSet::new();
         for (host, slots) in list {
             let known = self.pol.canonical(host).filter(|h| self.pol.host_ix.contains_key(*h));
             let name = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?.to_string();
@@ -290,7 +287,7 @@ impl Mbd {
                 return Err(Refusal::about(err::QUEUE_HOST, &name));
             }
             total = total.saturating_add(slots);
-            if !hosts.contains(&name) {
+            if known_hosts.insert(name.clone()) {
                 hosts.push(name);
             }
         }
@@ -301,8 +298,13 @@ impl Mbd {
 
     fn check_hosts(&self, spec: &JobSpec, queue: &Queue) -> Checked<()> {
         let mut usable = spec.hosts.is_empty();
+        let mut looked_at = BTreeSet::new();
         for word in &spec.hosts {
             let (name, _) = split_host_word(word);
+            // a group that is named again has as many hosts again
+            if !looked_at.insert(name) {
+                continue;
+            }
             if name == "others" || name == "all" {
                 usable = true;
                 continue;
@@ -350,6 +352,32 @@ impl Mbd {
         }
         let again = if fit(&none, &none, true) { p.sub_try_interval } else { 0 };
         Err(Refusal { again, ..Refusal::new(err::PJOB_LIMIT) })
+    }
+
+    /// Is there room for so many bytes and jobs more of a user (MAX_USER_SPACE, MAX_USER_JOBS)?
+    pub(crate) fn check_space(&self, user: Sym, bytes: u64, jobs: u64) -> Checked<()> {
+        let (kept, p) = (self.st.space.of(user), self.pol.params());
+        let name = self.st.names.text(user);
+        let most = p.max_user_jobs.unwrap_or(p.max_jobid / 2);
+        if kept.jobs + jobs > most {
+            let text = format!(
+                "user <{name}> has {} jobs in the system, finished ones that are not yet cleaned \
+                 included; at most {most} are taken (MAX_USER_JOBS)",
+                kept.jobs
+            );
+            return Err(Refusal::text(err::PJOB_LIMIT, text));
+        }
+        let most = p.max_user_space_mb.saturating_mul(1 << 20);
+        if kept.bytes.saturating_add(kept.gone).saturating_add(bytes) > most {
+            let text = format!(
+                "the jobs of user <{name}> keep {} MB of scripts, environments and submissions, \
+                 at most {} MB are taken (MAX_USER_SPACE)",
+                (kept.bytes + kept.gone) >> 20,
+                p.max_user_space_mb
+            );
+            return Err(Refusal::text(err::PJOB_LIMIT, text));
+        }
+        Ok(())
     }
 
     /// What all members of a user group have together.
@@ -438,6 +466,7 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
     plain("queue", &spec.queue)?;
     plain("mail user", &spec.mail_user)?;
     plain("host specification", &spec.limit_spec)?;
+    caps::check_spec(spec)?;
     for h in &spec.hosts {
         plain("host", h)?;
     }
@@ -448,21 +477,6 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
         )),
         false => Ok(()),
     };
-    for (what, len) in [
-        ("the command", spec.command.len()),
-        ("the working directory", spec.cwd.len()),
-        ("the input file name", spec.in_file.len()),
-        ("the output file name", spec.out_file.len()),
-        ("the error file name", spec.err_file.len()),
-        ("the job description", spec.description.len()),
-        ("the resource requirement", spec.res_req.len()),
-        ("the dependency condition", spec.depend.len()),
-        ("the pre-execution command", spec.pre_exec.len()),
-        ("the post-execution command", spec.post_exec.len()),
-        ("the login shell", spec.login_shell.len()),
-    ] {
-        long(what, len, MAX_TEXT)?;
-    }
     long("the environment", env.len(), MAX_ENV)?;
     long("the job script", script.len(), MAX_SCRIPT)?;
     if spec.command.is_empty() && script.is_empty() {

@@ -43,6 +43,7 @@ mod unreached;
 mod watch;
 mod window_signal;
 mod windows;
+mod works;
 
 fn conf() -> ClusterConf {
     let mut c = ClusterConf::default();
@@ -77,6 +78,8 @@ struct Rig {
     dialled: Vec<(ConnId, Endpoint)>,
     said: Vec<String>,
     spooled: Vec<(SpoolRef, ByteStr)>,
+    /// Long work is done at once, not unit by unit by the test.
+    works: bool,
 }
 
 const USER: ConnId = crate::proto::machine::INCOMING + 1;
@@ -102,7 +105,7 @@ impl Rig {
     fn with(mbd: Mbd, now: Now) -> Rig {
         let (sent, log, acct) = (vec![], vec![], vec![]);
         let (dialled, said, spooled) = (vec![], vec![], vec![]);
-        let mut rig = Rig { mbd, now, sent, log, acct, dialled, said, spooled };
+        let mut rig = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };
         rig.step(Input::Start);
         rig.connect();
         for (conn, user, uid) in [(USER, "ann", 1001), (OTHER, "bob", 1002), (ADMIN, "admin", 900)]
@@ -119,6 +122,23 @@ impl Rig {
         if self.mbd.deadline().is_some_and(|d| d <= self.now.mono_us) {
             self.mbd.step(self.now, Input::Tick, &mut out);
         }
+        while self.works && self.mbd.has_work() {
+            self.mbd.work(self.now, &mut out);
+            if self.mbd.deadline().is_some_and(|d| d <= self.now.mono_us) {
+                self.mbd.step(self.now, Input::Tick, &mut out);
+            }
+        }
+        self.carry_out(out);
+    }
+
+    /// One unit of work.
+    fn work(&mut self) {
+        let mut out = Vec::new();
+        self.mbd.work(self.now, &mut out);
+        self.carry_out(out);
+    }
+
+    fn carry_out(&mut self, out: Vec<Effect>) {
         for e in out {
             match e {
                 Effect::Send { conn, msg } | Effect::SendDurable { conn, msg } => {
@@ -219,7 +239,7 @@ impl Rig {
         let select = JobSelect { ids: vec![sel], ..JobSelect::default() };
         let c = Control::of(verb, select);
         match self.ask(conn, ClientMsg::Control(Box::new(c))) {
-            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes,
+            Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => outcomes,
             other => panic!("{other:?}"),
         }
     }

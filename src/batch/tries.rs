@@ -96,7 +96,7 @@ impl State {
             (tries.passed, tries.wait) = (passed, (t, until));
         }
         // what still runs after it says nothing of its next run
-        self.posts.retain(|key| key.job_ref() != at);
+        self.forget_posts(at, at);
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
                 let held = (held != 0).then_some(held);

@@ -38,7 +38,9 @@ impl Watches {
 
 impl Mbd {
     /// Asks for the next change; what changed since the last answer counts.
-    pub(crate) fn watch(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, select: JobSelect) {
+    pub(crate) fn watch(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, mut select: JobSelect) {
+        // an element is watched with its array
+        select.ids.iter_mut().for_each(|id| id.elems = Vec::new());
         if let Err(r) = self.check_select(&select) {
             return cx.refuse(conn, r);
         }

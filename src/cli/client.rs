@@ -19,7 +19,7 @@ use super::ctx::Ctx;
 use super::site::Site;
 use crate::auth::shake::Claims;
 use crate::model::ByteStr;
-use crate::proto::client::ClientMsg;
+use crate::proto::client::{ClientMsg, Control, Outcome};
 use crate::proto::frame::{Decoder, Session};
 use crate::proto::{Daemon, Msg};
 use dial::{Call, candidates};
@@ -86,6 +86,49 @@ pub fn ask_at(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Ms
         client.send(msg)?;
         let answer = client.answer(err)?;
         Ok((client, answer))
+    })
+}
+
+/// Bytes of a request id.
+const REQUEST_BYTES: usize = 16;
+
+fn request_id() -> Result<String, ClientError> {
+    let bytes = crate::sys::random::<REQUEST_BYTES>().map_err(|e| lost(&e))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// What became of the jobs of a control request, and why it ended before its end, if it did.
+pub type Controlled = (Vec<Outcome>, Option<ClientError>);
+
+/// Has mbatchd act on jobs. Its answer may come in pieces. A lost connection is made again and
+/// the request repeated under the same id, so that the answer tells what the first one would have.
+///
+/// # Errors
+/// Where nothing is known to have been done.
+pub fn control(ctx: &mut Ctx, mut control: Control) -> Result<Controlled, ClientError> {
+    let site = super::site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
+    let patience = Patience::of(&site);
+    (control.request, control.pieces) = (request_id()?, true);
+    let msg = Msg::Client(ClientMsg::Control(Box::new(control)));
+    persist(patience, &site, ctx.err, |err| {
+        let mut client = Client::dial(&site, Daemon::Mbatchd, patience)?;
+        client.send(&msg)?;
+        let mut all = Vec::new();
+        loop {
+            match client.answer(err) {
+                Ok(Msg::Client(ClientMsg::Controlled { outcomes, more })) => {
+                    all.extend(outcomes);
+                    if !more {
+                        return Ok((all, None));
+                    }
+                }
+                Ok(_) => return Err(ClientError::Unexpected),
+                Err(ClientError::Refused(why)) if !all.is_empty() => {
+                    return Ok((all, Some(ClientError::Refused(why))));
+                }
+                Err(e) => return Err(e),
+            }
+        }
     })
 }
 

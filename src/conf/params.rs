@@ -16,6 +16,8 @@ const MAX_SECONDS: u64 = 0x7fff_ffff;
 pub const LARGEST_JOBID: u64 = 2_147_483_646;
 /// Least MAX_JOBID.
 pub const LEAST_JOBID: u64 = 999_999;
+/// Largest MAX_USER_SPACE, MB.
+const MAX_SPACE_MB: u64 = 1 << 30;
 /// Largest factor of fairshare.
 const MAX_FACTOR: f64 = 1e9;
 
@@ -91,6 +93,8 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.max_sbd_fail, "MAX_SBD_FAIL", 1..=u32::MAX);
     v.set(&mut p.max_job_msg_num, "MAX_JOB_MSG_NUM", 0..=u32::MAX);
     p.max_user_priority = v.number("MAX_USER_PRIORITY", 1..=u32::MAX);
+    p.max_user_jobs = v.number("MAX_USER_JOBS", 1..=LARGEST_JOBID);
+    v.set(&mut p.max_user_space_mb, "MAX_USER_SPACE", 1..=MAX_SPACE_MB);
     p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
     p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
     p.evaluate_job_dependency = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);

@@ -86,6 +86,17 @@ fn the_example_site_reads_without_a_word() {
     assert!(licence.consumable && licence.increasing == Some(false));
     assert_eq!(conf.batch.params.max_jobid, 9_999_999);
     assert!(conf.batch.params.job_dep_last_sub);
+    let p = &conf.batch.params;
+    assert_eq!((p.max_user_jobs, p.max_user_space_mb), (None, 2048));
+}
+
+#[test]
+fn limits_of_a_user_are_read() {
+    let text = "Begin Parameters\nMAX_USER_JOBS = 20000\nMAX_USER_SPACE = 100\nEnd Parameters\n";
+    let files = MapFiles::one("/c/lsb.params", text);
+    let mut diags = super::Diags::new();
+    let p = super::params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+    assert_eq!((p.max_user_jobs, p.max_user_space_mb), (Some(20_000), 100));
 }
 
 #[test]
@@ -380,6 +391,16 @@ fn mistakes_in_the_batch_files() {
         said("lsb.params", "MAX_JOBID = 9999999", "MAX_JOBID = 1000"),
         ["error lsb.params MAX_JOBID:13 bad value <1000> of MAX_JOBID: a number from \
              999999 to 2147483646 is wanted"]
+    );
+    let more = "MAX_JOBID = 9999999\nMAX_USER_SPACE = 0\nMAX_USER_JOBS = many";
+    assert_eq!(
+        said("lsb.params", "MAX_JOBID = 9999999", more),
+        [
+            "error lsb.params MAX_USER_JOBS:17 bad value <many> of MAX_USER_JOBS: a number from \
+             1 to 2147483646 is wanted",
+            "error lsb.params MAX_USER_SPACE:18 bad value <0> of MAX_USER_SPACE: a number from \
+             1 to 1073741824 is wanted"
+        ]
     );
     assert_eq!(
         said("lsb.hosts", "alpha       6", "alpha       six"),

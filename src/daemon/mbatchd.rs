@@ -29,13 +29,14 @@ use crate::sys::files::RealFiles;
 use crate::sys::procs::Proc;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Pause between two looks at a lock that another mbatchd has.
 const LOCK_PAUSE: Duration = Duration::from_millis(500);
 
-/// What the log thread left for the loop.
+/// What threads left for the loop.
 #[derive(Debug, Default)]
 struct Shared {
     /// Length of lsb.events that is durable, at the last failure.
@@ -43,6 +44,14 @@ struct Shared {
     fatal: AtomicBool,
     /// What a log that was opened late holds.
     found: Mutex<Option<Recovered>>,
+    /// Words of a configuration that was read, for the name service.
+    unknown: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    fn unknown_groups(&self) -> MutexGuard<'_, Vec<String>> {
+        self.unknown.lock().unwrap_or_else(|held| held.into_inner())
+    }
 }
 
 /// Where the log is, for as often as it is tried to take it.
@@ -111,6 +120,8 @@ struct MbdHost {
     groups: Option<Asker>,
     /// Words that it had not answered in time for the start.
     late: Vec<String>,
+    /// Reads the configuration.
+    reading: Option<JoinHandle<()>>,
     /// Held as long as this process writes.
     _lock: LogLock,
 }
@@ -153,6 +164,31 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 }
 
 impl MbdHost {
+    /// Reads the configuration on a thread: its files may lie on a slow file system. One that is
+    /// asked for meanwhile is read behind it.
+    fn load_config(&mut self, ctl: &mut Ctl) {
+        let (envdir, remote) = (self.envdir.clone(), ctl.remote());
+        let shared = self.shared.clone();
+        let before = Arc::new(Mutex::new(self.reading.take()));
+        let read = move || {
+            // what it has read is told first
+            let before = before.lock().unwrap_or_else(|held| held.into_inner()).take();
+            let _ = before.map(JoinHandle::join);
+            let (conf, diags) = conf::load(&RealFiles, &envdir);
+            let words = conf.as_ref().map_or(Vec::new(), |conf| conf.unix.unknown.clone());
+            shared.unknown_groups().extend(words);
+            remote.input(Input::Config { conf: conf.map(Box::new), diags });
+            remote.wake();
+        };
+        match std::thread::Builder::new().name("config".into()).spawn(read.clone()) {
+            Ok(thread) => self.reading = Some(thread),
+            Err(e) => {
+                log::warn!("the configuration is read without a thread: {e}");
+                read();
+            }
+        }
+    }
+
     /// Has the name service asked for these words.
     fn ask_groups(&mut self, words: Vec<String>, ctl: &Ctl) {
         let asker = self.groups.get_or_insert_with(|| Asker::new(ctl.remote()));
@@ -162,8 +198,26 @@ impl MbdHost {
     }
 }
 
+/// Bytes of records gathered beside those that are being written: with so many, long work waits.
+const MAX_BEHIND: usize = 4 << 20;
+
+/// A turn of so much processor time is told, microseconds.
+const LONG_TURN_US: u64 = 1_000_000;
+
 impl Host for MbdHost {
     type M = Mbd;
+    const MEASURED: bool = true;
+
+    fn takes_work(&self) -> bool {
+        self.front.behind() < MAX_BEHIND
+    }
+
+    fn turned(&mut self, m: &mut Mbd, cpu_us: u64) {
+        if cpu_us >= LONG_TURN_US {
+            log::warn!("a turn of the loop took {} ms of processor time", cpu_us / 1000);
+        }
+        m.note_turn(cpu_us);
+    }
 
     fn start(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
         let late = std::mem::take(&mut self.late);
@@ -201,13 +255,7 @@ impl Host for MbdHost {
                 Ok(data) => ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
                 Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
-            Effect::LoadConfig => {
-                let (conf, diags) = conf::load(&RealFiles, &self.envdir);
-                if let Some(conf) = &conf {
-                    self.ask_groups(conf.unix.unknown.clone(), ctl);
-                }
-                ctl.input(Input::Config { conf: conf.map(Box::new), diags });
-            }
+            Effect::LoadConfig => self.load_config(ctl),
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
@@ -235,6 +283,10 @@ impl Host for MbdHost {
         }
         if self.shared.fatal.load(Ordering::SeqCst) {
             ctl.exit(1);
+        }
+        let words = std::mem::take(&mut *self.shared.unknown_groups());
+        if !words.is_empty() {
+            self.ask_groups(words, ctl);
         }
     }
 
@@ -316,6 +368,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         shared: Arc::default(),
         groups: None,
         late,
+        reading: None,
         dir,
         _lock: lock,
     };

@@ -30,6 +30,8 @@
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
+//! - What the machine has to do that takes longer than a turn may it does in small units
+//!   (`Machine::work`), for a share of each turn, as long as `Host::takes_work`.
 //! - `Exit` with code 0, and `Ctl::exit(0)`, first let the log be written and the answers that
 //!   wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
 //! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads
@@ -46,6 +48,7 @@ use crate::auth::{KeyRing, Ways};
 use crate::conf::HostTable;
 use crate::conf::Member;
 use crate::model::Now;
+use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, sock};
 use crate::proto::held::Tickets;
@@ -146,6 +149,8 @@ pub struct ShellConfig {
 /// What one daemon does beyond the shell: its log, its processes, its configuration.
 pub trait Host {
     type M: Machine;
+    /// Is the processor time of each turn measured?
+    const MEASURED: bool = false;
 
     /// Before `Input::Start`: start threads here.
     fn start(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
@@ -156,6 +161,14 @@ pub trait Host {
     /// A descriptor that [`Ctl::watch`] was asked for can be read or written.
     fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut Ctl) {
         let _ = (m, token, ctl);
+    }
+    /// May the machine do some of its long work now? What it writes must not outgrow memory.
+    fn takes_work(&self) -> bool {
+        true
+    }
+    /// A turn took so many microseconds of processor time. Only asked for with `MEASURED`.
+    fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
+        let _ = (m, cpu_us);
     }
     /// Every effect of this turn has been carried out.
     fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
@@ -414,7 +427,8 @@ impl<H: Host> Shell<H> {
 
     /// Waits for the next thing to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
-        let busy = self.pool.busy() || !self.ctl.inputs.is_empty();
+        let works = self.machine.has_work() && self.host.takes_work();
+        let busy = works || self.pool.busy() || !self.ctl.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
         let sign = self.heartbeat.as_ref().map(|h| h.at);
         let until = [self.machine.deadline(), self.pool.deadline(), look, sign];
@@ -434,6 +448,15 @@ impl<H: Host> Shell<H> {
     }
 
     fn turn(&mut self, events: &Events) {
+        let began = if H::MEASURED { thread_cpu_us() } else { 0 };
+        self.whole_turn(events);
+        if H::MEASURED {
+            let cpu_us = thread_cpu_us().saturating_sub(began);
+            self.host.turned(&mut self.machine, cpu_us);
+        }
+    }
+
+    fn whole_turn(&mut self, events: &Events) {
         self.ctl.now = crate::sys::now();
         let now = self.ctl.now;
         let (mut signalled, mut told) = (false, false);
@@ -467,12 +490,27 @@ impl<H: Host> Shell<H> {
             timed(machine, now, Input::Tick, effects);
         }
         self.carry_out();
+        self.works(now);
         self.host.end_of_turn(&mut self.machine, &mut self.ctl);
         self.after_host();
         self.pool.flush(now.mono_us);
         if let Some(heartbeat) = &mut self.heartbeat {
             let waits = self.ctl.tickets.due().map(|_| self.ctl.tickets.durable());
             heartbeat.turn(now.mono_us, waits);
+        }
+    }
+
+    /// Has some of the machine's long work done: a share of the turn, and more of it while nobody
+    /// says anything.
+    fn works(&mut self, now: Now) {
+        let quiet = now.mono_us > self.pool.heard_at() + ROOM_QUIET_US;
+        let until = crate::sys::now().mono_us + if quiet { WORK_TURN_US } else { WORK_SHARE_US };
+        while self.machine.has_work() && self.host.takes_work() {
+            self.machine.work(now, &mut self.effects);
+            self.carry_out();
+            if crate::sys::now().mono_us >= until {
+                return;
+            }
         }
     }
 
@@ -632,6 +670,12 @@ impl<H: Host> Shell<H> {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Processor time of this thread, microseconds.
+fn thread_cpu_us() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1000
 }
 
 /// A step of the machine; how long it took is logged where somebody asked for that.

@@ -70,6 +70,11 @@ impl<D: Disk> Front<D> {
         }
     }
 
+    /// Bytes gathered that are not handed over.
+    pub fn behind(&self) -> usize {
+        self.batch.bytes()
+    }
+
     /// The spooled bytes at a place.
     pub fn blob(&mut self, at: SpoolRef) -> std::io::Result<ByteStr> {
         self.spools.read(&mut self.reader, at).map(ByteStr)

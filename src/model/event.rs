@@ -136,6 +136,8 @@ pub struct JobSignal {
     pub done: bool,
     /// Our tail: bkill -b.
     pub bulk: bool,
+    /// Our tail: the client's id of the request, for its retry; empty none.
+    pub request: String,
 }
 
 /// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
@@ -210,6 +212,8 @@ pub enum Event {
         until: i64,
         /// Our tail: the exit value that sent it back.
         exit: Option<i32>,
+        /// Our tail: the client's id of the request that asked for it; empty none.
+        request: String,
     },
     JobModify(Box<JobModify>),
     /// bswitch: the whole job, or an element, goes to another queue.

@@ -260,6 +260,8 @@ pub mod extra {
     pub const SUB_CWD: &str = "subcwd";
     /// -a.
     pub const ESUB: &str = "a";
+    /// What the dependency condition was resolved to, by mbatchd.
+    pub const RESOLVED: &str = "dep";
 }
 
 /// The hosts and slots of [`extra::HOST_SLOTS`], in the order of the lines of the file.

@@ -322,7 +322,11 @@ impl Conn {
             self.over = true;
             self.want_drained = true;
         }
-        if matches!(msg, Msg::Client(ClientMsg::Rows { more: true, .. })) {
+        let piece = |msg: &Msg| match msg {
+            Msg::Client(ClientMsg::Rows { more, .. } | ClientMsg::Controlled { more, .. }) => *more,
+            _ => false,
+        };
+        if piece(msg) {
             self.want_drained = true;
         }
         Ok(())

@@ -130,6 +130,11 @@ impl Pool {
         self.seal.forget_keys();
     }
 
+    /// When somebody last said something, microseconds.
+    pub fn heard_at(&self) -> u64 {
+        self.room.heard_at()
+    }
+
     /// Connections there are.
     pub fn len(&self) -> usize {
         self.conns.len()
@@ -197,6 +202,10 @@ impl Pool {
         for _ in 0..self.ready.len() {
             if let Some(id) = self.ready.pop_front() {
                 self.look(id, us, sink);
+            }
+            // who is not looked at now is the first in the next turn
+            if crate::sys::now().mono_us >= us + READ_TURN_US {
+                break;
             }
         }
         if self.waiting[2] {

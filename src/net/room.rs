@@ -45,6 +45,11 @@ impl Room {
         self.heard = (conn, now);
     }
 
+    /// When a connection last said something.
+    pub fn heard_at(&self) -> u64 {
+        self.heard.1
+    }
+
     /// A connection is gone.
     pub fn close(&mut self, conn: ConnId) {
         self.turns.remove(&conn);

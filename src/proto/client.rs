@@ -19,6 +19,9 @@ pub enum ClientMsg {
     Control(Box<Control>),
     Controlled {
         outcomes: Vec<Outcome>,
+        /// Further ones follow: only to who asked for pieces.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
     },
     /// Answered by `Controlled` with one outcome, or refused.
     Modify(Box<Modify>),
@@ -160,6 +163,15 @@ pub struct IdSel {
 }
 
 impl IdSel {
+    /// How many elements its ranges name.
+    pub fn named(&self) -> u64 {
+        let len = |&(a, b, step): &(u32, u32, u32)| match b.checked_sub(a) {
+            Some(far) => u64::from(far / step.max(1)) + 1,
+            None => 0,
+        };
+        self.elems.iter().map(len).fold(0, u64::saturating_add)
+    }
+
     /// Does this operand name the element?
     pub fn has(&self, r: JobRef) -> bool {
         self.job == r.job
@@ -225,6 +237,13 @@ pub struct Control {
     /// bkill -b: what waits leaves memory at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk: bool,
+    /// Made by the client, unique to this request; a retry repeats it, completes what is left to
+    /// be done and is told what became of all. Empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub request: String,
+    /// The answer may come in several messages.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pieces: bool,
 }
 
 /// Characters of what is given with -C to bkill, bstop and bresume.
@@ -233,7 +252,8 @@ pub const MAX_REASON: usize = 4095;
 impl Control {
     /// An action without options.
     pub fn of(verb: Verb, select: JobSelect) -> Self {
-        Control { verb, select, reason: String::new(), done: false, bulk: false }
+        let (reason, request) = (String::new(), String::new());
+        Control { verb, select, reason, done: false, bulk: false, request, pieces: false }
     }
 }
 

@@ -212,7 +212,7 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Submit(Box::new(submit)),
         ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true, env_kept: true },
         ClientMsg::Control(Box::new(Control::of(verb, select))),
-        ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }] },
+        ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }], more: false },
         ClientMsg::Jobs(Box::new(query)),
         ClientMsg::Queues { names: names.clone(), user, host },
         ClientMsg::QueueRows { rows: vec![QueueInfo::default()] },

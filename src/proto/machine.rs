@@ -335,4 +335,13 @@ pub trait Machine {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>);
     /// The monotonic instant (microseconds) it wants a [`Input::Tick`] at, if any.
     fn deadline(&self) -> Option<u64>;
+    /// Does one small unit of work that takes longer than one turn may. The runner has it done as
+    /// often as it has time for, and serves others in between.
+    fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let _ = (now, out);
+    }
+    /// Is there such work?
+    fn has_work(&self) -> bool {
+        false
+    }
 }

@@ -280,7 +280,7 @@ impl World {
                 }
                 self.ask(client, id);
             }
-            Msg::Client(ClientMsg::Controlled { outcomes }) => {
+            Msg::Client(ClientMsg::Controlled { outcomes, .. }) => {
                 let deed = self.clients[client].deed.take();
                 if deed.as_ref().is_some_and(|d| d.last) {
                     self.clients[client].stopped.remove(0);

@@ -120,6 +120,14 @@ impl Mach {
             Mach::Mbd(m) => m.step(now, input, out),
         }
     }
+    fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if let Mach::Mbd(m) = self {
+            m.work(now, out);
+        }
+    }
+    fn has_work(&self) -> bool {
+        matches!(self, Mach::Mbd(m) if m.has_work())
+    }
     fn deadline(&self) -> Option<u64> {
         match self {
             Mach::Launcher(m) => m.deadline(),
@@ -502,7 +510,12 @@ impl World {
                 self.mbd_hears(p, &input);
             }
             let Some(mach) = &mut self.procs[p].mach else { return };
+            let tick = matches!(input, Input::Tick);
             mach.step(now, input, &mut out);
+            // one unit in a turn, so that others and failures come between two of them
+            if tick && mach.has_work() {
+                mach.work(now, &mut out);
+            }
             let mut answers = VecDeque::new();
             for eff in out {
                 self.carry_out(p, eff, &mut answers);
@@ -523,7 +536,8 @@ impl World {
     fn arm(&mut self, p: usize) {
         let Some(mach) = &self.procs[p].mach else { return };
         // A turn takes time: a machine that wants a tick at once gets it a little later.
-        let want = mach.deadline().map(|d| d.max(self.now_us + 1));
+        let due = if mach.has_work() { Some(0) } else { mach.deadline() };
+        let want = due.map(|d| d.max(self.now_us + 1));
         if want == self.procs[p].tick_at {
             return;
         }

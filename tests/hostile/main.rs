@@ -27,11 +27,13 @@
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
+//! | exhaustion by one request | bounds::* | `caps::check`; units of `batch::works`; `Pages` of the heap |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
 mod attacks;
 mod authd;
+mod bounds;
 mod commit;
 mod datagrams;
 mod eauth;

@@ -341,12 +341,18 @@ impl Mbd {
 
     /// All start times, whether ahead or over, to be looked at in the next turn.
     pub(crate) fn begins_rebuilt(&mut self) {
-        for job in self.st.jobs.values().filter(|j| j.tally.pend + j.tally.psusp > 0) {
-            for begin in begins(job).filter(|begin| *begin > 0) {
-                self.sched.begins.insert((begin, job.id), ());
-            }
+        let pending = |j: &&Job| j.tally.pend + j.tally.psusp > 0 && has_begin(j);
+        let ids: Vec<u32> = self.st.each_job().filter(pending).map(|j| j.id).collect();
+        ids.into_iter().for_each(|id| self.begins_of(id));
+    }
+
+    /// The start times of one job, likewise.
+    pub(crate) fn begins_of(&mut self, id: u32) {
+        let Some(job) = self.st.jobs.get(&id) else { return };
+        for begin in begins(job).filter(|begin| *begin > 0) {
+            self.sched.begins.insert((begin, id), ());
+            self.sched.begin_timer = Some(0);
         }
-        self.sched.begin_timer = (!self.sched.begins.is_empty()).then_some(0);
     }
 
     fn set_begin_timer(&mut self, cx: &Cx) {
@@ -417,6 +423,10 @@ impl Mbd {
     /// Runs a pass if one is due.
     pub(crate) fn schedule_due(&mut self, cx: &mut Cx) {
         let now = cx.now.mono_us;
+        // what is due is due when all jobs were looked at
+        if self.works.refill.is_some() {
+            return;
+        }
         if self.sched.begin_timer.is_some_and(|t| t <= now) {
             self.begin_due(cx);
         }
@@ -573,6 +583,10 @@ impl Mbd {
         self.reserve_started(cx, at, req.and_then(|r| r.0.first()));
         self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
     }
+}
+
+fn has_begin(job: &Job) -> bool {
+    begins(job).any(|begin| begin > 0)
 }
 
 /// The start times of a job and its parts.

@@ -191,7 +191,7 @@ impl Rig {
     ) -> i32 {
         let m = Modify { id, spec, fields: fields.to_vec(), ..Modify::default() };
         match self.ask(conn, ClientMsg::Modify(Box::new(m))) {
-            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => outcomes[0].code,
+            Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => outcomes[0].code,
             Some(Msg::Refused(r)) => r.code,
             other => panic!("{other:?}"),
         }

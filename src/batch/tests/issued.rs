@@ -10,7 +10,7 @@ fn of(job: u32) -> JobSelect {
 
 fn acted(r: &mut Rig, conn: ConnId, c: Control) -> Vec<i32> {
     match r.ask(conn, ClientMsg::Control(Box::new(c))) {
-        Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+        Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
             outcomes.iter().map(|o| o.code).collect()
         }
         other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ fn states_narrow_what_is_meant() {
         let select = JobSelect { all: true, states, ..JobSelect::default() };
         let c = Control::of(Verb::Signal { number: 10, name: "USR1".into() }, select);
         match r.ask(USER, ClientMsg::Control(Box::new(c))) {
-            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+            Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
                 outcomes.iter().map(|o| (o.id.job, o.id.idx)).collect::<Vec<_>>()
             }
             other => panic!("{other:?}"),
@@ -258,7 +258,7 @@ fn brequeue_means_the_states_that_it_names() {
     let asked = |r: &mut Rig, which, all| {
         let select = JobSelect { all, ..JobSelect::default() };
         match r.ask(USER, ClientMsg::Control(Box::new(Control::of(Verb::Requeue(which), select)))) {
-            Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+            Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
                 outcomes.iter().map(|o| (o.id.job, o.code)).collect::<Vec<_>>()
             }
             other => panic!("{other:?}"),

@@ -140,7 +140,7 @@ fn elements_go_to_another_queue() {
     let select = JobSelect { queue: "high".into(), all: true, ..JobSelect::default() };
     let c = Control::of(Verb::Stop, select);
     match r.ask(USER, ClientMsg::Control(Box::new(c))) {
-        Some(Msg::Client(ClientMsg::Controlled { outcomes })) => {
+        Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
             let ids: Vec<_> = outcomes.iter().map(|o| o.id.idx).collect();
             assert_eq!(ids, [8, 9]);
         }

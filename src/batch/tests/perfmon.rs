@@ -99,3 +99,22 @@ fn lsb_params_has_it_count_from_the_start() {
     r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
     assert!(r.perf(ADMIN, "view", 0).is_empty());
 }
+
+#[test]
+fn the_longest_turn_is_kept() {
+    let mut c = conf();
+    c.batch.params.sched_metric_period = 10;
+    let mut r = Rig::of(c);
+    let name = "Longest turn in milliseconds";
+    r.mbd.note_turn(70_000);
+    r.perf(ADMIN, "start", 0);
+    assert_eq!(r.metric(name), "0 0 0 0 70");
+    for us in [3_000, 9_100, 200] {
+        r.mbd.note_turn(us);
+    }
+    r.period(10);
+    assert_eq!(r.metric(name), "10 10 10 10 70");
+    r.mbd.note_turn(1_500);
+    r.period(10);
+    assert_eq!(r.metric(name), "2 10 2 6 70");
+}

@@ -27,7 +27,7 @@ fn a_job_is_sent_its_signal_once_a_closing() {
     let (mbd, now, log) = (Mbd::new(c, "h1", found), r.now, r.log.clone());
     let (sent, acct) = (vec![], vec![]);
     let (dialled, said, spooled) = (vec![], vec![], vec![]);
-    let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled };
+    let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };
     again.step(Input::Start);
     let conn = again.meet(key, Phase::Running);
     // it is 22:34:10: until eight nothing happens, nor when the windows open

@@ -56,6 +56,10 @@ pub struct BatchParams {
     pub job_priority_over_time: Option<(u32, u64)>,
     /// JOB_POSITION_CONTROL_BY_ADMIN.
     pub job_position_control_by_admin: bool,
+    /// MAX_USER_JOBS: jobs and arrays of one user; `None`: half of MAX_JOBID.
+    pub max_user_jobs: Option<u64>,
+    /// MAX_USER_SPACE: what the jobs of one user keep on the master, MB.
+    pub max_user_space_mb: u64,
     /// MAX_PEND_JOBS.
     pub max_pend_jobs: Option<u64>,
     /// MAX_PEND_SLOTS.
@@ -138,6 +142,8 @@ impl Default for BatchParams {
             max_user_priority: None,
             job_priority_over_time: None,
             job_position_control_by_admin: false,
+            max_user_jobs: None,
+            max_user_space_mb: 2048,
             max_pend_jobs: None,
             max_pend_slots: None,
             sub_try_interval: 60,

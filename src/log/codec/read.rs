@@ -215,7 +215,7 @@ fn seconds(n: u64) -> i64 {
 
 fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
     let (mut held, mut uncounted, mut passed) = (0, false, Vec::new());
-    let (mut until, mut exit) = (0, None);
+    let (mut until, mut exit, mut request) = (0, None, String::new());
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.held" => held = one_number(&value),
@@ -229,10 +229,11 @@ fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
                 until = first.map_or(0, seconds);
             }
             b"lsf.exit" => exit = text(&value).parse().ok(),
+            b"lsf.request" => request = text(&value),
             _ => {}
         }
     }
-    Event::JobRequeue { at, held, uncounted, passed, until, exit }
+    Event::JobRequeue { at, held, uncounted, passed, until, exit, request }
 }
 
 fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
@@ -250,6 +251,7 @@ fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
             b"lsf.bulk" => s.bulk = one_number(&value) != 0,
             b"lsf.host" => s.host = text(),
             b"lsf.reason" => s.reason = text(),
+            b"lsf.request" => s.request = text(),
             _ => {}
         }
     }

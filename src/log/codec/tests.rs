@@ -509,8 +509,9 @@ fn job_event() -> impl Strategy<Value = Event> {
             }
         ),
         job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
-        (at(), any::<[u32; 2]>(), any::<[bool; 3]>(), [kept(), kept(), kept(), kept()]).prop_map(
-            |(at, [uid, run_count], [by_admin, done, bulk], [user, signal, host, reason])| {
+        (at(), any::<[u32; 2]>(), any::<[bool; 3]>(), [kept(), kept(), kept(), kept(), kept()])
+            .prop_map(|(at, [uid, run_count], [by_admin, done, bulk], texts)| {
+                let [user, signal, host, reason, request] = texts;
                 let s = JobSignal {
                     at,
                     uid,
@@ -522,15 +523,23 @@ fn job_event() -> impl Strategy<Value = Event> {
                     reason,
                     done,
                     bulk,
+                    request,
                 };
                 Event::JobSignal(Box::new(s))
-            }
-        ),
-        (at(), any::<u32>(), any::<bool>(), slots(), any::<u32>(), option::of(any::<i32>()))
-            .prop_map(|(at, held, uncounted, on, until, exit)| {
+            }),
+        (
+            at(),
+            any::<u32>(),
+            any::<bool>(),
+            slots(),
+            any::<u32>(),
+            option::of(any::<i32>()),
+            kept()
+        )
+            .prop_map(|(at, held, uncounted, on, until, exit, request)| {
                 let passed = on.into_iter().map(|h| h.0).collect();
                 let until = i64::from(until);
-                Event::JobRequeue { at, held, uncounted, passed, until, exit }
+                Event::JobRequeue { at, held, uncounted, passed, until, exit, request }
             }),
         at().prop_map(|at| Event::JobClean { at }),
         (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {

@@ -27,7 +27,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         }
         Event::JobExecute { .. } => put_execute(out, &record.event),
         Event::JobSignal(s) => put_signal(out, s),
-        Event::JobRequeue { at, held, uncounted, passed, until, exit } => {
+        Event::JobRequeue { at, held, uncounted, passed, until, exit, request } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
             if *held != 0 {
@@ -44,6 +44,9 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             }
             if let Some(value) = exit {
                 tail.text(out, "lsf.exit", value.to_string().as_bytes());
+            }
+            if !request.is_empty() {
+                tail.text(out, "lsf.request", request.as_bytes());
             }
             tail.end(out);
         }
@@ -84,7 +87,8 @@ fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
             tail.nums(out, key, b' ', &[1]);
         }
     }
-    for (key, text) in [("lsf.host", &s.host), ("lsf.reason", &s.reason)] {
+    let texts = [("lsf.host", &s.host), ("lsf.reason", &s.reason), ("lsf.request", &s.request)];
+    for (key, text) in texts {
         if !text.is_empty() {
             tail.text(out, key, text.as_bytes());
         }

@@ -301,6 +301,7 @@ fn each_end_of_a_job_that_never_ran_is_accounted_for() {
         passed: vec![],
         until: 0,
         exit: None,
+        request: String::new(),
     };
     let records = [new(1), end(3001), Record { time: 3002, event: back }, end(3003)];
     for kept in 0..3 {

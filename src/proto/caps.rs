@@ -1,0 +1,353 @@
+//! What one message may ask for: each cap with its name and unit, and the table of all messages.
+//! A frame is bounded ([`super::frame::MAX_FRAME_USER`], [`super::frame::MAX_FRAME`]); these caps
+//! bound what grows faster than the frame: wherever one length of a message meets another, or a
+//! length meets the number of jobs, hosts or users. Beyond a cap the answer is a refusal in words,
+//! before anything is done.
+//!
+//! | message | lengths that meet | bounded by |
+//! |---|---|---|
+//! | Client.Submit | fields x jobs of a user | `check_spec`; MAX_USER_SPACE, MAX_USER_JOBS |
+//! | Client.Control | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
+//! | | elements acted on x reason | MAX_ACTED, MAX_REASON_BYTES; done in slices |
+//! | | elements x outcomes of the answer | pieces of OUTCOMES_PIECE, else MAX_OUTCOMES |
+//! | | elements moved x pending jobs | MAX_MOVED |
+//! | Client.Modify | parts of an array x submission | MAX_MODIFY_BYTES; elements as above |
+//! | Client.Peek, Stored, Wait.watch | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
+//! | Client.Jobs | jobs x columns x fields | MAX_COLS, MAX_COL_REPEATS, `check_spec`; slices |
+//! | | IDs x elements | MAX_IDS, MAX_RANGES; the ranges of a job are merged |
+//! | Client.Wait | texts x jobs | MAX_TEXT |
+//! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
+//! | Client.Queues, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
+//! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
+//! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_NAME, MAX_NOTE |
+//! | Sbd.Usage | processes x jobs | MAX_PIDS |
+//! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES |
+//! | Lim.Beat, Announce, Join | datagrams | MAX_DATAGRAM |
+//! | Launch.*, Res.Run | no product | the frame; RUN_MAX, TASKS_MAX |
+//!
+//! `Peer`s of other kinds do not reach these messages (src/proto/machine.rs has effects and
+//! inputs within one process, nothing that travels).
+
+use super::Refusal;
+use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
+use super::sbd::{SbdMsg, TaskState};
+use crate::model::job::{JobSpec, extra};
+use crate::model::reason::err;
+
+/// Job IDs in one request.
+pub const MAX_IDS: usize = 100_000;
+/// Ranges of elements in one request, over all of its IDs.
+pub const MAX_RANGES: usize = 100_000;
+/// Elements that the ranges of one request name, over all of its IDs.
+pub const MAX_ELEMENTS: u64 = 1_000_000;
+/// Elements that one btop or bbot names: each move looks at all pending jobs.
+pub const MAX_MOVED: u64 = 1000;
+/// Elements and jobs that one request acts on.
+pub const MAX_ACTED: u64 = 10_000_000;
+/// Bytes that the reason of one request takes in the log, over all that it acts on.
+pub const MAX_REASON_BYTES: u64 = 64 << 20;
+/// Outcomes in one message of an answer that comes in pieces.
+pub const OUTCOMES_PIECE: usize = 8192;
+/// Outcomes in an answer to a client that takes one message; what goes beyond is left out.
+pub const MAX_OUTCOMES: usize = 100_000;
+/// Bytes of submissions that one bmod writes, over all parts of an array.
+pub const MAX_MODIFY_BYTES: usize = 16 << 20;
+/// Columns of a listing.
+pub const MAX_COLS: usize = 256;
+/// How often one column may be asked for.
+pub const MAX_COL_REPEATS: usize = 8;
+/// Names of hosts, queues, users or groups in one request.
+pub const MAX_NAMES: usize = 10_000;
+/// Job IDs that one bjobs --watch names.
+pub const MAX_WATCHED: usize = 1000;
+/// Bytes of the texts of one selection of jobs.
+pub const MAX_SELECT_BYTES: usize = 32 << 10;
+/// Further filters of a selection of jobs.
+pub const MAX_GIVEN: usize = 16;
+/// Fields that one bmod names.
+pub const MAX_FIELDS: usize = 128;
+/// Longest request id, bytes.
+pub const MAX_REQUEST_ID: usize = 128;
+
+/// Longest environment of one job, bytes.
+pub const MAX_ENV: usize = 4 << 20;
+/// Longest script, bytes.
+pub const MAX_SCRIPT: usize = 4 << 20;
+/// Longest command text, path, requirement or description, bytes (LSF's own limit for texts).
+pub const MAX_TEXT: usize = 4094;
+/// Longest name of a job, project, group, queue or host, bytes.
+pub const MAX_NAME: usize = 4094;
+/// Longest path of a job group, bytes.
+pub const MAX_GROUP: usize = 512;
+/// Most slots one job may ask for.
+pub const MAX_SLOTS: u32 = 1 << 20;
+/// Words of bsub -m.
+pub const MAX_HOST_WORDS: usize = 10_000;
+/// Bytes of the words of bsub -m.
+pub const MAX_HOST_BYTES: usize = 256 << 10;
+/// Further options of a submission.
+pub const MAX_EXTRA: usize = 64;
+/// Bytes of the further options of a submission; the lines of -hostfile are among them.
+pub const MAX_EXTRA_BYTES: usize = 512 << 10;
+
+/// Attempts that one host tells of at a time.
+pub const MAX_TASKS: usize = 2 * super::launch::TASKS_MAX;
+/// Processes of one attempt.
+pub const MAX_PIDS: usize = 32_768;
+/// Longest note of a host about an attempt, bytes.
+pub const MAX_NOTE: usize = 64 << 10;
+
+fn over(what: &str, got: impl std::fmt::Display, most: impl std::fmt::Display) -> Refusal {
+    let text = format!("the request names {got} {what}, at most {most} are taken");
+    Refusal::text(err::BAD_ARG, text)
+}
+
+fn bound(what: &str, got: usize, most: usize) -> Result<(), Refusal> {
+    if got > most { Err(over(what, got, most)) } else { Ok(()) }
+}
+
+fn long(what: &str, len: usize, most: usize) -> Result<(), Refusal> {
+    match len > most {
+        true => Err(Refusal::text(
+            err::BAD_ARG,
+            format!("{what} is {len} bytes long, at most {most} are taken"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Is a request of a command within the caps?
+///
+/// # Errors
+/// Words that name what goes beyond, and the cap.
+pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
+    match msg {
+        ClientMsg::Submit(s) => {
+            long("the request id", s.request.len(), MAX_REQUEST_ID)?;
+            long("the hash of the environment", s.env_hash.len(), MAX_REQUEST_ID)
+        }
+        ClientMsg::Control(c) => check_control(c),
+        ClientMsg::Modify(m) => check_modify(m),
+        ClientMsg::Peek(select) => check_select(select),
+        ClientMsg::Stored { id, .. } => check_ids(std::slice::from_ref(id)),
+        ClientMsg::Jobs(q) => check_query(q),
+        ClientMsg::Queues { names, user, host } => {
+            check_names(names)?;
+            check_texts(&[user, host])
+        }
+        ClientMsg::Hosts { names, res_req } => {
+            check_names(names)?;
+            check_texts(&[res_req])
+        }
+        ClientMsg::Users { names } | ClientMsg::Groups { names, .. } => check_names(names),
+        ClientMsg::Wait(w) => {
+            check_texts(&[&w.expr])?;
+            let Some(select) = w.watch.as_deref() else { return Ok(()) };
+            bound("job IDs to be watched", select.ids.len(), MAX_WATCHED)?;
+            check_select(select)
+        }
+        ClientMsg::Admin(op) => check_admin(op),
+        _ => Ok(()),
+    }
+}
+
+fn check_control(c: &Control) -> Result<(), Refusal> {
+    long("the request id", c.request.len(), MAX_REQUEST_ID)?;
+    let moved = c.select.ids.iter().map(IdSel::named).fold(0u64, u64::saturating_add);
+    if matches!(c.verb, Verb::Move { .. }) && moved > MAX_MOVED {
+        return Err(over("elements to be moved", moved, MAX_MOVED));
+    }
+    check_select(&c.select)
+}
+
+fn check_modify(m: &Modify) -> Result<(), Refusal> {
+    bound("fields", m.fields.len(), MAX_FIELDS)?;
+    check_ids(std::slice::from_ref(&m.id))
+}
+
+fn check_query(q: &JobQuery) -> Result<(), Refusal> {
+    bound("columns", q.cols.len(), MAX_COLS)?;
+    let often = |col: &Col| q.cols.iter().filter(|other| *other == col).count();
+    if let Some(most) = q.cols.iter().map(often).max() {
+        bound("columns of one kind", most, MAX_COL_REPEATS)?;
+    }
+    check_select(&q.select)
+}
+
+fn check_select(s: &JobSelect) -> Result<(), Refusal> {
+    check_ids(&s.ids)?;
+    check_texts(&[&s.user, &s.queue, &s.host, &s.name, &s.project])?;
+    bound("filters", s.given.len(), MAX_GIVEN)?;
+    s.given.iter().try_for_each(|(option, value)| check_texts(&[option, value]))?;
+    let given = s.given.iter().map(|(option, value)| option.len() + value.len()).sum::<usize>();
+    let texts = [&s.user, &s.queue, &s.host, &s.name, &s.project];
+    let all = texts.into_iter().map(String::len).sum::<usize>() + given;
+    long("the text of all filters", all, MAX_SELECT_BYTES)
+}
+
+/// IDs, their ranges and the elements that these name, each over the whole request.
+fn check_ids(ids: &[IdSel]) -> Result<(), Refusal> {
+    bound("job IDs", ids.len(), MAX_IDS)?;
+    bound("ranges of elements", ids.iter().map(|id| id.elems.len()).sum(), MAX_RANGES)?;
+    let named = ids.iter().map(IdSel::named).fold(0u64, u64::saturating_add);
+    if named > MAX_ELEMENTS {
+        return Err(over("elements of arrays", named, MAX_ELEMENTS));
+    }
+    Ok(())
+}
+
+fn check_names(names: &[String]) -> Result<(), Refusal> {
+    bound("names", names.len(), MAX_NAMES)?;
+    names.iter().try_for_each(|name| long("a name", name.len(), MAX_NAME))
+}
+
+fn check_texts(texts: &[&String]) -> Result<(), Refusal> {
+    texts.iter().try_for_each(|text| long("a text of the request", text.len(), MAX_TEXT))
+}
+
+fn check_admin(op: &AdminOp) -> Result<(), Refusal> {
+    match op {
+        AdminOp::HostCtrl { hosts, lock, .. } => {
+            check_texts(&[lock])?;
+            check_names(hosts)
+        }
+        AdminOp::QueueCtrl { queues, .. } => check_names(queues),
+        AdminOp::Logging { hosts, set } => {
+            set.file.as_ref().map_or(Ok(()), |file| check_texts(&[file]))?;
+            check_names(hosts)
+        }
+        AdminOp::GroupHosts { group, hosts, .. } => {
+            check_texts(&[group])?;
+            check_names(hosts)
+        }
+        AdminOp::Perfmon { what, .. } | AdminOp::Show { what } => check_texts(&[what]),
+        AdminOp::Diagnose { what, file, .. } => check_texts(&[what, file]),
+        AdminOp::Reconfig { comment } | AdminOp::Shutdown { comment } => check_texts(&[comment]),
+    }
+}
+
+/// Are the lists and texts of a submission within their caps?
+///
+/// # Errors
+/// Words that name the field, its length and its cap.
+pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
+    for (what, len) in [
+        ("the command", spec.command.len()),
+        ("the working directory", spec.cwd.len()),
+        ("the home directory", spec.home.len()),
+        ("the input file name", spec.in_file.len()),
+        ("the output file name", spec.out_file.len()),
+        ("the error file name", spec.err_file.len()),
+        ("the job description", spec.description.len()),
+        ("the resource requirement", spec.res_req.len()),
+        ("the dependency condition", spec.depend.len()),
+        ("the pre-execution command", spec.pre_exec.len()),
+        ("the post-execution command", spec.post_exec.len()),
+        ("the login shell", spec.login_shell.len()),
+    ] {
+        long(what, len, MAX_TEXT)?;
+    }
+    bound("hosts", spec.hosts.len(), MAX_HOST_WORDS)?;
+    long("the list of hosts", spec.hosts.iter().map(String::len).sum(), MAX_HOST_BYTES)?;
+    bound("further options", spec.extra.len(), MAX_EXTRA)?;
+    // what a condition was resolved to is not the submitter's
+    let given = spec.extra.iter().filter(|(key, _)| key != extra::RESOLVED);
+    let extra = given.map(|(key, value)| key.len() + value.len()).sum();
+    long("the text of all further options", extra, MAX_EXTRA_BYTES)
+}
+
+/// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
+pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
+    let bad = match msg {
+        SbdMsg::Inventory { boot_id, tasks } => bound("attempts", tasks.len(), MAX_TASKS)
+            .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
+            .and_then(|()| tasks.iter().try_for_each(check_task)),
+        SbdMsg::State(task) => check_task(task),
+        SbdMsg::Usage { pids, pgids, groups, .. } => {
+            let most = pids.len().max(pgids.len()).max(groups.len());
+            bound("processes", most, MAX_PIDS)
+        }
+        _ => Ok(()),
+    };
+    bad.err().map(|r| r.text)
+}
+
+fn check_task(task: &TaskState) -> Result<(), Refusal> {
+    for text in [&task.exec_user, &task.exec_cwd, &task.exec_home] {
+        long("a text about an attempt", text.len(), MAX_NAME)?;
+    }
+    long("the note about an attempt", task.note.len(), MAX_NOTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kill(ids: Vec<IdSel>) -> ClientMsg {
+        let select = JobSelect { ids, ..JobSelect::default() };
+        ClientMsg::Control(Box::new(Control::of(Verb::Kill, select)))
+    }
+
+    fn words(msg: &ClientMsg) -> String {
+        check(msg).err().map_or(String::new(), |r| r.text)
+    }
+
+    #[test]
+    fn elements_are_counted_over_the_whole_request() {
+        let half = IdSel { job: 7, elems: vec![(1, 500_000, 1)] };
+        assert_eq!(words(&kill(vec![half.clone(), half.clone()])), "");
+        let more = kill(vec![half.clone(), half, IdSel { job: 8, elems: vec![(5, 5, 1)] }]);
+        let said = "the request names 1000001 elements of arrays, at most 1000000 are taken";
+        assert_eq!(words(&more), said);
+        let all = IdSel { job: 1, elems: vec![(1, u32::MAX, 1)] };
+        assert!(words(&kill(vec![all; 100])).contains("429496729500 elements"));
+        // a step of 0 is one of 1, a range that ends before it begins names nothing
+        let odd = IdSel { job: 1, elems: vec![(1, 2_000_000, 0), (9, 3, 1)] };
+        assert!(words(&kill(vec![odd])).contains("2000000 elements"));
+    }
+
+    #[test]
+    fn ids_and_columns_are_bounded() {
+        let ids = vec![IdSel { job: 1, elems: vec![] }; MAX_IDS + 1];
+        assert!(words(&kill(ids)).contains("100001 job IDs"));
+        let cols = |n: usize, col: Col| {
+            let q = JobQuery { cols: vec![col; n], ..JobQuery::default() };
+            words(&ClientMsg::Jobs(Box::new(q)))
+        };
+        assert_eq!(cols(MAX_COL_REPEATS, Col::Job), "");
+        assert!(cols(MAX_COL_REPEATS + 1, Col::Job).contains("columns of one kind"));
+        assert!(cols(100_000, Col::Command).contains("100000 columns"));
+        let names = vec!["a".to_string(); MAX_NAMES + 1];
+        assert!(words(&ClientMsg::Users { names }).contains("10001 names"));
+    }
+
+    #[test]
+    fn fields_of_a_submission_are_bounded() {
+        let said = |spec: JobSpec| check_spec(&spec).err().map_or(String::new(), |r| r.text);
+        assert_eq!(said(JobSpec::default()), "");
+        let hosts = vec!["h".to_string(); MAX_HOST_WORDS + 1];
+        assert!(said(JobSpec { hosts, ..JobSpec::default() }).contains("10001 hosts"));
+        let hosts = vec!["h".repeat(4000); 100];
+        assert!(said(JobSpec { hosts, ..JobSpec::default() }).contains("the list of hosts"));
+        let extra = vec![("g".to_string(), "x".to_string()); MAX_EXTRA + 1];
+        assert!(said(JobSpec { extra, ..JobSpec::default() }).contains("further options"));
+        let extra = vec![("a".to_string(), "x".repeat(MAX_EXTRA_BYTES))];
+        assert!(said(JobSpec { extra, ..JobSpec::default() }).contains("further options"));
+        let long = "x".repeat(MAX_TEXT + 1);
+        assert!(said(JobSpec { depend: long.clone(), ..JobSpec::default() }).contains("4095"));
+        assert!(said(JobSpec { res_req: long, ..JobSpec::default() }).contains("4095"));
+    }
+
+    #[test]
+    fn what_a_host_tells_is_bounded() {
+        let task = TaskState { note: "x".repeat(MAX_NOTE + 1), ..TaskState::default() };
+        assert!(check_sbd(&SbdMsg::State(Box::new(task.clone()))).is_some());
+        let tasks = vec![TaskState::default(), task];
+        assert!(check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks }).is_some());
+        let pids = vec![1; MAX_PIDS + 1];
+        let (pgids, groups) = (vec![], vec![]);
+        let (key, usage) = Default::default();
+        assert!(check_sbd(&SbdMsg::Usage { key, usage, pids, pgids, groups }).is_some());
+        assert!(check_sbd(&SbdMsg::State(Box::default())).is_none());
+    }
+}

@@ -142,7 +142,7 @@ fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
     let job = run(&nodes, "hostc", "-o score 'cat /proc/self/oom_score_adj'");
     assert_eq!(nodes.end_of("hosta", job), "DONE");
     let text = std::fs::read_to_string(nodes.path("home/ann/score")).unwrap();
-    assert!(text.ends_with("The output (if any) follows:\n\n0\n"), "{text}");
+    assert!(text.ends_with("The output (if any) follows:\n\n0\n\n"), "{text}");
 }
 
 #[test]

@@ -102,9 +102,12 @@ pub(super) fn contradictions(
     let mark = Mark::newest(disk)?;
     if scan.file_len == 0 {
         let by = match (owned, mark) {
-            (true, _) => OWNER.to_string(),
+            // a start that ended before its first record leaves the owner and nothing else
+            (true, mark) if mark.unwrap_or_default().len > 0 || has_history(disk)? => {
+                OWNER.to_string()
+            }
             (false, Some(_)) => format!("{INFO}/{MARK}*"),
-            (false, None) => return spooled_beyond(disk, scan),
+            _ => return spooled_beyond(disk, scan),
         };
         return Ok(vec![format!("{EVENTS} is missing or empty, and {by} says that there was one")]);
     }
@@ -126,6 +129,20 @@ pub(super) fn contradictions(
     }
     out.extend(spooled_beyond(disk, scan)?);
     Ok(out)
+}
+
+/// Does anything beside the log show that it has held records: older logs, ends of jobs, or what
+/// jobs were submitted with?
+fn has_history(disk: &mut dyn Disk) -> io::Result<bool> {
+    if exists(disk, &format!("{EVENTS}.1"))? || acct::last_job(disk)? > 0 {
+        return Ok(true);
+    }
+    for number in spool::list(disk)? {
+        if !sum::read(disk, &spool::sum_name(number))?.entries.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Is there a piece in the spool that a record refers to, and no record that does?

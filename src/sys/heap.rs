@@ -309,6 +309,13 @@ unsafe impl GlobalAlloc for Heap {
 mod tests {
     use super::*;
 
+    /// The tests measure one heap: one at a time, so that none holds what another frees.
+    static ONE: Mutex<()> = Mutex::new(());
+
+    fn alone() -> MutexGuard<'static, ()> {
+        ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Bytes that dlmalloc has from the system.
     fn held() -> usize {
         heap().allocator().0.load(Relaxed)
@@ -320,6 +327,7 @@ mod tests {
 
     #[test]
     fn what_is_freed_goes_back_to_the_system() {
+        let _alone = alone();
         let before = held();
         // SAFETY: the size is not 0.
         let all: Vec<usize> =
@@ -341,6 +349,7 @@ mod tests {
 
     #[test]
     fn a_large_block_is_a_mapping_of_its_own() {
+        let _alone = alone();
         let layout = |size| Layout::from_size_align(size, 8).unwrap();
         let mut size = OWN / 2;
         // SAFETY: blocks are used within their sizes, and freed once with the last.
@@ -368,6 +377,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_gives_back_what_it_keeps() {
+        let _alone = alone();
         let busy = || {
             for size in (16..520).step_by(16) {
                 let layout = Layout::from_size_align(size, 8).unwrap();
@@ -392,6 +402,7 @@ mod tests {
     /// that free what others allocated: none lies over another, each keeps what was written.
     #[test]
     fn blocks_keep_what_is_written_in_them() {
+        let _alone = alone();
         let (give, take) = std::sync::mpsc::channel::<(usize, Layout, u8)>();
         let maker = std::thread::spawn(move || {
             let mut seed = 7u64;

@@ -23,7 +23,7 @@ const GROWTH_KB: u64 = 64 << 10;
 
 /// Longest turn, milliseconds.
 fn longest_turn() -> u64 {
-    if std::env::var_os("LSF_TEST_BIN").is_some() { 50 } else { 2500 }
+    if std::env::var_os("LSF_TEST_BIN").is_some() { 50 } else { 1000 }
 }
 
 struct Attack {

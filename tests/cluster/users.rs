@@ -4,20 +4,36 @@ use super::rig::wait_for;
 use super::site::{ADMIN, PROJ, Site, uid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// No descriptor of the process is a socket but of the Unix kind.
-fn only_unix_sockets(pid: u32) {
+/// State of each socket of these tables of /proc/net, by inode.
+fn states(tables: &[&str]) -> std::collections::BTreeMap<String, String> {
+    let text = |table: &&str| std::fs::read_to_string(format!("/proc/net/{table}"));
+    let rows = tables.iter().filter_map(|t| text(t).ok()).collect::<String>();
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(9)?.to_string(), words.get(3)?.to_string()))
+    };
+    rows.lines().filter_map(row).collect()
+}
+
+/// Nothing that comes over a network reaches the process: its sockets are of the Unix kind, or
+/// ports kept for daemons, which it neither connects nor accepts on.
+fn hears_no_network(pid: u32) {
+    /// LISTEN in /proc/net/tcp.
+    const LISTENS: &str = "0A";
     let unix = std::fs::read_to_string("/proc/net/unix").unwrap();
     let inodes: Vec<&str> = unix.lines().filter_map(|l| l.split_whitespace().nth(6)).collect();
+    let (tcp, udp) = (states(&["tcp", "tcp6"]), states(&["udp", "udp6"]));
     let mut sockets = 0;
     for fd in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten() {
         let Ok(to) = std::fs::read_link(fd.path()) else { continue };
         let to = to.to_string_lossy().into_owned();
         if let Some(inode) = to.strip_prefix("socket:[").and_then(|t| t.strip_suffix("]")) {
-            assert!(inodes.contains(&inode), "launcher {pid} has {to}");
-            sockets += 1;
+            let kept = tcp.get(inode).is_none_or(|state| state == LISTENS);
+            assert!(kept && !udp.contains_key(inode), "launcher {pid} has {to}");
+            sockets += usize::from(inodes.contains(&inode));
         }
     }
-    assert!(sockets > 0, "launcher {pid} has no socket at all");
+    assert!(sockets > 0, "launcher {pid} has no socket of the Unix kind");
 }
 
 #[test]
@@ -31,7 +47,7 @@ fn jobs_are_their_users_and_nobody_elses() {
         match name.as_str() {
             "launcher" => {
                 assert_eq!(owner, 0, "launcher {pid}");
-                only_unix_sockets(pid);
+                hears_no_network(pid);
             }
             "authd" | "lim" | "sbatchd" | "mbatchd" => {
                 assert_eq!(owner, uid(ADMIN), "{name} {pid}");

@@ -270,7 +270,7 @@ fn queues(place: &Place) -> Result<Vec<QueueInfo>, String> {
     }
 }
 
-/// What mbatchd answers.
+/// Asks mbatchd one question and returns its answer.
 fn asked(place: &Place, question: ClientMsg) -> Result<ClientMsg, String> {
     let envdir = Some(place.conf().into_os_string());
     let site = site::find_from(&site::Around { envdir, ..site::Around::default() });

@@ -15,7 +15,7 @@ struct Reason<'r> {
     /// Hosts that it concerns; 0: the job as a whole.
     hosts: i64,
     names: Vec<Cow<'r, str>>,
-    /// What a host said of it, or the resource that it is about.
+    /// The words of a host about it, or the resource it is about.
     detail: Cow<'r, str>,
 }
 

@@ -103,7 +103,7 @@ pub fn join(texts: &[String], unit_mb: f64) -> Result<String, Rejection> {
     }
 }
 
-/// What a requirement holds that nothing acts on: a line of words for each.
+/// Names the parts of a requirement that nothing acts on, one entry each.
 pub fn not_acted_on(text: &str) -> Vec<&'static str> {
     // Most requirements have none of these: they are not read a second time.
     if !["same", "cu[", "affinity", "{"].iter().any(|word| text.contains(word)) {

@@ -54,7 +54,8 @@ impl State {
             host_ctl,
             group_hosts,
             counts,
-            space,
+            // told with the counts
+            space: _,
             // that of jobs which left memory may be gone from the log
             retries: _,
             given_groups: _,
@@ -133,9 +134,6 @@ impl State {
         }
         if but.is_empty() {
             self.counts_told(counts, &mut out);
-            for (user, kept) in space.each() {
-                out.put(format!("kept by {}", self.names.text(user)), (kept.jobs, kept.bytes));
-            }
         }
         out.0
     }
@@ -143,6 +141,9 @@ impl State {
     fn counts_told(&self, counts: &super::counts::Counts, out: &mut Told) {
         let super::counts::Counts { queue, user, host, queue_user, host_user, host_queue } = counts;
         let name = |sym: &Sym| self.names.text(*sym);
+        for (user, kept) in self.space.each() {
+            out.put(format!("kept by {}", self.names.text(user)), (kept.jobs, kept.bytes));
+        }
         for (kind, map) in [("queue", queue), ("user", user)] {
             for (sym, slots) in map.iter().filter(|(_, slots)| slots.all() > 0) {
                 out.put(format!("slots of {kind} {}", name(sym)), slots);

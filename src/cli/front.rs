@@ -482,7 +482,7 @@ impl Table {
             .and_then(|(long, _)| self.entries.iter().find(|e| e.long == long));
         match option {
             Some(entry) => {
-                Exit::fail(format_args!("{name}: Bad argument for option -{}.", entry.word))
+                Exit::fail(format_args!("{name}: Bad argument for option {}.", entry.typed))
             }
             None => wrong(name, info, &words.split_whitespace().collect::<Vec<_>>().join(" ")),
         }

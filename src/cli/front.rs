@@ -17,7 +17,7 @@
 //! - Operands: declare `#[argh(positional, greedy, arg_name = "job_ID")] operands: Vec<String>`
 //!   for help; the exact words, UTF-8 or not, are in [`Parsed::operands`].
 //!
-//! # How words are read
+//! # How words are read (clients.md rule 4)
 //! A word that is an option's whole name is that option, and its value is the next word whatever
 //! it looks like. Else, a word with a blank whose first part names an option that takes a value
 //! holds name and value (`"-o exit_code"`). Else, letters are read one by one: switches may be
@@ -129,7 +129,7 @@ pub fn knows<T: ArgsInfo>(word: &str) -> bool {
 
 /// Is this the whole name of an option that takes a value?
 pub fn takes_value<T: ArgsInfo>(word: &str) -> bool {
-    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value.is_some() && e.word == word)
+    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value && e.word == word)
 }
 
 /// A usage error found by the applet itself: its words, then the usage lines; exit 255.
@@ -162,13 +162,10 @@ const OURS: [&str; 11] = [
 
 /// How an option is typed: `-u`, `-noheader`, `--watch`.
 pub(super) fn typed(short: Option<char>, long: &str) -> String {
-    as_typed(&classic_word(short, long), long)
-}
-
-fn as_typed(word: &str, long: &str) -> String {
-    match OURS.contains(&word) {
-        true => long.to_string(),
-        false => format!("-{word}"),
+    let word = classic_word(short, long);
+    match short {
+        None if OURS.contains(&word.as_str()) => long.to_string(),
+        _ => format!("-{word}"),
     }
 }
 
@@ -196,9 +193,11 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
 /// One option.
 struct Entry {
     word: String,
+    typed: String,
     long: &'static str,
-    /// The name that help gives to its value; `None` for a switch.
-    value: Option<&'static str>,
+    value: bool,
+    /// Its value begins with a digit.
+    number: bool,
     repeats: bool,
 }
 
@@ -233,11 +232,10 @@ impl Table {
         let flags = info.flags.iter().filter(|f| f.long != "--help");
         let entry = |f: &argh::FlagInfo<'static>| Entry {
             word: classic_word(f.short, f.long),
+            typed: typed(f.short, f.long),
             long: f.long,
-            value: match f.kind {
-                FlagInfoKind::Option { arg_name } => Some(arg_name),
-                FlagInfoKind::Switch => None,
-            },
+            value: matches!(f.kind, FlagInfoKind::Option { .. }),
+            number: matches!(f.kind, FlagInfoKind::Option { arg_name } if is_number(arg_name)),
             repeats: !matches!(f.optionality, Optionality::Optional | Optionality::Required),
         };
         Table { entries: flags.map(entry).collect() }
@@ -248,12 +246,12 @@ impl Table {
     }
 
     fn takes_value(&self, option: usize) -> bool {
-        self.entries.get(option).is_some_and(|e| e.value.is_some())
+        self.entries.get(option).is_some_and(|e| e.value)
     }
 
     /// Is what is glued to it no value of it?
     fn wants_digit(&self, option: usize, glued: &str) -> bool {
-        let number = self.entries.get(option).and_then(|e| e.value).is_some_and(is_number);
+        let number = self.entries.get(option).is_some_and(|e| e.number);
         number && !glued.starts_with(|c: char| c.is_ascii_digit() || "+-.:".contains(c))
     }
 
@@ -341,8 +339,8 @@ impl Table {
         }
     }
 
-    fn typed(&self, option: usize) -> String {
-        self.entries.get(option).map_or_else(String::new, |e| as_typed(&e.word, e.long))
+    fn typed(&self, option: usize) -> &str {
+        self.entries.get(option).map_or("", |e| &e.typed)
     }
 
     /// What is named behind -h; else the first word that is nothing of the kind. A command
@@ -421,15 +419,13 @@ impl Table {
     /// Bundled letters, the last of which may have its value glued to it.
     fn letters(&self, text: &str, valid: bool) -> Vec<Step> {
         let mut steps = Vec::new();
-        // a letter that asks for help stands beside switches alone: `-lhost1` is no `-l -h -o st1`
-        let mut asks = false;
         for (at, letter) in text.char_indices() {
             let rest = text.get(at + letter.len_utf8()..).unwrap_or("");
             match self.find(letter.encode_utf8(&mut [0; 4])) {
                 Some(option) if self.takes_value(option) => {
                     steps.push(match (rest.is_empty(), valid) {
                         (true, _) => Step::Wants(option),
-                        (false, _) if asks || self.wants_digit(option, rest) => {
+                        (false, _) if self.wants_digit(option, rest) => {
                             return vec![Step::Unknown(text.to_string())];
                         }
                         (false, true) => Step::Set(option, rest.to_string()),
@@ -438,10 +434,8 @@ impl Table {
                     return steps;
                 }
                 Some(option) => steps.push(Step::Set(option, String::new())),
-                None if letter == 'h' || letter == 'V' => {
-                    asks = true;
-                    steps.push(if letter == 'h' { Step::Help } else { Step::Version });
-                }
+                None if letter == 'h' => steps.push(Step::Help),
+                None if letter == 'V' => steps.push(Step::Version),
                 None => {
                     // of two letters the wrong one is named, of a longer word the whole of it
                     let bundle = !steps.is_empty() && text.chars().count() == 2;
@@ -466,11 +460,11 @@ impl Table {
         for (at, (option, value)) in found.iter().enumerate() {
             let Some(entry) = self.entries.get(*option) else { continue };
             let later = found.get(at + 1..).unwrap_or_default().iter().any(|(o, _)| o == option);
-            if entry.value.is_some() && !entry.repeats && later {
+            if entry.value && !entry.repeats && later {
                 continue;
             }
             words.push(entry.long);
-            if entry.value.is_some() {
+            if entry.value {
                 words.push(value);
             }
         }
@@ -487,9 +481,8 @@ impl Table {
             .and_then(|rest| rest.split_once('\''))
             .and_then(|(long, _)| self.entries.iter().find(|e| e.long == long));
         match option {
-            Some(e) => {
-                let option = as_typed(&e.word, e.long);
-                Exit::fail(format_args!("{name}: Bad argument for option {option}."))
+            Some(entry) => {
+                Exit::fail(format_args!("{name}: Bad argument for option {}.", entry.typed))
             }
             None => wrong(name, info, &words.split_whitespace().collect::<Vec<_>>().join(" ")),
         }

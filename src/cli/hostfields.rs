@@ -1,4 +1,5 @@
-//! The fields of lshosts -o and lsload -o over a host of LIM's. See lshosts(1) and lsload(1).
+//! The fields of lshosts -o and lsload -o over a host of LIM's. Document implemented:
+//! commands.md lshosts and lsload.
 
 use super::columns::{Column, Fields, Format, Json, in_unit};
 use super::load::{external_cell, host_cell, size, status_word, width};

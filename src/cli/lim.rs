@@ -1,7 +1,8 @@
 //! Asking LIM: which cluster, which master, which hosts with which load.
 //!
-//! A command asks the LIM it reaches first (this host's where there is one) who is master, and the
-//! master for the rest. Failures are told in LSF's words.
+//! A command asks the LIM it reaches first (this host's where there is one) who is master, and
+//! the master for the rest. Failures are told in LSF's words. Document implemented: commands.md
+//! "Daemon-down texts".
 
 use super::client::{self, Client, ClientError};
 use super::site::{self, Site};

@@ -1,6 +1,6 @@
 //! lsb.users: user groups and limits of users.
 //!
-//! See lsb.users(5).
+//! Document implemented: config.md section 11.
 
 use super::diag::Diags;
 use super::lexer::{self, Section, shown};

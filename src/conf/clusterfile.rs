@@ -1,6 +1,6 @@
 //! lsf.cluster.NAME: administrators, hosts, where shared resources are, lim's parameters.
 //!
-//! See lsf.cluster(5).
+//! Document implemented: config.md section 3.
 
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::{self, Section, shown};

@@ -1,9 +1,10 @@
 //! lsf.conf: `NAME=VALUE` lines, read as a table with typed getters.
 //!
-//! The file is also read by other programs line by line, so everything that can be said in plain
-//! `NAME=value` is. Unlike LSF, which ignores unknown names, a name close to a known one is told as
-//! an error; other unknown names are only warned of, because sites keep variables of their own
-//! here. See lsf.conf(5).
+//! The file is also read by other programs line by line, so everything that can be said in
+//! plain `NAME=value` is. Unlike LSF, which ignores unknown names, a name close to a known one
+//! is told as an error; other unknown names are only warned of, because sites keep variables
+//! of their own here.
+//! Document implemented: config.md section 1.
 
 use super::diag::{Diags, Severity};
 use super::lexer::{self, shown};
@@ -237,13 +238,6 @@ impl LsfConf {
     /// LSF_PERSONAL: a personal cluster, loopback only, one uid.
     pub fn personal(&self) -> bool {
         self.yes("LSF_PERSONAL")
-    }
-
-    /// The end of names of files of jobs below ~/.lsbatch: it tells a personal cluster's from those
-    /// of its owner's other clusters, where a job may have the same number and second.
-    pub fn job_file_tag(&self) -> String {
-        let tag = || format!("-{:08x}", crc32fast::hash(self.confdir().as_bytes()));
-        self.personal().then(tag).unwrap_or_default()
     }
 
     /// The program that mails about jobs: LSB_MAILPROG. LSB_JOB_REPORT_MAIL=N: there is none, and

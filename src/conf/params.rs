@@ -1,6 +1,6 @@
 //! lsb.params.
 //!
-//! See lsb.params(5).
+//! Document implemented: config.md section 8.
 
 use super::diag::Diags;
 use super::lexer;

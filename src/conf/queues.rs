@@ -1,6 +1,6 @@
 //! lsb.queues.
 //!
-//! See lsb.queues(5).
+//! Document implemented: config.md section 9.
 
 use super::diag::Diags;
 use super::expressions::ResourceNames;

@@ -1,6 +1,6 @@
 //! lsf.shared: clusters, host types, host models and resources.
 //!
-//! See lsf.shared(5).
+//! Document implemented: config.md section 2.
 
 use super::diag::Diags;
 use super::lexer::{self, Section, shown};

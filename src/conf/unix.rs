@@ -1,8 +1,9 @@
 //! Groups of the operating system that USERS, ADMINISTRATORS and lsb.users speak of.
 //!
-//! A word there that is no group of lsb.users may be one of these. /etc/group and, for the primary
-//! groups, /etc/passwd are read with the configuration; of the words that neither knows the runner
-//! asks the name service ([`UnixGroups::unknown`]), never in here and never through NSS.
+//! A word there that is no group of lsb.users may be one of these. /etc/group and, for the
+//! primary groups, /etc/passwd are read with the configuration; of the words that neither knows
+//! the runner asks the name service ([`UnixGroups::unknown`]), never in here and never through
+//! NSS. Document implemented: design §1, "User and host look-ups".
 
 use super::lexer::MAX_BYTES;
 use super::load::Files;

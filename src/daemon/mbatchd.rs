@@ -16,6 +16,7 @@ use super::launcher::ROOT_JOBS;
 use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
+use crate::log::acct_copy::MAX_AT_START;
 use crate::log::disk::RealDisk;
 use crate::log::front::Front;
 use crate::log::owner::{self, LockError, LogLock, Owner};
@@ -416,6 +417,7 @@ fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
         run: format!("{run:016x}"),
         process,
         ended,
+        max_acct_at_start: MAX_AT_START,
     })
 }
 

@@ -50,7 +50,7 @@ use crate::conf::Member;
 use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
-use crate::net::{Hosts, Identity, held, sock};
+use crate::net::{Hosts, Identity, sock};
 use crate::proto::held::Tickets;
 use crate::proto::machine::{ConnId, INCOMING, OWN};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
@@ -166,8 +166,7 @@ pub trait Host {
     fn takes_work(&self) -> bool {
         true
     }
-    /// A turn, with the wait before it, took so many microseconds of processor time. Only told
-    /// with `MEASURED`.
+    /// A turn took so many microseconds of processor time. Only asked for with `MEASURED`.
     fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
         let _ = (m, cpu_us);
     }
@@ -346,8 +345,6 @@ struct Shell<H: Host> {
     heartbeat: Option<Heartbeat>,
     ctl: Ctl,
     effects: Vec<Effect>,
-    /// Processor time of this thread at the end of the last turn, microseconds.
-    cpu_us: u64,
 }
 
 fn fail(what: &'static str) -> impl FnOnce(std::io::Error) -> ShellError {
@@ -411,7 +408,6 @@ impl<H: Host> Shell<H> {
             heartbeat,
             ctl,
             effects: Vec::new(),
-            cpu_us: 0,
         })
     }
 
@@ -419,7 +415,6 @@ impl<H: Host> Shell<H> {
         let mut events = Events::with_capacity(EVENTS);
         self.host.start(&mut self.machine, &mut self.ctl);
         self.ctl.inputs.push_back(Input::Start);
-        self.cpu_us = thread_cpu_us();
         loop {
             self.wait(&mut events)?;
             self.turn(&events);
@@ -453,11 +448,11 @@ impl<H: Host> Shell<H> {
     }
 
     fn turn(&mut self, events: &Events) {
+        let began = if H::MEASURED { thread_cpu_us() } else { 0 };
         self.whole_turn(events);
         if H::MEASURED {
-            // a call of the system: the end of one turn is the begin of the next
-            let began = std::mem::replace(&mut self.cpu_us, thread_cpu_us());
-            self.host.turned(&mut self.machine, self.cpu_us.saturating_sub(began));
+            let cpu_us = thread_cpu_us().saturating_sub(began);
+            self.host.turned(&mut self.machine, cpu_us);
         }
     }
 
@@ -709,8 +704,8 @@ fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
             let why = format!("{at}: {}", crate::sys::words(&e));
             ShellError { what: "listen", why }
         };
-        out.tcp = cfg.tcp.then(|| held::listen_as_given(at).map_err(fail)).transpose()?;
-        out.udp = cfg.udp.then(|| held::datagrams_as_given(at).map_err(fail)).transpose()?;
+        out.tcp = cfg.tcp.then(|| sock::listen_as_given(at).map_err(fail)).transpose()?;
+        out.udp = cfg.udp.then(|| sock::open_udp(at).map_err(fail)).transpose()?;
     }
     if let Some(unix) = &cfg.unix {
         let made = sock::listen_unix(&unix.path, unix.mode).map_err(|e| {

@@ -46,6 +46,11 @@ pub trait Disk: Send {
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>>;
     /// Has this open file lost its name, as when another was renamed over it?
     fn nameless(&mut self, file: FileId) -> io::Result<bool>;
+    /// Does [`Disk::named`] tell at once what any system did? A network file system answers from
+    /// memory for a while; one of this machine does not.
+    fn is_local(&self) -> bool {
+        false
+    }
     /// Is this the name of this open file?
     fn named(&mut self, file: FileId, name: &str) -> io::Result<bool>;
     /// Makes creations, renames and removals in a directory durable.
@@ -95,6 +100,30 @@ pub fn read_small(disk: &mut dyn Disk, name: &str, cap: usize) -> io::Result<Opt
     Ok(Some(buf))
 }
 
+/// Writes a whole small file and makes its bytes durable. Its name is made durable by the caller.
+pub fn write_small(disk: &mut dyn Disk, name: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let file = disk.open(name, Some(mode))?;
+    let done = disk
+        .write_at(file, 0, bytes)
+        .and_then(|()| disk.truncate(file, bytes.len() as u64))
+        .and_then(|()| disk.sync(file));
+    disk.close(file);
+    done
+}
+
+/// Length of a file by its name; 0 where there is none.
+pub fn len_of(disk: &mut dyn Disk, name: &str) -> io::Result<u64> {
+    match disk.open(name, None) {
+        Ok(file) => {
+            let len = disk.len(file);
+            disk.close(file);
+            len
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(e),
+    }
+}
+
 /// Is there such a file?
 pub fn exists(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
     match disk.open(name, None) {
@@ -107,9 +136,13 @@ pub fn exists(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
     }
 }
 
+/// File systems that no other system can write (statfs(2)): ext2 to ext4, xfs, btrfs, tmpfs, f2fs.
+const LOCAL: [rustix::fs::FsWord; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010];
+
 /// A directory of this machine.
 pub struct RealDisk {
     dir: PathBuf,
+    local: bool,
     files: Vec<Option<File>>,
     /// For tests on a personal cluster: while this file exists, writes fail as it says.
     fault: Option<PathBuf>,
@@ -125,7 +158,8 @@ impl RealDisk {
 
     /// Makes nothing; for commands that read the log.
     pub fn read_only(dir: &Path) -> RealDisk {
-        RealDisk { dir: dir.to_path_buf(), files: Vec::new(), fault: None }
+        let local = rustix::fs::statfs(dir).is_ok_and(|fs| LOCAL.contains(&fs.f_type));
+        RealDisk { dir: dir.to_path_buf(), local, files: Vec::new(), fault: None }
     }
 
     /// For tests on a personal cluster: while `path` exists and holds `enospc` or `eio`, every
@@ -151,19 +185,22 @@ impl RealDisk {
 
     fn ordered_fault(&self, syncing: bool) -> io::Result<()> {
         let Some(path) = &self.fault else { return Ok(()) };
-        let word = loop {
-            let word = std::fs::read_to_string(path).unwrap_or_default();
-            if word.trim() != "hang" {
-                break word;
-            }
+        let word = || std::fs::read_to_string(path).unwrap_or_default();
+        while word().trim() == "hang" {
             std::thread::sleep(std::time::Duration::from_millis(20));
-        };
+        }
+        let word = word();
         match (word.trim(), syncing) {
             ("enospc", false) => Err(rustix::io::Errno::NOSPC.into()),
             ("eio", false) | ("sync", true) => Err(rustix::io::Errno::IO.into()),
             _ => Ok(()),
         }
     }
+}
+
+/// A file server says so of an open file that another system has replaced or removed.
+fn is_stale(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(rustix::io::Errno::STALE.raw_os_error())
 }
 
 fn make_dir(dir: &Path, mode: u32) -> io::Result<()> {
@@ -257,11 +294,21 @@ impl Disk for RealDisk {
     }
 
     fn nameless(&mut self, file: FileId) -> io::Result<bool> {
-        Ok(self.file(file)?.metadata()?.nlink() == 0)
+        match self.file(file)?.metadata() {
+            Err(e) if is_stale(&e) => Ok(true),
+            open => Ok(open?.nlink() == 0),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.local
     }
 
     fn named(&mut self, file: FileId, name: &str) -> io::Result<bool> {
-        let open = self.file(file)?.metadata()?;
+        let open = match self.file(file)?.metadata() {
+            Err(e) if is_stale(&e) => return Ok(false),
+            open => open?,
+        };
         match std::fs::symlink_metadata(self.dir.join(name)) {
             Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),

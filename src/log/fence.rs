@@ -14,9 +14,10 @@
 //!
 //! Step 3 is left out where the earlier run is known to have ended. The copies are made in the
 //! order in which a commit finishes, last first, so that each may lack what the next one has, never
-//! the other way round: a checksum entry without its record would be damage.
+//! the other way round: a checksum entry without its record would be damage. A large lsb.acct is
+//! copied later (`acct_copy`), and not written before.
 
-use super::disk::{Disk, INFO, PRIVATE, PUBLIC, read_full};
+use super::disk::{Disk, INFO, PRIVATE, PUBLIC, len_of, read_full};
 use super::owner::{self, Owner};
 use super::{ACCT, EVENTS, EVENTS_SUM, spool};
 use std::io;
@@ -25,9 +26,6 @@ use std::io;
 const COPY: &str = "lsb.copy.";
 /// Bytes copied at a time.
 const SLICE: usize = 4 << 20;
-/// lsb.acct is copied up to this length, bytes: a larger one would hold the start up for long. What
-/// is written into it late hits records that the next start derives again from the events.
-const MAX_ACCT: u64 = 256 << 20;
 
 /// A file that gets a new one in its place.
 struct Fresh {
@@ -61,28 +59,37 @@ fn inside(dir: &str, name: &str) -> String {
 }
 
 /// Puts new files in the places of those that an earlier run may still write. The log must be
-/// claimed by `owner`, and the newest spool file is the last that may be written.
-pub(super) fn renew(disk: &mut dyn Disk, owner: &Owner) -> io::Result<()> {
-    let mut all = vec![fresh(owner, 0, "", EVENTS_SUM, PUBLIC)];
-    if len_of(disk, ACCT)? <= MAX_ACCT {
-        all.push(fresh(owner, 1, "", ACCT, PUBLIC));
+/// claimed by `owner`, and the newest spool file is the last that may be written. `false`: lsb.acct
+/// is longer than `max_acct` bytes and has still to be copied.
+pub(super) fn renew(disk: &mut dyn Disk, owner: &Owner, max_acct: u64) -> io::Result<bool> {
+    let mut all = vec![fresh(owner, EVENTS_SUM, PUBLIC)];
+    let copies_acct = len_of(disk, ACCT)? <= max_acct;
+    if copies_acct {
+        all.push(fresh(owner, ACCT, PUBLIC));
     }
-    all.push(fresh(owner, 2, "", EVENTS, PUBLIC));
+    all.push(fresh(owner, EVENTS, PUBLIC));
     if let Some(number) = spool::list(disk)?.pop() {
         let names = [spool::sum_name(number), spool::name(number)];
-        all.extend((3..).zip(names).map(|(n, name)| fresh(owner, n, INFO, &name, PRIVATE)));
+        all.extend(names.iter().map(|name| fresh(owner, name, PRIVATE)));
     }
     let done = renew_all(disk, owner, &all);
     if done.is_err() {
         // what cannot be removed now is removed at the next start
         all.iter().for_each(|file| drop(disk.remove(&file.temp)));
     }
-    done
+    done.map(|()| copies_acct)
 }
 
-fn fresh(owner: &Owner, number: u32, dir: &str, name: &str, mode: u32) -> Fresh {
-    let temp = inside(dir, &format!("{COPY}{}.{number}", owner.run));
-    Fresh { name: name.to_string(), temp, mode }
+fn fresh(owner: &Owner, name: &str, mode: u32) -> Fresh {
+    Fresh { name: name.to_string(), temp: copy_name(&owner.run, name), mode }
+}
+
+/// The name that the copy of a file has in the meantime, in the same directory.
+pub(super) fn copy_name(run: &str, name: &str) -> String {
+    match name.rsplit_once('/') {
+        Some((dir, name)) => format!("{dir}/{COPY}{run}.{name}"),
+        None => format!("{COPY}{run}.{name}"),
+    }
 }
 
 fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[Fresh]) -> io::Result<()> {
@@ -100,18 +107,6 @@ fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[Fresh]) -> io::Result<()
     }
     disk.sync_dir("")?;
     disk.sync_dir(INFO)
-}
-
-fn len_of(disk: &mut dyn Disk, name: &str) -> io::Result<u64> {
-    match disk.open(name, None) {
-        Ok(file) => {
-            let len = disk.len(file);
-            disk.close(file);
-            len
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
-        Err(e) => Err(e),
-    }
 }
 
 /// `false` where there is nothing to copy.

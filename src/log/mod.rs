@@ -6,6 +6,7 @@
 //! | disk, simdisk | what the rest sees of a file system, real or simulated |
 //! | sum, walk | the checksum file; walking over lsb.events with it |
 //! | owner, fence | the lock and the owner file; taking over from a run that may still write |
+//! | acct_copy | the same for a large lsb.acct, between commits |
 //! | spool | exact bytes beside the log |
 //! | recover, acct | what is read at start |
 //! | store | what is written, batch by batch |
@@ -16,6 +17,7 @@
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
+pub mod acct_copy;
 pub mod codec;
 pub mod disk;
 mod fence;

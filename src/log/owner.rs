@@ -6,7 +6,7 @@
 //! run's word in its name, and whoever claims later removes it. A run that was stopped in between
 //! then finds nothing to rename, however late it goes on.
 
-use super::disk::{Disk, PUBLIC, open_regular, read_small};
+use super::disk::{Disk, PUBLIC, open_regular, read_small, write_small};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -108,14 +108,7 @@ impl Owner {
     }
 
     fn write(&self, disk: &mut dyn Disk, temp: &str) -> io::Result<()> {
-        let file = disk.open(temp, Some(PUBLIC))?;
-        let text = self.text();
-        let done = disk
-            .write_at(file, 0, &text)
-            .and_then(|()| disk.truncate(file, text.len() as u64))
-            .and_then(|()| disk.sync(file));
-        disk.close(file);
-        done
+        write_small(disk, temp, PUBLIC, &self.text())
     }
 }
 

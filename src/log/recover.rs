@@ -33,7 +33,7 @@ mod verdict;
 
 use super::acct;
 use super::codec::read_record;
-use super::disk::{Disk, FileId, PUBLIC};
+use super::disk::{Disk, FileId, PUBLIC, len_of};
 use super::fence;
 use super::mend::{self, Mend};
 use super::owner::{self, Owner};
@@ -64,6 +64,9 @@ pub struct Params {
     /// The process that the owner file names ran on this boot of this system, and is known to have
     /// ended: nobody writes to its files any more.
     pub ended: bool,
+    /// A takeover copies lsb.acct at once up to this length, bytes
+    /// ([`super::acct_copy::MAX_AT_START`]).
+    pub max_acct_at_start: u64,
 }
 
 /// Something to tell the administrator.
@@ -118,6 +121,8 @@ pub struct Plan {
     /// Length of lsb.acct to keep, and up to where it was synced at least.
     pub acct_end: u64,
     pub acct_synced: u64,
+    /// An earlier run may still write lsb.acct, which is to be copied first.
+    pub copy_acct: bool,
     pub owner: Owner,
     /// Number of the newest spool file there is; later ones this run makes itself.
     pub spool_file: u32,
@@ -195,9 +200,9 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
         owner::Read::Is(o) => o.host == params.host,
         _ => first,
     };
-    if !gone {
-        fence::renew(disk, &owner).map_err(failed("copying the log for this run"))?;
-    }
+    let renewed = |e| failed("copying the log for this run")(e);
+    let acct_renewed =
+        gone || fence::renew(disk, &owner, params.max_acct_at_start).map_err(renewed)?;
     // what was copied has been written and synced by this run
     let mut scan = Scan::open(disk, u64::MAX, same_boot && gone)?;
     scan.notices.splice(0..0, notices);
@@ -216,7 +221,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let acct = acct::missing(disk, sum_head, &found.recovered.records, &finishes);
     let acct = acct.map_err(failed(super::ACCT))?;
     (found.plan.finishes, found.plan.acct_end) = (acct.finishes, acct.end);
-    found.plan.acct_synced = acct.synced;
+    (found.plan.acct_synced, found.plan.copy_acct) = (acct.synced, !acct_renewed);
     found.plan.owner = beyond(disk, owner, found.recovered.epoch)?;
     found.recovered.epoch = found.plan.owner.epoch;
     if accepted {
@@ -225,10 +230,11 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     Ok(found)
 }
 
-/// Is there no log, not even one that a switch has not given its name yet?
+/// Is there no log, not even one that a switch has not given its name yet? A start that found no
+/// room for the head line leaves an empty file and no owner.
 fn is_first(disk: &mut dyn Disk, before: &owner::Read) -> io::Result<bool> {
-    let log = disk.list("")?.iter().any(|name| name == EVENTS || name.starts_with(switch::NEW));
-    Ok(*before == owner::Read::Missing && !log)
+    let new = disk.list("")?.iter().any(|name| name.starts_with(switch::NEW));
+    Ok(*before == owner::Read::Missing && !new && len_of(disk, EVENTS)? == 0)
 }
 
 /// Becomes the owner.
@@ -243,6 +249,7 @@ fn claim(
         let text = format!("{} is damaged: epochs go on from the clock", owner::OWNER);
         notices.push(Notice { level: log::Level::Warn, text });
     }
+    let beside = against::is_beside(disk).map_err(failed("the log directory"))?;
     if first {
         // where there is an owner file, there was a log
         let file = disk.open(EVENTS, Some(PUBLIC)).map_err(failed(EVENTS))?;
@@ -252,7 +259,7 @@ fn claim(
     }
     let epoch = match before {
         owner::Read::Is(o) => o.epoch + 1,
-        owner::Read::Missing if first => 1,
+        owner::Read::Missing if first && !beside => 1,
         // the numbers given out are not known: a clock goes beyond them
         _ => params.now.max(1) as u64,
     };

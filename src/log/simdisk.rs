@@ -20,6 +20,8 @@ pub struct Faults {
     /// The disk takes so many more bytes, then writes fail with ENOSPC (the part that fits is
     /// written).
     pub bytes_left: Option<u64>,
+    /// Names that begin so are on a file system of their own, which is full.
+    pub full: Option<&'static str>,
     /// The write with this number (see [`SimDisk::writes`]) fails once with EIO, half done.
     pub eio_at_write: Option<u64>,
     /// The sync with this number fails once. As on Linux, what it should have covered can still
@@ -140,6 +142,11 @@ impl Inner {
         let inode = self.open.get(file.0).copied().flatten();
         let inode = inode.ok_or_else(|| io::Error::other("the file is not open"))?;
         Ok(&mut self.inodes[inode])
+    }
+
+    fn is_in(&self, file: FileId, dir: &str) -> bool {
+        let inode = self.open.get(file.0).copied().flatten();
+        self.names.iter().any(|(name, of)| Some(*of) == inode && name.starts_with(dir))
     }
 
     /// Counts an operation that changes something; fails where the process is to die.
@@ -357,6 +364,9 @@ impl Disk for SimDisk {
             inner.faults.eio_at_write = None;
             inner.write(file, at, &data[..data.len() / 2]);
             return Err(errno(EIO));
+        }
+        if inner.faults.full.is_some_and(|dir| inner.is_in(file, dir)) {
+            return Err(errno(ENOSPC));
         }
         let fits = inner.faults.bytes_left.map_or(data.len(), |n| data.len().min(n as usize));
         if let Some(left) = &mut inner.faults.bytes_left {

@@ -13,12 +13,14 @@
 //! - Before each commit it is asked whether the owner file is still the one that this run wrote,
 //!   at least once in [`OWNER_AGE`] by reading it again by its name (a network file system may
 //!   answer anything less from memory); another run's is the end of the process.
-//! - Between the sync and all that follows from it, the reply first, the owner file is read again,
+//! - Between the sync and all that follows from it, the reply first, the owner file is looked at
+//!   again (read by its name; on a local file system the name must still be that of the open file),
 //!   and lsb.events must still be the file that was written: a run that was stopped before its
 //!   write while another one took over acknowledges nothing (`fence` says why it damages nothing).
 
-use super::codec::{write_finish, write_record};
-use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC};
+use super::acct_copy::AcctCopy;
+use super::codec::{job_of, write_finish, write_record};
+use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, write_small};
 use super::mend::Mend;
 use super::owner::{OWNER, Owner};
 use super::recover::Plan;
@@ -70,6 +72,8 @@ pub struct Batch {
     spool: Vec<SpoolRun>,
     acct: Vec<u8>,
     newest: i64,
+    /// It has a record of no job.
+    control: bool,
 }
 
 impl Batch {
@@ -86,6 +90,7 @@ impl Batch {
             let line = &self.events[from..];
             self.entries.push(Entry::of(from as u64, line, &record.event));
             self.newest = self.newest.max(record.time);
+            self.control |= job_of(&record.event).job == 0;
         }
     }
 
@@ -151,6 +156,7 @@ impl Batch {
         }
         self.acct.extend_from_slice(&later.acct);
         self.newest = self.newest.max(later.newest);
+        self.control |= later.control;
     }
 }
 
@@ -214,6 +220,8 @@ pub struct Store<D: Disk> {
     pub(super) backfill: Vec<Entry>,
     acct_pending: Vec<u8>,
     acct_lost: bool,
+    /// lsb.acct is not written before it has been copied.
+    pub(super) acct_copy: Option<AcctCopy>,
     /// The checksum file goes on with entries of records that are lost ([`Plan::stale`]).
     stale: bool,
     /// The next commit puts the log in order ([`Plan::mend`]), with this head of its checksums.
@@ -258,7 +266,10 @@ impl<D: Disk> Store<D> {
         }
         let events = mend_events(&mut disk, events, &plan)?;
         let sum = mend_sum(&mut disk, sum, &plan)?;
-        disk.truncate(acct, plan.acct_end).map_err(said(ACCT))?;
+        let acct_copy = plan.copy_acct.then(|| AcctCopy::new(&plan.owner.run, plan.acct_end));
+        if acct_copy.is_none() {
+            disk.truncate(acct, plan.acct_end).map_err(said(ACCT))?;
+        }
         let mut store = Store {
             disk,
             owner: plan.owner.clone(),
@@ -274,6 +285,7 @@ impl<D: Disk> Store<D> {
             backfill: plan.backfill.clone(),
             acct_pending: Vec::new(),
             acct_lost: false,
+            acct_copy,
             stale: plan.stale,
             mend: plan.mend.clone().map(|mend| (mend, plan.sum_head.unwrap_or(FIRST_HEAD))),
             trim: false,
@@ -293,7 +305,9 @@ impl<D: Disk> Store<D> {
             if plan.mend.is_none() {
                 rewrite(&mut store.disk, store.events, from).map_err(said(EVENTS))?;
             }
-            rewrite(&mut store.disk, store.acct, plan.acct_synced).map_err(said(ACCT))?;
+            if !plan.copy_acct {
+                rewrite(&mut store.disk, store.acct, plan.acct_synced).map_err(said(ACCT))?;
+            }
             rewrite_spooled(&mut store.disk, &plan)?;
         }
         // whole records that were never synced may be in what was read
@@ -302,6 +316,9 @@ impl<D: Disk> Store<D> {
         // lsb.acct must not know of an end that the log may lose
         store.flush_acct();
         if let Some(base) = &plan.base {
+            while store.is_copying_acct() {
+                store.copy_acct()?;
+            }
             store.begin_from(base)?;
         }
         store.note_mark();
@@ -411,7 +428,7 @@ impl<D: Disk> Store<D> {
         } else if !batch.events.is_empty() {
             self.disk.sync(file).map_err(fatal(EVENTS))?;
         }
-        self.check_owner_now()?;
+        self.check_owner_synced()?;
         let spool = self.write_spool_sum(spool, &batch.spool)?;
         if !batch.events.is_empty() && !mends {
             self.write_sum(batch)?;
@@ -421,6 +438,11 @@ impl<D: Disk> Store<D> {
             self.spool = spool;
         }
         self.newest = self.newest.max(batch.newest);
+        self.note_mark();
+        // nothing else beside the log tells of such a record
+        if let Some(mark) = self.mark.filter(|_| batch.control) {
+            let _ = self.disk.sync(mark);
+        }
         if self.acct_pending.len() + batch.acct.len() > MAX_ACCT_PENDING {
             self.acct_lost = true;
         } else {
@@ -428,6 +450,11 @@ impl<D: Disk> Store<D> {
         }
         self.flush_acct();
         Ok(())
+    }
+
+    /// Is the log still this run's, as far as is known?
+    pub fn look(&mut self, now: u64) -> Result<(), Fail> {
+        self.check_owner(now)
     }
 
     /// Checks now what the next commit would check first. A process may be stopped for any time
@@ -450,11 +477,27 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
+    /// The look between the sync and the reply. A claim renames another file over the owner file:
+    /// a local file system tells so without its being opened and read.
+    fn check_owner_synced(&mut self) -> Result<(), Fail> {
+        if !self.disk.is_local() {
+            return self.check_owner_now();
+        }
+        if !self.disk.named(self.owner_file, OWNER).map_err(said(OWNER))? {
+            return Err(taken());
+        }
+        self.check_events()
+    }
+
     /// Is it this run that owns the log, and this file that is the log?
     pub(super) fn check_owner_now(&mut self) -> Result<(), Fail> {
         if !self.owner.holds(&mut self.disk).map_err(said(OWNER))? {
             return Err(taken());
         }
+        self.check_events()
+    }
+
+    fn check_events(&mut self) -> Result<(), Fail> {
         if !self.disk.named(self.events.file, EVENTS).map_err(said(EVENTS))? {
             let why = "another file has taken its place, or it was removed";
             return Err(Fail::Fatal(format!("{EVENTS}: {why}")));
@@ -600,7 +643,6 @@ impl<D: Disk> Store<D> {
         if self.stale || self.sum_lag >= SUM_SYNC {
             self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
             self.sum_lag = 0;
-            self.note_mark();
         }
         self.sum.len += self.buf.len() as u64;
         self.backfill.clear();
@@ -616,6 +658,9 @@ impl<D: Disk> Store<D> {
         if self.acct_pending.is_empty() {
             return !self.acct_lost;
         }
+        if self.is_copying_acct() {
+            return false;
+        }
         let Tail { file, len } = self.acct;
         if self.disk.write_at(file, len, &self.acct_pending).is_err() {
             let _ = self.disk.truncate(file, len);
@@ -626,18 +671,24 @@ impl<D: Disk> Store<D> {
         !self.acct_lost
     }
 
-    /// Can the log be written again? Tried with a file of its own.
+    /// Length of lsb.acct with all that has ended so far.
+    pub(super) fn acct_end(&mut self) -> Result<u64, Fail> {
+        let waits = self.is_copying_acct() && !self.acct_lost;
+        if !self.flush_acct() && !waits {
+            return Err(Fail::Write(format!("{ACCT}: cannot be written")));
+        }
+        Ok(self.acct.len + self.acct_pending.len() as u64)
+    }
+
+    /// Can the log be written again? Tried with files of its own, also in the private directory,
+    /// which may be another file system.
     pub fn probe(&mut self) -> Result<(), Fail> {
         self.trim()?;
-        let file = self.disk.open(PROBE, Some(PRIVATE)).map_err(said(PROBE))?;
-        let done = self
-            .disk
-            .write_at(file, 0, &[0; PROBE_BYTES])
-            .and_then(|()| self.disk.sync(file))
-            .map_err(said(PROBE));
-        self.disk.close(file);
-        let _ = self.disk.remove(PROBE);
-        done
+        [PROBE.to_string(), format!("{INFO}/{PROBE}")].iter().try_for_each(|name| {
+            let done = write_small(&mut self.disk, name, PRIVATE, &[0; PROBE_BYTES]);
+            let _ = self.disk.remove(name);
+            done.map_err(said(name))
+        })
     }
 
     /// Is the log still to be put in order?

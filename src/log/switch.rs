@@ -23,7 +23,7 @@ use super::owner::{self, Owner};
 use super::store::{Fail, Store, Tail, fatal, said};
 use super::sum::{self, ENTRY, Entry};
 use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
-use super::{ACCT, EVENTS, EVENTS_SUM, spool};
+use super::{EVENTS, EVENTS_SUM, spool};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use std::io;
@@ -137,9 +137,7 @@ impl<D: Disk> Store<D> {
             return Err(Fail::Write("the log has to be put in order first".into()));
         }
         // what is behind the place noted here must be of the new log
-        if !self.flush_acct() {
-            return Err(Fail::Write(format!("{ACCT}: cannot be written")));
-        }
+        let acct_at = self.acct_end()?;
         let name = format!("{NEW}.{}", self.run());
         discard(&mut self.disk, &name).map_err(said(NEW))?;
         one_name(&mut self.disk).map_err(said(OLD))?;
@@ -154,7 +152,7 @@ impl<D: Disk> Store<D> {
             live: order.live,
             spool: order.spool,
             oldest: order.oldest_spool,
-            acct_at: self.acct.len,
+            acct_at,
             new: Tail { file: new, len: HEAD },
             new_sum: Tail { file: new_sum, len: ENTRY as u64 },
             name,

@@ -26,6 +26,10 @@ pub const CRASH_AT: &str = "LSF_CRASH_AT";
 /// Environment variable with the path for `RealDisk::with_fault_file`.
 pub const FAULT_FILE: &str = "LSF_FAULT_FILE";
 
+/// Longest time without a look at the owner file while nothing is ordered: so long a run that was
+/// cut off and overtaken may answer questions from what it knew.
+const IDLE_LOOK: Duration = Duration::from_secs(2);
+
 /// The loop's orders; `None` to stop.
 type Order = Option<Command>;
 
@@ -200,7 +204,7 @@ fn run<D: Disk>(
 fn take_orders<D: Disk>(writer: &mut Writer<D>, inbox: &Receiver<Order>) -> bool {
     let first = match writer.due() {
         Due::Now => None,
-        Due::Ordered => Some(inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)),
+        Due::Ordered => Some(inbox.recv_timeout(IDLE_LOOK)),
         Due::At(at) => {
             let wait = at.saturating_sub(crate::sys::now().mono_us);
             Some(inbox.recv_timeout(Duration::from_micros(wait)))

@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 /// Seconds between tries to write again.
 pub const PROBE_SECS: u64 = 2;
 
+/// Seconds until a copy of lsb.acct that failed is begun again: it is large.
+const COPY_PAUSE_SECS: u64 = 60;
+
 /// Batches joined into one commit hold at most about so many bytes.
 const MAX_JOINED: usize = 8 << 20;
 
@@ -75,11 +78,15 @@ pub struct Writer<D: Disk> {
     slice: bool,
     /// A switch was given up, which is not told yet.
     gave_up: bool,
+    /// There was no room for the copy of lsb.acct; it is tried again at this instant of the
+    /// monotonic clock, microseconds.
+    copy_at: Option<u64>,
 }
 
 impl<D: Disk> Writer<D> {
     pub fn new(store: Store<D>) -> Writer<D> {
-        Writer { store, orders: VecDeque::new(), failed: None, slice: false, gave_up: false }
+        let orders = VecDeque::new();
+        Writer { store, orders, failed: None, slice: false, gave_up: false, copy_at: None }
     }
 
     /// A writer whose machine is yet to go back to what the log holds.
@@ -110,6 +117,7 @@ impl<D: Disk> Writer<D> {
             _ if self.gave_up || self.has_orders() => Due::Now,
             Some(failed) => Due::At(failed.next_probe),
             None if self.store.is_switching() => Due::Now,
+            None if self.store.is_copying_acct() => self.copy_at.map_or(Due::Now, Due::At),
             None => Due::Ordered,
         }
     }
@@ -120,7 +128,7 @@ impl<D: Disk> Writer<D> {
             return Some(not_switched(Fail::Write("the log cannot be written".into())));
         }
         if std::mem::take(&mut self.slice) {
-            return self.switch_slice();
+            return self.between(now);
         }
         match self.orders.pop_front() {
             Some(Command::Rebuilt) => {
@@ -132,7 +140,34 @@ impl<D: Disk> Writer<D> {
             Some(Command::Switch(order)) => self.begin_switch(*order),
             Some(Command::Batch(batch)) => self.commit(*batch, now, at),
             None if self.failed.is_some() => self.probe(now),
-            None => self.switch_slice(),
+            None if self.due() == Due::Ordered => self.look(now),
+            None => self.between(now),
+        }
+    }
+
+    /// With nothing to do: is the log still this run's?
+    fn look(&mut self, now: u64) -> Option<Notice> {
+        match self.store.look(now) {
+            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+            // what cannot be read now is read before the next commit
+            _ => None,
+        }
+    }
+
+    /// What goes on between commits.
+    fn between(&mut self, now: u64) -> Option<Notice> {
+        if !self.store.is_copying_acct() || self.copy_at.is_some_and(|at| now < at) {
+            return self.switch_slice();
+        }
+        self.copy_at = None;
+        match self.store.copy_acct() {
+            Ok(()) => None,
+            Err(Fail::Write(why)) => {
+                log::warn!("the copy of lsb.acct that a takeover needs is tried again: {why}");
+                self.copy_at = Some(now + COPY_PAUSE_SECS * US);
+                None
+            }
+            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
         }
     }
 
@@ -191,7 +226,8 @@ impl<D: Disk> Writer<D> {
         }
         match self.store.commit(&batch, now, at) {
             Ok(()) => {
-                self.slice = self.store.is_switching();
+                let copies = self.store.is_copying_acct() && self.copy_at.is_none();
+                self.slice = self.store.is_switching() || copies;
                 Some(Notice::Durable(batch.ticket))
             }
             Err(Fail::Write(why)) => Some(self.write_failed(first, why, now)),

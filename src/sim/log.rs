@@ -132,6 +132,8 @@ impl World {
             run: format!("{:x}", self.log.starts),
             process: String::new(),
             ended: self.log.stopped.is_none(),
+            // every takeover copies it between commits
+            max_acct_at_start: 0,
         };
         let mut disk = self.log.disk.clone();
         let found = recover::recover(&mut disk, &params).map_err(|e| e.to_string())?;

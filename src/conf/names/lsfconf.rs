@@ -1,6 +1,6 @@
 //! Known names of lsf.conf: data, checked against the manual pages.
 //!
-//! See lsf.conf(5).
+//! Document implemented: config.md section 1.
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

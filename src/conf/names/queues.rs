@@ -1,7 +1,7 @@
 //! Known names of lsb.queues: data, checked against the manual pages. Load indices are
 //! accepted besides.
 //!
-//! See lsb.queues(5).
+//! Document implemented: config.md section 9.
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

@@ -1,4 +1,4 @@
-//! lsb.users(5): groups of users and their limits.
+//! lsb.users: groups of users and their limits. Document: config.md, lsb.users.
 
 use super::Pos;
 

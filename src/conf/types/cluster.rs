@@ -1,4 +1,4 @@
-//! lsf.cluster.NAME: hosts, resources on them, what lim goes by. See lsf.cluster(5).
+//! lsf.cluster.NAME: hosts, resources on them, what lim goes by. Document: config.md, lsf.cluster.
 
 use super::super::members::AddrRanges;
 use super::{Pos, RawParams};

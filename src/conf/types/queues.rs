@@ -1,4 +1,4 @@
-//! lsb.queues: queues and the words of their lists. See lsb.queues(5).
+//! lsb.queues: queues and the words of their lists. Document: config.md, lsb.queues.
 
 use super::{Pos, RawParams, Thresholds, UserTerm};
 

@@ -7,7 +7,7 @@
 //!
 //! Damage that the checksums name is none of this: the rest of the log is the last one.
 
-use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small};
+use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, write_small};
 use super::super::owner::OWNER;
 use super::super::sum;
 use super::super::walk::HEAD;
@@ -100,16 +100,8 @@ pub(super) fn contradictions(
     owned: bool,
 ) -> io::Result<Vec<String>> {
     let mark = Mark::newest(disk)?;
-    if scan.file_len == 0 {
-        let by = match (owned, mark) {
-            // a start that ended before its first record leaves the owner and nothing else
-            (true, mark) if mark.unwrap_or_default().len > 0 || has_history(disk)? => {
-                OWNER.to_string()
-            }
-            (false, Some(_)) => format!("{INFO}/{MARK}*"),
-            _ => return spooled_beyond(disk, scan),
-        };
-        return Ok(vec![format!("{EVENTS} is missing or empty, and {by} says that there was one")]);
+    if scan.file_len == 0 || scan.damage.is_empty() && scan.is_empty() {
+        return without_records(disk, scan, owned, mark);
     }
     if !scan.damage.is_empty() {
         return Ok(Vec::new());
@@ -131,18 +123,39 @@ pub(super) fn contradictions(
     Ok(out)
 }
 
-/// Does anything beside the log show that it has held records: older logs, ends of jobs, or what
-/// jobs were submitted with?
-fn has_history(disk: &mut dyn Disk) -> io::Result<bool> {
-    if exists(disk, &format!("{EVENTS}.1"))? || acct::last_job(disk)? > 0 {
-        return Ok(true);
+/// The same of a log without a record: a first start has nothing beside it that tells of any. A
+/// switched log has LSF_SWITCHED at least.
+fn without_records(
+    disk: &mut dyn Disk,
+    scan: &Scan,
+    owned: bool,
+    mark: Option<Mark>,
+) -> io::Result<Vec<String>> {
+    let mut out = Vec::new();
+    if owned && scan.file_len == 0 {
+        // the head line is durable before the first owner file is
+        out.push(format!("{EVENTS} is missing or empty, and {OWNER} says that there was one"));
+    } else if let Some(mark) = mark.filter(|mark| mark.len > HEAD) {
+        out.push(format!("{EVENTS} has no record, and had {} bytes", mark.len));
     }
-    for number in spool::list(disk)? {
-        if !sum::read(disk, &spool::sum_name(number))?.entries.is_empty() {
-            return Ok(true);
-        }
+    let old = format!("{EVENTS}.1");
+    if exists(disk, &old)? {
+        out.push(format!("{old} is an older log, {EVENTS} has no record"));
     }
-    Ok(false)
+    match acct::last_job(disk)? {
+        0 => {}
+        job => out.push(format!("{ACCT} has the end of job <{job}>, {EVENTS} has no record")),
+    }
+    out.extend(spooled_beyond(disk, scan)?);
+    Ok(out)
+}
+
+/// Is there anything that an earlier log may have left? Then epochs do not begin at 1: hosts may
+/// have seen higher ones.
+pub(super) fn is_beside(disk: &mut dyn Disk) -> io::Result<bool> {
+    let old = format!("{EVENTS}.1");
+    let known = disk.list("")?.iter().any(|name| *name == ACCT || *name == old);
+    Ok(known || !disk.list(INFO)?.is_empty())
 }
 
 /// Is there a piece in the spool that a record refers to, and no record that does?
@@ -172,14 +185,8 @@ fn accepted(all: &[String]) -> Vec<u8> {
 
 /// Accepts it: the next start goes on.
 pub fn accept(disk: &mut dyn Disk, all: &[String]) -> io::Result<()> {
-    let file = disk.open(ACCEPT, Some(PUBLIC))?;
-    let text = accepted(all);
-    let done = disk
-        .write_at(file, 0, &text)
-        .and_then(|()| disk.truncate(file, text.len() as u64))
-        .and_then(|()| disk.sync(file));
-    disk.close(file);
-    done
+    write_small(disk, ACCEPT, PUBLIC, &accepted(all))?;
+    disk.sync_dir("")
 }
 
 /// What contradicts the log, for the command: nothing is changed.

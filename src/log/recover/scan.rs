@@ -187,6 +187,11 @@ impl Scan {
         Ok(scan)
     }
 
+    /// Has no line told of anything?
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.ids.is_empty() && self.foreign.is_empty()
+    }
+
     /// Jobs that are not over as far as this log goes.
     pub(super) fn open_jobs(&self) -> Vec<u32> {
         let open = self.jobs.iter().filter(|(_, track)| !track.over);

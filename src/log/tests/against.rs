@@ -2,7 +2,8 @@
 
 use super::super::disk::Disk;
 use super::super::recover::RecoverError;
-use super::super::recover::against::{ACCEPT, accept, look as contradictions};
+use super::super::recover::against::{ACCEPT, Mark, accept, look as contradictions};
+use super::super::simdisk::{Crash, Faults};
 use super::super::switch::Order;
 use super::super::{ACCT, EVENTS_SUM, owner::OWNER};
 use super::*;
@@ -47,6 +48,16 @@ fn next_job(found: &Found) -> u32 {
     found.recovered.records.iter().filter_map(next).max().unwrap()
 }
 
+fn host_ctrl(op: Ctrl, host: &str) -> Record {
+    let (host, user, lock) = (host.to_string(), "adm".to_string(), String::new());
+    let event = Event::HostCtrl { op, host, uid: 1, user, message: String::new(), lock };
+    Record { time: 4500, event }
+}
+
+fn discard_marks(disk: &SimDisk) {
+    Mark::discard_others(&mut disk.clone(), "none").unwrap();
+}
+
 /// A submission with a script in the spool.
 fn spooled(job: u32, at: u64) -> Batch {
     let mut new = job_new(job);
@@ -88,8 +99,8 @@ fn an_empty_or_missing_log_ends_the_start_until_that_is_accepted() {
 
 #[test]
 fn an_older_copy_ends_the_start_and_what_was_open_in_it_is_held() {
-    // an end in lsb.acct, a script in the spool, a later start: each tells by itself
-    for evidence in ["lsb.acct", "lsb.spool", "start", "length"] {
+    // an end in lsb.acct, a script in the spool, the mark of the last run: each tells by itself
+    for evidence in ["lsb.acct", "lsb.spool", "start", "length", "control"] {
         let disk = SimDisk::new();
         let (_, mut store) = open(&disk, BOOT);
         commit(&mut store, &spooled(1, 0)).unwrap();
@@ -102,12 +113,20 @@ fn an_older_copy_ends_the_start_and_what_was_open_in_it_is_held() {
                 commit(&mut store, &batch(&[start(1)])).unwrap();
                 open(&disk, BOOT);
             }
-            _ => {
+            "length" => {
                 commit(&mut store, &batch(&[start(1)])).unwrap();
                 store.close();
             }
+            // it is durable with its commit, and its mark is too
+            _ => {
+                commit(&mut store, &batch(&[host_ctrl(Ctrl::Close, "host1")])).unwrap();
+                disk.crash(Crash::Power(0));
+            }
         }
         put_back(&disk, &old);
+        if evidence.starts_with("lsb") {
+            discard_marks(&disk);
+        }
         let words = stops(&disk);
         let told = match evidence {
             "lsb.acct" => "lsb.acct has the end of job <1>, lsb.events has not",
@@ -137,17 +156,104 @@ fn an_older_copy_ends_the_start_and_what_was_open_in_it_is_held() {
 }
 
 #[test]
+fn an_older_copy_that_lacks_one_record_of_any_kind_ends_the_start() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1)])).unwrap();
+    let (queue, user) = ("night".to_string(), "alice".to_string());
+    let events = [
+        Event::Hold { at: at(1), why: "x".into() },
+        Event::JobSwitch { at: at(1), queue, uid: 1000, user },
+    ];
+    let [held, switched] = events.map(|event| Record { time: 2100, event });
+    for lost in [start(1), new(2), clean(1), held, switched] {
+        let disk = disk.fork();
+        let (_, mut store) = open(&disk, BOOT);
+        let old = snapshot(&disk);
+        commit(&mut store, &batch(&[lost.clone()])).unwrap();
+        // the process is killed right then
+        drop(store);
+        put_back(&disk, &old);
+        assert!(stops(&disk).starts_with("lsb.events ends at byte "), "{lost:?}");
+    }
+}
+
+#[test]
+fn one_file_left_of_a_cluster_ends_the_start_until_that_is_accepted() {
+    let whole = SimDisk::new();
+    let (_, mut store) = open(&whole, BOOT);
+    commit(&mut store, &batch(&script().concat())).unwrap();
+    commit(&mut store, &spooled(8, 0)).unwrap();
+    let head = vec![Record { time: 5000, event: Event::Carried { next_job: 9, epoch: 1 } }];
+    store.begin_switch(Order { live: vec![8], head, spool: 2, oldest_spool: 1 }).unwrap();
+    while !store.switch_slice().unwrap() {}
+    store.close();
+    let mark = whole.clone().list("info").unwrap();
+    let mark = format!("info/{}", mark.iter().find(|name| name.contains("mark")).unwrap());
+    for (left, told, next) in [
+        (OWNER, "lsb.events is missing or empty, and lsb.events.owner says that there was one", 1),
+        (ACCT, "lsb.acct has the end of job <6>, lsb.events has no record", 7),
+        ("lsb.events.1", "lsb.events.1 is an older log, lsb.events has no record", 1),
+        ("info/lsb.spool.1.sum", "info/lsb.spool.1 has what job <8> was submitted with", 9),
+        (&mark, "lsb.events has no record, and had ", 1),
+    ] {
+        let disk = SimDisk::new();
+        disk.put(left, &whole.get(left).unwrap());
+        if left.ends_with(".sum") {
+            disk.put("info/lsb.spool.1", &whole.get("info/lsb.spool.1").unwrap());
+        }
+        // a start that stops leaves an owner file, and is as wary the next time
+        for _ in 0..2 {
+            let e = recover(&mut disk.clone(), &params(BOOT)).err().expect(left).to_string();
+            assert!(e.starts_with(told) && e.ends_with(": badmin acceptlog"), "{left}: {e}");
+        }
+        let (found, mut store) = go_on(&disk);
+        assert_eq!(next_job(&found), next, "{left}");
+        // hosts refuse a master with an epoch below one that they have seen
+        assert!(left == OWNER || found.recovered.epoch > 1_000_000, "{left}");
+        commit(&mut store, &batch(&[new(next)])).unwrap();
+        drop(store);
+        let (found, _) = open(&disk, BOOT);
+        assert!(found.recovered.records.contains(&new(next)), "{left}");
+    }
+}
+
+#[test]
+fn a_first_start_that_ended_at_any_step_is_begun_again() {
+    let first = SimDisk::new();
+    open(&first, BOOT);
+    for op in 1..=first.ops() {
+        for how in [Crash::Process, Crash::Power(op), Crash::Power(op + 50), Crash::PowerTorn(op)] {
+            let disk = SimDisk::new();
+            disk.set_faults(Faults { die_at_op: Some(op), ..Faults::default() });
+            if let Ok(mut found) = recover(&mut disk.clone(), &params(BOOT)) {
+                let _ = Store::open(disk.clone(), std::mem::take(&mut found.plan));
+            }
+            disk.crash(how);
+            let (found, _) = open(&disk, BOOT);
+            assert!(found.recovered.records.is_empty(), "{op} {how:?}");
+        }
+    }
+    // and one that found no room, with one that ended once it had claimed the log
+    for bytes in 0..400 {
+        let disk = SimDisk::new();
+        disk.set_faults(Faults { bytes_left: Some(bytes), ..Faults::default() });
+        if let Ok(mut found) = recover(&mut disk.clone(), &params(BOOT)) {
+            let _ = Store::open(disk.clone(), std::mem::take(&mut found.plan));
+        }
+        disk.set_faults(Faults::default());
+        recover(&mut disk.clone(), &params(BOOT)).unwrap();
+        open(&disk, BOOT);
+    }
+}
+
+#[test]
 fn a_log_from_before_a_switch_ends_the_start_and_hosts_stay_closed() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     commit(&mut store, &batch(&script().concat())).unwrap();
-    let ctrl = |op, host: &str| {
-        let (host, user, lock) = (host.to_string(), "adm".to_string(), String::new());
-        let event = Event::HostCtrl { op, host, uid: 1, user, message: String::new(), lock };
-        Record { time: 4500, event }
-    };
-    let closes =
-        [ctrl(Ctrl::Close, "host1"), ctrl(Ctrl::Close, "host2"), ctrl(Ctrl::Open, "host2")];
+    let closes = [(Ctrl::Close, "host1"), (Ctrl::Close, "host2"), (Ctrl::Open, "host2")];
+    let closes = closes.map(|(op, host)| host_ctrl(op, host));
     commit(&mut store, &batch(&closes)).unwrap();
     let old = snapshot(&disk);
     let event = Event::Carried { next_job: 7, epoch: 1 };
@@ -191,24 +297,20 @@ fn a_first_start_and_another_systems_files_are_taken_silently() {
     let disk = SimDisk::new();
     let (found, _) = open(&disk, BOOT);
     assert!(found.notices.is_empty());
-    // a site that moves in with its log and its accounting, or with the latter alone
+    // a site that moves in with its log and its accounting
     let old = ran();
-    for with_log in [true, false] {
-        let disk = SimDisk::new();
-        if with_log {
-            disk.put(EVENTS, &old.get(EVENTS).unwrap());
-        }
-        disk.put(ACCT, &old.get(ACCT).unwrap());
-        let (found, mut store) = open(&disk, BOOT);
-        assert_eq!(found.recovered.seen_ids.is_empty(), !with_log);
-        let (master, cluster) = ("host1".to_string(), "c".to_string());
-        let event = Event::MbdStart { master, cluster, hosts: 1, queues: 1 };
-        commit(&mut store, &batch(&[Record { time: 1_700_000_000, event }])).unwrap();
-        drop(store);
-        open(&disk, BOOT);
-        // and without the owner file, which is no reason to stop by itself
-        disk.clone().remove(OWNER).unwrap();
-        open(&disk, BOOT);
-        assert_eq!(accounted(&disk), [1, 3, 4, 6]);
-    }
+    let disk = SimDisk::new();
+    disk.put(EVENTS, &old.get(EVENTS).unwrap());
+    disk.put(ACCT, &old.get(ACCT).unwrap());
+    let (found, mut store) = open(&disk, BOOT);
+    assert!(!found.recovered.seen_ids.is_empty());
+    let (master, cluster) = ("host1".to_string(), "c".to_string());
+    let event = Event::MbdStart { master, cluster, hosts: 1, queues: 1 };
+    commit(&mut store, &batch(&[Record { time: 1_700_000_000, event }])).unwrap();
+    drop(store);
+    open(&disk, BOOT);
+    // and without the owner file, which is no reason to stop by itself
+    disk.clone().remove(OWNER).unwrap();
+    open(&disk, BOOT);
+    assert_eq!(accounted(&disk), [1, 3, 4, 6]);
 }

@@ -1,5 +1,6 @@
 //! Crashes, full disks and I/O errors at every operation of a script of commits.
 
+use super::super::disk::Disk;
 use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::Order;
@@ -236,12 +237,15 @@ fn accounting_whose_sync_failed_is_written_again() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     commit(&mut store, &batch(&script().concat())).unwrap();
-    store.begin_switch(Order::default()).unwrap();
+    let event = Event::Carried { next_job: 7, epoch: 1 };
+    let head = vec![Record { time: 5000, event }];
+    let order = || Order { head: head.clone(), ..Order::default() };
+    store.begin_switch(order()).unwrap();
     disk.set_faults(Faults { fail_at_sync: Some(disk.syncs()), ..Faults::default() });
     assert!(matches!(store.switch_slice(), Err(Fail::Fatal(_))));
     disk.crash(Crash::Process);
     let (_, mut store) = open(&disk, BOOT);
-    store.begin_switch(Order::default()).unwrap();
+    store.begin_switch(order()).unwrap();
     while !store.switch_slice().unwrap() {}
     disk.crash(Crash::Power(3));
     open(&disk, "boot-2");
@@ -253,8 +257,8 @@ fn accounting_that_cannot_be_written_waits_and_survives_a_crash() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     commit(&mut store, &batch(&[new(1), start(1), new(2), start(2)])).unwrap();
-    // the last write of a commit with an end is that of lsb.acct
-    let eio_at_write = Some(disk.writes() + 2);
+    // a commit with an end writes the record, its entry, the mark and lsb.acct
+    let eio_at_write = Some(disk.writes() + 3);
     disk.set_faults(Faults { eio_at_write, ..Faults::default() });
     commit(&mut store, &batch(&[done(1)])).unwrap();
     assert!(accounted(&disk).is_empty());
@@ -324,4 +328,19 @@ fn each_end_of_a_job_that_never_ran_is_accounted_for() {
             times.map(|l| crate::log::codec::read_finish(l).unwrap().event_time).collect();
         assert_eq!(times, [3001, 3003], "{kept}");
     }
+}
+
+#[test]
+fn a_full_private_directory_is_tried_before_the_log_is_written_again() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    disk.set_faults(Faults { full: Some("info/"), ..Faults::default() });
+    assert!(matches!(commit(&mut store, &scripted()), Err(Fail::Write(_))));
+    let tried = store.probe().unwrap_err();
+    assert_eq!(tried.to_string(), "info/lsb.events.probe: No space left on device");
+    disk.set_faults(Faults::default());
+    store.probe().unwrap();
+    let names = [disk.clone().list("").unwrap(), disk.clone().list("info").unwrap()].concat();
+    assert!(!names.iter().any(|name| name.contains("probe")), "{names:?}");
+    commit(&mut store, &scripted()).unwrap();
 }

@@ -1,8 +1,14 @@
 //! A run that is stopped at any operation on the disk, for longer than its lock is kept, while
 //! another one takes the log over; then it goes on.
 
-use super::super::disk::{Disk, FileId};
+use super::super::codec::write_finish;
+use super::super::disk::{Disk, FileId, RealDisk};
+use super::super::owner::{self, Owner};
+use super::super::simdisk::{Crash, Faults};
+use super::super::store::Point;
 use super::super::switch::Order;
+use super::super::writer::{Command, Due, Notice, Writer};
+use super::threads::Dir;
 use super::*;
 use std::io;
 use std::sync::Mutex;
@@ -91,6 +97,11 @@ fn elsewhere() -> Params {
     Params { host: "host2".into(), ended: false, ..params("boot-of-host2") }
 }
 
+/// The same where lsb.acct is taken for a large one.
+fn elsewhere_large() -> Params {
+    Params { max_acct_at_start: 0, ..elsewhere() }
+}
+
 /// A record with something in the spool, and the batch that makes it durable.
 fn spooled(job: u32, spool: u32, at: u64) -> (Record, Batch) {
     let mut new = job_new(job);
@@ -142,7 +153,9 @@ fn first_run<D: Disk>(
 /// The second run: takes the log, acknowledges two submissions, and switches between them where
 /// asked to.
 fn second_run(disk: &SimDisk, switches: bool) -> (Store<SimDisk>, Vec<Record>) {
-    let mut found = recover(&mut disk.clone(), &elsewhere()).unwrap();
+    // where it switches, lsb.acct is copied between its commits
+    let params = if switches { elsewhere_large() } else { elsewhere() };
+    let mut found = recover(&mut disk.clone(), &params).unwrap();
     assert!(found.recovered.damaged.is_empty(), "{:?}", found.notices);
     let plan = std::mem::take(&mut found.plan);
     let mut store = Store::open(disk.clone(), plan).unwrap();
@@ -153,6 +166,8 @@ fn second_run(disk: &SimDisk, switches: bool) -> (Store<SimDisk>, Vec<Record>) {
         commit(&mut store, &b).unwrap();
         acked.push(record);
         at += 22;
+        store.copy_acct().unwrap();
+        assert!(!store.is_copying_acct());
         if switches && job == 21 {
             (spool, at) = (spool + 1, 0);
             store.begin_switch(order((1..40).collect(), spool)).unwrap();
@@ -254,9 +269,7 @@ fn a_full_disk_at_a_takeover_leaves_the_log_as_it_is() {
     let records = look(&whole, BOOT).recovered.records;
     for bytes in (0..8000).step_by(97) {
         let disk = whole.fork();
-        let faults =
-            super::super::simdisk::Faults { bytes_left: Some(bytes), ..Default::default() };
-        disk.set_faults(faults);
+        disk.set_faults(Faults { bytes_left: Some(bytes), ..Default::default() });
         let done = recover(&mut disk.clone(), &elsewhere());
         disk.set_faults(Default::default());
         let names = disk.clone().list("").unwrap();
@@ -265,4 +278,95 @@ fn a_full_disk_at_a_takeover_leaves_the_log_as_it_is() {
         assert_eq!(found.recovered.records, records, "{bytes}");
         assert!(found.recovered.damaged.is_empty());
     }
+}
+
+#[test]
+fn a_large_lsb_acct_is_copied_between_commits_and_not_written_before() {
+    let mut disk = ran();
+    let first = disk.open(super::super::ACCT, None).unwrap();
+    let mut found = recover(&mut disk.clone(), &elsewhere_large()).unwrap();
+    let plan = std::mem::take(&mut found.plan);
+    let mut store = Store::open(disk.clone(), plan).unwrap();
+    commit(&mut store, &batch(&[new(7), start(7), done(7)])).unwrap();
+    assert_eq!(accounted(&disk), [1, 3, 4, 6]);
+    assert!(!disk.clone().nameless(first).unwrap());
+    let mut late = Vec::new();
+    write_finish(&finish(99), &mut late);
+    // no room at first: it is begun again, and what was copied of it is gone
+    disk.set_faults(Faults { bytes_left: Some(100), ..Faults::default() });
+    assert!(matches!(store.copy_acct(), Err(Fail::Write(_))));
+    assert!(!disk.clone().list("").unwrap().iter().any(|name| name.contains("copy")));
+    disk.set_faults(Faults::default());
+    while store.is_copying_acct() {
+        store.copy_acct().unwrap();
+    }
+    // what an earlier run still writes goes nowhere
+    let end = disk.clone().len(first).unwrap();
+    disk.write_at(first, end, &late).unwrap();
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
+    commit(&mut store, &batch(&[start(2), done(2)])).unwrap();
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7, 2]);
+}
+
+#[test]
+fn a_copy_of_lsb_acct_that_is_interrupted_or_overtaken_loses_no_end() {
+    for dies in 0..24 {
+        let disk = ran();
+        let mut found = recover(&mut disk.clone(), &elsewhere_large()).unwrap();
+        let plan = std::mem::take(&mut found.plan);
+        let mut store = Store::open(disk.clone(), plan).unwrap();
+        commit(&mut store, &batch(&[new(7), start(7), done(7)])).unwrap();
+        let die_at_op = (dies > 0).then_some(disk.ops() + dies);
+        disk.set_faults(Faults { die_at_op, ..Faults::default() });
+        let overtaken = dies == 0;
+        if overtaken {
+            let later = Params { host: "host3".into(), ..elsewhere() };
+            let mut found = recover(&mut disk.clone(), &later).unwrap();
+            Store::open(disk.clone(), std::mem::take(&mut found.plan)).unwrap();
+        }
+        let copied = store.copy_acct();
+        assert!(!overtaken || matches!(copied, Err(Fail::Fatal(_))), "{copied:?}");
+        disk.crash(if dies % 2 == 0 { Crash::Process } else { Crash::Power(dies) });
+        open(&disk, "boot-of-host2");
+        assert_eq!(accounted(&disk), [1, 3, 4, 6, 7], "{dies}");
+        assert!(!disk.clone().list("").unwrap().iter().any(|name| name.contains("copy")));
+    }
+}
+
+#[test]
+fn a_switch_of_the_log_waits_for_the_copy_of_lsb_acct() {
+    let disk = ran();
+    let mut found = recover(&mut disk.clone(), &elsewhere_large()).unwrap();
+    let mut store = Store::open(disk.clone(), std::mem::take(&mut found.plan)).unwrap();
+    commit(&mut store, &batch(&[new(7), start(7), done(7)])).unwrap();
+    let mut writer = Writer::new(store);
+    writer.order(Command::Switch(Box::new(order(vec![2, 5], 2))));
+    let mut told = Vec::new();
+    while writer.due() == Due::Now {
+        told.extend(writer.turn(0, &mut |_| {}));
+    }
+    assert_eq!(told, [Notice::Switched { ok: true, why: String::new() }]);
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
+    open(&disk, "boot-of-host2");
+    assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
+}
+
+#[test]
+fn a_claim_between_sync_and_reply_is_seen_on_a_real_disk() {
+    let dir = Dir::new("claimed");
+    let mut disk = RealDisk::open_dir(&dir.0).unwrap();
+    let mut found = recover(&mut disk, &params(BOOT)).unwrap();
+    let mut store = Store::open(disk, std::mem::take(&mut found.plan)).unwrap();
+    let mut other = RealDisk::open_dir(&dir.0).unwrap();
+    store.commit(&batch(&[new(1)]), 0, &mut |_| {}).unwrap();
+    // a second name, as a backup gives it, keeps the old owner file
+    std::fs::hard_link(dir.0.join(owner::OWNER), dir.0.join("kept")).unwrap();
+    let claimed = store.commit(&batch(&[new(2)]), 1, &mut |point| {
+        if point == Point::BeforeSync {
+            let before = Owner::read(&mut other).unwrap();
+            let next = Owner { run: "other".into(), epoch: 2, ..Owner::default() };
+            next.claim(&mut other, &before).unwrap();
+        }
+    });
+    assert!(matches!(&claimed, Err(Fail::Fatal(why)) if why.contains("taken over")), "{claimed:?}");
 }

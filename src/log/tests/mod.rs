@@ -32,6 +32,7 @@ fn params(boot: &str) -> Params {
         run: format!("{:x}", RUNS.fetch_add(1, Ordering::Relaxed)),
         process: String::new(),
         ended: true,
+        max_acct_at_start: super::acct_copy::MAX_AT_START,
     }
 }
 

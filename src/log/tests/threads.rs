@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-struct Dir(PathBuf);
+/// A directory of the test's own, removed at its end.
+pub(super) struct Dir(pub(super) PathBuf);
 
 impl Dir {
-    fn new(name: &str) -> Dir {
+    pub(super) fn new(name: &str) -> Dir {
         let dir = std::env::temp_dir().join(format!("lsf-log-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         Dir(dir)
@@ -134,6 +135,20 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     log.stop();
     let (found, log, _) = begin(&dir.0, None);
     assert_eq!(found.recovered.records[..2], [new(1), new(5)]);
+    log.stop();
+}
+
+#[test]
+fn an_idle_run_whose_log_was_taken_over_ends() {
+    let dir = Dir::new("idle");
+    let (_, log, told) = begin(&dir.0, None);
+    log.order(Command::Batch(Box::new(numbered(1, &[new(1)]))));
+    wait_durable(&told, 1);
+    let mut other = RealDisk::open_dir(&dir.0).unwrap();
+    recover(&mut other, &params("boot-2")).unwrap();
+    // nothing is ordered
+    let Notice::Fatal(why) = next(&told) else { panic!("it goes on") };
+    assert!(why.contains("another mbatchd has taken over"), "{why}");
     log.stop();
 }
 

@@ -1,4 +1,5 @@
-//! bstop: suspends jobs (bstop(1)). Its options are those of [`control::stop_or_resume`].
+//! bstop: suspends jobs (commands.md bstop / bresume). Its options are those of
+//! [`control::stop_or_resume`].
 
 use super::control;
 use lsf::cli::ctx::Ctx;

@@ -1,6 +1,8 @@
-//! btop and bbot: a pending job goes before, or behind, the others of its queue (btop(1)).
+//! btop and bbot: a pending job goes before, or behind, the others of its queue (commands.md
+//! btop / bbot).
 //!
-//! Without being asked for anything else they say what they did on stderr, as LSF's do.
+//! Without being asked for anything else they say what they did on stderr, as LSF's do
+//! (samples/job-control.txt).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,4 +1,4 @@
-//! bugroup and bmgroup: user groups and host groups (bugroup(1), bmgroup(1)).
+//! bugroup and bmgroup: user groups and host groups (commands.md bugroup / bmgroup).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(unit_text(&rows, true), long);
     }
 
-    /// The layout that LSF prints.
+    /// samples/config-listings.txt.
     #[test]
     fn the_layouts_are_those_of_lsf() {
         let group = |name: &str, members: &[&str]| GroupInfo {

@@ -1,4 +1,4 @@
-//! bwait: waits for a dependency condition (bwait(1)).
+//! bwait: waits for a dependency condition (commands.md bwait).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;

@@ -1,4 +1,5 @@
-//! hostsetup: checks a host of the cluster and installs its service. See hostsetup(8).
+//! hostsetup: checks a host of the cluster and installs its service. Documents implemented:
+//! commands.md, hostsetup; design.md section 1.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::auth::KeyRing;

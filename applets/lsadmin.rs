@@ -1,4 +1,5 @@
-//! lsadmin: administration of the base system. See lsadmin(8).
+//! lsadmin: administration of the base system. Document implemented:
+//! commands.md, lsadmin.
 
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};

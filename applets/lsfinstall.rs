@@ -1,4 +1,5 @@
-//! lsfinstall: writes the tree of a new site. See lsfinstall(8) and install.config(5).
+//! lsfinstall: writes the tree of a new site. Documents implemented: config.md section 17;
+//! commands.md, lsfinstall.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

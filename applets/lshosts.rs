@@ -1,4 +1,4 @@
-//! lshosts: the static facts of hosts (lshosts(1)).
+//! lshosts: what hosts are. Document implemented: commands.md, lshosts.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
@@ -72,7 +72,7 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
         return shared_table(&rows, names);
     }
     let mut hosts = cluster.named(names)?;
-    choose(&mut hosts, o.res_req.as_deref(), &cluster.base(), false)?;
+    choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
     }

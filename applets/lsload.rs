@@ -1,4 +1,4 @@
-//! lsload: the load of hosts, best first. See lsload(1).
+//! lsload: the load of hosts, best first. Document implemented: commands.md, lsload.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
@@ -147,7 +147,7 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     let mut hosts = cluster.named(names)?;
     hosts.retain(|h| h.facts.as_ref().is_some_and(|f| f.server));
     let base = cluster.base();
-    choose(&mut hosts, o.res_req.as_deref(), &base, true)?;
+    choose(&mut hosts, o.res_req.as_deref(), &base.shared, true)?;
     if let Some(n) = o.number.filter(|n| *n > 0) {
         hosts.truncate(n);
     }

@@ -1,4 +1,5 @@
-//! lsmake: the site's GNU make, whose recipes run on other hosts. See lsmake(1).
+//! lsmake: the site's GNU make, whose recipes run on other hosts. Document implemented:
+//! commands.md, lsmake.
 //!
 //! make is given a shell of ours ([`shell`], a link in a directory of this run), which takes a free
 //! slot (a locked file) and runs its line at the slot's host through res. What calls make again
@@ -324,7 +325,7 @@ fn overloaded(server: &str, req: &str) -> bool {
             name => name.to_owned(),
         };
         let mut hosts = cluster.hosts(&[name])?;
-        load::choose(&mut hosts, Some(req), &cluster.base(), false)?;
+        load::choose(&mut hosts, Some(req), &cluster.shared(), false)?;
         Ok::<bool, String>(hosts.is_empty())
     };
     asked().unwrap_or(false)

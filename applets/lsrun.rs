@@ -1,4 +1,5 @@
-//! lsrun: one command on the best host, as if it ran here. See lsrun(1).
+//! lsrun: one command on the best host, as if it ran here. Document implemented: commands.md,
+//! lsrun.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;

@@ -1,4 +1,5 @@
-//! status: the daemons, hosts and ports of a personal cluster. See lsf(1).
+//! status: the daemons, hosts and ports of a personal cluster. Document implemented: issue
+//! "The binary".
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

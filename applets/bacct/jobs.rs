@@ -1,4 +1,4 @@
-//! One job of bacct: the blocks of -l and the lines of -b and -w (bacct(1)).
+//! One job of bacct: the blocks of -l and the lines of -b and -w (commands.md bacct).
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;

@@ -1,4 +1,4 @@
-//! bhosts -l: limits, loads and thresholds of a host (bhosts(1)).
+//! bhosts -l: limits, loads and thresholds of a host (commands.md §bhosts).
 
 use super::table::{slots, status};
 use lsf::cli::columns::count;

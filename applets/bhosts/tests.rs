@@ -1,4 +1,4 @@
-//! Rendering against the texts of tests/cmd/expected, written by hand from the documentation.
+//! Rendering against the texts of tests/cmd/expected, written by hand from commands.md.
 
 use lsf::proto::client::{ClientMsg, HostInfo};
 use lsf::proto::lim::HostLoad;
@@ -233,7 +233,7 @@ fn every_field_and_its_value() {
     );
 }
 
-/// The documented names, in their order.
+/// The names of commands.md, in its order.
 #[test]
 fn every_field_of_the_manual() {
     use lsf::cli::columns::Fields;

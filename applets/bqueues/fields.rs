@@ -1,4 +1,4 @@
-//! The fields of bqueues -o (bqueues(1)).
+//! The fields of bqueues -o (commands.md §bqueues).
 
 use super::long::{param, split_limit};
 use super::table::{per_processor, status};

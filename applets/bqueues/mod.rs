@@ -1,4 +1,4 @@
-//! bqueues: the queues (bqueues(1)).
+//! bqueues: the queues (commands.md §bqueues).
 
 mod fields;
 mod long;

@@ -1,4 +1,5 @@
-//! What the job runs: the words of the command line, a script on standard input, or a script file.
+//! What the job runs: the words of the command line, a script on standard input, or a script
+//! file (clients.md rule 6).
 
 use super::spec::Rejection;
 use super::{command, script};

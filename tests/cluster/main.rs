@@ -10,6 +10,7 @@ mod damage;
 mod dynamic;
 mod elims;
 mod failover;
+mod full;
 mod hang;
 mod host_death;
 mod install;

@@ -1,4 +1,4 @@
-//! Listings of a cluster that several users have jobs in, as whole texts (documented layouts).
+//! Listings of a cluster that several users have jobs in, as whole texts (layouts of commands.md).
 
 use super::rig::wait_for;
 use super::site::{ADMIN, Site};

@@ -1,4 +1,4 @@
-//! bswitch, btop, bbot, brequeue on a real cluster.
+//! bswitch, btop, bbot, brequeue on a real cluster (samples/job-control.txt).
 
 use crate::common::*;
 

@@ -1,0 +1,118 @@
+//! File systems without room: the log directory, its private directory, and that of the launcher's
+//! journal, each on a small file system of its own that is really full.
+
+use super::rig::{Said, alive, kill, wait_for};
+use super::site::{ADMIN, Site, uid};
+use std::io::Write;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+const LOGDIR: &str = "work/personal/logdir";
+
+/// A site of one host whose `dir` is a file system of 2 MB.
+fn site(name: &str, dir: &'static str, mode: &str) -> Site {
+    let mut site = Site::new(name, 1);
+    let (path, admin) = (site.path(dir), uid(ADMIN));
+    std::fs::create_dir_all(&path).unwrap();
+    chown(&path, Some(admin), Some(admin)).unwrap();
+    let options = format!("size=2m,uid={admin},gid={admin},mode={mode}");
+    site.mounts = vec![(dir, Box::leak(options.into_boxed_str()))];
+    site.start();
+    site
+}
+
+fn pid(site: &Site, daemon: &str) -> Option<u32> {
+    site.processes().into_iter().find(|p| p.0 == daemon).map(|p| p.1)
+}
+
+/// The directory as the launcher sees it.
+fn inside(site: &Site, dir: &str) -> PathBuf {
+    let root = format!("/proc/{}/root", pid(site, "launcher").unwrap());
+    Path::new(&root).join(site.path(dir).strip_prefix("/").unwrap())
+}
+
+/// Fills the file system to its last byte.
+fn fill(dir: &Path) -> PathBuf {
+    let path = dir.join("filler");
+    let mut file = std::fs::File::create(&path).unwrap();
+    for piece in [&[0; 64 << 10][..], &[0; 1]] {
+        while file.write_all(piece).is_ok() {}
+    }
+    path
+}
+
+/// bsub is refused, and says that there is no room, or that the log is not written yet.
+fn refused(site: &Site) {
+    let said: Said = site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true");
+    assert_eq!(said.code, 255, "{}{}", said.out, said.err);
+    let words = ["No space left on device", "The event log cannot be written"];
+    assert!(words.iter().any(|words| said.err.contains(words)), "{}", said.err);
+    assert!(said.err.contains("Job not submitted"), "{}", said.err);
+}
+
+/// The disk fills while jobs run, mbatchd starts on it, and there is room again.
+fn fills_and_empties(site: &Site, dir: &str) {
+    let held = site.bsub("ann", "-H -o /dev/null true");
+    let before = site.bsub("ann", "-o /dev/null true");
+    assert_eq!(site.end_of(before), "DONE");
+    let job = site.bsub("ann", "-o /dev/null 'while [ ! -e go ]; do sleep 0.1; done; exit 5'");
+    wait_for("the job to run", || site.stat(job) == "RUN");
+    let filler = fill(&inside(site, dir));
+    wait_for("submissions to be refused", || {
+        let said = site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true");
+        said.err.contains("No space left on device")
+    });
+    // its end is told now, and cannot be logged
+    site.ok("ann", "touch go");
+    let old = pid(site, "mbatchd").unwrap();
+    kill(old, 9);
+    wait_for("it to be dead", || !alive(old));
+    wait_for("the next one to answer", || {
+        pid(site, "mbatchd").is_some() && site.run("ann", "LSB_NTRIES=1 bqueues").code == 0
+    });
+    let serves = pid(site, "mbatchd").unwrap();
+    assert_ne!(serves, old);
+    assert_eq!((site.stat(held).as_str(), site.stat(before).as_str()), ("PSUSP", "DONE"));
+    refused(site);
+    let log = std::fs::read_to_string(site.path("log/mbatchd.log.host1")).unwrap();
+    assert!(!log.contains("mbatchd does not start"), "{log}");
+    std::fs::remove_file(filler).unwrap();
+    wait_for("submissions to be taken again", || {
+        site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true").code == 0
+    });
+    assert_eq!(pid(site, "mbatchd"), Some(serves));
+    assert_eq!(site.end_of(job), "EXIT");
+    let code = site.ok("ann", &format!("bjobs -a -noheader -o exit_code {job}"));
+    assert_eq!(code.trim(), "5");
+    // all of it is in the log, and each end once in lsb.acct
+    kill(serves, 9);
+    wait_for("it to be dead", || !alive(serves));
+    wait_for("the last one to answer", || site.stat(held) == "PSUSP");
+    assert_eq!((site.stat(job).as_str(), site.stat(before).as_str()), ("EXIT", "DONE"));
+    let acct = inside(site, LOGDIR).join("lsb.acct");
+    for id in [before, job] {
+        let ends = || {
+            let text = String::from_utf8_lossy(&std::fs::read(&acct).unwrap()).into_owned();
+            let of = |line: &&str| line.split(' ').nth(3) == Some(&id.to_string());
+            text.lines().filter(of).count()
+        };
+        assert_eq!(ends(), 1, "{id}");
+    }
+}
+
+#[test]
+fn a_full_log_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
+    if !Site::possible("a_full_log_directory_refuses_submissions_over_a_restart") {
+        return;
+    }
+    fills_and_empties(&site("fulllog", LOGDIR, "0755"), LOGDIR);
+}
+
+#[test]
+fn a_full_private_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
+    if !Site::possible("a_full_private_directory_refuses_submissions_over_a_restart") {
+        return;
+    }
+    const INFO: &str = "work/personal/logdir/info";
+    fills_and_empties(&site("fullinfo", INFO, "0700"), INFO);
+}

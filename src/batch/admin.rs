@@ -126,7 +126,7 @@ impl Mbd {
                 self.emit(cx, Event::HostCtrl { op, host, uid, user, message, lock });
             }
         }
-        self.sched.needed = true;
+        self.sched.changed();
         Ok(lines)
     }
 
@@ -182,7 +182,7 @@ impl Mbd {
             }
         }
         self.eligible_all();
-        self.sched.needed = true;
+        self.sched.changed();
         Ok(lines)
     }
 }

@@ -355,7 +355,7 @@ impl Mbd {
             cx.say(log::Level::Warn, format!("lost the connection to a {name}"));
         }
         *link = Link::Down { at: now + pause, pause };
-        self.sched.needed = true;
+        self.sched.changed();
     }
 
     /// Dials what is due, probes what is silent.
@@ -412,7 +412,7 @@ impl Mbd {
         if let Link::Greeted { conn } = self.net.hosts[i].link {
             let h = &mut self.net.hosts[i];
             (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
-            self.sched.needed = true;
+            self.sched.changed();
             self.look_left();
         }
     }
@@ -440,7 +440,7 @@ impl Mbd {
                 }
                 h.load = Some(load);
             }
-            self.sched.needed = true;
+            self.sched.changed();
             self.overload.look = true;
             self.unreached.look |= self.net.hosts.iter().any(|h| h.lost.is_some());
             self.note_peak();

@@ -268,7 +268,7 @@ impl Mbd {
         self.look_left();
         self.reserve_rebuilt();
         self.works.refill = Some(0);
-        self.sched.needed = true;
+        self.sched.changed();
     }
 
     /// Soft state from the state and the policy.
@@ -290,14 +290,21 @@ impl Mbd {
         self.unreached = unreached::Unreached::default();
         self.look_left();
         self.reserve_rebuilt();
-        self.sched.needed = true;
+        self.sched.changed();
     }
 
     /// Changes the state by one event and has it logged.
     pub(crate) fn emit(&mut self, cx: &mut Cx, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
         match self.st.apply(&rec) {
-            Did::Job(at) => self.touched(at),
+            Did::Job(at) => {
+                self.touched(at);
+                match rec.event {
+                    // a submission makes room for nobody
+                    Event::JobNew(_) => self.sched.needed = true,
+                    _ => self.sched.changed(),
+                }
+            }
             Did::Nothing => {}
             Did::Misfit(why) => {
                 cx.say(log::Level::Error, format!("an event does not fit: {why}"));
@@ -315,7 +322,6 @@ impl Mbd {
         self.look_left_of(at);
         self.refresh_at(at);
         self.reserve_touched(at);
-        self.sched.needed = true;
     }
 
     /// Where exact bytes will lie; asks for them to be spooled.
@@ -538,7 +544,7 @@ impl Machine for Mbd {
                 self.log_failed = None;
                 cx.say(log::Level::Info, "the event log can be written again");
                 self.hold_damaged(cx);
-                self.sched.needed = true;
+                self.sched.changed();
                 self.net_start(cx);
             }
             Input::Switched { ok } => self.switched(cx, ok),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// An interned name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sym(pub u32);
 
 /// The table of names. Names are never removed: their number is bounded by users, queues and

@@ -54,15 +54,14 @@ impl Req {
         names.parse(text).map(Req)
     }
 
-    /// The same once for each alternative of its rusage, with that one alone.
-    pub fn alternatives(&self) -> Vec<Req> {
+    /// The requirement once for each alternative of its rusage, with that one alone; none where
+    /// there is only one.
+    pub fn alternatives(&self) -> Option<Vec<Req>> {
         let rusage = match &self.0 {
             ResReq::Simple(s) => s.rusage.as_ref(),
             _ => None,
         };
-        let Some(all) = rusage.map(|r| &r.alternatives).filter(|a| a.len() > 1) else {
-            return vec![self.clone()];
-        };
+        let all = rusage.map(|r| &r.alternatives).filter(|a| a.len() > 1)?;
         let one = |terms: &Vec<RusageTerm>| {
             let mut req = self.clone();
             if let ResReq::Simple(s) = &mut req.0 {
@@ -70,7 +69,7 @@ impl Req {
             }
             req
         };
-        all.iter().map(one).collect()
+        Some(all.iter().map(one).collect())
     }
 
     /// Job over queue, with the defaults: what acts.

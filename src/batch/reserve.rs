@@ -14,7 +14,8 @@ use crate::lim::facts;
 use crate::model::JobRef;
 use crate::model::reason::pend;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The built-in indices of which a suspended job keeps what it reserved.
 const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
@@ -33,6 +34,13 @@ pub struct Taken {
     pub unseen: f64,
 }
 
+/// The requirement of a started element, and what it reserves by it.
+#[derive(Clone, Debug)]
+struct Held {
+    req: Rc<str>,
+    terms: Rc<[RusageTerm]>,
+}
+
 /// Hosts that share an instance of a resource, as indices.
 #[derive(Debug)]
 struct Shared {
@@ -43,7 +51,9 @@ struct Shared {
 #[derive(Debug, Default)]
 pub struct Reserve {
     /// Elements that reserve something while they run.
-    held: BTreeSet<JobRef>,
+    held: BTreeMap<JobRef, Held>,
+    /// What was held last: jobs of a class mostly follow each other.
+    last: Option<Held>,
     shared: Vec<Shared>,
     /// By host, as the policy has them; empty where nothing is reserved.
     hosts: Vec<Vec<Taken>>,
@@ -119,8 +129,18 @@ impl Mbd {
             ElemState::Run(run) => Some(run),
             _ => None,
         });
-        if run.is_some_and(|r| r.eff_res_req.contains("rusage[")) {
-            self.reserve.held.insert(at);
+        if let Some(run) = run.filter(|r| r.eff_res_req.contains("rusage[")) {
+            let req = run.eff_res_req.clone();
+            let same = |held: &&Held| Rc::ptr_eq(&held.req, &req) || held.req == req;
+            if self.reserve.held.get(&at).filter(same).is_some() {
+                return;
+            }
+            let held = match self.reserve.last.as_ref().filter(same) {
+                Some(held) => held.clone(),
+                None => Held { terms: self.terms(&req).into(), req },
+            };
+            self.reserve.last = Some(held.clone());
+            self.reserve.held.insert(at, held);
         } else if !self.reserve.held.is_empty() {
             self.reserve.held.remove(&at);
         }
@@ -138,21 +158,11 @@ impl Mbd {
     /// Adds up what is reserved now.
     pub(crate) fn reserve_sum(&mut self, cx: &Cx) {
         self.reserve.hosts.clear();
-        if self.reserve.held.is_empty() {
-            return;
+        let held = std::mem::take(&mut self.reserve.held);
+        for (at, held) in &held {
+            self.reserve_add(cx, *at, &held.terms);
         }
-        let held: Vec<JobRef> = self.reserve.held.iter().copied().collect();
-        let mut last: Option<(std::rc::Rc<str>, Vec<RusageTerm>)> = None;
-        for at in held {
-            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
-            let text = run.eff_res_req.clone();
-            // jobs of a kind mostly follow each other
-            if last.as_ref().is_none_or(|(of, _)| *of != text) {
-                last = Some((text.clone(), self.terms(&text)));
-            }
-            let Some((_, terms)) = &last else { continue };
-            self.reserve_add(cx, at, terms);
-        }
+        self.reserve.held = held;
     }
 
     /// Adds what a job that was just dispatched reserves.

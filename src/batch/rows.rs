@@ -372,7 +372,7 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
+            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i as usize));
             let (code, about) = self.mbd.reason_told(*reason);
             Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));

@@ -6,11 +6,14 @@
 use super::names::Sym;
 use super::state::{Job, State};
 use crate::model::idmap::IdMap;
-use crate::model::job::{JobSpec, SpoolRef};
+use crate::model::job::{JobSpec, SpoolRef, extra};
 use std::collections::HashMap;
 
 /// Bytes that a job takes in memory beside its texts.
 const JOB_BYTES: u64 = 256;
+/// Bytes that a job may take in the scheduler where it asks for something of its own, beside the
+/// texts that it asks with.
+const CLASS_BYTES: u64 = 1024;
 
 /// What one user's jobs keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +92,18 @@ pub fn spec_bytes(s: &JobSpec) -> u64 {
     let bytes = bytes.into_iter().chain(further).map(|b| b.len()).sum::<usize>();
     let hosts = s.hosts.iter().map(|h| h.len() + 24).sum::<usize>();
     let extra = s.extra.iter().map(|(k, v)| k.len() + v.len() + 48).sum::<usize>();
-    (texts + bytes + hosts + extra) as u64
+    (texts + bytes + hosts + extra) as u64 + class_bytes(s)
+}
+
+/// Bytes that a submission takes in the scheduler; it may share them with others.
+fn class_bytes(s: &JobSpec) -> u64 {
+    let fixed = s.given(extra::HOST_SLOTS);
+    let own = !(s.res_req.is_empty() && s.hosts.is_empty() && fixed.is_empty());
+    if !own && s.max_slots <= 1 {
+        return 0;
+    }
+    let hosts = s.hosts.iter().map(|h| h.len() + 24).sum::<usize>();
+    CLASS_BYTES + (s.res_req.len() + fixed.len() + hosts) as u64
 }
 
 impl State {

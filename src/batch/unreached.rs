@@ -208,7 +208,7 @@ impl Mbd {
     /// A host says that an attempt left behind there is over.
     pub(crate) fn left_over(&mut self, i: usize, key: JobKey) {
         if self.net.hosts[i].zombies.remove(&key).is_some() {
-            self.sched.needed = true;
+            self.sched.changed();
         }
         if self.st.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
             self.unreached.gone.insert(key);
@@ -266,7 +266,7 @@ impl Mbd {
         };
         if changed {
             self.refresh_at(at);
-            self.sched.needed = true;
+            self.sched.changed();
         }
     }
 }

@@ -144,7 +144,7 @@ impl Mbd {
         let stale = false;
         self.shut = Shut { zone, queues, hosts, stale, looked: now, next, timer, asked };
         if changed {
-            self.sched.needed = true;
+            self.sched.changed();
             self.keep_run_windows(cx);
             self.eligible_all();
         }

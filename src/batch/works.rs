@@ -241,7 +241,7 @@ impl Mbd {
             false => some.last().and_then(|id| id.checked_add(1)),
         };
         if self.works.refill.is_none() {
-            self.sched.needed = true;
+            self.sched.changed();
             self.answer_reconfig(cx);
         }
     }

@@ -28,12 +28,14 @@
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
 //! | exhaustion by one request | bounds::* | `caps::check`; units of `batch::works`; `Pages` of the heap |
+//! | many requirements | classes, batch::tests::classes | `sched::ready` looks at `CLASSES_PER_USER` classes of a user in a pass, `Sched::changes` at none twice |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
 mod attacks;
 mod authd;
 mod bounds;
+mod classes;
 mod commit;
 mod datagrams;
 mod eauth;

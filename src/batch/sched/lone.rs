@@ -9,7 +9,7 @@
 //! [`crate::batch::unreached::Unreached`] and the time.
 
 use super::super::state::{Bar, ElemState, Tries};
-use super::{Entry, Place, Reverse, Spot};
+use super::{DUE_PER_TURN, Entry, Place, Reverse, Spot};
 use crate::batch::names::Sym;
 use crate::batch::{Cx, Mbd};
 use crate::lang::depend::DepValue;
@@ -34,6 +34,8 @@ pub(super) struct Lones {
     /// How many there are of (job, part).
     parts: BTreeMap<(u32, u32), u32>,
     due: BTreeSet<(u64, JobRef)>,
+    /// Arrays with such elements that were at their limit when an element changed last.
+    at_limit: BTreeSet<u32>,
 }
 
 impl Lones {
@@ -79,6 +81,7 @@ impl Lones {
 
     /// The entries of all elements of a job.
     pub fn remove_all(&mut self, job: u32) -> Vec<Entry> {
+        self.at_limit.remove(&job);
         let all: Vec<JobRef> = self.of_job(job).collect();
         all.into_iter().filter_map(|at| self.remove(at)).collect()
     }
@@ -105,9 +108,13 @@ impl Mbd {
             return;
         }
         let Some(job) = self.st.jobs.get(&at.job) else { return };
-        // where a limit bounds how many are started, what one does concerns all
-        let one = at.idx != 0 && job.name.array.as_ref().is_some_and(|a| a.limit.is_none());
-        if one || !job.is_array() {
+        // where a limit bounds how many are started, what one does may concern all
+        let full = job.is_array() && job.at_limit();
+        let turned = match full {
+            true => self.sched.lone.at_limit.insert(at.job),
+            false => self.sched.lone.at_limit.remove(&at.job),
+        };
+        if !job.is_array() || (at.idx != 0 && !turned) {
             return self.refresh_lone(at);
         }
         let mut all: BTreeSet<JobRef> = self.sched.lone.of_job(at.job).collect();
@@ -165,9 +172,9 @@ impl Mbd {
 
     /// What kept some elements is over.
     pub(super) fn lone_due(&mut self, cx: &Cx) {
-        while let Some((_, at)) = self.sched.lone.due.first().copied()
-            && self.sched.lone.deadline().is_some_and(|due| due <= cx.now.mono_us)
-        {
+        for _ in 0..DUE_PER_TURN {
+            let due = self.sched.lone.due.first().copied();
+            let Some((_, at)) = due.filter(|due| due.0 <= cx.now.mono_us) else { return };
             self.sched.lone.due.pop_first();
             self.refresh_at(at);
             self.sched.needed = true;

@@ -1,14 +1,18 @@
 //! The scheduler: which pending job is ready, in which order, and when to look.
 //!
 //! Pending jobs that ask for the same thing are one class, considered once a pass: when a class
-//! finds no place, none of its jobs does. An array is one entry until its elements are out. A
-//! pass runs at the end of a turn in which something changed, or when a timer says so; its work
-//! is bounded by what it dispatches and by classes, never by the number of pending jobs.
+//! finds no place, none of its jobs does, until something changes that may make room. An array is
+//! one entry until its elements are out. A pass runs at the end of a turn in which something
+//! changed, or when a timer says so; its work is bounded by [`DISPATCH_PER_PASS`] and
+//! [`LOOKS_PER_PASS`], and that of one user's classes by [`ready`], never by the number of pending
+//! jobs.
 
 mod lone;
 mod place;
+mod ready;
 
-pub(crate) use place::split_host_word;
+pub(crate) use place::{Reasons, split_host_word};
+pub use ready::{CLASSES_PER_TURN, CLASSES_PER_USER, TURN_PAUSE_US};
 
 use super::names::Sym;
 use super::require::Req;
@@ -20,18 +24,30 @@ use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, extra, opt};
 use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef, Now};
+use ready::{Ready, Seen, Walk};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Dispatches of one pass; what is left over follows in the next turn.
 pub const DISPATCH_PER_PASS: usize = 500;
+/// Hosts that one pass holds against classes, each host once for each class and alternative; a
+/// pass that is not over by then goes on in the next turn.
+pub const LOOKS_PER_PASS: usize = 32_768;
+/// Bytes of host words, host files and requirements that cost as much as a look at a host.
+const BYTES_PER_LOOK: usize = 32;
+/// Bytes of requirements that are kept compiled; compiled they take many times as much.
+const MAX_COMPILED: usize = 1 << 20;
+/// Host numbers in the reasons of all classes; beyond it reasons name no hosts.
+const MAX_REASON_HOSTS: usize = 4 << 20;
+/// Jobs that one turn takes from a timer.
+pub const DUE_PER_TURN: usize = 1024;
 /// So many classes are kept whether a job is pending in them or not.
 pub const CLASSES_KEPT: usize = 1024;
 
 /// What makes two pending jobs alike to the scheduler.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Kind {
     queue: Sym,
     user: Sym,
@@ -46,6 +62,14 @@ struct Kind {
     fixed: String,
     /// Hosts that these are not to be started on, and why: of single elements ([`lone`]).
     barred: Vec<(Sym, u32)>,
+}
+
+impl Kind {
+    /// The work of holding so many hosts against it, in looks at a host.
+    fn looks(&self, hosts: usize) -> usize {
+        let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
+        1 + hosts + (self.res_req.len() + self.fixed.len() + words) / BYTES_PER_LOOK
+    }
 }
 
 /// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
@@ -63,18 +87,39 @@ struct Place {
 /// Hosts with slots, and what the job asks for there.
 type Found = (Vec<(usize, u32)>, Option<Rc<Req>>);
 
+/// The requirement of a class, parsed.
+#[derive(Clone, Debug)]
+struct Compiled {
+    req: Option<Rc<Req>>,
+    /// The requirement, one entry per rusage alternative; never empty.
+    alternatives: Rc<[Option<Rc<Req>>]>,
+}
+
+/// What a pass may still do in this turn.
+#[derive(Debug)]
+struct Left {
+    dispatches: usize,
+    looks: usize,
+}
+
+impl Left {
+    fn none(&self) -> bool {
+        self.dispatches == 0 || self.looks == 0
+    }
+}
+
 /// A class of pending jobs.
 #[derive(Debug)]
-pub struct Class {
-    kind: Kind,
-    pub req: Option<Rc<Req>>,
-    /// It, once for each alternative of its rusage; never empty.
-    alternatives: Vec<Option<Rc<Req>>>,
+struct Class {
+    kind: Rc<Kind>,
+    compiled: Option<Compiled>,
     /// Pending jobs and parts of them.
     pending: u32,
     ready: BTreeMap<Place, u32>,
-    /// Why no place was found in the last pass: code with the hosts it holds for (none: all).
-    pub reasons: Vec<(u32, Vec<usize>)>,
+    /// [`Sched::changes`] when no place was found; 0: not looked at, or a place was found.
+    looked: u64,
+    /// Why no place was found: code with the hosts it holds for (none: all).
+    reasons: Reasons,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +135,18 @@ const _: () = assert!(size_of::<Entry>() <= 32);
 #[derive(Debug, Default)]
 pub struct Sched {
     pub needed: bool,
+    /// Counts changes that may make room for a class that found none.
+    changes: u64,
+    /// `changes` when the pass under way began.
+    round: u64,
+    /// That pass is not over.
+    unfinished: bool,
     classes: Vec<Class>,
-    by_kind: HashMap<Kind, usize>,
+    by_kind: HashMap<Rc<Kind>, usize>,
+    /// Bytes of the requirements that are kept compiled.
+    compiled: usize,
+    /// Host numbers in the reasons of all classes.
+    reason_hosts: usize,
     /// Classes that were forgotten: their places are given to new ones.
     free: Vec<usize>,
     /// With so many classes in use they are gone through again; see [`Sched::forget`].
@@ -99,7 +154,9 @@ pub struct Sched {
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(Sym, Sym, Arc<JobSpec>, usize)>,
     /// Classes with a ready job.
-    some_ready: BTreeSet<usize>,
+    ready: Ready,
+    /// Queues that dispatch nothing, with the reason.
+    shut: BTreeMap<Sym, Reasons>,
     entries: IdMap<u32, Entry>,
     /// Those of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,
@@ -112,6 +169,11 @@ pub struct Sched {
     /// The next instant at which a host may take a job again.
     timer: Option<u64>,
     begin_timer: Option<u64>,
+    /// When further classes of a user with very many have their turn.
+    turn_timer: Option<u64>,
+    /// How often hosts were held against a class.
+    #[cfg(test)]
+    pub looks: usize,
 }
 
 impl Sched {
@@ -119,7 +181,14 @@ impl Sched {
         if self.needed {
             return Some(0);
         }
-        [self.timer, self.begin_timer, self.lone.deadline()].into_iter().flatten().min()
+        let timers = [self.timer, self.begin_timer, self.turn_timer, self.lone.deadline()];
+        timers.into_iter().flatten().min()
+    }
+
+    /// Something changed that may make room for any class.
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+        self.needed = true;
     }
 
     /// So many jobs are about to come: a table that grows moves what it has.
@@ -142,34 +211,61 @@ impl Sched {
     }
 
     /// Why the class of a ready job found no place.
-    pub fn reasons(&self, job: u32) -> &[(u32, Vec<usize>)] {
+    pub fn reasons(&self, job: u32) -> &[(u32, Vec<u32>)] {
         self.reasons_of(job, 0)
     }
 
     /// Why the class of a ready part of a job found no place.
-    pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<usize>)] {
-        self.entry(job, part).map_or(&[], |e| &self.classes[e.class as usize].reasons)
+    pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<u32>)] {
+        self.entry(job, part).map_or(&[], |e| self.reasons_in(e.class))
     }
 
     /// The same of an element of that part.
-    pub fn reasons_at(&self, at: JobRef, part: u32) -> &[(u32, Vec<usize>)] {
+    pub fn reasons_at(&self, at: JobRef, part: u32) -> &[(u32, Vec<u32>)] {
         match self.lone.get(at) {
-            Some(lone) => lone.entry.map_or(&[], |e| &self.classes[e.class as usize].reasons),
+            Some(lone) => lone.entry.map_or(&[], |e| self.reasons_in(e.class)),
             None => self.reasons_of(at.job, part),
         }
     }
 
-    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        self.classes[self.entry(job, part)?.class as usize].req.clone()
+    fn reasons_in(&self, class: u32) -> &[(u32, Vec<u32>)] {
+        let class = &self.classes[class as usize];
+        self.shut.get(&class.kind.queue).unwrap_or(&class.reasons)
     }
 
-    fn add_class(&mut self, kind: Kind, req: Option<Rc<Req>>) -> usize {
-        let alternatives = match &req {
-            Some(r) => r.alternatives().into_iter().map(|r| Some(Rc::new(r))).collect(),
-            None => vec![None],
-        };
+    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
+        let class = &self.classes[self.entry(job, part)?.class as usize];
+        class.compiled.as_ref()?.req.clone()
+    }
+
+    /// Keeps why a class found no place; of one beyond the first of its user without hosts, which
+    /// would take memory for each of very many.
+    fn keep_reasons(&mut self, class: usize, mut reasons: Reasons, beyond: bool) {
+        let hosts = |all: &Reasons| all.iter().map(|r| r.1.len()).sum::<usize>();
+        self.reason_hosts -= hosts(&self.classes[class].reasons);
+        if beyond || self.reason_hosts + hosts(&reasons) > MAX_REASON_HOSTS {
+            reasons.iter_mut().for_each(|r| r.1 = Vec::new());
+        }
+        if beyond {
+            reasons.insert(0, (pend::USER_CLASSES, Vec::new()));
+        }
+        self.reason_hosts += hosts(&reasons);
+        self.classes[class].reasons = reasons;
+    }
+
+    /// Forgets the compiled requirement of a class.
+    fn drop_compiled(&mut self, class: usize) {
+        let class = &mut self.classes[class];
+        if class.compiled.take().is_some() {
+            self.compiled -= class.kind.res_req.len();
+        }
+    }
+
+    fn add_class(&mut self, kind: Kind) -> usize {
+        let kind = Rc::new(kind);
         let (ready, reasons) = (BTreeMap::new(), Vec::new());
-        let class = Class { kind: kind.clone(), req, alternatives, pending: 0, ready, reasons };
+        let (compiled, pending, looked) = (None, 0, 0);
+        let class = Class { kind: kind.clone(), compiled, pending, ready, looked, reasons };
         let c = self.free.pop().unwrap_or(self.classes.len());
         match self.classes.get_mut(c) {
             Some(place) => *place = class,
@@ -186,33 +282,38 @@ impl Sched {
         if self.by_kind.len() < self.crowded.max(2 * CLASSES_KEPT) {
             return;
         }
-        let Sched { classes, by_kind, free, .. } = self;
-        by_kind.retain(|_, c| {
-            let class = &mut classes[*c];
-            if class.pending > 0 {
-                return true;
-            }
-            (class.req, class.alternatives, class.reasons) = (None, Vec::new(), Vec::new());
-            free.push(*c);
-            false
-        });
+        let gone = self.by_kind.values().copied().filter(|c| self.classes[*c].pending == 0);
+        for c in gone.collect::<Vec<usize>>() {
+            self.drop_compiled(c);
+            self.keep_reasons(c, Vec::new(), false);
+            let kind = std::mem::take(&mut self.classes[c].kind);
+            self.by_kind.remove(&kind);
+            self.free.push(c);
+        }
         self.recent = None;
         self.crowded = 2 * self.by_kind.len();
     }
 
     /// A job becomes ready, or is no more.
     fn set_ready(&mut self, class: u32, place: Place, job: u32, ready: bool) {
-        let class = class as usize;
-        let jobs = &mut self.classes[class].ready;
+        let Class { kind, ready: jobs, .. } = &mut self.classes[class as usize];
+        let of = (kind.queue, kind.user);
+        let before = jobs.first_key_value().map(|first| *first.0);
         if ready {
             jobs.insert(place, job);
-            self.some_ready.insert(class);
         } else {
             jobs.remove(&place);
-            if jobs.is_empty() {
-                self.some_ready.remove(&class);
-            }
         }
+        let after = jobs.first_key_value().map(|first| *first.0);
+        if before != after {
+            before.into_iter().for_each(|place| self.ready.remove(of, (place, class)));
+            after.into_iter().for_each(|place| self.ready.insert(of, (place, class)));
+        }
+    }
+
+    /// The first ready job of a class.
+    fn head(&self, class: usize) -> Option<(Place, u32)> {
+        self.classes[class].ready.first_key_value().map(|(place, job)| (*place, *job))
     }
 
     /// A job changed in what its class or its place is made of.
@@ -361,7 +462,8 @@ impl Mbd {
     }
 
     fn begin_due(&mut self, cx: &Cx) {
-        while let Some(&(t, id)) = self.sched.begins.keys().next() {
+        for _ in 0..DUE_PER_TURN {
+            let Some(&(t, id)) = self.sched.begins.keys().next() else { break };
             if t > cx.now.secs() {
                 break;
             }
@@ -396,10 +498,7 @@ impl Mbd {
         };
         let c = match self.sched.by_kind.get(&kind) {
             Some(c) => *c,
-            None => {
-                let req = self.combined_req(job, part).ok().map(Rc::new);
-                self.sched.add_class(kind, req)
-            }
+            None => self.sched.add_class(kind),
         };
         if barred.is_empty() {
             self.sched.recent = Some((queue, user, spec, c));
@@ -413,11 +512,44 @@ impl Mbd {
         job: &Job,
         part: u32,
     ) -> Result<Req, crate::lang::resreq::ResReqError> {
-        let queue = self.pol.find_queue(self.st.names.text(job.queue_of(part)));
         let spec = job.spec_of(part);
-        let asked = !spec.hosts.is_empty();
+        self.combined(job.queue_of(part), &spec.res_req, !spec.hosts.is_empty())
+    }
+
+    fn combined(
+        &self,
+        queue: Sym,
+        res_req: &str,
+        asked: bool,
+    ) -> Result<Req, crate::lang::resreq::ResReqError> {
+        let queue = self.pol.find_queue(self.st.names.text(queue));
         let of_queue = queue.and_then(|q| q.req.as_deref());
-        Req::combined(&spec.res_req, of_queue, asked, &self.pol.names)
+        Req::combined(res_req, of_queue, asked, &self.pol.names)
+    }
+
+    /// The requirement of a class, compiled; kept where it is one of its user's first and there
+    /// is room.
+    fn compiled(&mut self, class: usize, beyond: bool) -> Compiled {
+        let c = &self.sched.classes[class];
+        if let Some(compiled) = &c.compiled {
+            return compiled.clone();
+        }
+        let (kind, len) = (c.kind.clone(), c.kind.res_req.len());
+        let req = self.combined(kind.queue, &kind.res_req, !kind.hosts.is_empty());
+        let req = req.ok().map(Rc::new);
+        let alternatives = match &req {
+            Some(r) => r.alternatives().map_or_else(
+                || vec![req.clone()],
+                |all| all.into_iter().map(|r| Some(Rc::new(r))).collect(),
+            ),
+            None => vec![None],
+        };
+        let compiled = Compiled { req, alternatives: alternatives.into() };
+        if !beyond && self.sched.compiled + len <= MAX_COMPILED {
+            self.sched.compiled += len;
+            self.sched.classes[class].compiled = Some(compiled.clone());
+        }
+        compiled
     }
 
     /// Runs a pass if one is due.
@@ -431,9 +563,12 @@ impl Mbd {
             self.begin_due(cx);
         }
         self.lone_due(cx);
-        if self.sched.needed || self.sched.timer.is_some_and(|t| t <= now) {
-            self.sched.needed = false;
+        if self.sched.timer.is_some_and(|t| t <= now) {
             self.sched.timer = None;
+            self.sched.changed();
+        }
+        if self.sched.needed || self.sched.turn_timer.is_some_and(|t| t <= now) {
+            self.sched.needed = false;
             self.sched.forget();
             self.pass(cx);
         }
@@ -442,81 +577,140 @@ impl Mbd {
     fn pass(&mut self, cx: &mut Cx) {
         let pol = self.pol.clone();
         self.reserve_sum(cx);
-        let mut by_queue: HashMap<Sym, Vec<usize>> = HashMap::new();
-        for &c in &self.sched.some_ready {
-            by_queue.entry(self.sched.classes[c].kind.queue).or_default().push(c);
+        if !std::mem::take(&mut self.sched.unfinished) {
+            self.sched.round = self.sched.changes;
         }
-        let mut budget = DISPATCH_PER_PASS;
+        self.sched.turn_timer = None;
+        let mut left = Left { dispatches: DISPATCH_PER_PASS, looks: LOOKS_PER_PASS };
         for queue in &pol.queues {
             let Some(sym) = self.st.names.find(&queue.conf.name) else { continue };
-            let Some(classes) = by_queue.remove(&sym) else { continue };
-            if self.st.queue_ctl.get(&queue.conf.name).is_some_and(|c| c.inactive) {
-                for c in classes {
-                    self.sched.classes[c].reasons = vec![(pend::QUEUE_INACT, Vec::new())];
-                }
+            let inactive = self.st.queue_ctl.get(&queue.conf.name).is_some_and(|c| c.inactive);
+            let why = match inactive {
+                true => Some(pend::QUEUE_INACT),
+                false => self.queue_shut(&queue.conf.name).then_some(pend::QUEUE_WINDOW),
+            };
+            if let Some(why) = why {
+                self.sched.shut.insert(sym, vec![(why, Vec::new())]);
                 continue;
             }
-            if self.queue_shut(&queue.conf.name) {
-                for c in classes {
-                    self.sched.classes[c].reasons = vec![(pend::QUEUE_WINDOW, Vec::new())];
-                }
-                continue;
-            }
-            self.pass_queue(cx, queue, classes, &mut budget);
-            if budget == 0 {
+            self.sched.shut.remove(&sym);
+            self.pass_queue(cx, queue, sym, &mut left);
+            if left.none() {
                 self.sched.needed = true;
+                // what made room by its end is not held against those before in the order
+                self.sched.unfinished = left.dispatches > 0;
                 return;
+            }
+            let turn = self.sched.ready.timer(sym, self.sched.changes);
+            let turn = turn.map(|t| t.max(cx.now.mono_us + 1));
+            self.sched.turn_timer = [self.sched.turn_timer, turn].into_iter().flatten().min();
+        }
+        self.sched.needed |= self.sched.changes != self.sched.round;
+    }
+
+    /// Jobs of one queue in order, class by class as their heads come up.
+    fn pass_queue(&mut self, cx: &mut Cx, queue: &super::policy::Queue, sym: Sym, left: &mut Left) {
+        let mut walks: HashMap<Sym, Walk> = HashMap::new();
+        let mut heads: BinaryHeap<Reverse<(Place, u32, Sym)>> = BinaryHeap::new();
+        let users: Vec<Sym> = self.sched.ready.users(sym).collect();
+        for user in users {
+            let mut walk = Walk::new();
+            heads.extend(self.walk_on(cx, (sym, user), &mut walk));
+            walks.insert(user, walk);
+        }
+        let mut found: HashMap<usize, Vec<place::Candidates>> = HashMap::new();
+        while let Some(Reverse((place, c, user))) = heads.pop() {
+            let Some(walk) = walks.get_mut(&user) else { continue };
+            let class = c as usize;
+            let looked = self.sched.classes[class].looked;
+            let seen = match looked > 0 && looked >= self.sched.round {
+                _ if found.contains_key(&class) => Seen::Again,
+                true => Seen::PassedOver,
+                false => Seen::Looked,
+            };
+            walk.count(seen);
+            let mut started = false;
+            if seen != Seen::PassedOver {
+                let at = (class, place, walk.beyond());
+                started = self.pass_head(cx, queue, at, &mut found, left);
+                if left.none() {
+                    return;
+                }
+            }
+            // an array stays where it is until its elements are out
+            let again = self.sched.head(class).filter(|head| started && head.0 <= place);
+            match again {
+                Some((place, _)) => heads.push(Reverse((place, c, user))),
+                None => heads.extend(self.walk_on(cx, (sym, user), walk)),
             }
         }
     }
 
-    /// Jobs of one queue in order, class by class as their heads come up.
-    fn pass_queue(
+    fn walk_on(
+        &mut self,
+        cx: &Cx,
+        of: (Sym, Sym),
+        walk: &mut Walk,
+    ) -> Option<Reverse<(Place, u32, Sym)>> {
+        let Sched { ready, changes, .. } = &mut self.sched;
+        let (place, class) = ready.next(of, walk, cx.now.mono_us, *changes)?;
+        Some(Reverse((place, class, of.1)))
+    }
+
+    /// Starts the first job of a class, or keeps why there is no place for it; whether it started.
+    fn pass_head(
         &mut self,
         cx: &mut Cx,
         queue: &super::policy::Queue,
-        classes: Vec<usize>,
-        budget: &mut usize,
-    ) {
-        let head =
-            |s: &Self, c: usize| s.sched.classes[c].ready.iter().next().map(|(p, j)| (*p, *j));
-        let mut heads: BinaryHeap<Reverse<(Place, usize)>> = BinaryHeap::new();
-        for &c in &classes {
-            heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
+        (c, place, beyond): (usize, Place, bool),
+        found: &mut HashMap<usize, Vec<place::Candidates>>,
+        left: &mut Left,
+    ) -> bool {
+        let Some((_, id)) = self.sched.head(c).filter(|head| head.0 == place) else {
+            return false;
+        };
+        let at = match self.sched.classes[c].kind.barred.is_empty() {
+            true => self.next_element(id, place.part),
+            false => Some(JobRef { job: id, idx: place.next }),
+        };
+        let Some(at) = at else {
+            // Nothing of it can go: it should not have been ready.
+            self.refresh(id);
+            return false;
+        };
+        #[cfg(test)]
+        {
+            self.sched.looks += 1;
         }
-        let mut found: HashMap<usize, Vec<place::Candidates>> = HashMap::new();
-        while let Some(Reverse((_, c))) = heads.pop() {
-            if *budget == 0 {
-                return;
-            }
-            let Some((place, id)) = head(self, c) else { continue };
-            let at = match self.sched.classes[c].kind.barred.is_empty() {
-                true => self.next_element(id, place.part),
-                false => Some(JobRef { job: id, idx: place.next }),
-            };
-            let Some(at) = at else {
-                // Nothing of it can go: it should not have been ready.
-                self.refresh(id);
-                if head(self, c).is_some_and(|(p, _)| p != place) {
-                    heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
+        let Compiled { req, alternatives } = self.compiled(c, beyond);
+        let why = match self.consumer_full(queue, c) {
+            Some(code) => vec![(code, Vec::new())],
+            None => {
+                let cost = self.sched.classes[c].kind.looks(self.net.hosts.len());
+                left.looks = left.looks.saturating_sub(cost * alternatives.len());
+                let mut cands = found.remove(&c).unwrap_or_else(|| {
+                    let cands = self.candidates(cx, queue, c, req.as_deref());
+                    vec![cands; alternatives.len()]
+                });
+                match self.find_first(cx, queue, (c, &alternatives), &mut cands) {
+                    Ok((hosts, req)) => {
+                        found.insert(c, cands);
+                        self.sched.keep_reasons(c, Vec::new(), false);
+                        self.sched.classes[c].looked = 0;
+                        self.dispatch(cx, req.as_deref(), at, hosts);
+                        left.dispatches -= 1;
+                        return true;
+                    }
+                    Err(reasons) => reasons,
                 }
-                continue;
-            };
-            if !found.contains_key(&c) {
-                let cands = self.candidates(cx, queue, c);
-                found.insert(c, vec![cands; self.sched.classes[c].alternatives.len()]);
             }
-            let Some(cands) = found.get_mut(&c) else { continue };
-            match self.find_first(cx, queue, c, cands) {
-                Ok((hosts, req)) => {
-                    self.sched.classes[c].reasons.clear();
-                    self.dispatch(cx, req.as_deref(), at, hosts);
-                    *budget -= 1;
-                    heads.extend(head(self, c).map(|(p, _)| Reverse((p, c))));
-                }
-                Err(reasons) => self.sched.classes[c].reasons = reasons,
-            }
+        };
+        self.sched.classes[c].looked = self.sched.changes;
+        self.sched.keep_reasons(c, why, beyond);
+        if beyond {
+            self.sched.drop_compiled(c);
         }
+        false
     }
 
     /// A place by the first alternative of the class that has one, and that alternative.
@@ -524,14 +718,13 @@ impl Mbd {
         &mut self,
         cx: &Cx,
         queue: &super::policy::Queue,
-        class: usize,
+        (class, alternatives): (usize, &[Option<Rc<Req>>]),
         cands: &mut [place::Candidates],
-    ) -> Result<Found, place::Reasons> {
+    ) -> Result<Found, Reasons> {
         let mut why = Err(Vec::new());
-        for (n, cands) in cands.iter_mut().enumerate() {
-            let req = self.sched.classes[class].alternatives[n].clone();
+        for (n, (cands, req)) in cands.iter_mut().zip(alternatives).enumerate() {
             match self.find_place(cx, queue, class, (cands, req.as_deref())) {
-                Ok(hosts) => return Ok((hosts, req)),
+                Ok(hosts) => return Ok((hosts, req.clone())),
                 // the first one's tell most
                 Err(reasons) if n == 0 => why = Err(reasons),
                 Err(_) => {}
@@ -599,5 +792,13 @@ impl Sched {
     /// Classes there is room for.
     pub fn places(&self) -> usize {
         self.classes.len()
+    }
+    /// Host numbers kept in reasons, classes with a compiled requirement.
+    pub fn kept(&self) -> (usize, usize) {
+        (self.reason_hosts, self.classes.iter().filter(|c| c.compiled.is_some()).count())
+    }
+    /// Start times ahead.
+    pub fn begins_left(&self) -> usize {
+        self.begins.len()
     }
 }

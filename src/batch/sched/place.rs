@@ -9,10 +9,10 @@ use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
 use crate::model::time::US;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a class found no place.
-pub type Reasons = Vec<(u32, Vec<usize>)>;
+/// Why a class found no place: codes, each with the numbers of the hosts that it holds for.
+pub(crate) type Reasons = Vec<(u32, Vec<u32>)>;
 
 /// The hosts of a class in one pass.
 #[derive(Clone)]
@@ -22,16 +22,16 @@ pub struct Candidates {
     /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
     next: usize,
     /// Those of -m with `!`, of which one must be the first execution host; none: any.
-    first: Vec<usize>,
+    first: BTreeSet<usize>,
     /// Why the other hosts are out.
-    reasons: BTreeMap<u32, Vec<usize>>,
+    reasons: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Candidates {
-    /// Those before `next` are used up: why each is, is told among the reasons of the whole class.
-    fn skip(&mut self, next: usize, full: &[(u32, Vec<usize>)]) {
-        for &i in &self.hosts[self.next..next] {
-            let code = full.iter().find(|f| f.1.contains(&i)).map_or(pend::HOST_FULL, |f| f.0);
+    /// Drops the exhausted hosts before `next` and records their reasons, which are the first of
+    /// `full`; the others are left there.
+    fn skip(&mut self, next: usize, full: &mut Vec<(u32, u32)>) {
+        for (code, i) in full.drain(..next - self.next) {
             self.reasons.entry(code).or_default().push(i);
         }
         self.next = next;
@@ -40,12 +40,17 @@ impl Candidates {
 
 impl Mbd {
     /// The hosts a class may use now.
-    pub(super) fn candidates(&mut self, cx: &Cx, queue: &Queue, class: usize) -> Candidates {
+    pub(super) fn candidates(
+        &mut self,
+        cx: &Cx,
+        queue: &Queue,
+        class: usize,
+        req: Option<&Req>,
+    ) -> Candidates {
         let asked = self.asked_hosts(&self.sched.classes[class].kind.hosts);
         let mut ranked: Vec<(u32, Vec<f64>, usize)> = Vec::new();
-        let mut reasons: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let req = self.sched.classes[class].req.clone();
-        let simple = req.as_ref().and_then(|r| r.0.first());
+        let mut reasons: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let simple = req.and_then(|r| r.0.first());
         let local = self.local_of(&self.sched.classes[class].kind.from_host);
         let barred = self.barred_hosts(class);
         for i in 0..self.net.hosts.len() {
@@ -56,7 +61,7 @@ impl Mbd {
             };
             let ask_pref = match &asked {
                 None => Some(0),
-                Some(set) => set.get(name).copied(),
+                Some(set) => set.get(&i).copied(),
             };
             let why = match (queue_pref, ask_pref) {
                 (None, _) => Some(pend::NOT_QUEUE_HOST),
@@ -68,7 +73,7 @@ impl Mbd {
                     .or_else(|| self.host_out(cx, i, queue, simple, &local)),
             };
             match why {
-                Some(code) => reasons.entry(code).or_default().push(i),
+                Some(code) => reasons.entry(code).or_default().push(i as u32),
                 None => {
                     let pref = queue_pref.unwrap_or(0) + ask_pref.unwrap_or(0);
                     ranked.push((pref, self.rank(i, simple), i));
@@ -84,7 +89,8 @@ impl Mbd {
         let first = self.first_hosts(class);
         let mut hosts: Vec<usize> = ranked.into_iter().map(|r| r.2).collect();
         if !first.is_empty() && !hosts.iter().any(|i| first.contains(i)) {
-            reasons.entry(pend::FIRST_HOST).or_default().append(&mut hosts);
+            let none = hosts.drain(..).map(|i| i as u32);
+            reasons.entry(pend::FIRST_HOST).or_default().extend(none);
         }
         Candidates { hosts, next: 0, first, reasons }
     }
@@ -97,33 +103,36 @@ impl Mbd {
     }
 
     /// The hosts of -m that have a `!`.
-    fn first_hosts(&self, class: usize) -> Vec<usize> {
+    fn first_hosts(&self, class: usize) -> BTreeSet<usize> {
         let words = self.sched.classes[class].kind.hosts.iter();
-        let names = words.filter_map(|w| w.strip_suffix('!'));
-        let hosts = names.flat_map(|name| self.pol.expand_host(name));
+        let names: BTreeSet<&str> = words.filter_map(|w| w.strip_suffix('!')).collect();
+        let hosts = names.into_iter().flat_map(|name| self.pol.expand_host(name));
         hosts.filter_map(|h| self.pol.host_ix.get(&h).copied()).collect()
     }
 
     /// -m as host -> preference; `None`: any host.
-    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<String, u32>> {
+    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<usize, u32>> {
         if words.is_empty() {
             return None;
         }
         let mut set = BTreeMap::new();
         let mut others = None;
+        // the first word of a name decides: the others are not expanded
+        let mut known = BTreeSet::new();
         for word in words {
             let (name, pref) = split_host_word(word);
             if name == "others" {
                 others = Some(pref);
-                continue;
-            }
-            for h in self.pol.expand_host(name) {
-                set.entry(h).or_insert(pref);
+            } else if known.insert(name) {
+                let hosts = self.pol.expand_host(name);
+                for i in hosts.iter().filter_map(|h| self.pol.host_ix.get(h)) {
+                    set.entry(*i).or_insert(pref);
+                }
             }
         }
         if let Some(pref) = others {
-            for h in &self.pol.hosts {
-                set.entry(h.def.name.clone()).or_insert(pref);
+            for i in 0..self.pol.hosts.len() {
+                set.entry(i).or_insert(pref);
             }
         }
         Some(set)
@@ -308,6 +317,12 @@ impl Mbd {
         (room, code)
     }
 
+    /// Why the queue or the user has no slots left for a job of a class, if so.
+    pub(super) fn consumer_full(&self, queue: &Queue, class: usize) -> Option<u32> {
+        let (room, code) = self.consumer_room(queue, class);
+        (room < u64::from(self.sched.classes[class].kind.min)).then_some(code)
+    }
+
     /// Hosts with slots for one job that asks for this, or why there are none.
     pub(super) fn find_place(
         &mut self,
@@ -328,7 +343,7 @@ impl Mbd {
         let simple = req.and_then(|r| r.0.first());
         let span = simple.and_then(|s| s.span.clone());
         let accept = self.pol.accept_interval(&queue.conf) * US;
-        let mut full: Reasons = Vec::new();
+        let mut full: Vec<(u32, u32)> = Vec::new();
         let mut free: Vec<(usize, u32)> = Vec::new();
         let single = max == 1;
         let mut moved = cands.next;
@@ -336,7 +351,7 @@ impl Mbd {
             let i = cands.hosts[k];
             let (room, code) = self.room_now(cx, queue, class, i, accept, simple);
             if room == 0 {
-                note(&mut full, code, i);
+                full.push((code, i as u32));
                 if single && moved == k {
                     moved = k + 1;
                 }
@@ -347,7 +362,8 @@ impl Mbd {
                 break;
             }
         }
-        cands.skip(moved, &full);
+        let just_started = full.iter().any(|f| f.0 == pend::JUST_STARTED);
+        cands.skip(moved, &mut full);
         let fixed = self.fixed_slots(class);
         let begins = |i: usize| cands.first.is_empty() || cands.first.contains(&i);
         let hosts = match fixed.is_empty() {
@@ -357,7 +373,7 @@ impl Mbd {
         };
         let hosts = hosts.filter(|h| h.first().is_none_or(|h| begins(h.0)));
         hosts.ok_or_else(|| {
-            if full.iter().any(|f| f.0 == pend::JUST_STARTED) {
+            if just_started {
                 self.arm_accept_timer(cx, queue);
             }
             let code = match &span {
@@ -373,23 +389,18 @@ impl Mbd {
     fn fixed_slots(&self, class: usize) -> Vec<(usize, u32)> {
         let list = host_slots(&self.sched.classes[class].kind.fixed).unwrap_or_default();
         let mut out: Vec<(usize, u32)> = Vec::new();
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (host, slots) in list {
             let known = self.pol.canonical(host).and_then(|h| self.pol.host_ix.get(h));
             // a host that is gone since is never found among the free ones
             let i = known.copied().unwrap_or(usize::MAX);
-            match out.iter_mut().find(|(k, _)| *k == i) {
+            let place = *places.entry(i).or_insert(out.len());
+            match out.get_mut(place) {
                 Some((_, n)) => *n = n.saturating_add(slots),
                 None => out.push((i, slots)),
             }
         }
         out
-    }
-}
-
-fn note(list: &mut Reasons, code: u32, host: usize) {
-    match list.iter_mut().find(|f| f.0 == code) {
-        Some(f) => f.1.push(host),
-        None => list.push((code, vec![host])),
     }
 }
 
@@ -421,18 +432,18 @@ fn spread(
 
 /// Why there is no place: what holds for the whole class, for this job, and the free hosts that
 /// did not do.
-fn all_reasons(cands: &Candidates, full: Reasons, free: &[(usize, u32)], code: u32) -> Reasons {
+fn all_reasons(
+    cands: &Candidates,
+    full: Vec<(u32, u32)>,
+    free: &[(usize, u32)],
+    code: u32,
+) -> Reasons {
     let mut all = cands.reasons.clone();
-    for (code, hosts) in full {
-        for i in hosts {
-            let list = all.entry(code).or_default();
-            if !list.contains(&i) {
-                list.push(i);
-            }
-        }
+    for (code, i) in full {
+        all.entry(code).or_default().push(i);
     }
     if !free.is_empty() {
-        all.entry(code).or_default().extend(free.iter().map(|f| f.0));
+        all.entry(code).or_default().extend(free.iter().map(|f| f.0 as u32));
     }
     all.into_iter().collect()
 }
@@ -448,7 +459,8 @@ fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32
 
 /// These slots on these hosts, or nothing.
 fn exactly(free: &[(usize, u32)], want: &[(usize, u32)]) -> Option<Vec<(usize, u32)>> {
-    let has = |w: &(usize, u32)| free.iter().any(|f| f.0 == w.0 && f.1 >= w.1);
+    let free: BTreeMap<usize, u32> = free.iter().copied().collect();
+    let has = |w: &(usize, u32)| free.get(&w.0).is_some_and(|n| *n >= w.1);
     want.iter().all(has).then(|| want.to_vec())
 }
 

@@ -1,7 +1,8 @@
 //! Kinds of job that come and go.
 
 use super::*;
-use crate::batch::sched::CLASSES_KEPT;
+use crate::batch::sched::{CLASSES_KEPT, CLASSES_PER_TURN, CLASSES_PER_USER, DUE_PER_TURN};
+use crate::model::reason::pend;
 
 fn asking(n: usize) -> JobSpec {
     JobSpec { res_req: format!("select[ncpus<{n}]"), ..spec("x") }
@@ -96,4 +97,199 @@ fn after_a_restart_there_are_the_kinds_that_jobs_wait_in() {
     }
     r.control(Verb::Resume, kept);
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [kept]);
+}
+
+/// A requirement of its own that no host meets.
+fn never(n: usize) -> JobSpec {
+    JobSpec { res_req: format!("select[ncpus>{}]", 1000 + n), ..spec("x") }
+}
+
+/// The submissions of one user, taken in one turn.
+fn flood(r: &mut Rig, conn: ConnId, specs: impl Iterator<Item = JobSpec>) -> Vec<u32> {
+    let mut out = Vec::new();
+    for spec in specs {
+        let m = ClientMsg::Submit(Box::new(Submit { spec, ..Submit::default() }));
+        r.mbd.step(r.now, Input::Msg { conn, msg: Msg::Client(m) }, &mut out);
+    }
+    let id = |e: &Effect| match e {
+        Effect::SendDurable { msg: Msg::Client(ClientMsg::Submitted { job, .. }), .. } => {
+            Some(*job)
+        }
+        _ => None,
+    };
+    let ids = out.iter().filter_map(id).collect();
+    r.carry_out(out);
+    r.step(Input::Tick);
+    ids
+}
+
+/// Ticks as the machine asks for them until it asks for none within a minute; how many.
+fn settled(r: &mut Rig) -> usize {
+    for ticks in 0.. {
+        let Some(next) = r.mbd.sched.deadline() else { return ticks };
+        let wait = next.saturating_sub(r.now.mono_us);
+        assert!(wait < 60_000_000 && ticks < 10_000, "{ticks} ticks, the next in {wait} us");
+        r.now.mono_us += wait;
+        r.now.wall_us += wait as i64;
+        let mut out = Vec::new();
+        r.mbd.step(r.now, Input::Tick, &mut out);
+        r.carry_out(out);
+    }
+    0
+}
+
+const MANY: usize = 2_000;
+
+#[test]
+fn many_classes_of_one_user_cost_a_pass_no_more_than_the_first_and_a_turn() {
+    let mut r = Rig::new();
+    flood(&mut r, USER, (0..MANY).map(never));
+    let before = r.mbd.sched.looks;
+    r.mbd.sched.changed();
+    r.step(Input::Tick);
+    let looks = r.mbd.sched.looks - before;
+    assert!(looks <= CLASSES_PER_USER + CLASSES_PER_TURN, "{looks} classes looked at");
+    // a job of somebody else behind all of them starts at once, and so does one with a
+    // requirement of its own
+    for (n, res_req) in [(1, ""), (2, "select[ncpus>1]")] {
+        let bob =
+            flood(&mut r, OTHER, [JobSpec { res_req: res_req.into(), ..spec("x") }].into_iter());
+        let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
+        assert_eq!(started, bob, "{n}");
+    }
+}
+
+#[test]
+fn each_class_is_looked_at_once_while_nothing_changes() {
+    let mut r = Rig::new();
+    flood(&mut r, USER, (0..MANY).map(never));
+    settled(&mut r);
+    assert_eq!(r.mbd.sched.looks, MANY, "once each");
+    // somebody else's job that finds no place is looked at, and nothing else
+    flood(&mut r, OTHER, [never(0)].into_iter());
+    settled(&mut r);
+    assert_eq!(r.mbd.sched.looks, MANY + 1);
+    // all that may make room has all of them looked at once more
+    let ticks = {
+        r.mbd.sched.changed();
+        settled(&mut r)
+    };
+    assert_eq!(r.mbd.sched.looks, 2 * (MANY + 1));
+    assert!(ticks > (MANY - CLASSES_PER_USER) / CLASSES_PER_TURN, "{ticks} ticks");
+}
+
+#[test]
+fn a_class_beyond_the_first_of_its_user_starts_when_its_turn_comes() {
+    let mut r = Rig::new();
+    flood(&mut r, USER, (0..MANY).map(never));
+    settled(&mut r);
+    let last = flood(&mut r, USER, [asking(1000)].into_iter())[0];
+    settled(&mut r);
+    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [last]);
+}
+
+#[test]
+fn first_classes_of_a_user_keep_their_order() {
+    let mut c = conf();
+    c.batch.hosts.hosts[0].mxj = Mxj::Slots(1);
+    let mut r = Rig::of(c);
+    let fill: Vec<u32> = (0..2).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let mut running = r.starts();
+    assert_eq!(running.len(), fill.len());
+    let waiting = flood(&mut r, USER, (0..CLASSES_PER_USER).map(|n| asking(1000 + n)));
+    let mut order = Vec::new();
+    while let Some((conn, key)) = running.pop() {
+        r.report(conn, key, Phase::Running);
+        r.report(conn, key, done());
+        let next = r.starts();
+        order.extend(next.iter().map(|s| s.1.job));
+        running.extend(next);
+    }
+    assert_eq!(order, waiting);
+}
+
+#[test]
+fn a_class_beyond_the_first_says_that_it_is_tried_in_turn() {
+    let mut r = Rig::new();
+    let ids = flood(&mut r, USER, (0..MANY).map(never));
+    settled(&mut r);
+    let codes = |r: &Rig, job: u32| -> Vec<u32> {
+        r.mbd.sched.reasons(job).iter().map(|why| why.0).collect()
+    };
+    assert_eq!(codes(&r, ids[0]), [pend::RES_REQ]);
+    assert_eq!(codes(&r, ids[MANY - 1]), [pend::USER_CLASSES, pend::RES_REQ]);
+    // reasons and compiled requirements of very many take no memory
+    let (hosts, compiled) = r.mbd.sched.kept();
+    assert_eq!((hosts, compiled), (2 * CLASSES_PER_USER, CLASSES_PER_USER));
+    // the queue's own reason comes before
+    let (op, comment) = (QueueOp::Inactivate, String::new());
+    let op = AdminOp::QueueCtrl { op, queues: vec!["normal".into()], comment };
+    r.ask(ADMIN, ClientMsg::Admin(op));
+    assert_eq!(codes(&r, ids[MANY - 1]), [pend::QUEUE_INACT]);
+}
+
+#[test]
+fn a_pass_that_is_too_long_for_a_turn_goes_on_where_it_was() {
+    let mut r = Rig::new();
+    // words that take as long to go through as very many hosts
+    let words: Vec<String> = (0..9_000).map(|n| format!("h1+{n:020}")).collect();
+    let slow = |n: usize| JobSpec { hosts: words.clone(), ..never(n) };
+    flood(&mut r, USER, (0..40).map(slow));
+    settled(&mut r);
+    let before = r.mbd.sched.looks;
+    r.mbd.sched.changed();
+    let mut each = Vec::new();
+    while r.mbd.sched.deadline().is_some() {
+        let was = r.mbd.sched.looks;
+        let mut out = Vec::new();
+        r.mbd.step(r.now, Input::Tick, &mut out);
+        each.push(r.mbd.sched.looks - was);
+        // what changes meanwhile does not have it begin again for ever
+        if each.len() < 5 {
+            r.mbd.sched.changed();
+        }
+    }
+    assert!(each.iter().all(|looks| *looks <= 5), "{each:?}");
+    // the second round looks at those that were looked at before the last change
+    let again: usize = each[..4].iter().sum();
+    assert_eq!(r.mbd.sched.looks - before, 40 + again, "{each:?}");
+}
+
+#[test]
+fn very_many_jobs_of_one_start_time_are_taken_in_several_turns() {
+    let mut r = Rig::new();
+    let at = r.now.secs() + 60;
+    let jobs = 3 * DUE_PER_TURN;
+    flood(&mut r, USER, (0..jobs).map(|_| JobSpec { begin_time: at, ..spec("x") }));
+    r.now.mono_us += 60_000_000;
+    r.now.wall_us += 60_000_000;
+    let mut out = Vec::new();
+    let mut turns = Vec::new();
+    while r.mbd.sched.begins_left() > 0 {
+        let was = r.mbd.sched.begins_left();
+        assert!(r.mbd.sched.deadline().is_some_and(|due| due <= r.now.mono_us));
+        r.mbd.step(r.now, Input::Tick, &mut out);
+        turns.push(was - r.mbd.sched.begins_left());
+    }
+    assert_eq!(turns, [DUE_PER_TURN; 3]);
+}
+
+#[test]
+fn a_requirement_of_its_own_counts_among_what_a_user_keeps() {
+    let mut r = Rig::new();
+    let mut kept = |spec: JobSpec| {
+        let of = |r: &Rig| r.mbd.st.space.of(r.mbd.st.names.find("ann").unwrap()).bytes;
+        r.submit(self::spec("x")).unwrap();
+        let before = of(&r);
+        r.submit(spec).unwrap();
+        of(&r) - before
+    };
+    let plain = kept(spec("x"));
+    let long = format!("select[{}]", vec!["ncpus>1000"; 100].join("||"));
+    let own = kept(JobSpec { res_req: long.clone(), ..spec("x") });
+    assert_eq!(own, plain + 1024 + 2 * long.len() as u64);
+    assert!(kept(JobSpec { hosts: vec!["h1".into()], ..spec("x") }) > plain + 1024);
+    assert!(kept(JobSpec { min_slots: 2, max_slots: 2, ..spec("x") }) >= plain + 1024);
+    let slots = vec![(crate::model::job::extra::HOST_SLOTS.to_string(), "h1 2".to_string())];
+    assert!(kept(JobSpec { extra: slots, min_slots: 2, max_slots: 2, ..spec("x") }) > plain + 1024);
 }

@@ -39,7 +39,8 @@ impl Rig {
     fn lim_says(&mut self, i: usize, up: bool) {
         let load = self.mbd.net.hosts[i].load.as_mut().unwrap();
         load.status = if up { 0 } else { status::UNAVAIL };
-        (self.mbd.unreached.look, self.mbd.sched.needed) = (true, true);
+        self.mbd.unreached.look = true;
+        self.mbd.sched.changed();
         self.step(Input::Tick);
     }
 

@@ -509,17 +509,19 @@ impl Scan {
         let array = new.spec.name.contains('[');
         let track = Track { array, over: false, new: self.records.len(), new_at: at };
         // what hit it before (a lost JOB_NEW of a job that had the same ID) is another job's
-        let why = if new.gid == NO_GID {
-            Some("its environment and script are not in this log".to_string())
-        } else {
-            match self.spooled(disk, &[new.env, new.script, new.exact], new.exact) {
-                Ok(Some(spec)) => {
-                    new.spec = Arc::new(spec);
-                    None
-                }
-                Ok(None) => None,
-                Err(why) => Some(why),
+        let places = [new.env, new.script, new.exact];
+        // of another LSF; a job of ours may be of the same group, and has a request
+        let foreign = new.gid == NO_GID && new.request.is_empty();
+        let why = match self.spooled(disk, &places, new.exact) {
+            _ if foreign && places == [SpoolRef::default(); 3] => {
+                Some("its environment and script are not in this log".to_string())
             }
+            Ok(Some(spec)) => {
+                new.spec = Arc::new(spec);
+                None
+            }
+            Ok(None) => None,
+            Err(why) => Some(why),
         };
         self.troubles.remove(&new.job);
         if let Some(why) = why {

@@ -69,6 +69,22 @@ fn spooled(job: u32, at: u64) -> Batch {
 }
 
 #[test]
+fn a_job_of_group_nogroup_is_ours_and_neither_held_nor_a_contradiction() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    let mut new = job_new(1);
+    (new.gid, new.request) = (crate::log::codec::NO_GID, "287ba4b4ed3c63e0".into());
+    new.env = SpoolRef { spool: 1, at: 0, len: 5 };
+    let mut b = Batch::default();
+    b.spool(new.env, b"A=1\0\0");
+    b.append(&Record { time: 1001, event: Event::JobNew(Box::new(new)) });
+    commit(&mut store, &b).unwrap();
+    assert_eq!(contradictions(&mut disk.clone()).unwrap(), Vec::<String>::new());
+    let (found, _) = open(&disk, BOOT);
+    assert_eq!(held(&found), Vec::<u32>::new());
+}
+
+#[test]
 fn an_empty_or_missing_log_ends_the_start_until_that_is_accepted() {
     for (gone, sum) in [(true, true), (true, false), (false, true), (false, false)] {
         let disk = ran();

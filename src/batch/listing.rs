@@ -214,8 +214,13 @@ impl Mbd {
         let mut over = false;
         while looks > 0 && !over {
             match f.job.take() {
-                Some((sel, cursor)) => f.job = self.find_in(f, sel, cursor, &mut looks, &mut found),
-                None => over = !self.next_listed(f, &mut looks, &mut found),
+                Some((sel, cursor)) => {
+                    if let Some(job) = self.st.job(sel.job) {
+                        f.job = self.find_in(f, job, sel, cursor, &mut looks, &mut found);
+                    }
+                }
+                None if f.ids.is_some() => over = !self.next_named(f, &mut looks, &mut found),
+                None => over = !self.next_of_all(f, &mut looks, &mut found),
             }
         }
         if !found.is_empty() {
@@ -228,52 +233,76 @@ impl Mbd {
         over
     }
 
-    /// Takes the next job that is asked for; false: there is none.
-    fn next_listed(
+    /// Takes the next job that is named; false: there is none.
+    fn next_named(
         &self,
         f: &mut Finding,
         looks: &mut usize,
         found: &mut Vec<(Order, JobRef)>,
     ) -> bool {
         *looks -= 1;
-        let (job, sel) = match &mut f.ids {
-            Some(ids) => {
-                let Some((id, sel)) = ids.pop_first() else { return false };
-                (self.st.job(id), sel)
+        let Some((id, sel)) = f.ids.as_mut().and_then(BTreeMap::pop_first) else { return false };
+        if let Some(job) = self.st.job(id) {
+            self.look_at(f, job, sel, looks, found);
+        }
+        true
+    }
+
+    /// Takes jobs in the order of their IDs, up to one that is not looked at as a whole; false:
+    /// there are no more.
+    fn next_of_all(
+        &self,
+        f: &mut Finding,
+        looks: &mut usize,
+        found: &mut Vec<(Order, JobRef)>,
+    ) -> bool {
+        // one walk for many jobs: a look into the tree for each would cost as much as its row
+        for (&id, job) in self.st.jobs.range(f.from..) {
+            if *looks == 0 || f.job.is_some() {
+                return true;
             }
-            None => {
-                let Some((id, job)) = self.st.jobs.range(f.from..).next() else { return false };
-                f.from = id.saturating_add(1);
-                (Some(&**job), IdSel { job: *id, elems: Vec::new() })
-            }
-        };
-        let Some(job) = job.filter(|job| self.selects(&f.who, &f.q.select, job)) else {
-            return true;
-        };
+            *looks -= 1;
+            f.from = id.saturating_add(1);
+            self.look_at(f, job, IdSel { job: id, elems: Vec::new() }, looks, found);
+        }
+        f.job.is_some()
+    }
+
+    /// Takes one job, or as much of it as there are looks left.
+    fn look_at(
+        &self,
+        f: &mut Finding,
+        job: &Job,
+        sel: IdSel,
+        looks: &mut usize,
+        found: &mut Vec<(Order, JobRef)>,
+    ) {
+        if !self.selects(&f.who, &f.q.select, job) {
+            return;
+        }
         if f.q.arrays {
             if job.is_array() {
                 let own = Spot { base: job.order, between: 0 };
                 found.push(((0, 0, 0, own, 0), JobRef { job: job.id, idx: 0 }));
             }
-            return true;
+            return;
         }
         let by_id = f.ids.is_some();
         if by_id || job.tally.unfinished() > 0 || f.q.which.all || f.q.which.done {
-            f.job = Some((sel, Cursor::default()));
+            f.job = self.find_in(f, job, sel, Cursor::default(), looks, found);
         }
-        true
     }
 
     /// The elements of a job that are asked for; gives back what was not looked at.
     fn find_in(
         &self,
         f: &mut Finding,
+        job: &Job,
         sel: IdSel,
         mut cursor: Cursor,
         looks: &mut usize,
         found: &mut Vec<(Order, JobRef)>,
     ) -> Option<(IdSel, Cursor)> {
-        let job = self.st.job(sel.job)?;
         let by_id = f.ids.is_some();
         let named = |idx: u32| {
             let fits =

@@ -129,7 +129,7 @@ pub fn knows<T: ArgsInfo>(word: &str) -> bool {
 
 /// Is this the whole name of an option that takes a value?
 pub fn takes_value<T: ArgsInfo>(word: &str) -> bool {
-    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value && e.word == word)
+    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value.is_some() && e.word == word)
 }
 
 /// A usage error found by the applet itself: its words, then the usage lines; exit 255.
@@ -162,10 +162,13 @@ const OURS: [&str; 11] = [
 
 /// How an option is typed: `-u`, `-noheader`, `--watch`.
 pub(super) fn typed(short: Option<char>, long: &str) -> String {
-    let word = classic_word(short, long);
-    match short {
-        None if OURS.contains(&word.as_str()) => long.to_string(),
-        _ => format!("-{word}"),
+    as_typed(&classic_word(short, long), long)
+}
+
+fn as_typed(word: &str, long: &str) -> String {
+    match OURS.contains(&word) {
+        true => long.to_string(),
+        false => format!("-{word}"),
     }
 }
 
@@ -193,11 +196,9 @@ pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
 /// One option.
 struct Entry {
     word: String,
-    typed: String,
     long: &'static str,
-    value: bool,
-    /// Its value begins with a digit.
-    number: bool,
+    /// The name that help gives to its value; `None` for a switch.
+    value: Option<&'static str>,
     repeats: bool,
 }
 
@@ -232,10 +233,11 @@ impl Table {
         let flags = info.flags.iter().filter(|f| f.long != "--help");
         let entry = |f: &argh::FlagInfo<'static>| Entry {
             word: classic_word(f.short, f.long),
-            typed: typed(f.short, f.long),
             long: f.long,
-            value: matches!(f.kind, FlagInfoKind::Option { .. }),
-            number: matches!(f.kind, FlagInfoKind::Option { arg_name } if is_number(arg_name)),
+            value: match f.kind {
+                FlagInfoKind::Option { arg_name } => Some(arg_name),
+                FlagInfoKind::Switch => None,
+            },
             repeats: !matches!(f.optionality, Optionality::Optional | Optionality::Required),
         };
         Table { entries: flags.map(entry).collect() }
@@ -246,12 +248,12 @@ impl Table {
     }
 
     fn takes_value(&self, option: usize) -> bool {
-        self.entries.get(option).is_some_and(|e| e.value)
+        self.entries.get(option).is_some_and(|e| e.value.is_some())
     }
 
     /// Is what is glued to it no value of it?
     fn wants_digit(&self, option: usize, glued: &str) -> bool {
-        let number = self.entries.get(option).is_some_and(|e| e.number);
+        let number = self.entries.get(option).and_then(|e| e.value).is_some_and(is_number);
         number && !glued.starts_with(|c: char| c.is_ascii_digit() || "+-.:".contains(c))
     }
 
@@ -339,8 +341,8 @@ impl Table {
         }
     }
 
-    fn typed(&self, option: usize) -> &str {
-        self.entries.get(option).map_or("", |e| &e.typed)
+    fn typed(&self, option: usize) -> String {
+        self.entries.get(option).map_or_else(String::new, |e| as_typed(&e.word, e.long))
     }
 
     /// What is named behind -h; else the first word that is nothing of the kind. A command
@@ -460,11 +462,11 @@ impl Table {
         for (at, (option, value)) in found.iter().enumerate() {
             let Some(entry) = self.entries.get(*option) else { continue };
             let later = found.get(at + 1..).unwrap_or_default().iter().any(|(o, _)| o == option);
-            if entry.value && !entry.repeats && later {
+            if entry.value.is_some() && !entry.repeats && later {
                 continue;
             }
             words.push(entry.long);
-            if entry.value {
+            if entry.value.is_some() {
                 words.push(value);
             }
         }
@@ -481,8 +483,9 @@ impl Table {
             .and_then(|rest| rest.split_once('\''))
             .and_then(|(long, _)| self.entries.iter().find(|e| e.long == long));
         match option {
-            Some(entry) => {
-                Exit::fail(format_args!("{name}: Bad argument for option {}.", entry.typed))
+            Some(e) => {
+                let option = as_typed(&e.word, e.long);
+                Exit::fail(format_args!("{name}: Bad argument for option {option}."))
             }
             None => wrong(name, info, &words.split_whitespace().collect::<Vec<_>>().join(" ")),
         }

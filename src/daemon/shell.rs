@@ -166,7 +166,8 @@ pub trait Host {
     fn takes_work(&self) -> bool {
         true
     }
-    /// A turn took so many microseconds of processor time. Only asked for with `MEASURED`.
+    /// A turn, with the wait before it, took so many microseconds of processor time. Only told
+    /// with `MEASURED`.
     fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
         let _ = (m, cpu_us);
     }
@@ -345,6 +346,8 @@ struct Shell<H: Host> {
     heartbeat: Option<Heartbeat>,
     ctl: Ctl,
     effects: Vec<Effect>,
+    /// Processor time of this thread at the end of the last turn, microseconds.
+    cpu_us: u64,
 }
 
 fn fail(what: &'static str) -> impl FnOnce(std::io::Error) -> ShellError {
@@ -408,6 +411,7 @@ impl<H: Host> Shell<H> {
             heartbeat,
             ctl,
             effects: Vec::new(),
+            cpu_us: 0,
         })
     }
 
@@ -415,6 +419,7 @@ impl<H: Host> Shell<H> {
         let mut events = Events::with_capacity(EVENTS);
         self.host.start(&mut self.machine, &mut self.ctl);
         self.ctl.inputs.push_back(Input::Start);
+        self.cpu_us = thread_cpu_us();
         loop {
             self.wait(&mut events)?;
             self.turn(&events);
@@ -448,11 +453,11 @@ impl<H: Host> Shell<H> {
     }
 
     fn turn(&mut self, events: &Events) {
-        let began = if H::MEASURED { thread_cpu_us() } else { 0 };
         self.whole_turn(events);
         if H::MEASURED {
-            let cpu_us = thread_cpu_us().saturating_sub(began);
-            self.host.turned(&mut self.machine, cpu_us);
+            // a call of the system: the end of one turn is the begin of the next
+            let began = std::mem::replace(&mut self.cpu_us, thread_cpu_us());
+            self.host.turned(&mut self.machine, self.cpu_us.saturating_sub(began));
         }
     }
 

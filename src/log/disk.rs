@@ -185,11 +185,13 @@ impl RealDisk {
 
     fn ordered_fault(&self, syncing: bool) -> io::Result<()> {
         let Some(path) = &self.fault else { return Ok(()) };
-        let word = || std::fs::read_to_string(path).unwrap_or_default();
-        while word().trim() == "hang" {
+        let word = loop {
+            let word = std::fs::read_to_string(path).unwrap_or_default();
+            if word.trim() != "hang" {
+                break word;
+            }
             std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        let word = word();
+        };
         match (word.trim(), syncing) {
             ("enospc", false) => Err(rustix::io::Errno::NOSPC.into()),
             ("eio", false) | ("sync", true) => Err(rustix::io::Errno::IO.into()),

@@ -204,6 +204,7 @@ impl Real {
                 (Launcher::new(conf.clone(), journal()), lock, listener)
             }
         };
+        ports.take_masters(&boot);
         Ok(Real {
             machine,
             boot,
@@ -323,7 +324,7 @@ impl Real {
             if let Some(id) = pending {
                 self.read_setup(id, true);
             }
-            if let Err(e) = self.ports.ended(pid, |daemon| self.machine.wants(daemon)) {
+            if let Err(e) = self.ports.ended(pid) {
                 log::warn!("the port of pid {pid}: {}", words(&e));
             }
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
@@ -509,7 +510,11 @@ impl Real {
         let kept = ["TZ", "LSF_LOCAL_HOST"].map(|name| (name, std::env::var_os(name)));
         command.envs(kept.into_iter().filter_map(|(name, value)| Some((name, value?))));
         command.envs(self.conf.users.get(&Daemon::Eauthd).map(|user| (EAUTH_USER, user)));
-        command.stdin(self.ports.of(daemon, &self.boot).map_or_else(Stdio::null, Stdio::from));
+        command.stdin(Stdio::null());
+        if let Some(copies) = self.ports.of(daemon, &self.boot) {
+            command.stdin(copies.listener);
+            copies.datagrams.map(|fd| command.stdout(fd));
+        }
         match (daemon, &self.boot.admin) {
             (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
             (Daemon::Authd, Some(_)) => hand_key(&mut command)?,

@@ -1,13 +1,14 @@
-//! The listening sockets of the daemons, which the launcher keeps: while a daemon is away, nobody
-//! else on the host can take its port. Each daemon gets its socket as its standard input.
+//! The ports of the daemons, which the launcher keeps ([`crate::net::held`]): that of mbatchd also
+//! on a host that may become the master host, so that nobody takes it before.
 //!
-//! Invariants: the launcher accepts nothing: a socket listens only while its daemon has it, and
-//! callers are refused meanwhile. As root it keeps no port that only root may take: whoever can
-//! write the configuration would have it from root.
+//! Invariants: the launcher accepts nothing: a socket serves only while its daemon has it. As root
+//! it keeps no port that only root may take: whoever can write the configuration would have it
+//! from root.
 
 use super::boot::Boot;
 use super::shell::Ports;
-use crate::net::sock::Held;
+use crate::lim::election::Election;
+use crate::net::held::{Copies, Held};
 use crate::proto::Daemon;
 use crate::sys::words;
 use serde::{Deserialize, Serialize};
@@ -27,19 +28,21 @@ pub struct KeptPorts {
 
 /// The same across exec: daemon, descriptors, pid.
 #[derive(Default, Serialize, Deserialize)]
-pub struct Handed(Vec<(Daemon, [i32; 2], u32)>);
+pub struct Handed(Vec<(Daemon, Vec<i32>, u32)>);
 
 impl KeptPorts {
     /// What a launcher that replaced itself left us.
     pub fn resume(handed: Handed) -> KeptPorts {
-        let take = |(daemon, fds, pid)| Some((daemon, (Held::inherited(fds).ok()?, pid)));
+        let take = |(daemon, fds, pid): (Daemon, Vec<i32>, u32)| {
+            Some((daemon, (Held::inherited(&fds).ok()?, pid)))
+        };
         KeptPorts { sockets: handed.0.into_iter().filter_map(take).collect() }
     }
 
     /// What [`KeptPorts::resume`] takes; the descriptors stay open over exec.
     pub fn hand_over(&self) -> Handed {
         let all = self.sockets.iter();
-        let fds = |held: &Held| held.fds().map(|fd| fd.as_raw_fd());
+        let fds = |held: &Held| held.fds().map(|fd| fd.as_raw_fd()).collect();
         Handed(all.map(|(daemon, (held, pid))| (*daemon, fds(held), *pid)).collect())
     }
 
@@ -47,20 +50,32 @@ impl KeptPorts {
         self.sockets.values().flat_map(|(held, _)| held.fds())
     }
 
-    /// The socket for a daemon that is about to start, taken where it is not kept yet. None: the
-    /// daemon has to see for itself.
-    pub fn of(&mut self, daemon: Daemon, boot: &Boot) -> Option<OwnedFd> {
+    /// Takes the port of mbatchd where this host may become the master host.
+    pub fn take_masters(&mut self, boot: &Boot) {
+        if Election::new(&boot.conf).candidates().contains(&boot.host) {
+            self.take(Daemon::Mbatchd, boot);
+        }
+    }
+
+    /// The sockets for a daemon that is about to start. None: the daemon has to see for itself.
+    pub fn of(&mut self, daemon: Daemon, boot: &Boot) -> Option<Copies> {
+        self.take(daemon, boot)?.copies().ok()
+    }
+
+    /// Takes a daemon's port where it is not kept yet.
+    fn take(&mut self, daemon: Daemon, boot: &Boot) -> Option<&Held> {
         let port = Ports::of(&boot.conf.lsf).port(daemon);
         let reserved = port < FIRST_OF_ALL && crate::sys::euid() == 0;
-        let at = boot.addr.filter(|_| port != 0 && !reserved);
-        let at = SocketAddr::new(at?, port);
+        let at = SocketAddr::new(boot.addr.filter(|_| port != 0 && !reserved)?, port);
+        // the launcher before this one may have had another configuration
+        self.sockets.retain(|of, (held, _)| *of != daemon || held.at() == Some(at));
         if !self.sockets.contains_key(&daemon) {
-            match Held::bind(at) {
+            match Held::bind(at, daemon == Daemon::Lim) {
                 Ok(held) => _ = self.sockets.insert(daemon, (held, 0)),
                 Err(e) => log::warn!("{}: {at}: {}", daemon.name(), words(&e)),
             }
         }
-        self.sockets.get(&daemon)?.0.copy().ok()
+        self.sockets.get(&daemon).map(|(held, _)| held)
     }
 
     /// A daemon was started with what [`KeptPorts::of`] gave.
@@ -70,19 +85,14 @@ impl KeptPorts {
         }
     }
 
-    /// A child has ended; `wanted`: whether a daemon is to run again. Its socket is kept then.
-    pub fn ended(&mut self, pid: u32, wanted: impl Fn(Daemon) -> bool) -> io::Result<()> {
-        let of = self.sockets.iter().find(|(_, kept)| kept.1 == pid).map(|(daemon, _)| *daemon);
-        let Some(daemon) = of else { return Ok(()) };
-        match self.sockets.get_mut(&daemon) {
-            Some((held, pid)) if wanted(daemon) => {
-                *pid = 0;
+    /// A child has ended. The port of a daemon stays kept, whether it is to run again or not.
+    pub fn ended(&mut self, pid: u32) -> io::Result<()> {
+        match self.sockets.values_mut().find(|(_, of)| *of == pid) {
+            Some((held, of)) => {
+                *of = 0;
                 held.rest()
             }
-            _ => {
-                self.sockets.remove(&daemon);
-                Ok(())
-            }
+            None => Ok(()),
         }
     }
 }

@@ -50,7 +50,7 @@ use crate::conf::Member;
 use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
-use crate::net::{Hosts, Identity, sock};
+use crate::net::{Hosts, Identity, held, sock};
 use crate::proto::held::Tickets;
 use crate::proto::machine::{ConnId, INCOMING, OWN};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
@@ -709,8 +709,8 @@ fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
             let why = format!("{at}: {}", crate::sys::words(&e));
             ShellError { what: "listen", why }
         };
-        out.tcp = cfg.tcp.then(|| sock::listen_as_given(at).map_err(fail)).transpose()?;
-        out.udp = cfg.udp.then(|| sock::open_udp(at).map_err(fail)).transpose()?;
+        out.tcp = cfg.tcp.then(|| held::listen_as_given(at).map_err(fail)).transpose()?;
+        out.udp = cfg.udp.then(|| held::datagrams_as_given(at).map_err(fail)).transpose()?;
     }
     if let Some(unix) = &cfg.unix {
         let made = sock::listen_unix(&unix.path, unix.mode).map_err(|e| {

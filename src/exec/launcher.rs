@@ -362,11 +362,6 @@ impl Launcher {
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
 
-    /// Is this daemon to run?
-    pub fn wants(&self, daemon: Daemon) -> bool {
-        self.down.is_none() && self.sups.iter().any(|s| s.daemon == daemon && s.want)
-    }
-
     /// Does this ask for a task to be started, and for nothing else?
     pub fn starts(input: &Input) -> bool {
         matches!(input, Input::Msg { msg: Msg::Launch(LaunchMsg::Start { .. }), .. })

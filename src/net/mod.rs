@@ -2,6 +2,7 @@
 
 pub mod conn;
 pub mod dgram;
+pub mod held;
 pub mod limits;
 pub mod local;
 pub mod pool;

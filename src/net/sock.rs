@@ -89,7 +89,7 @@ fn family(addr: &SocketAddr) -> AddressFamily {
     if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-fn new(addr: &SocketAddr, kind: SocketType, nonblocking: bool) -> io::Result<OwnedFd> {
+pub(super) fn new(addr: &SocketAddr, kind: SocketType, nonblocking: bool) -> io::Result<OwnedFd> {
     let mut flags = SocketFlags::CLOEXEC;
     if nonblocking {
         flags |= SocketFlags::NONBLOCK;
@@ -115,81 +115,6 @@ pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
     keep_alive(fd.as_fd());
     listen(&fd, BACKLOG)?;
     Ok(TcpListener::from_std(std::net::TcpListener::from(fd)))
-}
-
-/// A port that is taken, by a socket that listens only while somebody has a copy of it. Another
-/// one beside it never listens and never goes: it shares the port with sockets of this very uid
-/// alone (SO_REUSEPORT), so that nobody else gets it while the first does not listen.
-#[derive(Debug)]
-pub struct Held {
-    listener: OwnedFd,
-    guard: OwnedFd,
-}
-
-impl Held {
-    /// Takes the port.
-    pub fn bind(at: SocketAddr) -> io::Result<Held> {
-        let make = || {
-            let fd = new(&at, SocketType::STREAM, true)?;
-            // connections of a predecessor may linger
-            sockopt::set_socket_reuseaddr(&fd, true)?;
-            sockopt::set_socket_reuseport(&fd, true)?;
-            bind(&fd, &at)?;
-            Ok::<OwnedFd, io::Error>(fd)
-        };
-        let guard = make()?;
-        sockopt::set_socket_reuseaddr(&guard, false)?;
-        let listener = make()?;
-        // at listen(2) the kernel forgets that others might have shared the address
-        listen(&listener, BACKLOG)?;
-        let held = Held { listener, guard };
-        held.rest()?;
-        Ok(held)
-    }
-
-    /// One that was handed on through exec.
-    pub fn inherited([listener, guard]: [i32; 2]) -> io::Result<Held> {
-        use crate::sys::raw::inherited_fd;
-        Ok(Held { listener: inherited_fd(listener)?, guard: inherited_fd(guard)? })
-    }
-
-    pub fn fds(&self) -> [&OwnedFd; 2] {
-        [&self.listener, &self.guard]
-    }
-
-    /// The same socket for a daemon that is to listen.
-    pub fn copy(&self) -> io::Result<OwnedFd> {
-        Ok(rustix::io::fcntl_dupfd_cloexec(&self.listener, 3)?)
-    }
-
-    /// Nobody listens any more: callers are refused, and the port stays taken.
-    pub fn rest(&self) -> io::Result<()> {
-        // Where nobody had begun to listen, it would be shut down for whoever listens next: what
-        // is accepted then could not be written to.
-        if sockopt::socket_acceptconn(&self.listener)? {
-            rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both)?;
-        }
-        Ok(())
-    }
-}
-
-/// Listens on the socket that is our standard input, where that has this very address.
-fn listen_held(at: SocketAddr) -> Option<TcpListener> {
-    let input = rustix::stdio::stdin();
-    let own = rustix::net::getsockname(input).ok().and_then(|own| SocketAddr::try_from(own).ok());
-    if own != Some(at) || !matches!(sockopt::socket_type(input), Ok(SocketType::STREAM)) {
-        return None;
-    }
-    let fd = rustix::io::fcntl_dupfd_cloexec(input, 3).ok()?;
-    let _ = sockopt::set_tcp_nodelay(&fd, true);
-    keep_alive(fd.as_fd());
-    listen(&fd, BACKLOG).ok()?;
-    Some(TcpListener::from_std(std::net::TcpListener::from(fd)))
-}
-
-/// Listens for TCP on this address, with the launcher's socket where it has given us one.
-pub fn listen_as_given(at: SocketAddr) -> io::Result<TcpListener> {
-    listen_held(at).map_or_else(|| listen_tcp(at), Ok)
 }
 
 /// Opens a datagram socket on this address.
@@ -310,31 +235,4 @@ pub fn is_scarcity(e: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
         .iter()
         .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Read, Write};
-
-    /// A daemon may end before it listens: the next one must be able to answer its callers.
-    #[test]
-    fn a_held_port_that_rested_twice_serves_whoever_listens_next() {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let held = Held::bind(port).unwrap();
-        held.rest().unwrap();
-        held.rest().unwrap();
-        assert!(std::net::TcpStream::connect(port).is_err(), "nobody listens");
-        let listener = held.copy().unwrap();
-        listen(&listener, BACKLOG).unwrap();
-        let mut caller = std::net::TcpStream::connect(port).unwrap();
-        let listener = std::net::TcpListener::from(listener);
-        listener.set_nonblocking(false).unwrap();
-        let (mut accepted, _) = listener.accept().unwrap();
-        accepted.write_all(b"x").unwrap();
-        drop(accepted);
-        let mut text = String::new();
-        caller.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "x");
-    }
 }

@@ -91,7 +91,14 @@ fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     for part in &found.missing {
         dir = made(&dir, part)?;
     }
-    Ok((found.path.join(found.missing.iter().collect::<PathBuf>()), marked(dir)?))
+    let path = found.path.join(found.missing.iter().collect::<PathBuf>());
+    // the administrator chooses the path: an empty directory of root's may be any program's, which
+    // would take the launcher's files for its own
+    if !path.starts_with(OWN_BELOW) && !is_marked(&dir) {
+        let text = format!("not marked as the launcher's: touch {}/{LOCK}", path.display());
+        return Err(io::Error::other(text));
+    }
+    Ok((path, marked(dir)?))
 }
 
 /// Opens a directory of root's alone; no link is followed.
@@ -118,12 +125,17 @@ fn made(dir: &OwnedFd, name: impl rustix::path::Arg + Copy) -> io::Result<OwnedF
     Ok(own)
 }
 
+/// Whether a launcher's lock is there.
+fn is_marked(dir: &OwnedFd) -> bool {
+    let lock = rustix::fs::statat(dir, LOCK, AtFlags::SYMLINK_NOFOLLOW);
+    let kind = lock.map(|s| rustix::fs::FileType::from_raw_mode(s.st_mode));
+    kind.is_ok_and(|kind| kind == rustix::fs::FileType::RegularFile)
+}
+
 /// Refuses a directory that is there for something else: one with files and without a lock.
 fn marked(dir: OwnedFd) -> io::Result<OwnedFd> {
     let how = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let lock = rustix::fs::statat(&dir, LOCK, AtFlags::SYMLINK_NOFOLLOW);
-    let kind = lock.map(|s| rustix::fs::FileType::from_raw_mode(s.st_mode));
-    if kind.is_ok_and(|kind| kind == rustix::fs::FileType::RegularFile) {
+    if is_marked(&dir) {
         return Ok(dir);
     }
     for entry in Dir::read_from(&dir)? {

@@ -55,10 +55,11 @@ impl Site {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("lsf-{name}-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
-        // root makes directories below /run alone
+        // root makes directories below /run alone, and uses others only where they are marked
         for sub in ["bin", "home", "log", "run", "work/personal/logdir"] {
             std::fs::create_dir_all(dir.join(sub)).unwrap();
         }
+        std::fs::write(dir.join("run/launcher.lock"), "").unwrap();
         let launchers = BTreeMap::new();
         let (instead, ignored, mounts) = (Vec::new(), String::new(), Vec::new());
         let site = Site { dir, hosts, extrausers: false, instead, ignored, mounts, launchers };

@@ -241,8 +241,22 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
         let root = site.path("root");
         if !single {
             let said = refused(&site, &root, single);
-            assert!(said.contains("there for something else"), "{said}");
+            assert!(said.contains("not marked as the launcher's"), "{said}");
         }
+        if !single {
+            // one that is a launcher's, with something else's directory in it
+            let other = site.path("other");
+            std::fs::create_dir_all(other.join("host1/authd")).unwrap();
+            site.write("other/launcher.lock", "");
+            let said = refused(&site, &other, single);
+            assert!(said.contains("there for something else"), "{said}");
+            assert_eq!(other.join("host1/authd").metadata().unwrap().uid(), 0);
+        }
+        // an empty one may be that of a program which runs or sources what lies there
+        let empty = root.join("authd");
+        let said = refused(&site, &empty, single);
+        assert!(said.contains("not marked as the launcher's"), "{said}");
+        assert!(std::fs::read_dir(&empty).unwrap().next().is_none());
         // one that is not there, where root made something else
         refused(&site, &root.join("new"), single);
         // one that a link of the administrator's leads to

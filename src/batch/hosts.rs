@@ -93,7 +93,7 @@ pub struct Net {
     /// False until the first start, and while the log cannot be written.
     on: bool,
     /// Grows with every order to act on a job.
-    acts: u32,
+    acts: u64,
     /// The hosts of exclusive jobs as LIM was told them last over this connection; `None` where it
     /// shows others.
     told_alone: Option<Vec<Sym>>,
@@ -570,9 +570,11 @@ impl Mbd {
         }
     }
 
-    /// A number for an order to act: larger than any before, across restarts.
-    pub(crate) fn next_act(&mut self) -> u32 {
-        self.net.acts = (self.net.acts + 1) & 0xffff;
-        ((self.epoch as u32 & 0xffff) << 16) | self.net.acts
+    /// A number for an order to act, larger than any before, across restarts; and before it the
+    /// short one that an older sbatchd goes by.
+    pub(crate) fn next_act(&mut self) -> (u32, u64) {
+        self.net.acts += 1;
+        let short = ((self.epoch & 0xffff) << 16) | (self.net.acts & 0xffff);
+        (short as u32, (self.epoch << 32) | self.net.acts)
     }
 }

@@ -426,8 +426,8 @@ impl Mbd {
     }
 
     pub(crate) fn act(&mut self, cx: &mut Cx, key: JobKey, i: usize, act: Act) {
-        let seq = self.next_act();
-        self.order(cx, i, SbdMsg::Act { key, seq, act });
+        let (seq, order) = self.next_act();
+        self.order(cx, i, SbdMsg::Act { key, seq, order, act });
     }
 
     /// The index of the host that holds a started attempt.
@@ -444,7 +444,7 @@ impl Mbd {
         self.order(cx, i, SbdMsg::Start(Box::new(order)));
     }
 
-    fn start_order(&self, key: JobKey) -> Option<StartJob> {
+    pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.st.running(key)?;
         let job = self.st.job(key.job)?;
         let name = |s: super::names::Sym| self.st.names.text(s).to_string();

@@ -48,12 +48,18 @@ pub struct Kill {
     pub pause: u64,
 }
 
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 /// What changes and must survive sbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mark {
-    /// The last order acted on.
+    /// The last order acted on, by an older mbatchd's number and by its own.
     pub seq: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub order: u64,
     /// TERM_ number; 0 none.
     pub exit_info: u32,
     pub kill: Option<Kill>,

@@ -20,10 +20,13 @@ pub enum SbdMsg {
         at: SpoolRef,
         data: ByteStr,
     },
-    /// Act on a started attempt. `seq` grows; an old one is ignored.
+    /// Act on a started attempt. `order` grows, over restarts too; an old one is ignored.
     Act {
         key: JobKey,
+        /// The same for an sbatchd that does not know `order`; it begins again after 65,536.
         seq: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        order: u64,
         act: Act,
     },
     /// The end of this attempt is durable: forget it. Also sent for attempts mbatchd does not

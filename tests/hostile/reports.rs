@@ -162,7 +162,15 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),
         ("Inventory", SbdMsg::Inventory { boot_id: boot_id(), tasks: vec![state(ended)] }),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
-        ("Act", SbdMsg::Act { key, seq: u32::MAX, act: Act::Terminate { exit_info: 1 } }),
+        (
+            "Act",
+            SbdMsg::Act {
+                key,
+                seq: u32::MAX,
+                order: u64::MAX,
+                act: Act::Terminate { exit_info: 1 },
+            },
+        ),
         ("Forget", SbdMsg::Forget { key, mail: String::new() }),
         ("Params", SbdMsg::Params(SbdParams::default())),
         ("Logging", SbdMsg::Logging(lsf::proto::Logging::default())),

@@ -569,3 +569,16 @@ fn what_runs_keeps_the_environment_that_it_was_started_with() {
         assert_eq!(out.iter().any(sent), given, "{at:?}");
     }
 }
+
+#[test]
+fn orders_to_act_are_numbered_upwards_without_end_and_over_restarts() {
+    let mut r = Rig::new();
+    let mut last = 0;
+    for _ in 0..70_000 {
+        let (_, order) = r.mbd.next_act();
+        assert!(order > last, "{order} after {last}");
+        last = order;
+    }
+    let found = Recovered { epoch: r.mbd.epoch + 1, ..Recovered::default() };
+    assert!(Mbd::new(conf(), "h1", found).next_act().1 > last);
+}

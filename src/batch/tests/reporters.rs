@@ -44,7 +44,12 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Hello" => SbdMsg::Hello { epoch: 9, cluster: "c1".into(), params: SbdParams::default() },
         "Start" => SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() })),
         "Blob" => SbdMsg::Blob { at: SpoolRef::default(), data: ByteStr::default() },
-        "Act" => SbdMsg::Act { key, seq: u32::MAX, act: Act::Terminate { exit_info: 1 } },
+        "Act" => SbdMsg::Act {
+            key,
+            seq: u32::MAX,
+            order: u64::MAX,
+            act: Act::Terminate { exit_info: 1 },
+        },
         "Forget" => SbdMsg::Forget { key, mail: String::new() },
         "Params" => SbdMsg::Params(SbdParams::default()),
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),

@@ -46,8 +46,8 @@ impl Sbatchd {
         for key in first.into_iter().filter(|_| greeted) {
             self.tell_state(key, out);
         }
-        for (key, seq, act) in std::mem::take(&mut self.deferred) {
-            self.act(now, key, seq, act, out);
+        for (key, number, act) in std::mem::take(&mut self.deferred) {
+            self.act(now, key, number, act, out);
         }
     }
 

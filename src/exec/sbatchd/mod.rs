@@ -101,7 +101,7 @@ pub struct Sbatchd {
     blobs: Blobs,
     asked: BTreeSet<SpoolRef>,
     /// Orders that came while the launcher was away.
-    deferred: Vec<(JobKey, u32, Act)>,
+    deferred: Vec<(JobKey, (u32, u64), Act)>,
     retry_launcher: Option<u64>,
     retry_lim: Option<u64>,
     sampled_at: u64,
@@ -223,7 +223,7 @@ impl Sbatchd {
         match msg {
             SbdMsg::Start(order) => self.start(now, *order, out),
             SbdMsg::Blob { at, data } => self.blob(now, at, data.0, out),
-            SbdMsg::Act { key, seq, act } => self.act(now, key, seq, act, out),
+            SbdMsg::Act { key, seq, order, act } => self.act(now, key, (seq, order), act, out),
             SbdMsg::Forget { key, mail } => {
                 self.mail_user(key, &mail, out);
                 self.forget(now, key, out);

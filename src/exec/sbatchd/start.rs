@@ -105,18 +105,32 @@ impl Sbatchd {
         self.tell_state(key, out);
     }
 
-    pub(super) fn act(&mut self, now: Now, key: JobKey, seq: u32, act: Act, out: &mut Vec<Effect>) {
+    /// `number`: an older mbatchd has the first half of it alone.
+    pub(super) fn act(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        number: (u32, u64),
+        act: Act,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        if seq <= job.note.mark.seq && seq != 0 {
+        let mark = &mut job.note.mark;
+        let old = match number {
+            (seq, 0) => seq <= mark.seq && seq != 0,
+            (_, order) => order <= mark.order,
+        };
+        if old {
             return;
         }
         if !self.linked && job.live() && job.sim_end.is_none() {
             if self.deferred.len() < DEFERRED_MAX {
-                self.deferred.push((key, seq, act));
+                self.deferred.push((key, number, act));
             }
             return;
         }
-        job.note.mark.seq = job.note.mark.seq.max(seq);
+        let mark = &mut job.note.mark;
+        (mark.seq, mark.order) = (mark.seq.max(number.0), mark.order.max(number.1));
         match (job.stage, act) {
             (Stage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
             (Stage::Finishing | Stage::Over, _) => return,

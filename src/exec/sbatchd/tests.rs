@@ -138,7 +138,7 @@ impl Rig {
     }
 
     fn act(&mut self, n: u32, seq: u32, act: Act) {
-        self.order(SbdMsg::Act { key: key(n), seq, act });
+        self.order(SbdMsg::Act { key: key(n), seq, order: 0, act });
     }
 
     fn feed(&mut self, input: Input) {

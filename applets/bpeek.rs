@@ -79,11 +79,12 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let select = control::selection(&parsed.operands, filters)?.unwrap_or_default();
     let info = ask(ctx, &select)?;
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
+    let parts = parts(&info, &site.lsf.job_file_tag());
     if site.host == info.host {
-        return Ok(here(ctx, &select, &info, follow));
+        return Ok(here(ctx, &select, &info, parts, follow));
     }
     let mut code = 0;
-    for (words, files) in parts(&info) {
+    for (words, files) in parts {
         let _ = writeln!(ctx.out, "{words}");
         ctx.flush();
         let script = if follow { FOLLOW } else { SHOW };
@@ -127,20 +128,31 @@ fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
     }
 }
 
+/// What [`parts`] gives.
+type Parts = Vec<(&'static str, Vec<PathBuf>)>;
+
 /// The heads of the output's parts, each with the files that it may be in, in the order in which
 /// they are looked for: what a job keeps until its end is newer than the file that was asked for,
-/// whose name comes last.
-fn parts(info: &PeekInfo) -> Vec<(&'static str, Vec<PathBuf>)> {
+/// whose name comes last. `tag`: the end of the names of files that are kept.
+fn parts(info: &PeekInfo, tag: &str) -> Parts {
     let idx = if info.id.idx == 0 { String::new() } else { format!(".{}", info.id.idx) };
     let files = |name: &[u8], ext: &str| {
-        let kept = format!("{}.{}{idx}.{ext}", info.submit_time, info.id.job);
+        let kept = format!("{}.{}{idx}{tag}.{ext}", info.submit_time, info.id.job);
         let below_tmp = kept_below(info.uid).join(&kept);
         let mut all = vec![below_tmp, Path::new(&info.home).join(".lsbatch").join(&kept)];
         if !name.is_empty() {
-            let path = Path::new(&info.cwd).join(PathBuf::from(OsString::from_vec(name.to_vec())));
-            // In a directory it has a name of its own.
-            all.push(path.join(format!("{}{idx}.{ext}", info.id.job)));
-            all.push(path);
+            let word = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+            let cwd = Path::new(&info.cwd);
+            let dir = cwd.join(word(info.out_dir.as_bytes()));
+            // Where that cannot be made, files are where they are without it.
+            for dir in
+                [(!info.out_dir.is_empty()).then_some(&*dir), Some(cwd)].into_iter().flatten()
+            {
+                let path = dir.join(word(name));
+                // In a directory it has a name of its own.
+                all.push(path.join(format!("{}{idx}.{ext}", info.id.job)));
+                all.push(path);
+            }
         }
         all
     };
@@ -152,10 +164,10 @@ fn parts(info: &PeekInfo) -> Vec<(&'static str, Vec<PathBuf>)> {
 }
 
 /// On this host.
-fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, follow: bool) -> i32 {
+fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, parts: Parts, follow: bool) -> i32 {
     let mut code = 0;
     let mut open = Vec::new();
-    for (words, files) in parts(info) {
+    for (words, files) in parts {
         let _ = writeln!(ctx.out, "{words}");
         let Some(asked) = files.last() else { continue };
         // what another has put in the user's place below /tmp is passed over
@@ -270,11 +282,14 @@ mod tests {
             uid: 7,
             ..PeekInfo::default()
         };
-        let shown = |info: &PeekInfo| -> Vec<String> {
-            let all = parts(info);
+        let shown_as = |info: &PeekInfo, tag: &str| -> Vec<String> {
+            let all = parts(info, tag);
             let files = all.iter().flat_map(|(_, files)| files);
             files.map(|f| f.display().to_string()).collect()
         };
+        let shown = |info: &PeekInfo| shown_as(info, "");
+        let tagged = ["/tmp/.lsbtmp7/17.12.3-x.out", "/home/a/.lsbatch/17.12.3-x.out"];
+        assert_eq!(shown_as(&info, "-x"), tagged);
         let kept = |ext| {
             [format!("/tmp/.lsbtmp7/17.12.3.{ext}"), format!("/home/a/.lsbatch/17.12.3.{ext}")]
         };
@@ -284,6 +299,11 @@ mod tests {
         let given = |a: &str, b: &str| [a.to_string(), b.to_string()];
         let [out, err] = [kept("out"), kept("err")];
         let want = [out, given("/w/o/12.3.out", "/w/o"), err, given("/e/12.3.err", "/e")];
+        assert_eq!(shown(&info), want.concat());
+        info.err_file = "".into();
+        info.out_dir = "d".into();
+        let [out, _] = [kept("out"), kept("err")];
+        let want = [out, given("/w/d/o/12.3.out", "/w/d/o"), given("/w/o/12.3.out", "/w/o")];
         assert_eq!(shown(&info), want.concat());
     }
 }

@@ -5,9 +5,9 @@ use super::perm::{Action, Caller};
 use super::state::{ElemState, View};
 use super::submit::Checked;
 use super::{Cx, Mbd};
-use crate::exec::plan::expand;
+use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
-use crate::model::job::SpoolRef;
+use crate::model::job::{SpoolRef, extra};
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel, JobSelect, PeekInfo};
 use crate::proto::machine::{ConnId, Effect};
@@ -74,14 +74,21 @@ impl Mbd {
             },
         };
         let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
+        let spec = job.spec_at(at.idx);
         let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
+        let out_dir = spec.given(extra::OUT_DIR).as_bytes();
+        let out_dir = match self.start_order(run.key) {
+            Some(order) if !out_dir.is_empty() => expand_dir(out_dir, &order),
+            _ => Vec::new(),
+        };
         Ok(PeekInfo {
             id: at,
             host: run.hosts.first().map_or(String::new(), |h| self.st.names.text(h.0).to_string()),
             submit_time: job.submit_time,
-            out_file: name(&job.spec_at(at.idx).out_file),
-            err_file: name(&job.spec_at(at.idx).err_file),
+            out_file: name(&spec.out_file),
+            err_file: name(&spec.err_file),
             cwd: exec.cwd.clone(),
+            out_dir: map_home(&out_dir, spec.home.as_bytes(), exec.home.as_bytes()).into(),
             home: exec.home.clone(),
             uid: exec.uid,
             pid: run.pid,

@@ -240,6 +240,13 @@ impl LsfConf {
         self.yes("LSF_PERSONAL")
     }
 
+    /// The end of names of files of jobs below ~/.lsbatch: it tells a personal cluster's from those
+    /// of its owner's other clusters, where a job may have the same number and second.
+    pub fn job_file_tag(&self) -> String {
+        let tag = || format!("-{:08x}", crc32fast::hash(self.confdir().as_bytes()));
+        self.personal().then(tag).unwrap_or_default()
+    }
+
     /// The program that mails about jobs: LSB_MAILPROG. LSB_JOB_REPORT_MAIL=N: there is none, and
     /// output without a file of its own is kept.
     pub fn mail_program(&self) -> &str {

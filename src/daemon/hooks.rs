@@ -92,10 +92,14 @@ fn transfer(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Result<(), String> {
     Err(fail(line.map_or_else(|| status.to_string(), clean)))
 }
 
-/// A file without a name, for what a transfer says: it never has to wait for a reader.
+/// A file without a name, for what a transfer says: it never has to wait for a reader. Where the
+/// kernel has none in memory, what it says is lost.
 fn said_file() -> io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::memfd_create("transfer", flags)?))
+    match rustix::fs::memfd_create("transfer", flags) {
+        Ok(fd) => Ok(File::from(fd)),
+        Err(_) => File::options().read(true).write(true).open("/dev/null"),
+    }
 }
 
 /// Runs what comes after the job, whatever fails; the exit status for it, in which eexec does not

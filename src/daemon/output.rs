@@ -176,19 +176,20 @@ fn own(store: &Store, ext: &str) -> io::Result<(OwnedFd, PathBuf)> {
 pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     let mut ready = Ready::default();
     if let Some(what) = &plan.tidy {
-        ready.kept = tidy(what, &Store::of(user, (0, 0, 0)));
+        ready.kept = tidy(what, &Store::of(user, (0, 0, 0), ""));
         return Setup::Ready(Box::new(ready));
     }
     if let Some(mask) = plan.umask {
         rustix::process::umask(Mode::from_raw_mode(mask & 0o777));
     }
-    let store = Store::of(user, plan.kept_as.unwrap_or_default());
+    let store = Store::of(user, plan.kept_as.unwrap_or_default(), &plan.tag);
     report(plan, &store, &mut ready);
     error_output(plan, &mut ready);
-    hooks::copy_back(plan, &mut ready);
+    // transfers may take long, and be ended
     if let Err(e) = remove_all(&plan.remove) {
         note(&mut ready, format!("<{}>: {}", plan.remove.lossy(), words(&e)));
     }
+    hooks::copy_back(plan, &mut ready);
     Setup::Ready(Box::new(ready))
 }
 
@@ -257,12 +258,20 @@ fn copy(buffer: &ByteStr, to: &mut File) -> io::Result<()> {
     io::copy(&mut File::from(from), to).map(|_| ())
 }
 
+/// Whether both names lead to the same file.
+fn same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| path.metadata().map(|m| (m.dev(), m.ino())).ok();
+    id(one).is_some_and(|one| id(other) == Some(one))
+}
+
 fn error_output(plan: &FinishPlan, ready: &mut Ready) {
     if plan.err_buffer.is_empty() {
         return;
     }
     let err = path_of(&plan.err.0);
-    let wrote = emptied(err, plan.err_over).and_then(|mut file| copy(&plan.err_buffer, &mut file));
+    // one file for both has the output by now
+    let over = plan.err_over && !same_file(err, path_of(&plan.append_to.0));
+    let wrote = emptied(err, over).and_then(|mut file| copy(&plan.err_buffer, &mut file));
     match wrote {
         Ok(()) => cleared(&plan.err_buffer, ready),
         Err(e) => {
@@ -342,7 +351,8 @@ fn tidy(what: &Tidy, store: &Store) -> bool {
             let Ok(meta) = entry.path().symlink_metadata() else { continue };
             let age = meta.modified().ok().and_then(|t| SystemTime::now().duration_since(t).ok());
             let kept = is_kept(name);
-            let gone = name.starts_with(hosts.as_bytes()) || kept && age.is_some_and(|a| a >= old);
+            let aged = kept && age.is_some_and(|a| a >= old);
+            let gone = name.starts_with(hosts.as_bytes()) || aged && !in_use(&entry.path());
             if gone && meta.is_file() && meta.uid() == crate::sys::euid() {
                 let _ = std::fs::remove_file(entry.path());
             } else {
@@ -353,15 +363,31 @@ fn tidy(what: &Tidy, store: &Store) -> bool {
     left
 }
 
-/// `TIME.JOB[.INDEX][.PID].out`, or the like: output or a report that is kept.
+/// Whether a job has such a file as its output: one on another host, or of another cluster.
+fn in_use(path: &Path) -> bool {
+    let Ok((fd, _)) = open(path, OFlags::RDONLY | OFlags::NOFOLLOW, 0) else { return false };
+    let lock = rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive);
+    lock == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
+/// `TIME.JOB[.INDEX][-TAG][.PID].out`, or the like: output or a report that is kept.
 fn is_kept(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let Some((base, ext)) = name.rsplit_once('.') else { return false };
     let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let mut tags = 0;
+    let part = |part: &str| match part.split_once('-') {
+        Some((part, tag)) => {
+            tags += 1;
+            number(part) && tag.len() == 8 && tag.bytes().all(|b| b.is_ascii_hexdigit())
+        }
+        None => number(part),
+    };
     let parts = base.split('.').count();
     matches!(ext, "out" | "err" | "report")
         && (2..=4).contains(&parts)
-        && base.split('.').all(number)
+        && base.split('.').all(part)
+        && tags <= 1
 }
 
 #[cfg(test)]

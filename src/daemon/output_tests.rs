@@ -24,7 +24,7 @@ impl Home {
         }
     }
     fn store(&self) -> Store {
-        Store::of(&self.user(), (7, 2, 99))
+        Store::of(&self.user(), (7, 2, 99), "")
     }
     fn name(&self, rel: &str) -> ByteStr {
         self.0.join(rel).into_os_string().into_vec().into()
@@ -195,6 +195,8 @@ fn what_jobs_left_is_removed_when_it_is_old_or_of_no_use() {
         ("99.7.out", true),
         ("99.7.2.err", true),
         ("99.8.report", true),
+        ("99.7.2-0badcafe.out", true),
+        ("99.7-0badcafe-0badcafe.out", true),
         ("99.9.out", false),
         ("notes.out", true),
         ("99.7", true),
@@ -216,6 +218,76 @@ fn what_jobs_left_is_removed_when_it_is_old_or_of_no_use() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    let want = [".hosts.h1.3", ".hosts.h12.2", "1.2.3.4.5.out", "99.7", "99.9.out", "notes.out"];
+    let want = [
+        ".hosts.h1.3",
+        ".hosts.h12.2",
+        "1.2.3.4.5.out",
+        "99.7",
+        "99.7-0badcafe-0badcafe.out",
+        "99.9.out",
+        "notes.out",
+    ];
     assert_eq!(left, want);
+}
+
+/// A job on another host, or of another cluster, that has said nothing for a long time.
+#[test]
+fn old_output_that_a_job_still_has_open_is_not_removed() {
+    let home = Home::new();
+    let (ready, out, err) = opened(&home, JobPlan::default());
+    assert!(ready.kept);
+    let old = SystemTime::now() - Duration::from_secs(100);
+    out.set_times(FileTimes::new().set_modified(old)).unwrap();
+    let tidied = || {
+        let tidy = Some(Tidy { host: "h1".into(), keep_secs: 50 });
+        let Setup::Ready(ready) =
+            finished(&FinishPlan { tidy, ..FinishPlan::default() }, &home.user())
+        else {
+            panic!()
+        };
+        (ready.kept, home.there(".lsbatch/99.7.2.out"))
+    };
+    assert_eq!(tidied(), (true, true));
+    drop((out, err));
+    assert_eq!(tidied(), (false, false));
+}
+
+#[test]
+fn jobs_of_two_personal_clusters_with_one_number_and_second_have_files_of_their_own() {
+    let home = Home::new();
+    let opened = |tag: &str| {
+        let store = Store::of(&home.user(), (7, 2, 99), tag);
+        let mut ready = Ready::default();
+        let got = open_all(&JobPlan::default(), &home.0, &store, &mut ready);
+        (ready.out, got.map_err(|_| ()).unwrap())
+    };
+    let (one, mut files) = opened("-00000001");
+    files.0 = File::options().read(true).open("/dev/null").unwrap().into();
+    drop(files);
+    let (other, _) = opened("-00000002");
+    assert_ne!(one, other);
+}
+
+#[test]
+fn one_file_for_output_and_error_output_has_both() {
+    for (over, name) in [(true, "o"), (true, "./o"), (false, "o")] {
+        let home = Home::new();
+        std::fs::write(home.0.join("o"), "before\n").unwrap();
+        let job = JobPlan {
+            buffered: true,
+            out_file: "o".into(),
+            err_file: name.into(),
+            out_over: over,
+            err_over: over,
+            ..JobPlan::default()
+        };
+        let (ready, mut out, mut err) = opened(&home, job);
+        out.write_all(b"out\n").unwrap();
+        err.write_all(b"err\n").unwrap();
+        drop((out, err));
+        let plan = FinishPlan { over, err_over: over, ..ends(&ready) };
+        assert_eq!(told(&plan, &home), "");
+        let before = if over { "" } else { "before\n" };
+        assert_eq!(home.read("o"), format!("{before}report\nout\ntail\nerr\n"));
+    }
 }

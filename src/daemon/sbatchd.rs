@@ -23,6 +23,7 @@ fn conf(boot: &Boot) -> Conf {
         host: boot.host.clone(),
         env: env.collect(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
+        tag: lsf.job_file_tag(),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
         direct: lsf.stdout_direct(),
         mail_program: lsf.mail_program().into(),

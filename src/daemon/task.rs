@@ -363,13 +363,13 @@ pub(super) struct Store {
 
 impl Store {
     fn new(user: &User, job: &JobPlan) -> Self {
-        Store::of(user, (job.job, job.idx, job.submit_time))
+        Store::of(user, (job.job, job.idx, job.submit_time), &job.tag)
     }
 
     /// Of a job by its number, its index and the time of its submission.
-    pub(super) fn of(user: &User, (job, idx, submit_time): (u32, u32, i64)) -> Self {
+    pub(super) fn of(user: &User, (job, idx, submit_time): (u32, u32, i64), tag: &str) -> Self {
         let idx = if idx == 0 { String::new() } else { format!(".{idx}") };
-        let base = format!("{submit_time}.{job}{idx}");
+        let base = format!("{submit_time}.{job}{idx}{tag}");
         Store { home: PathBuf::from(&user.home), uid: user.uid, base }
     }
 

@@ -54,6 +54,8 @@ pub struct Site {
     pub env: Vec<(String, String)>,
     /// LSF_SERVERDIR/eexec; empty: no LSF_SERVERDIR.
     pub eexec: String,
+    /// The end of the names of files of jobs below ~/.lsbatch.
+    pub tag: String,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
     pub need_cwd: bool,
     /// LSB_STDOUT_DIRECT=Y in lsf.conf.
@@ -276,6 +278,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         job: o.key.job,
         idx: o.key.idx,
         submit_time: o.submit_time,
+        tag: site.tag.clone(),
         command: with_wait(&spec.command.0).into(),
         words: plain_words(&spec.command.0),
         script: script.to_vec().into(),

@@ -268,6 +268,9 @@ pub struct PeekInfo {
     pub out_file: ByteStr,
     pub err_file: ByteStr,
     pub cwd: String,
+    /// The directory of -outdir there, by `cwd`; empty: not given.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub out_dir: ByteStr,
     pub home: String,
     pub uid: u32,
     /// The job's first process; 0 not known.

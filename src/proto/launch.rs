@@ -246,6 +246,9 @@ pub struct JobPlan {
     pub job: u32,
     pub idx: u32,
     pub submit_time: i64,
+    /// The end of the names of its files below ~/.lsbatch.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tag: String,
     /// Shell text, run by `/bin/sh -c`, where `script` is empty.
     pub command: ByteStr,
     /// The words of a command that needs no shell to be told apart; tried before the shell.
@@ -364,6 +367,9 @@ pub struct FinishPlan {
     /// Job, index and time of submission, for the name of a report that is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<(u32, u32, i64)>,
+    /// As in [`JobPlan`].
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tag: String,
     /// Nothing but to remove what jobs of this host have left in the user's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tidy: Option<Tidy>,

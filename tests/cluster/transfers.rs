@@ -117,10 +117,6 @@ fn the_report_stands_above_output_that_is_not_direct() {
             super::rig::Said::from(c.env("LSB_STDOUT_DIRECT", "N").args(args).output().unwrap());
         super::rig::job_id(&said.out).unwrap_or_else(|| panic!("{said:?}"))
     };
-    // kept output is named by time and number of its job: another test's may have the first one
-    for _ in 0..20 {
-        bsub(&["-H", "-o", "/dev/null", "true"]);
-    }
     rig.write("out", "before\n");
     let wait = "echo said; echo bad >&2; while [ ! -e go ]; do sleep 0.05; done";
     let job = bsub(&["-o", "out", "-e", "err", wait]);

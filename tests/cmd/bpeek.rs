@@ -36,6 +36,16 @@ fn what_a_job_has_written() {
     until(&array, "RUN");
     wait_for("its output", || run("bpeek", &[&array]).out == "<< output from stdout >>\n2\n");
     ok("bkill", &[&array]);
+    // in a directory of -outdir, by its pattern
+    let dir = dir.join("made").display().to_string();
+    for host in ["host1", "host2"] {
+        let made = format!("{dir}-%J");
+        let id = bsub(&["-m", host, "-outdir", &made, "-o", "o", "-e", "e", "echo $0; sleep 300"]);
+        until(&id, "RUN");
+        let want = "<< output from stdout >>\n/bin/sh\n<< output from stderr >>\n";
+        wait_for("its output", || run("bpeek", &[&id]).out == want);
+        ok("bkill", &[&id]);
+    }
     // nothing to see, here and on another host
     for host in ["host1", "host2"] {
         let id = bsub(&["-m", host, "-o", "/dev/null", "sleep 300"]);

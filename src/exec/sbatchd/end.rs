@@ -148,6 +148,7 @@ impl Sbatchd {
             umask: buffered.then_some(o.spec.umask & 0o777),
             unwritten,
             kept_as: Some((o.key.job, o.key.idx, o.submit_time)),
+            tag: self.conf.site.tag.clone(),
             remove: ready.script.clone(),
             mail: self.mail(job),
             ..FinishPlan::default()

@@ -134,6 +134,7 @@ impl Lim {
             let msg = Msg::Refused(Refusal::new(err::PERMISSION));
             return out.push(Effect::Send { conn, msg });
         }
+        let hosts: BTreeSet<&String> = hosts.iter().collect();
         let mut changed = BTreeSet::new();
         for (name, known) in &mut self.hosts {
             let on = hosts.contains(name);

@@ -1,4 +1,4 @@
-//! authd: signs credentials for the callers of this host (design §5). The applet around
+//! authd: signs credentials for the callers of this host (authd(8)). The applet around
 //! `daemon::authd`.
 
 pub fn run(ctx: &mut lsf::cli::ctx::Ctx) -> i32 {

@@ -1,4 +1,4 @@
-//! badmin: administers the batch system (commands.md badmin; design §6).
+//! badmin: administers the batch system (badmin(8)).
 //!
 //! Invariants: a configuration with errors never reaches the master: `reconfig` and
 //! `mbdrestart` check the files first, and the master checks them again before it swaps

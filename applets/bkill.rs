@@ -1,4 +1,4 @@
-//! bkill: ends or signals jobs (commands.md bkill; clients.md rule 9).
+//! bkill: ends or signals jobs (bkill(1)).
 
 use super::control::{self, Filters};
 use argh::{ArgsInfo, FromArgs};

@@ -1,6 +1,6 @@
-//! bmod: changes pending jobs (commands.md bmod). Its options are those of bsub, each with a form
-//! that resets it (`-Jn`), and `-Z` for the command; they are read and checked by bsub's own
-//! code. Which can be changed is the table of [`SpecField`].
+//! bmod: changes pending jobs (bmod(1)). Its options are those of bsub, each with a form that
+//! resets it (`-Jn`), and `-Z` for the command; they are read and checked by bsub's own code. Which
+//! can be changed is the table of [`SpecField`].
 
 use super::bsub::esub;
 use super::bsub::opts::BsubOpts;

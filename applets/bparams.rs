@@ -1,4 +1,4 @@
-//! bparams: the parameters of lsb.params in force (commands.md bparams).
+//! bparams: the parameters of lsb.params in force (bparams(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(shown(all), include_str!("../tests/cmd/expected/bparams-a.txt"));
     }
 
-    /// samples/config-listings.txt, without what openlava's descendants alone have.
+    /// The lines of LSF, without those that openlava's descendants alone have.
     #[test]
     fn the_sample() {
         let values: Vec<(String, String)> = [
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(out, include_str!("../tests/cmd/expected/bparams-l.txt"));
     }
 
-    /// samples/config-listings.txt.
+    /// The layout that LSF prints.
     #[test]
     fn the_long_form() {
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! bpeek: what a job that has not finished has written so far (commands.md bpeek).
+//! bpeek: what a job that has not finished has written so far (bpeek(1)).
 //!
 //! The output is read as the caller: here where the job runs on this host, else through res of
 //! its host, as lsrun does. Invariant: mbatchd tells where it is only to who may know; whether

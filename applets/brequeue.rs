@@ -1,4 +1,4 @@
-//! brequeue: ends jobs and puts them back into their queue with the same ID (commands.md brequeue).
+//! brequeue: ends jobs and puts them back into their queue with the same ID (brequeue(1)).
 
 use super::control::{self, Filters};
 use argh::{ArgsInfo, FromArgs};

@@ -1,5 +1,5 @@
-//! bresume: resumes suspended jobs, and releases held ones (commands.md bstop / bresume). Its
-//! options are those of [`control::stop_or_resume`].
+//! bresume: resumes suspended jobs, and releases held ones (bresume(1)). Its options are those of
+//! [`control::stop_or_resume`].
 
 use super::control;
 use lsf::cli::ctx::Ctx;

@@ -1,4 +1,4 @@
-//! bsub: submits a job (commands.md bsub; clients.md rules 1, 4 to 7, 19).
+//! bsub: submits a job (bsub(1)).
 //!
 //! Invariants: the answer is the first text on stdout; a refusal goes to stderr with `Job not
 //! submitted.` and exit code 255, and nothing was submitted; everything that can be checked

@@ -1,4 +1,4 @@
-//! bswitch: moves jobs to another queue (commands.md bswitch).
+//! bswitch: moves jobs to another queue (bswitch(1)).
 
 use super::bsub::esub;
 use super::control::{self, Filters};

@@ -1,8 +1,6 @@
-//! btop and bbot: a pending job goes before, or behind, the others of its queue (commands.md
-//! btop / bbot).
+//! btop and bbot: a pending job goes before, or behind, the others of its queue (btop(1)).
 //!
-//! Without being asked for anything else they say what they did on stderr, as LSF's do
-//! (samples/job-control.txt).
+//! Without being asked for anything else they say what they did on stderr, as LSF's do.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,4 +1,4 @@
-//! bugroup and bmgroup: user groups and host groups (commands.md bugroup / bmgroup).
+//! bugroup and bmgroup: user groups and host groups (bugroup(1), bmgroup(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(unit_text(&rows, true), long);
     }
 
-    /// samples/config-listings.txt.
+    /// The layout that LSF prints.
     #[test]
     fn the_layouts_are_those_of_lsf() {
         let group = |name: &str, members: &[&str]| GroupInfo {

@@ -1,4 +1,4 @@
-//! busers: users and user groups, their limits and what they use (commands.md busers).
+//! busers: users and user groups, their limits and what they use (busers(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -162,7 +162,7 @@ fn head(out: &mut String, wide: bool) {
     out.push_str(if wide { " MPEND  PJOBS MPJOBS \n" } else { "\n" });
 }
 
-/// The blanks are those of LSF (samples/config-listings.txt): one behind a last `-`.
+/// The blanks are those of LSF: one behind a last `-`.
 fn row(out: &mut String, u: &UserInfo, wide: bool) {
     let mut name = String::new();
     push_clean(&mut name, &u.name);
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(shown(&["-json", "-o", "user max njobs"]), json);
     }
 
-    /// samples/config-listings.txt.
+    /// The layout that LSF prints.
     #[test]
     fn rows_are_those_of_lsf() {
         let user = |name: &str, max: u64, mpjobs: Option<u64>| UserInfo {

@@ -1,4 +1,4 @@
-//! bwait: waits for a dependency condition (commands.md bwait).
+//! bwait: waits for a dependency condition (bwait(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;

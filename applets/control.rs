@@ -1,8 +1,8 @@
 //! What bkill, bstop, bresume, bswitch, brequeue, btop and bbot share: which jobs are meant, what
 //! is said of each outcome.
 //!
-//! Invariants: what happened goes to stdout, what did not to stderr, in the order mbatchd
-//! answers; the exit code is 0 when at least one job was acted on, else 255 (commands.md bkill).
+//! Invariants: what happened goes to stdout, what did not to stderr, in the order mbatchd answers;
+//! the exit code is 0 when at least one job was acted on, else 255.
 
 use argh::{ArgsInfo, FromArgs};
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! down: stops a personal cluster, jobs included. Document implemented: issue "The binary".
+//! down: stops a personal cluster, jobs included. See lsf(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

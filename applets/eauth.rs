@@ -1,5 +1,5 @@
-//! eauth: the documented way to prove who one is (semantics.md EAUTH). Asks authd for both: what
-//! `-c` prints, and whether to believe it.
+//! eauth: the documented way to prove who one is (eauth(8)). Asks authd for both: what `-c` prints,
+//! and whether to believe it.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::auth::HostLookup;

@@ -1,5 +1,4 @@
-//! hostsetup: checks a host of the cluster and installs its service. Documents implemented:
-//! commands.md, hostsetup; design.md section 1.
+//! hostsetup: checks a host of the cluster and installs its service. See hostsetup(8).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::auth::KeyRing;

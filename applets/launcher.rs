@@ -1,4 +1,4 @@
-//! launcher: the parent of this host's daemons and tasks (design §1). The applet around
+//! launcher: the parent of this host's daemons and tasks (launcher(8)). The applet around
 //! `daemon::launcher`.
 
 pub fn run(ctx: &mut lsf::cli::ctx::Ctx) -> i32 {

@@ -1,5 +1,5 @@
 //! lsacct: what remote tasks used, from res's lsf.acct.HOST; and lsacctmrg, which puts such files
-//! together. Document implemented: commands.md, lsacct, lsacctmrg.
+//! together. See lsacct(1) and lsacctmrg(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;

@@ -1,5 +1,4 @@
-//! lsadmin: administration of the base system. Document implemented:
-//! commands.md, lsadmin.
+//! lsadmin: administration of the base system. See lsadmin(8).
 
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,4 +1,4 @@
-//! lsclusters: the cluster and its master. Document implemented: commands.md, lsclusters.
+//! lsclusters: the cluster and its master. See lsclusters(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,5 +1,5 @@
-//! lsf_daemons: the daemons of this host. Also lsfstartup, lsfshutdown and lsfrestart: those of
-//! all hosts. Documents implemented: commands.md, lsf_daemons, lsfstartup; config.md section 5.
+//! lsf_daemons: the daemons of this host. Also lsfstartup, lsfshutdown and lsfrestart: those of all
+//! hosts. See lsf_daemons(8), lsfstartup(8) and lsf.sudoers(5).
 
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::site::{self, Around, Site};

@@ -1,5 +1,4 @@
-//! lsfinstall: writes the tree of a new site. Documents implemented: config.md section 17;
-//! commands.md, lsfinstall.
+//! lsfinstall: writes the tree of a new site. See lsfinstall(8) and install.config(5).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,5 +1,5 @@
-//! lsfsim: runs whole simulated clusters with faults, seed by seed (design §2, §10). The tests
-//! and `make soak` use it; a failing seed is printed and replays.
+//! lsfsim: runs whole simulated clusters with faults, seed by seed. The tests and `make soak` use
+//! it; a failing seed is printed and replays.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

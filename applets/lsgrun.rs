@@ -1,5 +1,4 @@
-//! lsgrun: one command on several hosts, one after the other or at the same time. Document
-//! implemented: commands.md, lsgrun.
+//! lsgrun: one command on several hosts, one after the other or at the same time. See lsgrun(1).
 //!
 //! Each host gets a process of its own, so that one that hangs or fails is nobody else's matter.
 

@@ -1,4 +1,4 @@
-//! lshosts: what hosts are. Document implemented: commands.md, lshosts.
+//! lshosts: the static facts of hosts (lshosts(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

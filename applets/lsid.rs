@@ -1,4 +1,4 @@
-//! lsid: version, cluster and master. Document implemented: commands.md, lsid; clients.md rule 14.
+//! lsid: version, cluster and master. See lsid(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

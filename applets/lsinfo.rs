@@ -1,4 +1,4 @@
-//! lsinfo: resources, host types, host models. Document implemented: commands.md, lsinfo.
+//! lsinfo: resources, host types, host models. See lsinfo(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,4 +1,4 @@
-//! lsload: the load of hosts, best first. Document implemented: commands.md, lsload.
+//! lsload: the load of hosts, best first. See lsload(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

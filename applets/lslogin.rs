@@ -1,6 +1,5 @@
-//! lslogin: a login shell on the best host. Document implemented: commands.md, lslogin.
-//! Through RES; with options of rlogin, or where LSF_LSLOGIN_SSH says so, by the site's own
-//! program.
+//! lslogin: a login shell on the best host. See lslogin(1). Through RES; with options of rlogin, or
+//! where LSF_LSLOGIN_SSH says so, by the site's own program.
 
 use crate::lsrun::{self, Call};
 use argh::{ArgsInfo, FromArgs};

@@ -1,5 +1,4 @@
-//! lsmake: the site's GNU make, whose recipes run on other hosts. Document implemented:
-//! commands.md, lsmake.
+//! lsmake: the site's GNU make, whose recipes run on other hosts. See lsmake(1).
 //!
 //! make is given a shell of ours ([`shell`], a link in a directory of this run), which takes a free
 //! slot (a locked file) and runs its line at the slot's host through res. What calls make again

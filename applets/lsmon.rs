@@ -1,5 +1,5 @@
-//! lsmon: the load of hosts, again and again: full screen on a terminal, one table after the
-//! other elsewhere. Document implemented: commands.md, lsmon.
+//! lsmon: the load of hosts, again and again: full screen on a terminal, one table after the other
+//! elsewhere. See lsmon(1).
 
 use super::lsload::{Wanted, listing};
 use argh::{ArgsInfo, FromArgs};

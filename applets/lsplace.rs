@@ -1,5 +1,5 @@
-//! lsplace: the best hosts for tasks; lsloadadj: tells that tasks are on their way to hosts.
-//! Document implemented: commands.md, lsplace and lsloadadj.
+//! lsplace: the best hosts for tasks; lsloadadj: tells that tasks are on their way to hosts. See
+//! lsplace(1) and lsloadadj(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

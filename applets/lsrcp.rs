@@ -1,5 +1,5 @@
-//! lsrcp: copies a file from or to another host by its res; where none answers, by the site's
-//! scp or rcp. Document implemented: commands.md, lsrcp.
+//! lsrcp: copies a file from or to another host by its res; where none answers, by the site's scp
+//! or rcp. See lsrcp(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::ClientError;

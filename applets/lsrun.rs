@@ -1,5 +1,4 @@
-//! lsrun: one command on the best host, as if it ran here. Document implemented: commands.md,
-//! lsrun.
+//! lsrun: one command on the best host, as if it ran here. See lsrun(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;

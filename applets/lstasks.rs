@@ -1,5 +1,5 @@
-//! lsltasks and lsrtasks show and change the task lists, lseligible asks them. Document
-//! implemented: commands.md, lseligible, lsltasks and lsrtasks.
+//! lsltasks and lsrtasks show and change the task lists, lseligible asks them. See lsrtasks(1) and
+//! lseligible(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,5 +1,4 @@
-//! lstcsh: the site's tcsh, in which commands run on other hosts. Document implemented:
-//! commands.md, lstcsh.
+//! lstcsh: the site's tcsh, in which commands run on other hosts. See lstcsh(1).
 //!
 //! tcsh starts with a home of ours for as long as it reads its start files: ours reads the user's
 //! and then makes an alias of each command of PATH that is neither tcsh's own nor an alias of the

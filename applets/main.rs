@@ -73,105 +73,115 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: lsf::sys::heap::Heap = lsf::sys::heap::Heap;
 
-/// An applet: what it is called, what it does.
+/// An applet: its name, how it is called, what it does.
 struct Applet {
     name: &'static str,
     run: fn(&mut Ctx) -> i32,
-    kind: Kind,
+    group: Group,
     /// One line for `lsf -h`.
     line: &'static str,
 }
 
-/// How an applet is called.
+/// The group of an applet in help, in the order printed.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    /// By a link of its name, or as `lsf NAME`.
-    Link,
-    /// As `lsf NAME` only: its name is too common for a link.
-    Word,
-    /// By other applets only: not listed.
+enum Group {
+    /// Called as `lsf NAME` only: the name is too common for a link.
+    Own,
+    Batch,
+    Base,
+    Site,
+    Daemon,
+    /// Called by other applets only: not listed.
     Hidden,
 }
 
-const fn applet(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
-    Applet { name, run, kind: Kind::Link, line }
-}
+/// The groups that help shows, with their headings.
+const HEADINGS: [(Group, &str); 5] = [
+    (Group::Own, "A cluster of your own"),
+    (Group::Batch, "Batch jobs"),
+    (Group::Base, "Hosts, load and remote tasks"),
+    (Group::Site, "Installation and daemons of a site"),
+    (Group::Daemon, "Daemons, which others start"),
+];
 
-const fn word(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
-    Applet { name, run, kind: Kind::Word, line }
-}
+use Group::{Base, Batch, Daemon, Hidden, Own, Site};
 
-const fn hidden(name: &'static str, run: fn(&mut Ctx) -> i32, line: &'static str) -> Applet {
-    Applet { name, run, kind: Kind::Hidden, line }
+const fn applet(
+    name: &'static str,
+    group: Group,
+    run: fn(&mut Ctx) -> i32,
+    line: &'static str,
+) -> Applet {
+    Applet { name, run, group, line }
 }
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
-    applet("authd", authd::run, "signs credentials for the users of this host"),
-    applet("bacct", bacct::run, "show what finished jobs used"),
-    applet("badmin", badmin::run, "administer the batch system"),
-    applet("bbot", btop::bottom, "move a pending job behind the others of its queue"),
-    applet("bhist", bhist::run, "show the history of jobs from the event log"),
-    applet("bhosts", bhosts::run, "show the hosts of the batch system"),
-    applet("bjobs", bjobs::run, "show jobs"),
-    applet("bkill", bkill::run, "end jobs, or send them a signal"),
-    applet("bmgroup", bugroup::hosts, "show the host groups"),
-    applet("bmod", bmod::run, "change pending jobs"),
-    applet("bparams", bparams::run, "show the parameters of lsb.params in force"),
-    applet("bpeek", bpeek::run, "show what a job has written so far"),
-    applet("bqueues", bqueues::run, "show the queues"),
-    applet("brequeue", brequeue::run, "put jobs back into their queue"),
-    applet("bresume", bresume::run, "resume suspended jobs, release held ones"),
-    applet("bstop", bstop::run, "suspend jobs"),
-    applet("bsub", bsub::run, "submit a job"),
-    applet("bswitch", bswitch::run, "move jobs to another queue"),
-    applet("btop", btop::top, "move a pending job before the others of its queue"),
-    applet("bugroup", bugroup::users, "show the user groups"),
-    applet("busers", busers::run, "show users, their limits and what they use"),
-    applet("bwait", bwait::run, "wait until a condition of jobs is met"),
-    hidden("delegate", delegate::run, "opens for root what another user could exchange"),
-    hidden("detach", up::detach, "a launcher before it is one"),
-    word("down", down::run, "stop a personal cluster and its jobs"),
-    applet("eauth", eauth::run, "proves who a user is, and judges such proofs"),
-    hidden("eauthd", eauthd::run, "has a site's eauth run as another user"),
-    hidden("eexecd", eexecd::run, "has a site's eexec run as another user"),
-    applet("hostsetup", hostsetup::run, "check a host of the cluster, install its service"),
-    applet("launcher", launcher::run, "starts, signals and reaps what runs on this host"),
-    applet("lim", lim::run, "measures this host and tells the cluster"),
-    applet("lsacct", lsacct::run, "show what remote tasks used"),
-    applet("lsacctmrg", lsacct::merge, "put files of lsacct together"),
-    applet("lsadmin", lsadmin::run, "check the configuration of the base system"),
-    applet("lsclusters", lsclusters::run, "show the cluster and its master"),
-    applet("lseligible", lstasks::lseligible, "say whether a task may run elsewhere"),
-    applet("lsf_daemons", lsf_daemons::run, "start and stop the daemons of this host"),
-    applet("lsfinstall", lsfinstall::run, "write the tree of a new site"),
-    applet("lsfrestart", lsf_daemons::lsfrestart, "restart the daemons of all hosts"),
-    applet("lsfshutdown", lsf_daemons::lsfshutdown, "stop the daemons of all hosts"),
-    applet("lsfsim", lsfsim::run, "simulate clusters with faults"),
-    applet("lsfstartup", lsf_daemons::lsfstartup, "start the daemons of all hosts"),
-    applet("lsgrun", lsgrun::run, "run a command on several hosts"),
-    applet("lshosts", lshosts::run, "show what the hosts of the cluster are"),
-    applet("lsid", lsid::run, "show the names of the cluster and of its master"),
-    applet("lsinfo", lsinfo::run, "show resources, host types and models"),
-    applet("lsload", lsload::run, "show the load of hosts"),
-    applet("lsloadadj", lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
-    applet("lslogin", lslogin::run, "log in on the best host"),
-    applet("lsltasks", lstasks::lsltasks, "show and change the list of local tasks"),
-    applet("lsmake", lsmake::run, "make with recipes that run on other hosts"),
-    hidden("lsmakesh", lsmake::shell, "the shell of a make of lsmake"),
-    applet("lsmon", lsmon::run, "show the load of hosts again and again"),
-    applet("lsplace", lsplace::run, "show the best hosts for tasks"),
-    applet("lsrcp", lsrcp::run, "copy a file from or to another host"),
-    applet("lsrtasks", lstasks::lsrtasks, "show and change the list of remote tasks"),
-    applet("lsrun", lsrun::run, "run a command on the best host"),
-    applet("lstcsh", lstcsh::run, "tcsh with tasks that run on other hosts"),
-    applet("mbatchd", mbatchd::run, "queues, scheduling and the event log"),
-    applet("melim", melim::run, "runs the elims of this host"),
-    applet("res", res::run, "runs the tasks of commands of other hosts"),
-    applet("sbatchd", sbatchd::run, "the batch agent of this host"),
-    hidden("starter", starter::run, "sets one task up and becomes it"),
-    word("status", status::run, "show the daemons of a personal cluster"),
-    word("up", up::run, "make and start a personal cluster"),
+    applet("authd", Daemon, authd::run, "signs credentials for the users of this host"),
+    applet("bacct", Batch, bacct::run, "show what finished jobs used"),
+    applet("badmin", Site, badmin::run, "administer the batch system"),
+    applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
+    applet("bhist", Batch, bhist::run, "show the history of jobs from the event log"),
+    applet("bhosts", Batch, bhosts::run, "show the hosts of the batch system"),
+    applet("bjobs", Batch, bjobs::run, "show jobs"),
+    applet("bkill", Batch, bkill::run, "end jobs, or send them a signal"),
+    applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),
+    applet("bmod", Batch, bmod::run, "change pending jobs"),
+    applet("bparams", Batch, bparams::run, "show the parameters of lsb.params in force"),
+    applet("bpeek", Batch, bpeek::run, "show what a job has written so far"),
+    applet("bqueues", Batch, bqueues::run, "show the queues"),
+    applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
+    applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
+    applet("bstop", Batch, bstop::run, "suspend jobs"),
+    applet("bsub", Batch, bsub::run, "submit a job"),
+    applet("bswitch", Batch, bswitch::run, "move jobs to another queue"),
+    applet("btop", Batch, btop::top, "move a pending job before the others of its queue"),
+    applet("bugroup", Batch, bugroup::users, "show the user groups"),
+    applet("busers", Batch, busers::run, "show users, their limits and what they use"),
+    applet("bwait", Batch, bwait::run, "wait until a condition of jobs is met"),
+    applet("delegate", Hidden, delegate::run, "opens for root what another user could exchange"),
+    applet("detach", Hidden, up::detach, "a launcher before it is one"),
+    applet("down", Own, down::run, "stop a personal cluster and its jobs"),
+    applet("eauth", Daemon, eauth::run, "proves who a user is, and judges such proofs"),
+    applet("eauthd", Hidden, eauthd::run, "has a site's eauth run as another user"),
+    applet("eexecd", Hidden, eexecd::run, "has a site's eexec run as another user"),
+    applet("hostsetup", Site, hostsetup::run, "check a host of the cluster, install its service"),
+    applet("launcher", Daemon, launcher::run, "starts, signals and reaps what runs on this host"),
+    applet("lim", Daemon, lim::run, "measures this host and tells the cluster"),
+    applet("lsacct", Base, lsacct::run, "show what remote tasks used"),
+    applet("lsacctmrg", Base, lsacct::merge, "put files of lsacct together"),
+    applet("lsadmin", Site, lsadmin::run, "check the configuration of the base system"),
+    applet("lsclusters", Base, lsclusters::run, "show the cluster and its master"),
+    applet("lseligible", Base, lstasks::lseligible, "say whether a task may run elsewhere"),
+    applet("lsf_daemons", Site, lsf_daemons::run, "start and stop the daemons of this host"),
+    applet("lsfinstall", Site, lsfinstall::run, "write the tree of a new site"),
+    applet("lsfrestart", Site, lsf_daemons::lsfrestart, "restart the daemons of all hosts"),
+    applet("lsfshutdown", Site, lsf_daemons::lsfshutdown, "stop the daemons of all hosts"),
+    applet("lsfsim", Site, lsfsim::run, "simulate clusters with faults"),
+    applet("lsfstartup", Site, lsf_daemons::lsfstartup, "start the daemons of all hosts"),
+    applet("lsgrun", Base, lsgrun::run, "run a command on several hosts"),
+    applet("lshosts", Base, lshosts::run, "show what the hosts of the cluster are"),
+    applet("lsid", Base, lsid::run, "show the names of the cluster and of its master"),
+    applet("lsinfo", Base, lsinfo::run, "show resources, host types and models"),
+    applet("lsload", Base, lsload::run, "show the load of hosts"),
+    applet("lsloadadj", Base, lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
+    applet("lslogin", Base, lslogin::run, "log in on the best host"),
+    applet("lsltasks", Base, lstasks::lsltasks, "show and change the list of local tasks"),
+    applet("lsmake", Base, lsmake::run, "make with recipes that run on other hosts"),
+    applet("lsmakesh", Hidden, lsmake::shell, "the shell of a make of lsmake"),
+    applet("lsmon", Base, lsmon::run, "show the load of hosts again and again"),
+    applet("lsplace", Base, lsplace::run, "show the best hosts for tasks"),
+    applet("lsrcp", Base, lsrcp::run, "copy a file from or to another host"),
+    applet("lsrtasks", Base, lstasks::lsrtasks, "show and change the list of remote tasks"),
+    applet("lsrun", Base, lsrun::run, "run a command on the best host"),
+    applet("lstcsh", Base, lstcsh::run, "tcsh with tasks that run on other hosts"),
+    applet("mbatchd", Daemon, mbatchd::run, "queues, scheduling and the event log"),
+    applet("melim", Daemon, melim::run, "runs the elims of this host"),
+    applet("res", Daemon, res::run, "runs the tasks of commands of other hosts"),
+    applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
+    applet("starter", Hidden, starter::run, "sets one task up and becomes it"),
+    applet("status", Own, status::run, "show the daemons of a personal cluster"),
+    applet("up", Own, up::run, "make and start a personal cluster"),
 ];
 
 /// Bytes of stdout gathered before a write.
@@ -282,33 +292,11 @@ fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
 
 /// The names of the applets that are linked.
 fn names() -> Vec<&'static str> {
-    APPLETS.iter().filter(|a| a.kind == Kind::Link).map(|a| a.name).collect()
+    shown().filter(|a| a.group != Own).map(|a| a.name).collect()
 }
 
 fn shown() -> impl Iterator<Item = &'static Applet> {
-    APPLETS.iter().filter(|a| a.kind != Kind::Hidden)
-}
-
-/// Headings of the applets in help, in the order printed.
-const HEADINGS: [&str; 5] = [
-    "A cluster of your own",
-    "Batch jobs",
-    "Hosts, load and remote tasks",
-    "Installation and daemons of a site",
-    "Daemons, which others start",
-];
-
-/// The heading an applet stands below.
-fn heading(name: &str) -> &'static str {
-    let at = match name {
-        "up" | "down" | "status" => 0,
-        "authd" | "eauth" | "launcher" | "lim" | "mbatchd" | "melim" | "res" | "sbatchd" => 4,
-        "badmin" | "hostsetup" | "lsadmin" => 3,
-        "lsf_daemons" | "lsfinstall" | "lsfrestart" | "lsfshutdown" | "lsfstartup" => 3,
-        _ if name.starts_with('b') => 1,
-        _ => 2,
-    };
-    HEADINGS[at]
+    APPLETS.iter().filter(|a| a.group != Hidden)
 }
 
 fn usage(to: &mut dyn Write) {
@@ -323,9 +311,9 @@ fn usage(to: &mut dyn Write) {
          lsf --completion bash | zsh\n        lsf -h | -V",
         version::line()
     );
-    for title in HEADINGS {
+    for (group, title) in HEADINGS {
         let _ = writeln!(to, "\n{title}:");
-        for a in shown().filter(|a| heading(a.name) == title) {
+        for a in APPLETS.iter().filter(|a| a.group == group) {
             let _ = writeln!(to, "  {:<11} {}", a.name, a.line);
         }
     }

@@ -1,5 +1,4 @@
-//! status: the daemons, hosts and ports of a personal cluster. Document implemented: issue
-//! "The binary".
+//! status: the daemons, hosts and ports of a personal cluster. See lsf(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

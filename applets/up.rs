@@ -1,5 +1,5 @@
-//! up: makes and starts a personal cluster. Also `detach`, hidden: a launcher before it is one.
-//! Document implemented: issue "The binary".
+//! up: makes and starts a personal cluster. Also `detach`, hidden: a launcher before it is one. See
+//! lsf(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{Client, ClientError, Patience};

@@ -1,4 +1,4 @@
-//! One job of bacct: the blocks of -l and the lines of -b and -w (commands.md bacct).
+//! One job of bacct: the blocks of -l and the lines of -b and -w (bacct(1)).
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;

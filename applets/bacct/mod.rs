@@ -1,4 +1,4 @@
-//! bacct: what finished jobs used, from lsb.acct (commands.md bacct).
+//! bacct: what finished jobs used, from lsb.acct (bacct(1)).
 //!
 //! Invariants: every line is looked at once where it lies in the buffer, and left as soon as its
 //! first fields show that it is not wanted; a line that is no record is named and passed over.

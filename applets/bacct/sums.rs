@@ -1,4 +1,4 @@
-//! The head and the summary of bacct, column by column as LSF's (commands.md bacct).
+//! The head and the summary of bacct, column by column as LSF's (bacct(1)).
 //!
 //! Times: waiting is from submission to dispatch (of a job that never started, to its end),
 //! turnaround from submission to the end, running from dispatch to the end. The hog factor is

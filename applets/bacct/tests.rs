@@ -1,4 +1,4 @@
-//! bacct without files: the words of a call, and layouts written from commands.md.
+//! bacct without files: the words of a call, and layouts written from the documentation.
 
 use super::*;
 use lsf::model::event::Finish;
@@ -91,7 +91,7 @@ fn selections() {
     assert_eq!(call(&["abc"]).err().unwrap().err, "abc: Illegal job ID.\n");
 }
 
-/// The lines of commands.md, with figures that give them.
+/// The lines of the documentation, with figures that give them.
 #[test]
 fn the_summary_is_that_of_lsf() {
     let mut sums = Sums::default();
@@ -214,7 +214,7 @@ Accounting information about this job:
     assert!(out.contains(": Completed <exit>; TERM_OWNER: job killed by owner.\n"), "{out}");
 }
 
-/// The sample of semantics §20 with the fields filled that selectors go by: another LSF's record.
+/// A sample record of lsb.acct with the fields filled that selectors go by: another LSF's record.
 const FOREIGN: &str = concat!(
     r#""JOB_FINISH" "10.1" 1700000150 101 1501 33554450 1 1700000005 0 0 1700000016 "alice" "#,
     r#""normal" "rusage[mem=1000]" "" "" "login1" "/home/alice/w" "" "o.%J" "" "1700000005.101" "#,

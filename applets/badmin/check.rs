@@ -297,7 +297,7 @@ mod tests {
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
-    /// Layout of samples/badmin.txt.
+    /// The layout that LSF prints.
     #[test]
     fn a_clean_configuration() {
         let (out, err) = said(|c| assert_eq!(report(c, &[], false, false), Found::Clean));

@@ -281,7 +281,7 @@ mod tests {
         (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
-    /// Texts of samples/badmin.txt.
+    /// The texts that LSF prints.
     #[test]
     fn queues_and_hosts_are_named_one_by_one() {
         let lines = [line("normal", 0), line("nosuch", err::BAD_QUEUE)];

@@ -1,5 +1,5 @@
 //! What daemons log for a while: mbddebug, sbddebug, schddebug and their like for the time that
-//! turns take (commands.md badmin); the options are lsadmin's too.
+//! turns take (badmin(8)); the options are lsadmin's too.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};

@@ -1,4 +1,4 @@
-//! badmin diagnose (commands.md badmin): why jobs wait, in full; who asks mbatchd for what.
+//! badmin diagnose (badmin(8)): why jobs wait, in full; who asks mbatchd for what.
 
 use super::super::bjobs;
 use argh::{ArgsInfo, FromArgs};

@@ -1,5 +1,5 @@
 //! badmin hist, qhist, hhist, mbdhist: what the event log tells of queues, hosts and mbatchd
-//! (commands.md badmin; samples/badmin.txt).
+//! (badmin(8)).
 
 use crate::bhist::files::{ALL, Damage, Range, each_record};
 use crate::bhist::lines::{What, system};

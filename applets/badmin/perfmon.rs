@@ -1,6 +1,6 @@
-//! badmin perfmon (commands.md badmin): the table of `view` has the labels and the width of
-//! "Achieving Performance and Scalability" in the documentation of LSF 8.0; the words for samples
-//! that are not there, and those after start, stop and setperiod, are of no source.
+//! badmin perfmon (badmin(8)): the table of `view` has the labels and the width of "Achieving
+//! Performance and Scalability" in the documentation of LSF 8.0; the words for samples that are not
+//! there, and those after start, stop and setperiod, are of no source.
 
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;

@@ -1,4 +1,4 @@
-//! showconf and showstatus (commands.md badmin, clients.md rule 14).
+//! showconf and showstatus (badmin(8)).
 
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
@@ -177,7 +177,7 @@ fn show(ctx: &mut Ctx, daemon: &str, host: &str, rows: &[(String, String)]) {
 mod tests {
     use super::*;
 
-    /// Of commands.md and of what LSF keeps of it: what is not told is a dash.
+    /// The documented layout; a dash stands for a value that is not told.
     #[test]
     fn the_status_has_a_line_for_everything() {
         let values = [

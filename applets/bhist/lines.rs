@@ -1,4 +1,4 @@
-//! The sentences of bhist -l, one a record (commands.md §bhist).
+//! The sentences of bhist -l, one a record (bhist(1)).
 
 use lsf::batch::windows::FOR_WINDOW;
 use lsf::cli::long::push_clean;
@@ -254,7 +254,7 @@ fn remark(t: &mut String, message: &str) {
 mod tests {
     use super::*;
 
-    /// samples/badmin.txt, and commands.md bhist -t.
+    /// The documented sentences of `badmin hist` and `bhist -t`.
     #[test]
     fn sentences() {
         let all = What { queues: true, hosts: true, mbatchd: true, switches: true };

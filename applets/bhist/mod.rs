@@ -1,4 +1,4 @@
-//! bhist: the history of jobs, read from the event log itself (commands.md §bhist).
+//! bhist: the history of jobs, read from the event log itself (bhist(1)).
 //!
 //! No daemon is asked: lsb.events tells what happened even while mbatchd is down.
 

@@ -1,4 +1,4 @@
-//! The two forms of bhist: the table of times, and -l (commands.md §bhist).
+//! The two forms of bhist: the table of times, and -l (bhist(1)).
 
 use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;

@@ -1,4 +1,4 @@
-//! A hand-made log against the texts of tests/cmd/expected, written by hand from commands.md.
+//! A hand-made log against the texts of tests/cmd/expected, written by hand from the documentation.
 
 use super::history::{Filter, History, States};
 use super::show::{self, Show};

@@ -1,4 +1,4 @@
-//! The fields of bhosts -o (commands.md §bhosts). The status is the long one.
+//! The fields of bhosts -o (bhosts(1)). The status is the long one.
 
 use lsf::cli::columns::{Column, Fields, count, in_unit};
 use lsf::cli::fields::{FieldOf, FieldsOf};

@@ -1,4 +1,4 @@
-//! bhosts -l: limits, loads and thresholds of a host (commands.md §bhosts).
+//! bhosts -l: limits, loads and thresholds of a host (bhosts(1)).
 
 use super::table::{slots, status};
 use lsf::cli::columns::count;

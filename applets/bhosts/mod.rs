@@ -1,4 +1,4 @@
-//! bhosts: the hosts as the batch system sees them (commands.md §bhosts, clients.md rule 17).
+//! bhosts: the hosts as the batch system sees them (bhosts(1)).
 
 mod fields;
 mod long;

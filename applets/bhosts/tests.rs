@@ -1,4 +1,4 @@
-//! Rendering against the texts of tests/cmd/expected, written by hand from commands.md.
+//! Rendering against the texts of tests/cmd/expected, written by hand from the documentation.
 
 use lsf::proto::client::{ClientMsg, HostInfo};
 use lsf::proto::lim::HostLoad;
@@ -233,7 +233,7 @@ fn every_field_and_its_value() {
     );
 }
 
-/// The names of commands.md, in its order.
+/// The documented names, in their order.
 #[test]
 fn every_field_of_the_manual() {
     use lsf::cli::columns::Fields;

@@ -1,5 +1,5 @@
-//! The fields of bjobs -o: names, aliases, default widths (commands.md §bjobs), the columns each
-//! is made of, and its value. A field that nothing can fill yet has no columns and is empty.
+//! The fields of bjobs -o: names, aliases, default widths (bjobs(1)), the columns each is made of,
+//! and its value. A field that nothing can fill yet has no columns and is empty.
 
 use super::long::{EFFICIENCY_COLS, efficiency};
 use super::reasons;

@@ -1,5 +1,5 @@
-//! Whole calls against the files of tests/cmd/expected: one row a form, the texts written from
-//! the layouts of commands.md and samples/.
+//! Whole calls against the files of tests/cmd/expected: one row a form, the texts written from the
+//! documented layouts.
 
 use super::tests::{T, call};
 use serde_json::{Value, json};
@@ -321,7 +321,7 @@ fn custom_and_json() {
     ]);
 }
 
-/// One line a field: its name, default width and other names, as commands.md lists them.
+/// One line a field: its name, default width and other names, as LSF documents them.
 #[test]
 fn every_field_of_the_manual() {
     for line in expected!("fields").lines() {
@@ -333,7 +333,7 @@ fn every_field_of_the_manual() {
     }
 }
 
-/// samples/bjobs.txt; two slots on one host are `2*vm` with -w, as LSF 10.1 has it.
+/// The layout that LSF prints; two slots on one host are `2*vm` with -w, as LSF 10.1 has it.
 #[test]
 fn the_sample() {
     let job =

@@ -1,4 +1,4 @@
-//! bjobs -l and -UF: everything about a job, in the sentences of commands.md §bjobs.
+//! bjobs -l and -UF: everything about a job, in the sentences of LSF (bjobs(1)).
 //!
 //! Invariant: what users typed is shown without terminal controls; a job whose end is unknown
 //! never shows an exit code.

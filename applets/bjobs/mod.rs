@@ -1,4 +1,4 @@
-//! bjobs: what became of jobs (commands.md §bjobs, clients.md rules 2, 3, 8, 10, 12).
+//! bjobs: what became of jobs (bjobs(1)).
 
 mod fields;
 mod listing;

@@ -1,6 +1,5 @@
 //! Jobs that left mbatchd's memory (CLEAN_PERIOD): answered from their history, which the command
-//! reads itself, so that mbatchd is not kept from its work (lsb.events, then lsb.acct; semantics
-//! §19, §20).
+//! reads itself, so that mbatchd is not kept from its work (lsb.events(5), then lsb.acct(5)).
 //!
 //! Invariant: only jobs that the master did not know are looked for, and only finished ones are
 //! shown; what they show is what mbatchd showed of them, by the same code.

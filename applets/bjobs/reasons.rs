@@ -1,5 +1,5 @@
-//! Why a job waits or stands still (semantics §15, §16): ` text: N hosts;`, ` text: 1 host;`,
-//! ` text;`; and the summary of -psum.
+//! Why a job waits or stands still (bjobs(1) -p, -s): ` text: N hosts;`, ` text: 1 host;`, `
+//! text;`; and the summary of -psum.
 
 use super::show::{Show, is_pending};
 use lsf::cli::long::push_clean;
@@ -40,21 +40,31 @@ impl Reason<'_> {
 
     /// The text alone; it names a resource that is no built-in one.
     fn text(&self) -> Cow<'static, str> {
+        let Some((before, after)) = self.about_resource() else {
+            return pend_text(self.code).into();
+        };
+        let mut text = String::from(before);
+        push_clean(&mut text, &self.detail);
+        text.push_str(after);
+        text.into()
+    }
+
+    /// The words around the name of the resource that the reason is about.
+    fn about_resource(&self) -> Option<(&'static str, &'static str)> {
         match self.code {
-            pend::RESERVE_EXTERNAL if !self.detail.is_empty() => {
-                let mut text = String::from("Job's requirements for reserving resource (");
-                push_clean(&mut text, &self.detail);
-                text.push_str(") not satisfied");
-                text.into()
+            _ if self.detail.is_empty() => None,
+            pend::RESERVE_EXTERNAL => {
+                Some(("Job's requirements for reserving resource (", ") not satisfied"))
             }
-            code => pend_text(code).into(),
+            pend::LOAD_EXTERNAL => Some(("External load index (", ") is beyond threshold")),
+            _ => None,
         }
     }
 
     /// `text: N hosts;`, `text: hosta, hostb;`, without blank before it or newline after it.
     fn push(&self, out: &mut String, names: bool) {
         out.push_str(&self.text());
-        if self.code != pend::RESERVE_EXTERNAL && !self.detail.is_empty() {
+        if self.about_resource().is_none() && !self.detail.is_empty() {
             out.push_str(": ");
             push_clean(out, &self.detail);
         }

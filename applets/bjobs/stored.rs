@@ -1,4 +1,4 @@
-//! bjobs -env and -script: what mbatchd keeps of a submission (commands.md bjobs).
+//! bjobs -env and -script: what mbatchd keeps of a submission (bjobs(1)).
 //!
 //! Invariant: only the owner and administrators of the cluster are told; a terminal is shown no
 //! controls.

@@ -1,5 +1,5 @@
-//! Rendering of hand-made rows against the texts of tests/cmd/expected, which were written by
-//! hand from the layouts of commands.md.
+//! Rendering of hand-made rows against the texts of tests/cmd/expected, which were written by hand
+//! from the documented layouts.
 
 use super::fields::FIELDS;
 use super::long;
@@ -136,6 +136,7 @@ fn a_reason_tells_what_a_host_said_and_the_resource_that_is_missing() {
         json!({"PendReasons": [[10, 0, [], said], [1305, 1, ["hosta"], ""]]}),
         json!({"Job": 102, "Stat": "PSUSP", "PendReasons": [[9004, 0, [], "no such shell"]]}),
         json!({"Job": 103, "PendReasons": [[2612, 2, [], "lic1"], [2612, 1, []], [2611, 1, []]]}),
+        json!({"Job": 104, "PendReasons": [[2012, 2, [], "tok"], [2012, 1, []]]}),
     ];
     let shown = table(Table::Reasons, &show(), &jobs);
     for want in [
@@ -146,6 +147,8 @@ fn a_reason_tells_what_a_host_said_and_the_resource_that_is_missing() {
         // of a mbatchd that does not tell which
         " Job's requirements for resource reservation not satisfied: 1 host;\n",
         " Job requirements for reserving resource (mem) not satisfied: 1 host;\n",
+        " External load index (tok) is beyond threshold: 2 hosts;\n",
+        " An external load index is beyond threshold: 1 host;\n",
     ] {
         assert!(shown.contains(want), "{want}{shown}");
     }

@@ -1,4 +1,4 @@
-//! The fields of bqueues -o (commands.md §bqueues).
+//! The fields of bqueues -o (bqueues(1)).
 
 use super::long::{param, split_limit};
 use super::table::{per_processor, status};

@@ -1,4 +1,4 @@
-//! bqueues -l: everything about a queue, in the order and words of commands.md §bqueues.
+//! bqueues -l: everything about a queue, in the order and words of LSF (bqueues(1)).
 
 use super::table::{per_processor, status};
 use lsf::cli::columns::count;

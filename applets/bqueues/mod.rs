@@ -1,4 +1,4 @@
-//! bqueues: the queues (commands.md §bqueues).
+//! bqueues: the queues (bqueues(1)).
 
 mod fields;
 mod long;

@@ -1,4 +1,4 @@
-//! Rendering against the texts of tests/cmd/expected, written by hand from commands.md.
+//! Rendering against the texts of tests/cmd/expected, written by hand from the documentation.
 
 use super::{long, table};
 use lsf::conf::units::SizeUnit;
@@ -233,7 +233,7 @@ CHUNK_JOB_SIZE:  4 (not acted on)
     assert!(out.contains(want), "{out}");
 }
 
-/// The names of commands.md, in its order.
+/// The documented names, in their order.
 #[test]
 fn every_field_of_the_manual() {
     use lsf::cli::columns::Fields;
@@ -243,7 +243,7 @@ fn every_field_of_the_manual() {
     assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
 }
 
-/// The -l sample of commands.md, with what a fairshare queue has and -r shows too.
+/// The documented sample of -l, with what a fairshare queue has and -r shows too.
 #[test]
 fn a_queue_with_shares() {
     let share = |name: &str, shares, priority, started| ShareInfo {

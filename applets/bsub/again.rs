@@ -1,5 +1,5 @@
 //! Submissions beyond MAX_PEND_JOBS and MAX_PEND_SLOTS: asked for again every SUB_TRY_INTERVAL
-//! seconds, LSB_NTRIES times or until ^C (semantics.md §7).
+//! seconds, LSB_NTRIES times or until ^C.
 
 use lsf::cli::client::{ClientError, Patience};
 use lsf::cli::ctx::Ctx;

@@ -1,4 +1,4 @@
-//! The text of a job's command from the words typed (clients.md rule 7).
+//! The text of a job's command from the words typed.
 //!
 //! The first word is taken verbatim, since some tools pass a whole shell line as one word. A
 //! later word that holds a blank or a quote, or is empty, is quoted again so that the job sees

@@ -1,5 +1,5 @@
-//! -hostfile: the hosts and slots that a job is to have, from a file of the user's (commands.md
-//! bsub): a host on each line, with its slots where those are not one; `#` begins a comment.
+//! -hostfile: the hosts and slots that a job is to have, from a file of the user's (bsub(1)): a
+//! host on each line, with its slots where those are not one; `#` begins a comment.
 
 use super::spec::Rejection;
 use lsf::model::job::{JobSpec, extra};

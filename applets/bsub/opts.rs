@@ -335,7 +335,7 @@ mod tests {
         Some(s.to_string())
     }
 
-    /// Every C and A option of commands.md, with its value where it takes one.
+    /// Every option of LSF in daily use, with its value where it takes one.
     const WORDS: &str = "-q:v -J:v -n:v -R:v -W:v -M:v -o:v -oo:v -e:v -eo:v -i:v -is:v -w:v -ti \
         -P:v -m:v -I -Ip -Is -IS -ISp -ISs -IX -XF -K -x -r -rn -N -Ne -B -u:v -b:v -t:v -G:v \
         -g:v -app:v -sla:v -sp:v -c:v -We:v -C:v -D:v -S:v -F:v -v:v -p:v -T:v -hl -ul -cwd:v \

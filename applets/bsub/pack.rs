@@ -1,4 +1,4 @@
-//! bsub -pack: a file of submissions, one line each, options and command (commands.md bsub).
+//! bsub -pack: a file of submissions, one line each, options and command (bsub(1)).
 //!
 //! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that
 //! is lost is made again, and what was not answered is sent again: its request id keeps it from

@@ -1,5 +1,4 @@
-//! Job scripts: the `#BSUB` lines in them (clients.md rules 5 and 6) and the text shown as the
-//! job's command.
+//! Job scripts: the `#BSUB` lines in them and the text shown as the job's command.
 //!
 //! A directive begins in the first column: `#BSUB` followed by a blank or by `-`. Its words
 //! are split as a shell would, quotes of both kinds removed; an unquoted `#` at the start of a

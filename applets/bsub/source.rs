@@ -1,5 +1,4 @@
-//! What the job runs: the words of the command line, a script on standard input, or a script
-//! file (clients.md rule 6).
+//! What the job runs: the words of the command line, a script on standard input, or a script file.
 
 use super::spec::Rejection;
 use super::{command, script};

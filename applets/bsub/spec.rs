@@ -467,7 +467,7 @@ mod tests {
         assert!(spec.queue.is_empty());
     }
 
-    /// Rows of samples/bsub-rejections.txt that need no master.
+    /// Refusals that need no master.
     #[test]
     fn rejections_have_lsf_words() {
         type Set = fn(&mut BsubOpts, &str);

@@ -1,9 +1,9 @@
 //! `-b` and `-t`: times of day in the caller's zone, turned into seconds since the epoch.
 //!
-//! `[[[year:]month:]day:]hour:minute`; what is left out is taken from the present. The next
-//! such time is meant: a time of day already past is tomorrow's, a day already past next
-//! month's, a month already past next year's. A time that does not exist in the zone takes the
-//! first instant after it, one that occurs twice takes the first (design §2).
+//! `[[[year:]month:]day:]hour:minute`; what is left out is taken from the present. The next such
+//! time is meant: a time of day already past is tomorrow's, a day already past next month's, a
+//! month already past next year's. A time that does not exist in the zone takes the first instant
+//! after it, one that occurs twice takes the first.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};

@@ -479,11 +479,15 @@ impl Mbd {
         (0..bounds.len()).find(|&k| bounds[k].0.is_some_and(|b| beyond(k, value(k), b)))
     }
 
-    /// Whether an external index is beyond a loadSched threshold on a host; one that is not
-    /// reported there is not.
-    pub(crate) fn external_over(&self, i: usize, bounds: &super::policy::External) -> bool {
-        let Some(load) = self.net.hosts[i].load.as_ref() else { return false };
-        bounds.iter().any(|b| {
+    /// The first external index beyond a loadSched threshold on a host; an index that is not
+    /// reported there is beyond none.
+    pub(crate) fn external_over<'b>(
+        &self,
+        i: usize,
+        bounds: &'b super::policy::External,
+    ) -> Option<&'b str> {
+        let load = self.net.hosts[i].load.as_ref()?;
+        let over = bounds.iter().find(|b| {
             let pair = load.external.iter().find(|(n, _)| *n == b.name);
             let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
             let value = value.map(|v| left(self.reserve.on(i), &b.name, v, b.up));
@@ -497,7 +501,36 @@ impl Mbd {
                 }
                 _ => false,
             }
-        })
+        });
+        over.map(|b| b.name.as_str())
+    }
+
+    /// The reason for which thresholds of a host or queue keep jobs from a host.
+    pub(crate) fn load_reason(
+        &self,
+        i: usize,
+        bounds: &super::policy::Bounds,
+        external: &super::policy::External,
+    ) -> Option<u32> {
+        let built_in = self.load_over(i, bounds).map(|k| pend::LOAD + k as u32);
+        let own = || self.external_over(i, external);
+        built_in.or_else(|| own().map(|name| self.reason_about(pend::LOAD_EXTERNAL, name)))
+    }
+
+    /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
+    /// lsf.cluster, which LIM knows.
+    pub(crate) fn busy_reason(&self, i: usize) -> u32 {
+        let host = &self.pol.hosts[i];
+        let by_lim = || {
+            let load = self.net.hosts[i].load.as_ref().filter(|l| l.over != 0);
+            let (load, k) = load.map(|l| (l, l.over.trailing_zeros() as usize))?;
+            Some(match k.checked_sub(INDEX_NAMES.len()) {
+                None => pend::LOAD + k as u32,
+                Some(at) => self.reason_about(pend::LOAD_EXTERNAL, &load.external.get(at)?.0),
+            })
+        };
+        let by_hosts = self.load_reason(i, &host.bounds, &host.external);
+        by_hosts.or_else(by_lim).unwrap_or(pend::LOAD_EXTERNAL)
     }
 
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
@@ -562,7 +595,7 @@ impl Mbd {
             HostStatus::ClosedFull
         } else if lim & status::BUSY != 0
             || self.load_over(i, &self.pol.hosts[i].bounds).is_some()
-            || self.external_over(i, &self.pol.hosts[i].external)
+            || self.external_over(i, &self.pol.hosts[i].external).is_some()
         {
             HostStatus::ClosedBusy
         } else {

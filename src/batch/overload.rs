@@ -148,8 +148,8 @@ impl Mbd {
             let q = &pol.queues[c.queue];
             m.load_over(i, &q.bounds).is_none()
                 && m.load_over(i, &host.bounds).is_none()
-                && !m.external_over(i, &q.external)
-                && !m.external_over(i, &host.external)
+                && m.external_over(i, &q.external).is_none()
+                && m.external_over(i, &host.external).is_none()
                 && m.stop_over(i, &q.bounds, &q.external).is_none()
                 && m.stop_over(i, &host.bounds, &host.external).is_none()
                 && !q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r))

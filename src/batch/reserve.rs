@@ -243,18 +243,18 @@ impl Mbd {
             };
             if n < room.0 {
                 let k = INDEX_NAMES.iter().position(|n| *n == term.res);
-                let own = || self.reserve_reason(&term.res);
+                let own = || self.reason_about(pend::RESERVE_EXTERNAL, &term.res);
                 room = (n, k.map_or_else(own, |k| pend::RESERVE + k as u32));
             }
         }
         room
     }
 
-    /// The reason that a resource of the site's is reserved, with which it is.
-    fn reserve_reason(&self, res: &str) -> u32 {
+    /// A reason of this code with the number of the site's resource that it is about.
+    pub(crate) fn reason_about(&self, code: u32, res: &str) -> u32 {
         let all = &self.pol.conf.base.shared.resources;
         let n = all.iter().position(|r| r.name == res).and_then(|n| u32::try_from(n + 1).ok());
-        n.map_or(pend::RESERVE_EXTERNAL, |n| pend::RESERVE_EXTERNAL | n << RESOURCE_SHIFT)
+        n.map_or(code, |n| code | n << RESOURCE_SHIFT)
     }
 
     /// A reason of the scheduler as it is told: its code, and the resource that it is about.

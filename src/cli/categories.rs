@@ -1,5 +1,5 @@
-//! The categories in which bsub and bjobs group their options for help (commands.md bsub -h,
-//! bjobs -h). An option that a command does not have may stand here; what is not here is in none.
+//! The categories in which bsub and bjobs group their options for help (`bsub -h`, `bjobs -h`). An
+//! option that a command does not have may stand here; what is not here is in none.
 
 /// Command, category, options.
 const ALL: &[(&str, &str, &str)] = &[

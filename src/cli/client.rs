@@ -1,4 +1,4 @@
-//! A command's connection to a daemon: blocking, without threads (design §4, §5, §7).
+//! A command's connection to a daemon: blocking, without threads.
 //!
 //! One command costs one connection to authd and one to the daemon. A submission, which carries
 //! the user's environment, leaves only after the server has proved itself; other requests

@@ -1,4 +1,4 @@
-//! Times as the listings print them: the caller's zone, C locale (design §2).
+//! Times as the listings print them: the caller's zone, C locale.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

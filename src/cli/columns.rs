@@ -1,11 +1,10 @@
 //! Customised listings: the `-o "field[:[-]width[:unit]] ... [delimiter='c']"` format, its text
 //! form and its JSON form, for every command that has them.
 //!
-//! Implements commands.md (bjobs -o) and clients.md rules 2 and 3: without widths fields are
-//! parted by one separator, without padding and without a blank at the line's end; an empty value
-//! is `-` in text and `""` in JSON; field names know no case. A command brings its own table of
-//! fields ([`Fields`]) and writes values; this module lays them out. What a terminal could take
-//! for a command is shown `?`.
+//! Implements bjobs(1) -o: without widths fields are parted by one separator, without padding and
+//! without a blank at the line's end; an empty value is `-` in text and `""` in JSON; field names
+//! know no case. A command brings its own table of fields ([`Fields`]) and writes values; this
+//! module lays them out. What a terminal could take for a command is shown `?`.
 
 use super::long::{has_control, push_clean};
 use std::fmt;

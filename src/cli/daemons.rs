@@ -1,8 +1,8 @@
 //! The launcher of this host and its daemons: whether they run, starting and stopping them
 //! (`lsf_daemons`, `badmin hstartup` and the like).
 //!
-//! Invariant: what others run on this machine is not looked at: only the launcher's own socket
-//! says what is there. Document implemented: design.md section 1.
+//! Invariant: what others run on this machine is not looked at: only the launcher's own socket says
+//! what is there. See lsf_daemons(8).
 
 use super::links::own_binary;
 use super::personal::run::LOOK;

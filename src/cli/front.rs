@@ -17,7 +17,7 @@
 //! - Operands: declare `#[argh(positional, greedy, arg_name = "job_ID")] operands: Vec<String>`
 //!   for help; the exact words, UTF-8 or not, are in [`Parsed::operands`].
 //!
-//! # How words are read (clients.md rule 4)
+//! # How words are read
 //! A word that is an option's whole name is that option, and its value is the next word whatever
 //! it looks like. Else, a word with a blank whose first part names an option that takes a value
 //! holds name and value (`"-o exit_code"`). Else, letters are read one by one: switches may be

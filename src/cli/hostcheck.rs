@@ -1,5 +1,5 @@
 //! What `hostsetup` looks at on a host before it may be part of the cluster: each thing amiss in
-//! one line that says what to do. Documents implemented: design.md sections 1 and 5.
+//! one line that says what to do. See hostsetup(8).
 
 use super::personal::create::{PORT_NAMES, port_free};
 use super::site::Site;

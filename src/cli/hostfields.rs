@@ -1,5 +1,4 @@
-//! The fields of lshosts -o and lsload -o over a host of LIM's. Document implemented:
-//! commands.md lshosts and lsload.
+//! The fields of lshosts -o and lsload -o over a host of LIM's. See lshosts(1) and lsload(1).
 
 use super::columns::{Column, Fields, Format, Json, in_unit};
 use super::load::{external_cell, host_cell, size, status_word, width};

@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing that exists is overwritten; lsf.conf comes last, so that a tree with one is
 //! whole; root writes only where nobody else can have put a link, and gives away what is the
-//! administrator's at the end. Document implemented: design.md sections 1 and 5.
+//! administrator's at the end. See lsfinstall(8).
 
 use super::links::{self, own_binary};
 use super::personal::{at, write_file};

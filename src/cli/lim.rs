@@ -1,8 +1,7 @@
 //! Asking LIM: which cluster, which master, which hosts with which load.
 //!
-//! A command asks the LIM it reaches first (this host's where there is one) who is master, and
-//! the master for the rest. Failures are told in LSF's words. Document implemented: commands.md
-//! "Daemon-down texts".
+//! A command asks the LIM it reaches first (this host's where there is one) who is master, and the
+//! master for the rest. Failures are told in LSF's words.
 
 use super::client::{self, Client, ClientError};
 use super::site::{self, Site};

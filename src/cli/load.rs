@@ -1,6 +1,5 @@
 //! Hosts and loads as the base commands show them: cells of load indices, the view that resource
-//! requirements are evaluated on, names of resources. Document implemented: commands.md
-//! sections lshosts and lsload.
+//! requirements are evaluated on, names of resources. See lshosts(1) and lsload(1).
 
 use crate::conf::{ResourceKind, Shared};
 use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};

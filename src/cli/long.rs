@@ -1,5 +1,5 @@
 //! Pieces of the long listings (-l of bjobs, bhist, bqueues, bhosts): wrapped paragraphs, limit
-//! blocks, threshold tables, sizes. Layout of commands.md; exact widths matter to tools.
+//! blocks, threshold tables, sizes. Exact widths matter to tools.
 
 use std::fmt::Write;
 

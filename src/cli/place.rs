@@ -1,5 +1,5 @@
-//! Placement: which hosts are eligible for a task, best first, as LIM's loads tell (commands.md
-//! lsplace, lsrun).
+//! Placement: which hosts are eligible for a task, best first, as LIM's loads tell (lsplace(1),
+//! lsrun(1)).
 
 use super::lim::Cluster;
 use super::load::{self, ClusterNames};

@@ -1,5 +1,5 @@
 //! How a command proves who its user is, in whichever way the server takes and lsf.conf here
-//! enables (design §5; LSF_AUTH).
+//! enables (LSF_AUTH in lsf.conf(5)).
 //!
 //! The built-in credential comes from this host's authd. Any other way is asked on top of it
 //! where authd answers, because the frames are then signed with a secret; where it does not, the

@@ -1,5 +1,5 @@
 //! A command's side of a remote task: starts it at a host's res, carries terminal, input, output
-//! and signals, and ends as it ended (commands.md lsrun; LSF Base, Remote Execution Control).
+//! and signals, and ends as it ended (lsrun(1)).
 //!
 //! Invariants: input is read only as the task takes it; output is written in the order it came;
 //! the terminal has its own modes back whenever this process stops or ends.

@@ -1,9 +1,8 @@
 //! Daemons of this host and of others: who may start them, and LSF_RSH to where they are
 //! (`lsf_daemons`, `lsfstartup` and its kin, `badmin hstartup`, `lsadmin limstartup` ...).
 //!
-//! Every host is asked the same thing in the same way: `lsf_daemons VERB [DAEMON]`, here without
-//! a shell between. Documents implemented: commands.md, lsadmin, badmin, lsfstartup; config.md
-//! section 5.
+//! Every host is asked the same thing in the same way: `lsf_daemons VERB [DAEMON]`, here without a
+//! shell between. See lsadmin(8), badmin(8), lsfstartup(8) and lsf.sudoers(5).
 
 use super::ctx::{Ctx, FAIL};
 use super::daemons::{self, Link};

@@ -1,6 +1,5 @@
-//! Task lists: which commands may run remotely, and what their hosts must be. The site's
-//! lsf.task and lsf.task.CLUSTER, then the user's ~/.lsftask.
-//! Documents implemented: commands.md lseligible, lsltasks and lsrtasks; config.md section 4.
+//! Task lists: which commands may run remotely, and what their hosts must be. The site's lsf.task
+//! and lsf.task.CLUSTER, then the user's ~/.lsftask. See lsrtasks(1) and lsf.task(5).
 
 use crate::conf::LsfConf;
 use std::collections::BTreeMap;

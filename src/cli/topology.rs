@@ -1,5 +1,5 @@
 //! What hosts are made of (lshosts -T), and the tables of GPUs of hosts that have none (lshosts
-//! -gpu, lsload -gpu and -gpuload). Document implemented: commands.md, lshosts and lsload.
+//! -gpu, lsload -gpu and -gpuload). See lshosts(1) and lsload(1).
 
 use super::load::{size_fixed, status_word};
 use crate::proto::lim::HostLoad;

@@ -1,6 +1,6 @@
 //! lsb.hosts: slots and thresholds of hosts, host groups.
 //!
-//! Document implemented: config.md section 10.
+//! See lsb.hosts(5).
 
 use super::diag::{Diags, Pos};
 use super::lexer::{self, Section, shown};

@@ -1,6 +1,6 @@
 //! lsb.resources: its sections are read and kept; acting on them comes later.
 //!
-//! Document implemented: config.md section 12.
+//! See lsb.resources(5).
 
 use super::diag::Diags;
 use super::lexer::{self, Section, shown};

@@ -1,6 +1,6 @@
 //! lsb.users: user groups and limits of users.
 //!
-//! Document implemented: config.md section 11.
+//! See lsb.users(5).
 
 use super::diag::Diags;
 use super::lexer::{self, Section, shown};

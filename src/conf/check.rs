@@ -1,7 +1,7 @@
 //! Checks across files, and what follows from several of them: group members, hosts of a queue,
 //! slots of a host, users of a queue.
 //!
-//! Documents implemented: config.md sections 0, 9, 10 and 11; semantics.md section 7.
+//! See lsb.queues(5), lsb.hosts(5) and lsb.users(5).
 
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::shown;

@@ -1,6 +1,6 @@
 //! lsf.cluster.NAME: administrators, hosts, where shared resources are, lim's parameters.
 //!
-//! Document implemented: config.md section 3.
+//! See lsf.cluster(5).
 
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::{self, Section, shown};

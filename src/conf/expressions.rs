@@ -2,7 +2,7 @@
 //! the file is read, so that a slip is told with its place and never becomes a queue without
 //! requirement.
 //!
-//! Documents implemented: config.md section 9, semantics.md sections 3 and 5.
+//! See lsb.queues(5).
 
 use super::lexer::shown;
 use super::section::Values;

@@ -1,9 +1,8 @@
 //! Writes the classic configuration of a new cluster: what `lsf up` and `lsfinstall` put on disk.
 //!
-//! Pure: it gives paths, texts and modes. The files are ordinary ones, with comments that teach
-//! an administrator; nothing about them is special afterwards. The texts are in `templates/`,
-//! with `@NAME@` where a value goes.
-//! Documents implemented: config.md sections 1 to 12 and 17, 18; clients.md rules 13 and 15.
+//! Pure: it gives paths, texts and modes. The files are ordinary ones, with comments that teach an
+//! administrator; nothing about them is special afterwards. The texts are in `templates/`, with
+//! `@NAME@` where a value goes. See lsf(1) and lsfinstall(8).
 
 use super::lsfconf::{
     DEFAULT_KEY_FILE, DEFAULT_LIM_PORT, DEFAULT_MBD_PORT, DEFAULT_RES_PORT, DEFAULT_RUNDIR,

@@ -1,10 +1,9 @@
 //! Names and addresses of the cluster's hosts, and the `hosts` file.
 //!
-//! A host's canonical name is its spelling in lsf.cluster; everything else (alias, address,
-//! short name) leads to that. Look-ups ignore ASCII case, as the resolver does. Addresses come
-//! from LSF_CONFDIR/hosts, and from /etc/hosts for hosts that file does not name; what neither
-//! knows is added at run time with [`HostTable::add_address`].
-//! Documents implemented: config.md section 6, design.md section 5.
+//! A host's canonical name is its spelling in lsf.cluster; everything else (alias, address, short
+//! name) leads to that. Look-ups ignore ASCII case, as the resolver does. Addresses come from
+//! LSF_CONFDIR/hosts, and from /etc/hosts for hosts that file does not name; what neither knows is
+//! added at run time with [`HostTable::add_address`]. See lsf.hosts(5).
 
 use super::diag::{Diags, Pos};
 use core::net::IpAddr;

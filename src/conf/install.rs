@@ -1,6 +1,6 @@
 //! install.config: what `lsfinstall` makes a site from, `NAME=VALUE` lines.
 //!
-//! Document implemented: config.md section 17.
+//! See install.config(5).
 
 use super::diag::{Diags, Pos};
 use super::generate::Plan;

@@ -5,8 +5,7 @@
 //! means (`KEYWORD = value` or a row of columns) is [`super::section`]'s business.
 //!
 //! Invariants: no input makes it panic or grow without bound; nothing is dropped without a
-//! diagnostic except comments, blank lines and the branches of `#if`.
-//! Document implemented: config.md section 0.
+//! diagnostic except comments, blank lines and the branches of `#if`. See lsf.shared(5).
 
 use super::diag::{Choice, Diags, Pos, Severity};
 use super::load::{Files, Moment};

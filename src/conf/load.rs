@@ -1,10 +1,9 @@
 //! Reading a whole configuration: which files, in what order.
 //!
 //! Pure: files come through [`Files`]. The strict readers ([`load`], [`load_base`]) give a value
-//! only when no diagnostic is an error, which is what a running cluster wants: it takes all of
-//! the new configuration or none. The lenient ones give what could be read, for a start after
-//! which there is no old configuration to keep.
-//! Document implemented: config.md section 0 "directories", design.md section 6.
+//! only when no diagnostic is an error, which is what a running cluster wants: it takes all of the
+//! new configuration or none. The lenient ones give what could be read, for a start after which
+//! there is no old configuration to keep. See lsf.conf(5).
 
 use super::check;
 use super::diag::{Choice, Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};

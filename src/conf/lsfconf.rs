@@ -1,10 +1,9 @@
 //! lsf.conf: `NAME=VALUE` lines, read as a table with typed getters.
 //!
-//! The file is also read by other programs line by line, so everything that can be said in
-//! plain `NAME=value` is. Unlike LSF, which ignores unknown names, a name close to a known one
-//! is told as an error; other unknown names are only warned of, because sites keep variables
-//! of their own here.
-//! Document implemented: config.md section 1.
+//! The file is also read by other programs line by line, so everything that can be said in plain
+//! `NAME=value` is. Unlike LSF, which ignores unknown names, a name close to a known one is told as
+//! an error; other unknown names are only warned of, because sites keep variables of their own
+//! here. See lsf.conf(5).
 
 use super::diag::{Diags, Severity};
 use super::lexer::{self, shown};

@@ -1,9 +1,8 @@
 //! lsf.sudoers: what root alone may decide, `NAME=VALUE` lines.
 //!
-//! The file holds a secret (LSF_EAUTH_KEY): no diagnostic quotes a value, nothing is included
-//! from elsewhere, and the value cannot be printed. Who may have written it is checked where it
-//! is opened, in `sys::sudoers`.
-//! Document implemented: config.md section 5.
+//! The file holds a secret (LSF_EAUTH_KEY): no diagnostic quotes a value, nothing is included from
+//! elsewhere, and the value cannot be printed. Who may have written it is checked where it is
+//! opened, in `sys::sudoers`. See lsf.sudoers(5).
 
 use super::diag::{Diags, Pos};
 use super::lexer::shown;

@@ -2,9 +2,9 @@
 //! file `hostcache` beside the event log, in which the master LIM keeps those that have.
 //!
 //! Only a host whose address is in LSF_HOST_ADDR_RANGE may join, and only where LSF_MASTER_LIST
-//! says who is master: such a host is never a candidate.
-//! Documents implemented: config.md sections 1 and 8 (LSF_DYNAMIC_HOST_WAIT_TIME,
-//! LSF_DYNAMIC_HOST_TIMEOUT, LSF_LOCAL_RESOURCES, LSF_HOST_ADDR_RANGE).
+//! says who is master: such a host is never a candidate. See LSF_DYNAMIC_HOST_WAIT_TIME,
+//! LSF_DYNAMIC_HOST_TIMEOUT, LSF_LOCAL_RESOURCES in lsf.conf(5) and LSF_HOST_ADDR_RANGE in
+//! lsf.cluster(5).
 
 use super::lexer::MAX_BYTES;
 use super::section::name_fault;

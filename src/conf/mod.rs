@@ -1,8 +1,8 @@
 //! Readers of the classic configuration files: one lexer, one parser per file.
 //!
-//! Pure: text in, typed value and diagnostics out. Files come through the trait [`Files`];
-//! the one that reads real ones is `sys::files`. Every diagnostic carries file, line and column
-//! (design.md section 6). A running cluster takes a new value only when there is no error.
+//! Pure: text in, typed value and diagnostics out. Files come through the trait [`Files`]; the one
+//! that reads real ones is `sys::files`. Every diagnostic carries file, line and column. A running
+//! cluster takes a new value only when there is no error.
 
 pub mod bhosts;
 pub mod bresources;

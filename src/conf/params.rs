@@ -1,6 +1,6 @@
 //! lsb.params.
 //!
-//! Document implemented: config.md section 8.
+//! See lsb.params(5).
 
 use super::diag::Diags;
 use super::lexer;

@@ -1,6 +1,6 @@
 //! lsb.queues.
 //!
-//! Document implemented: config.md section 9.
+//! See lsb.queues(5).
 
 use super::diag::Diags;
 use super::expressions::ResourceNames;

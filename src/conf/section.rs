@@ -1,8 +1,7 @@
 //! What the lines of a section mean: `KEYWORD = value` parameters, or a table of columns.
 //!
 //! Also the typed reading of values. A value that cannot be read is told with its place and the
-//! rest goes on, so that one run names every mistake.
-//! Document implemented: config.md section 0.
+//! rest goes on, so that one run names every mistake. See lsf.shared(5).
 
 use super::diag::{Diags, Pos};
 use super::lexer::{Line, Section, shown};

@@ -1,6 +1,6 @@
 //! lsf.shared: clusters, host types, host models and resources.
 //!
-//! Document implemented: config.md section 2.
+//! See lsf.shared(5).
 
 use super::diag::Diags;
 use super::lexer::{self, Section, shown};

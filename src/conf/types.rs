@@ -1,9 +1,9 @@
 //! The typed configuration of a cluster: what the readers produce and everyone else consumes.
 //!
-//! All plain data: `Clone`, `Debug`, `PartialEq`, no interior references, so a reconfiguration
-//! is a swap and a difference is `!=`. Sizes are KB, times seconds, unless a field says
-//! otherwise. Expressions and windows stay text here; `lang` gives them meaning.
-//! Document implemented: config.md, sections 1 to 12.
+//! All plain data: `Clone`, `Debug`, `PartialEq`, no interior references, so a reconfiguration is a
+//! swap and a difference is `!=`. Sizes are KB, times seconds, unless a field says otherwise.
+//! Expressions and windows stay text here; `lang` gives them meaning. See lsf.conf(5) and the pages
+//! that it names.
 //!
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).

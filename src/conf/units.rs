@@ -1,6 +1,6 @@
 //! Units of limits: memory sizes and run times, as lsb files and bsub options write them.
 //!
-//! Document implemented: config.md section 0 "units".
+//! See LSF_UNIT_FOR_LIMITS in lsf.conf(5).
 
 use super::types::TimeLimit;
 

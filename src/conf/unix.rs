@@ -1,9 +1,8 @@
 //! Groups of the operating system that USERS, ADMINISTRATORS and lsb.users speak of.
 //!
-//! A word there that is no group of lsb.users may be one of these. /etc/group and, for the
-//! primary groups, /etc/passwd are read with the configuration; of the words that neither knows
-//! the runner asks the name service ([`UnixGroups::unknown`]), never in here and never through
-//! NSS. Document implemented: design §1, "User and host look-ups".
+//! A word there that is no group of lsb.users may be one of these. /etc/group and, for the primary
+//! groups, /etc/passwd are read with the configuration; of the words that neither knows the runner
+//! asks the name service ([`UnixGroups::unknown`]), never in here and never through NSS.
 
 use super::lexer::MAX_BYTES;
 use super::load::Files;

@@ -395,7 +395,7 @@ fn logging(rig: &Rig) {
     settings(rig);
 }
 
-/// clients.md rule 14: a line, then `NAME = value` lines, as tools take them apart.
+/// The output is one line, then `NAME = value` lines, as tools take them apart.
 fn settings(rig: &Rig) {
     let conf = rig.path("conf").display().to_string();
     for (applet, args, head, hosts) in [

@@ -1,4 +1,4 @@
-//! Listings of a cluster that several users have jobs in, as whole texts (layouts of commands.md).
+//! Listings of a cluster that several users have jobs in, as whole texts (documented layouts).
 
 use super::rig::wait_for;
 use super::site::{ADMIN, Site};

@@ -1,5 +1,5 @@
 //! A bsub beyond MAX_PEND_JOBS or MAX_PEND_SLOTS asks again every SUB_TRY_INTERVAL seconds,
-//! LSB_NTRIES times or for ever (semantics.md §7).
+//! LSB_NTRIES times or for ever.
 
 use super::rig::{Rig, Said, kill, wait_for};
 use std::io::{BufRead, BufReader, Read};

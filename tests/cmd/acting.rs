@@ -1,5 +1,5 @@
-//! The further options of bkill, bstop and bresume (commands.md §bkill, §bstop), and help of the
-//! categories of options.
+//! The further options of bkill, bstop and bresume (bkill(1), bstop(1)), and help of the categories
+//! of options.
 
 use crate::common::*;
 

@@ -1,4 +1,4 @@
-//! bhist over the log of the cluster (clients.md rule 18).
+//! bhist over the log of the cluster.
 
 use crate::common::*;
 
@@ -91,7 +91,7 @@ fn the_year_where_the_site_shows_it() {
     }
 }
 
-/// bhist over another LSF's logs (samples/lsb.events.txt, written by an openlava descendant).
+/// bhist over another LSF's logs (written by an openlava descendant).
 fn over(log: &str, args: &[&str]) -> Said {
     let path = scratch("bhist-over").join("lsb.events");
     std::fs::write(&path, log).unwrap();

@@ -1,4 +1,4 @@
-//! bhosts: the table, -l, -R, -o and JSON (clients.md rule 17), and what does not exist.
+//! bhosts: the table, -l, -R, -o and JSON, and what does not exist.
 
 use crate::common::*;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! bjobs: what tools read from it (clients.md rules 2, 3, 8, 10, 12).
+//! bjobs: what tools read from it.
 
 use crate::common::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! bmod on a real cluster (samples/job-control.txt).
+//! bmod on a real cluster (bmod(1)).
 
 use crate::common::*;
 

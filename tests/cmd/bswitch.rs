@@ -1,4 +1,4 @@
-//! bswitch, btop, bbot, brequeue on a real cluster (samples/job-control.txt).
+//! bswitch, btop, bbot, brequeue on a real cluster.
 
 use crate::common::*;
 

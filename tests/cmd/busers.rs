@@ -1,4 +1,4 @@
-//! busers, bugroup, bmgroup, bparams on a real cluster (samples/config-listings.txt).
+//! busers, bugroup, bmgroup, bparams on a real cluster.
 
 use crate::common::*;
 

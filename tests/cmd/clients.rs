@@ -1,5 +1,5 @@
-//! clients.md row by row, read as tools read it: the rules that tests/cmd/rules.rs does not have.
-//! Rule 16 is in robust.rs.
+//! Output read as tools read it: the rules that tests/cmd/rules.rs does not have. Rule 16 is in
+//! robust.rs.
 
 use crate::common::*;
 use crate::rig::job_id;

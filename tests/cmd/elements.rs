@@ -1,5 +1,5 @@
 //! Elements of an array that bmod, bswitch, btop and bbot change by themselves, on a cluster of
-//! their own: what is said, logged (semantics §19: idx), listed, and still so after a restart.
+//! their own: what is said, logged (idx), listed, and still so after a restart.
 
 use crate::rig::Rig;
 

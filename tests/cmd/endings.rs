@@ -1,5 +1,5 @@
 //! bsub -Q -ti -wa -wt -ul -hl -ptl -eptl -is -Zs -outdir and the patterns of -cwd on a real
-//! cluster, and the same options of bmod (commands.md bsub).
+//! cluster, and the same options of bmod (bsub(1)).
 
 use crate::common::*;
 use std::fs;

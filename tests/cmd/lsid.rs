@@ -1,4 +1,4 @@
-//! lsid: three lines that tools search (clients.md rule 14), and the end without a LIM.
+//! lsid: three lines that tools search, and the end without a LIM.
 
 use crate::common::*;
 use std::process::Command;

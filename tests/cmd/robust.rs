@@ -1,5 +1,5 @@
-//! What every applet bears: -V and -h (clients.md rule 16), options and operands that are none,
-//! words that are not UTF-8, streams that are closed or go away, very many words.
+//! What every applet bears: -V and -h, options and operands that are none, words that are not
+//! UTF-8, streams that are closed or go away, very many words.
 
 use crate::common::*;
 use crate::rig::binary;

@@ -1,5 +1,5 @@
-//! clients.md row by row: how option words are read (rule 4), #BSUB lines (rule 5), command words
-//! (rule 7), options that are never refused (rule 19), the variables of a job (rule 20).
+//! Rules that programs which call LSF rely on: how option words are read, #BSUB lines,
+//! command words, options that are never refused, the variables of a job.
 
 use crate::common::*;
 use crate::rig::job_id;

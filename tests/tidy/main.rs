@@ -311,20 +311,13 @@ fn applets() -> Vec<(String, bool)> {
     let text = std::fs::read_to_string(root().join("applets/main.rs")).unwrap();
     let from = text.find("const APPLETS").unwrap();
     let table = &text[from..from + text[from..].find("];").unwrap()];
-    let mut out = Vec::new();
-    let mut rest = table;
-    while let Some(i) = rest.find(['a', 'h']) {
-        let here = &rest[i..];
-        let hidden = here.starts_with("hidden(");
-        if hidden || here.starts_with("applet(") {
-            let name: String = here.split('"').nth(1).unwrap_or("").to_string();
-            out.push((name, hidden));
-            rest = &here[7..];
-        } else {
-            rest = &here[1..];
-        }
-    }
-    out
+    let entries = table.split("applet(").skip(1);
+    let out = entries.map(|entry| {
+        let name = entry.split('"').nth(1).unwrap_or("").to_string();
+        let group = entry.split(',').nth(1).unwrap_or("").trim();
+        (name, group == "Hidden")
+    });
+    out.collect()
 }
 
 #[test]

@@ -77,9 +77,6 @@ fn asked() -> BTreeSet<String> {
 fn commands() -> BTreeSet<String> {
     let shown = super::applets().into_iter().filter(|(_, hidden)| !hidden);
     let mut found: BTreeSet<String> = shown.map(|(name, _)| name).collect();
-    for word in ["down", "status", "up"] {
-        found.insert(word.to_owned());
-    }
     let badmin = read("applets/badmin.rs");
     let names = badmin.lines().filter_map(|l| l.trim().strip_prefix("name: \""));
     let words = names.filter_map(|l| l.split('"').next());

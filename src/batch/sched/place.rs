@@ -198,20 +198,11 @@ impl Mbd {
             HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
             HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
             HostStatus::ClosedFull => return Some(pend::HOST_FULL),
-            HostStatus::ClosedBusy => {
-                let over = self.load_over(i, &self.pol.hosts[i].bounds).or_else(|| {
-                    let over = self.net.hosts[i].load.as_ref().map_or(0, |l| l.over);
-                    (over != 0).then(|| over.trailing_zeros() as usize).filter(|k| *k < 11)
-                });
-                return Some(over.map_or(pend::LOAD_EXTERNAL, |k| pend::LOAD + k as u32));
-            }
+            HostStatus::ClosedBusy => return Some(self.busy_reason(i)),
             HostStatus::Ok => {}
         }
-        if let Some(k) = self.load_over(i, &queue.bounds) {
-            return Some(pend::LOAD + k as u32);
-        }
-        if self.external_over(i, &queue.external) {
-            return Some(pend::LOAD_EXTERNAL);
+        if let Some(reason) = self.load_reason(i, &queue.bounds, &queue.external) {
+            return Some(reason);
         }
         let cx_local = SelectCx { local_type: &local.0, local_model: &local.1 };
         let sight = self.sight(i);

@@ -244,6 +244,8 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
     r.loads(1000.0, &[("tok", "3")]);
     let waits = r.submit(on_h1("normal")).unwrap();
     assert!(r.acts().is_empty() && r.why(waits).contains(&pend::LOAD_EXTERNAL));
+    let shown = r.reasons_shown(waits);
+    assert!(shown.contains("[2012,1,[\"h1\"],\"tok\"]"), "{shown}");
     // beyond loadStop the lower queue's goes first; the other one is alone then, and goes on where
     // nobody sits at the host
     r.loads_idle(1000.0, 5.0, &[("tok", "1")]);

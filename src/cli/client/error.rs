@@ -1,5 +1,5 @@
-//! Why there is no answer, and what the user is told of it: LSF's words, or the site's own.
-//! Document implemented: commands.md "Daemon-down texts". Nothing is tried or written here.
+//! Why there is no answer, and what the user is told of it: LSF's words, or the site's own. Nothing
+//! is tried or written here.
 
 use super::Site;
 use crate::auth::shake::AuthError;

@@ -1,5 +1,5 @@
-//! How long to wait, how often to try, and what is said between tries. Documents implemented:
-//! config.md LSB_API_CONNTIMEOUT and LSB_API_RECVTIMEOUT, LSB_NTRIES.
+//! How long to wait, how often to try, and what is said between tries. See LSB_API_CONNTIMEOUT,
+//! LSB_API_RECVTIMEOUT and LSB_NTRIES in lsf.conf(5).
 
 use super::Site;
 use super::error::ClientError;

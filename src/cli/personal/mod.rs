@@ -2,8 +2,7 @@
 //!
 //! Invariants: a launcher is known by its own socket and lock, whoever started it, and what one
 //! that was killed has left by its journal (`state`); up and down of one directory exclude each
-//! other by a lock that dies with its holder. Document implemented:
-//! issue "The binary", design.md section 1.
+//! other by a lock that dies with its holder. See lsf(1).
 
 pub mod create;
 pub mod run;

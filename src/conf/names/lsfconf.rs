@@ -1,6 +1,6 @@
 //! Known names of lsf.conf: data, checked against the manual pages.
 //!
-//! Document implemented: config.md section 1.
+//! See lsf.conf(5).
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

@@ -1,6 +1,6 @@
 //! Known names of lsb.params: data, checked against the manual pages.
 //!
-//! Document implemented: config.md section 8.
+//! See lsb.params(5).
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

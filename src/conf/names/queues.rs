@@ -1,7 +1,7 @@
 //! Known names of lsb.queues: data, checked against the manual pages. Load indices are
 //! accepted besides.
 //!
-//! Document implemented: config.md section 9.
+//! See lsb.queues(5).
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

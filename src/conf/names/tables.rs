@@ -1,7 +1,7 @@
 //! Known names of the files other than lsf.conf, lsb.params and lsb.queues: data, checked
 //! against the manual pages.
 //!
-//! Document implemented: config.md sections 2, 3, 10, 11 and 12.
+//! See lsf.shared(5), lsf.cluster(5), lsb.hosts(5), lsb.users(5) and lsb.resources(5).
 
 use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
 

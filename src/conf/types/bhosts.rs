@@ -1,4 +1,4 @@
-//! lsb.hosts: the policy of hosts, their groups and units. Document: config.md, lsb.hosts.
+//! lsb.hosts: the policy of hosts, their groups and units. See lsb.hosts(5).
 
 use super::Pos;
 

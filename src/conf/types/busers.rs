@@ -1,4 +1,4 @@
-//! lsb.users: groups of users and their limits. Document: config.md, lsb.users.
+//! lsb.users(5): groups of users and their limits.
 
 use super::Pos;
 

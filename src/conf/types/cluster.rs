@@ -1,4 +1,4 @@
-//! lsf.cluster.NAME: hosts, resources on them, what lim goes by. Document: config.md, lsf.cluster.
+//! lsf.cluster.NAME: hosts, resources on them, what lim goes by. See lsf.cluster(5).
 
 use super::super::members::AddrRanges;
 use super::{Pos, RawParams};

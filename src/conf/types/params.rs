@@ -1,5 +1,5 @@
 //! lsb.params: what holds for the whole batch system, with the documented defaults. What a queue
-//! may set for itself stands in queues.rs too. Document: config.md, lsb.params.
+//! may set for itself stands in queues.rs too. See lsb.params(5).
 
 use super::RawParams;
 

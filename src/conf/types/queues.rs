@@ -1,4 +1,4 @@
-//! lsb.queues: queues and the words of their lists. Document: config.md, lsb.queues.
+//! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
 use super::{Pos, RawParams, Thresholds, UserTerm};
 

@@ -1,4 +1,4 @@
-//! lsb.resources: its sections as they are written. Document: config.md, lsb.resources.
+//! lsb.resources: its sections as they are written. See lsb.resources(5).
 
 use super::{Pos, RawParams};
 

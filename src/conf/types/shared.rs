@@ -1,4 +1,4 @@
-//! lsf.shared: the names that every cluster shares. Document: config.md, lsf.shared.
+//! lsf.shared: the names that every cluster shares. See lsf.shared(5).
 
 /// lsf.shared: the names every cluster shares.
 #[derive(Clone, Debug, Default, PartialEq)]

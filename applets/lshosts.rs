@@ -72,7 +72,7 @@ fn listing(o: &Options, names: &[String]) -> Result<String, String> {
         return shared_table(&rows, names);
     }
     let mut hosts = cluster.named(names)?;
-    choose(&mut hosts, o.res_req.as_deref(), &cluster.shared(), false)?;
+    choose(&mut hosts, o.res_req.as_deref(), &cluster.base(), false)?;
     if hosts.is_empty() {
         return Err("No host is eligible".to_owned());
     }

@@ -147,7 +147,7 @@ pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
     let mut hosts = cluster.named(names)?;
     hosts.retain(|h| h.facts.as_ref().is_some_and(|f| f.server));
     let base = cluster.base();
-    choose(&mut hosts, o.res_req.as_deref(), &base.shared, true)?;
+    choose(&mut hosts, o.res_req.as_deref(), &base, true)?;
     if let Some(n) = o.number.filter(|n| *n > 0) {
         hosts.truncate(n);
     }

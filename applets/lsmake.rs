@@ -324,7 +324,7 @@ fn overloaded(server: &str, req: &str) -> bool {
             name => name.to_owned(),
         };
         let mut hosts = cluster.hosts(&[name])?;
-        load::choose(&mut hosts, Some(req), &cluster.shared(), false)?;
+        load::choose(&mut hosts, Some(req), &cluster.base(), false)?;
         Ok::<bool, String>(hosts.is_empty())
     };
     asked().unwrap_or(false)

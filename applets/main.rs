@@ -222,6 +222,11 @@ fn multi(ctx: &mut Ctx) -> i32 {
     }
     let first = ctx.args.remove(0);
     match first.to_str() {
+        Some("help") if !ctx.args.is_empty() => {
+            let about = ctx.args.remove(0);
+            ctx.args = vec![OsString::from("-h")];
+            call(&about, ctx)
+        }
         Some("-h" | "--help" | "help") => {
             usage(ctx.out);
             0
@@ -308,7 +313,7 @@ fn usage(to: &mut dyn Write) {
          man lsf, man lsf-tutorial   from the first job to a configuration\n\n\
          Usage:  lsf APPLET [arguments]\n        APPLET [arguments]   (through a link of \
          that name)\n        lsf --list\n        lsf --install [--setuid] DIR\n        \
-         lsf --completion bash | zsh\n        lsf -h | -V",
+         lsf --completion bash | zsh\n        lsf help [APPLET]\n        lsf -h | -V",
         version::line()
     );
     for (group, title) in HEADINGS {
@@ -376,6 +381,9 @@ mod tests {
         let order = ["First:  lsf up", "profile.lsf", "bsub -o", "man lsf", "\nBatch jobs:"];
         let order: Vec<usize> = order.map(at).into_iter().chain([at("\nDaemons,")]).collect();
         assert!(order.is_sorted(), "{text}");
+        let own = said(&["help", "bkill"]);
+        assert!(own.0 == 0 && own.1.starts_with("Usage: bkill "), "{own:?}");
+        assert!(said(&["help", "bkil"]).1.contains("did you mean bkill?"));
         for a in shown() {
             let lines = text.lines().filter(|l| l.starts_with(&format!("  {} ", a.name)));
             assert_eq!(lines.count(), 1, "{}", a.name);

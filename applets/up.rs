@@ -11,8 +11,10 @@ use lsf::proto::client::{ClientMsg, HostInfo, QueueInfo};
 use lsf::proto::{Daemon, Msg};
 use lsf::sys::files::RealFiles;
 use lsf::{errln, outln};
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Start a personal cluster, made first where there is none: every daemon and job is you. What
@@ -91,9 +93,10 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
              only, and every other user is refused"
         );
     }
+    let before = logs(&place);
     let missing: Vec<&String> = hosts.iter().filter(|h| state.alive(h).is_none()).collect();
     if missing.is_empty() {
-        outln!(ctx, "{}: already running", place.top.display());
+        errln!(ctx, "{}: already running", place.top.display());
     } else {
         create::link(&place, &crate::names())?;
         ports(ctx, &place, &conf, &state, o.new_ports)?;
@@ -101,7 +104,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
             run::start(&place, &mut state, host)?;
         }
     }
-    wait_ready(ctx, &place, &state).map_err(|why| match telling_line(&place) {
+    wait_ready(ctx, &place, &state).map_err(|why| match telling_line(&place, &before) {
         Some(line) => format!("{why}\n{line}"),
         None => why,
     })?;
@@ -135,13 +138,22 @@ fn told_up(ctx: &mut Ctx, place: &Place) -> Result<(), String> {
     Ok(())
 }
 
-/// The last error that a daemon logged, or what a launcher said last.
-fn telling_line(place: &Place) -> Option<String> {
+/// The logs of a cluster with their lengths.
+fn logs(place: &Place) -> BTreeMap<PathBuf, u64> {
+    let all = std::fs::read_dir(place.top.join("log")).into_iter().flatten().flatten();
+    all.filter_map(|log| Some((log.path(), log.metadata().ok()?.len()))).collect()
+}
+
+/// The last error that a daemon has logged since the logs were as long as `before`, or the last
+/// line of a launcher.
+fn telling_line(place: &Place, before: &BTreeMap<PathBuf, u64>) -> Option<String> {
     let mut errors = Vec::new();
     let mut said = None;
-    for entry in std::fs::read_dir(place.top.join("log")).ok()?.flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let Ok(text) = end_of(&path) else { continue };
+    for (path, now) in logs(place) {
+        // a log that is shorter now was turned over
+        let from = before.get(&path).copied().filter(|old| *old <= now).unwrap_or(0);
+        let Ok(text) = end_of(&path, from) else { continue };
+        let name = path.file_name().unwrap_or_default();
         if name.to_string_lossy().starts_with("launcher.out.") {
             let last = text.lines().rfind(|l| !l.trim().is_empty());
             said = last.map(|l| format!("{}: {l}", path.display())).or(said);
@@ -154,10 +166,10 @@ fn telling_line(place: &Place) -> Option<String> {
     errors.pop().map(|(line, path)| format!("{}: {line}", path.display())).or(said)
 }
 
-/// The end of a log, at most [`LOG_END`] bytes.
-fn end_of(path: &std::path::Path) -> std::io::Result<String> {
+/// The end of a log, at most [`LOG_END`] bytes, none of them before `from`.
+fn end_of(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = std::fs::File::open(path)?;
-    let from = file.metadata()?.len().saturating_sub(LOG_END);
+    let from = file.metadata()?.len().saturating_sub(LOG_END).max(from);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
     file.take(LOG_END).read_to_end(&mut bytes)?;

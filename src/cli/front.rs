@@ -421,13 +421,15 @@ impl Table {
     /// Bundled letters, the last of which may have its value glued to it.
     fn letters(&self, text: &str, valid: bool) -> Vec<Step> {
         let mut steps = Vec::new();
+        // a letter that asks for help stands beside switches alone: `-lhost1` is no `-l -h -o st1`
+        let mut asks = false;
         for (at, letter) in text.char_indices() {
             let rest = text.get(at + letter.len_utf8()..).unwrap_or("");
             match self.find(letter.encode_utf8(&mut [0; 4])) {
                 Some(option) if self.takes_value(option) => {
                     steps.push(match (rest.is_empty(), valid) {
                         (true, _) => Step::Wants(option),
-                        (false, _) if self.wants_digit(option, rest) => {
+                        (false, _) if asks || self.wants_digit(option, rest) => {
                             return vec![Step::Unknown(text.to_string())];
                         }
                         (false, true) => Step::Set(option, rest.to_string()),
@@ -436,8 +438,10 @@ impl Table {
                     return steps;
                 }
                 Some(option) => steps.push(Step::Set(option, String::new())),
-                None if letter == 'h' => steps.push(Step::Help),
-                None if letter == 'V' => steps.push(Step::Version),
+                None if letter == 'h' || letter == 'V' => {
+                    asks = true;
+                    steps.push(if letter == 'h' { Step::Help } else { Step::Version });
+                }
                 None => {
                     // of two letters the wrong one is named, of a longer word the whole of it
                     let bundle = !steps.is_empty() && text.chars().count() == 2;

@@ -1,7 +1,7 @@
 //! Hosts and loads as the base commands show them: cells of load indices, the view that resource
 //! requirements are evaluated on, names of resources. See lshosts(1) and lsload(1).
 
-use crate::conf::{ResourceKind, Shared};
+use crate::conf::{BaseConf, ResourceKind, Shared};
 use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};
 use crate::model::sort;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, SharedRow, status};
@@ -17,7 +17,7 @@ const TMP: usize = 8;
 
 /// The resources of a cluster: built in and of lsf.shared.
 #[derive(Clone, Copy)]
-pub struct ClusterNames<'a>(pub &'a Shared);
+struct ClusterNames<'a>(&'a Shared);
 
 impl ResNames for ClusterNames<'_> {
     fn kind(&self, name: &str) -> Option<ResKind> {
@@ -228,21 +228,22 @@ impl HostView for View<'_> {
     }
 }
 
+/// Reads a requirement by the names and the unit of sizes of this cluster.
+pub fn requirement(text: &str, base: &BaseConf) -> Result<ResReq, String> {
+    let names = ClusterNames(&base.shared);
+    let syntax = Syntax { names: &names, size_unit_mb: base.lsf.requirement_unit_mb() };
+    ResReq::parse(text, &syntax).map_err(|e| format!("{e}: {}", e.place(text)))
+}
+
 /// Keeps the hosts that a requirement selects and sorts the rest as it orders; without one,
 /// nothing is left out. `sort`: lsload sorts, lshosts does not.
 pub fn choose(
     hosts: &mut Vec<HostLoad>,
     res_req: Option<&str>,
-    shared: &Shared,
+    base: &BaseConf,
     sort: bool,
 ) -> Result<(), String> {
-    let names = ClusterNames(shared);
-    let req = match res_req {
-        None => ResReq::default(),
-        Some(text) => {
-            ResReq::parse(text, &Syntax::new(&names)).map_err(|e| format!("{e}: {}", e.reason))?
-        }
-    };
+    let req = res_req.map(|text| requirement(text, base)).transpose()?.unwrap_or_default();
     let cx = SelectCx::default();
     choose_by(hosts, &req, res_req.map(|_| &cx), sort);
     Ok(())
@@ -322,10 +323,10 @@ mod tests {
             host("idle", 0.1, 1000.0, 0),
             host("middle", 1.0, 4000.0, 0),
         ];
-        let shared = Shared::default();
+        let mut base = BaseConf::default();
         let names = |req: Option<&str>, sort: bool| {
             let mut hosts = all.to_vec();
-            choose(&mut hosts, req, &shared, sort).unwrap();
+            choose(&mut hosts, req, &base, sort).unwrap();
             hosts.iter().map(|h| h.host.clone()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(names(None, true), "idle middle loaded gone");
@@ -334,5 +335,12 @@ mod tests {
         assert_eq!(names(Some("order[ncpus]"), true), "loaded idle middle gone");
         assert_eq!(names(Some("select[mem>2000] order[r15s]"), true), "middle loaded");
         assert_eq!(names(None, false), "gone loaded idle middle");
+        let wrong = choose(&mut all.to_vec(), Some("select[foo]"), &base, true).unwrap_err();
+        let place = "foo: unknown resource at column 8 of <select[foo]>";
+        assert_eq!(wrong, format!("Bad resource requirement syntax: {place}"));
+        base.lsf.set("LSF_UNIT_FOR_LIMITS", "GB");
+        let mut hosts = all.to_vec();
+        choose(&mut hosts, Some("select[mem>5]"), &base, false).unwrap();
+        assert_eq!(hosts.iter().map(|h| h.host.as_str()).collect::<Vec<_>>(), ["gone", "loaded"]);
     }
 }

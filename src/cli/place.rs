@@ -2,9 +2,9 @@
 //! lsrun(1)).
 
 use super::lim::Cluster;
-use super::load::{self, ClusterNames};
-use crate::conf::Shared;
-use crate::lang::resreq::{ResReq, SelectCx, Syntax};
+use super::load;
+use crate::conf::BaseConf;
+use crate::lang::resreq::SelectCx;
 use crate::proto::lim::{HostLoad, status};
 
 /// What is said where too few hosts can be had.
@@ -19,9 +19,9 @@ pub fn eligible(
 ) -> Result<Vec<String>, String> {
     let local = cluster.local_host().to_owned();
     let all = cluster.hosts(hosts)?;
-    // the names in lsf.shared matter to a requirement alone
-    let shared = if res_req.is_some() { cluster.shared() } else { Shared::default() };
-    chosen(all, &local, !hosts.is_empty(), res_req, &shared)
+    // the configuration matters to a requirement alone
+    let base = if res_req.is_some() { cluster.base() } else { BaseConf::default() };
+    chosen(all, &local, !hosts.is_empty(), res_req, &base)
 }
 
 /// These hosts, in this order, with the processors of each.
@@ -64,11 +64,9 @@ fn chosen(
     local: &str,
     named: bool,
     res_req: Option<&str>,
-    shared: &Shared,
+    base: &BaseConf,
 ) -> Result<Vec<String>, String> {
-    let names = ClusterNames(shared);
-    let req = res_req.map(|text| ResReq::parse(text, &Syntax::new(&names))).transpose();
-    let req = req.map_err(|e| format!("{e}: {}", e.reason))?;
+    let req = res_req.map(|text| load::requirement(text, base)).transpose()?;
     let req = req.unwrap_or_default().with_defaults(named);
     let own = all.iter().find(|h| h.host == local).and_then(|h| h.facts.clone());
     let own = own.unwrap_or_default();
@@ -117,7 +115,7 @@ mod tests {
             all
         };
         let of = |named, req: Option<&str>| {
-            chosen(all(), "b", named, req, &Shared::default()).unwrap().join(" ")
+            chosen(all(), "b", named, req, &BaseConf::default()).unwrap().join(" ")
         };
         assert_eq!(of(false, None), "c b");
         assert_eq!(of(false, Some("order[r15s]")), "c b");
@@ -125,7 +123,7 @@ mod tests {
         assert_eq!(of(false, Some("select[type==any]")), "a c b");
         assert_eq!(of(true, None), "a c b");
         assert_eq!(of(true, Some("select[type==local]")), "c b");
-        assert!(chosen(all(), "b", false, Some("select["), &Shared::default()).is_err());
+        assert!(chosen(all(), "b", false, Some("select["), &BaseConf::default()).is_err());
     }
 
     #[test]
@@ -135,7 +133,8 @@ mod tests {
             kind: crate::conf::ResourceKind::Boolean,
             ..Default::default()
         };
-        let shared = Shared { resources: vec![resource], ..Shared::default() };
+        let mut base = BaseConf::default();
+        base.shared.resources.push(resource);
         let has = || vec![("big".to_owned(), None)];
         let facts =
             |exclusive| HostFacts { server: true, resources: has(), exclusive, ..<_>::default() };
@@ -145,7 +144,7 @@ mod tests {
             ..HostLoad::default()
         };
         let all = || vec![host("a", vec!["big".into()]), host("b", vec![])];
-        let of = |req: Option<&str>| chosen(all(), "a", true, req, &shared).unwrap().join(" ");
+        let of = |req: Option<&str>| chosen(all(), "a", true, req, &base).unwrap().join(" ");
         assert_eq!([of(None), of(Some("order[mem]")), of(Some("big"))], ["b", "b", "a b"]);
     }
 }

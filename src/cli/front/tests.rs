@@ -188,6 +188,8 @@ fn unknown_options_and_missing_values() {
         (&["-wtach"], "illegal option -- wtach; did you mean --watch?"),
         (&["-zebra"], "illegal option -- zebra"),
         (&["-alz"], "illegal option -- alz"),
+        // no help that nobody asked for: -l -h -o st1
+        (&["-lhost1"], "illegal option -- lhost1"),
         (&["-az"], "illegal option -- z"),
         (&["-hz"], "illegal option -- z"),
         (&["--nosuch"], "illegal option -- -nosuch"),

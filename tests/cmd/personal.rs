@@ -94,9 +94,9 @@ fn a_start_that_fails_shows_the_line_that_tells_why() {
     let kept = std::fs::read(&key).unwrap();
     std::fs::remove_file(&key).unwrap();
     // an error of an earlier start is not the one looked for
-    let log = rig.path("log/mbatchd.log.host1");
+    let log = rig.path("log/melim.log.host1");
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(log).unwrap();
-    file.write_all(b"9999-01-01T00:00:00.000Z mbatchd[1] ERROR of an earlier start\n").unwrap();
+    file.write_all(b"9999-01-01T00:00:00.000Z melim[1] ERROR of an earlier start\n").unwrap();
     let up = lsf(&word("up", &rig.dir));
     assert_eq!((up.code, up.out.as_str()), (255, ""));
     let last = up.err.lines().last().unwrap();

@@ -341,6 +341,6 @@ mod tests {
         base.lsf.set("LSF_UNIT_FOR_LIMITS", "GB");
         let mut hosts = all.to_vec();
         choose(&mut hosts, Some("select[mem>5]"), &base, false).unwrap();
-        assert_eq!(hosts.iter().map(|h| h.host.as_str()).collect::<Vec<_>>(), ["gone", "loaded"]);
+        assert_eq!(hosts.iter().map(|h| h.host.as_str()).collect::<Vec<_>>(), ["loaded"]);
     }
 }

@@ -18,7 +18,7 @@ use rustix::mm::{
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sizes that are kept: each holds 16 bytes more than the one before, as dlmalloc's chunks do.
@@ -167,11 +167,15 @@ fn keeps() -> bool {
     }
 }
 
+/// Has a thread begun to keep blocks? The first is that of `main`, with which the process ends.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
 #[cold]
 fn begin_to_keep() -> bool {
     // what this allocates and frees itself finds the thread begun
     STAGE.set(Stage::Keeps);
-    LEAVES.try_with(|_| ()).is_ok()
+    // no command pays for an end that its only thread never comes to
+    !BEGUN.swap(true, Relaxed) || LEAVES.try_with(|_| ()).is_ok()
 }
 
 fn shelf_size(at: usize) -> usize {

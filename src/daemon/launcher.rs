@@ -43,6 +43,8 @@ use std::time::Duration;
 
 /// Most connections at once.
 const CONNS_MAX: usize = 32;
+/// How long nobody is accepted where there are no descriptors, microseconds.
+const DEAF: u64 = US / 2;
 /// Largest report of a starter, bytes.
 const SETUP_MAX: usize = 64 << 10;
 /// How long after its start it is told that a job runs: of one that has ended by then, one message
@@ -110,11 +112,24 @@ struct Real {
     conns: BTreeMap<ConnId, Local>,
     ports: KeptPorts,
     next: ConnId,
+    /// Until then nobody is accepted, for want of descriptors; monotonic microseconds.
+    deaf_until: Option<u64>,
     setups: BTreeMap<TaskId, Pending>,
     inputs: VecDeque<Input>,
     /// Every process, looked at once a turn at most.
     scan: Option<Vec<session::Seen>>,
     exit: Option<i32>,
+}
+
+/// Lets go of what whoever started this process had open: it would be the launcher's and, in a
+/// personal cluster, every daemon's for good. Before all else.
+pub fn begin() {
+    // of one that replaces itself the files are its own
+    if std::env::var_os(STATE_FD).is_none()
+        && let Err(e) = raw::close_from(3)
+    {
+        log::error!("descriptors: {}", words(&e));
+    }
 }
 
 /// Runs this host's launcher.
@@ -221,6 +236,7 @@ impl Real {
             conns: BTreeMap::new(),
             ports,
             next: INCOMING,
+            deaf_until: None,
             setups,
             inputs: VecDeque::from([Input::Start]),
             scan: None,
@@ -270,7 +286,9 @@ impl Real {
         let now = crate::sys::now().mono_us;
         let due = self.setups.iter().filter(|(_, p)| p.due <= now);
         let due: Vec<TaskId> = due.map(|(id, _)| *id).collect();
-        let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, read)];
+        self.deaf_until = self.deaf_until.filter(|at| *at > now);
+        let accept = if self.deaf_until.is_some() { PollFlags::empty() } else { read };
+        let mut fds = vec![PollFd::new(&self.signals, read), PollFd::new(&self.listener, accept)];
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for c in self.conns.values() {
             let how = if c.waits() { read | write } else { read };
@@ -279,7 +297,11 @@ impl Real {
         // a report is whole when its end is closed
         fds.extend(due.iter().map(|id| PollFd::new(&self.setups[id].sock, PollFlags::RDHUP)));
         let later = self.setups.values().map(|p| p.due).filter(|due| *due > now);
-        let next = later.chain(self.machine.deadline()).min().map(|at| at.saturating_sub(now));
+        let next = later
+            .chain(self.machine.deadline())
+            .chain(self.deaf_until)
+            .min()
+            .map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
         match poll(&mut fds, time.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -334,7 +356,17 @@ impl Real {
     // ---- connections ----
 
     fn accept(&mut self) {
-        while let Ok((sock, _)) = self.listener.accept() {
+        loop {
+            let sock = match self.listener.accept() {
+                Ok((sock, _)) => sock,
+                Err(e) => {
+                    if sock::is_scarcity(&e) {
+                        log::error!("a connection cannot be accepted: {}", words(&e));
+                        self.deaf_until = Some(crate::sys::now().mono_us + DEAF);
+                    }
+                    return;
+                }
+            };
             let Ok((uid, _, pid)) = sock::peer_cred(sock.as_fd()) else { continue };
             if self.conns.len() >= CONNS_MAX {
                 log::warn!("{CONNS_MAX} connections already: one from pid {pid} is refused");

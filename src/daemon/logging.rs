@@ -123,10 +123,10 @@ pub fn start(
     let (sink, syslog): (Box<dyn Write + Send>, bool) = match lsf.logdir() {
         Some(dir) => {
             let path = PathBuf::from(dir).join(format!("{name}.log.{host}"));
-            match LogFile::open(path, lsf.log_maxsize(), handle.clone(), owner.cloned()) {
+            match LogFile::open(path.clone(), lsf.log_maxsize(), handle.clone(), owner.cloned()) {
                 Ok(file) => (Box::new(file), false),
-                // shared file systems deny root, and what others can spoil stops no launcher
-                Err(e) if spoilt(&e, owner) => {
+                // shared file systems deny root, and what others can spoil stops no daemon
+                Err(e) if spoilt(&e, owner) || of_another(&path) => {
                     denied = Some(e);
                     elsewhere()
                 }
@@ -162,6 +162,12 @@ pub fn start(
 fn spoilt(e: &io::Error, owner: Option<&User>) -> bool {
     let denied = crate::sys::euid() == 0 && e.kind() == ErrorKind::PermissionDenied;
     owner.is_some() || denied
+}
+
+/// Whether somebody else has put something in place of a log, as in a directory that all may write.
+fn of_another(path: &Path) -> bool {
+    let own = |m: std::fs::Metadata| files::own(&m, crate::sys::euid()).is_ok();
+    path.symlink_metadata().is_ok_and(|m| !own(m))
 }
 
 /// Where lines go without a file.

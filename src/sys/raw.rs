@@ -180,6 +180,23 @@ pub fn cloexec_from(first: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Closes every descriptor from `first` up. Only for a process that has just begun: nothing that it
+/// has opened itself may be among them.
+pub fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: closes what nothing in this process owns, as the caller promises.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) } == 0 {
+        return Ok(());
+    }
+    // kernels before 5.9
+    let entries = std::fs::read_dir("/proc/self/fd")?.flatten().map(|e| e.file_name());
+    let fds: Vec<i32> = entries.filter_map(|name| name.to_str()?.parse().ok()).collect();
+    for fd in fds.into_iter().filter(|fd| *fd as u32 >= first) {
+        // SAFETY: as above; that of the directory is closed by now.
+        unsafe { libc::close(fd) };
+    }
+    Ok(())
+}
+
 fn sigset(signals: &[i32]) -> libc::sigset_t {
     // SAFETY: sigemptyset initialises the zeroed set; sigaddset gets the initialised set.
     unsafe {

@@ -72,7 +72,7 @@ fn prepare() -> Site {
         site.path("srv").display(),
         site.path("mailer").display()
     ));
-    site.ignored = "HUP INT QUIT USR1 TERM ALRM".into();
+    site.prelude = "trap '' HUP INT QUIT USR1 TERM ALRM".into();
     site
 }
 

@@ -26,8 +26,8 @@ pub struct Site {
     pub extrausers: bool,
     /// What stands in the place of a file of the system's: the file here, its path there.
     pub instead: Vec<(String, String)>,
-    /// What launchers ignore when they are started, as a shell's `trap` names it.
-    pub ignored: String,
+    /// Shell lines before a launcher is started, by the shell that becomes it.
+    pub prelude: String,
     /// Directories that are file systems of their own, with their options.
     pub mounts: Vec<(&'static str, &'static str)>,
     launchers: BTreeMap<String, Child>,
@@ -61,8 +61,8 @@ impl Site {
         }
         std::fs::write(dir.join("run/launcher.lock"), "").unwrap();
         let launchers = BTreeMap::new();
-        let (instead, ignored, mounts) = (Vec::new(), String::new(), Vec::new());
-        let site = Site { dir, hosts, extrausers: false, instead, ignored, mounts, launchers };
+        let (instead, prelude, mounts) = (Vec::new(), String::new(), Vec::new());
+        let site = Site { dir, hosts, extrausers: false, instead, prelude, mounts, launchers };
         site.accounts();
         site.configure();
         // users must reach the file, wherever it was built; no child made meanwhile by another
@@ -166,11 +166,11 @@ impl Site {
     pub fn launcher(&self, host: &str) -> Command {
         let own = format!("etc.{host}");
         let etc = if self.path(&own).exists() { &own } else { "etc" };
-        let begin = format!("trap '' {}; exec \"$0\"", self.ignored);
+        let begin = format!("{}\nexec \"$0\"", self.prelude);
         let path = self.path("bin/launcher");
         let path = path.to_str().unwrap();
         let words = ["sh", "-c", &begin, path];
-        let words = if self.ignored.is_empty() { &words[3..] } else { &words[..] };
+        let words = if self.prelude.is_empty() { &words[3..] } else { &words[..] };
         let mut c = self.inside(etc, words);
         c.env("LSF_LOCAL_HOST", host).current_dir("/").stderr(Stdio::piped());
         c

@@ -52,4 +52,5 @@ mod shared_directories;
 #[path = "../cluster/site.rs"]
 #[allow(dead_code)]
 mod site;
+mod surroundings;
 mod world;

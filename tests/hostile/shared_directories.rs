@@ -1,6 +1,7 @@
 //! Files that another user has put into a directory that everybody may write.
 
 use super::rig::{Rig, Said, wait_for};
+use super::site::Site;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
@@ -53,4 +54,30 @@ fn what_others_put_in_place_of_lsf_acct_stops_no_res() {
     assert_eq!(soon(&rig, &["lsacct"]).0, 0);
     let log = rig.read("log/res.log.host1");
     assert_eq!(log.matches("records of tasks are lost").count(), 1, "{log}");
+}
+
+#[test]
+fn what_others_put_in_place_of_a_log_stops_no_daemon() {
+    if !Site::possible("what_others_put_in_place_of_a_log_stops_no_daemon") {
+        return;
+    }
+    let mut site = Site::new("logs", 1);
+    std::fs::set_permissions(site.path("log"), PermissionsExt::from_mode(0o1777)).unwrap();
+    site.write("victim", "");
+    let (log, victim) = (site.path("log"), site.path("victim"));
+    let make = |how: &str, name: &str| {
+        let to = log.join(format!("{name}.log.host1"));
+        site.ok("ann", &format!("{how} {}", to.display()));
+    };
+    make("mkfifo", "lim");
+    make("echo text >", "mbatchd");
+    make(&format!("ln -s {}", victim.display()), "sbatchd");
+    make("mkdir", "res");
+    make("mkfifo", "authd");
+    make("mkfifo", "launcher");
+    site.start();
+    assert_eq!(site.end_of(site.bsub("ann", "-o /dev/null true")), "DONE");
+    wait_for("res to answer", || site.run("ann", "lsrun -m host1 true").code == 0);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "");
+    assert_eq!(std::fs::read_to_string(log.join("mbatchd.log.host1")).unwrap(), "text\n");
 }

@@ -19,7 +19,6 @@ use crate::sys::files::RealFiles;
 use crate::sys::raw;
 use crate::sys::site::{self, Around, Site};
 use crate::sys::users::User;
-use rustix::fs::Mode;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,8 +76,6 @@ impl Boot {
         let wait = if daemon == Daemon::Launcher { &HEARD[..] } else { &[libc::SIGHUP] };
         raw::begin_signals(wait)
             .map_err(|e| BootError(format!("signals: {}", crate::sys::words(&e))))?;
-        // others must not be able to write what is made here, whoever starts this
-        let umask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
         let files: Box<dyn Files> = match daemon {
             Daemon::Launcher => conf_files(),
             _ => Box::new(RealFiles),
@@ -92,10 +89,6 @@ impl Boot {
             return Err(BootError(words));
         };
         site.host = host.clone();
-        if site.lsf.personal() {
-            // what its owner wants to keep private stays so; of a site users read log and accounts
-            rustix::process::umask(umask | Mode::WGRP | Mode::WOTH);
-        }
         resolve_missing(&mut conf, &host);
         let addr = conf.hosts.addr_of(&host);
         if site.lsf.personal() && !addr.is_none_or(|a| a.is_loopback()) {

@@ -51,8 +51,11 @@ impl State {
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal(s) => self.signalled(t, s),
             Event::JobRequeue { at, held, uncounted, passed, until, request, .. } => {
-                self.retries.note(t, request, *at);
-                self.requeue(t, *at, *held, *uncounted, passed, *until)
+                let did = self.requeue(t, *at, *held, *uncounted, passed, *until);
+                if !matches!(did, Did::Misfit(_)) {
+                    self.retries.note(t, request, *at);
+                }
+                did
             }
             Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
@@ -107,7 +110,7 @@ impl State {
                 Did::Nothing
             }
             Event::MbdStart { .. } => {
-                self.forget_passed();
+                self.started(t);
                 Did::Nothing
             }
             Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => Did::Nothing,
@@ -573,9 +576,17 @@ impl State {
         self.forget_waited(id);
     }
 
-    /// One that was cleaned had ended, even where the log lost the record that says so: nothing is
+    /// As [`State::apply`], of a log that may have lost records.
+    pub fn recover(&mut self, rec: &Record) {
+        self.apply(rec);
+        if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
+            self.was_cleaned(*job);
+        }
+    }
+
+    /// A job that was cleaned had ended, even where the log lost the record of its end: nothing is
     /// counted of it any more.
-    pub fn was_cleaned(&mut self, id: u32) {
+    fn was_cleaned(&mut self, id: u32) {
         if let Some(job) = self.jobs.get(&id) {
             self.counts.job(job, false);
             self.tries.retain(|at, _| at.job != id);

@@ -147,11 +147,15 @@ impl Mbd {
         used.filter(|r| r.len > 0).map(|r| r.spool).min()
     }
 
-    /// What a new log begins with: numbers and the last word on queues and hosts.
+    /// What a new log begins with: numbers, the start of mbatchd, and the last word on queues and
+    /// hosts.
     pub(crate) fn switch_head(&self, time: i64) -> Vec<Record> {
         use crate::model::event::Ctrl;
         let next_job = self.st.next_job;
         let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
+        if self.st.started_at > 0 {
+            head.push(Record { time: self.st.started_at, event: self.start_event() });
+        }
         for (queue, c) in &self.st.queue_ctl {
             let mut put = |op| {
                 let (uid, user) = c.by.clone();

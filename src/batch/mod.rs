@@ -239,10 +239,7 @@ impl Mbd {
         self.st = State { next_job: 1, ..State::default() };
         // each goes as its job comes, so that its memory is used again
         for rec in found.records {
-            self.st.apply(&rec);
-            if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
-                self.st.was_cleaned(*job);
-            }
+            self.st.recover(&rec);
         }
         let known = &self.st.jobs;
         self.st.reserved =
@@ -356,17 +353,21 @@ impl Mbd {
         self.started = true;
         self.status.started = cx.now.secs();
         self.perf_by_params(cx);
-        let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
-        let cluster = self.pol.conf.base.name.clone();
         self.emit(cx, Event::LoadIndex { names });
         // that forgets the hosts that jobs were not to go to
         let tried: Vec<JobRef> = self.st.tries.keys().copied().collect();
-        self.emit(cx, Event::MbdStart { master: self.me.clone(), cluster, hosts, queues });
+        self.emit(cx, self.start_event());
         tried.into_iter().for_each(|at| self.refresh_at(at));
         self.hold_damaged(cx);
         self.end_all_orphans(cx);
         self.net_start(cx);
+    }
+
+    pub(crate) fn start_event(&self) -> Event {
+        let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
+        let (master, cluster) = (self.me.clone(), self.pol.conf.base.name.clone());
+        Event::MbdStart { master, cluster, hosts, queues }
     }
 
     /// Marks the jobs whose history is incomplete. After a reload they are those that the log

@@ -6,27 +6,47 @@
 
 use super::names::Sym;
 use super::state::{Body, Elem, ElemState, HostCtl, Job, Look, QueueCtl, Run, State};
-use crate::model::JobRef;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
 
 /// Differences told at most.
 const TOLD: usize = 8;
 
 impl State {
-    /// In what a state differs from this one, in words; empty: in nothing. `but`: jobs that are
-    /// not compared.
+    /// The differences between this state and another one, in words; empty: there is none. `but`:
+    /// jobs that are not compared.
     pub fn differences(&self, other: &State, but: &BTreeSet<u32>) -> Vec<String> {
         let mut out = Vec::new();
-        let (mine, theirs) = (self.told(but), other.told(but));
-        let keys: BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
-        for key in keys {
-            let (a, b) = (mine.get(key), theirs.get(key));
+        let mut put = |key: &str, a: &str, b: &str| {
             if a != b && out.len() < TOLD {
-                let none = String::new();
-                let (a, b) = (a.unwrap_or(&none), b.unwrap_or(&none));
                 out.push(format!("{key}: [{a}] is [{b}]"));
             }
+        };
+        let (mine, theirs) = (self.told(but), other.told(but));
+        let keys: BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
+        let text = |of: &BTreeMap<String, String>, key| of.get(key).cloned().unwrap_or_default();
+        for key in keys {
+            put(key, &text(&mine, key), &text(&theirs, key));
+        }
+        let leaving = |of: &State| of.ended.iter().map(|e| e.1).collect::<HashSet<u32>>();
+        let (my_leaving, their_leaving) = (leaving(self), leaving(other));
+        let ids: BTreeSet<&u32> = self.jobs.keys().chain(other.jobs.keys()).collect();
+        for id in ids.into_iter().filter(|id| !but.contains(id)) {
+            let (a, b) = (self.jobs.get(id), other.jobs.get(id));
+            // most are of one submission, which is long
+            let alike = a.zip(b).is_some_and(|(a, b)| a.spec == b.spec);
+            let of = |state: &State, job: Option<&Box<Job>>, leaving: &HashSet<u32>| match job {
+                Some(job) => {
+                    let beside = state.beside(job, leaving.contains(id));
+                    (state.job_told(job, !alike), job.damaged, beside)
+                }
+                None => Default::default(),
+            };
+            let (a, b) = (of(self, a, &my_leaving), of(other, b, &their_leaving));
+            put(&format!("job <{id}>"), &a.0, &b.0);
+            put(&format!("job <{id}> held"), &a.1.to_string(), &b.1.to_string());
+            put(&format!("job <{id}> beside"), &a.2, &b.2);
         }
         for (request, job) in &self.requests {
             let kept = other.requests.get(request) == Some(job);
@@ -37,6 +57,14 @@ impl State {
         out
     }
 
+    /// What the state says of one job; `all`: also where changes of it lie in the spool.
+    pub fn about(&self, job: u32, all: bool) -> String {
+        let Some(job) = self.jobs.get(&job) else { return String::new() };
+        let leaves = self.ended.iter().any(|(_, id)| *id == job.id);
+        let beside = if all { self.beside(job, leaves) } else { String::new() };
+        self.job_told(job, true) + &beside
+    }
+
     /// What the state says, thing by thing.
     fn told(&self, but: &BTreeSet<u32>) -> BTreeMap<String, String> {
         let State {
@@ -45,6 +73,7 @@ impl State {
             next_job,
             // of the log, not of what it says
             carried_at: _,
+            started_at,
             // the order of submission alone counts
             next_order: _,
             // compared by themselves: those of jobs that left memory are no longer in the log
@@ -60,23 +89,23 @@ impl State {
             retries: _,
             given_groups: _,
             remains: _,
-            // compared with the jobs that have ended
-            last_ends: _,
             // told with the jobs whose conditions have them
             groups: _,
             // counted from the last switch on
             finished: _,
             reserved: _,
-            moved,
-            changed,
-            first,
-            tries,
-            left,
-            posts,
-            issued,
-            alone,
-            waited,
-            ended,
+            // told with their jobs
+            moved: _,
+            changed: _,
+            first: _,
+            tries: _,
+            left: _,
+            posts: _,
+            issued: _,
+            alone: _,
+            waited: _,
+            ended: _,
+            last_ends: _,
             kinds: _,
         } = self;
         let mut out = Told::default();
@@ -87,43 +116,8 @@ impl State {
             order.iter().filter(|id| !but.contains(id)).collect::<Vec<_>>(),
         );
         out.put("the next job", next_job);
+        out.put("the start of mbatchd", started_at);
         out.put("group hosts", group_hosts);
-        for job in jobs.values().filter(|job| !but.contains(&job.id)) {
-            let id = job.id;
-            out.put(format!("job <{id}>"), self.job_told(job));
-            let of = |at: &JobRef| at.job == id;
-            let mut beside = String::new();
-            let more = (moved.get(&id), changed.get(&id), first.get(&id));
-            let _ = write!(beside, "{more:?}");
-            let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
-            for (at, t) in tries.range(range.clone()) {
-                let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
-                let counts = (t.requeues, t.pre_exec, t.failed);
-                let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
-            }
-            for l in left.range(range.clone()).flat_map(|(_, all)| all) {
-                let _ =
-                    write!(beside, " {} left {} on {}", l.key, l.slots, self.names.text(l.host));
-            }
-            for (at, w) in waited.range(range.clone()) {
-                let _ = write!(beside, " {at} waited {w:?}");
-            }
-            for at in alone.range(range) {
-                let _ = write!(beside, " {at} alone");
-            }
-            for key in posts.iter().filter(|key| of(&key.job_ref())) {
-                let _ = write!(beside, " {key} posts");
-            }
-            issued.each(id, &mut |at, deed, host, why| {
-                let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.text(host));
-            });
-            // or it would never leave memory
-            let over = job.tally.unfinished() == 0 && job.tally.total > 0;
-            if over && !ended.iter().any(|(_, job)| *job == id) {
-                beside.push_str(" will not be cleaned");
-            }
-            out.put(format!("job <{id}> beside"), beside);
-        }
         for (queue, ctl) in queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
             let QueueCtl { closed, inactive, comment, by, time } = ctl;
             out.put(format!("queue {queue}"), (closed, inactive, comment, by, time));
@@ -136,6 +130,45 @@ impl State {
             self.counts_told(counts, &mut out);
         }
         out.0
+    }
+
+    /// What is kept of a job elsewhere than with it. `leaves`: it is among those that leave memory
+    /// one day.
+    fn beside(&self, job: &Job, leaves: bool) -> String {
+        let State { moved, changed, first, tries, left, posts, issued, .. } = self;
+        let State { alone, waited, last_ends, .. } = self;
+        let id = job.id;
+        let mut beside = String::new();
+        let more = (moved.get(&id), changed.get(&id), first.get(&id), last_ends.get(&id));
+        let _ = write!(beside, "{more:?}");
+        let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
+        for (at, t) in tries.range(range.clone()) {
+            let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
+            let counts = (t.requeues, t.pre_exec, t.failed);
+            let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
+        }
+        for l in left.range(range.clone()).flat_map(|(_, all)| all) {
+            let _ = write!(beside, " {} left {} on {}", l.key, l.slots, self.names.text(l.host));
+        }
+        for (at, w) in waited.range(range.clone()) {
+            let _ = write!(beside, " {at} waited {w:?}");
+        }
+        for at in alone.range(range) {
+            let _ = write!(beside, " {at} alone");
+        }
+        let key = |idx, attempt| JobKey { job: id, idx, attempt };
+        for key in posts.range(key(0, 0)..=key(u32::MAX, u32::MAX)) {
+            let _ = write!(beside, " {key} posts");
+        }
+        issued.each(id, &mut |at, deed, host, why| {
+            let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.text(host));
+        });
+        // or it would never leave memory
+        let over = job.tally.unfinished() == 0 && job.tally.total > 0;
+        if over && !leaves {
+            beside.push_str(" will not be cleaned");
+        }
+        beside
     }
 
     fn counts_told(&self, counts: &super::counts::Counts, out: &mut Told) {
@@ -160,7 +193,8 @@ impl State {
         }
     }
 
-    fn job_told(&self, job: &Job) -> String {
+    /// `all`: with the submission.
+    fn job_told(&self, job: &Job, all: bool) -> String {
         let Job {
             id: _,
             order: _,
@@ -177,10 +211,14 @@ impl State {
             depend,
             body,
             tally,
-            damaged,
+            // by itself
+            damaged: _,
         } = job;
         let (user, queue) = (self.names.text(*user), self.names.text(*queue));
-        let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {spec:?} {name:?}");
+        let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {name:?}");
+        if all {
+            let _ = write!(out, " {spec:?}");
+        }
         // of what a name stands for only what is in memory counts
         let known = |id: &&u32| self.jobs.contains_key(*id);
         let waits = depend.as_deref().map(|depend| {
@@ -188,7 +226,7 @@ impl State {
             let members = groups.iter().flat_map(|(_, g)| g.members.iter().filter(known).copied());
             (depend.to_string(), members.collect::<Vec<u32>>())
         });
-        let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?} {damaged}");
+        let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?}");
         match body {
             Body::Single(e) => self.elem_told(&mut out, 0, e),
             Body::Array(a) => {

@@ -40,6 +40,8 @@ pub struct State {
     /// When the log that this was read from was begun by a switch, seconds since the epoch; 0: it
     /// was not.
     pub carried_at: i64,
+    /// When mbatchd was started last, seconds since the epoch.
+    pub started_at: i64,
     /// The place of the next submission in first-come order.
     pub next_order: u64,
     /// Request -> job, for the retry window.
@@ -140,6 +142,8 @@ pub struct Tries {
     pub requeues: u32,
     /// Hosts that it is not to be started on any more, until mbatchd is started again.
     pub passed: Vec<Sym>,
+    /// When they were told last, seconds since the epoch.
+    pub passed_at: i64,
     /// For a pre-execution command that failed; since it last ran.
     pub pre_exec: u32,
     /// For other starts that failed; since it last ran.
@@ -179,9 +183,8 @@ impl Tries {
     /// It could be started, or something about it is another: starts that failed say nothing of
     /// the next.
     pub fn begin_anew(&mut self) {
-        let kept =
-            Tries { requeues: self.requeues, passed: take(&mut self.passed), ..<_>::default() };
-        *self = kept;
+        let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
+        *self = Tries { requeues, passed, passed_at, ..Tries::default() };
     }
 }
 

@@ -65,10 +65,14 @@ impl State {
         self.tries.range(all).map(|(at, _)| *at).collect()
     }
 
-    /// EXCLUDE() is remembered until mbatchd is started again.
-    pub(super) fn forget_passed(&mut self) {
+    /// mbatchd is started: EXCLUDE() was remembered until then. A log that was switched since has
+    /// the start at its head, and behind it older records of the jobs that were carried over.
+    pub(super) fn started(&mut self, t: i64) {
+        self.started_at = t;
         self.tries.retain(|_, tries| {
-            tries.passed.clear();
+            if tries.passed_at < t {
+                (tries.passed, tries.passed_at) = Default::default();
+            }
             *tries != Tries::default()
         });
     }
@@ -82,6 +86,10 @@ impl State {
         passed: &[String],
         until: i64,
     ) -> Did {
+        let over = |e: &Elem| matches!(&e.state, ElemState::Run(_) | ElemState::End(_));
+        if !self.elem(at).is_some_and(over) {
+            return Did::Misfit("requeue of a job that is not started");
+        }
         let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
         if self.elem(at).is_some_and(unasked) && !uncounted {
             let tries = self.tries.entry(at).or_default();
@@ -90,19 +98,18 @@ impl State {
         if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
             self.leave(at);
         }
+        let passed = if t < self.started_at { &[] } else { passed };
         let passed: Vec<_> = passed.iter().map(|host| self.names.sym(host)).collect();
         if !passed.is_empty() || until > 0 || self.tries.contains_key(&at) {
             let tries = self.tries.entry(at).or_default();
+            tries.passed_at = if passed.is_empty() { 0 } else { t };
             (tries.passed, tries.wait) = (passed, (t, until));
         }
         // what still runs after it says nothing of its next run
         self.forget_posts(at, at);
-        match self.elem(at) {
-            Some(Elem { state: ElemState::Run(_) | ElemState::End(_), .. }) => self.set(at, |e| {
-                let held = (held != 0).then_some(held);
-                e.state = ElemState::Pend(Pend { since: t, held, reason: pend::REQUEUED });
-            }),
-            _ => Did::Misfit("requeue of a job that is not started"),
-        }
+        self.set(at, |e| {
+            let held = (held != 0).then_some(held);
+            e.state = ElemState::Pend(Pend { since: t, held, reason: pend::REQUEUED });
+        })
     }
 }

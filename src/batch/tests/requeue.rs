@@ -233,6 +233,14 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     assert_eq!(r.restarted().st.tries[&at(id)].passed.len(), 2);
     let fresh = Rig::with(r.restarted(), r.now);
     assert!(fresh.mbd.st.tries.get(&at(id)).is_none_or(|t| t.passed.is_empty()));
+    // a switch of the log changes nothing of either
+    let of_job = |rec: &Record| crate::log::codec::job_of(&rec.event).job == id;
+    for (rig, hosts) in [(&r, 2), (&fresh, 0)] {
+        let mut records = rig.mbd.switch_head(rig.now.secs());
+        records.extend(r.read_back().into_iter().filter(of_job));
+        let read = Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
+        assert_eq!(read.st.tries[&at(id)].passed.len(), hosts);
+    }
     let started: Vec<u32> = { fresh }.starts().iter().map(|s| s.1.job).collect();
     assert!(started.contains(&id), "{started:?}");
 }

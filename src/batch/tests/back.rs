@@ -5,7 +5,7 @@ use super::*;
 use crate::log::recover::{Found, Params, recover};
 use crate::log::simdisk::SimDisk;
 use crate::log::store::{Batch, Store};
-use crate::model::job::extra;
+use crate::model::job::{extra, opt};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn requeue(done: bool, exit: bool, hold: bool) -> Verb {
 }
 
 /// How a job comes back to its queue.
-const WAYS: [&str; 7] = [
+const WAYS: [&str; 9] = [
     "brequeue -d",
     "brequeue -d -H",
     "brequeue -e",
@@ -68,6 +68,8 @@ const WAYS: [&str; 7] = [
     "brequeue -r",
     "brequeue -r -H",
     "an exit value",
+    "rerun, its host was restarted",
+    "rerun, its host is given up",
 ];
 
 /// What is asked for then.
@@ -88,13 +90,23 @@ const VERBS: [&str; 10] = [
 fn come_back(r: &mut Rig, way: &str, sel: &IdSel) {
     let (conn, key) = r.starts_of(sel.job)[0];
     r.report(conn, key, Phase::Running);
-    for _ in 0..4 {
-        r.submit(spec("x")).unwrap();
+    for _ in 0..8 {
+        r.submit(JobSpec { queue: "high".into(), ..spec("x") }).unwrap();
     }
     let end = |code: i32| Phase::Ended { end: End::Status(code << 8), exit_info: 0 };
     let hold = way.ends_with("-H");
     match way {
         "an exit value" => r.report(conn, key, end(99)),
+        _ if way.starts_with("rerun") => {
+            let host = r.mbd.net.hosts.iter().position(|h| h.up() == Some(conn)).unwrap();
+            r.step(Input::Closed { conn });
+            if way.ends_with("restarted") {
+                r.back(host, "another boot", vec![]);
+            } else {
+                r.out(60);
+                r.lim_says(host, false);
+            }
+        }
         _ if way.contains("-r") => {
             r.does_to(USER, requeue(false, false, hold), sel.clone());
             r.report(conn, key, end(1));
@@ -124,7 +136,7 @@ fn change(r: &mut Rig, verb: &str, sel: &IdSel) {
 }
 
 fn submitted(r: &mut Rig, array: bool) -> IdSel {
-    let mut spec = spec("sh first");
+    let mut spec = JobSpec { options: opt::RERUNNABLE, ..spec("sh first") };
     spec.extra.push((extra::REQUEUE.into(), "99".into()));
     if array {
         spec.name = "a[1-3]%1".into();
@@ -149,6 +161,9 @@ fn a_job_put_back_and_changed_then_is_the_same_after_a_restart() {
                 let mut r = Rig::new();
                 let sel = submitted(&mut r, array);
                 come_back(&mut r, way, &sel);
+                let idx = sel.elems.first().map_or(0, |range| range.0);
+                let want = if way.ends_with("-H") { "PSUSP" } else { "PEND" };
+                assert_eq!(r.stat(sel.job, idx), want, "{about}");
                 r.is_recovered(&about);
                 change(&mut r, verb, &sel);
                 r.is_recovered(&about);

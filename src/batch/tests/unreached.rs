@@ -16,7 +16,7 @@ fn at(job: u32) -> JobRef {
 
 impl Rig {
     /// Lets seconds pass; what has a link is heard of, and nobody answers when dialled.
-    fn out(&mut self, secs: u64) {
+    pub(super) fn out(&mut self, secs: u64) {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
@@ -36,7 +36,7 @@ impl Rig {
     }
 
     /// What LIM says of a host.
-    fn lim_says(&mut self, i: usize, up: bool) {
+    pub(super) fn lim_says(&mut self, i: usize, up: bool) {
         let load = self.mbd.net.hosts[i].load.as_mut().unwrap();
         load.status = if up { 0 } else { status::UNAVAIL };
         self.mbd.unreached.look = true;
@@ -54,7 +54,7 @@ impl Rig {
     }
 
     /// The host is linked again and tells this.
-    fn back(&mut self, i: usize, boot: &str, tasks: Vec<TaskState>) -> ConnId {
+    pub(super) fn back(&mut self, i: usize, boot: &str, tasks: Vec<TaskState>) -> ConnId {
         let conn = loop {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;

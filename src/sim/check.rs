@@ -51,8 +51,8 @@ pub struct Check {
     pub waits_for: HashMap<u32, u32>,
     /// Jobs that somebody wanted to end.
     killed: BTreeSet<u32>,
-    /// Jobs that somebody wanted to run again.
-    requeued: BTreeSet<u32>,
+    /// Jobs that may run again: somebody wanted it, or their exit values say so.
+    pub requeued: BTreeSet<u32>,
     /// Jobs that run again when their host is lost.
     pub rerunnable: BTreeSet<u32>,
     /// Attempts that were given up: they may still run.
@@ -107,7 +107,9 @@ impl Check {
     /// The project was changed. Of an array some elements may have ended before.
     pub fn granted(&mut self, at: JobRef, project: &str) {
         let whole_array = at.idx == 0 && self.sizes.get(&at.job).is_some_and(|n| *n > 1);
-        if let Some(may) = self.projects.get_mut(&at).filter(|_| !whole_array) {
+        // a requeued job may have ended with another project before
+        let again = self.requeued.contains(&at.job);
+        if let Some(may) = self.projects.get_mut(&at).filter(|_| !whole_array && !again) {
             *may = vec![project.to_string()];
         }
     }
@@ -256,12 +258,18 @@ impl Check {
 
     /// lsb.acct has the end of each element of each acknowledged job once, as it was.
     pub fn accounted(&mut self, acct: &[u8]) {
-        let mut seen: HashMap<JobRef, Finish> = HashMap::new();
+        let mut seen: HashMap<JobRef, Vec<Finish>> = HashMap::new();
         for line in acct.split_inclusive(|b| *b == b'\n') {
             match read_finish(line) {
                 Ok(f) => {
-                    let at = f.at;
-                    if seen.insert(at, f).is_some() && !self.excused(at.job) {
+                    let (at, attempt) = (f.at, f.attempt);
+                    let before = seen.entry(at).or_default();
+                    // one more for each time that it was requeued after its end
+                    let again = self.requeued.contains(&at.job)
+                        && before.iter().all(|b| b.attempt != attempt || attempt == 0);
+                    let twice = !before.is_empty() && !again;
+                    before.push(f);
+                    if twice && !self.excused(at.job) {
                         self.fail(format!("job <{at}> is in lsb.acct twice"));
                     }
                 }
@@ -274,29 +282,47 @@ impl Check {
             let elements = if size == 1 { 0..=0 } else { 1..=size };
             for idx in elements {
                 let at = JobRef { job, idx };
-                let f = seen.remove(&at);
+                let ends = seen.remove(&at).unwrap_or_default();
                 if self.excused(job) {
                     continue;
                 }
-                let Some(f) = f else {
+                if ends.is_empty() {
                     self.fail(format!("job <{at}> is not in lsb.acct"));
-                    continue;
-                };
-                let key = JobKey { job, idx, attempt: f.attempt };
-                let may = self.projects.get(&at);
-                if !self.damaged && may.is_some_and(|may| !may.contains(&f.spec.project)) {
-                    self.fail(format!("job <{at}> is of project {}: {may:?}", f.spec.project));
                 }
-                if self.killed_before(key) {
-                    continue;
-                }
-                if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {
-                    self.fail(format!("job <{at}> is not in lsb.acct as it ended"));
-                }
+                ends.iter().for_each(|f| self.accounted_end(at, f));
             }
         }
         if let Some(at) = seen.keys().next() {
             self.fail(format!("lsb.acct has job <{at}>, which nobody was told of"));
+        }
+    }
+
+    /// mbatchd writes a record to lsb.acct. An end without an attempt is that of an element that
+    /// was killed while it was pending, though it may have run and been requeued before.
+    pub fn accounts(&mut self, f: &Finish) {
+        if f.attempt == 0
+            && !self.damaged
+            && let Some(key) = self.believed_alive(f.at)
+        {
+            self.fail(format!("job <{}> ends without an attempt while {key} runs", f.at));
+        }
+    }
+
+    /// Checks an end in lsb.acct against the end that was seen.
+    fn accounted_end(&mut self, at: JobRef, f: &Finish) {
+        if f.attempt == 0 && !self.damaged && !self.killed.contains(&at.job) {
+            self.fail(format!("job <{at}> ended without an attempt, and nobody killed it"));
+        }
+        let key = JobKey { job: at.job, idx: at.idx, attempt: f.attempt };
+        let may = self.projects.get(&at);
+        if !self.damaged && may.is_some_and(|may| !may.contains(&f.spec.project)) {
+            self.fail(format!("job <{at}> is of project {}: {may:?}", f.spec.project));
+        }
+        if self.killed_before(key) {
+            return;
+        }
+        if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {
+            self.fail(format!("job <{at}> is not in lsb.acct as it ended"));
         }
     }
 

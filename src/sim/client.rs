@@ -1,20 +1,18 @@
 //! Submitters: each sends its jobs one after the other over connections that break, repeating a
-//! submission under the same request id until it is answered. In between they change, switch,
-//! move, requeue, kill, stop and resume what they have submitted; that is asked for once, whatever
-//! comes of it. Only that what they stopped goes on is asked for at the end until it is answered.
+//! submission under the same request id until it is answered. In between they change jobs that they
+//! have submitted ([`super::verbs`]).
 
 use super::Rng;
 use super::net::End;
+use super::verbs::Change;
 use super::world::{Ev, World};
-use crate::model::job::{JobSpec, opt};
+use crate::model::ByteStr;
+use crate::model::job::{JobSpec, extra, opt};
 use crate::model::reason::err;
-use crate::model::specfield::SpecField;
-use crate::model::{ByteStr, JobRef};
-use crate::proto::client::{
-    ClientMsg, Control, IdSel, JobSelect, Modify, Requeue, Submit, Verb, env_hash,
-};
+use crate::proto::client::{ClientMsg, IdSel, Submit, env_hash};
 use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::{Msg, Refusal};
+use std::collections::VecDeque;
 
 /// One submission.
 #[derive(Clone, Debug)]
@@ -25,21 +23,15 @@ pub struct Wish {
     pub size: u32,
 }
 
-/// What is asked for of a job that was submitted.
-#[derive(Clone, Debug)]
-pub struct Deed {
-    msg: Msg,
-    /// The project that it gives to the job or element.
-    project: Option<(JobRef, String)>,
-    /// It lets the first of [`Client::stopped`] go on.
-    last: bool,
-}
-
+/// Share of jobs that go back to their queue by the exit value of their first attempts.
+const BY_EXIT: f64 = 0.1;
+/// Attempts that end so, at most: fewer than there are hosts, so that EXCLUDE() leaves one.
+const BY_EXIT_ATTEMPTS: u64 = 2;
 /// Share of jobs that run for minutes.
 const LONG_OF_FEW: f64 = 0.08;
 const LONG_OF_MANY: f64 = 0.01;
-/// How often a submission is followed by a deed.
-const DEEDS: f64 = 0.5;
+/// Share of the submissions that a change follows.
+const CHANGES: f64 = 0.5;
 
 /// One submitter.
 #[derive(Debug)]
@@ -59,10 +51,12 @@ pub struct Client {
     pub env_kept: bool,
     /// What was submitted, with its number of elements.
     pub jobs: Vec<(u32, u32)>,
-    /// Asked for and not answered.
-    pub deed: Option<Deed>,
-    /// What may be stopped and has to go on at the end.
-    stopped: Vec<IdSel>,
+    /// Requested and not answered.
+    pub change: Option<Change>,
+    /// Jobs that may be stopped or held and are to be resumed at the end.
+    pub stopped: Vec<IdSel>,
+    /// Answers that are to come on this connection; `false`: to the second of two equal requests.
+    pub answers: VecDeque<bool>,
 }
 
 impl Client {
@@ -86,9 +80,17 @@ impl Client {
                 false => 0,
             };
             let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
+            let mut command = format!("work {ms} {code}");
+            let mut extra = Vec::new();
+            if rng.chance(BY_EXIT) {
+                command = format!("work {ms} 99 {}", 1 + rng.below(BY_EXIT_ATTEMPTS));
+                let values = if rng.chance(0.5) { "99" } else { "EXCLUDE(99)" };
+                extra.push((extra::REQUEUE.to_string(), values.to_string()));
+            }
             let spec = JobSpec {
                 name,
-                command: format!("work {ms} {code}").into(),
+                command: command.into(),
+                extra,
                 queue: if rng.chance(0.2) { "high".into() } else { String::new() },
                 options: if rng.chance(0.4) { opt::RERUNNABLE } else { 0 },
                 depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
@@ -108,30 +110,20 @@ impl Client {
             last: None,
             env_kept: false,
             jobs: Vec::new(),
-            deed: None,
+            change: None,
             stopped: Vec::new(),
+            answers: VecDeque::new(),
         }
     }
 
     pub fn done(&self) -> bool {
-        self.next >= self.wishes.len() && self.deed.is_none() && self.stopped.is_empty()
+        self.next >= self.wishes.len() && self.change.is_none() && self.stopped.is_empty()
     }
 
-    /// Lets go on what was stopped, when all else is done.
-    fn go_on(&mut self) {
-        if self.next >= self.wishes.len()
-            && self.deed.is_none()
-            && let Some(id) = self.stopped.first()
-        {
-            let deed = Deed { last: true, ..Deed::control(Verb::Resume, id.clone()) };
-            self.deed = Some(deed);
-        }
-    }
-
-    /// The message for the deed, or for the next wish.
+    /// The change that is to be made, or the next submission.
     pub fn ask(&self) -> Option<Msg> {
-        if let Some(deed) = &self.deed {
-            return Some(deed.msg.clone());
+        if let Some(change) = &self.change {
+            return Some(change.msg.clone());
         }
         let w = self.wishes.get(self.next)?;
         let mut spec = w.spec.clone();
@@ -149,69 +141,20 @@ impl Client {
     }
 }
 
-impl Client {
-    /// Something to be done about one of the jobs.
-    fn next_deed(&mut self, rng: &mut Rng) -> Option<Deed> {
-        let recent = rng.chance(0.5).then(|| self.jobs.last()).flatten();
-        let any = self.jobs.get(rng.below(self.jobs.len().max(1) as u64) as usize);
-        let &(job, size) = recent.or(any)?;
-        let mut id = IdSel { job, elems: Vec::new() };
-        if size > 1 && rng.chance(0.6) {
-            let first = 1 + rng.below(u64::from(size)) as u32;
-            let last = if rng.chance(0.5) { first } else { size };
-            id.elems.push((first, last, 1));
-        }
-        let verb = match rng.below(9) {
-            6 => Verb::Kill,
-            7 => Verb::Stop,
-            8 => Verb::Resume,
-            0 => Verb::Requeue(Requeue::default()),
-            1 => {
-                let queue = if rng.chance(0.5) { "high" } else { "normal" };
-                Verb::Switch { queue: queue.into() }
-            }
-            2 => {
-                let position = 1 + rng.below(9) as u32;
-                Verb::Move { top: rng.chance(0.5), position }
-            }
-            _ => {
-                let project = format!("p{}", rng.below(1 << 40));
-                let idx = match id.elems[..] {
-                    [(first, last, _)] if first == last => first,
-                    _ => 0,
-                };
-                let spec = JobSpec { project: project.clone(), ..JobSpec::default() };
-                let modify =
-                    Modify { id, spec, fields: vec![SpecField::Project], ..Modify::default() };
-                let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
-                let project = Some((JobRef { job, idx }, project));
-                return Some(Deed { msg, project, last: false });
-            }
-        };
-        if verb == Verb::Stop {
-            self.stopped.push(id.clone());
-        }
-        Some(Deed::control(verb, id))
-    }
-}
-
-impl Deed {
-    fn control(verb: Verb, id: IdSel) -> Deed {
-        let select = JobSelect { ids: vec![id], ..JobSelect::default() };
-        let msg = Msg::Client(ClientMsg::Control(Box::new(Control::of(verb, select))));
-        Deed { msg, project: None, last: false }
-    }
-}
-
 /// May this refusal go away by itself?
 pub fn passing(r: &Refusal) -> bool {
     matches!(r.code, err::LOG_FULL | err::BUSY)
 }
 
+/// The job of a submission that is repeated after the job has ended and left memory.
+fn cleaned_job(r: &Refusal) -> Option<u32> {
+    let id = r.about.strip_prefix("Job <")?.strip_suffix('>')?;
+    id.parse().ok().filter(|_| r.code == err::JOB_FINISH)
+}
+
 impl World {
     pub(super) fn redial(&mut self, client: usize) {
-        // what became of it nobody knows
-        self.clients[client].deed = None;
+        self.answer_lost(client);
         if self.clients[client].done() {
             return;
         }
@@ -246,10 +189,36 @@ impl World {
     }
 
     fn ask(&mut self, client: usize, id: u64) {
-        self.clients[client].go_on();
+        if !self.resume_stopped(client) {
+            // dialled again later
+            return self.cut(id);
+        }
         if let Some(msg) = self.clients[client].ask() {
             self.transmit(id, true, msg);
         }
+    }
+
+    /// The next wish has become a job. `last`: the job that a condition may name from now on.
+    fn submitted(&mut self, client: usize, id: u64, job: u32, last: Option<u32>) {
+        let w = &self.clients[client].wishes[self.clients[client].next];
+        let (request, size) = (w.request.clone(), w.size);
+        let waits = !w.spec.depend.is_empty();
+        if w.spec.options & opt::RERUNNABLE != 0 {
+            self.check.rerunnable.insert(job);
+        }
+        self.check.acknowledged(&request, job, size);
+        if let Some(before) = self.clients[client].last.filter(|_| waits) {
+            self.check.waits_for.insert(job, before);
+        }
+        self.clients[client].last = last;
+        self.clients[client].jobs.push((job, size));
+        self.clients[client].next += 1;
+        if self.rng.chance(CHANGES) {
+            let change = self.clients[client].next_change(&mut self.rng);
+            change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
+            self.clients[client].change = change;
+        }
+        self.ask(client, id);
     }
 
     pub(super) fn client_msg(&mut self, client: usize, dials: u64, msg: Msg) {
@@ -257,49 +226,37 @@ impl World {
             return;
         }
         let Some(id) = self.clients[client].conn else { return };
+        if self.is_echo(client, &msg) {
+            return;
+        }
         match msg {
             Msg::Client(ClientMsg::Submitted { job, env_kept, .. }) => {
                 self.clients[client].env_kept = env_kept;
-                let w = &self.clients[client].wishes[self.clients[client].next];
-                let (request, size) = (w.request.clone(), w.size);
-                let waits = !w.spec.depend.is_empty();
-                if w.spec.options & opt::RERUNNABLE != 0 {
-                    self.check.rerunnable.insert(job);
-                }
-                self.check.acknowledged(&request, job, size);
-                if let Some(last) = self.clients[client].last.filter(|_| waits) {
-                    self.check.waits_for.insert(job, last);
-                }
-                self.clients[client].last = Some(job);
-                self.clients[client].jobs.push((job, size));
-                self.clients[client].next += 1;
-                if self.rng.chance(DEEDS) {
-                    let deed = self.clients[client].next_deed(&mut self.rng);
-                    deed.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
-                    self.clients[client].deed = deed;
-                }
-                self.ask(client, id);
+                self.submitted(client, id, job, Some(job));
             }
             Msg::Client(ClientMsg::Controlled { outcomes, .. }) => {
-                let deed = self.clients[client].deed.take();
-                if deed.as_ref().is_some_and(|d| d.last) {
+                let change = self.clients[client].change.take();
+                if change.as_ref().is_some_and(|d| d.last) {
                     self.clients[client].stopped.remove(0);
                 }
                 let done = outcomes.iter().all(|o| o.code == 0);
-                if let Some((at, project)) = deed.and_then(|d| d.project).filter(|_| done) {
+                if let Some((at, project)) = change.and_then(|d| d.project).filter(|_| done) {
                     self.check.granted(at, &project);
                 }
                 self.ask(client, id);
             }
-            Msg::Refused(_) if self.clients[client].deed.as_ref().is_some_and(|d| d.last) => {
+            Msg::Refused(_) if self.clients[client].change.as_ref().is_some_and(|d| d.last) => {
                 self.cut(id)
             }
-            Msg::Refused(_) if self.clients[client].deed.take().is_some() => self.ask(client, id),
+            Msg::Refused(_) if self.clients[client].change.take().is_some() => self.ask(client, id),
             Msg::Refused(r) if r.code == err::ENV_GONE && self.clients[client].env_kept => {
                 self.clients[client].env_kept = false;
                 self.ask(client, id);
             }
             Msg::Refused(r) if passing(&r) => self.cut(id),
+            Msg::Refused(r) if cleaned_job(&r).is_some() => {
+                self.submitted(client, id, cleaned_job(&r).unwrap_or(0), None);
+            }
             Msg::Refused(r) => {
                 self.fatal = Some(format!("a good submission was refused: {}", r.words()))
             }

@@ -14,7 +14,7 @@ impl World {
         match eff {
             OsEffect::Spawn { id, plan } => {
                 let (ms, code) = match &plan.what {
-                    What::Job(j) => os::work(&j.command.lossy()),
+                    What::Job(j) => os::work(&j.command.lossy(), id.key.attempt),
                     What::Finish(_) => (1, 0),
                 };
                 let parent = self.procs[p].born;

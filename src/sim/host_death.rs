@@ -9,7 +9,7 @@
 use super::world::{Ev, Mach, World};
 use crate::batch::state::{ElemState, View};
 use crate::model::event::Event;
-use crate::model::job::opt;
+use crate::model::job::{extra, opt};
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
@@ -152,6 +152,9 @@ impl World {
     /// mbatchd decides this.
     pub(super) fn mbd_decides(&mut self, event: &Event) {
         match event {
+            Event::JobNew(new) if !new.spec.given(extra::REQUEUE).is_empty() => {
+                self.check.requeued.insert(new.job);
+            }
             Event::JobStart(s) => {
                 let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
                 let first = s.hosts.first().map(|h| &h.0);

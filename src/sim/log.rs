@@ -5,6 +5,7 @@
 //! goes on.
 
 use super::Rng;
+use super::same::Shadow;
 use super::world::{Ev, Mach, World};
 use crate::batch::Mbd;
 use crate::log::front::Front;
@@ -65,6 +66,10 @@ pub(super) struct MbdLog {
     damaged: bool,
     /// Records looked at in one slice of a switch.
     pub(super) slice: usize,
+    /// The state that it must give again.
+    pub(super) shadow: Shadow,
+    /// Lost control records closed queues or hosts: an administrator opens them.
+    pub(super) shut: bool,
 }
 
 impl MbdLog {
@@ -110,8 +115,9 @@ impl MbdLog {
         None
     }
 
-    /// The host loses power.
+    /// The host loses power; a master that was stopped there ends with it.
     pub(super) fn power_cut(&mut self, rng: &mut Rng) {
+        self.stopped = None;
         let seed = rng.next();
         let how = if rng.chance(0.5) { Crash::PowerTorn(seed) } else { Crash::Power(seed) };
         self.disk.crash(how);
@@ -168,7 +174,16 @@ impl World {
         let front = Front::new(disk, found.recovered.epoch);
         self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
         let name = self.hosts[host].name.clone();
+        if !found.recovered.controls.is_empty() && !self.log.shut {
+            self.log.shut = true;
+            self.push(self.now_us + US, Ev::Reopen);
+        }
+        if self.log.damaged {
+            self.log.shadow.begin_anew(&found.recovered.records);
+        }
+        let last = found.recovered.records.last().cloned();
         let mbd = Mbd::new(self.conf.clone(), &name, found.recovered);
+        self.is_as_before(&mbd.st, last.as_ref());
         if std::mem::take(&mut self.log.damaged) {
             // what had ended is not held, and not accounted for anew where its beginning is lost
             let gone = self.check.acked.values().filter(|id| mbd.st.job(**id).is_none());
@@ -201,8 +216,15 @@ impl World {
         if matches!(eff, Effect::Append(_) | Effect::Spool { .. }) {
             self.log.tickets.touch();
         }
-        let Some(Open { writer, front, .. }) = &mut self.log.open else { return Some(eff) };
-        front.take(eff, &mut self.log.tickets, &mut |command| writer.order(command))
+        let MbdLog { open, tickets, shadow, .. } = &mut self.log;
+        if let Effect::Append(record) = &eff {
+            shadow.appended(record);
+        }
+        let Some(Open { writer, front, .. }) = open else { return Some(eff) };
+        front.take(eff, tickets, &mut |command| {
+            shadow.ordered(&command);
+            writer.order(command)
+        })
     }
 
     pub(super) fn send_blob(&mut self, p: usize, conn: ConnId, at: SpoolRef) {
@@ -215,8 +237,12 @@ impl World {
 
     /// Everything of mbatchd's turn was carried out.
     pub(super) fn log_end_of_turn(&mut self) {
-        if let Some(Open { writer, front, .. }) = &mut self.log.open {
-            front.end_of_turn(&mut self.log.tickets, &mut |command| writer.order(command));
+        let MbdLog { open, tickets, shadow, .. } = &mut self.log;
+        if let Some(Open { writer, front, .. }) = open {
+            front.end_of_turn(tickets, &mut |command| {
+                shadow.ordered(&command);
+                writer.order(command)
+            });
         }
         self.plan_log();
     }
@@ -275,6 +301,7 @@ impl World {
         match notice {
             Notice::Durable(ticket) => {
                 let durable = self.log.tickets.release(ticket);
+                self.log.shadow.durable(ticket);
                 self.release(p, durable);
                 self.log_end_of_turn();
             }
@@ -314,6 +341,7 @@ impl World {
             _ => {}
         }
         open.writer.order(Command::Rebuilt);
+        self.is_as_before_commit(p);
         self.step(p, Input::LogFailed { why });
     }
 

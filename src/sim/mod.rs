@@ -12,6 +12,8 @@
 //! | os, host | processes and journal of a host |
 //! | log | the event log of mbatchd on a disk with faults |
 //! | client | submitters that retry |
+//! | verbs | bmod, bswitch, btop, brequeue, bkill and others that change jobs |
+//! | same | the state that a recovery finds is the one before |
 //! | faults | what goes wrong, and when |
 //! | host_death | hosts that die or are cut off, and what must hold of their jobs |
 //! | check | what must hold |
@@ -24,6 +26,8 @@ mod host_death;
 mod log;
 mod net;
 mod os;
+mod same;
+mod verbs;
 mod world;
 
 pub use check::Failure;

@@ -205,7 +205,8 @@ impl World {
 
     pub(super) fn arrive(&mut self, id: u64, from_a: bool, msg: Msg) {
         let Some(c) = self.conns.get(&id) else { return };
-        let (to, local, closing) = (if from_a { c.b } else { c.a }, c.local, c.closing);
+        let (from, to) = if from_a { (c.a, c.b) } else { (c.b, c.a) };
+        let (local, closing) = (c.local, c.closing);
         let cut = !local
             && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
         if cut {
@@ -216,7 +217,7 @@ impl World {
             End::Proc { proc_, born, local } => {
                 let open = self.procs[proc_].conns.get(&local) == Some(&id) && !closing;
                 if self.procs[proc_].born == born && open {
-                    self.step(proc_, Input::Msg { conn: local, msg });
+                    self.receive(proc_, from, local, msg);
                 }
             }
             End::Client { client, dials } => self.client_msg(client, dials, msg),

@@ -60,12 +60,14 @@ impl Os {
     }
 }
 
-/// Milliseconds and exit code of `work MS CODE`.
-pub fn work(command: &str) -> (u64, i32) {
+/// Milliseconds and exit code of an attempt of `work MS CODE`, or of `work MS CODE N`, which ends
+/// with 0 from the attempt behind the Nth on.
+pub fn work(command: &str, attempt: u32) -> (u64, i32) {
     let mut words = command.split_whitespace().skip(1);
     let ms = words.next().and_then(|w| w.parse().ok()).unwrap_or(10);
     let code = words.next().and_then(|w| w.parse().ok()).unwrap_or(0);
-    (ms, code)
+    let until = words.next().and_then(|w| w.parse().ok()).unwrap_or(u32::MAX);
+    (ms, if attempt <= until { code } else { 0 })
 }
 
 /// What a task that ran so long used.

@@ -102,6 +102,8 @@ pub(super) enum Ev {
     DiskBack,
     /// A master that was stopped goes on.
     Wake,
+    /// An administrator opens what lost control records closed.
+    Reopen,
 }
 
 pub(super) enum Mach {
@@ -320,7 +322,7 @@ impl World {
         Failure { seed: self.seed, at_secs: self.now_us as f64 / 1e6, what }
     }
 
-    fn mbd(&self) -> Option<&Mbd> {
+    pub(super) fn mbd(&self) -> Option<&Mbd> {
         match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(Mach::Mbd(m))) => Some(m),
             _ => None,
@@ -362,6 +364,7 @@ impl World {
             Ev::Rejoin { host } => self.rejoin(host),
             Ev::DiskBack => self.disk_back(),
             Ev::Wake => self.wake_master(),
+            Ev::Reopen => self.reopen(),
         }
     }
 
@@ -477,6 +480,9 @@ impl World {
     /// kill -9. `told`: its launcher hears of it as its parent.
     pub(super) fn kill_proc(&mut self, p: usize, told: bool) {
         let (host, daemon, pid) = (self.procs[p].host, self.procs[p].daemon, self.procs[p].pid);
+        if daemon == Daemon::Mbatchd {
+            self.is_as_logged();
+        }
         self.procs[p].mach = None;
         self.procs[p].born = 0;
         self.procs[p].tick_gen += 1;
@@ -552,6 +558,9 @@ impl World {
     fn carry_out(&mut self, p: usize, eff: Effect, answers: &mut VecDeque<Input>) {
         if let Effect::Append(record) = &eff {
             self.mbd_decides(&record.event);
+        }
+        if let Effect::Account(finish) = &eff {
+            self.check.accounts(finish);
         }
         let Some(eff) = self.log_effect(eff) else { return };
         match eff {

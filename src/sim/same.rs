@@ -1,0 +1,162 @@
+//! Compares the state that a recovery finds with the state that was known before, in full: it holds
+//! every record that a reply waited for, and of the records behind them, which nobody was told of,
+//! the first few or none.
+//!
+//! For that a second state, the shadow, is kept of all durable records as mbatchd appended them,
+//! across restarts, switches of the log and its moves to other hosts. At each start, and after each
+//! commit that failed, the state read from the log is held against it; when mbatchd is killed, so
+//! is its own state, which nothing but records may change.
+
+use super::log::MbdLog;
+use super::world::{Mach, World};
+use crate::batch::state::State;
+use crate::log::writer::Command;
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+/// The state that must be found again, and the records that may be found behind it.
+#[derive(Debug)]
+pub(super) struct Shadow {
+    /// Of all durable records.
+    state: State,
+    /// Records appended since, with the number of them that each ticket covers.
+    later: VecDeque<Record>,
+    tickets: VecDeque<(u64, usize)>,
+    /// Records of commits that failed since the last one that did not: a crash may come before
+    /// they are cut off.
+    refused: Vec<VecDeque<Record>>,
+    /// Elements that requests with an id sent back to their queue.
+    requeued: HashSet<(String, JobRef)>,
+    /// A request did so twice.
+    twice: Option<String>,
+    /// The log was damaged. A switch marks every job that lost a record to damage as held, also
+    /// one that had ended, which a start does not.
+    damaged: bool,
+}
+
+impl Default for Shadow {
+    fn default() -> Shadow {
+        let state = State { next_job: 1, ..State::default() };
+        let (later, tickets, refused, requeued) = Default::default();
+        Shadow { state, later, tickets, refused, requeued, twice: None, damaged: false }
+    }
+}
+
+impl Shadow {
+    /// mbatchd appends a record.
+    pub(super) fn appended(&mut self, record: &Record) {
+        self.later.push_back(record.clone());
+    }
+
+    /// The appended records go to the log's thread.
+    pub(super) fn ordered(&mut self, command: &Command) {
+        if let Command::Batch(batch) = command {
+            let before: usize = self.tickets.iter().map(|t| t.1).sum();
+            self.tickets.push_back((batch.ticket, self.later.len() - before));
+        }
+    }
+
+    /// Everything up to this ticket is durable.
+    pub(super) fn durable(&mut self, ticket: u64) {
+        while let Some((_, n)) = self.tickets.front().copied().filter(|t| t.0 <= ticket) {
+            self.tickets.pop_front();
+            self.refused.clear();
+            self.settle(n);
+        }
+    }
+
+    /// The first `n` of the later records are durable.
+    fn settle(&mut self, n: usize) {
+        for record in self.later.drain(..n) {
+            self.state.recover(&record);
+            if let Event::JobRequeue { at, request, .. } = &record.event
+                && !request.is_empty()
+                && !self.requeued.insert((request.clone(), *at))
+            {
+                let text = format!("a request that was made again has <{at}> requeued again");
+                self.twice.get_or_insert(text);
+            }
+        }
+    }
+
+    /// Begins anew with the records that a damaged log still had.
+    pub(super) fn begin_anew(&mut self, records: &[Record]) {
+        *self = Shadow { damaged: true, ..Shadow::default() };
+        self.later.extend(records.iter().cloned());
+        self.settle(records.len());
+    }
+
+    /// A commit failed: its records may be found at the next start, until another one succeeds.
+    fn refuse(&mut self) {
+        self.tickets.clear();
+        self.refused.push(std::mem::take(&mut self.later));
+    }
+
+    /// Takes over what was read from the log, of which `last` is the last record; returns the
+    /// differences. A later record that was found is durable from now on.
+    fn found(&mut self, found: &State, last: Option<&Record>) -> Vec<String> {
+        let up_to_last = |all: &VecDeque<Record>| {
+            (1..=all.len()).rev().find(|n| all.get(n - 1) == last).unwrap_or(0)
+        };
+        while up_to_last(&self.later) == 0
+            && let Some(refused) = self.refused.pop()
+        {
+            self.later = refused;
+        }
+        self.settle(up_to_last(&self.later));
+        // where a switch was completed since, `last` may be none of them
+        let first = self.differences(found);
+        let mut told = first.clone();
+        while !told.is_empty() && !self.later.is_empty() {
+            self.settle(1);
+            told = self.differences(found);
+        }
+        self.later.clear();
+        self.tickets.clear();
+        self.refused.clear();
+        if told.is_empty() { told } else { first }
+    }
+
+    fn differences(&self, found: &State) -> Vec<String> {
+        let mut told = self.state.differences(found, &BTreeSet::new());
+        told.extend(self.twice.clone());
+        told.retain(|text| !self.damaged || !text.contains("> held:"));
+        told
+    }
+}
+
+impl World {
+    /// The state was read from the log at a start; `last`: the last record.
+    pub(super) fn is_as_before(&mut self, found: &State, last: Option<&Record>) {
+        let told = self.log.shadow.found(found, last);
+        self.differs("the log does not give what was known", &told);
+    }
+
+    /// The commit under way failed, and the mbatchd that runs has read the log again, which has
+    /// nothing of that commit.
+    pub(super) fn is_as_before_commit(&mut self, p: usize) {
+        let MbdLog { shadow, .. } = &mut self.log;
+        shadow.refuse();
+        let Some(Mach::Mbd(mbd)) = &self.procs[p].mach else { return };
+        let told = shadow.differences(&mbd.st);
+        self.differs("a failed commit is not undone", &told);
+    }
+
+    /// mbatchd is about to die: its state must come of records alone.
+    pub(super) fn is_as_logged(&mut self) {
+        let MbdLog { shadow, .. } = &self.log;
+        if !shadow.later.is_empty() {
+            return;
+        }
+        let Some(mbd) = self.mbd() else { return };
+        let told = shadow.differences(&mbd.st);
+        self.differs("mbatchd knows what no record says", &told);
+    }
+
+    fn differs(&mut self, what: &str, told: &[String]) {
+        if !told.is_empty() {
+            self.fatal.get_or_insert(format!("{what}: {told:#?}"));
+        }
+    }
+}

@@ -37,7 +37,7 @@ pub struct Deps {
     spread: BTreeMap<u32, Spread>,
     /// Since when an element waits for what can never be, microseconds of the monotonic clock;
     /// where ORPHAN_JOB_TERM_GRACE_PERIOD asks for that.
-    orphans: BTreeMap<JobRef, u64>,
+    orphans: Orphans,
     pace: Pace,
     /// Elements whose condition was evaluated.
     #[cfg(test)]
@@ -59,6 +59,50 @@ struct Spread {
     next: u32,
     /// What changed since, for another round.
     again: BTreeSet<u32>,
+}
+
+/// Elements that wait for what can never be, and since when, microseconds of the monotonic clock.
+#[derive(Debug, Default)]
+pub struct Orphans {
+    since: BTreeMap<JobRef, u64>,
+    by_time: BTreeSet<(u64, JobRef)>,
+}
+
+impl Orphans {
+    fn of_job(&self, job: u32) -> impl Iterator<Item = (JobRef, u64)> + '_ {
+        let range = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        self.since.range(range).map(|(at, t)| (*at, *t))
+    }
+    /// The orphans of a job are these from now on, in ascending order; those known already go on
+    /// waiting.
+    pub fn set(&mut self, job: u32, now: u64, elems: &[u32]) {
+        let old: Vec<(JobRef, u64)> = self.of_job(job).collect();
+        for (at, since) in old {
+            if elems.binary_search(&at.idx).is_err() {
+                self.since.remove(&at);
+                self.by_time.remove(&(since, at));
+            }
+        }
+        for &idx in elems {
+            let at = JobRef { job, idx };
+            let since = *self.since.entry(at).or_insert(now);
+            self.by_time.insert((since, at));
+        }
+    }
+    /// The job of the first orphan since that instant or before, and its elements that are.
+    pub fn first_by(&self, since: u64) -> Option<(u32, Vec<u32>)> {
+        let (_, first) = self.by_time.first().filter(|o| o.0 <= since)?;
+        let of_job = self.of_job(first.job).filter(|(_, t)| *t <= since);
+        Some((first.job, of_job.map(|(at, _)| at.idx).collect()))
+    }
+    pub fn forget(&mut self, at: JobRef) {
+        if let Some(since) = self.since.remove(&at) {
+            self.by_time.remove(&(since, at));
+        }
+    }
+    pub fn first(&self) -> Option<u64> {
+        self.by_time.first().map(|o| o.0)
+    }
 }
 
 /// Conditions looked at in the first turn for which there is a time.
@@ -135,28 +179,22 @@ impl Deps {
             self.looked += _looked;
         }
     }
-    /// The orphans of a job are these from now on; those known already go on waiting.
-    pub fn set_orphans(&mut self, job: u32, now: u64, elems: &[u32]) {
-        let range = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        let old: Vec<(JobRef, u64)> = self.orphans.range(range).map(|(at, t)| (*at, *t)).collect();
-        for (at, _) in &old {
-            self.orphans.remove(at);
+    pub fn orphans(&self) -> &Orphans {
+        &self.orphans
+    }
+    pub fn orphans_mut(&mut self) -> &mut Orphans {
+        &mut self.orphans
+    }
+    /// Can the condition of an element never hold?
+    pub fn never(&self, at: JobRef) -> bool {
+        match self.never_elements(at.job) {
+            Some(never) => never.contains(&at.idx),
+            None => self.value(at.job) == DepValue::Never,
         }
-        for &idx in elems {
-            let at = JobRef { job, idx };
-            let since = old.iter().find(|o| o.0 == at).map_or(now, |o| o.1);
-            self.orphans.insert(at, since);
-        }
     }
-    /// Orphans since that instant or before.
-    pub fn orphans_by(&self, since: u64) -> Vec<JobRef> {
-        self.orphans.iter().filter(|(_, t)| **t <= since).map(|(at, _)| *at).collect()
-    }
-    pub fn forget_orphan(&mut self, at: JobRef) {
-        self.orphans.remove(&at);
-    }
-    pub fn first_orphan(&self) -> Option<u64> {
-        self.orphans.values().copied().min()
+    /// The same with nothing known but the orphans, which go on waiting.
+    pub fn anew(self) -> Deps {
+        Deps { orphans: self.orphans, ..Deps::default() }
     }
     /// Are there conditions left that were not looked at?
     pub fn left(&self) -> bool {

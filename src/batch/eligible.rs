@@ -16,6 +16,9 @@ use crate::model::JobRef;
 use crate::model::event::Event;
 use std::collections::BTreeSet;
 
+/// Jobs that one turn looks at.
+const LOOKS_PER_TURN: usize = 4096;
+
 /// How long a job or element could not be dispatched whatever room there was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
@@ -123,10 +126,12 @@ impl Mbd {
 
     /// Logs who became eligible, and who no longer is.
     pub(crate) fn eligible_due(&mut self, cx: &mut Cx) {
-        let mut budget = RECORDS_PER_TURN;
+        let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
         while budget > 0
+            && looks > 0
             && let Some(id) = self.eligible.todo.pop_first()
         {
+            looks -= 1;
             for (at, on) in self.eligible_changes(id, cx.now.secs()) {
                 self.emit(cx, Event::Eligible { at, on });
                 budget = budget.saturating_sub(1);

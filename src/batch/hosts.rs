@@ -97,6 +97,8 @@ pub struct Net {
     /// The hosts of exclusive jobs as LIM was told them last over this connection; `None` where it
     /// shows others.
     told_alone: Option<Vec<Sym>>,
+    /// [`super::sched::Sched::changes`] when these were put together.
+    told_at: u64,
 }
 
 impl Net {
@@ -110,6 +112,7 @@ impl Net {
             on: false,
             acts: 0,
             told_alone: None,
+            told_at: 0,
         }
     }
 
@@ -299,7 +302,7 @@ impl Mbd {
             Whose::Lim => {
                 self.net.lim = Link::Up { conn };
                 cx.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
-                self.net.told_alone = Some(Vec::new());
+                (self.net.told_alone, self.net.told_at) = (Some(Vec::new()), 0);
                 self.tell_exclusive(cx);
             }
             Whose::Host(i) => {
@@ -428,12 +431,14 @@ impl Mbd {
                 let h = &mut self.net.hosts[i];
                 let facts = h.load.take().and_then(|l| l.facts);
                 let mut load = load;
-                // as an mbatchd before this one had it
-                let told = self.net.told_alone.as_ref();
-                let sym = self.st.names.find(&load.host);
-                let known = told.zip(sym).is_some_and(|(told, sym)| told.contains(&sym));
-                if load.status & status::LOCK_X != 0 && !known {
-                    self.net.told_alone = None;
+                if load.status & status::LOCK_X != 0 {
+                    // as an mbatchd before this one had it
+                    let told = self.net.told_alone.as_ref();
+                    let sym = self.st.names.find(&load.host);
+                    let known = |(told, sym): (&Vec<Sym>, Sym)| told.binary_search(&sym).is_ok();
+                    if !told.zip(sym).is_some_and(known) {
+                        self.net.told_alone = None;
+                    }
                 }
                 if load.facts.is_none() {
                     load.facts = facts;
@@ -536,10 +541,12 @@ impl Mbd {
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
     pub(crate) fn tell_exclusive(&mut self, cx: &mut Cx) {
         let Link::Up { conn } = self.net.lim else { return };
-        let told = &self.net.told_alone;
-        if self.st.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty) {
+        let (told, changes) = (&self.net.told_alone, self.sched.changes());
+        let empty = self.st.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty);
+        if empty || (told.is_some() && self.net.told_at == changes) {
             return;
         }
+        self.net.told_at = changes;
         let runs = self.st.alone.iter().filter_map(|at| self.st.elem(*at)?.run());
         let mut hosts: Vec<Sym> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
         hosts.sort_unstable();
@@ -557,11 +564,8 @@ impl Mbd {
             return false;
         }
         let host = self.st.names.find(&self.net.hosts[i].name);
-        let on = |at: &crate::model::JobRef| {
-            let run = self.st.elem(*at).and_then(super::state::Elem::run);
-            run.is_some_and(|r| r.hosts.iter().any(|h| Some(h.0) == host))
-        };
-        self.st.alone.iter().any(on)
+        let here = host.and_then(|host| self.st.counts.host.get(&host));
+        here.is_some_and(|here| here.jobs.iter().any(|at| self.st.alone.contains(at)))
     }
 
     /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.

@@ -257,8 +257,8 @@ impl Mbd {
     /// The same after a reconfiguration, while others are served: jobs are looked at unit by
     /// unit, and none is dispatched before all were.
     fn rebuild_by_units(&mut self) {
-        self.sched = sched::Sched::default();
-        self.deps = depend::Deps::default();
+        self.sched = self.sched.anew();
+        self.deps = std::mem::take(&mut self.deps).anew();
         self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
         self.overload = overload::Overload::default();
         self.unreached = unreached::Unreached::default();
@@ -271,7 +271,7 @@ impl Mbd {
     /// Soft state from the state and the policy.
     fn rebuild(&mut self) {
         self.works.refill = None;
-        self.sched = sched::Sched::default();
+        self.sched = self.sched.anew();
         self.deps = depend::Deps::default();
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
         let (mut waiting, mut pending) = (Vec::new(), Vec::new());
@@ -545,6 +545,7 @@ impl Machine for Mbd {
                 self.log_failed = None;
                 cx.say(log::Level::Info, "the event log can be written again");
                 self.hold_damaged(cx);
+                self.end_all_orphans(cx);
                 self.sched.changed();
                 self.net_start(cx);
             }

@@ -6,7 +6,7 @@ use super::inventory::exit_code;
 use super::policy::Queue;
 use super::retry::pause;
 use super::state::ElemState;
-use super::works::{OrphanWork, UNIT, Work};
+use super::works::{OrphanWork, UNIT};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
@@ -52,8 +52,10 @@ impl Mbd {
         let Some(code) = exit_code(Some(status)) else { return false };
         let queue = self.queue_at(at);
         let Some(job) = self.st.job(at.job) else { return false };
-        let spec = self.with_exit_codes(job.spec_at(at.idx), queue);
-        let Some(codes) = ExitCodes::parse(spec.given(extra::REQUEUE)) else { return false };
+        let own = job.spec_at(at.idx).given(extra::REQUEUE);
+        let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
+        let words = if own.is_empty() { of_queue.unwrap_or("") } else { own };
+        let Some(codes) = ExitCodes::parse(words) else { return false };
         if !codes.has(code) {
             return false;
         }
@@ -120,7 +122,7 @@ impl Mbd {
     pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
         let grace = self.pol.params().orphan_grace;
         let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
-            return self.deps.set_orphans(id, 0, &[]);
+            return self.deps.orphans_mut().set(id, 0, &[]);
         };
         // those that are on their way to their end are looked at no more
         if self.works.ends(id) {
@@ -139,30 +141,36 @@ impl Mbd {
         };
         let (now, later): (Vec<u32>, Vec<u32>) =
             never.into_iter().filter(waits).partition(|idx| asked(job.part_no(*idx)));
-        let later = if grace.is_some() { later } else { Vec::new() };
-        self.deps.set_orphans(id, cx.now.mono_us, &later);
-        if now.len() > UNIT {
-            let left: Vec<u32> = now.into_iter().rev().collect();
-            self.works.put(Work::Orphans(OrphanWork { job: id, left, info: term::ORPHAN_SYSTEM }));
-            return;
-        }
-        for idx in now {
-            self.exit_unstarted(cx, JobRef { job: id, idx }, term::ORPHAN_SYSTEM);
-        }
+        let mut later = if grace.is_some() { later } else { Vec::new() };
+        later.sort_unstable();
+        self.deps.orphans_mut().set(id, cx.now.mono_us, &later);
+        self.end_some_orphans(cx, id, now);
         self.orphans_due(cx);
     }
 
-    /// One of many orphans ends, if it waits still.
-    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef, info: u32) {
+    /// Orphans of one job end: few at once, many unit by unit.
+    fn end_some_orphans(&mut self, cx: &mut Cx, job: u32, elems: Vec<u32>) {
+        if elems.len() > UNIT {
+            let left: Vec<u32> = elems.into_iter().rev().collect();
+            return self.works.put_orphans(OrphanWork { job, left });
+        }
+        for idx in elems {
+            self.end_orphan(cx, JobRef { job, idx });
+        }
+    }
+
+    /// An orphan ends, if it waits still, and for what can never be.
+    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef) {
         let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
-        if view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0) {
-            self.exit_unstarted(cx, at, info);
+        let waits = view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
+        if waits && self.deps.never(at) {
+            self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
         }
     }
 
     pub(crate) fn orphan_deadline(&self) -> Option<u64> {
         let grace = self.pol.params().orphan_grace?;
-        Some(self.deps.first_orphan()?.saturating_add(grace.saturating_mul(US)))
+        Some(self.deps.orphans().first()?.saturating_add(grace.saturating_mul(US)))
     }
 
     /// Orphans whose time is over end.
@@ -172,15 +180,15 @@ impl Mbd {
             return;
         }
         let grace = self.pol.params().orphan_grace.unwrap_or_default().saturating_mul(US);
-        let mut over = self.deps.orphans_by(now.saturating_sub(grace));
-        over.truncate(UNIT);
-        for at in over {
-            self.deps.forget_orphan(at);
-            self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
+        for _ in 0..UNIT {
+            let over = self.deps.orphans().first_by(now.saturating_sub(grace));
+            let Some((job, elems)) = over else { return };
+            elems.iter().for_each(|&idx| self.deps.orphans_mut().forget(JobRef { job, idx }));
+            self.end_some_orphans(cx, job, elems);
         }
     }
 
-    /// At a start: what became one while no mbatchd ran.
+    /// At a start, or when the log can be written again: orphans that nobody has ended.
     pub(crate) fn end_all_orphans(&mut self, cx: &mut Cx) {
         let some = self.st.each_job().filter(|job| job.depend.is_some());
         let ids: Vec<u32> = some.map(|job| job.id).collect();

@@ -19,7 +19,7 @@ use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::machine::ConnId;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Pieces of work of all users at a time.
 pub const MAX_WORKS: usize = 256;
@@ -38,13 +38,11 @@ pub struct OrphanWork {
     pub job: u32,
     /// Those left, in descending order.
     pub left: Vec<u32>,
-    pub info: u32,
 }
 
 pub enum Work {
     Control(Box<ControlWork>),
     Modify(Box<ModifyWork>),
-    Orphans(OrphanWork),
 }
 
 /// What is looked at before a switch of the log.
@@ -60,6 +58,10 @@ pub struct Count {
 pub struct Works {
     queue: VecDeque<Work>,
     weight: usize,
+    /// Orphans that end, at most one piece of work for a job, and their jobs: nobody asked for it,
+    /// so that it is none of the pieces that are counted.
+    orphans: VecDeque<OrphanWork>,
+    ending: BTreeSet<u32>,
     /// The next job to be looked at after a reconfiguration.
     pub refill: Option<u32>,
     /// Finished jobs are to be taken out of memory.
@@ -75,21 +77,18 @@ impl Work {
         match self {
             Work::Control(c) => c.conn,
             Work::Modify(m) => m.conn,
-            Work::Orphans(_) => None,
         }
     }
-    fn uid(&self) -> Option<u32> {
+    fn uid(&self) -> u32 {
         match self {
-            Work::Control(c) => Some(c.who.uid),
-            Work::Modify(m) => Some(m.who.uid),
-            Work::Orphans(_) => None,
+            Work::Control(c) => c.who.uid,
+            Work::Modify(m) => m.who.uid,
         }
     }
     fn weight(&self) -> usize {
         match self {
             Work::Control(c) => c.weight,
             Work::Modify(m) => 1 + m.m.id.elems.len(),
-            Work::Orphans(o) => o.left.len(),
         }
     }
     /// The client has not yet taken what it was told.
@@ -104,13 +103,19 @@ impl Works {
         self.queue.push_back(work);
     }
 
+    pub fn put_orphans(&mut self, work: OrphanWork) {
+        if self.ending.insert(work.job) {
+            self.orphans.push_back(work);
+        }
+    }
+
     /// Is there room for one more of this user on this connection?
     pub fn room(&self, conn: ConnId, uid: u32, weight: usize) -> Result<(), Refusal> {
         // nearly always
         if self.queue.is_empty() {
             return Ok(());
         }
-        let of_user = self.queue.iter().filter(|w| w.uid() == Some(uid)).count();
+        let of_user = self.queue.iter().filter(|w| w.uid() == uid).count();
         let busy = self.queue.iter().any(|w| w.conn() == Some(conn));
         let full = self.queue.len() >= MAX_WORKS || self.weight + weight > MAX_WEIGHT;
         if busy || full || of_user >= MAX_WORKS_OF_USER {
@@ -136,7 +141,6 @@ impl Works {
             match work {
                 Work::Control(c) => (c.conn, c.waits) = (None, false),
                 Work::Modify(m) => m.conn = None,
-                Work::Orphans(_) => {}
             }
         }
     }
@@ -152,7 +156,7 @@ impl Works {
 
     /// Are orphans of a job on their way to their end?
     pub fn ends(&self, job: u32) -> bool {
-        self.queue.iter().any(|w| matches!(w, Work::Orphans(o) if o.job == job))
+        self.ending.contains(&job)
     }
 
     /// Nothing of it can be done: who waits for it.
@@ -175,6 +179,7 @@ impl Mbd {
         let w = &self.works;
         let some = w.refill.is_some() || w.cleaning || w.count.is_some();
         let rest = !self.st.remains.is_empty() || self.conditions_left();
+        let rest = rest || !w.orphans.is_empty();
         self.started
             && self.log_failed.is_none()
             && (some || rest || w.queue.iter().any(|w| !w.waits()))
@@ -186,13 +191,14 @@ impl Mbd {
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
         }
-        for _ in 0..5 {
-            self.works.turn = (self.works.turn + 1) % 5;
+        for _ in 0..6 {
+            self.works.turn = (self.works.turn + 1) % 6;
             let done = match self.works.turn {
                 0 => self.queued_unit(cx),
                 1 => self.works.cleaning.then(|| self.clean_unit(cx)),
                 2 => self.works.count.is_some().then(|| self.count_unit(cx)),
                 3 => self.conditions_left().then(|| self.settle_unit(cx)),
+                4 => self.orphans_unit(cx),
                 _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
             };
             if done.is_some() {
@@ -214,14 +220,24 @@ impl Mbd {
                     self.works.put(Work::Modify(work));
                 }
             }
-            Work::Orphans(mut work) => {
-                for _ in 0..UNIT {
-                    let Some(idx) = work.left.pop() else { return Some(()) };
-                    self.end_orphan(cx, JobRef { job: work.job, idx }, work.info);
-                }
-                self.works.put(Work::Orphans(work));
-            }
         }
+        Some(())
+    }
+
+    /// One unit of the end of orphans.
+    fn orphans_unit(&mut self, cx: &mut Cx) -> Option<()> {
+        let mut work = self.works.orphans.pop_front()?;
+        for _ in 0..UNIT {
+            let Some(idx) = work.left.pop() else { break };
+            self.end_orphan(cx, JobRef { job: work.job, idx });
+        }
+        if !work.left.is_empty() {
+            self.works.orphans.push_back(work);
+            return Some(());
+        }
+        self.works.ending.remove(&work.job);
+        // those that became orphans meanwhile
+        self.end_orphans(cx, work.job);
         Some(())
     }
 
@@ -235,6 +251,7 @@ impl Mbd {
             self.watch_depend(id);
             self.begins_of(id);
             self.refresh(id);
+            self.end_orphans(cx, id);
         }
         self.works.refill = match some.len() < UNIT_LOOKS {
             true => None,

@@ -31,11 +31,16 @@ pub(super) struct Lone {
 #[derive(Debug, Default)]
 pub(super) struct Lones {
     all: BTreeMap<JobRef, Lone>,
+    /// Those that have a place in a class.
+    placed: BTreeSet<JobRef>,
     /// How many there are of (job, part).
     parts: BTreeMap<(u32, u32), u32>,
     due: BTreeSet<(u64, JobRef)>,
     /// Arrays with such elements that were at their limit when an element changed last.
     at_limit: BTreeSet<u32>,
+    /// How often an element was looked at.
+    #[cfg(test)]
+    pub looks: usize,
 }
 
 impl Lones {
@@ -59,7 +64,15 @@ impl Lones {
         self.all.range(JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX }).map(|(at, _)| *at)
     }
 
+    /// Elements of a job that have a place in a class.
+    fn placed_of(&self, job: u32) -> impl Iterator<Item = JobRef> + '_ {
+        self.placed.range(JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX }).copied()
+    }
+
     fn insert(&mut self, at: JobRef, lone: Lone) {
+        if lone.entry.is_some() {
+            self.placed.insert(at);
+        }
         *self.parts.entry((at.job, lone.part)).or_default() += 1;
         self.due.extend(lone.next.map(|next| (next, at)));
         self.all.insert(at, lone);
@@ -68,6 +81,7 @@ impl Lones {
     /// The entry that it had.
     fn remove(&mut self, at: JobRef) -> Option<Entry> {
         let lone = self.all.remove(&at)?;
+        self.placed.remove(&at);
         if let Some(next) = lone.next {
             self.due.remove(&(next, at));
         }
@@ -114,8 +128,13 @@ impl Mbd {
             true => self.sched.lone.at_limit.insert(at.job),
             false => self.sched.lone.at_limit.remove(&at.job),
         };
-        if !job.is_array() || (at.idx != 0 && !turned) {
-            return self.refresh_lone(at);
+        if !job.is_array() || at.idx != 0 {
+            self.refresh_lone(at);
+            if turned {
+                let others: Vec<JobRef> = self.sched.lone.placed_of(at.job).collect();
+                others.into_iter().for_each(|at| self.refresh_lone(at));
+            }
+            return;
         }
         let mut all: BTreeSet<JobRef> = self.sched.lone.of_job(at.job).collect();
         all.extend(self.st.tried_of(at.job));
@@ -124,6 +143,10 @@ impl Mbd {
     }
 
     fn refresh_lone(&mut self, at: JobRef) {
+        #[cfg(test)]
+        {
+            self.sched.lone.looks += 1;
+        }
         if let Some(was) = self.sched.lone.remove(at) {
             self.sched.classes[was.class as usize].pending -= 1;
             if was.ready {

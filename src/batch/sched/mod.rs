@@ -185,6 +185,16 @@ impl Sched {
         timers.into_iter().flatten().min()
     }
 
+    /// The same with nothing known; changes are counted on.
+    pub(crate) fn anew(&self) -> Sched {
+        Sched { changes: self.changes, ..Sched::default() }
+    }
+
+    /// Changes so far that may make room, or take it.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Something changed that may make room for any class.
     pub(crate) fn changed(&mut self) {
         self.changes += 1;
@@ -796,6 +806,10 @@ impl Sched {
     /// Host numbers kept in reasons, classes with a compiled requirement.
     pub fn kept(&self) -> (usize, usize) {
         (self.reason_hosts, self.classes.iter().filter(|c| c.compiled.is_some()).count())
+    }
+    /// How often an element that waits by itself was looked at.
+    pub fn lone_looks(&self) -> usize {
+        self.lone.looks
     }
     /// Start times ahead.
     pub fn begins_left(&self) -> usize {

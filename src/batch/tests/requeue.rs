@@ -546,3 +546,19 @@ fn lock_ids_keep_a_host_closed() {
     // one alone does too
     assert_eq!((ctrl(&mut r, false, "d"), r.mbd.host_closed(i)), (0, true));
 }
+
+#[test]
+fn orphans_end_after_their_time_of_grace_whatever_reconfiguration_comes() {
+    let mut c = conf();
+    c.batch.params.orphan_grace = Some(10);
+    let mut r = Rig::of(c.clone());
+    let first = r.submit(spec("x")).unwrap();
+    let id = r.submit(JobSpec { depend: format!("done({first})"), ..spec("y") }).unwrap();
+    r.runs_of(first, exit(1));
+    r.now.mono_us += 9_000_000;
+    r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
+    assert_eq!(r.stat(id, 0), "PEND");
+    r.now.mono_us += 1_000_000;
+    r.step(Input::Tick);
+    assert_eq!(r.stat(id, 0), "EXIT");
+}

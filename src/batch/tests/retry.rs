@@ -297,3 +297,27 @@ fn the_last_run_before_a_job_is_held_is_told_to_its_host() {
     }
     assert_eq!(last, [false, true]);
 }
+
+#[test]
+fn elements_whose_start_fails_are_not_all_looked_at_for_each_of_them() {
+    const N: u32 = 400;
+    for limit in [25, 50] {
+        let mut c = one_host();
+        c.batch.hosts.hosts[0].mxj = Mxj::Slots(25);
+        let mut r = Rig::of(c);
+        let array = r.submit(JobSpec { name: format!("a[1-{N}]%{limit}"), ..spec("x") }).unwrap();
+        let mut failed = 0;
+        while failed < N {
+            for (conn, key) in r.starts() {
+                r.fails(conn, key, pend::JOB_OPEN_FILES, MISSING);
+                failed += 1;
+            }
+        }
+        let looks = r.mbd.sched.lone_looks();
+        assert!(looks < 10 * N as usize, "%{limit}: {looks} looks");
+        // as many as the limit has it go again when their pause is over
+        r.later(10);
+        assert_eq!(r.starts().len(), 25, "%{limit}");
+        assert_eq!(r.mbd.st.job(array).unwrap().tally.run, 25);
+    }
+}

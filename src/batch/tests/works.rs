@@ -2,6 +2,7 @@
 //! crash between two units leaves. Bounds of a request and of a user.
 
 use super::*;
+use crate::batch::works::{MAX_WORKS, UNIT};
 use crate::proto::caps::{MAX_ELEMENTS, OUTCOMES_PIECE};
 
 fn large() -> ClusterConf {
@@ -447,4 +448,108 @@ fn listings_of_named_elements_cost_what_is_asked() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// An array of orphans to be: they end as soon as `first` cannot be done any more.
+fn orphans(r: &mut Rig, first: u32, n: u32) -> u32 {
+    let extra = vec![(crate::model::job::extra::ORPHAN.to_string(), "y".to_string())];
+    let name = format!("a[1-{n}]");
+    let depend = format!("done({first})");
+    r.submit(JobSpec { name, depend, extra, ..spec("y") }).unwrap()
+}
+
+#[test]
+fn orphans_of_one_user_leave_room_for_requests_of_others() {
+    let mut r = Rig::of(large());
+    let first = r.submit(JobSpec { begin_time: r.now.secs() + 9999, ..spec("x") }).unwrap();
+    let arrays: Vec<u32> = (0..MAX_WORKS + 50).map(|_| orphans(&mut r, first, 900)).collect();
+    let begin_time = r.now.secs() + 9999;
+    let s = Submit { spec: JobSpec { begin_time, ..spec("z") }, ..Submit::default() };
+    let Some(Msg::Client(ClientMsg::Submitted { job, .. })) =
+        r.ask(OTHER, ClientMsg::Submit(Box::new(s)))
+    else {
+        panic!()
+    };
+    r.works = false;
+    r.kill(USER, first);
+    let ending = |r: &Rig| arrays.iter().filter(|a| r.mbd.works.ends(**a)).count();
+    while ending(&r) < MAX_WORKS {
+        r.work();
+        assert!(arrays.iter().all(|a| r.ended(*a) < 900), "they end before they are counted");
+    }
+    let said = r.ask(OTHER, request(Verb::Kill, ids(&[(job, 0, 0)]), ""));
+    assert!(!matches!(said, Some(Msg::Refused(_))), "{said:?}");
+    while r.ended(job) == 0 {
+        assert!(r.mbd.has_work());
+        r.work();
+    }
+}
+
+#[test]
+fn orphans_that_are_given_another_condition_meanwhile_do_not_end() {
+    let mut r = Rig::of(large());
+    let begin_time = r.now.secs() + 9999;
+    let first = r.submit(JobSpec { begin_time, ..spec("x") }).unwrap();
+    let later = r.submit(JobSpec { begin_time, ..spec("x") }).unwrap();
+    let job = orphans(&mut r, first, 500);
+    r.works = false;
+    r.kill(USER, first);
+    r.work();
+    let ended = r.ended(job);
+    assert!((1..=UNIT as u32).contains(&ended), "{ended}");
+    let m = Modify {
+        id: IdSel { job, elems: vec![] },
+        fields: vec![crate::model::specfield::SpecField::Depend],
+        spec: JobSpec { depend: format!("done({later})"), ..JobSpec::default() },
+        ..Modify::default()
+    };
+    let mut out = Vec::new();
+    r.mbd.step(
+        r.now,
+        Input::Msg { conn: USER, msg: Msg::Client(ClientMsg::Modify(Box::new(m))) },
+        &mut out,
+    );
+    let waits = |r: &Rig| r.mbd.st.job(job).unwrap().depend.is_some();
+    assert!(waits(&r));
+    r.work_off();
+    let ended = r.ended(job);
+    assert!(ended < 500, "{ended} ended");
+    assert_eq!((r.stat(job, 500), r.mbd.has_work()), ("PEND", false));
+}
+
+#[test]
+fn orphans_end_after_the_log_could_not_be_written_for_a_while() {
+    let mut r = Rig::of(large());
+    let first = r.submit(JobSpec { begin_time: r.now.secs() + 9999, ..spec("x") }).unwrap();
+    let job = orphans(&mut r, first, 500);
+    r.works = false;
+    r.kill(USER, first);
+    r.work();
+    r.reread();
+    r.step(Input::LogFailed { why: "full".into() });
+    r.step(Input::LogBack);
+    r.work_off();
+    assert_eq!(r.ended(job), 500);
+}
+
+#[test]
+fn very_many_jobs_whose_eligibility_is_looked_at_take_several_turns() {
+    let mut c = large();
+    c.batch.params.track_eligible = true;
+    let mut r = Rig::of(c);
+    let begin_time = r.now.secs() + 9999;
+    let mut out = Vec::new();
+    for _ in 0..5000 {
+        let s = Submit { spec: JobSpec { begin_time, ..spec("z") }, ..Submit::default() };
+        let msg = Msg::Client(ClientMsg::Submit(Box::new(s)));
+        r.mbd.step(r.now, Input::Msg { conn: USER, msg }, &mut out);
+    }
+    while r.mbd.eligible.left() {
+        r.mbd.step(r.now, Input::Tick, &mut out);
+    }
+    r.mbd.eligible_all();
+    r.mbd.step(r.now, Input::Tick, &mut out);
+    assert!(r.mbd.eligible.left() && r.mbd.deadline().is_some_and(|due| due <= r.now.mono_us));
+    r.mbd.step(r.now, Input::Tick, &mut out);
+    assert!(!r.mbd.eligible.left());
 }

@@ -155,6 +155,10 @@ struct Each {
 }
 
 impl Deps {
+    /// Is the condition of the job looked at when what it names changes?
+    pub fn watched(&self, job: u32) -> bool {
+        self.values.contains_key(&job)
+    }
     pub fn value(&self, job: u32) -> DepValue {
         self.values.get(&job).copied().unwrap_or(DepValue::True)
     }

@@ -2,7 +2,7 @@
 //! more room would not help it: it is held, before its start time, waits for others, or its queue
 //! is inactive, outside its windows or gone. All other waiting is eligible.
 //!
-//! What is kept are intervals, not samples: whether a job is eligible is looked at only after
+//! Intervals are kept, not samples: whether a job is eligible is looked at only after
 //! something about it or its queue has changed, and only a change is logged (LSF_ELIGIBLE). A job
 //! that was always eligible has no record and no entry, so that most cost nothing, and none does
 //! while the parameter is off. The elements of an array share the entry of the array until one
@@ -29,7 +29,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// It is eligible from then on, or no longer.
+    /// The element is eligible from then on, or no longer.
     pub fn turn(&mut self, t: i64, on: bool) {
         if on {
             self.end(t);
@@ -37,7 +37,7 @@ impl Waited {
             self.since = t;
         }
     }
-    /// It waits no longer, or for room alone.
+    /// The element waits no longer, or for room alone.
     pub fn end(&mut self, t: i64) {
         *self = Waited { secs: self.until(t), since: 0 };
     }
@@ -52,7 +52,7 @@ fn whole(at: JobRef) -> JobRef {
 }
 
 impl State {
-    /// What is kept of an element, or of the array it belongs to.
+    /// The intervals of an element, or of the array that it belongs to.
     pub fn waited_of(&self, at: JobRef) -> Waited {
         let own = self.waited.get(&at).or_else(|| self.waited.get(&whole(at)));
         own.copied().unwrap_or_default()
@@ -139,7 +139,7 @@ impl Mbd {
         }
     }
 
-    /// What is to be logged of a job: of the whole first, as its elements follow it.
+    /// The records to be logged of a job: of the whole first, as its elements follow it.
     fn eligible_changes(&self, id: u32, now: i64) -> Vec<(JobRef, bool)> {
         let mut changes = Vec::new();
         let Some(job) = self.st.job(id) else { return changes };

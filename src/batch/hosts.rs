@@ -56,7 +56,7 @@ impl Link {
     }
 }
 
-/// What is known of a host at run time.
+/// A host at run time.
 #[derive(Debug)]
 pub struct HostRt {
     pub name: String,
@@ -68,7 +68,7 @@ pub struct HostRt {
     pub last_dispatch: Option<u64>,
     /// Since when there is no link to its sbatchd; None: there is one.
     pub lost: Option<u64>,
-    /// It has been out of reach for long enough, and LIM says that it is unavailable.
+    /// The host has been out of reach for long enough, and LIM says that it is unavailable.
     pub given_up: bool,
     /// Attempts that run there although their jobs were requeued or have ended, with their slots.
     pub zombies: BTreeMap<JobKey, u32>,
@@ -420,7 +420,7 @@ impl Mbd {
         }
     }
 
-    /// What the LIM of this host says; another one, which has called, is not believed.
+    /// A message of the LIM of this host; another LIM, which has called, is not believed.
     pub(crate) fn from_lim(&mut self, cx: &mut Cx, conn: ConnId, msg: LimMsg) {
         if self.net.conns.get(&conn) != Some(&Whose::Lim) {
             return self.refuse_caller(cx, conn);

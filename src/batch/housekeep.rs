@@ -15,6 +15,8 @@ use crate::proto::machine::Effect;
 
 /// Seconds until a failed switch is tried again.
 const SWITCH_RETRY: u64 = 60;
+/// Seconds before a finished job that is still named is looked at again, at least.
+const NAMED_AGAIN: i64 = 1;
 /// Records that a switch may carry over whatever has been written since the last one.
 const CARRIED_FREELY: u64 = 4000;
 /// Bytes in the spool file that is written of which no job has any use: with so many the log is
@@ -92,7 +94,8 @@ impl Mbd {
             }
             // its host may come back with what must not go on
             if self.is_named(id) || self.left_alive(id) {
-                self.st.ended.push_back((now, id));
+                let again = (NAMED_AGAIN - period).max(0);
+                self.st.ended.push_back((now.saturating_add(again), id));
                 continue;
             }
             self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });

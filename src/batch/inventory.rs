@@ -135,8 +135,11 @@ impl Mbd {
     pub(crate) fn send_back(&mut self, cx: &mut Cx, event: Event) {
         let Event::JobRequeue { at, .. } = event else { return };
         self.emit(cx, event);
-        self.watch_depend(at.job);
-        self.refresh(at.job);
+        let depends = self.st.job(at.job).is_some_and(|job| job.depend.is_some());
+        if depends && !self.deps.watched(at.job) {
+            self.watch_depend(at.job);
+            self.refresh(at.job);
+        }
     }
 
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is

@@ -43,7 +43,7 @@ pub fn unfill(spec: &mut JobSpec) {
     }
 }
 
-/// What a submission asked for, of all that a queue may give.
+/// The limits that a submission asked for, of all that a queue may give.
 pub struct Asked {
     limits: Limits,
     slots: bool,
@@ -80,7 +80,7 @@ impl Asked {
     }
 }
 
-/// What an option of bmod says of a limit.
+/// The limit that an option of bmod sets.
 fn word_of(field: SpecField) -> Option<&'static str> {
     Some(match field {
         SpecField::RunLimit => "run",
@@ -184,7 +184,7 @@ fn time(
     Ok(())
 }
 
-/// What a time limit was given for: nothing in particular, a host, or a model.
+/// May a time limit be given for this: nothing, DEFAULT, a host or a model?
 fn known(pol: &Policy, spec: &str) -> bool {
     let models = &pol.conf.base.shared.models;
     spec.is_empty()

@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 /// A control record that the log lost, or may have lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostControl {
-    /// It was of a queue, or of a host; both where that is not known.
+    /// The record was of a queue, or of a host; both where that is not known.
     pub queues: bool,
     pub hosts: bool,
     /// [`name_mark`] of the name; 0: not known whose.
     pub mark: u32,
-    /// What later records tell: of a queue (else a host), whether it is active (else open), whose.
+    /// States that later records tell: of a queue (else a host), whether it is active (else open),
+    /// whose.
     pub known: BTreeSet<(bool, bool, String)>,
     /// Which bytes are damaged.
     pub why: String,

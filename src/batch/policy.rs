@@ -245,7 +245,7 @@ impl Policy {
         self.user_row(user).and_then(|r| r.max_jobs).map(u64::from)
     }
 
-    /// What lsb.users says of a user: by name, as a member of a group, or by default.
+    /// The row of lsb.users for a user: by name, as a member of a group, or by default.
     pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
         let rows = &self.conf.batch.users.users;
         if rows.is_empty() {
@@ -259,7 +259,7 @@ impl Policy {
         own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
     }
 
-    /// What lsb.users says of pending jobs of groups that the user is in, of each as a whole.
+    /// The limits of lsb.users on pending jobs of the groups that the user is in, of each as a whole.
     pub fn pending_groups(&self, user: &str) -> impl Iterator<Item = &UserPolicy> {
         let limited = move |r: &&UserPolicy| {
             let whole = !r.each_member && r.name != "default" && r.name != user;

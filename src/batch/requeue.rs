@@ -1,4 +1,4 @@
-//! What happens to jobs without being asked for: exit values that send them back to their queue
+//! Changes of jobs that nobody asked for: exit values that send them back to their queue
 //! (-Q, REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can
 //! never hold (-ti). semantics §12, §4.
 
@@ -90,7 +90,7 @@ impl Mbd {
 
     /// When a job that went back for the `n`th time may start, seconds since the epoch: in the
     /// next scheduling interval at the earliest, and so long after its last start as the pause
-    /// that doubles each time says. One that ran for long has waited already.
+    /// that doubles each time says. A job that ran for long has waited already.
     fn requeued_until(&self, cx: &Cx, started: i64, n: u32) -> i64 {
         let interval = self.pol.params().sched_interval_min_ms.div_ceil(1000).max(1);
         let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -117,7 +117,7 @@ impl Mbd {
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    /// What waits for something that can never be ends: with -ti at once, else where
+    /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
     pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
         let grace = self.pol.params().orphan_grace;

@@ -96,7 +96,7 @@ pub struct Sight<'a> {
     pub slots: f64,
     pub max_slots: f64,
     pub status: &'a str,
-    /// What jobs reserve here, and the names of resources.
+    /// The reservations here, and the names of resources.
     pub taken: &'a [Taken],
     pub names: &'a Names,
 }

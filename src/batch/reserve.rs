@@ -1,8 +1,8 @@
-//! What running jobs reserve of their hosts' resources (rusage), and what it leaves.
+//! Resources of hosts that running jobs reserve (rusage), and what is left of them.
 //!
 //! The scheduler sees a load index as measured less what is reserved (more, where more is more
-//! loaded), a static number less what is reserved. What hosts share is reserved once for a job
-//! on all that share it. Memory that a job has come to use is in the measured value already and
+//! loaded), a static number less what is reserved. A resource that hosts share is reserved
+//! once for a job on all of them. Memory that a job has come to use is in the measured value already and
 //! is not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft
 //! state: it follows from the jobs. Document implemented: semantics §5.
 
@@ -24,7 +24,7 @@ const RESOURCE_SHIFT: u32 = 16;
 /// KB in a MB.
 const MB: f64 = 1024.0;
 
-/// What is reserved of one resource on one host.
+/// The reservation of one resource on one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     pub res: String,
@@ -52,7 +52,7 @@ struct Shared {
 pub struct Reserve {
     /// Elements that reserve something while they run.
     held: BTreeMap<JobRef, Held>,
-    /// What was held last: jobs of a class mostly follow each other.
+    /// The entry made last: jobs of a class mostly follow each other.
     last: Option<Held>,
     shared: Vec<Shared>,
     /// By host, as the policy has them; empty where nothing is reserved.
@@ -73,7 +73,7 @@ impl Reserve {
         Reserve { shared: shared.collect(), ..Reserve::default() }
     }
 
-    /// What is reserved on a host.
+    /// The reservations on a host.
     pub fn on(&self, i: usize) -> &[Taken] {
         self.hosts.get(i).map_or(&[], Vec::as_slice)
     }
@@ -282,7 +282,7 @@ impl Mbd {
         load
     }
 
-    /// What bhosts shows as reserved on a host: built-in indices in their order, others by name.
+    /// The reservations that bhosts shows of a host: built-in indices in their order, others by name.
     pub(crate) fn reserved_shown(&self, i: usize) -> (Vec<f64>, Vec<(String, String)>) {
         let taken = self.reserve.on(i);
         let of = |name: &str| taken.iter().find(|t| t.res == name).map(|t| t.all);

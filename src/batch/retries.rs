@@ -1,5 +1,5 @@
-//! What control requests have done, by the id that the client gave them: a retry whose first answer
-//! was lost is told what was done, not that there is nothing left to do. Part of the state: the ids
+//! The effects of control requests, by the id that the client gave them: a retry whose first answer
+//! was lost is told of the effect, not that there is nothing left to do. Part of the state: the ids
 //! are in the records of what was done (JOB_SIGNAL, JOB_REQUEUE), so that a crash between two
 //! slices of a request, or between its end and the answer, changes nothing.
 
@@ -83,7 +83,7 @@ impl Retries {
         self.stretches -= self.done.remove(&id).map_or(0, |done| done.len());
     }
 
-    /// What a request has done so far; `None`: nothing that is known.
+    /// The jobs and elements that a request has acted on so far; `None`: none that are known.
     pub fn of(&self, request: &str) -> Option<Done> {
         if request.is_empty() || self.done.is_empty() {
             return None;
@@ -94,7 +94,7 @@ impl Retries {
     }
 }
 
-/// What a request has done, in order.
+/// The jobs and elements that a request has acted on, in order.
 #[derive(Clone, Debug)]
 pub struct Done(Vec<Stretch>);
 

@@ -1,7 +1,7 @@
-//! What the jobs of each user keep on the master: bytes in the spool (scripts, environments, exact
+//! Space that the jobs of each user take on the master: bytes in the spool (scripts, environments, exact
 //! submissions) and of submissions in memory, and how many jobs there are. Like all counters of the
-//! state it is kept by `apply` alone. What a job leaves behind in the spool file that is written
-//! counts until the log is switched: the file goes only then.
+//! state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that is
+//! written count until the log is switched: the file goes only then.
 
 use super::names::Sym;
 use super::state::{Job, State};
@@ -15,7 +15,7 @@ const JOB_BYTES: u64 = 256;
 /// texts that it asks with.
 const CLASS_BYTES: u64 = 1024;
 
-/// What one user's jobs keep.
+/// The space of one user's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Jobs and arrays in memory, ended ones included.

@@ -1,6 +1,6 @@
-//! What the state keeps of elements that went back to the queue without being asked to: starts
-//! that failed, with the hosts passed over for a while and the pause before the next try; exit
-//! values that sent a job back (REQUEUE_EXIT_VALUES), with the hosts passed over for good
+//! Retries of elements that went back to the queue without a request: failed starts, with the
+//! hosts passed over for a while and the pause before the next try; exit values that sent a job
+//! back (REQUEUE_EXIT_VALUES), with the hosts passed over until mbatchd is started again
 //! (EXCLUDE()). Like everything that changes the state this is only reached through `apply`.
 
 use super::apply::Did;
@@ -47,7 +47,7 @@ impl State {
         }
     }
 
-    /// It runs.
+    /// The element runs: failed starts count no more.
     pub(super) fn retries_over(&mut self, at: JobRef) {
         self.tried(at, Tries::begin_anew);
     }

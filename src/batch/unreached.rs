@@ -10,8 +10,8 @@
 //! A try is 20 seconds, or MBD_SLEEP_TIME where that is shorter. An attempt of a job that was
 //! requeued or ended meanwhile is kept in mind ([`super::state::Left`]): the host may come back
 //! with it. Until the host has said that it is over, or is given up once more, the job is not
-//! started again; where it runs, it is killed, and holds its slots until then. What a host has
-//! said is soft state: after a restart every such job waits for its host, or for its giving up.
+//! started again; where it runs, it is killed, and holds its slots until then. A host's
+//! word is soft state: after a restart every such job waits for its host, or for its giving up.
 
 use super::hosts::{Link, PING_SECS};
 use super::state::{ElemState, Left};

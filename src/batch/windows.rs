@@ -3,10 +3,10 @@
 //!
 //! The same edges are those of `#if time(...)`: there the configuration is read again.
 //!
-//! What is open is looked at at the edges, never while scheduling. That a job is suspended for a
+//! Windows are evaluated at their edges, never while scheduling. That a job is suspended for a
 //! window is logged before the host is told; whatever the host says later is compared with that,
-//! so that neither a crash nor a lost link leaves a job in the wrong state. Who was stopped by a
-//! user stays stopped.
+//! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
+//! stopped stays stopped.
 
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
@@ -21,13 +21,13 @@ use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
 use jiff::tz::TimeZone;
 
-/// What lsb.events writes before the name of a signal of bsub -s.
+/// The prefix in lsb.events of the name of a signal of bsub -s.
 pub const FOR_WINDOW: &str = "SIG_WINDOW_";
 
 /// Longest time between two looks, seconds: clocks may be set, and zones changed.
 const LOOK_SECS: u64 = 600;
 
-/// What is closed by its windows; soft state.
+/// Queues and hosts that their windows close; soft state.
 #[derive(Debug)]
 pub struct Shut {
     /// The master's zone, in which windows are civil time.

@@ -36,7 +36,7 @@ pub const UNIT_LOOKS: usize = 1024;
 #[derive(Debug)]
 pub struct OrphanWork {
     pub job: u32,
-    /// Those left, in descending order.
+    /// Elements left, in descending order.
     pub left: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ pub enum Work {
     Modify(Box<ModifyWork>),
 }
 
-/// What is looked at before a switch of the log.
+/// The count of records before a switch of the log.
 #[derive(Debug)]
 pub struct Count {
     from: u32,

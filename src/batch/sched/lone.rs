@@ -1,11 +1,11 @@
-//! Elements that wait otherwise than their likes: one whose start has failed waits for its next
-//! try, one that its exit value sent back for the next interval, one that has left an attempt
-//! behind for the end of that, and some are not to go to certain hosts. Such an element is none of
-//! its job's entry, and none of its class either: the classes of these have the hosts that they
-//! are kept from in what they ask for. So nobody else is held back by what keeps one, or told of
-//! it.
+//! Elements that are scheduled by themselves: an element whose start has failed waits for its next
+//! try, an element that its exit value sent back waits for the next interval, an element that has
+//! left an attempt behind waits for the end of that attempt, and some elements are kept from
+//! certain hosts. Such an element has no part in its job's entry or its job's class: it has an
+//! entry and a class of its own, whose key names the hosts that it is kept from. So no other
+//! element is held back by its reason, or told of it.
 //!
-//! Soft state: it follows from [`crate::batch::state::Tries`], from
+//! Soft state: derived from [`crate::batch::state::Tries`], from
 //! [`crate::batch::unreached::Unreached`] and the time.
 
 use super::super::state::{Bar, ElemState, Tries};
@@ -31,7 +31,7 @@ pub(super) struct Lone {
 #[derive(Debug, Default)]
 pub(super) struct Lones {
     all: BTreeMap<JobRef, Lone>,
-    /// Those that have a place in a class.
+    /// Elements that have a place in a class.
     placed: BTreeSet<JobRef>,
     /// How many there are of (job, part).
     parts: BTreeMap<(u32, u32), u32>,
@@ -193,7 +193,7 @@ impl Mbd {
         }
     }
 
-    /// What kept some elements is over.
+    /// Looks again at elements whose wait is over.
     pub(super) fn lone_due(&mut self, cx: &Cx) {
         for _ in 0..DUE_PER_TURN {
             let due = self.sched.lone.due.first().copied();

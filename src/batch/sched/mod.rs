@@ -46,7 +46,7 @@ pub const DUE_PER_TURN: usize = 1024;
 /// So many classes are kept whether a job is pending in them or not.
 pub const CLASSES_KEPT: usize = 1024;
 
-/// What makes two pending jobs alike to the scheduler.
+/// The key of a class: pending jobs of one key are alike to the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Kind {
     queue: Sym,
@@ -95,7 +95,7 @@ struct Compiled {
     alternatives: Rc<[Option<Rc<Req>>]>,
 }
 
-/// What a pass may still do in this turn.
+/// The work that a pass may still do in this turn.
 #[derive(Debug)]
 struct Left {
     dispatches: usize,
@@ -139,7 +139,7 @@ pub struct Sched {
     changes: u64,
     /// `changes` when the pass under way began.
     round: u64,
-    /// That pass is not over.
+    /// The last pass has to go on in the next turn.
     unfinished: bool,
     classes: Vec<Class>,
     by_kind: HashMap<Rc<Kind>, usize>,
@@ -158,7 +158,7 @@ pub struct Sched {
     /// Queues that dispatch nothing, with the reason.
     shut: BTreeMap<Sym, Reasons>,
     entries: IdMap<u32, Entry>,
-    /// Those of the parts of an array: (job, part from 1).
+    /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,

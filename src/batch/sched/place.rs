@@ -21,7 +21,7 @@ pub struct Candidates {
     hosts: Vec<usize>,
     /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
     next: usize,
-    /// Those of -m with `!`, of which one must be the first execution host; none: any.
+    /// Hosts of -m with `!`, of which one must be the first execution host; none: any.
     first: BTreeSet<usize>,
     /// Why the other hosts are out.
     reasons: BTreeMap<u32, Vec<u32>>,
@@ -376,7 +376,7 @@ impl Mbd {
         })
     }
 
-    /// What -hostfile asks for, host by host in the order of its lines.
+    /// The slots of -hostfile, host by host in the order of its lines.
     fn fixed_slots(&self, class: usize) -> Vec<(usize, u32)> {
         let list = host_slots(&self.sched.classes[class].kind.fixed).unwrap_or_default();
         let mut out: Vec<(usize, u32)> = Vec::new();

@@ -50,7 +50,7 @@ pub(super) struct Walk {
     at: Option<Head>,
     /// Classes left of the first ones.
     first: usize,
-    /// What is left of a turn, in classes passed over; none: not there yet.
+    /// The rest of the turn, in classes passed over; none: not there yet.
     turn: Option<usize>,
 }
 

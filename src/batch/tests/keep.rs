@@ -123,3 +123,26 @@ fn an_array_whose_elements_are_told_of_out_of_order_leaves_memory() {
     r.step(Input::Tick);
     assert!(r.mbd.st.job(id).is_none());
 }
+
+#[test]
+fn a_finished_job_that_is_named_still_is_not_looked_at_all_the_time() {
+    let mut c = conf();
+    c.batch.params.clean_period = 0;
+    let mut r = Rig::of(c);
+    let first = r.submit(spec("x")).unwrap();
+    let name = JobSpec { begin_time: r.now.secs() + 9999, ..spec("y") };
+    let second = r.submit(JobSpec { depend: format!("done({first})"), ..name }).unwrap();
+    r.works = false;
+    finish(&mut r, 1);
+    for _ in 0..10 {
+        r.work();
+    }
+    assert!(r.mbd.st.job(first).is_some() && !r.mbd.has_work());
+    // it leaves memory once nobody names it
+    assert_eq!(r.kill(USER, second), 0);
+    r.works = true;
+    r.now.mono_us += 2_000_000;
+    r.now.wall_us += 2_000_000;
+    r.step(Input::Tick);
+    assert!(r.mbd.st.job(first).is_none());
+}

@@ -562,3 +562,25 @@ fn orphans_end_after_their_time_of_grace_whatever_reconfiguration_comes() {
     r.step(Input::Tick);
     assert_eq!(r.stat(id, 0), "EXIT");
 }
+
+#[test]
+fn elements_that_exit_values_send_back_are_not_all_looked_at_for_each_of_them() {
+    const N: u32 = 400;
+    let mut c = conf();
+    c.batch.queues[0].requeue_exit_values = Some("5".into());
+    for limit in ["", "%4"] {
+        let mut r = Rig::of(c.clone());
+        let array = r.submit(JobSpec { name: format!("a[1-{N}]{limit}"), ..spec("x") }).unwrap();
+        let mut back = 0;
+        while back < N {
+            for (conn, key) in r.starts() {
+                r.report(conn, key, Phase::Running);
+                r.report(conn, key, exit(5));
+                back += 1;
+            }
+        }
+        assert_eq!(r.mbd.st.job(array).unwrap().tally.pend, N);
+        let looks = r.mbd.sched.lone_looks();
+        assert!(looks < 20 * N as usize, "{limit}: {looks} looks");
+    }
+}

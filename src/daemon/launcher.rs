@@ -278,7 +278,8 @@ impl Real {
                 self.effect(effect);
             }
         }
-        self.write_journal();
+        // what is told to nobody waits
+        let _ = self.write_journal();
     }
 
     fn wait(&mut self) -> io::Result<()> {
@@ -426,15 +427,20 @@ impl Real {
         match effect {
             OsEffect::Spawn { id, plan } => {
                 // it takes a while
-                self.write_journal();
-                if let Err(e) = self.spawn(id, &plan) {
+                let spawned = self.write_journal().and_then(|()| self.spawn(id, &plan));
+                if let Err(e) = spawned {
                     let why = words(&e);
                     self.inputs.push_front(Input::Os(OsInput::SpawnFailed { id, why }));
                 }
             }
             OsEffect::Go { id } => {
-                self.write_journal();
-                if let Some(p) = self.setups.get_mut(&id)
+                if let Err(e) = self.write_journal() {
+                    // without its byte the starter does nothing but end
+                    self.setups.remove(&id);
+                    let why = format!("launcher.journal: {}", words(&e));
+                    let setup = Setup::Failed { at: Stage::Plan, why };
+                    self.inputs.push_front(Input::Os(OsInput::Setup { id, setup, ended: false }));
+                } else if let Some(p) = self.setups.get_mut(&id)
                     && let Err(e) = p.sock.write_all(b"g")
                 {
                     log::warn!("{id}: its starter is gone: {}", words(&e));
@@ -468,9 +474,11 @@ impl Real {
             }
             OsEffect::Journal(line) => self.append(&line),
             OsEffect::Rewrite(lines) => {
-                if let Err(e) = self.rewrite(&lines) {
-                    log::error!("journal: {}", words(&e));
-                }
+                // they tell also what was not yet written to the old one
+                (self.journal, self.lines) = (None, Vec::new());
+                lines.iter().for_each(|line| self.append(line));
+                // without room it is tried again
+                let _ = self.write_journal();
             }
             OsEffect::Sample { .. } => {}
         }
@@ -597,27 +605,36 @@ impl Real {
         }
     }
 
-    fn write_journal(&mut self) {
-        let file = self.journal.as_mut().ok_or_else(|| io::Error::other("not open"));
-        if !self.lines.is_empty()
-            && let Err(e) = file.and_then(|f| f.write_all(&self.lines))
-        {
-            log::error!("journal: {}", words(&e));
+    /// Writes what was gathered. Lines for which there is no room stay, behind a newline: of the
+    /// first one a part may be written.
+    fn write_journal(&mut self) -> io::Result<()> {
+        let done = match &mut self.journal {
+            _ if self.lines.is_empty() => return Ok(()),
+            Some(file) => file.write_all(&self.lines),
+            None => self.new_journal(),
+        };
+        match &done {
+            Ok(()) => self.lines.clear(),
+            Err(_) if self.lines.starts_with(b"\n") => {}
+            Err(e) => {
+                log::error!(
+                    "launcher.journal: {}: no task is started until it is written",
+                    words(e)
+                );
+                self.lines.insert(0, b'\n');
+            }
         }
-        self.lines.clear();
+        done
     }
 
-    fn rewrite(&mut self, lines: &[Journal]) -> io::Result<()> {
+    /// A journal that begins with what was gathered.
+    fn new_journal(&mut self) -> io::Result<()> {
         let (path, new) = ("launcher.journal", "launcher.journal.new");
         let (path, new) = (self.rundir.join(path), self.rundir.join(new));
-        // they tell also what was not yet written to the old one
-        self.lines.clear();
-        lines.iter().for_each(|line| self.append(line));
         let mut file = private(&new)?;
         file.set_len(0)?;
         file.write_all(&self.lines)?;
         std::fs::rename(&new, &path)?;
-        self.lines.clear();
         self.journal = Some(file);
         Ok(())
     }

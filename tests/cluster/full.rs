@@ -1,11 +1,12 @@
 //! File systems without room: the log directory, its private directory, and that of the launcher's
 //! journal, each on a small file system of its own that is really full.
 
-use super::rig::{Said, alive, kill, wait_for};
+use super::rig::{Rig, Said, alive, find, kill, skipped, wait_for};
 use super::site::{ADMIN, Site, uid};
 use std::io::Write;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 const LOGDIR: &str = "work/personal/logdir";
 
@@ -115,4 +116,77 @@ fn a_full_private_directory_refuses_submissions_over_a_restart_and_loses_nothing
     }
     const INFO: &str = "work/personal/logdir/info";
     fills_and_empties(&site("fullinfo", INFO, "0700"), INFO);
+}
+
+/// A file system of 1 MB below a path, for all.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    /// `None` where this cannot be had here; that counts the test as skipped.
+    fn over(name: &str, dir: PathBuf) -> Option<Mounted> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m,mode=0700", "none"]).arg(&dir);
+        if mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            return Some(Mounted(dir));
+        }
+        skipped(&format!("{name}: needs root and mounts of its own"));
+        None
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_directory_of_the_launchers_journal_starts_no_job_and_forgets_none() {
+    let name = "a_full_directory_of_the_launchers_journal_starts_no_job_and_forgets_none";
+    let rig = Rig::up("fulljournal", 1);
+    let mut found = Vec::new();
+    find(&rig.dir, "launcher.journal", &mut found);
+    let dir = found[0].parent().unwrap().to_path_buf();
+    assert_eq!(rig.down().code, 0);
+    let Some(mounted) = Mounted::over(name, dir) else { return };
+    rig.start();
+    rig.ready();
+    let runs = |n: u32| {
+        let command = format!("while [ ! -e go{n} ]; do sleep 0.1; done; exit {n}");
+        rig.bsub(&["-o", "/dev/null", &command])
+    };
+    let job = runs(5);
+    wait_for("the job to run", || rig.stat(job) == "RUN");
+    let filler = fill(&mounted.0);
+    // the last page of the journal has room for some jobs
+    rig.write("go6", "");
+    let mut jobs = vec![job];
+    let why = |late: u32| rig.run("bjobs", &["-l", &late.to_string()]).out;
+    wait_for("a job that is not started", || {
+        let late = runs(6);
+        jobs.push(late);
+        wait_for("its end or its reason", || {
+            rig.stat(late) == "EXIT" || why(late).contains("No space left on device")
+        });
+        rig.stat(late) != "EXIT"
+    });
+    let late = *jobs.last().unwrap();
+    // an end that cannot be entered is told even so
+    rig.write("go5", "");
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!(rig.stat(late), "PEND", "{}", why(late));
+    std::fs::remove_file(filler).unwrap();
+    assert_eq!(rig.end_of(late), "EXIT");
+    for (id, code) in [(job, "5"), (late, "6")] {
+        assert_eq!(rig.field(&id.to_string(), "exit_code"), code);
+    }
+    // told once, not with each try; and all that was told is in the journal
+    let said = rig.read("log/launcher.log.host1");
+    assert_eq!(said.matches("no task is started until it is written").count(), 1, "{said}");
+    let text = std::fs::read_to_string(mounted.0.join("launcher.journal")).unwrap();
+    for id in jobs {
+        let forgotten = format!("{{\"Forget\":{{\"key\":{{\"job\":{id},");
+        assert!(text.contains(&forgotten), "{text}");
+    }
+    rig.down();
 }

@@ -1,8 +1,9 @@
 //! Daemons that hang: stopped, or before a file system that does not answer. They are ended, their
 //! successors serve, and jobs know nothing of it.
 
-use crate::rig::{Rig, alive, job_id, kill, wait_for};
-use std::process::{Child, Stdio};
+use crate::rig::{Rig, Said, alive, job_id, kill, skipped, wait_for};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 const STOP: i32 = 19;
 
@@ -132,4 +133,90 @@ fn a_lim_that_hangs_is_ended_and_its_host_is_master_again() {
         let hosts = rig.run("lsload", &[]).out;
         hosts.matches(" ok ").count() == 2 && rig.run("bqueues", &[]).code == 0
     });
+}
+
+/// A file system of the test's own below a path, which can be frozen: whoever writes then waits
+/// where no signal reaches it.
+struct Frozen(PathBuf);
+
+impl Frozen {
+    /// `None` where this cannot be had here; that counts the test as skipped.
+    fn make(name: &str, dir: &Path, image: &Path) -> Option<Frozen> {
+        let (dir, image) = (dir.display(), image.display());
+        let line = format!(
+            "truncate -s 32M {image} && mkfs.ext4 -q {image} && cp -a {dir} {dir}.kept && mount -o \
+             loop {image} {dir} && cp -a {dir}.kept/. {dir} && fsfreeze -f {dir} && fsfreeze -u {dir}"
+        );
+        let said = Said::from(Command::new("sh").args(["-ec", &line]).output().unwrap());
+        let frozen = Frozen(dir.to_string().into());
+        if said.code != 0 {
+            skipped(&format!("{name}: needs root, mkfs.ext4, loop devices and fsfreeze"));
+            return None;
+        }
+        Some(frozen)
+    }
+
+    fn freeze(&self) {
+        // nobody on this machine must wait for ever, whatever becomes of the test
+        let dir = self.0.display();
+        let line = format!("fsfreeze -f {dir} && (sleep 120; fsfreeze -u {dir}) 2> /dev/null &");
+        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+    }
+
+    fn thaw(&self) {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&self.0).stderr(Stdio::null()).status();
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.thaw();
+        let _ = Command::new("umount").arg("-l").arg(&self.0).stderr(Stdio::null()).status();
+    }
+}
+
+/// Does a thread of this process wait where no signal reaches it?
+fn in_disk_sleep(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let state = |task: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
+    };
+    tasks.into_iter().flatten().flatten().any(state)
+}
+
+#[test]
+fn a_log_on_a_frozen_file_system_loses_nothing_and_is_served_again_when_it_thaws() {
+    let name = "a_log_on_a_frozen_file_system_loses_nothing_and_is_served_again_when_it_thaws";
+    let rig = Rig::up("frozen", 2);
+    rig.ready();
+    let dir = rig.logdir();
+    assert_eq!(rig.down().code, 0);
+    let Some(frozen) = Frozen::make(name, &dir, &rig.path("image")) else { return };
+    rig.set_conf("MBD_HANG_TIME", "3");
+    rig.start();
+    rig.ready();
+    let first = rig.bsub(&["-o", "/dev/null", "while [ ! -e go ]; do sleep 0.1; done; exit 5"]);
+    wait_for("the job to run", || rig.stat(first) == "RUN");
+    let held = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
+    let old = mbatchd(&rig);
+    frozen.freeze();
+    let waiting = begin(&rig, &["-J", "waited", "-o", "/dev/null", "true"]);
+    wait_for("the log's thread to wait for the file system", || in_disk_sleep(old));
+    wait_for("the launcher to end it", || ended(&rig, "host1") > 0);
+    // that is no end yet: its lock and its write are there still
+    assert!(in_disk_sleep(old));
+    rig.write("go", "");
+    frozen.thaw();
+    wait_for("it to be gone", || !std::path::Path::new(&format!("/proc/{old}")).exists());
+    let out = waiting.wait_with_output().unwrap();
+    let job = job_id(&String::from_utf8_lossy(&out.stdout)).expect("an answer");
+    assert_eq!(rig.end_of(job), "DONE");
+    assert_eq!(rig.ok("bjobs", &["-a", "-noheader", "-J", "waited"]).lines().count(), 1);
+    assert_eq!(rig.end_of(first), "EXIT");
+    assert_eq!(rig.field(&first.to_string(), "exit_code"), "5");
+    assert_eq!(rig.stat(held), "PSUSP");
+    let log = [1, 2].map(|n| rig.read(&format!("log/mbatchd.log.host{n}"))).concat();
+    assert!(!log.contains("damage"), "{log}");
+    rig.down();
 }

@@ -259,7 +259,7 @@ impl Policy {
         own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
     }
 
-    /// The limits of lsb.users on pending jobs of the groups that the user is in, of each as a whole.
+    /// Limits of lsb.users on pending jobs of the user's groups, of each group as a whole.
     pub fn pending_groups(&self, user: &str) -> impl Iterator<Item = &UserPolicy> {
         let limited = move |r: &&UserPolicy| {
             let whole = !r.each_member && r.name != "default" && r.name != user;

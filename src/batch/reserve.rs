@@ -1,10 +1,10 @@
 //! Resources of hosts that running jobs reserve (rusage), and what is left of them.
 //!
 //! The scheduler sees a load index as measured less what is reserved (more, where more is more
-//! loaded), a static number less what is reserved. A resource that hosts share is reserved
-//! once for a job on all of them. Memory that a job has come to use is in the measured value already and
-//! is not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft
-//! state: it follows from the jobs. Document implemented: semantics §5.
+//! loaded), a static number less what is reserved. A resource that hosts share is reserved once for
+//! a job on all of them. Memory that a job has come to use is in the measured value already and is
+//! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft state:
+//! derived from the jobs. Document implemented: semantics §5.
 
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};
@@ -282,7 +282,7 @@ impl Mbd {
         load
     }
 
-    /// The reservations that bhosts shows of a host: built-in indices in their order, others by name.
+    /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
     pub(crate) fn reserved_shown(&self, i: usize) -> (Vec<f64>, Vec<(String, String)>) {
         let taken = self.reserve.on(i);
         let of = |name: &str| taken.iter().find(|t| t.res == name).map(|t| t.all);

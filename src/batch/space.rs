@@ -1,7 +1,7 @@
-//! Space that the jobs of each user take on the master: bytes in the spool (scripts, environments, exact
-//! submissions) and of submissions in memory, and how many jobs there are. Like all counters of the
-//! state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that is
-//! written count until the log is switched: the file goes only then.
+//! Space that the jobs of each user take on the master: bytes in the spool (scripts, environments,
+//! exact submissions) and of submissions in memory, and how many jobs there are. Like all counters
+//! of the state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that
+//! is written count until the log is switched: the file goes only then.
 
 use super::names::Sym;
 use super::state::{Job, State};

@@ -22,8 +22,10 @@ use std::time::Duration;
 
 /// Longest wait for the name service.
 const ADMIN_WAIT: Duration = Duration::from_secs(30);
-/// Below this directory root makes the launcher's; elsewhere somebody who is root has made it.
+/// With names that begin so root makes the launcher's directories; elsewhere somebody who is root
+/// has made it: other names may mean something to other programs.
 const OWN_BELOW: &str = "/run";
+const OWN_NAME: &str = "lsf";
 /// How a directory is opened: no link is followed.
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// The launcher's lock: a directory that has one is a launcher's.
@@ -80,8 +82,10 @@ fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
         let text = format!("{} can be changed by others than root", part.display());
         return Err(io::Error::other(text));
     }
-    if !found.missing.is_empty() && !found.path.starts_with(OWN_BELOW) {
-        let text = format!("not there; root makes it below {OWN_BELOW} only: mkdir -m 755 it");
+    let path = found.path.join(found.missing.iter().collect::<PathBuf>());
+    if !found.missing.is_empty() && !is_own(&path) {
+        let text = "not there; root makes only directories below";
+        let text = format!("{text} {OWN_BELOW}/{OWN_NAME}*: mkdir -m 755 it");
         return Err(io::Error::other(text));
     }
     let mut dir = match found.missing.is_empty() {
@@ -91,14 +95,20 @@ fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     for part in &found.missing {
         dir = made(&dir, part)?;
     }
-    let path = found.path.join(found.missing.iter().collect::<PathBuf>());
     // the administrator chooses the path: an empty directory of root's may be any program's, which
     // would take the launcher's files for its own
-    if !path.starts_with(OWN_BELOW) && !is_marked(&dir) {
+    if !is_own(&path) && !is_marked(&dir) {
         let text = format!("not marked as the launcher's: touch {}/{LOCK}", path.display());
         return Err(io::Error::other(text));
     }
     Ok((path, marked(dir)?))
+}
+
+/// Whether a path without links has a name that is the launcher's to take.
+fn is_own(path: &Path) -> bool {
+    let below = path.strip_prefix(OWN_BELOW).ok();
+    let name = below.and_then(|below| below.components().next());
+    name.is_some_and(|name| name.as_os_str().as_encoded_bytes().starts_with(OWN_NAME.as_bytes()))
 }
 
 /// Opens a directory of root's alone; no link is followed.

@@ -34,11 +34,16 @@ pub fn shared(hosts: &[(String, u32)]) -> Option<String> {
     }
 }
 
-/// Makes the file unless it is there.
-pub fn make(path: &Path, hosts: &[(String, u32)]) -> Result<(), String> {
+/// Makes a file that jobs share, unless it is there: its name says all that is in it.
+pub fn make_shared(path: &Path, hosts: &[(String, u32)]) -> Result<(), String> {
     if path.exists() {
         return Ok(());
     }
+    make(path, hosts)
+}
+
+/// Makes a file, in place of one that an attempt on lost hosts has left.
+pub fn make(path: &Path, hosts: &[(String, u32)]) -> Result<(), String> {
     let mut text = String::new();
     for (host, n) in hosts {
         for _ in 0..*n {
@@ -51,7 +56,9 @@ pub fn make(path: &Path, hosts: &[(String, u32)]) -> Result<(), String> {
     own.push(format!(".{}", std::process::id()));
     let own = PathBuf::from(own);
     let wrote = (|| -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&own)?;
+        let mut how = OpenOptions::new();
+        how.write(true).create(true).truncate(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        let mut file = how.open(&own)?;
         file.write_all(text.as_bytes())?;
         std::fs::rename(&own, path)
     })();
@@ -70,9 +77,13 @@ mod tests {
         assert_eq!(shared(&hosts[..1]).as_deref(), Some(".hosts.h1.2"));
         let n = u32::from_ne_bytes(crate::sys::random::<4>().unwrap());
         let path = std::env::temp_dir().join(format!("lsf-hostfile-{n}"));
+        let read = || std::fs::read_to_string(&path).unwrap();
         make(&path, &hosts).unwrap();
-        make(&path, &hosts[..1]).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "h1\nh1\nh2\n");
+        make_shared(&path, &hosts[..1]).unwrap();
+        assert_eq!(read(), "h1\nh1\nh2\n");
+        // an attempt whose hosts were lost has left it
+        make(&path, &hosts[1..]).unwrap();
+        assert_eq!(read(), "h2\n");
         std::fs::remove_file(&path).unwrap();
         assert!(make(&path.join("none/x"), &hosts).is_err());
     }

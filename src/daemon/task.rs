@@ -272,14 +272,20 @@ fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> 
     let hosts = env.iter().rfind(|(name, _)| name == "LSB_MCPU_HOSTS")?;
     let hosts = hostfile::slots(hosts.1.as_bytes());
     let job_file = store.file("").ok()?;
-    let path = match hostfile::shared(&hosts) {
-        Some(name) => job_file.with_file_name(name),
+    let (path, made) = match hostfile::shared(&hosts) {
+        Some(name) => {
+            let path = job_file.with_file_name(name);
+            let made = hostfile::make_shared(&path, &hosts);
+            (path, made)
+        }
         None => {
             ready.script = job_file.as_os_str().as_bytes().to_vec().into();
-            path_of(&beside(&ready.script, hostfile::EXT).0).to_path_buf()
+            let path = path_of(&beside(&ready.script, hostfile::EXT).0).to_path_buf();
+            let made = hostfile::make(&path, &hosts);
+            (path, made)
         }
     };
-    match hostfile::make(&path, &hosts) {
+    match made {
         Ok(()) => Some(path),
         Err(why) => {
             note(ready, why);

@@ -267,6 +267,15 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
         refused(&site, &link.join("new"), single);
         refused(&site, &site.path("work/run"), single);
         refused(&site, Path::new("run"), single);
+        // a name that may mean something to another program, as /run/nologin does
+        let other = PathBuf::from(format!("/run/another-{}", std::process::id()));
+        let said = refused(&site, &other, single);
+        assert!(!other.exists() && said.contains("below /run/lsf*"), "{said}");
+        std::fs::create_dir(&other).unwrap();
+        let said = refused(&site, &other, single);
+        let left = std::fs::read_dir(&other).unwrap().count();
+        std::fs::remove_dir_all(&other).unwrap();
+        assert!(left == 0 && said.contains("not marked as the launcher's"), "{said}");
     }
     // a host's name is no way out of the directory
     put(&site, CONF[0], &old);

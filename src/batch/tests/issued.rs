@@ -136,6 +136,25 @@ fn what_waits_goes_at_once_when_many_are_killed() {
 }
 
 #[test]
+fn a_bulk_kill_whose_answer_was_lost_says_after_a_restart_too_what_it_did() {
+    let mut r = Rig::new();
+    let hold = JobSpec { begin_time: i64::MAX, ..spec("x") };
+    let job = r.submit(hold.clone()).unwrap();
+    let array = r.submit(JobSpec { name: "a[1-3]".into(), ..hold }).unwrap();
+    for id in [job, array] {
+        let kill = || {
+            let request = format!("kill of {id}");
+            Control { bulk: true, request, ..Control::of(Verb::Kill, of(id)) }
+        };
+        assert_eq!(acted(&mut r, USER, kill()), [0]);
+        assert!(r.mbd.st.job(id).is_none());
+        assert_eq!(acted(&mut r, USER, kill()), [0], "{id}");
+        r.reread();
+        assert_eq!(acted(&mut r, USER, kill()), [0], "{id} after a restart");
+    }
+}
+
+#[test]
 fn states_narrow_what_is_meant() {
     let mut r = Rig::new();
     let run = r.submit(spec("x")).unwrap();

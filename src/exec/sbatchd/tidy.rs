@@ -2,13 +2,16 @@
 //! files of hosts that they shared, and output without a file of its own that has become old.
 //!
 //! Invariant: no job of the user is launched while that goes on, so that nothing of a job is
-//! removed that has just been made.
+//! removed that has just been made. It is ended after [`TIDY_MOST`]: a directory that does not
+//! answer, or a user who stops it, holds up no job for longer.
 
 use super::*;
 use crate::proto::launch::Tidy;
 
 /// How long a user has no job here before that, microseconds.
 pub const TIDY_PAUSE: u64 = 60 * US;
+/// Longest time that it may take, microseconds.
+pub const TIDY_MOST: u64 = 60 * US;
 /// How often it is looked whether kept output has become old, microseconds.
 pub const TIDY_AGAIN: u64 = 24 * 3600 * US;
 /// How long output without a file of its own is kept after it was last written to, seconds.
@@ -21,8 +24,8 @@ pub const USERS_MAX: usize = 16_384;
 pub(super) struct Due {
     gid: u32,
     user: String,
+    /// When that is due; while a starter is at it, when that is ended.
     at: u64,
-    /// A starter is at it.
     runs: bool,
 }
 
@@ -41,7 +44,9 @@ impl Sbatchd {
         }
         let (uid, gid, user) = (o.uid, o.gid, o.user.clone());
         let due = self.tidy.entry(uid).or_insert(Due { gid, user, at: 0, runs: false });
-        due.at = now.mono_us + TIDY_PAUSE;
+        if !due.runs {
+            due.at = now.mono_us + TIDY_PAUSE;
+        }
     }
 
     /// Whether a job of this user has to wait.
@@ -50,13 +55,14 @@ impl Sbatchd {
     }
 
     pub(super) fn tidy_deadline(&self) -> Option<u64> {
-        self.tidy.values().filter(|due| !due.runs).map(|due| due.at).min().filter(|_| self.linked)
+        self.tidy.values().map(|due| due.at).min().filter(|_| self.linked)
     }
 
     pub(super) fn tidy_due(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.tidy_deadline().is_none_or(|at| at > now.mono_us) {
             return;
         }
+        self.end_long_tidying(now, out);
         let busy: BTreeSet<u32> = self
             .jobs
             .values()
@@ -68,12 +74,21 @@ impl Sbatchd {
                 due.at = now.mono_us + TIDY_PAUSE;
                 continue;
             }
-            due.runs = true;
+            (due.runs, due.at) = (true, now.mono_us + TIDY_MOST);
             let tidy = Tidy { host: self.conf.site.host.clone(), keep_secs: KEEP_SECS };
             let what = What::Finish(FinishPlan { tidy: Some(tidy), ..FinishPlan::default() });
             let plan = Box::new(Plan { uid, gid: due.gid, user: due.user.clone(), what });
             let id = TaskId { key: key_of(uid), step: Step::Finish };
             ask(out, LaunchMsg::Start { id, plan, note: String::new() });
+        }
+    }
+
+    fn end_long_tidying(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let long = self.tidy.iter().filter(|(_, due)| due.runs && due.at <= now.mono_us);
+        for uid in long.map(|(uid, _)| *uid).collect::<Vec<_>>() {
+            let id = TaskId { key: key_of(uid), step: Step::Finish };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+            self.tidy_over(now, uid, true, out);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Files that are copied back at the end of jobs, output that comes then, and what jobs leave.
 
 use super::*;
-use crate::exec::sbatchd::tidy::{TIDY_AGAIN, TIDY_PAUSE};
+use crate::exec::sbatchd::tidy::{TIDY_AGAIN, TIDY_MOST, TIDY_PAUSE};
 
 const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 
@@ -166,7 +166,7 @@ fn what_jobs_left_is_removed_once_none_of_the_user_runs() {
     let three = r.pid();
     r.exits(three, 0);
     r.copying = true;
-    r.wait(3600);
+    r.wait(pause + 1);
     assert_eq!(tidied(&r), 2);
     let starts = r.job_starts();
     r.start(order(4));
@@ -174,4 +174,17 @@ fn what_jobs_left_is_removed_once_none_of_the_user_runs() {
     let pid = r.pid();
     r.exits(pid, 0);
     assert_eq!(r.job_starts(), starts + 1);
+    // but not for ever where the user's directory does not answer
+    let four = r.pid();
+    r.copying = false;
+    r.exits(four, 0);
+    r.copying = true;
+    r.wait(pause + 1);
+    assert_eq!(tidied(&r), 3);
+    let hangs = r.pid();
+    r.start(order(5));
+    r.wait(TIDY_MOST / US - 2);
+    assert_eq!((r.job_starts(), r.procs.contains_key(&hangs)), (starts + 1, true));
+    r.wait(4);
+    assert_eq!((r.job_starts(), r.procs.contains_key(&hangs)), (starts + 2, false));
 }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::long::RULE;
+use lsf::log::codec::read_record;
 use lsf::model::JobRef;
 use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
@@ -127,18 +128,8 @@ fn log() -> Vec<Record> {
     };
     log.push(new(24, "myname", "echo hello", wide));
     log.extend(start(4, at(24, 0), &[("vm", 2)], ""));
-    log.push(rec(
-        107,
-        Event::JobRequeue {
-            at: at(24, 0),
-            held: 0,
-            uncounted: false,
-            passed: vec![],
-            until: 0,
-            exit: None,
-            request: String::new(),
-        },
-    ));
+    let back = format!("\"JOB_REQUEUE\" \"10.1\" {} 24 0", T + 107);
+    log.push(read_record(back.as_bytes()).unwrap());
     log.push(new(25, "arr[1-5:2]%2", "sleep 100", JobSpec::default()));
     log.extend(start(5, at(25, 1), &[("vm2", 1)], ""));
     log.push(end(105, at(25, 1), 0, 0));

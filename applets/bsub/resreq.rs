@@ -209,7 +209,16 @@ mod tests {
     }
 
     #[test]
-    fn what_no_cluster_can_read_is_refused() {
+    fn parts_that_nothing_acts_on_are_named() {
+        let named = |text: &str| not_acted_on(text).join(", ");
+        assert_eq!(named("affinity[core(1)]"), "section affinity[]");
+        assert_eq!(named("cu[type=rack] same[model]"), "section same[], section cu[]");
+        assert!(named("{mem>1} || {mem>2}").contains("alternative"), "{}", named("{a}||{b}"));
+        assert_eq!(named("select[mem>1] rusage[mem=2] span[hosts=1]"), "");
+    }
+
+    #[test]
+    fn requirements_that_no_cluster_can_read_are_refused() {
         for bad in ["select[", "span[hosts=2]", "select[mem>1] foo[1]", "select[mem>]", "lic>2)"] {
             let e = joined(&[bad]).unwrap_err();
             let place = format!(" of <{bad}>: Bad resource requirement syntax. Job not submitted.");

@@ -82,6 +82,7 @@ impl Rig {
         }
     }
 
+    /// Lets seconds pass; every host with a link is heard of.
     pub(super) fn later(&mut self, secs: u64) {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;

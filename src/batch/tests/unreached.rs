@@ -18,12 +18,7 @@ impl Rig {
     /// Lets seconds pass; what has a link is heard of, and nobody answers when dialled.
     pub(super) fn out(&mut self, secs: u64) {
         for _ in 0..secs {
-            self.now.mono_us += 1_000_000;
-            self.now.wall_us += 1_000_000;
-            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
-                self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
-            }
-            self.step(Input::Tick);
+            self.later(1);
             for (conn, _) in std::mem::take(&mut self.dialled) {
                 self.step(Input::ConnectFailed { conn, why: "refused".into(), refused: true });
             }

@@ -1,5 +1,6 @@
 //! Crashes, full disks and I/O errors at every operation of a script of commits.
 
+use super::super::codec::read_record;
 use super::super::disk::Disk;
 use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
@@ -298,16 +299,8 @@ fn each_end_of_a_job_that_never_ran_is_accounted_for() {
         let s = JobStatus { status: stat::EXIT, end_time: time, attempt: 0, ..status(1) };
         Record { time, event: Event::JobStatus(Box::new(s)) }
     };
-    let back = Event::JobRequeue {
-        at: at(1),
-        held: 0,
-        uncounted: false,
-        passed: vec![],
-        until: 0,
-        exit: None,
-        request: String::new(),
-    };
-    let records = [new(1), end(3001), Record { time: 3002, event: back }, end(3003)];
+    let back = read_record(br#""JOB_REQUEUE" "10.1" 3002 1 0"#).unwrap();
+    let records = [new(1), end(3001), back, end(3003)];
     for kept in 0..3 {
         let disk = SimDisk::new();
         let (_, mut store) = open(&disk, BOOT);

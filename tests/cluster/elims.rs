@@ -190,7 +190,7 @@ fn the_sample_elim_and_hosts_that_want_none() {
     let wide = rig.bsub(&["-q", "wide", "-o", "/dev/null", "true"]);
     assert_eq!(rig.end_of(wide), "DONE");
     let why = rig.ok("bjobs", &["-p", &shut.to_string()]);
-    assert!(why.contains("An external load index is beyond threshold"), "{why}");
+    assert!(why.contains("External load index (myrsc) is beyond threshold"), "{why}");
     assert!(rig.pid("melim", "host3").is_none() && rig.pid("melim", "host1").is_some());
     // each found that it is not wanted on the other's host, and is not started again
     let gone = "ended with exit code 97; it is not wanted here, and not started again";
@@ -288,7 +288,7 @@ fn external_indices_are_as_good_as_built_in_ones() {
     wait_for("hosts to be busy", || rig.ok("bhosts", &["-w"]).matches("closed_Busy").count() == 3);
     let late = rig.bsub(&["-o", "/dev/null", "true"]);
     let why = rig.ok("bjobs", &["-p", &late.to_string()]);
-    assert!(why.contains("An external load index is beyond threshold"), "{why}");
+    assert!(why.contains("External load index (scr) is beyond threshold"), "{why}");
     set("5 9");
     assert_eq!(rig.end_of(late), "DONE");
 }

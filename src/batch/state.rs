@@ -767,17 +767,25 @@ impl State {
     }
     /// An ID that neither is known nor may still be in a log.
     pub fn free_id(&self, max: u32) -> Option<u32> {
-        if self.jobs.len() + self.reserved.len() >= 2 * max as usize {
+        let next = self.next_job.clamp(1, max);
+        let last = [self.jobs.last_key_value().map(|j| *j.0), self.reserved.last().copied()];
+        let all_below = last.into_iter().flatten().all(|id| id <= max);
+        // each known ID is below the largest, and there are as many: none is left
+        if all_below && self.jobs.len() + self.reserved.len() >= max as usize {
             return None;
         }
-        let mut id = self.next_job.clamp(1, max);
-        for _ in 0..=max {
-            if !self.jobs.contains_key(&id) && !self.reserved.contains(&id) {
-                return Some(id);
-            }
-            id = if id >= max { 1 } else { id + 1 };
-        }
-        None
+        self.free_in(next, max).or_else(|| self.free_in(1, next))
+    }
+
+    /// The first such ID from one to another. It goes along the known ones: a look-up of each would
+    /// take long where nearly all are known.
+    fn free_in(&self, first: u32, last: u32) -> Option<u32> {
+        let mut jobs = self.jobs.range(first..=last).map(|j| *j.0).peekable();
+        let mut reserved = self.reserved.range(first..=last).copied().peekable();
+        (first..=last).find(|id| {
+            let known = jobs.next_if_eq(id).is_some();
+            !(reserved.next_if_eq(id).is_some() || known)
+        })
     }
 }
 
@@ -799,5 +807,22 @@ mod tests {
             assert_eq!((f.left(), f.first()), (0, None));
             assert!(!f.has(n));
         }
+    }
+
+    #[test]
+    fn a_free_id_is_the_next_that_is_not_known_and_none_where_all_are() {
+        let free = |known: &[u32], next, max| {
+            let reserved = known.iter().copied().collect();
+            State { next_job: next, reserved, ..State::default() }.free_id(max)
+        };
+        assert_eq!(free(&[], 1, 9), Some(1));
+        assert_eq!(free(&[2, 3, 5], 2, 9), Some(4));
+        assert_eq!(free(&[7, 8, 9], 7, 9), Some(1));
+        assert_eq!(free(&[1, 2, 4], 2, 4), Some(3));
+        assert_eq!(free(&[1, 2, 3, 4], 2, 4), None);
+        // an ID beyond the largest is none of those that may be given
+        assert_eq!(free(&[1, 3, 4, 9], 3, 4), Some(2));
+        assert_eq!(free(&[1, 2, 3, 4, 9], 3, 4), None);
+        assert_eq!(free(&[1], 99, 4), Some(4));
     }
 }

@@ -174,6 +174,9 @@ pub struct Sched {
     /// How often hosts were held against a class.
     #[cfg(test)]
     pub looks: usize,
+    /// How often a pass came to a class.
+    #[cfg(test)]
+    pub visits: usize,
 }
 
 impl Sched {
@@ -622,14 +625,19 @@ impl Mbd {
     fn pass_queue(&mut self, cx: &mut Cx, queue: &super::policy::Queue, sym: Sym, left: &mut Left) {
         let mut walks: HashMap<Sym, Walk> = HashMap::new();
         let mut heads: BinaryHeap<Reverse<(Place, u32, Sym)>> = BinaryHeap::new();
-        let users: Vec<Sym> = self.sched.ready.users(sym).collect();
+        let changes = self.sched.changes;
+        let users: Vec<Sym> = self.sched.ready.users(sym, changes).collect();
         for user in users {
-            let mut walk = Walk::new();
+            let mut walk = Walk::new((changes == self.sched.round).then_some(changes));
             heads.extend(self.walk_on(cx, (sym, user), &mut walk));
             walks.insert(user, walk);
         }
         let mut found: HashMap<usize, Vec<place::Candidates>> = HashMap::new();
         while let Some(Reverse((place, c, user))) = heads.pop() {
+            #[cfg(test)]
+            {
+                self.sched.visits += 1;
+            }
             let Some(walk) = walks.get_mut(&user) else { continue };
             let class = c as usize;
             let looked = self.sched.classes[class].looked;

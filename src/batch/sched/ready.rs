@@ -48,6 +48,9 @@ pub(super) struct Ready {
 #[derive(Debug)]
 pub(super) struct Walk {
     at: Option<Head>,
+    /// [`super::Sched::changes`] when it began; none: the pass began before that, and classes that
+    /// it passes over were not looked at since.
+    began: Option<u64>,
     /// Classes left of the first ones.
     first: usize,
     /// The rest of the turn, in classes passed over; none: not there yet.
@@ -55,8 +58,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub fn new() -> Walk {
-        Walk { at: None, first: CLASSES_PER_USER, turn: None }
+    pub fn new(began: Option<u64>) -> Walk {
+        Walk { at: None, began, first: CLASSES_PER_USER, turn: None }
     }
 
     /// Is the walk beyond the first classes?
@@ -99,10 +102,11 @@ impl Ready {
         }
     }
 
-    /// The users with a ready class in a queue.
-    pub fn users(&self, queue: Sym) -> impl Iterator<Item = Sym> + '_ {
+    /// The users with a ready class in a queue that was not looked at since the last change.
+    pub fn users(&self, queue: Sym, changes: u64) -> impl Iterator<Item = Sym> + '_ {
         let of_queue = self.users.range((queue, Sym(0))..=(queue, Sym(u32::MAX)));
-        of_queue.map(|((_, user), _)| *user)
+        let open = of_queue.filter(move |(_, heads)| heads.settled.is_none_or(|s| s != changes));
+        open.map(|((_, user), _)| *user)
     }
 
     /// The class that a walk comes to next; none: it is over.
@@ -114,8 +118,12 @@ impl Ready {
         changes: u64,
     ) -> Option<Head> {
         let heads = self.users.get_mut(&of)?;
+        let whole = walk.began == Some(changes);
+        if !whole {
+            heads.round = None;
+        }
         if walk.first == 0 && walk.turn.is_none() {
-            heads.begin_turn(now, changes);
+            heads.begin_turn(now, whole.then_some(changes));
             walk.turn = Some(CLASSES_PER_TURN * PASSED_OVER);
             walk.at = walk.at.max(heads.after);
         }
@@ -133,7 +141,7 @@ impl Ready {
             }
             None => {
                 heads.reached = None;
-                if heads.round == Some(changes) {
+                if (whole && walk.turn.is_none()) || heads.round == Some(changes) {
                     heads.settled = Some(changes);
                 }
             }
@@ -152,14 +160,14 @@ impl Ready {
 
 impl Heads {
     /// The turn moves on where its time has come.
-    fn begin_turn(&mut self, now: u64, changes: u64) {
+    fn begin_turn(&mut self, now: u64, round: Option<u64>) {
         if now < self.next {
             return;
         }
         self.next = now + TURN_PAUSE_US;
         self.after = self.reached.take();
         if self.after.is_none() {
-            self.round = Some(changes);
+            self.round = round;
         }
     }
 }

@@ -169,12 +169,16 @@ fn each_class_is_looked_at_once_while_nothing_changes() {
     flood(&mut r, OTHER, [never(0)].into_iter());
     settled(&mut r);
     assert_eq!(r.mbd.sched.looks, MANY + 1);
+    let before = r.mbd.sched.visits;
+    flood(&mut r, OTHER, [never(1)].into_iter());
+    settled(&mut r);
+    assert_eq!(r.mbd.sched.visits - before, 2, "no pass comes to those of others");
     // all that may make room has all of them looked at once more
     let ticks = {
         r.mbd.sched.changed();
         settled(&mut r)
     };
-    assert_eq!(r.mbd.sched.looks, 2 * (MANY + 1));
+    assert_eq!(r.mbd.sched.looks, 2 * (MANY + 2));
     assert!(ticks > (MANY - CLASSES_PER_USER) / CLASSES_PER_TURN, "{ticks} ticks");
 }
 

@@ -192,7 +192,7 @@ fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, parts: Parts, follow
     code
 }
 
-/// Opens a file of output. One that is kept for want of another is its user's: below /tmp others
+/// Opens a file of output. A file that is kept for want of another is its user's: below /tmp others
 /// could have put it there.
 fn open_output(path: &Path, info: &PeekInfo) -> io::Result<File> {
     match path.starts_with(kept_below(info.uid)) {

@@ -1,9 +1,8 @@
 //! What travels beside a proof of a site's own eauth: the files that LSF_EAUTH_AUX_DATA and
 //! LSF_EAUTH_AUX_STATUS name, in a directory of the caller's own.
 //!
-//! Invariants: nobody but its maker and root can look into the directory; nothing in it is
-//! followed or waited for; the data is never logged.
-//! Document implemented: semantics.md EAUTH.
+//! Invariants: nobody but its maker and root can look into the directory; nothing in it is followed
+//! or waited for; the data is never logged. See eauth(8).
 
 use super::ring::hex;
 use crate::model::bytes::{b64_decode, b64_encode};

@@ -8,7 +8,7 @@
 //!
 //! [`Server`] is a site's own `eauth -s`, a child or one of eauthd's, that is kept, asked one thing
 //! at a time, and started again when it dies or is slow. It blocks: it runs on a thread of its own.
-//! Document implemented: semantics.md EAUTH.
+//! See eauth(8).
 
 use super::KeyRing;
 use super::beside::{self, Beside, MAX_STATUS};

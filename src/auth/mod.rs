@@ -1,5 +1,5 @@
-//! Credentials (design §5): the cluster key, authd's signatures, per-connection session keys.
-//! One credential authenticates one connection; no clock, no replay window.
+//! Credentials: the cluster key, authd's signatures, per-connection session keys. One credential
+//! authenticates one connection; no clock, no replay window.
 
 pub mod beside;
 pub mod check;

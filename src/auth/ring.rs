@@ -1,4 +1,4 @@
-//! The cluster key: several keys by id, the first signs (design §5).
+//! The cluster key: several keys by id, the first signs.
 //!
 //! The file holds lines `ID HEXKEY`; blank lines and those that begin with `#` do not count.
 //! It is refused unless it is a regular file of the daemon's own uid with mode 0600 (0400 does

@@ -1,4 +1,4 @@
-//! The handshake that authenticates a connection (design §5), without any I/O.
+//! The handshake that authenticates a connection, without any I/O.
 //!
 //! ```text
 //! server -> client   Hello   versions, key ids, nonce, which daemon on which host   unsigned

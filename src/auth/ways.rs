@@ -1,9 +1,9 @@
 //! Which ways a site has for a user to prove who he is: LSF_AUTH of lsf.conf.
 //!
 //! Invariants: daemons prove themselves by the cluster key, always; a way that lsf.conf does not
-//! name is refused by the server and not taken by the client, whatever the other side says; a
-//! word that is not understood enables nothing.
-//! Documents implemented: config.md LSF_AUTH, LSF_USE_HOSTEQUIV; semantics.md EAUTH.
+//! name is refused by the server and not taken by the client, whatever the other side says; a word
+//! that is not understood enables nothing. See LSF_AUTH and LSF_USE_HOSTEQUIV in lsf.conf(5), and
+//! eauth(8).
 
 use crate::conf::LsfConf;
 use crate::conf::equiv::Equiv;

@@ -1,5 +1,5 @@
 //! bswitch, btop, bbot, brequeue: a job goes to another queue, to another place in the order of
-//! dispatch, or back to the queue (commands.md §2).
+//! dispatch, or back to the queue.
 //!
 //! Of an array all of it changes, or the elements named ([`super::parts`]). A user moves jobs
 //! among the own ones of the same queue and priority, an administrator among all of them: the job

@@ -113,7 +113,7 @@ pub struct ControlWork {
     pub weight: usize,
     /// The client has to take what it was told.
     pub waits: bool,
-    /// What the same request has done before.
+    /// The outcomes of the same request, asked for earlier.
     before: Option<Done>,
     source: Source,
     /// Jobs submitted from then on are not meant.
@@ -522,7 +522,7 @@ impl Mbd {
 }
 
 impl ControlWork {
-    /// It has done as much as one request may.
+    /// Whether the request has done as much as one may.
     fn beyond(&self) -> Option<Refusal> {
         let reasons = self.acted.saturating_mul(self.c.reason.len() as u64);
         let what = match () {

@@ -19,7 +19,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Slots in use: suspended ones count (semantics §2).
+    /// Slots in use: suspended ones count.
     pub fn started(&self) -> u64 {
         self.run + self.ssusp + self.ususp
     }

@@ -53,7 +53,7 @@ const MANY_WAITERS: usize = 1000;
 /// A change of a job that very many wait for.
 #[derive(Debug, Default)]
 struct Spread {
-    /// What changed of it.
+    /// The changes of a job that conditions may be about.
     elements: BTreeSet<u32>,
     /// The first of those that have not looked at it; 0: nobody has.
     next: u32,

@@ -1,4 +1,4 @@
-//! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did (semantics §1).
+//! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did.
 
 use super::Mbd;
 use super::state::{Elem, Job};

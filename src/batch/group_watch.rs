@@ -69,7 +69,7 @@ impl GroupWatch {
 }
 
 impl Mbd {
-    /// What a job of a group says; one that has left memory says nothing any more.
+    /// The state of a job of a group; a job that has left memory has none.
     fn member_truth(&self, func: &Func, job: u32) -> Truth {
         match self.st.jobs.contains_key(&job) {
             true => of_job(func, u64::from(job), self),

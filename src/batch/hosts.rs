@@ -170,7 +170,7 @@ impl HostRt {
     }
 }
 
-/// A host's batch status, in the order in which it is decided (semantics §2).
+/// A host's batch status, in the order in which it is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostStatus {
     Ok,

@@ -29,7 +29,7 @@ pub const MAX_LISTINGS: usize = 4096;
 /// Rows, job IDs and ranges that all listings under way hold together.
 pub const MAX_HELD: usize = 8_000_000;
 
-/// What is found before rows are sent: all jobs are gone through in steps, by ID.
+/// The jobs found before rows are sent: all jobs are gone through in steps, by ID.
 #[derive(Debug)]
 struct Finding {
     q: JobQuery,
@@ -45,7 +45,7 @@ struct Finding {
     ranked: Option<(Sym, i64)>,
 }
 
-/// What one step found, sorted; the first is taken next.
+/// The jobs that one step found, sorted; the first is taken next.
 type Run = std::vec::IntoIter<(Order, JobRef)>;
 
 #[derive(Debug)]

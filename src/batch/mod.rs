@@ -1,4 +1,4 @@
-//! mbatchd as a pure, event-sourced state machine (design §3).
+//! mbatchd as a pure, event-sourced state machine.
 //!
 //! `Mbd::step` decides; every change goes through [`Mbd::emit`], which applies the event to the
 //! [`state::State`] and asks for it to be appended. What is acknowledged leaves with

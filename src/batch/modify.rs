@@ -1,6 +1,6 @@
-//! bmod: a pending job gets another submission (commands.md bmod). The fields asked for are put
-//! over those it has, what its queue gave is taken back, and the whole passes the checks of a new
-//! submission by its owner; then one JOB_MODIFY2 records all of it.
+//! bmod: a pending job gets another submission (bmod(1)). The fields asked for are put over those
+//! it has, what its queue gave is taken back, and the whole passes the checks of a new submission
+//! by its owner; then one JOB_MODIFY2 records all of it.
 //!
 //! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
 //! hosts hear of its limits, what its rusage asks for is reserved, the rest is for the next time it

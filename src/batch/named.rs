@@ -1,7 +1,7 @@
-//! Jobs by their names, as dependency conditions mean them (semantics §4: the own jobs of that
-//! name that are known when the condition is made). A name that stands for few jobs is recorded as
-//! these; one that stands for many stays a name in the log, and what it stands for follows from
-//! the state at that place in it. Conditions made while it stands for the same jobs share them.
+//! Jobs by their names, as dependency conditions mean them (the own jobs of that name that are
+//! known when the condition is made). A name that stands for few jobs is recorded as these; one
+//! that stands for many stays a name in the log, and what it stands for follows from the state at
+//! that place in it. Conditions made while it stands for the same jobs share them.
 
 use super::names::Sym;
 use super::state::{Job, State};
@@ -16,7 +16,7 @@ pub const MAX_NAMED: usize = 1_000_000;
 /// Jobs that a name in a condition of bwait may stand for.
 pub const MAX_WAIT_NAMED: usize = 10_000;
 
-/// What names stand for in the conditions of jobs in memory.
+/// The jobs that names stand for in the conditions of jobs in memory.
 #[derive(Debug, Default)]
 pub struct Groups {
     next: u32,

@@ -1,6 +1,6 @@
-//! loadStop: what runs where a load index is beyond it is suspended, and goes on once every
-//! index is within loadSched again (semantics §6); likewise where STOP_COND holds, until
-//! RESUME_COND does. TERMINATE_WHEN has jobs ended instead.
+//! loadStop: what runs where a load index is beyond it is suspended, and goes on once every index
+//! is within loadSched again; likewise where STOP_COND holds, until RESUME_COND does.
+//! TERMINATE_WHEN has jobs ended instead.
 //!
 //! One job is suspended or resumed on a host in SBD_SLEEP_TIME, so that the load can follow: of
 //! those to be suspended the one of the lowest queue first, of those to be resumed the one of the

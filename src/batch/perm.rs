@@ -1,5 +1,5 @@
-//! Who may do what: the one table of verb x role (security.md, control across users). What it
-//! comes to for each message and command is in perm.txt, which the tests hold it against.
+//! Who may do what: the one table of verb x role. What it comes to for each message and command is
+//! in perm.txt, which the tests hold it against.
 
 use super::Mbd;
 use crate::model::reason::err;

@@ -1,9 +1,9 @@
 //! Which host may report on which attempt.
 //!
-//! An attempt is spoken for by the first of its hosts alone: its state, its end, its
-//! post-execution and what it uses. That host alone is given its environment and script, too.
-//! What another sbatchd says of it changes nothing: it is refused, counted for `badmin
-//! showstatus`, and logged with the host's name, a line a minute for each host at most.
+//! An attempt is spoken for by the first of its hosts alone: its state, its end, its post-execution
+//! and what it uses. That host alone is given its environment and script, too. The word of another
+//! sbatchd about it changes nothing: it is refused, counted for `badmin showstatus`, and logged
+//! with the host's name, a line a minute for each host at most.
 //!
 //! Invariant: the host is the one whose link the message came over, which mbatchd has dialled and
 //! which has proved who it is; never one that the message names.
@@ -19,7 +19,7 @@ use std::fmt::Display;
 /// Shortest time between two lines about what one host reports, seconds.
 const LINE_SECS: u64 = 60;
 
-/// What an attempt is to the host that speaks of it.
+/// The relation of an attempt to the host that speaks of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The present attempt of a started job or element; this is its first host.
@@ -36,7 +36,7 @@ pub(crate) enum Standing {
     NoJob,
 }
 
-/// What was refused of a host.
+/// The reports of a host that were refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refused {
     count: u64,
@@ -45,7 +45,7 @@ pub struct Refused {
 }
 
 impl Mbd {
-    /// What an attempt is to the host `i`.
+    /// The relation of an attempt to the host `i`.
     pub(crate) fn standing(&self, i: usize, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.st.job(key.job) else { return Standing::NoJob };

@@ -1,6 +1,6 @@
-//! Changes of jobs that nobody asked for: exit values that send them back to their queue
-//! (-Q, REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can
-//! never hold (-ti). semantics §12, §4.
+//! Changes of jobs that nobody asked for: exit values that send them back to their queue (-Q,
+//! REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can never
+//! hold (-ti).
 
 use super::inventory::exit_code;
 use super::policy::Queue;

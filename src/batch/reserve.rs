@@ -4,7 +4,7 @@
 //! loaded), a static number less what is reserved. A resource that hosts share is reserved once for
 //! a job on all of them. Memory that a job has come to use is in the measured value already and is
 //! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft state:
-//! derived from the jobs. Document implemented: semantics §5.
+//! derived from the jobs.
 
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};

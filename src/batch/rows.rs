@@ -379,7 +379,7 @@ impl Shown<'_> {
         json(out, &rows);
     }
 
-    /// What is kept of starts that failed.
+    /// The record of starts that failed.
     fn tries(&self) -> Option<&super::state::Tries> {
         self.mbd.st.tries.get(&self.at)
     }

@@ -1,5 +1,5 @@
 //! The state of mbatchd: exactly what lsb.events holds. `apply` is the only function that changes
-//! it (house rule 5); nothing in here is known only to the running process.
+//! it; nothing in here is known only to the running process.
 //!
 //! An array is one record until an element differs: untouched elements live in a bit set, only
 //! those that have started, ended or been held have an [`Elem`] of their own.
@@ -52,9 +52,9 @@ pub struct State {
     /// Dynamic hosts that were added to host groups and compute units.
     pub group_hosts: Added,
     pub counts: Counts,
-    /// What the jobs of each user keep.
+    /// The space that the jobs of each user take.
     pub space: Space,
-    /// What control requests have done, for their retries.
+    /// The outcomes of control requests, for their retries.
     pub retries: Retries,
     /// User groups that jobs were submitted with.
     pub given_groups: BTreeSet<String>,
@@ -72,7 +72,7 @@ pub struct State {
     pub first: BTreeMap<u32, First>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
-    /// What names stand for in dependency conditions.
+    /// The jobs that names stand for in dependency conditions.
     pub groups: Groups,
     /// Attempts that were given up with their hosts: each may still run there.
     pub left: BTreeMap<JobRef, Vec<Left>>,
@@ -148,11 +148,11 @@ pub struct Tries {
     pub pre_exec: u32,
     /// For other starts that failed; since it last ran.
     pub failed: u32,
-    /// It waits from the first instant to the second, seconds since the epoch.
+    /// The job waits from the first instant to the second, seconds since the epoch.
     pub wait: (i64, i64),
     /// Hosts that could not start it, since it last ran.
     pub bars: Vec<Bar>,
-    /// What the last of them said.
+    /// The words of the last of them.
     pub note: String,
 }
 
@@ -180,8 +180,8 @@ impl Tries {
         (self.wait.0..self.wait.1).contains(&now)
     }
 
-    /// It could be started, or something about it is another: starts that failed say nothing of
-    /// the next.
+    /// The job could be started, or something about it is another: starts that failed say nothing
+    /// of the next.
     pub fn begin_anew(&mut self) {
         let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
         *self = Tries { requeues, passed, passed_at, ..Tries::default() };

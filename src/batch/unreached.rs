@@ -1,4 +1,4 @@
-//! Hosts that cannot be reached, and what becomes of their jobs (semantics §1: UNKWN, ZOMBI; §12).
+//! Hosts that cannot be reached, and what becomes of their jobs (UNKWN, ZOMBI).
 //!
 //! | the host | its jobs, being those of which it is the first host |
 //! |---|---|

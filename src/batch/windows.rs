@@ -1,5 +1,5 @@
-//! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues
-//! also suspends what runs when it closes and lets it go on when it opens (semantics §3).
+//! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues also
+//! suspends what runs when it closes and lets it go on when it opens.
 //!
 //! The same edges are those of `#if time(...)`: there the configuration is read again.
 //!

@@ -97,7 +97,7 @@ fn request_id() -> Result<String, ClientError> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// What became of the jobs of a control request, and why it ended before its end, if it did.
+/// The outcomes of a control request, and why it ended before its end, if it did.
 pub type Controlled = (Vec<Outcome>, Option<ClientError>);
 
 /// Has mbatchd act on jobs. Its answer may come in pieces. A lost connection is made again and

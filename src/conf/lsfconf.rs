@@ -187,7 +187,7 @@ impl LsfConf {
         self.get("LSF_UNIT_FOR_LIMITS").and_then(SizeUnit::parse).unwrap_or_default()
     }
 
-    /// What a bare number of mem, swp or tmp counts in within a requirement string, in MB:
+    /// The unit of a bare number of mem, swp or tmp in a requirement string, in MB:
     /// LSF_UNIT_FOR_LIMITS where the file says so, else MB.
     pub fn requirement_unit_mb(&self) -> f64 {
         let unit = self.get("LSF_UNIT_FOR_LIMITS").and_then(SizeUnit::parse);

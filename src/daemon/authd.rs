@@ -1,4 +1,4 @@
-//! authd: signs credentials for local callers, nothing else (design §1, §5).
+//! authd: signs credentials for local callers, nothing else.
 //!
 //! It listens on a Unix socket that every user may connect to and never touches the network. Who
 //! asks comes from SO_PEERCRED, the name from passwd (then `getent`, in a thread of its own so

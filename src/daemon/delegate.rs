@@ -60,7 +60,7 @@ const KERNEL_FILES: [u64; 11] = [
     0xf97c_ff8c, // selinuxfs
 ];
 
-/// What is asked: a byte, the path's length, the path.
+/// A request: a byte, the path's length, the path.
 #[derive(Clone, Copy, PartialEq)]
 enum Ask {
     /// The bytes of a regular file.
@@ -181,7 +181,7 @@ pub fn conf_files() -> Box<dyn Files> {
 /// Configuration files for one reading of a configuration by root.
 #[derive(Default)]
 struct RootFiles {
-    /// Who reads from the first file on that others could exchange, or why nobody can.
+    /// The user who reads from the first file on that others could exchange, or why none can.
     delegate: RefCell<Option<Result<Delegate, String>>>,
     /// Bytes that were handed over.
     taken: Cell<usize>,

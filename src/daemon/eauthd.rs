@@ -4,9 +4,9 @@
 //! launcher can. It starts this as that user, with a listener as standard input that root and the
 //! administrator alone can reach. Each connection is one `eauth -s` of its own: the first line
 //! names the daemon (LSF_EAUTH_SERVER). Questions and answers go through as they are; a line of
-//! auxiliary data before a question goes into the file of LSF_EAUTH_AUX_DATA instead, and before
-//! an answer goes what LSF_EAUTH_AUX_STATUS has to say. What hangs up has its eauth killed.
-//! Document implemented: semantics.md EAUTH.
+//! auxiliary data before a question goes into the file of LSF_EAUTH_AUX_DATA instead, and before an
+//! answer goes what LSF_EAUTH_AUX_STATUS has to say. What hangs up has its eauth killed. See
+//! eauth(8).
 
 use crate::auth::Ways;
 use crate::auth::beside::{self, Beside};

@@ -6,9 +6,8 @@
 //! end is the answer; what hangs up before has its eexec killed.
 //!
 //! Invariants: the program is LSF_SERVERDIR/eexec and nobody's but root's, this user's or the
-//! owner's of lsf.conf; of the environment of a task only LSB_* and LS_* reach it, so that no
-//! user decides what runs here.
-//! Documents implemented: seeds/lsf-batch-concepts.txt, commands.md section 6.
+//! owner's of lsf.conf; of the environment of a task only LSB_* and LS_* reach it, so that no user
+//! decides what runs here. See lsf.sudoers(5).
 
 use crate::model::ByteStr;
 use crate::net::sock::peer_cred;

@@ -1,6 +1,6 @@
 //! Groups of the operating system that the system's own files do not know, asked of the name
-//! service through `getent`: on a thread of its own, so that no slow directory stops the loop.
-//! Hits and misses hold until the next reconfiguration. Document implemented: design §1.
+//! service through `getent`: on a thread of its own, so that no slow directory stops the loop. Hits
+//! and misses hold until the next reconfiguration.
 
 use super::shell::Remote;
 use crate::conf::unix::{UnixGroup, parse_group};

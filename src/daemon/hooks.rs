@@ -1,6 +1,5 @@
 //! What runs beside a job as its user: the pre- and post-execution commands of the job and of its
-//! queue, the file transfers of -f, the login shell that sets up its environment (commands.md
-//! bsub; semantics §12, §17).
+//! queue, the file transfers of -f, the login shell that sets up its environment (bsub(1)).
 //!
 //! Invariant: nothing here runs with another's rights; it is all in the session of its task, so
 //! that what kills the task kills it too.

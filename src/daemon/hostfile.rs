@@ -1,5 +1,5 @@
-//! The file that LSB_DJOB_HOSTFILE names: a line for each slot with its host (clients.md rule 20);
-//! and that of LSB_DJOB_RANKFILE, where ranks have an order of their own. Runs as the job's user.
+//! The file that LSB_DJOB_HOSTFILE names: a line for each slot with its host; and that of
+//! LSB_DJOB_RANKFILE, where ranks have an order of their own. Runs as the job's user.
 //!
 //! The jobs of a user with as many slots of one host share a file, which stays; one of several
 //! hosts has a file of its own beside its job file and goes with it.

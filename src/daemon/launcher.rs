@@ -1,5 +1,5 @@
-//! The real launcher: carries out what the launcher machine wants (design §1). The only process
-//! that is root; it parses nothing but its own socket, which only the administrator can reach.
+//! The real launcher: carries out what the launcher machine wants. The only process that is root;
+//! it parses nothing but its own socket, which only the administrator can reach.
 //!
 //! One thread, one poll(2) loop. Ends of children come through SIGCHLD on the signalfd that
 //! tells of the other signals too, so no waiter thread is needed; wait4 gives their usage.

@@ -1,5 +1,5 @@
-//! A daemon's log (design, issue 2): LSF_LOGDIR/DAEMON.log.HOST by LSF_LOG_MASK, capped in size;
-//! syslog where LSF_LOGDIR is undefined. env_logger formats, humantime writes the times.
+//! A daemon's log: LSF_LOGDIR/DAEMON.log.HOST by LSF_LOG_MASK, capped in size; syslog where
+//! LSF_LOGDIR is undefined. env_logger formats, humantime writes the times.
 //!
 //! Root's launcher writes to a file that the administrator has opened for it: LSF_LOGDIR and the
 //! host's name are the administrator's to choose.
@@ -213,7 +213,7 @@ struct LogFile {
     size: u64,
     max: u64,
     handle: LogHandle,
-    /// Who opens files, where that is not this process.
+    /// The process that opens files, where that is not this one.
     owner: Option<User>,
 }
 

@@ -1,6 +1,6 @@
 //! Mail about a job, sent by its starter as its user through the site's mail program, which is
 //! called as LSF calls it: `-oi`, `-FLSF`, the address; the message on its standard input
-//! (config.md, LSB_MAILPROG; semantics.md section 18).
+//! (LSB_MAILPROG in lsf.conf(5)).
 
 use crate::proto::launch::Mail;
 use crate::sys::files::regular;

@@ -1,9 +1,9 @@
 //! mbatchd for real: its machine, its log thread, its configuration.
 //!
-//! Invariant: one sync makes durable whatever was appended while the last one ran, and nothing
-//! that acknowledges leaves before. What cannot be written is void: the machine's state is put
-//! back to what the log holds. A doubtful sync, a lost lock or another owner ends the process.
-//! Document implemented: design §3.
+//! Invariant: one sync makes durable whatever was appended while the last one ran, and nothing that
+//! acknowledges leaves before. What cannot be written is void: the machine's state is put back to
+//! what the log holds. A doubtful sync, a lost lock or another owner ends the process. See
+//! mbatchd(8).
 //!
 //! In a personal cluster two files beside conf/ serve the tests: `crash.at` (`POINT:N`, read and
 //! removed at start: die at the N-th commit; `stop-POINT:N`: stop there) and `fault` (while it says
@@ -37,13 +37,13 @@ use std::time::Duration;
 /// Pause between two looks at a lock that another mbatchd has.
 const LOCK_PAUSE: Duration = Duration::from_millis(500);
 
-/// What threads left for the loop.
+/// The results that threads left for the loop.
 #[derive(Debug, Default)]
 struct Shared {
     /// Length of lsb.events that is durable, at the last failure.
     durable_len: AtomicU64,
     fatal: AtomicBool,
-    /// What a log that was opened late holds.
+    /// The contents of a log that was opened late.
     found: Mutex<Option<Recovered>>,
     /// Words of a configuration that was read, for the name service.
     unknown: Mutex<Vec<String>>,
@@ -72,7 +72,7 @@ struct Untaken {
 /// The log until the loop starts.
 enum Begin {
     Open(Box<Store<RealDisk>>),
-    /// It can be read, and there is no room to write, in words.
+    /// The log can be read, and there is no room to write; in words.
     Full(Place, String),
 }
 
@@ -96,7 +96,7 @@ impl Place {
         Ok((store, found.recovered))
     }
 
-    /// What can be read while nothing can be written.
+    /// The state that can be read while nothing can be written.
     fn read(&self) -> Result<Recovered, RecoverError> {
         let mut disk = RealDisk::read_only(&self.dir);
         match recover::against::look(&mut disk)? {
@@ -401,7 +401,7 @@ fn lock(dir: &Path, mut heartbeat: Option<&mut Heartbeat>) -> Result<Option<LogL
     }
 }
 
-/// What recovery needs to know of this process, and of the one that had the log before.
+/// The facts that recovery needs of this process, and of the one that had the log before.
 fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let run = u64::from_le_bytes(crate::sys::random()?);

@@ -1,5 +1,5 @@
 //! The output of a job, as its user: where it goes while the job runs; at the end the report, the
-//! mail, the transfers back and what is removed (semantics sections 17 and 18; commands.md bsub).
+//! mail, the transfers back and what is removed (bsub(1), starter(8)).
 //!
 //! With LSB_STDOUT_DIRECT output goes to its files at once and the report below it. Without, it is
 //! kept in the user's directory until the end and follows the report. A report that its file cannot

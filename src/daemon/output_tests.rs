@@ -184,7 +184,7 @@ fn transfers_back_are_done_before_it_is_told_and_name_what_failed() {
 }
 
 #[test]
-fn what_jobs_left_is_removed_when_it_is_old_or_of_no_use() {
+fn files_that_jobs_left_are_removed_when_old_or_of_no_use() {
     let home = Home::new();
     let dir = home.0.join(".lsbatch");
     std::fs::create_dir(&dir).unwrap();

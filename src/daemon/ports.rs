@@ -31,7 +31,7 @@ pub struct KeptPorts {
 pub struct Handed(Vec<(Daemon, Vec<i32>, u32)>);
 
 impl KeptPorts {
-    /// What a launcher that replaced itself left us.
+    /// The sockets that a launcher which replaced itself left us.
     pub fn resume(handed: Handed) -> KeptPorts {
         let take = |(daemon, fds, pid): (Daemon, Vec<i32>, u32)| {
             Some((daemon, (Held::inherited(&fds).ok()?, pid)))
@@ -39,7 +39,7 @@ impl KeptPorts {
         KeptPorts { sockets: handed.0.into_iter().filter_map(take).collect() }
     }
 
-    /// What [`KeptPorts::resume`] takes; the descriptors stay open over exec.
+    /// The numbers that [`KeptPorts::resume`] takes; the descriptors stay open over exec.
     pub fn hand_over(&self) -> Handed {
         let all = self.sockets.iter();
         let fds = |held: &Held| held.fds().map(|fd| fd.as_raw_fd()).collect();

@@ -131,7 +131,7 @@ struct Ends {
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
     acct: PathBuf,
-    /// That it cannot be written was told.
+    /// Whether the failure to write it was told.
     acct_fails: bool,
     known: Known,
     chunk: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The real runner: drives one [`Machine`] over mio (design §2, §4, §5).
+//! The real runner: drives one [`Machine`] over mio.
 //!
 //! **For those who wire a daemon.** Fill a [`ShellConfig`], write a [`Host`] for the effects
 //! the shell does not carry out itself, call [`run`]; it returns the exit code.

@@ -1,4 +1,4 @@
-//! The starter: a hidden applet that sets one task up and becomes it (design §1).
+//! The starter: a hidden applet that sets one task up and becomes it.
 //!
 //! It is freshly exec'ed, but once for many tasks: this mould does nothing but copy itself for
 //! each, so that every starter begins with the memory of a process that has read nothing, at a

@@ -1,5 +1,5 @@
-//! What a starter does once it has become its user: the working directory, input and job file of a
-//! job, its environment, its exec.
+//! The work of a starter once it has become its user: the working directory, input and job file of
+//! a job, its environment, its exec.
 //!
 //! Invariants: nothing here runs with another's rights, so that no path is followed for somebody
 //! who may not; no open waits; below /tmp only directories of the user's own are used.

@@ -121,7 +121,7 @@ pub struct Attempt {
     pub ready: Ready,
     /// Set once over.
     pub outcome: Option<(Phase, i64)>,
-    /// What of its report, output or transfers did not go as it should.
+    /// The troubles of its report, output or transfers.
     pub after: String,
     pub post: Post,
     /// Suspend before it runs: done when it does.
@@ -462,7 +462,7 @@ impl Attempt {
         }
     }
 
-    /// What its starter tells when report and transfers are done, or that it ended before. The
+    /// The word of its starter when report and transfers are done, or that it ended before. The
     /// transfers are part of the job: it ends with them.
     pub fn told_after(&mut self, now: Now, info: &TaskInfo) {
         if self.stage != Stage::Finishing {

@@ -1,5 +1,5 @@
-//! The launcher as a pure machine (design §1): the parent of every task of this host, and the
-//! supervisor of its daemons.
+//! The launcher as a pure machine: the parent of every task of this host, and the supervisor of its
+//! daemons.
 //!
 //! Invariants: a task's process does nothing before its journal line is written, so a task that
 //! no journal knows never ran; a start of a known task changes nothing; an end waits until
@@ -114,7 +114,7 @@ pub struct Saved {
     sups: Vec<Sup>,
 }
 
-/// What was read of a journal so far.
+/// The contents of a journal read so far.
 #[derive(Default)]
 struct Read {
     /// The boot that the lines are of; `None`: that line is lost. A process is known by its pid

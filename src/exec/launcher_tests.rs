@@ -433,7 +433,7 @@ fn journal_lines() -> Vec<Vec<u8>> {
     r.journal.iter().map(|line| serde_json::to_vec(line).unwrap()).collect()
 }
 
-/// What a launcher makes of such lines: its tasks, each with its end.
+/// The state that a launcher makes of such lines: its tasks, each with its end.
 fn found(lines: &[Vec<u8>]) -> (Vec<(u32, Option<End>)>, usize) {
     let (journal, bad) = read_journal(&lines.join(&b'\n'));
     let mut r = Rig::new(conf(1000, true), journal);

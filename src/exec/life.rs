@@ -25,11 +25,11 @@ pub fn pause(hang: u64) -> u64 {
     (hang / u64::from(2 * LOOKS)).min(SIGN_MOST)
 }
 
-/// What is known of one daemon's life.
+/// The signs of life of one daemon.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Life {
-    /// It has given a sign since its start.
+    /// The daemon has given a sign since its start.
     begun: bool,
     /// Looks since its last sign or its start; when the next one is due, monotonic microseconds.
     looks: u32,
@@ -39,13 +39,13 @@ pub struct Life {
 }
 
 impl Life {
-    /// It was started; `hang` 0: nobody looks.
+    /// The daemon was started; `hang` 0: nobody looks.
     pub fn started(&mut self, now: u64, hang: u64) {
         let at = (hang > 0).then(|| now + hang / u64::from(LOOKS));
         *self = Life { at, hung: self.hung, ..Life::default() };
     }
 
-    /// It gives a sign; it was started at `since`.
+    /// The daemon, started at `since`, gives a sign.
     pub fn sign(&mut self, now: u64, since: u64, hang: u64) {
         if hang == 0 {
             return;
@@ -57,7 +57,7 @@ impl Life {
         }
     }
 
-    /// It has ended.
+    /// The daemon has ended.
     pub fn gone(&mut self) {
         *self = Life { hung: self.hung, ..Life::default() };
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_ended_counts_again_and_without_a_time_nobody_looks() {
+    fn a_daemon_that_cannot_be_ended_counts_again_and_without_a_time_nobody_looks() {
         let mut life = Life::default();
         life.started(0, HANG);
         life.sign(0, 0, HANG);

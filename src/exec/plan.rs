@@ -1,5 +1,4 @@
-//! From a start order to a starter's plan: the job's environment, its file names, its text
-//! (semantics §13, §17; clients.md rule 20).
+//! From a start order to a starter's plan: the job's environment, its file names, its text.
 
 use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
@@ -88,8 +87,8 @@ pub fn expand(name: &[u8], job: u32, idx: u32) -> Vec<u8> {
     out
 }
 
-/// The patterns of -cwd and -outdir (commands.md bsub): %J %I %EJ %EI %P %U %G %H, and the job
-/// group as %JG. A name is one component of the path, so that it cannot leave the directory.
+/// The patterns of -cwd and -outdir (bsub(1)): %J %I %EJ %EI %P %U %G %H, and the job group as %JG.
+/// A name is one component of the path, so that it cannot leave the directory.
 pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
     let spec = &o.spec;
     let host = o.hosts.first().map_or("", |h| h.0.as_str());

@@ -1,5 +1,5 @@
-//! The report on a job, above or below its output or in a mail: pure text from data (semantics
-//! §18, in the layout of 10.1).
+//! The report on a job, above or below its output or in a mail: pure text from data (in the layout
+//! of LSF 10.1).
 //!
 //! The result line stands two lines above `Resource usage summary:`, where tools look for it.
 
@@ -258,7 +258,7 @@ impl Report<'_> {
         })
     }
 
-    /// What stands below output that follows its report.
+    /// The lines below output that follows its report.
     pub fn after_output(&self) -> String {
         let mut out = String::from("\n");
         if !self.err_file.is_empty() {

@@ -1,4 +1,4 @@
-//! Time intervals of bhist and bacct: `t0,t1`, `t0,`, `,t1`, `t` (commands.md bhist).
+//! Time intervals of bhist and bacct: `t0,t1`, `t0,`, `,t1`, `t` (bhist(1)).
 //!
 //! A time is `[[year/]month/]day`, `month/`, each with `/hour:minute` or `/hour:` behind it, a
 //! time of day alone, `/day`, `.` (now), `.-n` (n days ago) or `.-n/` (n months ago). What is left

@@ -1,7 +1,6 @@
 //! The conditions of `#if time(...)` lines: time(windows [zone]) with `&&`, `||`, `!` and
-//! parentheses. Windows as in [`super::window`], a zone by its usual letters; without one they
-//! are of the zone that is passed in. Document implemented: config.md section 0 "time-based
-//! config".
+//! parentheses. Windows as in [`super::window`], a zone by its usual letters; without one they are
+//! of the zone that is passed in. See lsf.shared(5).
 
 use super::scan::Scan;
 use super::window::Windows;

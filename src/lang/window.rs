@@ -1,9 +1,8 @@
 //! Time windows: `[day:]hour[:minute]-[day:]hour[:minute] ...`, open in any of them.
 //!
-//! Implements semantics §3. A window is a set of minutes of the week, begin included, end not. A
-//! window without days is open every day; one whose end is not after its begin runs over midnight
-//! (or over the week's end), and one whose ends are equal is open always. Windows are civil time:
-//! the caller says in which zone.
+//! A window is a set of minutes of the week, begin included, end not. A window without days is open
+//! every day; one whose end is not after its begin runs over midnight (or over the week's end), and
+//! one whose ends are equal is open always. Windows are civil time: the caller says in which zone.
 
 use super::civil;
 use jiff::Timestamp;

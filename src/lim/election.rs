@@ -10,8 +10,8 @@
 //! that hears a better one yields. A master on whose host mbatchd hangs stands back: it is no
 //! candidate for [`AWAY_SECS`], or until there is no master. In a partition each side has a master.
 //!
-//! Invariant: at most one connection is under way, and only while another host is master.
-//! Document implemented: semantics.md section 27.
+//! Invariant: at most one connection is under way, and only while another host is master. See
+//! lim(8).
 
 use crate::conf::BaseConf;
 use crate::model::Now;
@@ -85,7 +85,7 @@ pub struct Election {
     rank: Option<usize>,
     /// The same at all times.
     own: Option<usize>,
-    /// It stands back until then at most.
+    /// The host stands back until then at most.
     away: Option<u64>,
     /// The master's number, as far as this host can tell.
     master: usize,

@@ -1,11 +1,10 @@
 //! External indices: which resources the elims of this host are to report, and what the elims of
 //! all hosts make the values of each host.
 //!
-//! Every host runs elims for what `[default]` maps, the master besides for what `[all]` maps. Of
-//! a list of hosts the master has the first available one report, and tells it so with its
+//! Every host runs elims for what `[default]` maps, the master besides for what `[all]` maps. Of a
+//! list of hosts the master has the first available one report, and tells it so with its
 //! announcement. LIM looks for what melim reports every ELIM_POLL_INTERVAL; of the reports that
-//! came meanwhile, each of which is complete, the last counts. Document implemented: "How
-//! resource mapping determines elim hosts".
+//! came meanwhile, each of which is complete, the last counts. See melim(8).
 
 use super::facts::{self, Instance, Reporter};
 use super::machine::{Known, Lim};
@@ -53,7 +52,7 @@ impl Elims {
         self.settled_by = lists.then(|| now.after(SETTLE_SECS));
     }
 
-    /// What the master has decided for this host.
+    /// The decision of the master for this host.
     pub fn decided(&mut self, report: Vec<String>) {
         (self.told, self.settled_by) = (report, None);
     }

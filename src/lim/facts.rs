@@ -1,7 +1,6 @@
 //! What a host is: the configuration's word over what was measured.
 //!
-//! Documents implemented: config.md sections 2 and 3 (`!` types and models, RESOURCES,
-//! ResourceMap), EGO_DEFINE_NCPUS.
+//! See lsf.shared(5), lsf.cluster(5) and EGO_DEFINE_NCPUS in lsf.conf(5).
 
 use crate::conf::{BaseConf, HostDef, ResourceInstance, ResourceMapping};
 use crate::proto::lim::{HostFacts, INDEX_NAMES, SharedRow};

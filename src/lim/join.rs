@@ -7,7 +7,7 @@
 //! away for LSF_DYNAMIC_HOST_TIMEOUT.
 //!
 //! Invariant: who is let in holds the cluster key (the datagram was signed with it), and takes
-//! neither name nor address of another host. Document implemented: config.md sections 1 and 8.
+//! neither name nor address of another host. See lsf.conf(5).
 
 use super::machine::{Lim, say};
 use crate::conf::members::{self, MAX_MEMBERS, Member};

@@ -7,9 +7,9 @@
 //! and pushes what changed to its subscribers. A LIM that is not master knows its own host only
 //! and points elsewhere for the rest. Who is master is decided in [`super::election`].
 //!
-//! Invariants: a reading is kept under the name of its authenticated sender, never under the
-//! one it claims; facts come from this LIM's own configuration, only what was measured from the
-//! sender. Document implemented: semantics.md section 27.
+//! Invariants: a reading is kept under the name of its authenticated sender, never under the one it
+//! claims; facts come from this LIM's own configuration, only what was measured from the sender.
+//! See lim(8).
 
 use super::{Election, copies, election, elims, facts, join, meter, orders};
 use crate::conf::BaseConf;

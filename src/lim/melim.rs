@@ -2,10 +2,8 @@
 //! report, and reports the merged values to LIM.
 //!
 //! Invariants: an elim is started again at most every [`RESTART_SECS`], and never after it ended
-//! with ELIM_ABORT_VALUE; a line counts whole or not at all; what one elim does concerns no
-//! other one; of several values of a resource the latest counts, until it is [`stale`] old.
-//! Document implemented: the external load indices of LSF ("How LSF manages multiple elim
-//! executables"), semantics.md section 22.
+//! with ELIM_ABORT_VALUE; a line counts whole or not at all; what one elim does concerns no other
+//! one; of several values of a resource the latest counts, until it is [`stale`] old. See melim(8).
 
 use crate::conf::{ResourceKind, Shared};
 use crate::model::time::US;

@@ -1,11 +1,10 @@
 //! Load indices out of raw counters.
 //!
-//! r15s, r1m and r15m are exponential averages of the run queue over 15 seconds, 1 minute and
-//! 15 minutes (the longer ones begin with the system's own averages); ut, pg and io are rates
-//! averaged over the last minute; the rest is taken as measured. Each index is shown anew at its
-//! documented interval, however often the host is measured for the averages. Thresholds on run
-//! queues count the effective length, as `lsload -E` shows it.
-//! Document implemented: semantics.md section 5 (resources).
+//! r15s, r1m and r15m are exponential averages of the run queue over 15 seconds, 1 minute and 15
+//! minutes (the longer ones begin with the system's own averages); ut, pg and io are rates averaged
+//! over the last minute; the rest is taken as measured. Each index is shown anew at its documented
+//! interval, however often the host is measured for the averages. Thresholds on run queues count
+//! the effective length, as `lsload -E` shows it. See lsload(1).
 
 use crate::model::time::US;
 use crate::proto::lim::{LoadSample, effective_queue, increasing};

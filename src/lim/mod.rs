@@ -1,9 +1,8 @@
 //! The load information manager as a pure state machine.
 //!
-//! Each host's LIM measures its host (the runner reads the counters, `meter` makes the load
-//! indices of them) and tells the master LIM by datagram; the master keeps what it heard and
-//! answers everybody. Documents implemented: semantics.md sections 5, 6 and 27, config.md
-//! section 3.
+//! Each host's LIM measures its host (the runner reads the counters, `meter` makes the load indices
+//! of them) and tells the master LIM by datagram; the master keeps what it heard and answers
+//! everybody. See lim(8) and lsf.cluster(5).
 
 pub mod copies;
 pub mod election;

@@ -4,8 +4,7 @@
 //! Locks outlive LIM: that of this host is kept on it, those of the master where the next master
 //! finds them; those of exclusive jobs mbatchd tells whenever it has found the master LIM.
 //!
-//! Invariant: who may is decided by the authenticated peer alone. Documents implemented:
-//! commands.md lsadmin and lsloadadj; config.md ADJUST_DURATION and LSF_RES_ACTIVE_TIME.
+//! Invariant: who may is decided by the authenticated peer alone. See lsadmin(8) and lsloadadj(1).
 
 use super::machine::{Known, Lim};
 use crate::model::Now;

@@ -1,7 +1,7 @@
-//! lsb.acct is derived (design §3): recovery appends the JOB_FINISH records of jobs that the
-//! events say finished and that it lacks, exactly once. A finish is known by job, element, submit
-//! time and attempt. Only events since the log was begun are looked at: a switch waits until
-//! lsb.acct holds everything before, and notes in the checksum file how long it was then.
+//! lsb.acct is derived: recovery appends the JOB_FINISH records of jobs that the events say
+//! finished and that it lacks, exactly once. A finish is known by job, element, submit time and
+//! attempt. Only events since the log was begun are looked at: a switch waits until lsb.acct holds
+//! everything before, and notes in the checksum file how long it was then.
 
 use super::codec::read_finish;
 use super::disk::{Disk, FileId, read_full};
@@ -118,7 +118,7 @@ impl Wanted {
 
 /// Bytes at the end of lsb.acct that are held against the events.
 const LAST: u64 = 64 << 10;
-/// What the clocks of hosts may differ by, seconds: taken into account where it is not known which
+/// The most that clocks of hosts differ by, seconds: taken into account where it is not known which
 /// log the ends in lsb.acct belong to.
 const SKEW: i64 = 3600;
 

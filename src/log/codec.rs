@@ -1,5 +1,5 @@
-//! The text of lsb.events and lsb.acct (semantics §19, §20): one record a line, written in the
-//! layout of LSF 9.1.3/10.1, read back exactly; files of other versions and of the openlava
+//! The text of lsb.events and lsb.acct (lsb.events(5), lsb.acct(5)): one record a line, written in
+//! the layout of LSF 9.1.3/10.1, read back exactly; files of other versions and of the openlava
 //! family are read as far as their fields go.
 //!
 //! What LSF's records have no field for goes into a key-value tail at the very end,
@@ -230,8 +230,8 @@ fn lsb_options3(spec: &JobSpec) -> u32 {
 /// The 19 usage fields of a job without usage.
 const NO_USAGE: &[u8] = b" -1.000000 -1.000000 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1";
 
-/// The 19 usage fields, in the order of semantics §20. What was not measured is 0 or, where
-/// LSF writes it so on this system, -1.
+/// The 19 usage fields, in the order of lsb.acct(5). What was not measured is 0 or, where LSF
+/// writes it so on this system, -1.
 fn put_usage(out: &mut Vec<u8>, u: &Usage) {
     use text::{put_int, put_u64, put_us};
     put_us(out, u.utime_us);

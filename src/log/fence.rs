@@ -1,6 +1,6 @@
-//! Taking the log over from a run that may still be writing it (design §3, "Single writer"): one
-//! that was stopped between the look at the owner file and its write, whose host was cut off, whose
-//! pages another system writes back late. Its lock may be gone; its open files are not.
+//! Taking the log over from a run that may still be writing it: one that was stopped between the
+//! look at the owner file and its write, whose host was cut off, whose pages another system writes
+//! back late. Its lock may be gone; its open files are not.
 //!
 //! The log is taken in three steps, each durable before the next:
 //!

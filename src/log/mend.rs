@@ -44,7 +44,7 @@ pub struct Mend {
     /// Up to here nothing was moved; the entries of what lies there.
     pub kept: u64,
     pub before: Vec<Entry>,
-    /// What comes behind it, in this order.
+    /// The records behind it, in this order.
     pub pieces: Vec<Piece>,
 }
 
@@ -182,7 +182,7 @@ fn change_names(disk: &mut dyn Disk, new: &str) -> io::Result<()> {
     settle(disk, new)
 }
 
-/// What remains once the damaged log has its second name.
+/// The rest of the work once the damaged log has its second name.
 fn settle(disk: &mut dyn Disk, new: &str) -> io::Result<()> {
     match disk.rename(new, EVENTS) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(owner::taken()),

@@ -1,4 +1,4 @@
-//! The event log: classic text records, checksums, spool, accounting (design §3).
+//! The event log: classic text records, checksums, spool, accounting.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! Who may write the log: an fcntl lock beside lsb.events, and the owner file that says which
-//! run of mbatchd holds it (design §3, "Single writer"). The lock keeps a second mbatchd out;
-//! the owner file, read again around each commit, stops a first one whose lock was lost.
+//! Who may write the log: an fcntl lock beside lsb.events, and the owner file that says which run
+//! of mbatchd holds it. The lock keeps a second mbatchd out; the owner file, read again around each
+//! commit, stops a first one whose lock was lost.
 //!
 //! A run claims the log with a name of its own: what is renamed over the owner file carries the
 //! run's word in its name, and whoever claims later removes it. A run that was stopped in between
@@ -18,7 +18,7 @@ use std::path::Path;
 pub const OWNER: &str = "lsb.events.owner";
 /// The lock file.
 pub const LOCK: &str = "lsb.events.lock";
-/// What a claim is written to first; the run's word follows.
+/// The file that a claim is written to first; the run's word follows.
 const TEMP: &str = "lsb.events.owner.new";
 /// First line of the owner file.
 const TITLE: &str = "lsb.events owner 1";

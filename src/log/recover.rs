@@ -1,6 +1,6 @@
-//! Recovery: takes the log over, reads it whole and says what it found (design §3). Nothing is
-//! written here but what makes it this run's (`fence`) and the end of a switch that was
-//! interrupted; [`Plan`] says what `Store::open` must mend.
+//! Recovery: takes the log over, reads it whole and says what it found. Nothing is written here but
+//! what makes it this run's (`fence`) and the end of a switch that was interrupted; [`Plan`] says
+//! what `Store::open` must mend.
 //!
 //! - A torn tail is cut and reported: what a crash left of a commit that was never acknowledged.
 //! - Damage elsewhere is found by the checksum entries: file and byte range are named, the rest is

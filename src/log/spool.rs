@@ -2,9 +2,9 @@
 //! submissions whose text loses something), in append-only files `info/lsb.spool.N` (0600).
 //!
 //! A new file is begun at each switch of the log, and files that no job in memory refers to any
-//! more are removed then. This takes the place of rewriting the spool with live references
-//! (design §3): nothing moves, so that places stay good for whoever holds one, and a crash can
-//! at worst leave a file too many. The price is that one old job keeps its whole file.
+//! more are removed then. This takes the place of rewriting the spool with live references: nothing
+//! moves, so that places stay good for whoever holds one, and a crash can at worst leave a file too
+//! many. The price is that one old job keeps its whole file.
 //!
 //! `info/lsb.spool.N.sum` has a checksum entry (`sum`) for each piece, written when the piece is
 //! durable: at start what unfinished jobs refer to is compared with it.

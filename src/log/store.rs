@@ -1,4 +1,4 @@
-//! Writes the log, one batch after the other (design §3, "Durable, then reply").
+//! Writes the log, one batch after the other.
 //!
 //! A commit writes the spooled bytes, then the records; syncs the spool (when something was
 //! spooled), then lsb.events; then appends the checksum entries and the accounting records,

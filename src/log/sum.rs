@@ -1,6 +1,6 @@
 //! `lsb.events.sum`, the checksum file beside lsb.events: one entry a record, written after the
-//! record is durable, so that damage is known exactly, with the jobs it hit, even where nothing
-//! can be read (design §3, "Damage is named").
+//! record is durable, so that damage is known exactly, with the jobs it hit, even where nothing can
+//! be read.
 //!
 //! Layout, little endian. Head, 32 bytes: `LSFEVSUM`, version u32, number of the first spool
 //! file u32, length of lsb.acct when the log was begun u64, CRC-32 of the last bytes of that

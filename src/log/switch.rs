@@ -1,10 +1,10 @@
-//! Begins a new lsb.events without stopping (design §3): the records of the jobs in memory are
-//! carried over in bounded slices between commits, then what was committed meanwhile, then the
-//! files change their names: lsb.events.N becomes N+1, lsb.events gets lsb.events.1 as a second
-//! name, and the new log is renamed over lsb.events. The checksum files go with their logs.
+//! Begins a new lsb.events without stopping: the records of the jobs in memory are carried over in
+//! bounded slices between commits, then what was committed meanwhile, then the files change their
+//! names: lsb.events.N becomes N+1, lsb.events gets lsb.events.1 as a second name, and the new log
+//! is renamed over lsb.events. The checksum files go with their logs.
 //!
 //! The first line of the new log is `#<pos>`, the byte position of the first event behind those
-//! carried over; that of lsb.events.1 becomes `#<time of its newest event>` (semantics §19).
+//! carried over; that of lsb.events.1 becomes `#<time of its newest event>`.
 //!
 //! The new log has the run's word in its name: a run that was stopped here while another one took
 //! the log over ([`super::fence`]) finds nothing to rename, and has taken no name away. (Old logs
@@ -380,7 +380,7 @@ fn change_names(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io:
     settle(disk, new, old, newest)
 }
 
-/// What remains once the old log has its second name.
+/// The rest of the work once the old log has its second name.
 fn settle(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
     match disk.rename(new, EVENTS) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(owner::taken()),
@@ -390,7 +390,7 @@ fn settle(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Resul
     settle_old(disk, new, old, newest)
 }
 
-/// What remains once the new log has its name.
+/// The rest of the work once the new log has its name.
 fn settle_old(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
     disk.write_at(old, 0, &head_line(newest))?;
     disk.sync(old)?;

@@ -1,5 +1,4 @@
-//! The thread of the real mbatchd that writes the log, so that no sync ever stops the loop
-//! (design §3, "off the loop's thread").
+//! The thread of the real mbatchd that writes the log, so that no sync ever stops the loop.
 //!
 //! What it does is in `writer`; what happened is told through a callback on this thread
 //! ([`Notice`]). After [`Notice::Fatal`] the thread does nothing more.

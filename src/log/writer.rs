@@ -1,6 +1,6 @@
-//! What is done with the log, in which order (design §3): batches are committed as they come,
-//! those that wait together; a switch goes on between commits; while writing fails everything is
-//! void. The real mbatchd turns it on a thread (`thread`), the simulator in virtual time.
+//! What is done with the log, in which order: batches are committed as they come, those that wait
+//! together; a switch goes on between commits; while writing fails everything is void. The real
+//! mbatchd turns it on a thread (`thread`), the simulator in virtual time.
 //!
 //! After [`Notice::WriteFailed`] everything ordered is void until [`Command::Rebuilt`] says that
 //! the machine is back to what the log holds; meanwhile it is tried every [`PROBE_SECS`] whether

@@ -1,6 +1,6 @@
 //! Byte strings from users (commands, paths, environments): opaque, rarely non-UTF-8.
 //!
-//! On the wire: a JSON string when valid UTF-8, else `{"b64": "..."}` (design, Wire).
+//! On the wire: a JSON string when valid UTF-8, else `{"b64": "..."}`.
 
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;

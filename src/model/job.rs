@@ -1,5 +1,5 @@
-//! What a job is: the submission as given, and the states it passes through
-//! (semantics §1; option bits and limits as in lsb.events, semantics §19).
+//! What a job is: the submission as given, and the states it passes through (option bits and limits
+//! as in lsb.events(5)).
 
 use super::bytes::{ByteStr, log_loses};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ pub struct Limits {
     pub thread: Option<u64>,
 }
 
-/// A place in the spool file of a generation: where exact bytes lie (design §3).
+/// A place in the spool file of a generation: where exact bytes lie.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -260,7 +260,7 @@ pub mod extra {
     pub const SUB_CWD: &str = "subcwd";
     /// -a.
     pub const ESUB: &str = "a";
-    /// What the dependency condition was resolved to, by mbatchd.
+    /// The dependency condition as mbatchd resolved it.
     pub const RESOLVED: &str = "dep";
 }
 
@@ -427,8 +427,8 @@ impl JobSpec {
         self.extra.iter().find(|(o, _)| o == option).map_or("", |(_, v)| v)
     }
 
-    /// Would the text of the log lose something of it: a control character, or bytes that are
-    /// not UTF-8? Then the exact value is spooled beside (design §3), as its JSON.
+    /// Would the text of the log lose something of it: a control character, or bytes that are not
+    /// UTF-8? Then the exact value is spooled beside, as its JSON.
     pub fn text_loses(&self) -> bool {
         let bytes = [
             &self.command,

@@ -1,5 +1,5 @@
-//! Reason numbers and their texts: pending (semantics §15), suspending (§16), termination (§14),
-//! and the error numbers and texts of the batch library (§25).
+//! Reason numbers and their texts: pending, suspending, termination, and the error numbers and
+//! texts of the batch library.
 
 /// Pending reason codes.
 pub mod pend {

@@ -1,4 +1,4 @@
-//! Datagrams: one signed frame each, for LIM's heartbeats (design §4, §5).
+//! Datagrams: one signed frame each, for LIM's heartbeats.
 //!
 //! The key is derived from the cluster key for datagrams alone. The sequence number is the
 //! sender's wall clock in microseconds, made to grow; where that clock is set back further than

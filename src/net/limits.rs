@@ -1,4 +1,4 @@
-//! Every cap and deadline of a daemon's connections, by name (design, house rule 8).
+//! Every cap and deadline of a daemon's connections, by name.
 
 /// Most connections of a daemon; less where the descriptor limit says so.
 pub const MAX_CONNS: usize = 8192;

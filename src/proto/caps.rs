@@ -1,5 +1,5 @@
-//! What one message may ask for: each cap with its name and unit, and the table of all messages.
-//! A frame is bounded ([`super::frame::MAX_FRAME_USER`], [`super::frame::MAX_FRAME`]); these caps
+//! The bounds of one message: each cap with its name and unit, and the table of all messages. A
+//! frame is bounded ([`super::frame::MAX_FRAME_USER`], [`super::frame::MAX_FRAME`]); these caps
 //! bound what grows faster than the frame: wherever one length of a message meets another, or a
 //! length meets the number of jobs, hosts or users. Beyond a cap the answer is a refusal in words,
 //! before anything is done.
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_tells_is_bounded() {
+    fn reports_of_a_host_are_bounded() {
         let task = TaskState { note: "x".repeat(MAX_NOTE + 1), ..TaskState::default() };
         assert!(check_sbd(&SbdMsg::State(Box::new(task.clone()))).is_some());
         let tasks = vec![TaskState::default(), task];

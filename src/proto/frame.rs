@@ -1,4 +1,4 @@
-//! Frames: how a message looks on a stream or in a datagram (design §4, §5). Pure.
+//! Frames: how a message looks on a stream or in a datagram. Pure.
 //!
 //! ```text
 //! at  bytes

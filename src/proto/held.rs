@@ -1,5 +1,5 @@
-//! Which messages wait for which records (design §3, "Durable, then reply"). Both runners hold
-//! replies with this, each connection its own.
+//! Which messages wait for which records. Both runners hold replies with this, each connection its
+//! own.
 //!
 //! Invariants: a message leaves only when the records appended before it are durable; none
 //! overtakes another on its connection: behind one that waits, later ones wait too.

@@ -1,4 +1,4 @@
-//! sbatchd and its launcher; the launcher machine and the operating system (design §1).
+//! sbatchd and its launcher; the launcher machine and the operating system.
 //!
 //! The launcher serves a closed set of typed requests over a Unix socket. A task is named by
 //! its attempt and a step: the job itself, and after its end the helper that appends the report
@@ -89,7 +89,7 @@ pub enum LaunchMsg {
     Refused { id: TaskId, why: String },
     DaemonList {
         pids: Vec<(Daemon, u32)>,
-        /// Those that hang whenever they run here.
+        /// The daemons that hang whenever they run here.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hung: Vec<Daemon>,
     },
@@ -388,7 +388,7 @@ pub struct FinishPlan {
     pub cwd: ByteStr,
 }
 
-/// What is removed where no job of a user runs on a host.
+/// The files removed where no job of a user runs on a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tidy {

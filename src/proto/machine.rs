@@ -1,6 +1,6 @@
-//! The contract between a daemon's machine and the two runners (design §2): the machine is
-//! `step(now, input) -> effects` plus the next deadline it wants; it has no clock, socket, file
-//! or environment. A runner carries the effects out in the order given.
+//! The contract between a daemon's machine and the two runners: the machine is `step(now, input) ->
+//! effects` plus the next deadline it wants; it has no clock, socket, file or environment. A runner
+//! carries the effects out in the order given.
 
 use super::Msg;
 use super::launch::{OsEffect, OsInput};

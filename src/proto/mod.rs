@@ -1,4 +1,4 @@
-//! Messages, frames and the contract between machines and runners (design §2, §4).
+//! Messages, frames and the contract between machines and runners.
 //!
 //! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch`, `res`
 //! and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.

@@ -1,5 +1,5 @@
-//! A command and res: remote tasks (commands.md lsrun). One connection runs one task at a time.
-//! Input and output are stream frames, [`Data`]; everything else is JSON.
+//! A command and res: remote tasks (lsrun(1)). One connection runs one task at a time. Input and
+//! output are stream frames, [`Data`]; everything else is JSON.
 //!
 //! Both directions are bounded by credit: who sends starts with [`WINDOW`] bytes and gets back
 //! by `Credit` what the other side has handed on, so that nothing is fed faster than it is read
@@ -138,7 +138,7 @@ pub enum TaskOp {
     Account(Box<Account>),
 }
 
-/// A task that has ended, for lsf.acct (semantics.md section 21).
+/// A task that has ended, for lsf.acct (res(8)).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     pub pid: u32,

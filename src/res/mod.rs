@@ -1,5 +1,4 @@
-//! res as a pure machine: remote tasks of users' commands (commands.md lsrun; concepts, Remote
-//! Execution Control).
+//! res as a pure machine: remote tasks of users' commands (lsrun(1), res(8)).
 //!
 //! It never starts anything itself: the launcher does, and the starter, once it is the user,
 //! brings the task's descriptors. This machine decides who may, carries bytes both ways within

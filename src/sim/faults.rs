@@ -1,4 +1,4 @@
-//! What goes wrong, and when: daemons die, links break, hosts die and are cut off
+//! The faults and their times: daemons die, links break, hosts die and are cut off
 //! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant,
 //! then everything heals.
 

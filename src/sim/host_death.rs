@@ -25,7 +25,7 @@ const SURELY_SECS: u64 = 240;
 /// Share of deaths and cuts that last for so long.
 const LONG: f64 = 0.35;
 
-/// What is seen of hosts from outside the machines.
+/// The state of hosts seen from outside the machines.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     /// When an mbatchd last had a word of the host's sbatchd, by host.
@@ -98,7 +98,7 @@ impl World {
         self.deaths.away.remove(&host);
     }
 
-    /// What mbatchd knows of hosts begins anew.
+    /// The knowledge that mbatchd has of hosts begins anew.
     pub(super) fn mbd_unwell(&mut self) {
         self.deaths.well = self.now_us;
     }

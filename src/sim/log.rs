@@ -46,7 +46,7 @@ pub(super) struct MbdLog {
     /// The host whose mbatchd has or had the log.
     pub(super) host: usize,
     open: Option<Open>,
-    /// One that was stopped before a write, and whether another one has the log since.
+    /// A master that was stopped before a write, and whether another one has the log since.
     stopped: Option<(Open, bool)>,
     /// The next commit is to be stopped so.
     pub(super) stop_next: bool,
@@ -363,7 +363,7 @@ impl World {
         true
     }
 
-    /// It goes on.
+    /// The stopped master goes on.
     pub(super) fn wake_master(&mut self) {
         if let Some(why) = self.log.wake(self.now_us) {
             self.fatal = Some(why);

@@ -1,6 +1,6 @@
-//! The simulated runner: the real machines of a whole cluster in one process, in virtual time,
-//! with a seeded network, disk and process faults (design §2, §10). The same seed gives the same
-//! run, so a failure replays.
+//! The simulated runner: the real machines of a whole cluster in one process, in virtual time, with
+//! a seeded network, disk and process faults. The same seed gives the same run, so a failure
+//! replays.
 //!
 //! What is real: every machine, every message and record as a typed value, the event log with its
 //! recovery. What is simulated: clocks, connections, datagrams, processes, the disk.

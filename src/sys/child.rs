@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// What one of a child's descriptors 0, 1 and 2 is.
+/// The kind of one of a child's descriptors 0, 1 and 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Io {
     /// /dev/null.
@@ -29,7 +29,7 @@ pub enum Io {
     Ours,
 }
 
-/// What a child has besides its program, words and variables.
+/// The surroundings of a child besides its program, words and variables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     /// Our environment below what the command names; otherwise that alone.
@@ -76,7 +76,7 @@ pub fn start(command: &Command, given: Given) -> io::Result<Child> {
     Ok(Child { pid, ended: None, to, from, errors })
 }
 
-/// What becomes the child's descriptor `n`, and our end of it.
+/// The file that becomes the child's descriptor `n`, and our end of it.
 fn end(io: Io, n: usize) -> io::Result<(OwnedFd, Option<File>)> {
     match io {
         Io::Null => Ok((File::options().read(true).write(true).open("/dev/null")?.into(), None)),

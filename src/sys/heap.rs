@@ -134,9 +134,9 @@ thread_local! {
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     New,
-    /// It keeps blocks, which go back at its end.
+    /// The thread keeps blocks, which go back at its end.
     Keeps,
-    /// It ends: it keeps nothing any more.
+    /// The thread ends: it keeps nothing any more.
     Ends,
 }
 
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_freed_goes_back_to_the_system() {
+    fn freed_memory_goes_back_to_the_system() {
         let _alone = alone();
         let before = held();
         // SAFETY: the size is not 0.

@@ -1,4 +1,4 @@
-//! Which cluster this process belongs to, and which host it is (design §5; config.md section 1).
+//! Which cluster this process belongs to, and which host it is (lsf.conf(5)).
 //!
 //! lsf.conf is looked for in LSF_ENVDIR; else in ../conf beside the directory of the command as
 //! it was called (a personal cluster and an installed tree); else in /etc; else in ~/.lsf/conf.
@@ -38,7 +38,7 @@ pub struct SiteError {
     pub missing: bool,
 }
 
-/// What whoever has no cluster can do.
+/// The advice to a caller without a cluster.
 const NO_CLUSTER: &str = "no cluster was found: `lsf up` makes and starts one of your own, \
     `. DIR/conf/profile.lsf` selects the one in DIR";
 

@@ -1,4 +1,4 @@
-//! Opening lsf.sudoers: believed only where root alone can have written it (design §1).
+//! Opening lsf.sudoers: believed only where root alone can have written it.
 //!
 //! Called by root's processes. `path` and `owner` are arguments for the sake of tests; a daemon
 //! passes [`PATH`] and 0, never what lsf.conf or the environment say.

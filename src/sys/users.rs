@@ -1,5 +1,5 @@
-//! Users and groups: /etc/passwd and /etc/group read directly, never NSS from this binary
-//! (design §1); what they do not know, `getent` as a bounded child does.
+//! Users and groups: /etc/passwd and /etc/group read directly, never NSS from this binary; what
+//! they do not know, `getent` as a bounded child does.
 
 use super::child::{self, Child, Given, Io};
 use crate::conf::unix::parse_group;

@@ -19,7 +19,7 @@ const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
-/// What a daemon may block: it reads these as data.
+/// The signals that a daemon may block: it reads these as data.
 const READ_AS_DATA: u64 = bit(1) | bit(2) | bit(12) | bit(15) | bit(17);
 
 /// A line of a script that writes down how it takes signals. Bash has what it starts take them as

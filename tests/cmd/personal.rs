@@ -146,7 +146,7 @@ fn what_was_killed_is_taken_over() {
 }
 
 #[test]
-fn what_others_restarted_or_stopped_is_found_and_goes_down_with_its_jobs() {
+fn launchers_that_others_restarted_or_stopped_are_found_and_go_down_with_their_jobs() {
     let rig = Rig::up("others", 2);
     let old = launchers(&rig);
     let restarted = rig.run("lsfrestart", &["-f"]);

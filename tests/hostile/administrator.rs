@@ -32,7 +32,7 @@ fn site(name: &str) -> Option<Site> {
     Some(site)
 }
 
-/// What is in root's directory: names, owners, kinds.
+/// The contents of root's directory: names, owners, kinds.
 fn roots(site: &Site) -> Vec<(String, u32, bool)> {
     let entries = std::fs::read_dir(site.path("root")).unwrap().flatten();
     let mut all: Vec<(String, u32, bool)> = entries
@@ -366,7 +366,8 @@ fn a_configuration_broken_under_a_running_launcher_stops_nothing() {
     assert!(site.ok("ann", &format!("bjobs -l {job}")).contains("Exited with exit code 7"));
 }
 
-/// What lsf.conf leads to is the administrator's to exchange: root's commands do not run it.
+/// The programs that lsf.conf names are the administrator's to exchange: root's commands do not run
+/// it.
 #[test]
 fn roots_commands_run_no_program_that_the_administrator_could_exchange() {
     let Some(mut site) = site("roots_commands_run_no_program_that_the_administrator") else {

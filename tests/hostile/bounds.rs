@@ -141,7 +141,7 @@ fn ranges(job: u32, elements: u32, pieces: u32) -> IdSel {
 }
 
 #[test]
-fn what_a_request_may_name_is_bounded_whatever_its_length() {
+fn the_jobs_that_a_request_may_name_are_bounded_whatever_its_length() {
     let a = Attack::new("beyond");
     let job = a.array(10);
     let refused = |what: &str, msg: ClientMsg, words: &str| {

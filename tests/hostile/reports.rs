@@ -18,7 +18,7 @@ use lsf::sys::files::RealFiles;
 use lsf::sys::site::Site;
 use std::sync::{Arc, Mutex};
 
-/// What is to be said, and what was heard.
+/// The reports to be made, and the answers heard.
 #[derive(Default)]
 struct Script {
     say: Vec<SbdMsg>,

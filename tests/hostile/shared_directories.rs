@@ -25,7 +25,7 @@ fn task(rig: &Rig) {
 }
 
 #[test]
-fn what_others_put_in_place_of_lsf_acct_stops_no_res() {
+fn files_that_others_put_in_place_of_lsf_acct_stop_no_res() {
     let rig = Rig::up("acct", 1);
     let dir = rig.path("acct");
     std::fs::create_dir(&dir).unwrap();

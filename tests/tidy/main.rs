@@ -189,8 +189,8 @@ fn nothing_panics_prints_or_exits_outside_main() {
     report("bans", found);
 }
 
-/// What runs with root's rights: the launcher's machine and runner, what it has others open, the
-/// starter until it has become its user (`task` is what it does then).
+/// The files that run with root's rights: the launcher's machine and runner, what it has others
+/// open, the starter until it has become its user (`task` is what it does then).
 const AS_ROOT: [&str; 10] = [
     "src/exec/launcher.rs",
     "src/exec/life.rs",
@@ -205,7 +205,7 @@ const AS_ROOT: [&str; 10] = [
 ];
 /// Lines of code, without comments and empty ones.
 const AS_ROOT_MAX: usize = 2050;
-/// It takes ports for the daemons, and hears nothing on them.
+/// The file that takes ports for the daemons, and hears nothing on them.
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 
 #[test]

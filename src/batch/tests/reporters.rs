@@ -116,7 +116,7 @@ fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
 }
 
 #[test]
-fn what_ran_after_a_job_is_told_by_its_first_host_alone() {
+fn post_execution_of_a_job_is_told_by_its_first_host_alone() {
     let (mut r, [h1, h2], [both, _]) = rig();
     let told = |post| TaskState { key: both, phase: done(), pid: 7, post, ..TaskState::default() };
     let say = |r: &mut Rig, conn, post| {

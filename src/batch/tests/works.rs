@@ -108,7 +108,7 @@ fn one_job_is_done_and_answered_at_once() {
 }
 
 #[test]
-fn who_has_gone_has_its_request_carried_out() {
+fn the_request_of_a_client_that_has_gone_is_carried_out() {
     let mut r = Rig::of(large());
     let job = array(&mut r, 500);
     r.works = false;
@@ -361,7 +361,7 @@ fn one_user_has_a_bound_and_others_are_not_held_up() {
 }
 
 #[test]
-fn what_a_user_keeps_in_the_spool_has_a_bound() {
+fn the_space_of_a_user_in_the_spool_has_a_bound() {
     let mut c = large();
     c.batch.params.max_user_space_mb = 4;
     let mut r = Rig::of(c);

@@ -120,7 +120,7 @@ impl Call<'_> {
         })
     }
 
-    /// What to say where lsf.cluster does not name this host, and none may join by itself.
+    /// The words where lsf.cluster does not name this host, and none may join by itself.
     fn outside(&self) -> Option<ClientError> {
         let files = crate::sys::files::RealFiles;
         let host = &self.site.host;

@@ -129,7 +129,7 @@ pub fn write_file(path: &Path, text: &[u8], mode: u32) -> Result<(), String> {
     write().map_err(|e| at(path, &e))
 }
 
-/// What to tell of a personal cluster of which no launcher runs: nobody starts what is missing, so
+/// The words about a personal cluster of which no launcher runs: nobody starts what is missing, so
 /// that waiting for it is in vain. None: it runs, or it is no personal cluster.
 pub fn stopped(site: &Site) -> Option<String> {
     if !site.lsf.personal() {

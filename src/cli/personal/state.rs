@@ -1,5 +1,5 @@
 //! Which launchers of a personal cluster run, by what they hold themselves: each host's directory
-//! below LSF_RUNDIR has the launcher's socket, its lock and its journal. Who started it does not
+//! below LSF_RUNDIR has the launcher's socket, its lock and its journal. The starter does not
 //! matter: `lsf up`, `lsf_daemons`, `lsfrestart`.
 //!
 //! Invariant: a launcher that was killed is listed as long as its journal names a task whose end
@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// What is not there any more.
+/// A process that is not there any more.
 const GONE: Proc = Proc { pid: 0, ticks: 0 };
 
 /// The launchers that run, or have left something running, by host.
@@ -90,7 +90,7 @@ fn look(place: &Place, site: &Site) -> Option<Proc> {
     leaves(&journal, &boot_id()).then_some(GONE)
 }
 
-/// Whether somebody holds this lock. One that is taken is let go at once.
+/// Whether somebody holds this lock. A lock that could be taken is let go at once.
 fn locked(path: &Path) -> bool {
     let Ok(file) = fs::OpenOptions::new().read(true).open(path) else { return false };
     let how = rustix::fs::FlockOperation::NonBlockingLockShared;

@@ -178,7 +178,7 @@ impl NameTable {
         self.names().find(|n| n.name.eq_ignore_ascii_case(name))
     }
 
-    /// What a listing puts behind the value of a name that nothing acts on; else nothing.
+    /// The mark that a listing puts behind the value of a name that nothing acts on; else nothing.
     pub fn mark(&self, name: &str) -> &'static str {
         match self.find(name) {
             Some(known) if !known.acted => NOT_ACTED_ON,

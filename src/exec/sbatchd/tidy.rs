@@ -105,7 +105,7 @@ impl Sbatchd {
         true
     }
 
-    /// It is over, or could not be done.
+    /// The clearing is over, or could not be done.
     pub(super) fn tidy_over(&mut self, now: Now, uid: u32, left: bool, out: &mut Vec<Effect>) {
         ask(out, LaunchMsg::Forget { key: key_of(uid) });
         match self.tidy.get_mut(&uid) {

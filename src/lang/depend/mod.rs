@@ -1,11 +1,11 @@
 //! Dependency expressions (`bsub -w`): parsed whole, resolved to job IDs, evaluated.
 //!
-//! Implements semantics §4. Three steps, each its own type:
-//! [`DepExpr`] is what was typed (names and IDs); [`DepExpr::resolve`] turns every reference
-//! into job IDs at submission and gives a [`Resolved`], whose text (`Display`) parses back to the
-//! same condition by IDs, so that a log can keep it (where a name stands for many jobs it stays
-//! the name, and who reads the log has it stand for them: [`Resolved::bind`]);
-//! [`Resolved::eval`] answers with [`DepValue`] from facts that the caller looks up.
+//! Three steps, each its own type: [`DepExpr`] is what was typed (names and IDs);
+//! [`DepExpr::resolve`] turns every reference into job IDs at submission and gives a [`Resolved`],
+//! whose text (`Display`) parses back to the same condition by IDs, so that a log can keep it
+//! (where a name stands for many jobs it stays the name, and who reads the log has it stand for
+//! them: [`Resolved::bind`]); [`Resolved::eval`] answers with [`DepValue`] from facts that the
+//! caller looks up.
 //!
 //! Inside, a value is a truth plus whether it can still change. That makes `!` right without
 //! special cases: the negation of what can never be true is true for ever.

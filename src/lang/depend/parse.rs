@@ -1,4 +1,4 @@
-//! The dependency grammar of semantics §4, by recursive descent with a depth limit.
+//! The grammar of dependency conditions, by recursive descent with a depth limit.
 
 use super::{CmpOp, CountOf, DepIndex, DepRef, DepTarget, DependError, Expr, Func};
 use super::{MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT};

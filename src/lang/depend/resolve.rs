@@ -52,7 +52,7 @@ pub struct Group {
     pub members: Vec<u32>,
 }
 
-/// What a condition is about.
+/// The subject of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ref {
     Job(IdRef),
@@ -138,7 +138,7 @@ impl Resolved {
         bound.map_or(self, |expr| Resolved { expr })
     }
 
-    /// What is asked of which group.
+    /// The question put to each group.
     pub fn groups(&self) -> Vec<(Func, Rc<Group>)> {
         fn walk(expr: &Expr<Ref>, all: &mut Vec<(Func, Rc<Group>)>) {
             match expr {

@@ -1,14 +1,14 @@
 //! Resource requirement strings (`-R`, RES_REQ): parsed whole, merged, evaluated, printed.
 //!
-//! Implements semantics §5. A string is parsed against a table of resource names ([`ResNames`]),
-//! so that a name nobody defined is an error at submission and never a job that pends for ever.
-//! `Display` gives the canonical form that `bjobs -l` shows as Combined; it parses back to the
-//! same value. Sizes (mem, swp, tmp, maxmem, maxswp, maxtmp) are in MB throughout; a number
-//! without a unit counts in [`Syntax::size_unit_mb`].
+//! A string is parsed against a table of resource names ([`ResNames`]), so that a name nobody
+//! defined is an error at submission and never a job that pends for ever. `Display` gives the
+//! canonical form that `bjobs -l` shows as Combined; it parses back to the same value. Sizes (mem,
+//! swp, tmp, maxmem, maxswp, maxtmp) are in MB throughout; a number without a unit counts in
+//! [`Syntax::size_unit_mb`].
 //!
-//! Where semantics leaves a choice: a section may stand once in one string; bare `res=val:bool`
-//! lists are recognised by a `:` or a single `=` in the select text; `same` of queue and job are
-//! joined, everything else of the job wins over the queue's.
+//! Where LSF's documents leave a choice: a section may stand once in one string; bare
+//! `res=val:bool` lists are recognised by a `:` or a single `=` in the select text; `same` of queue
+//! and job are joined, everything else of the job wins over the queue's.
 
 mod affinity;
 mod expr;
@@ -343,7 +343,8 @@ impl ResReqError {
         Err(ResReqError { offset, reason: reason.into() })
     }
 
-    /// What is wrong, and where in the text: `foo: unknown resource at column 8 of <select[foo]>`.
+    /// The mistake, and its place in the text: `foo: unknown resource at column 8 of
+    /// <select[foo]>`.
     pub fn place(&self, text: &str) -> String {
         // a name was read when it was found to be wrong: its place is where it begins
         let name = self.reason.split_once(": ").map_or("", |(name, _)| name);

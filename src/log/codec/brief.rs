@@ -169,7 +169,7 @@ mod tests {
         let hosts: Vec<_> = b.hosts().collect();
         assert_eq!(hosts, [&b"h1"[..], b"h1", b"h2"]);
         assert_eq!((b.host_factor, b.late()), (0.0, Late::default()));
-        // An older system's (samples/lsb.acct.txt): no timeEvent.
+        // A record of an older system: no timeEvent.
         let old = [
             r#""JOB_FINISH" "22" 1795167013 12 1002 33554435 1 1795167013 0 0 1795167013 "user1""#,
             r#""normal" "" "" "" "vm" "" "" "" "" "1795167013.12" 0 1 "vm" 32 100.0 "x[1-2000]""#,
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The layout sample of semantics §20 with those fields filled, its host as `n*host`.
+    /// A record of LSF 10.1 with those fields filled, its host as `n*host`.
     #[test]
     fn what_stands_further_behind() {
         let line = [

@@ -1,5 +1,5 @@
-//! JOB_FINISH, one line of lsb.acct (semantics §20: the order of real 10.1 records). The record
-//! ends with LSF's own key-value tail; ours adds its `lsf.*` keys to it.
+//! JOB_FINISH, one line of lsb.acct (lsb.acct(5): the order of real 10.1 records). The record ends
+//! with LSF's own key-value tail; ours adds its `lsf.*` keys to it.
 
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
 use super::{

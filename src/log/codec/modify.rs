@@ -1,4 +1,4 @@
-//! JOB_MODIFY2 (semantics §19: the order of the API's structure; that on LSF's disk is not
+//! JOB_MODIFY2 (lsb.events(5): the order of the API's structure; that on LSF's disk is not
 //! confirmed). Ours hold the whole submission as it is from then on, in the classic fields for
 //! readers of the log, exactly in the spool. Without that mark a record is another LSF's, and
 //! nothing is done about it.

@@ -1,6 +1,6 @@
-//! JOB_NEW (semantics §19, checked there against a 9.1.3 record): 11 limits, sigValue -65535 when
-//! unset, umask in decimal, niosPort only for interactive jobs, the fields of unused options
-//! left out.
+//! JOB_NEW (lsb.events(5), checked against a record of LSF 9.1.3): 11 limits, sigValue -65535 when
+//! unset, umask in decimal, niosPort only for interactive jobs, the fields of unused options left
+//! out.
 
 use super::text::{Fields, Pairs, Tail, find_tail, nums, put_int, put_str, put_u64};
 use super::{

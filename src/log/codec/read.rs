@@ -1,4 +1,4 @@
-//! Reads one line of lsb.events (semantics §19).
+//! Reads one line of lsb.events (lsb.events(5)).
 //!
 //! A record of a type that we act on is read strictly up to the last field that every version
 //! has; further fields as far as they are what this layout says. Types of LSF that we do not

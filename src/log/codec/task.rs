@@ -1,4 +1,4 @@
-//! Lines of lsf.acct.HOST (semantics §21): a task of res that has ended.
+//! Lines of lsf.acct.HOST (res(8)): a task of res that has ended.
 
 use super::text::{Fields, digits, put_int, put_str};
 use super::{RecordError, get_usage, put_usage};

@@ -1,5 +1,4 @@
-//! Fields of a classic record: blank-separated, strings in `"..."` with `"` doubled, numbers
-//! bare (semantics §19).
+//! Fields of a classic record: blank-separated, strings in `"..."` with `"` doubled, numbers bare.
 //!
 //! Invariant (forge-proof): whatever bytes a string holds, what is written of it is one field of
 //! one line. A newline becomes `;`, every other control character `?`, and so does whatever some

@@ -1,4 +1,4 @@
-//! Writes one event as one line of lsb.events (semantics §19).
+//! Writes one event as one line of lsb.events (lsb.events(5)).
 
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::{modify, more_usage, name_of, new, peak, put_head, put_list, put_slots, put_usage};

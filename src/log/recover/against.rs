@@ -1,9 +1,9 @@
-//! The log held against what lies beside it (design §3, "Damage is named, never guessed over"). A
-//! log that is gone, or an older copy that was put back, reads well by itself; that it is not the
-//! last one shows in the owner file, the mark of the last run, the ends in lsb.acct and the pieces
-//! in the spool. What contradicts it ends the start with words, until the administrator says that
-//! it goes on from there (`badmin acceptlog`). Then jobs that are not over are held, numbers go on
-//! beyond all that is known, and what was closed stays closed where an old log tells it.
+//! The log held against what lies beside it. A log that is gone, or an older copy that was put
+//! back, reads well by itself; that it is not the last one shows in the owner file, the mark of the
+//! last run, the ends in lsb.acct and the pieces in the spool. What contradicts it ends the start
+//! with words, until the administrator says that it goes on from there (`badmin acceptlog`). Then
+//! jobs that are not over are held, numbers go on beyond all that is known, and what was closed
+//! stays closed where an old log tells it.
 //!
 //! Damage that the checksums name is none of this: the rest of the log is the last one.
 
@@ -19,7 +19,7 @@ use crate::model::event::{Ctrl, Event, Record};
 use std::collections::BTreeMap;
 use std::io;
 
-/// What the administrator accepted: the CRC-32 of the words.
+/// The contradictions that the administrator accepted: the CRC-32 of the words.
 pub const ACCEPT: &str = "lsb.events.accept";
 /// Beginning of the name of a run's mark in the private directory; the run's word follows.
 const MARK: &str = "lsb.mark.";
@@ -85,7 +85,7 @@ impl Mark {
 /// From where the log goes on once that was accepted.
 #[derive(Clone, Debug, Default)]
 pub struct Base {
-    /// What the log gets first.
+    /// The first records of the log.
     pub records: Vec<Record>,
     /// The spool file that is begun.
     pub spool: u32,
@@ -93,7 +93,7 @@ pub struct Base {
     pub head: bool,
 }
 
-/// What contradicts the log, in words. `owned`: there was an owner file.
+/// The contradictions of the log, in words. `owned`: there was an owner file.
 pub(super) fn contradictions(
     disk: &mut dyn Disk,
     scan: &Scan,
@@ -189,7 +189,7 @@ pub fn accept(disk: &mut dyn Disk, all: &[String]) -> io::Result<()> {
     disk.sync_dir("")
 }
 
-/// What contradicts the log, for the command: nothing is changed.
+/// The contradictions of the log, for the command: nothing is changed.
 pub fn look(disk: &mut dyn Disk) -> Result<Vec<String>, RecoverError> {
     let owned = exists(disk, OWNER).map_err(failed(OWNER))?;
     let mut scan = Scan::open(disk, u64::MAX, false)?;

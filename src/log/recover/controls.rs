@@ -7,7 +7,7 @@ use super::scan::Scan;
 use crate::batch::lost::LostControl;
 use crate::model::event::{Ctrl, Event, name_mark};
 
-/// What damage took.
+/// The control records that damage took.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lost {
     Known(Entry),

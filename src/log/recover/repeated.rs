@@ -13,7 +13,7 @@ use std::collections::HashSet;
 /// Entries before a line among which the record of the same second is looked for.
 pub(super) const RECENT: usize = 4096;
 
-/// What was read so far.
+/// The records read so far.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     /// Length and CRC-32 of the record before.

@@ -35,15 +35,15 @@ pub(super) struct Damage {
 pub(super) struct Doubtful {
     pub(super) step: Step,
     pub(super) why: String,
-    /// It may have been a control record.
+    /// The record may have been one of control.
     pub(super) control: bool,
 }
 
-/// What must be known of a job that was not cleaned: little, of very many.
+/// The facts kept of a job that was not cleaned: few, of very many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Track {
     pub(super) array: bool,
-    /// It has ended, and may be put back to its queue.
+    /// The job has ended, and may be put back to its queue.
     pub(super) over: bool,
     /// Which of the records is its JOB_NEW, or the first where that is lost.
     pub(super) new: usize,

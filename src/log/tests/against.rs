@@ -294,7 +294,7 @@ fn a_log_from_before_a_switch_ends_the_start_and_hosts_stay_closed() {
 }
 
 #[test]
-fn what_is_accepted_is_what_was_seen() {
+fn the_contradictions_accepted_are_those_seen() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     commit(&mut store, &batch(&[new(1)])).unwrap();

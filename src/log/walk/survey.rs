@@ -1,10 +1,11 @@
 //! Finds records that do not lie where they were written: after a line was taken out, doubled or
 //! put elsewhere, or bytes were shifted, each that is whole is known by its length and checksum.
 //!
-//! What stands where in the file says nothing about the order of events: that is the order of the
-//! checksum entries. Of bytes that are no record which an entry knows, those are text (of another
-//! LSF, or not yet covered) that lie where no entry covered the file when it was written, counted
-//! from the record before them; all others are what is left of lost records, or were put there.
+//! The places of records in the file say nothing about the order of events: that is the order of
+//! the checksum entries. Of bytes that are no record which an entry knows, those are text (of
+//! another LSF, or not yet covered) that lie where no entry covered the file when it was written,
+//! counted from the record before them; all others are what is left of lost records, or were put
+//! there.
 //!
 //! Invariant: no record is told twice, and only damage leads here: the way of a log that is whole
 //! has nothing of it.
@@ -27,7 +28,7 @@ const LOST: u64 = u64::MAX;
 pub struct Rest {
     pub from: u64,
     pub to: u64,
-    /// They say once more what a whole record says.
+    /// The bytes say once more what a whole record says.
     pub repeated: bool,
 }
 
@@ -41,7 +42,7 @@ pub struct Moved {
     places: Vec<u64>,
     /// Lines without entry: where they belong, and where they lie.
     loose: Vec<(u64, Step)>,
-    /// What is neither, by place.
+    /// The bytes that are neither, by place.
     pub rests: Vec<Rest>,
     /// The next to be told.
     next_loose: usize,
@@ -82,7 +83,7 @@ impl Moved {
     }
 }
 
-/// What a record is known by.
+/// The marks by which a record is known.
 fn key(len: u64, crc: u32) -> u64 {
     len << 32 | u64::from(crc)
 }

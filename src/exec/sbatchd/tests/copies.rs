@@ -141,7 +141,7 @@ fn tidied(r: &Rig) -> usize {
 }
 
 #[test]
-fn what_jobs_left_is_removed_once_none_of_the_user_runs() {
+fn files_that_jobs_left_are_removed_once_none_of_the_user_runs() {
     let mut r = Rig::new();
     let pause = TIDY_PAUSE / US;
     r.start(order(1));

@@ -42,9 +42,13 @@ fn fill(dir: &Path) -> PathBuf {
     path
 }
 
+/// A submission whose environment does not fit behind what the last page of a file has.
+const SUBMIT: &str = "PAD=$(head -c 9000 /dev/zero | tr '\\0' x)$(date +%N) LSB_NTRIES=1 bsub -o \
+                      /dev/null true";
+
 /// bsub is refused, and says that there is no room, or that the log is not written yet.
 fn refused(site: &Site) {
-    let said: Said = site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true");
+    let said: Said = site.run("ann", SUBMIT);
     assert_eq!(said.code, 255, "{}{}", said.out, said.err);
     let words = ["No space left on device", "The event log cannot be written"];
     assert!(words.iter().any(|words| said.err.contains(words)), "{}", said.err);
@@ -60,8 +64,7 @@ fn fills_and_empties(site: &Site, dir: &str) {
     wait_for("the job to run", || site.stat(job) == "RUN");
     let filler = fill(&inside(site, dir));
     wait_for("submissions to be refused", || {
-        let said = site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true");
-        said.err.contains("No space left on device")
+        site.run("ann", SUBMIT).err.contains("No space left on device")
     });
     // its end is told now, and cannot be logged
     site.ok("ann", "touch go");
@@ -78,9 +81,7 @@ fn fills_and_empties(site: &Site, dir: &str) {
     let log = std::fs::read_to_string(site.path("log/mbatchd.log.host1")).unwrap();
     assert!(!log.contains("mbatchd does not start"), "{log}");
     std::fs::remove_file(filler).unwrap();
-    wait_for("submissions to be taken again", || {
-        site.run("ann", "LSB_NTRIES=1 bsub -o /dev/null true").code == 0
-    });
+    wait_for("submissions to be taken again", || site.run("ann", SUBMIT).code == 0);
     assert_eq!(pid(site, "mbatchd"), Some(serves));
     assert_eq!(site.end_of(job), "EXIT");
     let code = site.ok("ann", &format!("bjobs -a -noheader -o exit_code {job}"));

@@ -4,6 +4,7 @@
 //! master for the rest. Failures are told in LSF's words.
 
 use super::client::{self, Client, ClientError};
+use super::personal::stopped;
 use super::site::{self, Site};
 use crate::conf::{BaseConf, Shared, load};
 use crate::model::reason::err;
@@ -40,7 +41,8 @@ impl Cluster {
 
     /// Asks the nearest LIM of this cluster.
     pub fn of(site: Site) -> Result<Cluster, String> {
-        let mut lim = client::lim(&site).map_err(|e| words(&e, LIM_DOWN))?;
+        let down = |e: ClientError| stopped(&site).unwrap_or_else(|| words(&e, LIM_DOWN));
+        let mut lim = client::lim(&site).map_err(down)?;
         match ask(&mut lim, LimMsg::WhoIsMaster, LIM_DOWN)? {
             LimMsg::Master { cluster, master } => Ok(Cluster { site, lim, name: cluster, master }),
             _ => Err(ClientError::Unexpected.words()),

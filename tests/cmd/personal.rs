@@ -79,7 +79,13 @@ fn commands_end_while_their_cluster_is_down() {
     assert_eq!(rig.down().code, 0);
     let dir = rig.dir.display();
     let words = format!("The cluster in {dir} is not running; `lsf up --dir {dir}` starts it");
-    for (name, args) in [("bjobs", &["--watch"][..]), ("bsub", &["true"]), ("bhosts", &[])] {
+    for (name, args) in [
+        ("bjobs", &["--watch"][..]),
+        ("bsub", &["true"]),
+        ("bhosts", &[]),
+        ("lsload", &[]),
+        ("lshosts", &[]),
+    ] {
         let said = Said::from(rig.cmd(name).args(args).env_remove("LSB_NTRIES").output().unwrap());
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{name}");
         assert!(said.err.contains(&words) && !said.err.contains("wait"), "{name}: {}", said.err);

@@ -165,6 +165,7 @@ impl State {
                 self.counts.fresh(queue, user, slots, 1, true);
             }
         }
+        self.by_name.insert(user, &job.name.name, new.job);
         self.jobs.insert(new.job, Box::new(job));
         self.space_new(new.job);
         if !new.spec.user_group.is_empty() && self.given_groups.len() < MAX_GIVEN_GROUPS {
@@ -198,20 +199,11 @@ impl State {
         held: Option<u32>,
     ) {
         let n = spec.len() as u32;
-        let mut a =
-            Array { fresh: Fresh::new(n), own: Default::default(), parts: Vec::new(), spec };
+        let (own, started, waiting, exits) = Default::default();
+        let (fresh, parts) = (Fresh::new(n), Vec::new());
+        let a = Array { spec, fresh, held, own, started, waiting, exits, parts };
         job.tally.total = n;
-        if held.is_some() {
-            a.fresh = Fresh::new(0);
-            let pend = Pend { since: job.submit_time, held, reason: 0 };
-            for idx in a.spec.iter() {
-                let state = ElemState::Pend(pend.clone());
-                a.own.insert(idx, Elem { attempts: 0, part: 0, state });
-            }
-            job.tally.psusp = n;
-        } else {
-            job.tally.pend = n;
-        }
+        *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = n;
         self.counts.fresh(job.queue, job.user, owner(job, 0).2, n, true);
         job.body = Body::Array(Box::new(a));
     }
@@ -232,8 +224,7 @@ impl State {
             if !a.fresh.take(pos) {
                 return Did::Misfit("the element has left memory");
             }
-            let state = ElemState::Pend(Pend { since: submit_time, held: None, reason: 0 });
-            a.own.insert(at.idx, Elem { attempts: 0, part: 0, state });
+            a.touch(at.idx, submit_time);
         }
         let Some(e) = job.elem_mut(at.idx) else { return Did::Misfit("no such element") };
         // The element is taken out for the change, so that job and counters can be borrowed.
@@ -241,6 +232,7 @@ impl State {
         let mut e = std::mem::replace(e, hole);
         self.counts.elem(queue, user, slots, at, &e, false);
         tally(&mut job.tally, &e, false);
+        job.note(at.idx, &e, false);
         make(&mut e);
         match &e.state {
             ElemState::Run(_) if alone => {
@@ -252,11 +244,7 @@ impl State {
         }
         self.counts.elem(queue, user, slots, at, &e, true);
         tally(&mut job.tally, &e, true);
-        if let Body::Array(a) = &mut job.body
-            && part != 0
-        {
-            a.note_waiting(at.idx, &e);
-        }
+        job.note(at.idx, &e, true);
         if let Some(place) = job.elem_mut(at.idx) {
             *place = e;
         }
@@ -546,7 +534,7 @@ impl State {
             if let Some(e) = a.own.remove(&at.idx) {
                 self.issued.forget(at);
                 self.left.remove(&at);
-                a.leave_part(at.idx, e.part);
+                a.leave(at.idx, &e);
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
             }
@@ -564,6 +552,9 @@ impl State {
     fn remove(&mut self, id: u32) {
         self.space_gone(id);
         let job = self.jobs.remove(&id);
+        if let Some(job) = &job {
+            self.by_name.remove(job.user, &job.name.name, id);
+        }
         let large = |job: &Job| matches!(&job.body, Body::Array(a) if a.own.len() > REMAINS);
         self.remains.extend(job.filter(|job| large(job)));
         self.forget_posts(JobRef { job: id, idx: 0 }, JobRef { job: id, idx: u32::MAX });

@@ -171,10 +171,10 @@ impl Mbd {
     /// A request is repeated that was carried out on this element: done, but for what a crash
     /// cut off between two records of one deed.
     pub(crate) fn control_again(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
-        let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
         let elem = self.st.elem(at);
         let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));
-        let held = elem.is_some_and(held);
+        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
+        let held = view.is_some_and(|v| v.held().is_some());
         let removed =
             elem.and_then(Elem::run).is_some_and(|r| r.killed == Some(a.killed_by_force()));
         let open = match &a.c.verb {
@@ -195,7 +195,7 @@ impl Mbd {
         }
         let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
-            Some(super::state::View::Fresh) => (stat::PEND, None, None),
+            Some(view @ super::state::View::Fresh(held)) => (view.stat(), None, held),
             Some(super::state::View::Own(e)) => match &e.state {
                 ElemState::Pend(p) => (e.stat(), None, p.held),
                 ElemState::Run(r) => (e.stat(), Some(r.key), None),

@@ -7,7 +7,9 @@
 
 use super::control::Asked;
 use super::perm::Caller;
+use super::reposition::{Moved, PlaceScan};
 use super::retries::Done;
+use super::space::log_bytes;
 use super::state::{Body, Job};
 use super::works::{UNIT, UNIT_LOOKS, Work};
 use super::{Cx, Mbd};
@@ -15,7 +17,7 @@ use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;
-use crate::proto::caps::{MAX_ACTED, MAX_OUTCOMES, MAX_REASON_BYTES, OUTCOMES_PIECE};
+use crate::proto::caps::{MAX_ACTED, MAX_OUTCOMES, OUTCOMES_PIECE};
 use crate::proto::client::{ClientMsg, Control, IdSel, Outcome, Verb};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
@@ -122,6 +124,10 @@ pub struct ControlWork {
     job: Option<OneJob>,
     outcomes: Vec<Outcome>,
     acted: u64,
+    /// Bytes that it has written, [`log_bytes`].
+    written: u64,
+    /// Of btop and bbot: the places among which jobs are moved.
+    pub(super) scan: Option<PlaceScan>,
     /// When the client was last told something.
     said: u64,
 }
@@ -154,6 +160,8 @@ impl Mbd {
             job: None,
             outcomes: Vec::new(),
             acted: 0,
+            written: 0,
+            scan: None,
             said: cx.now.mono_us,
             c,
         });
@@ -174,13 +182,17 @@ impl Mbd {
     ) -> Option<Box<ControlWork>> {
         let (mut fuel, mut looks) = (UNIT, UNIT_LOOKS);
         while fuel > 0 && looks > 0 {
+            let before = cx.out.len();
             if let Some(job) = work.job.take() {
                 work.job = self.control_on(cx, &mut work, job, &mut fuel, &mut looks);
             } else if !self.next_job(&mut work, &mut fuel, &mut looks) {
+                self.works.end_scan(&work);
                 self.answer_control(cx, &mut work, false);
                 return None;
             }
-            if let Some(why) = work.beyond() {
+            work.written += log_bytes(&cx.out[before..]);
+            if let Some(why) = work.beyond(self.works.log_most()) {
+                self.works.end_scan(&work);
                 self.answer_control(cx, &mut work, true);
                 if let Some(conn) = work.conn {
                     cx.refuse(conn, why);
@@ -347,15 +359,19 @@ impl Mbd {
                 return None;
             }
             match &w.c.verb {
-                Verb::Move { .. } => {
-                    let (who, verb) = (w.who.clone(), w.c.verb.clone());
-                    self.change(cx, &who, &verb, &one.sel, &mut w.outcomes);
+                Verb::Move { top, position } => {
+                    let to = (*top, *position);
+                    let moved = self.reposition(cx, &w.who, &one.sel, to, &mut w.scan, looks);
+                    w.outcomes.push(match moved {
+                        Moved::Later => return Some(one),
+                        Moved::To(place) => Outcome { id: whole, code: 0, place },
+                        Moved::Refused(code) => Outcome::new(whole, code),
+                    });
                     (*fuel, w.acted) = (0, w.acted + 1);
                     return None;
                 }
-                Verb::Switch { .. } if one.sel.elems.is_empty() => {
-                    let (who, verb) = (w.who.clone(), w.c.verb.clone());
-                    self.change(cx, &who, &verb, &one.sel, &mut w.outcomes);
+                Verb::Switch { queue } if one.sel.elems.is_empty() => {
+                    self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
                     w.acted += 1;
                     return None;
                 }
@@ -449,10 +465,9 @@ impl Mbd {
         *fuel -= some.len();
         w.acted += some.len() as u64;
         let sel = IdSel { job: one.sel.job, elems: super::parts::ranges(some) };
-        let (who, verb) = (w.who.clone(), w.c.verb.clone());
-        let mut outcomes = Vec::new();
-        self.change(cx, &who, &verb, &sel, &mut outcomes);
-        w.outcomes.append(&mut outcomes);
+        if let Verb::Switch { queue } = &w.c.verb {
+            self.switch(cx, &w.who, &sel, queue, &mut w.outcomes);
+        }
     }
 
     /// Finds out which elements the filters leave.
@@ -523,12 +538,13 @@ impl Mbd {
 
 impl ControlWork {
     /// Whether the request has done as much as one may.
-    fn beyond(&self) -> Option<Refusal> {
-        let reasons = self.acted.saturating_mul(self.c.reason.len() as u64);
+    fn beyond(&self, most: u64) -> Option<Refusal> {
         let what = match () {
             () if self.acted >= MAX_ACTED => format!("at most {MAX_ACTED} are"),
-            () if reasons > MAX_REASON_BYTES => {
-                format!("with its reason the log takes {MAX_REASON_BYTES} bytes of it and no more")
+            () if self.written > most => {
+                format!(
+                    "the log takes {most} bytes of a request and no more; ask for the rest again"
+                )
             }
             () => return None,
         };

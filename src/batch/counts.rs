@@ -82,16 +82,42 @@ impl Counts {
 
     /// Adds or takes away a whole job as it stands.
     pub fn job(&mut self, job: &Job, up: bool) {
-        let (queue, user, slots) = owner(job, 0);
-        match &job.body {
-            Body::Single(e) => {
-                self.elem(queue, user, slots, JobRef { job: job.id, idx: 0 }, e, up);
+        self.pending(job, up);
+        for (idx, e) in started_of(job) {
+            let (queue, user, slots) = owner(job, e.part);
+            self.elem(queue, user, slots, JobRef { job: job.id, idx }, e, up);
+        }
+    }
+
+    /// Adds or takes away the pending elements of a job.
+    pub fn pending(&mut self, job: &Job, up: bool) {
+        for part in 0..=job.parts().len() as u32 {
+            let (queue, user, slots) = owner(job, part);
+            match job.pending(part) {
+                0 => {}
+                n => self.fresh(queue, user, slots, n, up),
             }
-            Body::Array(a) => {
-                self.fresh(queue, user, slots, a.fresh.left(), up);
-                for (&idx, e) in &a.own {
-                    let (queue, user, slots) = owner(job, e.part);
-                    self.elem(queue, user, slots, JobRef { job: job.id, idx }, e, up);
+        }
+    }
+
+    /// The started elements of a job are of the queues that its parts have now; before they were
+    /// of these.
+    pub fn started_moved(&mut self, job: &Job, before: &[Sym]) {
+        let queue = |part: u32| (before.get(part as usize).copied(), job.queue_of(part));
+        let changed = |part: u32| matches!(queue(part), (Some(from), to) if from != to);
+        if !(0..=job.parts().len() as u32).any(changed) {
+            return;
+        }
+        for (_, e) in started_of(job).filter(|(_, e)| changed(e.part)) {
+            let (ElemState::Run(run), (Some(from), to)) = (&e.state, queue(e.part)) else {
+                continue;
+            };
+            let slots = u64::from(run.slots());
+            for (queue, up) in [(from, false), (to, true)] {
+                started(self.queue.entry(queue).or_default(), run.phase, slots, up);
+                bump_map(&mut self.queue_user, (queue, job.user), slots, up);
+                for &(host, n) in &run.hosts {
+                    bump_map(&mut self.host_queue, (host, queue), u64::from(n), up);
                 }
             }
         }
@@ -125,6 +151,17 @@ impl Counts {
             }
         }
     }
+}
+
+/// The started elements of a job.
+fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
+    let (one, some) = match &job.body {
+        Body::Single(e) => (matches!(e.state, ElemState::Run(_)).then_some((0, e)), None),
+        Body::Array(a) => (None, Some(a)),
+    };
+    let some = some.into_iter();
+    one.into_iter()
+        .chain(some.flat_map(|a| a.started.iter().filter_map(|i| Some((*i, a.own.get(i)?)))))
 }
 
 fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {

@@ -35,8 +35,8 @@ pub struct Deps {
     todo: BTreeMap<u32, BTreeSet<u32>>,
     /// Of jobs that very many wait for: the change, and who is to look at it next.
     spread: BTreeMap<u32, Spread>,
-    /// Since when an element waits for what can never be, microseconds of the monotonic clock;
-    /// where ORPHAN_JOB_TERM_GRACE_PERIOD asks for that.
+    /// Arrays whose elements are looked at unit by unit, with the next place in their lists.
+    sweeps: BTreeMap<u32, u32>,
     orphans: Orphans,
     pace: Pace,
     /// Elements whose condition was evaluated.
@@ -61,47 +61,28 @@ struct Spread {
     again: BTreeSet<u32>,
 }
 
-/// Elements that wait for what can never be, and since when, microseconds of the monotonic clock.
+/// Elements of an array that are looked at at once; the others unit by unit.
+const SWEPT_AT_ONCE: u32 = 1024;
+
+/// Since when elements wait for what can never be, microseconds of the monotonic clock; where
+/// ORPHAN_JOB_TERM_GRACE_PERIOD asks for that. idx 0 of an array: all of it.
 #[derive(Debug, Default)]
-pub struct Orphans {
+struct Orphans {
     since: BTreeMap<JobRef, u64>,
     by_time: BTreeSet<(u64, JobRef)>,
 }
 
 impl Orphans {
-    fn of_job(&self, job: u32) -> impl Iterator<Item = (JobRef, u64)> + '_ {
-        let range = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        self.since.range(range).map(|(at, t)| (*at, *t))
+    /// One that is known already goes on waiting.
+    fn insert(&mut self, at: JobRef, now: u64) {
+        let since = *self.since.entry(at).or_insert(now);
+        self.by_time.insert((since, at));
     }
-    /// The orphans of a job are these from now on, in ascending order; those known already go on
-    /// waiting.
-    pub fn set(&mut self, job: u32, now: u64, elems: &[u32]) {
-        let old: Vec<(JobRef, u64)> = self.of_job(job).collect();
-        for (at, since) in old {
-            if elems.binary_search(&at.idx).is_err() {
-                self.since.remove(&at);
-                self.by_time.remove(&(since, at));
-            }
-        }
-        for &idx in elems {
-            let at = JobRef { job, idx };
-            let since = *self.since.entry(at).or_insert(now);
-            self.by_time.insert((since, at));
-        }
-    }
-    /// The job of the first orphan since that instant or before, and its elements that are.
-    pub fn first_by(&self, since: u64) -> Option<(u32, Vec<u32>)> {
-        let (_, first) = self.by_time.first().filter(|o| o.0 <= since)?;
-        let of_job = self.of_job(first.job).filter(|(_, t)| *t <= since);
-        Some((first.job, of_job.map(|(at, _)| at.idx).collect()))
-    }
-    pub fn forget(&mut self, at: JobRef) {
+
+    fn remove(&mut self, at: JobRef) {
         if let Some(since) = self.since.remove(&at) {
             self.by_time.remove(&(since, at));
         }
-    }
-    pub fn first(&self) -> Option<u64> {
-        self.by_time.first().map(|o| o.0)
     }
 }
 
@@ -150,6 +131,8 @@ struct Each {
     ready: BTreeSet<u32>,
     /// Pending elements whose condition can never hold.
     never: BTreeSet<u32>,
+    /// Those that have come to these or have left them, and are to be looked at as orphans.
+    turned: BTreeSet<u32>,
     /// [`Resolved::shared`] when they were last looked at.
     shared: Vec<u8>,
 }
@@ -183,22 +166,53 @@ impl Deps {
             self.looked += _looked;
         }
     }
-    pub fn orphans(&self) -> &Orphans {
-        &self.orphans
+    /// The elements that are to be looked at as orphans: whether each of them waits by itself
+    /// for what can never be. `None`: elements of this job do not wait by themselves.
+    pub fn turned(&mut self, job: u32) -> Option<Vec<(u32, bool)>> {
+        let each = self.elements.get_mut(&job)?;
+        let mut some = Vec::new();
+        while some.len() < SWEPT_AT_ONCE as usize
+            && let Some(idx) = each.turned.pop_first()
+        {
+            some.push((idx, each.never.contains(&idx)));
+        }
+        if !each.turned.is_empty() {
+            self.sweeps.entry(job).or_insert(u32::MAX);
+        }
+        Some(some)
     }
-    pub fn orphans_mut(&mut self) -> &mut Orphans {
-        &mut self.orphans
+    /// Nobody asks which elements are orphans.
+    pub fn no_orphans(&mut self, job: u32) {
+        if let Some(each) = self.elements.get_mut(&job) {
+            each.turned.clear();
+        }
+    }
+    /// Whether an element (idx 0 of an array: all of it) is an orphan with some time left.
+    pub fn set_orphan(&mut self, at: JobRef, now: u64, on: bool) {
+        if on { self.orphans.insert(at, now) } else { self.orphans.remove(at) }
+    }
+    /// As many orphans since that instant or before.
+    pub fn orphans_by(&self, since: u64, most: usize) -> Vec<JobRef> {
+        let old = self.orphans.by_time.iter().take_while(|(t, _)| *t <= since);
+        old.take(most).map(|(_, at)| *at).collect()
+    }
+    pub fn first_orphan(&self) -> Option<u64> {
+        self.orphans.by_time.first().map(|(t, _)| *t)
     }
     /// Can the condition of an element never hold?
     pub fn never(&self, at: JobRef) -> bool {
-        match self.never_elements(at.job) {
-            Some(never) => never.contains(&at.idx),
+        match self.elements.get(&at.job) {
+            Some(each) => each.never.contains(&at.idx),
             None => self.value(at.job) == DepValue::Never,
         }
     }
     /// The same with nothing known but the orphans, which go on waiting.
     pub fn anew(self) -> Deps {
         Deps { orphans: self.orphans, ..Deps::default() }
+    }
+    /// Are there arrays left whose elements were not all looked at?
+    pub fn sweeps_left(&self) -> bool {
+        !self.sweeps.is_empty()
     }
     /// Are there conditions left that were not looked at?
     pub fn left(&self) -> bool {
@@ -237,6 +251,7 @@ impl Deps {
         }
         self.values.remove(&job);
         self.elements.remove(&job);
+        self.sweeps.remove(&job);
     }
 }
 
@@ -270,8 +285,9 @@ impl JobLookup for Mbd {
         match job.view(index.unwrap_or(0)) {
             None => DepFacts::GONE,
             Some(View::Own(e)) => facts_of(e),
-            Some(View::Fresh) => {
-                DepFacts { state: DepState::Pend, started: false, post: PostState::None }
+            Some(view @ View::Fresh(_)) => {
+                let state = dep_state(view.stat(), None);
+                DepFacts { state, started: false, post: PostState::None }
             }
         }
     }
@@ -294,15 +310,14 @@ impl JobLookup for Mbd {
         }
     }
 
-    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>)) {
-        let mut each = |e: &Elem| {
-            if let DepState::Exit(code) = facts_of(e).state {
-                f(code);
-            }
-        };
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
         match self.st.job(id as u32).map(|j| &j.body) {
-            Some(Body::Single(e)) => each(e),
-            Some(Body::Array(a)) => a.own.values().for_each(each),
+            Some(Body::Single(e)) => {
+                if let DepState::Exit(code) = facts_of(e).state {
+                    f(code, 1);
+                }
+            }
+            Some(Body::Array(a)) => a.exits.iter().for_each(|(code, n)| f(*code, *n)),
             None => {}
         }
     }
@@ -386,13 +401,47 @@ impl Mbd {
             self.deps.values.insert(id, value);
             return;
         }
-        let mut each = Each { shared: dep.shared(self), ..Each::default() };
-        let all = job.indices();
-        for &idx in &all {
-            self.look_at_element(job, &dep, idx, &mut each);
+        let turned = self.deps.elements.remove(&id).map_or(BTreeSet::new(), |mut each| {
+            each.turned.append(&mut each.never);
+            each.turned
+        });
+        let each = Each { shared: dep.shared(self), turned, ..Each::default() };
+        self.sweep(id, each, 0);
+    }
+
+    /// Looks at elements of an array from this place in its list on.
+    fn sweep(&mut self, id: u32, mut each: Each, from: u32) {
+        let Some(job) = self.st.job(id) else { return };
+        let Some(dep) = &job.depend else { return };
+        let total = job.tally.total;
+        let from = from.min(total);
+        let to = from.saturating_add(SWEPT_AT_ONCE).min(total);
+        for place in from..to {
+            let idx = match &job.body {
+                Body::Array(a) => a.index(place),
+                Body::Single(_) => 0,
+            };
+            self.look_at_element(job, dep, idx, &mut each);
         }
         let pend = job.tally.pend;
-        self.deps.keep(id, pend, each, all.len());
+        match to < total {
+            true => drop(self.deps.sweeps.insert(id, to)),
+            false => drop(self.deps.sweeps.remove(&id)),
+        }
+        self.deps.keep(id, pend, each, (to - from) as usize);
+    }
+
+    /// One unit of looking at the elements of arrays.
+    pub(crate) fn sweep_unit(&mut self, cx: &mut super::Cx) {
+        let Some((&id, &from)) = self.deps.sweeps.first_key_value() else { return };
+        let Some(each) = self.deps.elements.remove(&id) else {
+            self.deps.sweeps.remove(&id);
+            return;
+        };
+        self.sweep(id, each, from);
+        self.end_orphans(cx, id);
+        self.refresh(id);
+        self.sched.needed = true;
     }
 
     /// One element of an array whose elements wait one by one: it changed, or what it waits for.
@@ -407,16 +456,13 @@ impl Mbd {
 
     fn look_at_element(&self, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
         each.ready.remove(&idx);
-        each.never.remove(&idx);
-        let waits = match job.view(idx) {
-            Some(View::Fresh) => true,
-            Some(View::Own(e)) => e.stat() == stat::PEND,
-            None => false,
-        };
-        if waits {
+        if each.never.remove(&idx) {
+            each.turned.insert(idx);
+        }
+        if job.view(idx).is_some_and(|v| v.stat() == stat::PEND) {
             match dep.eval(self, Some(idx)) {
                 DepValue::True => each.ready.insert(idx),
-                DepValue::Never => each.never.insert(idx),
+                DepValue::Never => each.turned.insert(idx) | each.never.insert(idx),
                 DepValue::False => false,
             };
         }

@@ -186,8 +186,9 @@ impl Mbd {
         let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
         let queue = &**self.st.names.text(job.queue_of(part));
         let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
+        let all_held = || matches!(&job.body, Body::Array(a) if a.held.is_some());
         let out = job.damaged
-            || elem.is_some_and(held)
+            || elem.map_or_else(all_held, held)
             || job.spec_of(part).begin_time > now
             || (!one_by_one && self.deps.value(job.id) != DepValue::True)
             || self.pol.find_queue(queue).is_none()

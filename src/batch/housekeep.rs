@@ -215,6 +215,9 @@ pub(crate) fn records_of(job: &Job) -> u64 {
     };
     1 + match &job.body {
         Body::Single(e) => of(e),
-        Body::Array(a) => a.own.values().map(of).sum(),
+        Body::Array(_) => {
+            let t = &job.tally;
+            3 * u64::from(t.started()) + 4 * u64::from(t.done + t.exit)
+        }
     }
 }

@@ -341,7 +341,7 @@ impl Mbd {
     ) -> Order {
         let unmoved = |order| Spot { base: order, between: 0 };
         let part = match view {
-            View::Fresh => 0,
+            View::Fresh(_) => 0,
             View::Own(e) => e.part,
         };
         let queue = job.queue_of(part);
@@ -356,7 +356,7 @@ impl Mbd {
         let (priority, spot) = (self.priority(job.spec_of(part)), self.st.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
-            View::Fresh => pending,
+            View::Fresh(_) => pending,
             View::Own(e) => match &e.state {
                 ElemState::Pend(_) => pending,
                 ElemState::Run(r) => {

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | state, apply, parts, counts, names, space, retries | the event-sourced state |
 //! | policy, require | the configuration, compiled |
-//! | submit, control, change, modify, admin, perm | requests that change something |
+//! | submit, control, change, reposition, modify, admin, perm | requests that change something |
 //! | hosts, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
 //! | unreached | hosts that cannot be reached, and their jobs |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
@@ -53,6 +53,7 @@ pub mod perfmon;
 pub mod perm;
 pub mod policy;
 pub mod reporters;
+pub mod reposition;
 pub mod requeue;
 pub mod require;
 pub mod reserve;
@@ -259,6 +260,7 @@ impl Mbd {
     fn rebuild_by_units(&mut self) {
         self.sched = self.sched.anew();
         self.deps = std::mem::take(&mut self.deps).anew();
+        self.works.drop_scans();
         self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
         self.overload = overload::Overload::default();
         self.unreached = unreached::Unreached::default();
@@ -315,6 +317,7 @@ impl Mbd {
 
     /// A job changed: its readiness, and what depends on it, are looked at again.
     fn touched(&mut self, at: JobRef) {
+        self.works.note_changed(at.job);
         self.depend_touched(at);
         self.look_left_of(at);
         self.refresh_at(at);

@@ -11,10 +11,10 @@ use super::change::{Meant, waits};
 use super::control_work::Cursor;
 use super::perm::Caller;
 use super::require::Req;
-use super::space::spec_bytes;
-use super::state::{ElemState, Job};
+use super::space::{log_bytes, spec_bytes};
+use super::state::{Body, ElemState, Job};
 use super::submit::{Checked, bad_requirement, check_group, check_texts, check_times};
-use super::works::{UNIT_LOOKS, Work};
+use super::works::{ElementDeed, UNIT_LOOKS, Work};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
@@ -54,6 +54,8 @@ pub struct ModifyWork {
     others: Vec<u32>,
     /// The last element that was modified.
     done: Option<u32>,
+    /// Bytes that were written, [`log_bytes`].
+    written: u64,
 }
 
 impl Mbd {
@@ -65,7 +67,9 @@ impl Mbd {
         let (conn, who) = (Some(conn), who.clone());
         let (cursor, sorted, done) = (Cursor::default(), false, None);
         let (waiting, others) = (Vec::new(), Vec::new());
-        let work = Box::new(ModifyWork { conn, who, m, cursor, sorted, waiting, others, done });
+        let written = 0;
+        let work = ModifyWork { conn, who, m, cursor, sorted, waiting, others, done, written };
+        let work = Box::new(work);
         if let Some(left) = self.modify_unit(cx, work) {
             self.works.put(Work::Modify(left));
         }
@@ -100,11 +104,18 @@ impl Mbd {
             return None;
         }
         work.m.id.elems = super::parts::ranges(some.iter().copied());
-        let did = self.modified(cx, &work.who, &work.m);
+        let before = cx.out.len();
+        let mut did = self.modified(cx, &work.who, &work.m);
         work.m.id = id;
+        work.written += log_bytes(&cx.out[before..]);
         if did.is_ok() && !work.waiting.is_empty() {
             work.done = some.last().copied();
-            return Some(work);
+            let most = self.works.log_most();
+            if work.written <= most {
+                return Some(work);
+            }
+            let text = format!("the log takes {most} bytes of a request and no more");
+            did = Err(Refusal::text(err::BAD_ARG, text));
         }
         self.answer_modify(cx, &work, did);
         None
@@ -385,15 +396,19 @@ impl Mbd {
 
     /// The hosts of a changed job's started elements hear of its limits.
     pub(crate) fn tell_limits(&mut self, cx: &mut Cx, id: u32) {
-        let Some(job) = self.st.job(id) else { return };
-        let runs = |idx: u32| match &job.elem(idx)?.state {
-            ElemState::Run(r) => Some((r.key, Box::new(self.host_limits(job, r)))),
-            _ => None,
+        let all = match self.st.job(id).map(|job| &job.body) {
+            Some(Body::Array(a)) => a.started.iter().copied().collect(),
+            Some(Body::Single(_)) => vec![0],
+            None => Vec::new(),
         };
-        let all: Vec<_> = job.indices().into_iter().filter_map(runs).collect();
-        for (key, limits) in all {
-            self.act_on(cx, key, Act::Limits(limits));
-        }
+        self.to_elements(cx, id, all, ElementDeed::TellLimits);
+    }
+
+    pub(crate) fn tell_limits_of(&mut self, cx: &mut Cx, at: JobRef) {
+        let Some(job) = self.st.job(at.job) else { return };
+        let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
+        let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
+        self.act_on(cx, key, Act::Limits(limits));
     }
 
     /// Who submitted a job, as one who submits.

@@ -6,7 +6,11 @@
 use super::names::Sym;
 use super::state::{Job, State};
 use crate::lang::depend::{Group, Resolved};
+use crate::model::idmap::IdMap;
 use crate::model::sort::sort_by_key;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::rc::{Rc, Weak};
 
 /// A name that stands for more jobs than these is recorded as a name.
@@ -36,23 +40,134 @@ impl Groups {
     }
 }
 
+/// Job IDs as runs, first to last: those of one user mostly follow each other.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Runs(BTreeMap<u32, u32>);
+
+impl Runs {
+    fn insert(&mut self, id: u32) {
+        let before = self.0.range_mut(..=id).next_back();
+        let joined = match before {
+            Some((_, last)) if *last >= id => return,
+            Some((first, last)) if *last + 1 == id => {
+                *last = id;
+                Some(*first)
+            }
+            _ => None,
+        };
+        let last = id.checked_add(1).and_then(|next| self.0.remove(&next)).unwrap_or(id);
+        self.0.insert(joined.unwrap_or(id), last);
+    }
+
+    fn remove(&mut self, id: u32) {
+        let Some((&first, &last)) = self.0.range(..=id).next_back() else { return };
+        if last < id {
+            return;
+        }
+        self.0.remove(&first);
+        if first < id {
+            self.0.insert(first, id - 1);
+        }
+        if id < last {
+            self.0.insert(id + 1, last);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().flat_map(|(first, last)| *first..=*last)
+    }
+}
+
+/// What was looked for last, and found.
+#[derive(Debug)]
+struct Looked {
+    user: Sym,
+    name: String,
+    prefix: bool,
+    members: Rc<Vec<u32>>,
+}
+
+/// The jobs in memory by user and name.
+#[derive(Debug, Default)]
+pub struct ByName {
+    users: IdMap<Sym, BTreeMap<Box<str>, Runs>>,
+    /// A submission asks for the same name several times, and often so does the next.
+    looked: RefCell<Option<Looked>>,
+}
+
+impl ByName {
+    /// A job that has come, or has got its name.
+    pub fn insert(&mut self, user: Sym, name: &str, id: u32) {
+        self.changed(user, name);
+        let names = self.users.entry(user).or_default();
+        match names.get_mut(name) {
+            Some(runs) => runs.insert(id),
+            None => names.entry(name.into()).or_default().insert(id),
+        }
+    }
+
+    /// A job that leaves, or is about to get another name.
+    pub fn remove(&mut self, user: Sym, name: &str, id: u32) {
+        self.changed(user, name);
+        let Some(names) = self.users.get_mut(&user) else { return };
+        let Some(runs) = names.get_mut(name) else { return };
+        runs.remove(id);
+        if runs.0.is_empty() {
+            names.remove(name);
+        }
+        if names.is_empty() {
+            self.users.remove(&user);
+        }
+    }
+
+    fn changed(&mut self, user: Sym, name: &str) {
+        let looked = self.looked.get_mut();
+        if looked.as_ref().is_some_and(|l| l.user == user && fits(name, &l.name, l.prefix)) {
+            *looked = None;
+        }
+    }
+
+    fn ids(&self, user: Sym, name: &str, prefix: bool) -> Vec<u32> {
+        let Some(names) = self.users.get(&user) else { return Vec::new() };
+        match prefix {
+            true => {
+                let from = (Bound::Included(name), Bound::Unbounded);
+                let some = names.range::<str, _>(from).take_while(|(n, _)| n.starts_with(name));
+                some.flat_map(|(_, runs)| runs.iter()).collect()
+            }
+            false => names.get(name).into_iter().flat_map(Runs::iter).collect(),
+        }
+    }
+}
+
+fn fits(name: &str, asked: &str, prefix: bool) -> bool {
+    if prefix { name.starts_with(asked) } else { name == asked }
+}
+
 impl State {
     /// A user's jobs of this name (with `prefix`, whose names begin so), as they were submitted.
     pub fn named(&self, user: Sym, name: &str, prefix: bool) -> Vec<&Job> {
-        let fits = |j: &&Job| {
-            j.user == user
-                && match prefix {
-                    true => j.name.name.starts_with(name),
-                    false => j.name.name == name,
-                }
-        };
-        let mut found: Vec<&Job> = self.each_job().filter(fits).collect();
-        sort_by_key(&mut found, |j| j.order);
-        found
+        self.members(user, name, prefix).iter().filter_map(|id| self.job(*id)).collect()
     }
 
-    fn members(&self, user: Sym, name: &str, prefix: bool) -> Vec<u32> {
-        self.named(user, name, prefix).iter().map(|j| j.id).collect()
+    /// The IDs of these jobs.
+    fn members(&self, user: Sym, name: &str, prefix: bool) -> Rc<Vec<u32>> {
+        let like = |l: &&Looked| (l.user, &*l.name, l.prefix) == (user, name, prefix);
+        if let Some(looked) = self.by_name.looked.borrow().as_ref().filter(like) {
+            return looked.members.clone();
+        }
+        let ids = self.by_name.ids(user, name, prefix);
+        let placed = |id: u32| (self.job(id).map_or(0, |j| j.order), id);
+        let mut found: Vec<(u64, u32)> = ids.into_iter().map(placed).collect();
+        if !found.is_sorted() {
+            sort_by_key(&mut found, |f| f.0);
+        }
+        let members = Rc::new(found.into_iter().map(|f| f.1).collect::<Vec<u32>>());
+        if members.len() > NAMED_LISTED {
+            let (name, members) = (name.to_string(), members.clone());
+            *self.by_name.looked.borrow_mut() = Some(Looked { user, name, prefix, members });
+        }
+        members
     }
 
     /// Has the names of a condition stand for the jobs that bear them now.
@@ -68,7 +183,8 @@ impl State {
             let group = self.groups.like(user, name, prefix, &members).unwrap_or_else(|| {
                 let number = self.groups.next;
                 self.groups.next += 1;
-                let group = Rc::new(Group { number, name: name.to_string(), prefix, members });
+                let (name, members) = (name.to_string(), members.to_vec());
+                let group = Rc::new(Group { number, name, prefix, members });
                 self.groups.all.push((user, Rc::downgrade(&group)));
                 group
             });
@@ -93,6 +209,35 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_hold_the_ids_put_in_and_no_others() {
+        let mut runs = Runs::default();
+        let mut all = std::collections::BTreeSet::new();
+        let mut n = 7u32;
+        for step in 0..4000 {
+            n = n.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            let id = 1 + (n >> 16) % 200;
+            match step % 3 {
+                0 => {
+                    all.remove(&id);
+                    runs.remove(id);
+                }
+                _ => {
+                    all.insert(id);
+                    runs.insert(id);
+                }
+            }
+            assert!(runs.iter().eq(all.iter().copied()), "{step}");
+            let ends = |(a, b): (&(u32, u32), &(u32, u32))| a.1 + 1 < b.0;
+            let list: Vec<(u32, u32)> = runs.0.iter().map(|(a, b)| (*a, *b)).collect();
+            assert!(list.iter().zip(list.iter().skip(1)).all(ends), "{list:?}");
+        }
+        runs = Runs::default();
+        (1..=1000).for_each(|id| runs.insert(id));
+        runs.insert(u32::MAX);
+        assert_eq!(runs.0, BTreeMap::from([(1, 1000), (u32::MAX, u32::MAX)]));
+    }
     use crate::model::event::{Event, JobNew, Record};
     use crate::model::job::JobSpec;
     use std::sync::Arc;

@@ -4,7 +4,8 @@
 
 use super::apply::{Did, EXTRA_DEPEND};
 use super::counts::owner;
-use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, Pend, State};
+use super::names::Sym;
+use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, State};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
@@ -40,22 +41,49 @@ impl Array {
             .filter(|idx| self.pos(*idx).is_some())
     }
 
-    /// An element is about to be in this state.
-    pub fn note_waiting(&mut self, idx: u32, e: &Elem) {
-        let Some(part) = (e.part as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
-        else {
-            return;
-        };
-        match &e.state {
-            ElemState::Pend(p) if p.held.is_none() => part.waiting.insert(idx),
-            _ => part.waiting.remove(&idx),
-        };
+    fn part_mut(&mut self, no: u32) -> Option<&mut Part> {
+        (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
     }
 
-    pub fn leave_part(&mut self, idx: u32, no: u32) {
-        if let Some(part) = (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i)) {
+    /// Counts an element of its own in or out, as it stands.
+    fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        let put = |set: &mut BTreeSet<u32>| match add {
+            true => set.insert(idx),
+            false => set.remove(&idx),
+        };
+        match &e.state {
+            ElemState::Run(_) => drop(put(&mut self.started)),
+            ElemState::Pend(p) => match self.part_mut(e.part) {
+                Some(part) => {
+                    part.pend = if add { part.pend + 1 } else { part.pend - 1 };
+                    p.held.is_none().then(|| put(&mut part.waiting));
+                }
+                None => drop(p.held.is_none().then(|| put(&mut self.waiting))),
+            },
+            ElemState::End(end) if end.done => {}
+            ElemState::End(end) => {
+                let code = super::inventory::exit_code(end.status);
+                let n = self.exits.entry(code).or_default();
+                *n = if add { *n + 1 } else { *n - 1 };
+                if *n == 0 {
+                    self.exits.remove(&code);
+                }
+            }
+        }
+    }
+
+    /// Something is about to happen to an element to which nothing has happened.
+    pub fn touch(&mut self, idx: u32, submit_time: i64) {
+        let e = self.untouched(submit_time);
+        self.note(idx, &e, true);
+        self.own.insert(idx, e);
+    }
+
+    /// An element leaves memory.
+    pub fn leave(&mut self, idx: u32, e: &Elem) {
+        self.note(idx, e, false);
+        if let Some(part) = self.part_mut(e.part) {
             part.elems.remove(&idx);
-            part.waiting.remove(&idx);
         }
     }
 
@@ -65,7 +93,7 @@ impl Array {
         if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
             return i as u32 + 1;
         }
-        let new = Part { look, elems: BTreeSet::new(), waiting: BTreeSet::new() };
+        let new = Part { look, elems: BTreeSet::new(), waiting: BTreeSet::new(), pend: 0 };
         match self.parts.iter().position(|p| p.elems.is_empty()) {
             Some(i) => {
                 self.parts[i] = new;
@@ -115,9 +143,11 @@ impl State {
         let Some(job) = self.jobs.get_mut(&id) else {
             return Did::Misfit("no such job");
         };
-        self.counts.job(job, false);
+        let queues: Vec<Sym> = (0..=job.parts().len() as u32).map(|p| job.queue_of(p)).collect();
+        self.counts.pending(job, false);
         change(job);
-        self.counts.job(job, true);
+        self.counts.pending(job, true);
+        self.counts.started_moved(job, &queues);
         Did::Job(JobRef { job: id, idx: 0 })
     }
 
@@ -154,20 +184,18 @@ impl State {
             if let Some(pos) = a.pos(idx)
                 && a.fresh.take(pos)
             {
-                let state = ElemState::Pend(Pend { since: submit_time, held: None, reason: 0 });
-                a.own.insert(idx, Elem { attempts: 0, part: 0, state });
+                a.touch(idx, submit_time);
             }
-            a.leave_part(idx, from);
-            let Some(e) = a.own.get_mut(&idx) else { continue };
-            self.counts.elem(queue, user, slots, at, e, false);
+            let Some(mut e) = a.own.remove(&idx) else { continue };
+            a.leave(idx, &e);
+            self.counts.elem(queue, user, slots, at, &e, false);
             e.part = to;
+            a.note(idx, &e, true);
             let part = &mut a.parts[to as usize - 1];
             part.elems.insert(idx);
-            if matches!(&e.state, ElemState::Pend(p) if p.held.is_none()) {
-                part.waiting.insert(idx);
-            }
             let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
-            self.counts.elem(queue, user, slots, at, e, true);
+            self.counts.elem(queue, user, slots, at, &e, true);
+            a.own.insert(idx, e);
         }
         Did::Job(JobRef { job: id, idx: 0 })
     }
@@ -195,17 +223,20 @@ impl State {
         self.note_first(m);
         self.retry_modified(m.job);
         let did = if m.elems.is_empty() {
-            let user = self.jobs.get(&m.job).map(|j| j.user);
+            let named = self.jobs.get(&m.job).map(|j| (j.user, j.name.name.clone()));
+            let user = named.as_ref().map(|n| n.0);
             // what a condition that stays stands for stays too
             let other = m.fields.contains(&SpecField::Depend);
             let depend = resolved(&m.spec).filter(|_| other).zip(user);
             let depend = depend.map(|(depend, user)| Rc::new(self.bind(user, depend)));
-            self.recount(m.job, |job| {
+            let did = self.recount(m.job, |job| {
                 if other {
                     job.depend = depend;
                 }
                 modify_job(job, m, queue);
-            })
+            });
+            self.renamed(m.job, named);
+            did
         } else {
             let spec = Arc::new(m.spec.clone());
             self.change_elements(m.job, &m.elems, |look| Look {
@@ -234,6 +265,15 @@ impl State {
         did
     }
 
+    /// A job that had this name may have another.
+    fn renamed(&mut self, id: u32, was: Option<(Sym, String)>) {
+        let (Some(job), Some((user, was))) = (self.jobs.get(&id), was) else { return };
+        if job.name.name != was {
+            self.by_name.remove(user, &was, id);
+            self.by_name.insert(user, &job.name.name, id);
+        }
+    }
+
     pub(super) fn moved(&mut self, at: JobRef, place: Option<Spot>, top: bool) -> Did {
         // Another LSF's record does not tell the place: before or behind all.
         let place = place.unwrap_or(Spot { base: if top { 0 } else { u64::MAX }, between: at.job });
@@ -255,7 +295,7 @@ impl State {
 }
 
 /// What is not in a part becomes of this submission.
-fn modify_job(job: &mut Job, m: &JobModify, queue: super::names::Sym) {
+fn modify_job(job: &mut Job, m: &JobModify, queue: Sym) {
     job.queue = queue;
     job.spec = Arc::new(m.spec.clone());
     if m.fields.contains(&SpecField::Command) {
@@ -275,6 +315,13 @@ fn modify_job(job: &mut Job, m: &JobModify, queue: super::names::Sym) {
 }
 
 impl Job {
+    /// Counts an element of its own in or out of what is kept of all.
+    pub(super) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        if let Body::Array(a) = &mut self.body {
+            a.note(idx, e, add);
+        }
+    }
+
     /// The started ones among these elements; none named: among those that are in no part.
     fn each_run(&mut self, elems: &Ranges, mut change: impl FnMut(&mut super::state::Run)) {
         let mut one = |e: &mut Elem| {
@@ -284,16 +331,15 @@ impl Job {
         };
         match &mut self.body {
             Body::Single(e) => one(e),
-            Body::Array(a) if elems.is_empty() => {
-                a.own.values_mut().filter(|e| e.part == 0).for_each(one);
-            }
             Body::Array(a) => {
-                let named: Vec<u32> = a.named(elems).collect();
-                named.iter().for_each(|idx| {
-                    if let Some(e) = a.own.get_mut(idx) {
-                        one(e);
-                    }
-                });
+                let named: Vec<u32> = match elems.is_empty() {
+                    true => a.started.iter().copied().collect(),
+                    false => a.named(elems).collect(),
+                };
+                for idx in named {
+                    let e = a.own.get_mut(&idx);
+                    e.filter(|e| !elems.is_empty() || e.part == 0).map(&mut one);
+                }
             }
         }
     }

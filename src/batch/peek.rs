@@ -66,7 +66,7 @@ impl Mbd {
         let owner = self.st.names.text(job.user);
         self.check(who, Action::PeekJob, owner, self.st.names.text(job.queue_at(at.idx)))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
-            View::Fresh => return Err(Refusal::new(err::NOT_STARTED)),
+            View::Fresh(_) => return Err(Refusal::new(err::NOT_STARTED)),
             View::Own(e) => match &e.state {
                 ElemState::Pend(_) => return Err(Refusal::new(err::NOT_STARTED)),
                 ElemState::End(_) => return Err(Refusal::new(err::JOB_FINISH)),

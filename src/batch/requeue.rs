@@ -2,11 +2,12 @@
 //! REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can never
 //! hold (-ti).
 
+use super::control_work::Cursor;
 use super::inventory::exit_code;
 use super::policy::Queue;
 use super::retry::pause;
-use super::state::ElemState;
-use super::works::{OrphanWork, UNIT};
+use super::state::{ElemState, Job};
+use super::works::{ElementDeed, ElementWork, Left, UNIT};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
@@ -120,57 +121,75 @@ impl Mbd {
     /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
     pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
-        let grace = self.pol.params().orphan_grace;
+        let graced = self.pol.params().orphan_grace.is_some();
+        let whole = JobRef { job: id, idx: 0 };
         let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
-            return self.deps.orphans_mut().set(id, 0, &[]);
+            return self.deps.set_orphan(whole, 0, false);
         };
         // those that are on their way to their end are looked at no more
         if self.works.ends(id) {
             return;
         }
-        let asked = |part: u32| !job.spec_of(part).given(extra::ORPHAN).is_empty();
-        if grace.is_none() && !(0..=job.parts().len() as u32).any(asked) {
+        let parts = job.parts().len() as u32;
+        if !graced && !(0..=parts).any(|part| ends_at_once(job, part)) {
+            return self.deps.no_orphans(id);
+        }
+        let never = self.deps.value(id) == DepValue::Never;
+        let mut now: Vec<u32> = Vec::new();
+        if let Some(turned) = self.deps.turned(id) {
+            for (idx, never) in turned {
+                let orphan = never && self.waits_at(JobRef { job: id, idx });
+                let Some(job) = self.st.job(id) else { return };
+                let at_once = orphan && ends_at_once(job, job.part_no(idx));
+                now.extend(at_once.then_some(idx));
+                let later = orphan && !at_once && graced;
+                self.deps.set_orphan(JobRef { job: id, idx }, cx.now.mono_us, later);
+            }
+        } else if never && job.tally.total as usize > UNIT {
+            let later = graced && !(0..=parts).all(|part| ends_at_once(job, part));
+            if (0..=parts).any(|part| ends_at_once(job, part)) {
+                let left = Left::All(Cursor::default());
+                let deed = ElementDeed::EndOrphans { at_once: true };
+                self.works.put_elements(ElementWork { job: id, left, deed });
+            }
+            return self.deps.set_orphan(whole, cx.now.mono_us, later);
+        } else {
+            let all = if never { job.indices() } else { Vec::new() };
+            let waits = |idx: &u32| self.waits_at(JobRef { job: id, idx: *idx });
+            let (ends, later): (Vec<u32>, Vec<u32>) =
+                all.into_iter().filter(waits).partition(|idx| ends_at_once(job, job.part_no(*idx)));
+            now = ends;
+            self.deps.set_orphan(whole, cx.now.mono_us, graced && !later.is_empty());
+        }
+        if now.len() > UNIT {
+            now.reverse();
+            let deed = ElementDeed::EndOrphans { at_once: false };
+            self.works.put_elements(ElementWork { job: id, left: Left::These(now), deed });
             return;
         }
-        let waits =
-            |idx: &u32| job.view(*idx).is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
-        let never: Vec<u32> = match self.deps.never_elements(id) {
-            Some(never) => never.iter().copied().collect(),
-            None if self.deps.value(id) == DepValue::Never => job.indices(),
-            None => Vec::new(),
-        };
-        let (now, later): (Vec<u32>, Vec<u32>) =
-            never.into_iter().filter(waits).partition(|idx| asked(job.part_no(*idx)));
-        let mut later = if grace.is_some() { later } else { Vec::new() };
-        later.sort_unstable();
-        self.deps.orphans_mut().set(id, cx.now.mono_us, &later);
-        self.end_some_orphans(cx, id, now);
+        for idx in now {
+            self.end_orphan(cx, JobRef { job: id, idx }, false);
+        }
         self.orphans_due(cx);
     }
 
-    /// Orphans of one job end: few at once, many unit by unit.
-    fn end_some_orphans(&mut self, cx: &mut Cx, job: u32, elems: Vec<u32>) {
-        if elems.len() > UNIT {
-            let left: Vec<u32> = elems.into_iter().rev().collect();
-            return self.works.put_orphans(OrphanWork { job, left });
-        }
-        for idx in elems {
-            self.end_orphan(cx, JobRef { job, idx });
-        }
+    fn waits_at(&self, at: JobRef) -> bool {
+        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
+        view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0)
     }
 
     /// An orphan ends, if it waits still, and for what can never be.
-    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef) {
-        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
-        let waits = view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0);
-        if waits && self.deps.never(at) {
+    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef, at_once: bool) {
+        let asked = |job: &Job| !at_once || ends_at_once(job, job.part_no(at.idx));
+        let never = self.waits_at(at) && self.deps.never(at);
+        if never && self.st.job(at.job).is_some_and(asked) {
             self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
         }
     }
 
     pub(crate) fn orphan_deadline(&self) -> Option<u64> {
         let grace = self.pol.params().orphan_grace?;
-        Some(self.deps.orphans().first()?.saturating_add(grace.saturating_mul(US)))
+        Some(self.deps.first_orphan()?.saturating_add(grace.saturating_mul(US)))
     }
 
     /// Orphans whose time is over end.
@@ -180,11 +199,16 @@ impl Mbd {
             return;
         }
         let grace = self.pol.params().orphan_grace.unwrap_or_default().saturating_mul(US);
-        for _ in 0..UNIT {
-            let over = self.deps.orphans().first_by(now.saturating_sub(grace));
-            let Some((job, elems)) = over else { return };
-            elems.iter().for_each(|&idx| self.deps.orphans_mut().forget(JobRef { job, idx }));
-            self.end_some_orphans(cx, job, elems);
+        for at in self.deps.orphans_by(now.saturating_sub(grace), UNIT) {
+            self.deps.set_orphan(at, 0, false);
+            match self.st.job(at.job) {
+                Some(job) if at.idx == 0 && job.is_array() => {
+                    let (left, deed) =
+                        (Left::All(Cursor::default()), ElementDeed::EndOrphans { at_once: false });
+                    self.works.put_elements(ElementWork { job: at.job, left, deed });
+                }
+                _ => self.end_orphan(cx, at, false),
+            }
         }
     }
 
@@ -194,4 +218,9 @@ impl Mbd {
         let ids: Vec<u32> = some.map(|job| job.id).collect();
         ids.into_iter().for_each(|id| self.end_orphans(cx, id));
     }
+}
+
+/// Do elements of this part end as soon as they are orphans (-ti)?
+fn ends_at_once(job: &Job, part: u32) -> bool {
+    !job.spec_of(part).given(extra::ORPHAN).is_empty()
 }

@@ -5,10 +5,10 @@
 //! then the job is held and its user gets a mail.
 
 use super::{Cx, Mbd};
-use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus, Retry};
 use crate::model::job::stat;
 use crate::model::reason::pend;
+use crate::model::{JobRef, cut};
 use crate::proto::sbd::{SbdMsg, TaskState};
 
 /// Starts of an element that fail in a row before it is held.
@@ -27,12 +27,6 @@ const NOTE_MAX: usize = 1024;
 pub fn pause(first: u64, n: u32) -> u64 {
     let factor = 1u64.checked_shl(n.saturating_sub(1)).unwrap_or(u64::MAX);
     first.max(1).saturating_mul(factor).min(RETRY_MOST)
-}
-
-/// As much of a text as is kept.
-fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or(0)]
 }
 
 impl Mbd {

@@ -15,6 +15,8 @@ struct Shown<'a> {
     mbd: &'a Mbd,
     job: &'a Job,
     elem: Option<&'a Elem>,
+    /// It is held, for this pending reason.
+    held: Option<u32>,
     /// Of the array it belongs to.
     part: u32,
     at: JobRef,
@@ -44,12 +46,14 @@ impl Mbd {
         now: i64,
     ) -> bool {
         let Some(job) = self.st.job(at.job) else { return false };
-        if !arrays && job.view(at.idx).is_none() {
+        let view = job.view(at.idx);
+        if !arrays && view.is_none() {
             return false;
         }
+        let held = view.and_then(|v| v.held());
         let elem = job.elem(at.idx);
         let part = elem.map_or(0, |e| e.part);
-        let shown = Shown { mbd: self, job, elem, part, at, arrays, now };
+        let shown = Shown { mbd: self, job, elem, held, part, at, arrays, now };
         out.push(b'[');
         for (i, col) in cols.iter().enumerate() {
             if i > 0 {
@@ -97,7 +101,8 @@ impl Shown<'_> {
     }
 
     fn stat(&self) -> u32 {
-        self.elem.map_or(stat::PEND, Elem::stat)
+        let untouched = if self.held.is_some() { stat::PSUSP } else { stat::PEND };
+        self.elem.map_or(untouched, Elem::stat)
     }
 
     fn usage(&self) -> Option<crate::model::job::Usage> {
@@ -224,11 +229,7 @@ impl Shown<'_> {
             Col::HostFactor => json(out, &run.map_or(0.0, |r| r.host_factor)),
             Col::Exceptions => json(out, &self.exceptions()),
             Col::Issued => json(out, &self.issued()),
-            Col::Held => {
-                let held = matches!(self.elem.map(|e| &e.state),
-                    Some(ElemState::Pend(p)) if p.held.is_some());
-                json(out, &held);
-            }
+            Col::Held => json(out, &self.held.is_some()),
             _ => self.col_usage(out, col),
         }
     }
@@ -393,10 +394,8 @@ impl Shown<'_> {
         if self.job.damaged {
             return Some(pend::DAMAGED);
         }
-        if let Some(ElemState::Pend(p)) = self.elem.map(|e| &e.state)
-            && let Some(code) = p.held
-        {
-            return Some(code);
+        if self.held.is_some() {
+            return self.held;
         }
         if self.mbd.unreached.bars(self.at) {
             return Some(pend::ZOMBIE);

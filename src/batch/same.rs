@@ -91,6 +91,8 @@ impl State {
             remains: _,
             // told with the jobs whose conditions have them
             groups: _,
+            // follows from the jobs
+            by_name: _,
             // counted from the last switch on
             finished: _,
             reserved: _,
@@ -232,8 +234,9 @@ impl State {
             Body::Array(a) => {
                 let _ = write!(
                     out,
-                    " {:?} fresh {:?}",
+                    " {:?} {:?} fresh {:?}",
                     a.spec,
+                    a.held,
                     super::parts::ranges(a.fresh_indices())
                 );
                 a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
@@ -241,7 +244,7 @@ impl State {
                     let Look { queue, spec, spot } = &part.look;
                     let queue = self.names.text(*queue);
                     let _ = write!(out, " part {queue} {spec:?} {spot:?}");
-                    let _ = write!(out, " {:?} {:?}", part.elems, part.waiting);
+                    let _ = write!(out, " {:?} {:?} {}", part.elems, part.waiting, part.pend);
                 }
             }
         }

@@ -5,8 +5,10 @@
 
 use super::names::Sym;
 use super::state::{Job, State};
+use crate::model::event::Event;
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef, extra};
+use crate::proto::machine::Effect;
 use std::collections::HashMap;
 
 /// Bytes that a job takes in memory beside its texts.
@@ -104,6 +106,34 @@ fn class_bytes(s: &JobSpec) -> u64 {
     }
     let hosts = s.hosts.iter().map(|h| h.len() + 24).sum::<usize>();
     CLASS_BYTES + (s.res_req.len() + fixed.len() + hosts) as u64
+}
+
+/// Bytes of a record of no text.
+const RECORD: u64 = 160;
+/// The same of one that has what a job used.
+const RECORD_USED: u64 = 320;
+/// The same of a record of lsb.acct.
+const RECORD_ACCT: u64 = 448;
+
+/// About how many bytes these effects write to lsb.events, lsb.acct and the spool.
+pub fn log_bytes(effects: &[Effect]) -> u64 {
+    let record = |event: &Event| match event {
+        Event::JobSignal(s) => {
+            let texts = [&s.user, &s.signal, &s.host, &s.reason, &s.request];
+            RECORD + texts.into_iter().map(|t| t.len() as u64).sum::<u64>()
+        }
+        Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
+        Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,
+        Event::JobNew(n) => RECORD_USED + spec_bytes(&n.spec),
+        _ => RECORD,
+    };
+    let bytes = |effect: &Effect| match effect {
+        Effect::Append(rec) => record(&rec.event),
+        Effect::Account(f) => RECORD_ACCT + spec_bytes(&f.spec),
+        Effect::Spool { data, .. } => data.len() as u64,
+        _ => 0,
+    };
+    effects.iter().map(bytes).sum()
 }
 
 impl State {

@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::eligible::Waited;
 use super::grouped::Added;
 use super::issued::Issued;
-use super::named::Groups;
+use super::named::{ByName, Groups};
 use super::names::{Names, Sym};
 use super::retries::Retries;
 use super::space::Space;
@@ -72,6 +72,8 @@ pub struct State {
     pub first: BTreeMap<u32, First>,
     /// What elements that have not ended went through by themselves.
     pub tries: BTreeMap<JobRef, Tries>,
+    /// The jobs in memory by user and name.
+    pub by_name: ByName,
     /// The jobs that names stand for in dependency conditions.
     pub groups: Groups,
     /// Attempts that were given up with their hosts: each may still run there.
@@ -272,8 +274,16 @@ pub struct Array {
     pub spec: ArraySpec,
     /// Elements nothing has happened to yet.
     pub fresh: Fresh,
+    /// These were submitted to be held (bsub -H), for this pending reason.
+    pub held: Option<u32>,
     /// All others that are still in memory.
     pub own: BTreeMap<u32, Elem>,
+    /// Of those the started ones.
+    pub started: BTreeSet<u32>,
+    /// Of those the pending ones that are not held and in no part.
+    pub waiting: BTreeSet<u32>,
+    /// How many have ended without success, by their exit status.
+    pub exits: BTreeMap<Option<i32>, u32>,
     /// What some of those were changed to; an element names its part by number, from 1.
     pub parts: Vec<Part>,
 }
@@ -286,6 +296,8 @@ pub struct Part {
     pub elems: BTreeSet<u32>,
     /// Those of them that are pending and not held.
     pub waiting: BTreeSet<u32>,
+    /// How many of them are pending, held ones too.
+    pub pend: u32,
 }
 
 /// In what the elements of a part differ.
@@ -380,8 +392,14 @@ impl Array {
     pub fn fresh_has(&self, idx: u32) -> bool {
         self.pos(idx).is_some_and(|p| self.fresh.has(p))
     }
+    /// The first of those that nothing has happened to and that are not held.
     pub fn first_fresh(&self) -> Option<u32> {
-        self.fresh.first().map(|p| self.index(p))
+        self.fresh.first().filter(|_| self.held.is_none()).map(|p| self.index(p))
+    }
+    /// An element that something is about to happen to, as it was until now.
+    pub fn untouched(&self, submit_time: i64) -> Elem {
+        let pend = Pend { since: submit_time, held: self.held, reason: 0 };
+        Elem { attempts: 0, part: 0, state: ElemState::Pend(pend) }
     }
     pub fn fresh_indices(&self) -> impl Iterator<Item = u32> + '_ {
         self.fresh.iter().map(|p| self.index(p))
@@ -614,16 +632,25 @@ impl Elem {
 
 /// What can be said of one element without having one: untouched elements share a view.
 pub enum View<'a> {
-    /// Never touched: pending since submission.
-    Fresh,
+    /// Never touched: pending since submission, or held since then for this pending reason.
+    Fresh(Option<u32>),
     Own(&'a Elem),
 }
 
 impl View<'_> {
     pub fn stat(&self) -> u32 {
         match self {
-            View::Fresh => stat::PEND,
+            View::Fresh(None) => stat::PEND,
+            View::Fresh(Some(_)) => stat::PSUSP,
             View::Own(e) => e.stat(),
+        }
+    }
+    /// The pending reason for which it is held.
+    pub fn held(&self) -> Option<u32> {
+        match self {
+            View::Fresh(held) => *held,
+            View::Own(Elem { state: ElemState::Pend(p), .. }) => p.held,
+            View::Own(_) => None,
         }
     }
 }
@@ -638,7 +665,7 @@ impl Job {
             Body::Single(e) => (idx == 0).then_some(View::Own(e)),
             Body::Array(a) => match a.own.get(&idx) {
                 Some(e) => Some(View::Own(e)),
-                None => a.fresh_has(idx).then_some(View::Fresh),
+                None => a.fresh_has(idx).then_some(View::Fresh(a.held)),
             },
         }
     }
@@ -701,6 +728,16 @@ impl Job {
     }
     pub fn queue_at(&self, idx: u32) -> Sym {
         self.queue_of(self.part_no(idx))
+    }
+    /// Pending elements of a part, held ones too.
+    pub fn pending(&self, part: u32) -> u32 {
+        match self.part(part) {
+            Some(p) => p.pend,
+            None => {
+                let parts = self.parts().iter().map(|p| p.pend).sum::<u32>();
+                self.tally.pend + self.tally.psusp - parts
+            }
+        }
     }
     /// Pending elements, not held, of a part.
     pub fn waiting(&self, part: u32) -> u32 {

@@ -39,6 +39,7 @@ mod requeue;
 mod reserve;
 mod retry;
 mod shown;
+mod turns;
 mod unreached;
 mod watch;
 mod window_signal;

@@ -10,7 +10,8 @@
 
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
-use super::state::{Body, Elem, ElemState, Phase, Run};
+use super::state::{Body, ElemState, Phase, Run};
+use super::works::ElementDeed;
 use super::{Cx, Mbd};
 use crate::lang::window::Windows;
 use crate::model::event::{Event, JobSignal};
@@ -159,7 +160,7 @@ impl Mbd {
     }
 
     /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
-    fn keep_run_window(&mut self, cx: &mut Cx, at: JobRef) {
+    pub(crate) fn keep_run_window(&mut self, cx: &mut Cx, at: JobRef) {
         let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
         let (key, phase) = (run.key, run.phase);
         match self.run_shut(at) {
@@ -174,16 +175,11 @@ impl Mbd {
     pub(crate) fn queue_changed(&mut self, cx: &mut Cx, id: u32, elems: &[u32]) {
         let Some(job) = self.st.job(id) else { return };
         let started = match (&job.body, elems) {
-            (Body::Array(a), [] | [0]) => {
-                let runs = |e: &Elem| matches!(e.state, ElemState::Run(_));
-                a.own.iter().filter(|(_, e)| runs(e)).map(|(idx, _)| *idx).collect()
-            }
+            (Body::Array(a), [] | [0]) => a.started.iter().copied().collect(),
             (Body::Single(_), _) => vec![0],
             (_, named) => named.to_vec(),
         };
-        for idx in started {
-            self.keep_run_window(cx, JobRef { job: id, idx });
-        }
+        self.to_elements(cx, id, started, ElementDeed::KeepRunWindow);
         self.overload.look = true;
     }
 

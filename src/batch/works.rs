@@ -8,16 +8,21 @@
 //! | control of many jobs ([`super::control_work`]) | a retry of the request completes it |
 //! | bmod of many elements ([`super::modify`]) | the same |
 //! | the end of many orphans | they are orphans still, and found at the start |
+//! | run windows of an array that was switched | a start looks at all |
+//! | limits of an array that was changed | hosts are told with the next change, or not |
+//! | elements that wait for elements | a start looks at all |
 //! | cleaning, the count before a switch of the log | due again |
 //! | jobs looked at again after a reconfiguration | a start looks at all |
 
-use super::control_work::ControlWork;
+use super::control_work::{ControlWork, Cursor};
 use super::modify::ModifyWork;
 use super::state::Body;
 use super::{Cx, Mbd};
 use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use crate::proto::caps::MAX_LOG_BYTES;
+use crate::proto::client::IdSel;
 use crate::proto::machine::ConnId;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -32,12 +37,33 @@ pub const UNIT: usize = 32;
 /// Jobs and elements that are looked at in one unit.
 pub const UNIT_LOOKS: usize = 1024;
 
-/// Elements that end because they wait for what can never be.
+/// What is done to each of very many elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementDeed {
+    /// It ends, since it waits for what can never be; with `at_once` only where it was submitted
+    /// so (-ti).
+    EndOrphans { at_once: bool },
+    /// It is suspended or resumed as the run windows of its queue want it.
+    KeepRunWindow,
+    /// Its host hears of its limits.
+    TellLimits,
+}
+
+/// The elements that are left.
 #[derive(Debug)]
-pub struct OrphanWork {
+pub enum Left {
+    /// In descending order.
+    These(Vec<u32>),
+    /// All in memory, from there on.
+    All(Cursor),
+}
+
+/// Something that is done to very many elements of a job.
+#[derive(Debug)]
+pub struct ElementWork {
     pub job: u32,
-    /// Elements left, in descending order.
-    pub left: Vec<u32>,
+    pub left: Left,
+    pub deed: ElementDeed,
 }
 
 pub enum Work {
@@ -58,9 +84,10 @@ pub struct Count {
 pub struct Works {
     queue: VecDeque<Work>,
     weight: usize,
-    /// Orphans that end, at most one piece of work for a job, and their jobs: nobody asked for it,
-    /// so that it is none of the pieces that are counted.
-    orphans: VecDeque<OrphanWork>,
+    /// What is done to very many elements, at most one piece of a kind for a job: nobody waits for
+    /// it, so that it is none of the pieces that are counted.
+    elements: VecDeque<ElementWork>,
+    /// Jobs whose orphans are on their way to their end.
     ending: BTreeSet<u32>,
     /// The next job to be looked at after a reconfiguration.
     pub refill: Option<u32>,
@@ -70,6 +97,11 @@ pub struct Works {
     pub count: Option<Count>,
     /// Whose turn it is.
     turn: usize,
+    /// While a request looks at the places of pending jobs: the jobs that have changed since.
+    changed: Option<BTreeSet<u32>>,
+    /// In place of [`MAX_LOG_BYTES`].
+    #[cfg(test)]
+    pub log_bytes: Option<u64>,
 }
 
 impl Work {
@@ -91,6 +123,10 @@ impl Work {
             Work::Modify(m) => 1 + m.m.id.elems.len(),
         }
     }
+    /// Does it look at the places of pending jobs?
+    fn scans(&self) -> bool {
+        matches!(self, Work::Control(c) if c.scan.is_some())
+    }
     /// The client has not yet taken what it was told.
     fn waits(&self) -> bool {
         matches!(self, Work::Control(c) if c.waits)
@@ -98,14 +134,36 @@ impl Work {
 }
 
 impl Works {
+    /// Bytes that one request may write.
+    pub fn log_most(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(most) = self.log_bytes {
+            return most;
+        }
+        MAX_LOG_BYTES
+    }
+
     pub fn put(&mut self, work: Work) {
         self.weight += work.weight();
         self.queue.push_back(work);
     }
 
-    pub fn put_orphans(&mut self, work: OrphanWork) {
-        if self.ending.insert(work.job) {
-            self.orphans.push_back(work);
+    pub fn put_elements(&mut self, work: ElementWork) {
+        if matches!(work.deed, ElementDeed::EndOrphans { .. }) {
+            if self.ending.insert(work.job) {
+                self.elements.push_back(work);
+            }
+            return;
+        }
+        let like = |w: &&mut ElementWork| (w.job, w.deed) == (work.job, work.deed);
+        match (self.elements.iter_mut().find(like).map(|w| &mut w.left), work.left) {
+            (Some(Left::These(left)), Left::These(more)) => {
+                left.extend(more);
+                left.sort_unstable_by(|a, b| b.cmp(a));
+                left.dedup();
+            }
+            (Some(left), all) => *left = all,
+            (None, left) => self.elements.push_back(ElementWork { left, ..work }),
         }
     }
 
@@ -132,7 +190,48 @@ impl Works {
         let same =
             |w: &Work| matches!(w, Work::Control(c) if c.who.uid == uid && c.c.request == request);
         self.queue.retain(|w| !same(w));
+        if !self.queue.iter().any(Work::scans) {
+            self.changed = None;
+        }
         self.weight = self.queue.iter().map(Work::weight).sum();
+    }
+
+    /// Begins a look at the places of pending jobs; false: another request has one under way.
+    pub fn begin_scan(&mut self) -> bool {
+        let free = !self.queue.iter().any(Work::scans);
+        if free {
+            self.changed = Some(BTreeSet::new());
+        }
+        free
+    }
+
+    /// A request is over.
+    pub fn end_scan(&mut self, work: &ControlWork) {
+        if work.scan.is_some() {
+            self.changed = None;
+        }
+    }
+
+    /// The places of all jobs may be other ones: looks begin anew.
+    pub fn drop_scans(&mut self) {
+        self.changed = None;
+        for work in &mut self.queue {
+            if let Work::Control(c) = work {
+                c.scan = None;
+            }
+        }
+    }
+
+    /// A job has changed.
+    pub fn note_changed(&mut self, job: u32) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(job);
+        }
+    }
+
+    /// The jobs that have changed since this was asked last.
+    pub fn take_changed(&mut self) -> BTreeSet<u32> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The client is gone: what it asked for is done all the same.
@@ -178,8 +277,8 @@ impl Mbd {
     pub(crate) fn work_left(&self) -> bool {
         let w = &self.works;
         let some = w.refill.is_some() || w.cleaning || w.count.is_some();
-        let rest = !self.st.remains.is_empty() || self.conditions_left();
-        let rest = rest || !w.orphans.is_empty();
+        let conditions = self.conditions_left() || self.deps.sweeps_left();
+        let rest = !self.st.remains.is_empty() || conditions || !w.elements.is_empty();
         self.started
             && self.log_failed.is_none()
             && (some || rest || w.queue.iter().any(|w| !w.waits()))
@@ -191,14 +290,15 @@ impl Mbd {
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
         }
-        for _ in 0..6 {
-            self.works.turn = (self.works.turn + 1) % 6;
+        for _ in 0..7 {
+            self.works.turn = (self.works.turn + 1) % 7;
             let done = match self.works.turn {
                 0 => self.queued_unit(cx),
                 1 => self.works.cleaning.then(|| self.clean_unit(cx)),
                 2 => self.works.count.is_some().then(|| self.count_unit(cx)),
                 3 => self.conditions_left().then(|| self.settle_unit(cx)),
-                4 => self.orphans_unit(cx),
+                4 => self.elements_unit(cx),
+                5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
                 _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
             };
             if done.is_some() {
@@ -224,21 +324,54 @@ impl Mbd {
         Some(())
     }
 
-    /// One unit of the end of orphans.
-    fn orphans_unit(&mut self, cx: &mut Cx) -> Option<()> {
-        let mut work = self.works.orphans.pop_front()?;
-        for _ in 0..UNIT {
-            let Some(idx) = work.left.pop() else { break };
-            self.end_orphan(cx, JobRef { job: work.job, idx });
+    /// One unit of what is done to very many elements.
+    fn elements_unit(&mut self, cx: &mut Cx) -> Option<()> {
+        let work = self.works.elements.pop_front()?;
+        let (job, these) = (work.job, matches!(work.left, Left::These(_)));
+        let ends = matches!(work.deed, ElementDeed::EndOrphans { .. });
+        if let Some(left) = self.some_elements(cx, work) {
+            self.works.elements.push_back(left);
+        } else if ends {
+            self.works.ending.remove(&job);
+            // those that became orphans meanwhile; of a whole array all were looked at
+            if these {
+                self.end_orphans(cx, job);
+            }
         }
-        if !work.left.is_empty() {
-            self.works.orphans.push_back(work);
-            return Some(());
-        }
-        self.works.ending.remove(&work.job);
-        // those that became orphans meanwhile
-        self.end_orphans(cx, work.job);
         Some(())
+    }
+
+    /// Does what is to be done to some more elements; gives the work back unless it is whole.
+    fn some_elements(&mut self, cx: &mut Cx, mut work: ElementWork) -> Option<ElementWork> {
+        let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
+        for _ in 0..UNIT {
+            let job = self.st.job(work.job)?;
+            let idx = match &mut work.left {
+                Left::These(left) => left.pop()?,
+                Left::All(cursor) => match cursor.next(job, &whole, &mut looks) {
+                    Some(idx) => idx,
+                    None if cursor.over(job, &whole) => return None,
+                    None => break,
+                },
+            };
+            let at = JobRef { job: work.job, idx };
+            match work.deed {
+                ElementDeed::EndOrphans { at_once } => self.end_orphan(cx, at, at_once),
+                ElementDeed::KeepRunWindow => self.keep_run_window(cx, at),
+                ElementDeed::TellLimits => self.tell_limits_of(cx, at),
+            }
+        }
+        Some(work)
+    }
+
+    /// Does something to these elements of a job: at once where they are few.
+    pub(crate) fn to_elements(&mut self, cx: &mut Cx, job: u32, some: Vec<u32>, deed: ElementDeed) {
+        let few = some.len() <= UNIT;
+        let left = Left::These(some.into_iter().rev().collect());
+        let work = self.some_elements(cx, ElementWork { job, left, deed });
+        if let Some(work) = work.filter(|_| !few) {
+            self.works.put_elements(work);
+        }
     }
 
     /// One unit of looking at jobs after a reconfiguration.

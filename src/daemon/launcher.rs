@@ -398,6 +398,8 @@ impl Real {
     fn flush(&mut self) {
         let over = self.conns.iter_mut().filter_map(|(id, c)| (!c.flush()).then_some(*id));
         over.collect::<Vec<_>>().into_iter().for_each(|id| self.drop_conn(id));
+        let drained = self.conns.iter_mut().filter_map(|(id, c)| c.drained().then_some(*id));
+        self.inputs.extend(drained.map(|conn| Input::Drained { conn }));
     }
 
     // ---- effects ----

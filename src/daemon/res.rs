@@ -122,6 +122,8 @@ struct Task {
     close_in: bool,
     /// What was last given to it is no whole line.
     in_line: bool,
+    /// The last of the queue is an end of input, which is not put there twice.
+    end_queued: bool,
     allow: usize,
     draining: bool,
 }
@@ -308,7 +310,12 @@ impl Task {
         match op {
             TaskOp::Write(bytes) => {
                 self.in_line = !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r");
-                self.queue.push_back(bytes);
+                // very many small ones take no more room than one
+                match self.queue.back_mut().filter(|last| last.len() + bytes.len() <= DATA_MAX) {
+                    Some(last) if !self.end_queued => last.extend_from_slice(&bytes),
+                    _ => self.queue.push_back(bytes),
+                }
+                self.end_queued = false;
                 self.feed(n, ctl);
             }
             TaskOp::CloseIn => {
@@ -351,8 +358,10 @@ impl Task {
         };
         let eof = term::eof(master.as_fd());
         // within a line the first only hands on what there is of it
-        self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
-        (self.in_line, self.close_in) = (false, false);
+        if self.queue.is_empty() || !self.end_queued {
+            self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
+        }
+        (self.in_line, self.close_in, self.end_queued) = (false, false, true);
     }
 
     /// Gives the task what it takes of its input.

@@ -10,7 +10,7 @@ use super::life::{GIVE_SIGNS, Life};
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
-    Ended, Journal, LaunchMsg, NOTE_MAX, OsEffect, OsInput, Plan, Setup, Step, TASKS_MAX, TaskId,
+    self, Ended, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, Step, TASKS_MAX, TaskId,
     TaskInfo,
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
@@ -33,8 +33,6 @@ pub const DOWN_GRACE: u64 = 5 * US;
 pub const CHECK_EVERY: u64 = US / 2;
 /// The journal is rewritten when it has this many lines more than four times its tasks.
 pub const JOURNAL_SLACK: usize = 1_000;
-/// Notes in one `Tasks` message, bytes (one task more may go over it).
-pub const LIST_BYTES: usize = 1 << 20;
 /// Version of [`Saved`].
 pub const SAVED_VERSION: u32 = 1;
 
@@ -154,7 +152,7 @@ pub struct Launcher {
     children: BTreeMap<u32, TaskId>,
     /// Connections that may ask: which of our daemons it is; whether it said `Hello` and is told
     /// of changes, a daemon of those that concern it.
-    conns: BTreeMap<ConnId, (Option<Daemon>, bool)>,
+    conns: BTreeMap<ConnId, (Option<Daemon>, bool, Option<TaskId>)>,
     check_at: Option<u64>,
     lines: usize,
     down: Option<Down>,
@@ -293,7 +291,7 @@ impl Launcher {
 
     fn message(&mut self, now: Now, conn: ConnId, msg: LaunchMsg, out: &mut Vec<Effect>) {
         match msg {
-            LaunchMsg::Hello => self.hello(conn, out),
+            LaunchMsg::Hello => self.list_tasks(conn, None, out),
             LaunchMsg::Start { id, plan, note } => self.start(now, conn, id, plan, note, out),
             LaunchMsg::Signal { id, signal } => self.signal(id, signal, out),
             LaunchMsg::Note { key, note } => self.note(key, note, out),
@@ -320,21 +318,14 @@ impl Launcher {
         }
     }
 
-    fn hello(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
-        self.conns.entry(conn).or_default().1 = true;
-        let (mut part, mut size) = (Vec::new(), 0);
-        for t in self.tasks.values().filter(|t| !t.forget) {
-            if size > LIST_BYTES {
-                let tasks = std::mem::take(&mut part);
-                let boot_id = self.conf.boot_id.clone();
-                send(out, conn, LaunchMsg::Tasks { boot_id, tasks, more: true });
-                size = 0;
-            }
-            size += t.info.note.len() + 1024;
-            part.push(t.info.clone());
-        }
-        let boot_id = self.conf.boot_id.clone();
-        send(out, conn, LaunchMsg::Tasks { boot_id, tasks: part, more: false });
+    /// Tells the tasks behind this one, as many as one message holds, and from then on all news of
+    /// tasks; the rest when that was read.
+    fn list_tasks(&mut self, conn: ConnId, last: Option<TaskId>, out: &mut Vec<Effect>) {
+        let rest = self.tasks.values().filter(|t| !t.forget && Some(t.info.id) > last);
+        let (tasks, more) = launch::piece_of(rest.map(|t| &t.info));
+        let conn_state = self.conns.entry(conn).or_default();
+        (conn_state.1, conn_state.2) = (true, tasks.last().filter(|_| more).map(|t| t.id));
+        send(out, conn, LaunchMsg::Tasks { boot_id: self.conf.boot_id.clone(), tasks, more });
     }
 
     fn start(
@@ -377,8 +368,8 @@ impl Launcher {
         } else if (plan.uid == 0 || plan.gid == 0) && !self.conf.root_jobs {
             return Some("nothing is started as root".into());
         }
-        if note.len() > NOTE_MAX {
-            return Some(format!("note of {} bytes, {NOTE_MAX} allowed", note.len()));
+        if let Some(why) = self.note_fault(id, note.len()) {
+            return Some(why);
         }
         if self.tasks.len() >= TASKS_MAX {
             return Some(format!("{TASKS_MAX} tasks are known here already"));
@@ -387,6 +378,12 @@ impl Launcher {
             return Some("this host's launcher is going down".into());
         }
         None
+    }
+
+    /// Why a task cannot have a note of this length.
+    fn note_fault(&self, id: TaskId, len: usize) -> Option<String> {
+        let had = self.tasks.get(&id).map_or(0, |t| t.info.note.len());
+        launch::note_fault(self.tasks.values().map(|t| t.info.note.len()), had, len)
     }
 
     /// Signals a task, or what it left behind when it ended.
@@ -401,9 +398,8 @@ impl Launcher {
 
     fn note(&mut self, key: JobKey, note: String, out: &mut Vec<Effect>) {
         let id = TaskId { key, step: Step::Job };
-        if let Some(t) = self.tasks.get_mut(&id)
-            && note.len() <= NOTE_MAX
-        {
+        let fault = self.note_fault(id, note.len());
+        if let Some(t) = self.tasks.get_mut(&id).filter(|_| fault.is_none()) {
             t.info.note.clone_from(&note);
             self.journal(Journal::Note { key, note }, out);
         }
@@ -488,7 +484,7 @@ impl Launcher {
     /// A sign of life, where it comes from one of our daemons.
     fn sign(&mut self, now: Now, conn: ConnId) {
         let hang = self.conf.hang;
-        let Some((Some(daemon), _)) = self.conns.get(&conn) else { return };
+        let Some((Some(daemon), ..)) = self.conns.get(&conn) else { return };
         if let Some(sup) = self.sups.iter_mut().find(|s| s.daemon == *daemon) {
             sup.life.sign(now.mono_us, sup.since, hang);
         }
@@ -703,7 +699,7 @@ impl Launcher {
                 if *uid == 0 || *uid == self.conf.uid || self.conf.peers.contains(uid) =>
             {
                 let ours = self.sups.iter().find(|s| s.pid == *pid);
-                self.conns.insert(conn, (ours.map(|s| s.daemon), false));
+                self.conns.insert(conn, (ours.map(|s| s.daemon), false, None));
             }
             _ => {
                 say(out, log::Level::Warn, format!("{peer} may not ask the launcher"));
@@ -741,6 +737,11 @@ impl Machine for Launcher {
             Input::Opened { conn, peer } => self.opened(conn, &peer, out),
             Input::Closed { conn } => {
                 self.conns.remove(&conn);
+            }
+            Input::Drained { conn } => {
+                if let Some((.., last @ Some(_))) = self.conns.get(&conn).copied() {
+                    self.list_tasks(conn, last, out);
+                }
             }
             Input::Msg { conn, msg } if self.conns.contains_key(&conn) => match msg {
                 Msg::Launch(msg) => self.message(now, conn, msg, out),

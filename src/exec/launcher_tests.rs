@@ -1,7 +1,7 @@
 //! The launcher machine, driven by hand.
 
 use super::*;
-use crate::proto::launch::{JobPlan, Ready, What};
+use crate::proto::launch::{JobPlan, LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, What};
 
 const SBD: ConnId = 1 << 62;
 
@@ -607,4 +607,63 @@ fn the_journal_stays_bounded() {
         r.ask(at(2), LaunchMsg::Forget { key: job(n).key });
         assert!(r.journal.len() <= JOURNAL_SLACK + 20);
     }
+}
+
+#[test]
+fn a_long_list_of_tasks_is_told_piece_by_piece_as_it_is_read() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    for n in 1..=40 {
+        let note = "n".repeat(100 << 10);
+        r.ask(at(1), LaunchMsg::Start { id: job(n), plan: plan(1000), note });
+        r.os(at(1), OsInput::Spawned { id: job(n), pid: 500 + n, ticks: 9 });
+    }
+    let (mut all, mut pieces) = (Vec::new(), 0);
+    let mut out = r.ask(at(2), LaunchMsg::Hello);
+    while let [Effect::Send { msg: Msg::Launch(LaunchMsg::Tasks { tasks, more, .. }), .. }] =
+        &out[..]
+    {
+        let bytes: usize = tasks.iter().map(|t| t.note.len()).sum();
+        assert!(bytes <= LIST_BYTES + (100 << 10), "{bytes}");
+        all.extend(tasks.iter().map(|t| t.id));
+        pieces += 1;
+        if !more {
+            break;
+        }
+        // one that ends meanwhile, another that is forgotten before it was told
+        if pieces == 1 {
+            r.os(at(2), OsInput::Exited { pid: 540, status: 0, usage: Usage::default() });
+            r.ask(at(2), LaunchMsg::Forget { key: job(40).key });
+        }
+        out = r.step(at(2), Input::Drained { conn: SBD });
+    }
+    assert_eq!(all, (1..40).map(job).collect::<Vec<_>>());
+    assert!(pieces >= 4 && r.step(at(3), Input::Drained { conn: SBD }).is_empty());
+}
+
+#[test]
+fn notes_of_all_tasks_together_have_a_bound() {
+    let mut r = Rig::new(conf(1000, true), vec![]);
+    r.step(at(0), Input::Start);
+    r.connect();
+    let mut refused = 0;
+    for n in 1..=60 {
+        let note = "n".repeat(NOTE_MAX);
+        let out = r.ask(at(1), LaunchMsg::Start { id: job(n), plan: plan(1000), note });
+        if let [.., Effect::Send { msg: Msg::Launch(LaunchMsg::Refused { why, .. }), .. }] =
+            &out[..]
+        {
+            assert!(why.contains("notes of all tasks would take more than 50331648 bytes"));
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 60 - NOTES_MAX / NOTE_MAX);
+    // small ones have room still, and a note may change
+    let note = "n".repeat(NOTE_SMALL);
+    let out = r.ask(at(1), LaunchMsg::Start { id: job(99), plan: plan(1000), note });
+    assert!(matches!(out[..], [Effect::Os(OsEffect::Spawn { .. })]), "{out:?}");
+    let told = |r: &mut Rig, note: String| r.ask(at(1), LaunchMsg::Note { key: job(99).key, note });
+    assert_eq!(told(&mut r, "m".repeat(NOTE_SMALL)).len(), 1);
+    assert!(told(&mut r, "m".repeat(2 * NOTE_SMALL)).is_empty());
 }

@@ -19,7 +19,7 @@ use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
-use crate::proto::{Daemon, Effect, Input, Keep, Machine, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, Input, Keep, Machine, Msg, Peer, Refusal, caps};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -302,11 +302,10 @@ impl Lim {
     /// What the master says hosts are, for the time when this is master.
     fn learn(&mut self, hosts: Vec<HostLoad>) {
         for HostLoad { host, facts, .. } in hosts {
-            let other = host != self.host;
-            if let (Some(known), Some(found)) = (self.hosts.get_mut(&host).filter(|_| other), facts)
-            {
-                known.load.facts = Some(facts::of_host(&self.base, &host, Some(&found)));
-                known.found = Some(found);
+            let new = |known: &&mut Known| host != self.host && known.found != facts;
+            if let (Some(known), Some(found)) = (self.hosts.get_mut(&host).filter(new), &facts) {
+                known.load.facts = Some(facts::of_host(&self.base, &host, Some(found)));
+                known.found = facts;
             }
         }
     }
@@ -497,6 +496,13 @@ impl Lim {
 
     /// What the master says over the connection that is kept to it.
     fn from_master(&mut self, now: Now, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
+        if let Msg::Lim(msg) = &msg
+            && let Err(r) = caps::check_lim(msg)
+        {
+            say(out, log::Level::Warn, format!("the master LIM: {}; closed", r.text));
+            out.push(Effect::Close { conn });
+            return self.lost(now, conn, false, out);
+        }
         if let Msg::Lim(LimMsg::Loads { hosts }) = msg {
             return self.learn(hosts);
         }
@@ -517,6 +523,9 @@ impl Lim {
     }
 
     fn request(&mut self, now: Now, conn: ConnId, msg: LimMsg, out: &mut Vec<Effect>) {
+        if let Err(r) = caps::check_lim(&msg) {
+            return out.push(Effect::Send { conn, msg: Msg::Refused(r) });
+        }
         let answer = match msg {
             LimMsg::WhoIsMaster => self.who(now),
             LimMsg::Subscribe { loads } => return self.subscribe(now, conn, loads, out),

@@ -14,7 +14,7 @@ use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
 use crate::proto::machine::{ConnId, Endpoint, OWN};
 use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The connection to this host's launcher.
 pub const LAUNCHER: ConnId = OWN - 1;
@@ -107,16 +107,23 @@ impl Lim {
                 out.push(Effect::Keep { what: Keep::Locks, text });
             }
             LimMsg::Adjust { hosts } => {
+                // each host once, and all of them or none
+                let mut more: BTreeMap<String, u32> = BTreeMap::new();
                 for (host, tasks) in hosts {
                     let name = self.base.hosts.canonical(&host).map(str::to_owned);
-                    let Some(known) = name.and_then(|n| self.hosts.get_mut(&n)) else {
+                    let Some(name) = name.filter(|name| self.hosts.contains_key(name)) else {
                         return Msg::Refused(Refusal::about(err::BAD_HOST, host));
                     };
+                    let sum = more.entry(name).or_default();
+                    *sum = sum.saturating_add(tasks).min(MAX_TASKS);
+                }
+                for (name, tasks) in more {
+                    let Some(known) = self.hosts.get_mut(&name) else { continue };
                     if known.adjusted.len() >= MAX_ADJUSTED {
                         known.adjusted.remove(0);
                     }
-                    known.adjusted.push((now.mono_us, tasks.min(MAX_TASKS)));
-                    self.fresh.insert(known.load.host.clone());
+                    known.adjusted.push((now.mono_us, tasks));
+                    self.fresh.insert(name);
                 }
             }
             _ => return Msg::Refused(Refusal::text(err::BAD_ARG, "not a request to LIM")),
@@ -156,8 +163,9 @@ impl Lim {
                 self.again(now, out);
             }
             Keep::Locks if self.is_master() => {
+                let locked: BTreeSet<&str> = text.lines().collect();
                 for (name, known) in &mut self.hosts {
-                    known.locked = text.lines().any(|line| line == name);
+                    known.locked = locked.contains(name.as_str());
                     known.load.status &= !status::LOCK_M;
                     known.load.status |= if known.locked { status::LOCK_M } else { 0 };
                     self.fresh.insert(name.clone());

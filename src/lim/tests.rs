@@ -564,3 +564,48 @@ fn candidates_know_what_hosts_are_before_they_are_master() {
     });
     assert_eq!(told, Some(changed));
 }
+
+fn refused(out: &[Effect]) -> Option<Refusal> {
+    out.iter().find_map(|e| match e {
+        Effect::Send { msg: Msg::Refused(r), .. } => Some(r.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn requests_beyond_the_caps_are_refused_before_anything_is_done() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.2));
+    let many = || vec!["h2".to_string(); caps::MAX_NAMES + 1];
+    let adjust = || many().into_iter().map(|host| (host, 1)).collect();
+    let names = format!("the request names {} names", caps::MAX_NAMES + 1);
+    let long = format!("a name is {} bytes long", caps::MAX_NAME + 1);
+    for (conn, msg, words) in [
+        (USER, LimMsg::Hosts { hosts: many() }, &names),
+        (USER, LimMsg::Adjust { hosts: adjust() }, &names),
+        (USER, LimMsg::Hosts { hosts: vec!["x".repeat(caps::MAX_NAME + 1)] }, &long),
+        (USER, LimMsg::Lock { host: "x".repeat(caps::MAX_NAME + 1), on: true, secs: 0 }, &long),
+    ] {
+        let said = refused(&ask(&mut lim, conn, msg)).expect(words);
+        assert!(said.code == err::BAD_ARG && said.text.starts_with(words.as_str()), "{said:?}");
+    }
+    assert!(lim.hosts["h2"].adjusted.is_empty());
+    let hosts = vec!["h2".to_string(); caps::MAX_HOSTS + 1];
+    let said = refused(&ask(&mut lim, SUB, LimMsg::Exclusive { hosts })).unwrap();
+    assert!(said.text.contains("100001 hosts"), "{said:?}");
+}
+
+#[test]
+fn an_adjustment_counts_each_host_once_and_all_hosts_or_none() {
+    let mut lim = master();
+    step(&mut lim, 1, beat_of("h2", 0.2));
+    let mut hosts = vec![("h2".to_string(), 3), ("h1".to_string(), 1), ("H2".to_string(), 4)];
+    let msg = LimMsg::Adjust { hosts: [hosts.clone(), vec![("h9".to_string(), 1)]].concat() };
+    let said = refused(&ask(&mut lim, USER, msg)).unwrap();
+    assert_eq!((said.code, said.about.as_str()), (err::BAD_HOST, "h9"));
+    assert!(lim.hosts.values().all(|known| known.adjusted.is_empty()));
+    hosts.extend(vec![("h1".to_string(), u32::MAX); 100]);
+    ask(&mut lim, USER, LimMsg::Adjust { hosts });
+    let tasks = |host: &str| lim.hosts[host].adjusted.iter().map(|a| a.1).collect::<Vec<u32>>();
+    assert_eq!((tasks("h2"), tasks("h1")), (vec![7], vec![10_000]));
+}

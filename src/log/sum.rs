@@ -242,13 +242,36 @@ fn chunk(len: u64) -> usize {
 }
 
 fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
-    let mut sums = Sums { present: true, ..Sums::default() };
-    let mut buf = vec![0; chunk(disk.len(file)?)];
-    let (mut at, mut bad) = (0, 0);
-    loop {
-        let got = read_full(disk, file, at, &mut buf)?;
-        for (i, bytes) in buf[..got].chunks_exact(ENTRY).enumerate() {
-            let place = at + (i * ENTRY) as u64;
+    let mut reader = Reader::new(disk, file, u64::MAX)?;
+    while reader.step(disk)? {}
+    Ok(reader.sums)
+}
+
+/// Reads a checksum file slice by slice.
+pub struct Reader {
+    pub file: FileId,
+    pub sums: Sums,
+    at: u64,
+    limit: u64,
+    bad: u64,
+    buf: Vec<u8>,
+}
+
+impl Reader {
+    /// Of the first `limit` bytes.
+    pub fn new(disk: &mut dyn Disk, file: FileId, limit: u64) -> io::Result<Reader> {
+        let buf = vec![0; chunk(disk.len(file)?.min(limit))];
+        let sums = Sums { present: true, ..Sums::default() };
+        Ok(Reader { file, sums, at: 0, limit, bad: 0, buf })
+    }
+
+    /// Reads a slice; false: that was the last.
+    pub fn step(&mut self, disk: &mut dyn Disk) -> io::Result<bool> {
+        let most = self.buf.len().min(usize::try_from(self.limit - self.at).unwrap_or(usize::MAX));
+        let got = read_full(disk, self.file, self.at, &mut self.buf[..most])?;
+        let sums = &mut self.sums;
+        for (i, bytes) in self.buf[..got].chunks_exact(ENTRY).enumerate() {
+            let place = self.at + (i * ENTRY) as u64;
             if place == 0 {
                 match Head::get(bytes) {
                     Ok(head) => sums.head = Some(head),
@@ -263,16 +286,14 @@ fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
                 Some(entry) if entry.at >= before && entry.len > 0 => {
                     sums.entries.push(entry);
                     sums.len = place + ENTRY as u64;
-                    sums.bad += bad;
-                    bad = 0;
+                    sums.bad += self.bad;
+                    self.bad = 0;
                 }
-                _ => bad += 1,
+                _ => self.bad += 1,
             }
         }
-        if got < buf.len() || got == 0 {
-            return Ok(sums);
-        }
-        at += got as u64;
+        self.at += got as u64;
+        Ok(got == self.buf.len() && got > 0)
     }
 }
 

@@ -66,6 +66,10 @@ pub struct Switching {
     new_sum: Tail,
     /// Name of the new log.
     name: String,
+    /// The checksum file of the old log, until it was read.
+    sums: Option<sum::Reader>,
+    /// What it lacks.
+    backfill: Vec<Entry>,
     /// Over what the old log held when the switch was asked for.
     walker: Walker,
     /// Up to here the old log is copied once the walk is over.
@@ -141,9 +145,7 @@ impl<D: Disk> Store<D> {
         let name = format!("{NEW}.{}", self.run());
         discard(&mut self.disk, &name).map_err(said(NEW))?;
         one_name(&mut self.disk).map_err(said(OLD))?;
-        let mut entries = sum::read(&mut self.disk, EVENTS_SUM).map_err(said(EVENTS_SUM))?.entries;
-        entries.extend_from_slice(&self.backfill);
-        entries.retain(|e| e.end() <= self.events.len);
+        let sums = self.old_sums().map_err(said(EVENTS_SUM))?;
         let (_, head) = read_head(&mut self.disk, self.events.file).map_err(said(EVENTS))?;
         let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
         let new_sum = self.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
@@ -156,7 +158,9 @@ impl<D: Disk> Store<D> {
             new: Tail { file: new, len: HEAD },
             new_sum: Tail { file: new_sum, len: ENTRY as u64 },
             name,
-            walker: Walker::new(self.events.file, head, end, entries),
+            sums,
+            backfill: self.backfill.clone(),
+            walker: Walker::new(self.events.file, head, end, Vec::new()),
             copied: end,
             carried: None,
             later: Vec::new(),
@@ -168,6 +172,35 @@ impl<D: Disk> Store<D> {
             switching.carry_record(record);
         }
         self.switching = Some(switching);
+        Ok(())
+    }
+
+    /// The checksum file as it is now, to be read; `None`: there is none.
+    fn old_sums(&mut self) -> io::Result<Option<sum::Reader>> {
+        match self.disk.open(EVENTS_SUM, None) {
+            Ok(file) => sum::Reader::new(&mut self.disk, file, self.sum.len).map(Some),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Reads a slice of the checksum file; with the last one the walk can begin.
+    fn read_sums(&mut self, s: &mut Switching) -> io::Result<()> {
+        let Some(mut reader) = s.sums.take() else { return Ok(()) };
+        match reader.step(&mut self.disk) {
+            Ok(false) => {}
+            more => {
+                s.sums = Some(reader);
+                return more.map(|_| ());
+            }
+        }
+        self.disk.close(reader.file);
+        let mut entries = reader.sums.entries;
+        entries.truncate(entries.partition_point(|e| e.end() <= s.copied));
+        let backfill = std::mem::take(&mut s.backfill);
+        entries.extend(backfill.into_iter().filter(|e| e.end() <= s.copied));
+        let (_, head) = read_head(&mut self.disk, self.events.file)?;
+        s.walker = Walker::new(self.events.file, head, s.copied, entries);
         Ok(())
     }
 
@@ -192,12 +225,21 @@ impl<D: Disk> Store<D> {
         let Some(switching) = self.switching.take() else { return false };
         self.disk.close(switching.new.file);
         self.disk.close(switching.new_sum.file);
+        if let Some(sums) = &switching.sums {
+            self.disk.close(sums.file);
+        }
         // what cannot be removed now is with the next switch, or at the next start
         let _ = discard(&mut self.disk, &switching.name);
         true
     }
 
     fn slice(&mut self, s: &mut Switching) -> Result<bool, Fail> {
+        if s.sums.is_some() {
+            self.read_sums(s).map_err(said(EVENTS_SUM))?;
+        }
+        if s.sums.is_some() {
+            return Ok(false);
+        }
         if s.carried.is_none() {
             let mut line = Vec::new();
             for _ in 0..self.slice {

@@ -49,6 +49,12 @@ impl From<Vec<u8>> for ByteStr {
     }
 }
 
+/// As much of a text as so many bytes hold, in whole characters.
+pub fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
 /// What the text of the log has in place of a character that could end a record for some reader
 /// or act on a terminal; `None`: the character itself.
 pub fn log_substitute(c: char) -> Option<u8> {

@@ -11,6 +11,6 @@ pub mod sort;
 pub mod specfield;
 pub mod time;
 
-pub use bytes::ByteStr;
+pub use bytes::{ByteStr, cut};
 pub use ids::{JobKey, JobRef};
 pub use time::Now;

@@ -9,7 +9,6 @@ use super::limits::*;
 use super::sock::{Sock, peer_cred};
 use crate::auth::Way;
 use crate::auth::shake::{self, AuthError, Check, Gate};
-use crate::proto::client::ClientMsg;
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_EAUTH, MAX_FRAME_USER, Session,
 };
@@ -322,11 +321,7 @@ impl Conn {
             self.over = true;
             self.want_drained = true;
         }
-        let piece = |msg: &Msg| match msg {
-            Msg::Client(ClientMsg::Rows { more, .. } | ClientMsg::Controlled { more, .. }) => *more,
-            _ => false,
-        };
-        if piece(msg) {
+        if msg.goes_on() {
             self.want_drained = true;
         }
         Ok(())

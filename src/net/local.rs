@@ -21,12 +21,14 @@ pub struct Local {
     out: Vec<u8>,
     /// What is waiting is still sent; nothing is heard any more.
     pub closing: bool,
+    /// The other end is told more when it has read what is waiting.
+    goes_on: bool,
 }
 
 impl Local {
     pub fn new(sock: UnixStream) -> Local {
         let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
-        Local { sock, dec, session, out: Vec::new(), closing: false }
+        Local { sock, dec, session, out: Vec::new(), closing: false, goes_on: false }
     }
 
     /// Is there output that waits?
@@ -36,7 +38,13 @@ impl Local {
 
     /// Sends with the next [`Local::flush`].
     pub fn send(&mut self, msg: &Msg) -> Result<(), FrameError> {
+        self.goes_on |= msg.goes_on();
         if self.closing { Ok(()) } else { self.session.seal_msg(msg, &mut self.out) }
+    }
+
+    /// Has the other end read what is to be followed by more? Told once.
+    pub fn drained(&mut self) -> bool {
+        !self.waits() && std::mem::take(&mut self.goes_on)
     }
 
     /// Takes what has come; false: the other end is closed.

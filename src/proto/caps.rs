@@ -8,10 +8,11 @@
 //! |---|---|---|
 //! | Client.Submit | fields x jobs of a user | `check_spec`; MAX_USER_SPACE, MAX_USER_JOBS |
 //! | Client.Control | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
-//! | | elements acted on x reason | MAX_ACTED, MAX_REASON_BYTES; done in slices |
+//! | | elements acted on x (reason, submission) | MAX_ACTED, MAX_LOG_BYTES; done in slices |
 //! | | elements x outcomes of the answer | pieces of OUTCOMES_PIECE, else MAX_OUTCOMES |
 //! | | elements moved x pending jobs | MAX_MOVED |
 //! | Client.Modify | parts of an array x submission | MAX_MODIFY_BYTES; elements as above |
+//! | | slices of the elements x submission | MAX_LOG_BYTES |
 //! | Client.Peek, Stored, Wait.watch | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
 //! | Client.Jobs | jobs x columns x fields | MAX_COLS, MAX_COL_REPEATS, `check_spec`; slices |
 //! | | IDs x elements | MAX_IDS, MAX_RANGES; the ranges of a job are merged |
@@ -19,18 +20,27 @@
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
 //! | Client.Queues, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
-//! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_NAME, MAX_NOTE |
+//! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
 //! | Sbd.Usage | processes x jobs | MAX_PIDS |
-//! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES |
-//! | Lim.Beat, Announce, Join | datagrams | MAX_DATAGRAM |
-//! | Launch.*, Res.Run | no product | the frame; RUN_MAX, TASKS_MAX |
+//! | Sbd.Start | attempts x submission | ATTEMPTS_MAX, `check_spec` of mbatchd; NOTES_MAX |
+//! | Sbd.Blob | places x bytes | BLOBS_MAX |
+//! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES; each host once |
+//! | Lim.Exclusive, Loads | names x hosts | MAX_HOSTS; each host once |
+//! | Lim.Beat, Announce, Join, NotJoined | no product | MAX_DATAGRAM |
+//! | Res.Run | arguments x environment | MAX_ARGS, RUN_MAX, MAX_RLIMITS, TASKS_MAX |
+//! | Res data | frames x tasks | WINDOW, one end of input at a time |
+//! | Launch.Start, Note | tasks x notes | TASKS_MAX, NOTE_MAX, NOTES_MAX |
+//! | Launch.Tasks | tasks x notes | pieces of LIST_BYTES, each when the one before was read |
+//! | frames | connections x frame | MAX_PARTIAL, OUT_MAX (src/net/limits.rs) |
 //!
-//! `Peer`s of other kinds do not reach these messages (src/proto/machine.rs has effects and
-//! inputs within one process, nothing that travels).
+//! The effects and inputs of src/proto/machine.rs stay within one process.
 
 use super::Refusal;
 use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
+use super::lim::LimMsg;
+use super::res::{RUN_MAX, ResMsg, RunTask};
 use super::sbd::{SbdMsg, TaskState};
+use crate::model::cut;
 use crate::model::job::{JobSpec, extra};
 use crate::model::reason::err;
 
@@ -44,8 +54,9 @@ pub const MAX_ELEMENTS: u64 = 1_000_000;
 pub const MAX_MOVED: u64 = 1000;
 /// Elements and jobs that one request acts on.
 pub const MAX_ACTED: u64 = 10_000_000;
-/// Bytes that the reason of one request takes in the log, over all that it acts on.
-pub const MAX_REASON_BYTES: u64 = 64 << 20;
+/// Bytes that one request writes to lsb.events, lsb.acct and the spool, over all that it acts on,
+/// as `batch::space::log_bytes` counts them.
+pub const MAX_LOG_BYTES: u64 = 1 << 30;
 /// Outcomes in one message of an answer that comes in pieces.
 pub const OUTCOMES_PIECE: usize = 8192;
 /// Outcomes in an answer to a client that takes one message; what goes beyond is left out.
@@ -96,6 +107,20 @@ pub const MAX_TASKS: usize = 2 * super::launch::TASKS_MAX;
 pub const MAX_PIDS: usize = 32_768;
 /// Longest note of a host about an attempt, bytes.
 pub const MAX_NOTE: usize = 64 << 10;
+/// Longest path or user name that a host tells of an attempt, bytes: a path of the system, each
+/// byte of which may be shown by three.
+pub const MAX_SHOWN: usize = 3 * 4096;
+/// Bytes of the texts about all attempts that one host tells of at a time. Beyond it each attempt
+/// has an equal share.
+pub const MAX_TOLD: usize = 3 << 20;
+/// Hosts in one message between daemons.
+pub const MAX_HOSTS: usize = 100_000;
+/// Words of the command of a remote task.
+pub const MAX_ARGS: usize = 128 << 10;
+/// Limits that a remote task is started with.
+pub const MAX_RLIMITS: usize = 64;
+/// Control characters of a terminal.
+pub const MAX_CHARS: usize = 256;
 
 fn over(what: &str, got: impl std::fmt::Display, most: impl std::fmt::Display) -> Refusal {
     let text = format!("the request names {got} {what}, at most {most} are taken");
@@ -274,14 +299,89 @@ pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
 
 fn check_task(task: &TaskState) -> Result<(), Refusal> {
     for text in [&task.exec_user, &task.exec_cwd, &task.exec_home] {
-        long("a text about an attempt", text.len(), MAX_NAME)?;
+        long("a text about an attempt", text.len(), MAX_SHOWN)?;
     }
-    long("the note about an attempt", task.note.len(), MAX_NOTE)
+    long("the note about an attempt", task.note.len().max(task.after.len()), MAX_NOTE)
+}
+
+/// Cuts what a host tells of attempts to the caps of [`check_sbd`], and to what a frame holds: a
+/// user whose directory has a very long name must not cut the host off.
+pub fn cut_tasks(tasks: &mut [TaskState]) {
+    let texts = |t: &TaskState| {
+        let all = [&t.exec_user, &t.exec_cwd, &t.exec_home, &t.note, &t.after];
+        all.into_iter().map(String::len).sum::<usize>()
+    };
+    let share = match tasks.iter().map(texts).sum::<usize>() > MAX_TOLD {
+        true => MAX_TOLD / tasks.len() / 5,
+        false => usize::MAX,
+    };
+    for t in tasks {
+        for text in [&mut t.exec_user, &mut t.exec_cwd, &mut t.exec_home] {
+            cut_text(text, share.min(MAX_SHOWN));
+        }
+        for text in [&mut t.note, &mut t.after] {
+            cut_text(text, share.min(MAX_NOTE));
+        }
+    }
+}
+
+fn cut_text(text: &mut String, most: usize) {
+    let len = cut(text, most).len();
+    text.truncate(len);
+}
+
+/// Is a message to LIM within the caps?
+///
+/// # Errors
+/// Words that name what goes beyond, and the cap.
+pub fn check_lim(msg: &LimMsg) -> Result<(), Refusal> {
+    let name = |name: &String| long("a name", name.len(), MAX_NAME);
+    match msg {
+        LimMsg::Hosts { hosts } => check_names(hosts),
+        LimMsg::Adjust { hosts } => {
+            bound("names", hosts.len(), MAX_NAMES)?;
+            hosts.iter().try_for_each(|(host, _)| name(host))
+        }
+        LimMsg::Exclusive { hosts } => {
+            bound("hosts", hosts.len(), MAX_HOSTS)?;
+            hosts.iter().try_for_each(name)
+        }
+        LimMsg::Loads { hosts } => bound("hosts", hosts.len(), MAX_HOSTS),
+        LimMsg::Lock { host, .. } => name(host),
+        LimMsg::Master { cluster, master } => [cluster, master].into_iter().try_for_each(name),
+        LimMsg::Logging(set) => set.file.as_ref().map_or(Ok(()), |file| check_texts(&[file])),
+        _ => Ok(()),
+    }
+}
+
+/// Is a message to RES within the caps?
+///
+/// # Errors
+/// Words that name what goes beyond, and the cap.
+pub fn check_res(msg: &ResMsg) -> Result<(), Refusal> {
+    match msg {
+        ResMsg::Run(run) => check_run(run),
+        ResMsg::Logging(set) => set.file.as_ref().map_or(Ok(()), |file| check_texts(&[file])),
+        _ => Ok(()),
+    }
+}
+
+fn check_run(run: &RunTask) -> Result<(), Refusal> {
+    bound("words of a command", run.argv.len(), MAX_ARGS)?;
+    bound("limits", run.rlimits.len(), MAX_RLIMITS)?;
+    let words = run.argv.iter().map(|word| word.len() + 1).sum::<usize>();
+    long("the command with its environment", words + run.env.len(), RUN_MAX)?;
+    long("the data for eexec", run.eexec.len(), RUN_MAX)?;
+    long("the working directory", run.cwd.len(), MAX_SHOWN)?;
+    long("the home directory", run.home.len(), MAX_SHOWN)?;
+    let chars = run.pty.as_ref().map_or(0, |pty| pty.chars.len());
+    bound("control characters", chars, MAX_CHARS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::Msg;
 
     fn kill(ids: Vec<IdSel>) -> ClientMsg {
         let select = JobSelect { ids, ..JobSelect::default() };
@@ -349,5 +449,30 @@ mod tests {
         let (key, usage) = Default::default();
         assert!(check_sbd(&SbdMsg::Usage { key, usage, pids, pgids, groups }).is_some());
         assert!(check_sbd(&SbdMsg::State(Box::default())).is_none());
+    }
+
+    #[test]
+    fn what_a_host_would_tell_is_cut_to_what_is_taken() {
+        let long = "/\u{fffd}".repeat(40_000);
+        let task = TaskState {
+            exec_cwd: long.clone(),
+            exec_home: long.clone(),
+            note: long.clone(),
+            after: long,
+            ..TaskState::default()
+        };
+        let mut one = vec![task.clone()];
+        cut_tasks(&mut one);
+        assert!(check_sbd(&SbdMsg::State(Box::new(one[0].clone()))).is_none());
+        assert!(one[0].note.len() > MAX_NOTE - 4 && one[0].exec_cwd.len() > MAX_SHOWN - 4);
+        let short = TaskState { note: "short".into(), ..TaskState::default() };
+        let mut many = vec![task; 2000];
+        many.push(short);
+        cut_tasks(&mut many);
+        let tasks = many.clone();
+        let told = Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks });
+        let bytes = serde_json::to_vec(&told).unwrap().len();
+        assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");
+        assert!(many[0].note.len() > 100 && many[2000].note == "short");
     }
 }

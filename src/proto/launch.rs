@@ -17,6 +17,12 @@ use serde::{Deserialize, Serialize};
 
 /// Longest note the launcher keeps with a task, bytes.
 pub const NOTE_MAX: usize = 1 << 20;
+/// Notes up to this length need no room in [`NOTES_MAX`], bytes.
+pub const NOTE_SMALL: usize = 4 << 10;
+/// Notes of all tasks that a launcher keeps, before one that is not small is refused, bytes.
+pub const NOTES_MAX: usize = 48 << 20;
+/// Notes in one `Tasks` message, bytes (one task more may go over it).
+pub const LIST_BYTES: usize = 1 << 20;
 /// Most tasks one launcher keeps, ended but not forgotten ones included.
 pub const TASKS_MAX: usize = 32_768;
 
@@ -81,7 +87,8 @@ pub enum LaunchMsg {
     Down { jobs: bool },
 
     // launcher -> sbatchd
-    /// The tasks known, in as many messages as it takes; the last has `more` false.
+    /// The tasks known, in as many messages as it takes, each when the one before was read; the
+    /// last has `more` false.
     Tasks { boot_id: String, tasks: Vec<TaskInfo>, more: bool },
     /// A task as it stands now; its note is left out.
     Task(Box<TaskInfo>),
@@ -109,6 +116,30 @@ pub struct TaskInfo {
     pub ended: Option<Ended>,
     /// As given by sbatchd; empty but for [`Step::Job`].
     pub note: String,
+}
+
+/// As many of these tasks as one `Tasks` message holds, and whether there are more.
+pub fn piece_of<'a>(all: impl Iterator<Item = &'a TaskInfo>) -> (Vec<TaskInfo>, bool) {
+    let (mut tasks, mut size) = (Vec::new(), 0);
+    for info in all {
+        if size > LIST_BYTES {
+            return (tasks, true);
+        }
+        size += info.note.len() + 1024;
+        tasks.push(info.clone());
+    }
+    (tasks, false)
+}
+
+/// Why a task that had a note of so many bytes cannot have one of `len`, beside those of `all`
+/// tasks.
+pub fn note_fault(all: impl Iterator<Item = usize>, had: usize, len: usize) -> Option<String> {
+    if len > NOTE_MAX {
+        return Some(format!("note of {len} bytes, {NOTE_MAX} allowed"));
+    }
+    let grows = len > had.max(NOTE_SMALL);
+    let full = grows && all.sum::<usize>() - had + len > NOTES_MAX;
+    full.then(|| format!("notes of all tasks would take more than {NOTES_MAX} bytes"))
 }
 
 /// The end of a task.

@@ -75,6 +75,18 @@ pub enum Msg {
     },
 }
 
+impl Msg {
+    /// Does a further message of the same answer follow when this one was read?
+    pub fn goes_on(&self) -> bool {
+        use client::ClientMsg::{Controlled, Rows};
+        match self {
+            Msg::Client(Rows { more, .. } | Controlled { more, .. }) => *more,
+            Msg::Launch(launch::LaunchMsg::Tasks { more, .. }) => *more,
+            _ => false,
+        }
+    }
+}
+
 /// Why a request was refused: an lsberrno and the words that go with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {

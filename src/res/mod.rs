@@ -15,7 +15,7 @@ use crate::proto::frame::MacKey;
 use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, Step, TaskId, TaskInfo, What};
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
-use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal};
+use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
 use std::collections::BTreeMap;
 
 /// Most tasks at a time.
@@ -133,6 +133,11 @@ impl Res {
     fn message(&mut self, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get(&conn) else { return };
         let n = client.task.filter(|n| self.tasks.contains_key(n));
+        if let Msg::Res(msg) = &msg
+            && let Err(refusal) = caps::check_res(msg)
+        {
+            return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+        }
         match (msg, n) {
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
             (Msg::Res(ResMsg::Run(_)), Some(_)) => self.wrong(conn, out),

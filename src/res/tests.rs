@@ -3,7 +3,7 @@
 use super::*;
 use crate::proto::launch::{Ended, Ready};
 use crate::proto::machine::INCOMING;
-use crate::proto::res::OUT;
+use crate::proto::res::{OUT, RUN_MAX};
 
 const ANN: ConnId = INCOMING;
 const BOB: ConnId = INCOMING + 1;
@@ -254,4 +254,30 @@ fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
     });
     assert_eq!(limits.unwrap(), [(4, Some(0), None), (7, Some(9), Some(9))]);
     assert_eq!(asked(&r.says(ANN, ResMsg::Run(via("lsmake")))), ["expect", "start"]);
+}
+
+#[test]
+fn a_task_beyond_the_caps_is_refused_and_the_connection_stays() {
+    let mut r = Rig::new(conf());
+    let run = |change: &dyn Fn(&mut RunTask)| {
+        let mut run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
+        change(&mut run);
+        ResMsg::Run(Box::new(run))
+    };
+    let cases: [(&dyn Fn(&mut RunTask), &str); 5] = [
+        (&|run| run.argv = vec!["".into(); caps::MAX_ARGS + 1], "131073 words of a command"),
+        (&|run| run.env = vec![b'x'; RUN_MAX].into(), "the command with its environment"),
+        (&|run| run.rlimits = vec![(0, None, None); caps::MAX_RLIMITS + 1], "65 limits"),
+        (&|run| run.cwd = vec![b'/'; caps::MAX_SHOWN + 1].into(), "the working directory"),
+        (&|run| run.eexec = vec![b'x'; RUN_MAX + 1].into(), "the data for eexec"),
+    ];
+    for (change, words) in cases {
+        match &r.says(ANN, run(change))[..] {
+            [Effect::Send { msg: Msg::Refused(said), .. }] => {
+                assert!(said.text.contains(words), "{said:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(asked(&r.run(ANN)), asked(&r.run(BOB)));
 }

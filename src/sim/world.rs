@@ -20,7 +20,6 @@ use crate::model::Now;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::Msg;
-use crate::proto::client::ClientMsg;
 use crate::proto::launch::OsInput;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine};
@@ -565,7 +564,7 @@ impl World {
         let Some(eff) = self.log_effect(eff) else { return };
         match eff {
             Effect::Send { conn, msg } => {
-                let drained = matches!(&msg, Msg::Client(ClientMsg::Rows { more: true, .. }));
+                let drained = msg.goes_on();
                 self.send(p, conn, msg);
                 if drained {
                     self.later(p, 100, Input::Drained { conn });

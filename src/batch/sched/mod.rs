@@ -16,7 +16,7 @@ pub use ready::{CLASSES_PER_TURN, CLASSES_PER_USER, TURN_PAUSE_US};
 
 use super::names::Sym;
 use super::require::Req;
-use super::state::{Body, ElemState, Job};
+use super::state::{Body, Job};
 use super::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::event::{Event, JobStart, Spot};
@@ -765,13 +765,9 @@ impl Mbd {
             return p.waiting.iter().copied().find(alike).map(at);
         }
         let fresh = a.first_fresh();
-        let own = if job.waiting(0) > a.fresh.left() + lone {
-            let waits = |e: &super::state::Elem| {
-                e.part == 0 && matches!(&e.state, ElemState::Pend(p) if p.held.is_none())
-            };
-            a.own.iter().filter(|(_, e)| waits(e)).map(|(i, _)| *i).find(alike)
-        } else {
-            None
+        let own = match a.waiting.len() > lone as usize {
+            true => a.waiting.iter().copied().find(alike),
+            false => None,
         };
         [fresh, own].into_iter().flatten().min().map(at)
     }

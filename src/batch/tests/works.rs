@@ -253,14 +253,51 @@ fn a_client_that_takes_pieces_gets_them_when_it_has_read() {
 #[test]
 fn a_reason_is_not_written_without_end() {
     let mut r = Rig::of(large());
-    let job = array(&mut r, 20_000);
+    let job = array(&mut r, 2000);
+    r.mbd.works.log_bytes = Some(4 << 20);
     let c = Control { reason: "x".repeat(4000), ..Control::of(Verb::Stop, ids(&[(job, 0, 0)])) };
     match r.ask(USER, ClientMsg::Control(Box::new(c))) {
-        Some(Msg::Refused(r)) => assert!(r.text.contains("was carried out for 167"), "{}", r.text),
+        Some(Msg::Refused(r)) => {
+            assert!(r.text.contains("was carried out for 9"), "{}", r.text);
+            assert!(r.text.contains("the log takes 4194304 bytes"), "{}", r.text);
+        }
         other => panic!("{other:?}"),
     }
-    // what is kept of it is one text
-    assert!(r.mbd.st.job(job).unwrap().tally.psusp < 17_000);
+    assert!((900..1000).contains(&r.mbd.st.job(job).unwrap().tally.psusp));
+}
+
+/// The bound on what a request writes is one on the bytes of the log.
+#[test]
+fn bytes_of_records_are_counted_as_they_are_written() {
+    use crate::log::codec::{write_finish, write_record};
+    let mut r = Rig::of(large());
+    let far = r.now.secs() + 1_000_000;
+    let long = |n: usize| "x".repeat(n);
+    for (reason, command) in [(0, 4), (4000, 4), (0, 4000), (20, 60)] {
+        let name = "a[1-300]".to_string();
+        let wide = JobSpec { name, begin_time: far, res_req: "ncpus>1".into(), ..spec("x") };
+        let job = r.submit(JobSpec { command: long(command).into(), ..wide }).unwrap();
+        let queue = "high".to_string();
+        for verb in [Verb::Stop, Verb::Resume, Verb::Switch { queue }, Verb::Kill] {
+            let (from, acct, most) = (r.log.len(), r.acct.len(), u64::MAX);
+            r.mbd.works.log_bytes = Some(most);
+            let c = Control { reason: long(reason), ..Control::of(verb, ids(&[(job, 1, 300)])) };
+            let mut out = Vec::new();
+            let msg = Msg::Client(ClientMsg::Control(Box::new(c.clone())));
+            r.mbd.step(r.now, Input::Msg { conn: USER, msg }, &mut out);
+            while r.mbd.has_work() {
+                r.mbd.work(r.now, &mut out);
+            }
+            let counted = space::log_bytes(&out);
+            r.carry_out(out);
+            let mut text = Vec::new();
+            r.log[from..].iter().for_each(|rec| write_record(rec, &mut text));
+            r.acct[acct..].iter().for_each(|f| write_finish(f, &mut text));
+            let (counted, written) = (counted as usize, text.len());
+            assert!(written > 0 && written <= counted * 5 / 4, "{c:?}: {written}, {counted}");
+            assert!(counted <= written * 4, "{c:?}: {written}, {counted}");
+        }
+    }
 }
 
 #[test]

@@ -14,7 +14,12 @@ impl Sbatchd {
                     self.reconcile(now, list, out);
                 }
             }
-            LaunchMsg::Task(info) => self.task(now, *info, out),
+            // of a task that was listed already this is the news, any other is listed yet
+            LaunchMsg::Task(info) => match &mut self.listing {
+                Some(list) if list.iter().any(|t| t.id == info.id) => list.push(*info),
+                Some(_) => {}
+                None => self.task(now, *info, out),
+            },
             LaunchMsg::Refused { id, why } => self.not_started(now, id, why, out),
             _ => {}
         }

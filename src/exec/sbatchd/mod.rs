@@ -31,8 +31,8 @@ use crate::proto::launch::{
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};
-use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob};
-use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal};
+use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob, TaskState};
+use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal, caps};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -209,8 +209,13 @@ impl Sbatchd {
 
     fn tell_state(&self, key: JobKey, out: &mut Vec<Effect>) {
         if let Some(job) = self.jobs.get(&key) {
-            self.tell(SbdMsg::State(Box::new(job.state())), out);
+            self.tell_task(job.state(), out);
         }
+    }
+
+    fn tell_task(&self, mut task: TaskState, out: &mut Vec<Effect>) {
+        caps::cut_tasks(std::slice::from_mut(&mut task));
+        self.tell(SbdMsg::State(Box::new(task)), out);
     }
 
     fn mbatchd(&mut self, now: Now, conn: ConnId, msg: SbdMsg, out: &mut Vec<Effect>) {
@@ -269,7 +274,8 @@ impl Sbatchd {
             return;
         }
         self.mbd = Some((conn, true));
-        let tasks = self.jobs.values().map(Attempt::state).collect();
+        let mut tasks: Vec<_> = self.jobs.values().map(Attempt::state).collect();
+        caps::cut_tasks(&mut tasks);
         self.tell(SbdMsg::Inventory { boot_id: self.boot_id.clone(), tasks }, out);
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);

@@ -16,13 +16,13 @@ impl Sbatchd {
             let (end, exit_info) = (End::Unknown, term::HOST_RESTART);
             job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
             job.stage = Stage::Over;
-            return self.tell(SbdMsg::State(Box::new(job.state())), out);
+            return self.tell_task(job.state(), out);
         }
         if full {
             job.ready.note = format!("{ATTEMPTS_MAX} attempts are known on this host already");
             job.outcome = Some((Phase::Failed { reason: pend::SBD_REFUSED }, now.secs()));
             job.stage = Stage::Over;
-            return self.tell(SbdMsg::State(Box::new(job.state())), out);
+            return self.tell_task(job.state(), out);
         }
         self.jobs.insert(key, job);
         if self.params.simulated {

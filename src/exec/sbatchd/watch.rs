@@ -136,11 +136,11 @@ impl Sbatchd {
                 job.report_at = now.after(self.params.sbd_sleep_time);
                 job.told = Some(job.usage);
                 if let Some((conn, true)) = self.mbd {
-                    let (usage, pids) = (job.usage, job.pids.clone());
-                    let pgids = job.pgids.clone();
+                    let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();
+                    let (usage, pids, pgids) = (job.usage, some(&job.pids), some(&job.pgids));
                     // most have one, which is told already
                     let several = job.groups.iter().any(|g| Some(g) != job.groups.first());
-                    let groups = if several { job.groups.clone() } else { Vec::new() };
+                    let groups = if several { some(&job.groups) } else { Vec::new() };
                     let msg = SbdMsg::Usage { key, usage, pids, pgids, groups };
                     out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
                 }

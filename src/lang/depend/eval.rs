@@ -112,7 +112,7 @@ pub trait JobLookup {
     /// The counts of a job over all its elements, in constant time.
     fn counts(&self, id: u64) -> DepCounts;
     /// Calls `f` with the exit code of every element in EXIT (None: unknown end).
-    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>));
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32));
     /// The external status last set for a job or element.
     fn external(&self, id: u64, index: Option<u32>) -> Option<String>;
     /// Whether every job of a group is as the function says.
@@ -225,13 +225,14 @@ fn condition(func: &Func, r: &IdRef, jobs: &dyn JobLookup, own: Option<u32>) -> 
     match func {
         Func::Exit(Some((op, code))) => {
             let mut matching = 0u32;
-            let mut test =
-                |c: Option<i32>| matching += u32::from(c.is_some_and(|c| op.holds(c, *code)));
+            let mut test = |c: Option<i32>, n: u32| {
+                matching += if c.is_some_and(|c| op.holds(c, *code)) { n } else { 0 };
+            };
             match index {
                 None => jobs.exit_codes(r.id, &mut test),
                 Some(_) => {
                     if let DepState::Exit(c) = jobs.facts(r.id, index).state {
-                        test(c);
+                        test(c, 1);
                     }
                 }
             }

@@ -88,10 +88,10 @@ impl JobLookup for World {
         }
         sum
     }
-    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>)) {
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
         for facts in self.all(id) {
             if let DepState::Exit(code) = facts.state {
-                f(code);
+                f(code, 1);
             }
         }
     }

@@ -285,3 +285,31 @@ fn without_lsf_switched_ids_go_on_behind_the_old_log() {
     let Event::Carried { next_job, .. } = found.recovered.records[0].event else { panic!() };
     assert!(next_job >= 8);
 }
+
+/// A slice of a switch takes about as long whatever the length of the log.
+#[test]
+fn a_switch_of_a_long_log_begins_and_goes_on_in_short_slices() {
+    use rustix::time::{ClockId, clock_gettime};
+    let cpu_us = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+    };
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    let records: Vec<Record> = (0..5000).flat_map(|n| [new(10 + n), start(10 + n)]).collect();
+    for _ in 0..20 {
+        commit(&mut store, &batch(&records)).unwrap();
+    }
+    let (mut longest, mut began) = (0, cpu_us());
+    store.begin_switch(order()).unwrap();
+    loop {
+        longest = longest.max(cpu_us() - began);
+        began = cpu_us();
+        if store.switch_slice().unwrap() {
+            break;
+        }
+    }
+    println!("longest slice: {longest} us");
+    assert!(longest <= 40_000, "a slice of {longest} us");
+    assert_eq!(look(&disk, BOOT).recovered.records, [carried()]);
+}

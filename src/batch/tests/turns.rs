@@ -1,0 +1,323 @@
+//! The longest turn of a request that very many elements or jobs are behind: processor time of one
+//! step or one unit of work, which a busy machine changes little.
+
+use super::*;
+use crate::model::event::JobStatus;
+use crate::model::job::{extra, stat};
+use crate::model::specfield::SpecField;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Longest step or unit, microseconds.
+const LONGEST: u64 = 20_000;
+/// Elements of a test.
+const MANY: u32 = 500_000;
+/// Jobs of a test.
+const JOBS: u32 = 50_000;
+
+fn cpu_us() -> u64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+}
+
+fn wide() -> ClusterConf {
+    let mut c = conf();
+    c.batch.params.max_job_array_size = 1_000_001;
+    c
+}
+
+impl Rig {
+    /// Asks, does all the work that comes of it, and says how long the longest of it took.
+    fn longest(&mut self, conn: ConnId, msg: ClientMsg) -> (u64, Option<Msg>) {
+        self.works = false;
+        let began = cpu_us();
+        let mut said = self.ask(conn, msg);
+        let mut longest = cpu_us() - began;
+        while self.mbd.has_work() {
+            let (mut out, began) = (Vec::new(), cpu_us());
+            self.mbd.work(self.now, &mut out);
+            longest = longest.max(cpu_us() - began);
+            self.carry_out(out);
+        }
+        self.works = true;
+        said = said.or(self.sent.iter().find(|(c, _)| *c == conn).map(|(_, m)| m.clone()));
+        (longest, said)
+    }
+
+    fn bounded(&mut self, what: &str, conn: ConnId, msg: ClientMsg) -> Option<Msg> {
+        let (longest, said) = self.longest(conn, msg);
+        println!("{what}: longest turn {longest} us");
+        assert!(longest <= LONGEST, "{what}: a turn of {longest} us");
+        said
+    }
+
+    fn apply_status(&mut self, at: JobRef, status: u32) {
+        let s = JobStatus { at, status, end_time: 1, ..JobStatus::default() };
+        let time = self.now.secs();
+        self.mbd.st.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
+    }
+}
+
+fn submit(spec: JobSpec) -> ClientMsg {
+    ClientMsg::Submit(Box::new(Submit { spec, ..Default::default() }))
+}
+
+fn control(verb: Verb, job: u32, elems: Vec<(u32, u32, u32)>) -> ClientMsg {
+    let select = JobSelect { ids: vec![IdSel { job, elems }], ..JobSelect::default() };
+    ClientMsg::Control(Box::new(Control::of(verb, select)))
+}
+
+fn job_of(said: Option<Msg>) -> u32 {
+    match said {
+        Some(Msg::Client(ClientMsg::Submitted { job, .. })) => job,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn code_of(said: Option<Msg>) -> i32 {
+    match said {
+        Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => outcomes[0].code,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn far(r: &Rig) -> i64 {
+    r.now.secs() + 1_000_000
+}
+
+#[test]
+fn a_held_array_of_a_million_is_one_record() {
+    let mut r = Rig::of(wide());
+    let name = "a[1-1000000]".to_string();
+    let held = JobSpec { name, options2: opt2::HOLD, ..spec("x") };
+    let job = job_of(r.bounded("bsub -H", USER, submit(held)));
+    assert_eq!((r.stat(job, 1), r.stat(job, 1_000_000)), ("PSUSP", "PSUSP"));
+    let tally = r.mbd.st.job(job).unwrap().tally;
+    assert_eq!((tally.psusp, tally.pend), (1_000_000, 0));
+    let state::Body::Array(a) = &r.mbd.st.job(job).unwrap().body else { panic!() };
+    assert!(a.own.is_empty());
+    // single ones are let go, held again and killed as any others
+    let some = |verb| control(verb, job, vec![(2, 4, 1)]);
+    assert_eq!(code_of(r.ask(USER, some(Verb::Resume))), 0);
+    let started = |r: &Rig| (1..6).filter(|i| r.stat(job, *i) == "RUN").collect::<Vec<u32>>();
+    assert_eq!((started(&r), r.stat(job, 5)), (vec![2, 3, 4], "PSUSP"));
+    assert_eq!(code_of(r.ask(USER, control(Verb::Resume, job, vec![(7, 7, 1)]))), 0);
+    assert_eq!(code_of(r.ask(USER, control(Verb::Stop, job, vec![(9, 9, 1)]))), 0);
+    assert_eq!(code_of(r.ask(USER, control(Verb::Kill, job, vec![(8, 8, 1)]))), 0);
+    assert_eq!((r.stat(job, 8), r.stat(job, 9)), ("EXIT", "PSUSP"));
+    let counts = &r.mbd.st.counts.queue[&r.mbd.st.names.find("normal").unwrap()];
+    assert_eq!(counts.pend_jobs, 1_000_000 - 5);
+    let again = r.restarted();
+    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+}
+
+#[test]
+fn a_retried_bstop_of_a_held_array_holds_nothing_again() {
+    let mut r = Rig::of(wide());
+    let name = "a[1-50]".to_string();
+    let job = r.submit(JobSpec { name, options2: opt2::HOLD, ..spec("x") }).unwrap();
+    let all = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
+    let again = Control { request: "r1".into(), ..Control::of(Verb::Resume, all) };
+    assert_eq!(code_of(r.ask(USER, ClientMsg::Control(Box::new(again.clone())))), 0);
+    let records = r.log.len();
+    assert_eq!(code_of(r.ask(USER, ClientMsg::Control(Box::new(again)))), 0);
+    assert_eq!(r.log.len(), records);
+}
+
+/// Elements that have ended, that wait again and that run, very many of each but the last.
+fn mixed(r: &mut Rig) -> u32 {
+    let name = format!("a[1-{MANY}]");
+    let job = r.submit(JobSpec { name, ..spec("x") }).unwrap();
+    assert_eq!(r.stat(job, 4), "RUN");
+    for idx in 5..=MANY {
+        let status = if idx % 2 == 0 { stat::PSUSP } else { stat::EXIT };
+        r.apply_status(JobRef { job, idx }, status);
+    }
+    job
+}
+
+#[test]
+fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
+    let mut r = Rig::of(wide());
+    let job = mixed(&mut r);
+    let queue = "high".to_string();
+    let said = r.bounded("bswitch", USER, control(Verb::Switch { queue }, job, vec![]));
+    assert_eq!(code_of(said), 0);
+    let verb = Verb::Move { top: true, position: 1 };
+    assert_eq!(code_of(r.bounded("btop", USER, control(verb, job, vec![]))), 0);
+    let count = |r: &Rig, queue: &str| {
+        let of = r.mbd.st.counts.queue[&r.mbd.st.names.find(queue).unwrap()];
+        (of.pend_jobs, of.run)
+    };
+    assert_eq!((count(&r, "high"), count(&r, "normal")), ((u64::from(MANY / 2 - 2), 4), (0, 0)));
+    let spec = JobSpec { project: "late".into(), ..JobSpec::default() };
+    let id = IdSel { job, elems: vec![] };
+    let m = Modify { id, spec, fields: vec![SpecField::Project], ..Modify::default() };
+    let said = r.bounded("bmod", USER, ClientMsg::Modify(Box::new(m)));
+    assert_eq!(code_of(said), 0);
+    assert_eq!(r.mbd.st.job(job).unwrap().spec.project, "late");
+    // an element that is let go is found among them
+    r.ask(USER, control(Verb::Resume, job, vec![(MANY, MANY, 1)]));
+    let (conn, key) = r.starts()[0];
+    r.works = false;
+    let began = cpu_us();
+    r.report(conn, key, Phase::Running);
+    r.report(conn, key, done());
+    assert!(cpu_us() - began <= LONGEST);
+    assert_eq!(r.stat(job, MANY), "RUN");
+}
+
+#[test]
+fn btop_among_very_many_pending_jobs_is_done_in_short_turns() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let one = JobSpec { begin_time, ..spec("x") };
+    let jobs: Vec<u32> = (0..JOBS).map(|_| job_of(r.ask(USER, submit(one.clone())))).collect();
+    let (first, last) = (jobs[0], jobs[jobs.len() - 1]);
+    let spot = |r: &Rig, id: u32| r.mbd.st.spot(r.mbd.st.job(id).unwrap());
+    let to = |top, position| Verb::Move { top, position };
+    let most = |(longest, said): (u64, Option<Msg>)| {
+        println!("longest turn {longest} us");
+        assert!(longest <= 7000, "a turn of {longest} us");
+        said
+    };
+    let said = most(r.longest(USER, control(to(true, 1), last, vec![])));
+    assert_eq!(code_of(said), 0);
+    assert!(spot(&r, last) < spot(&r, first));
+    let said = most(r.longest(USER, control(to(false, 20_000), jobs[7], vec![])));
+    assert_eq!(code_of(said), 0);
+    let behind = (0..).take(jobs.len()).filter(|i| spot(&r, jobs[*i]) > spot(&r, jobs[7])).count();
+    assert_eq!(behind, 19_999);
+}
+
+#[test]
+fn a_move_heeds_what_has_moved_while_it_looked() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let one = JobSpec { begin_time, ..spec("x") };
+    let jobs: Vec<u32> = (0..5000).map(|_| job_of(r.ask(USER, submit(one.clone())))).collect();
+    let spot = |r: &Rig, n: usize| r.mbd.st.spot(r.mbd.st.job(jobs[n]).unwrap());
+    let top = |n: usize| control(Verb::Move { top: true, position: 1 }, jobs[n], vec![]);
+    r.works = false;
+    assert!(r.ask(USER, top(4000)).is_none());
+    r.work();
+    // an administrator wants to move one meanwhile: its turn is when the first look is over
+    assert!(r.ask(ADMIN, top(3000)).is_none());
+    // another comes to where it is going
+    let place = Some(crate::model::event::Spot::submitted(1, 1));
+    let (uid, user) = (1001, "ann".to_string());
+    let moved = Event::JobMove {
+        at: JobRef { job: jobs[17], idx: 0 },
+        position: 1,
+        top: true,
+        uid,
+        user,
+        place,
+    };
+    r.mbd.emit(&mut Cx { now: r.now, out: &mut Vec::new() }, moved);
+    while r.mbd.has_work() {
+        r.work();
+    }
+    let order = [3000, 4000, 17, 0].map(|n| spot(&r, n));
+    assert!(order.is_sorted(), "{order:?}");
+    let mut all: Vec<_> = (0..jobs.len()).map(|n| spot(&r, n)).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), jobs.len(), "two jobs at one place");
+    assert!(r.mbd.works.take_changed().is_empty() && r.answer_of(USER) && r.answer_of(ADMIN));
+}
+
+impl Rig {
+    fn answer_of(&self, conn: ConnId) -> bool {
+        self.sent.iter().any(|(c, m)| *c == conn && matches!(m, Msg::Client(_)))
+    }
+}
+
+#[test]
+fn elements_that_wait_for_elements_are_looked_at_in_short_turns() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let name = format!("a[1-{MANY}]");
+    let first = r.submit(JobSpec { name: name.clone(), begin_time, ..spec("x") }).unwrap();
+    let depend = format!("done({first}[*])");
+    let second = JobSpec { name, depend, ..spec("y") };
+    let second = job_of(r.bounded("bsub -w", USER, submit(second)));
+    assert!(r.mbd.deps.ready_elements(second).unwrap().is_empty());
+    assert_eq!(r.mbd.deps.value(second), DepValue::False);
+    // what changes while not all were looked at is not forgotten
+    r.works = false;
+    r.mbd.unwatch_depend(second);
+    r.mbd.watch_depend(second);
+    r.works = true;
+    for idx in [3, MANY - 3] {
+        r.kill_element(first, idx);
+    }
+    let never: Vec<u32> = r.mbd.deps.never_elements(second).unwrap().iter().copied().collect();
+    assert_eq!(never, [3, MANY - 3]);
+}
+
+impl Rig {
+    fn kill_element(&mut self, job: u32, idx: u32) {
+        self.ask(USER, control(Verb::Kill, job, vec![(idx, idx, 1)]));
+    }
+}
+
+#[test]
+fn orphans_of_a_large_array_are_found_in_short_turns() {
+    for grace in [None, Some(10)] {
+        let mut c = wide();
+        c.batch.params.orphan_grace = grace;
+        let mut r = Rig::of(c);
+        let begin_time = far(&r);
+        let first = r.submit(JobSpec { begin_time, ..spec("x") }).unwrap();
+        let at_once = vec![(extra::ORPHAN.to_string(), "y".to_string())];
+        let extra = if grace.is_none() { at_once } else { Vec::new() };
+        let (name, depend) = (format!("a[1-{MANY}]"), format!("done({first})"));
+        let second = r.submit(JobSpec { name, depend, extra, ..spec("y") }).unwrap();
+        r.bounded("bkill", USER, control(Verb::Kill, first, vec![]));
+        let ended = |r: &Rig| r.mbd.st.job(second).unwrap().tally.exit;
+        assert_eq!(ended(&r), if grace.is_none() { MANY } else { 0 });
+        if grace.is_some() {
+            r.now.mono_us += 11_000_000;
+            r.works = false;
+            r.step(Input::Tick);
+            assert!(r.mbd.has_work());
+            (0..20).for_each(|_| r.work());
+            assert!((1..2000).contains(&ended(&r)), "{}", ended(&r));
+        }
+    }
+}
+
+#[test]
+fn exit_values_of_a_large_array_are_counted_not_gone_through() {
+    let mut r = Rig::of(wide());
+    let first = mixed(&mut r);
+    let depend = format!("exit({first},>3) || done({first}[*])");
+    let name = format!("b[1-{MANY}]");
+    let said = r.bounded("bsub -w", USER, submit(JobSpec { name, depend, ..spec("y") }));
+    let waits = r.mbd.st.job(job_of(said)).unwrap().depend.clone().unwrap();
+    assert_eq!(waits.eval(&r.mbd, Some(6)), DepValue::False);
+    let mut codes = Vec::new();
+    let told = &mut |code, n| codes.push((code, n));
+    crate::lang::depend::JobLookup::exit_codes(&r.mbd, u64::from(first), told);
+    assert_eq!(codes, [(None, MANY / 2 - 2)]);
+}
+
+#[test]
+fn names_are_found_without_looking_at_all_jobs() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let one = |n: u32| JobSpec { name: format!("s{n}"), begin_time, ..spec("x") };
+    for n in 0..JOBS {
+        job_of(r.ask(OTHER, submit(one(n))));
+    }
+    let mine = job_of(r.ask(USER, submit(one(1))));
+    let waits = |depend: &str| JobSpec { depend: depend.into(), begin_time, ..spec("y") };
+    for depend in ["done(\"s1*\")", "done(\"s1\")", "done(\"*\")"] {
+        let (longest, said) = r.longest(USER, submit(waits(depend)));
+        println!("{depend}: {longest} us");
+        assert!(longest <= 3000, "{depend}: {longest} us");
+        let job = job_of(said);
+        let on = r.mbd.st.job(job).unwrap().depend.clone().unwrap();
+        assert!(on.job_ids().contains(&u64::from(mine)), "{depend}");
+    }
+}

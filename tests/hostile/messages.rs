@@ -1,0 +1,464 @@
+//! Messages to lim, res, sbatchd and the launcher, each at its cap, and those beyond: the real
+//! daemons of a personal cluster grow little by them and do not spend long on them. mbatchd's own
+//! are in [`super::bounds`].
+//!
+//! Memory is the peak of the resident set over what it was before. Time is the processor time that
+//! the daemon's loop takes for the whole message, which no turn of it exceeds, and which a busy
+//! machine changes little.
+
+use super::rig::{Rig, wait_for};
+use lsf::auth::{KeyRing, Ways};
+use lsf::cli::client::{self, Client, ClientError};
+use lsf::conf::load;
+use lsf::daemon::shell::{self, Ctl, Host, Ports, ShellConfig};
+use lsf::model::job::{JobSpec, SpoolRef};
+use lsf::model::reason::err;
+use lsf::model::{ByteStr, JobKey, Now};
+use lsf::proto::launch::{self, JobPlan, LaunchMsg, Plan, Step, TaskId, What};
+use lsf::proto::lim::{HostLoad, LimMsg};
+use lsf::proto::machine::{ConnId, Endpoint};
+use lsf::proto::res::{Data, IN, Pty, ResMsg, RunTask};
+use lsf::proto::sbd::{Act, SbdMsg, SbdParams, StartJob};
+use lsf::proto::{Daemon, Effect, Input, Logging, Machine, Msg, Refusal, caps};
+use lsf::sys::files::RealFiles;
+use lsf::sys::site::Site;
+use std::sync::{Arc, Mutex};
+
+/// Kilobytes that a daemon may grow by for one message at its cap.
+const GROWTH_KB: u64 = 64 << 10;
+
+/// Longest time of the loop for one message, milliseconds.
+fn longest() -> u64 {
+    if std::env::var_os("LSF_TEST_BIN").is_some() { 50 } else { 1000 }
+}
+
+struct Target<'a> {
+    name: &'a str,
+    pid: u32,
+}
+
+impl Target<'_> {
+    fn of<'a>(rig: &Rig, name: &'a str) -> Target<'a> {
+        let pid = rig.pid(name, "host1").unwrap_or_else(|| panic!("no {name}"));
+        Target { name, pid }
+    }
+
+    /// A line of /proc/PID/status, KB.
+    fn memory(&self, line: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
+        let line = text.lines().find(|l| l.starts_with(line)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Processor time of its loop so far, milliseconds.
+    fn busy(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pid)).unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap() / 1_000_000
+    }
+
+    /// Holds what a message costs in memory and time against the bounds.
+    fn measured<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
+        let busy = self.busy();
+        let said = self.grows(what, send);
+        let took = self.busy() - busy;
+        println!("{} {what}: {took} ms", self.name);
+        assert!(took <= longest(), "{} was busy for {took} ms: {what}", self.name);
+        said
+    }
+
+    /// The same in memory alone, of what takes several turns.
+    fn grows<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
+        std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
+        let before = self.memory("VmRSS");
+        let said = send();
+        let grown = self.memory("VmHWM").saturating_sub(before);
+        println!("{} {what}: {grown} KB", self.name);
+        assert!(grown <= GROWTH_KB, "{} has grown by {grown} KB: {what}", self.name);
+        said
+    }
+}
+
+fn site(rig: &Rig) -> Site {
+    let envdir = rig.path("conf").to_str().unwrap().to_string();
+    let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
+    let base = base.unwrap_or_else(|| panic!("{diags:?}"));
+    Site { envdir, lsf: base.lsf, host: "host1".into(), shared_machine: true }
+}
+
+fn answer(client: &mut Client, msg: Msg) -> Result<Msg, Refusal> {
+    match client.call(&msg, &mut std::io::sink()) {
+        Ok(said) => Ok(said),
+        Err(ClientError::Refused(r)) => Err(r),
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn lim_takes_each_message_at_its_cap_and_none_beyond() {
+    let rig = Rig::up("limcaps", 1);
+    let lim = Target::of(&rig, "lim");
+    let mut client = client::lim(&site(&rig)).unwrap();
+    let mut ask =
+        |what: &str, msg: LimMsg| lim.measured(what, || answer(&mut client, Msg::Lim(msg)));
+    let names = |n: usize, name: &str| vec![name.to_string(); n];
+    let tasks = |n: usize| names(n, "host1").into_iter().map(|host| (host, 1)).collect();
+    let (most, long) = (caps::MAX_NAMES, "x".repeat(caps::MAX_NAME));
+    wait_for("the master LIM", || {
+        let mut other = client::lim(&site(&rig)).unwrap();
+        answer(&mut other, Msg::Lim(LimMsg::Shared))
+            .is_ok_and(|said| matches!(said, Msg::Lim(LimMsg::SharedRows { .. })))
+    });
+    match ask("Hosts", LimMsg::Hosts { hosts: names(most, "host1") }) {
+        Ok(Msg::Lim(LimMsg::Loads { hosts })) => assert_eq!(hosts.len(), 1),
+        other => panic!("{other:?}"),
+    }
+    let said = ask("Hosts of long names", LimMsg::Hosts { hosts: names(500, &long) });
+    assert_eq!(said.unwrap_err().code, err::BAD_HOST);
+    ask("Adjust", LimMsg::Adjust { hosts: tasks(most) }).unwrap();
+    let host = long.clone();
+    let said = ask("Lock", LimMsg::Lock { host, on: true, secs: 9 });
+    assert_eq!(said.unwrap_err().code, err::BAD_HOST);
+    for (what, msg) in [
+        ("Shared", LimMsg::Shared),
+        ("Config", LimMsg::Config),
+        ("WhoIsMaster", LimMsg::WhoIsMaster),
+        ("Verbose", LimMsg::Verbose { level: 0 }),
+    ] {
+        ask(what, msg).unwrap();
+    }
+    // what belongs to daemons is refused, whatever its length
+    let said = ask("Exclusive", LimMsg::Exclusive { hosts: names(caps::MAX_HOSTS, "host1") });
+    assert_eq!(said.unwrap_err().code, err::PERMISSION);
+    let loads = vec![HostLoad { host: "host1".into(), ..HostLoad::default() }; 5000];
+    assert!(ask("Loads", LimMsg::Loads { hosts: loads }).is_err());
+    for (what, msg) in [
+        ("Hosts beyond", LimMsg::Hosts { hosts: names(most + 1, "host1") }),
+        ("Adjust beyond", LimMsg::Adjust { hosts: tasks(most + 1) }),
+        ("Exclusive beyond", LimMsg::Exclusive { hosts: names(caps::MAX_HOSTS + 1, "host1") }),
+        ("Lock beyond", LimMsg::Lock { host: long.clone() + "x", on: true, secs: 9 }),
+        ("Logging beyond", {
+            let file = Some("x".repeat(caps::MAX_TEXT + 1));
+            LimMsg::Logging(Logging { file, ..Logging::default() })
+        }),
+    ] {
+        let said = ask(what, msg).expect_err(what);
+        assert!(said.code == err::BAD_ARG && said.text.contains("at most"), "{what}: {said:?}");
+    }
+    ask("the connection goes on", LimMsg::WhoIsMaster).unwrap();
+}
+
+/// A task that reads nothing, and what it takes until its input is full.
+fn deaf(pty: Option<Pty>) -> RunTask {
+    let argv = ["sleep", "60"].map(ByteStr::from).to_vec();
+    let env = ByteStr::from("PATH=/usr/bin:/bin\0");
+    RunTask { argv, env, cwd: "/".into(), pty, ..RunTask::default() }
+}
+
+#[test]
+fn res_takes_each_message_at_its_cap_and_none_beyond() {
+    let rig = Rig::up("rescaps", 1);
+    let site = site(&rig);
+    let res = Target::of(&rig, "res");
+    let dial = || client::res_of(&site, "host1").unwrap();
+    let run = |argv: Vec<ByteStr>, env: ByteStr| {
+        Msg::Res(ResMsg::Run(Box::new(RunTask { argv, env, cwd: "/".into(), ..<_>::default() })))
+    };
+    let mut client = dial();
+    wait_for("res to have its launcher", || {
+        answer(&mut client, Msg::Res(ResMsg::Log { cpu_ms: None })).is_ok()
+    });
+    let words = |n: usize| vec![ByteStr::from("x"); n];
+    let env = |n: usize| ByteStr::from(format!("A={}\0", "y".repeat(n)));
+    let most = lsf::proto::res::RUN_MAX - 2 * caps::MAX_ARGS - 8;
+    // more than the system takes: what the task says of it comes before its end
+    client.send(&run(words(caps::MAX_ARGS), env(most))).unwrap();
+    res.measured("Run", || {
+        let mut ended = false;
+        while !ended {
+            ended = match client.answer(&mut std::io::sink()) {
+                Ok(Msg::Data(_)) => false,
+                Ok(Msg::Res(ResMsg::Ended { .. })) | Err(ClientError::Refused(_)) => true,
+                other => panic!("{other:?}"),
+            };
+        }
+    });
+    for (what, msg) in [
+        ("Run beyond: words", run(words(caps::MAX_ARGS + 1), ByteStr::default())),
+        ("Run beyond: environment", run(words(1), env(lsf::proto::res::RUN_MAX))),
+    ] {
+        let said = res.measured(what, || answer(&mut client, msg)).expect_err(what);
+        assert!(said.code == err::BAD_ARG && said.text.contains("at most"), "{what}: {said:?}");
+    }
+    let file = Some("x".repeat(caps::MAX_TEXT));
+    let set = Msg::Res(ResMsg::Logging(Logging { file, ..Logging::default() }));
+    res.measured("Logging", || answer(&mut dial(), set)).ok();
+}
+
+/// What comes in very many pieces takes no more room than what comes in one.
+#[test]
+fn input_that_nobody_reads_takes_little_of_res() {
+    let rig = Rig::up("resinput", 1);
+    let site = site(&rig);
+    let res = Target::of(&rig, "res");
+    let settled = |client: &mut Client| {
+        // what was sent before has been read when this is answered
+        client.send(&Msg::Ping { n: 7 }).ok();
+    };
+    let mut none = client::res_of(&site, "host1").unwrap();
+    wait_for("res to have its launcher", || {
+        let msg = ResMsg::Log { cpu_ms: None };
+        answer(&mut none, Msg::Res(msg)).is_ok()
+    });
+    let grown = |what: &str, pty: Option<Pty>, bytes: &[u8], frames: usize| {
+        let mut client = client::res_of(&site, "host1").unwrap();
+        client.send(&Msg::Res(ResMsg::Run(Box::new(deaf(pty))))).unwrap();
+        std::fs::write(format!("/proc/{}/clear_refs", res.pid), "5").unwrap();
+        let before = res.memory("VmRSS");
+        for _ in 0..frames {
+            client.send(&Msg::Data(Data { port: IN, bytes: bytes.to_vec() })).unwrap();
+        }
+        settled(&mut client);
+        wait_for("all to be read", || {
+            let mut probe = client::res_of(&site, "host1").unwrap();
+            let busy = res.busy();
+            let log = ResMsg::Log { cpu_ms: None };
+            answer(&mut probe, Msg::Res(log)).is_ok() && res.busy() - busy <= 2
+        });
+        let grown = res.memory("VmHWM").saturating_sub(before);
+        println!("{what}: {grown} KB");
+        grown
+    };
+    let many = grown("single bytes", None, b"x", 300_000);
+    assert!(many <= 8 << 10, "{many} KB for 300,000 bytes");
+    let ends = grown("ends of input", Some(Pty::default()), b"", 300_000);
+    assert!(ends <= 8 << 10, "{ends} KB for 300,000 ends of input");
+}
+
+/// In place of mbatchd, or of the launcher's administrator: says what the test wants over one
+/// connection, and keeps what it hears.
+#[derive(Default)]
+struct Script {
+    say: Vec<Msg>,
+    heard: Vec<Msg>,
+    open: bool,
+}
+
+struct Speaker {
+    to: Endpoint,
+    script: Arc<Mutex<Script>>,
+    conn: ConnId,
+    now: u64,
+}
+
+/// How often it looks for something to say, microseconds.
+const LOOK: u64 = 20_000;
+
+impl Machine for Speaker {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        self.now = now.mono_us;
+        let mut script = self.script.lock().unwrap();
+        match input {
+            Input::Start => {
+                self.conn += 1;
+                out.push(Effect::Connect { conn: self.conn, to: self.to.clone() });
+            }
+            Input::Opened { conn, .. } if conn == self.conn => script.open = true,
+            Input::ConnectFailed { why, .. } => panic!("{why}"),
+            Input::Closed { .. } => script.open = false,
+            Input::Drained { .. } => {}
+            Input::Msg { msg, .. } => script.heard.push(msg),
+            _ => {}
+        }
+        if script.open {
+            let conn = self.conn;
+            out.extend(script.say.drain(..).map(|msg| Effect::Send { conn, msg }));
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        Some(self.now + LOOK)
+    }
+}
+
+struct Nothing;
+
+impl Host for Nothing {
+    type M = Speaker;
+    fn effect(&mut self, _: &mut Speaker, _: Effect, _: &mut Ctl) {}
+}
+
+fn speak(rig: &Rig, daemon: Daemon, to: Endpoint) -> Arc<Mutex<Script>> {
+    let envdir = rig.path("conf").to_str().unwrap().to_owned();
+    let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
+    let base = base.unwrap_or_else(|| panic!("{diags:?}"));
+    let key = rig.path("conf/lsf.key").to_str().unwrap().to_owned();
+    let uid = lsf::sys::euid();
+    let ring = Arc::new(KeyRing::load(&key, "host1", uid).unwrap());
+    let config = ShellConfig {
+        heartbeat: None,
+        daemon,
+        host: "host1".into(),
+        addr: Some(base.hosts.addrs("host1")[0]),
+        tcp: false,
+        udp: false,
+        unix: None,
+        ports: Ports::of(&base.lsf),
+        ring: Some(ring),
+        hosts: Arc::new(base.hosts.clone()),
+        launcher_socket: site(rig).launcher_socket(),
+        only_uid: Some(uid),
+        ways: Ways::of_daemon(&base.lsf, &base.name, "host1"),
+        key_file: None,
+        log: None,
+        members: None,
+    };
+    let script = Arc::new(Mutex::new(Script::default()));
+    let machine = Speaker { to, script: script.clone(), conn: 0, now: 0 };
+    // it lives as long as the test program
+    std::thread::spawn(move || shell::run(config, machine, Nothing));
+    wait_for("the connection", || script.lock().unwrap().open);
+    script
+}
+
+/// Says something and waits for the answer that is meant.
+fn say<T>(
+    script: &Mutex<Script>,
+    what: &str,
+    msg: Msg,
+    mut is: impl FnMut(&Msg) -> Option<T>,
+) -> T {
+    script.lock().unwrap().say.push(msg);
+    let mut found = None;
+    wait_for(what, || {
+        let mut script = script.lock().unwrap();
+        assert!(script.open, "{what}: the connection was closed: {:?}", script.heard.last());
+        found = script.heard.iter().find_map(&mut is);
+        if found.is_some() {
+            script.heard.clear();
+        }
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+fn pong(msg: &Msg) -> Option<()> {
+    matches!(msg, Msg::Pong { .. }).then_some(())
+}
+
+#[test]
+fn sbatchd_takes_each_message_at_its_cap() {
+    let rig = Rig::up("sbdcaps", 1);
+    rig.ready();
+    let cluster = rig.ok("lsid", &[]);
+    let cluster = cluster.lines().find_map(|l| l.strip_prefix("My cluster name is ")).unwrap();
+    let to = Endpoint::Tcp { host: "host1".into(), daemon: Daemon::Sbatchd };
+    let script = speak(&rig, Daemon::Mbatchd, to);
+    let (sbatchd, launcher) = (Target::of(&rig, "sbatchd"), Target::of(&rig, "launcher"));
+    let both = |what: &str, send: &mut dyn FnMut()| {
+        launcher.measured(what, || sbatchd.measured(what, send));
+    };
+    let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
+    // an mbatchd that comes later than the real one
+    let hello =
+        SbdMsg::Hello { epoch: u64::MAX, cluster: cluster.trim().into(), params: params.clone() };
+    let greeted = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::Inventory { .. })).then_some(());
+    both("Hello", &mut || say(&script, "Hello", Msg::Sbd(hello.clone()), greeted));
+    let key = JobKey { job: 900_001, idx: 0, attempt: 1 };
+    let env = SpoolRef { spool: 9, at: 0, len: 3 << 20 };
+    let spec = JobSpec {
+        command: "true".into(),
+        cwd: "/".into(),
+        hosts: (0..caps::MAX_HOST_WORDS).map(|n| format!("host1+{n}")).collect(),
+        extra: vec![("zz".into(), "e".repeat(caps::MAX_EXTRA_BYTES - 8))],
+        out_file: "/dev/null".into(),
+        ..JobSpec::default()
+    };
+    let uid = lsf::sys::euid();
+    let order = StartJob {
+        key,
+        uid,
+        spec,
+        env,
+        user: "nobody-of-this-name".into(),
+        hosts: vec![("host1".into(), 1)],
+        ..StartJob::default()
+    };
+    let wanted = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::NeedBlob { .. })).then_some(());
+    let start = || Msg::Sbd(SbdMsg::Start(Box::new(order.clone())));
+    both("Start", &mut || say(&script, "Start", start(), wanted));
+    let told = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::State(t)) if t.key == key).then_some(());
+    let text = format!("A={}\0", "y".repeat((3 << 20) - 3));
+    let blob = SbdMsg::Blob { at: env, data: text.into() };
+    both("Blob", &mut || say(&script, "Blob", Msg::Sbd(blob.clone()), told));
+    let limits = Act::Limits(Box::default());
+    for (what, msg) in [
+        ("Act", SbdMsg::Act { key, seq: 1, order: 1, act: limits }),
+        ("Params", SbdMsg::Params(params)),
+        ("Logging", {
+            let file = Some("x".repeat(caps::MAX_TEXT));
+            SbdMsg::Logging(Logging { file, ..Logging::default() })
+        }),
+        ("Forget", SbdMsg::Forget { key, mail: "m".repeat(64 << 10) }),
+    ] {
+        let ping = Msg::Ping { n: 1 };
+        both(what, &mut || {
+            script.lock().unwrap().say.push(Msg::Sbd(msg.clone()));
+            say(&script, what, ping.clone(), pong);
+        });
+    }
+}
+
+#[test]
+fn the_launcher_takes_each_message_at_its_cap_and_bounds_what_it_keeps() {
+    let rig = Rig::up("launchcaps", 1);
+    let script = speak(&rig, Daemon::Sbatchd, Endpoint::Launcher);
+    let launcher = Target::of(&rig, "launcher");
+    let uid = lsf::sys::euid();
+    let id = |n: u32| TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
+    let plan = |bytes: usize| {
+        let script = "x".repeat(bytes).into();
+        let env = format!("A={}\0", "y".repeat(bytes)).into();
+        let job = JobPlan { command: "true".into(), script, env, ..JobPlan::default() };
+        let what = What::Job(Box::new(job));
+        Box::new(Plan { uid, gid: uid, user: "nobody-of-this-name".into(), what })
+    };
+    let of = |n: u32| {
+        move |msg: &Msg| match msg {
+            Msg::Launch(LaunchMsg::Task(t)) if t.id.key.job == n => Some(true),
+            Msg::Launch(LaunchMsg::Refused { id, .. }) if id.key.job == n => Some(false),
+            _ => None,
+        }
+    };
+    let listed =
+        |msg: &Msg| matches!(msg, Msg::Launch(LaunchMsg::Tasks { more: false, .. })).then_some(());
+    let hello = || Msg::Launch(LaunchMsg::Hello);
+    launcher.measured("Hello", || say(&script, "Hello", hello(), listed));
+    let start = |n: u32, bytes: usize, note: usize| {
+        let (plan, note) = (plan(bytes), "n".repeat(note));
+        Msg::Launch(LaunchMsg::Start { id: id(n), plan, note })
+    };
+    launcher
+        .measured("Start", || say(&script, "Start", start(1, 3 << 20, launch::NOTE_MAX), of(1)));
+    let too_long = start(2, 10, launch::NOTE_MAX + 1);
+    let taken = launcher.measured("Start beyond", || say(&script, "Start", too_long, of(2)));
+    assert!(!taken);
+    let before = launcher.memory("VmRSS");
+    let most = (launch::NOTES_MAX / launch::NOTE_MAX) as u32;
+    let taken =
+        (3..most + 8).filter(|n| say(&script, "Start", start(*n, 10, launch::NOTE_MAX), of(*n)));
+    assert_eq!(taken.count() as u32, most - 1);
+    let kept = launcher.memory("VmRSS").saturating_sub(before);
+    println!("notes: {kept} KB");
+    assert!(kept <= 2 * launch::NOTES_MAX as u64 / 1024, "{kept} KB");
+    // all of them are told, piece by piece
+    launcher.grows("Hello with notes", || say(&script, "Hello", hello(), listed));
+    let note = Msg::Launch(LaunchMsg::Note { key: id(3).key, note: "m".repeat(launch::NOTE_MAX) });
+    launcher.measured("Note", || {
+        script.lock().unwrap().say.push(note);
+        say(&script, "Note", Msg::Ping { n: 1 }, pong)
+    });
+    for n in 1..most + 8 {
+        script.lock().unwrap().say.push(Msg::Launch(LaunchMsg::Forget { key: id(n).key }));
+    }
+    say(&script, "Forget", Msg::Ping { n: 2 }, pong);
+}

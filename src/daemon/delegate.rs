@@ -13,7 +13,7 @@
 use super::starter::DEFAULT_PATH;
 use crate::conf::lexer::MAX_BYTES;
 use crate::conf::{Files, Moment};
-use crate::net::sock::{recv_fds, send_fds};
+use crate::net::sock::{read_by, recv_fds, send_fds};
 use crate::sys::files::{self, RealFiles};
 use crate::sys::users::{User, Users};
 use crate::sys::words;
@@ -31,8 +31,10 @@ use std::time::{Duration, Instant};
 
 /// The hidden applet.
 pub const APPLET: &str = "delegate";
-/// Longest wait for an answer; a file system may be slow.
+/// Longest wait for a whole answer; a file system may be slow.
 const ANSWER_WAIT: Duration = Duration::from_secs(20);
+/// Longest wait for all answers of one process: all files of a configuration.
+const ALL_WAIT: Duration = Duration::from_secs(120);
 /// Longest wait for the name service.
 const USER_WAIT: Duration = Duration::from_secs(5);
 /// Longest path in a question, bytes.
@@ -85,18 +87,25 @@ const HEAD: usize = 9;
 struct Delegate {
     sock: UnixStream,
     child: Child,
+    /// No answer is waited for after that.
+    over: Instant,
 }
 
 impl Delegate {
     /// Starts one; it becomes the user as a daemon does.
     fn of(user: &str) -> io::Result<Delegate> {
         let (ours, theirs) = UnixStream::pair()?;
-        ours.set_read_timeout(Some(ANSWER_WAIT))?;
         ours.set_write_timeout(Some(ANSWER_WAIT))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("starter").args([APPLET, user]).env_clear().env("PATH", DEFAULT_PATH);
         command.current_dir("/").stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-        Ok(Delegate { sock: ours, child: command.spawn()? })
+        let over = Instant::now() + ALL_WAIT;
+        Ok(Delegate { sock: ours, child: command.spawn()?, over })
+    }
+
+    /// When an answer that is asked for now must be whole.
+    fn until(&self) -> Instant {
+        (Instant::now() + ANSWER_WAIT).min(self.over)
     }
 
     fn ask(&mut self, what: Ask, path: &Path) -> io::Result<()> {
@@ -111,7 +120,7 @@ impl Delegate {
     }
 
     /// Takes the bytes of an answer whose head has come: at most `max`.
-    fn rest(&mut self, head: &[u8; HEAD], max: usize) -> io::Result<Vec<u8>> {
+    fn rest(&mut self, head: &[u8; HEAD], max: usize, until: Instant) -> io::Result<Vec<u8>> {
         let mut len = [0u8; 8];
         len.copy_from_slice(&head[1..]);
         let good = head[0] == YES;
@@ -120,7 +129,7 @@ impl Delegate {
             return Err(io::Error::other(format!("longer than {max} bytes")));
         }
         let mut bytes = vec![0u8; len as usize];
-        self.sock.read_exact(&mut bytes)?;
+        read_by(&mut self.sock, &mut bytes, until)?;
         match good {
             true => Ok(bytes),
             false => Err(io::Error::other(String::from_utf8_lossy(&bytes).into_owned())),
@@ -129,19 +138,18 @@ impl Delegate {
 
     fn read(&mut self, what: Ask, path: &Path, max: usize) -> io::Result<Vec<u8>> {
         self.ask(what, path)?;
-        let mut head = [0u8; HEAD];
-        self.sock.read_exact(&mut head)?;
-        self.rest(&head, max)
+        let (mut head, until) = ([0u8; HEAD], self.until());
+        read_by(&mut self.sock, &mut head, until)?;
+        self.rest(&head, max, until)
     }
 
     fn log(&mut self, path: &Path, anew: bool) -> io::Result<File> {
         self.ask(if anew { Ask::LogAnew } else { Ask::Log }, path)?;
-        let mut head = [0u8; HEAD];
+        let (mut head, until) = ([0u8; HEAD], self.until());
+        self.sock.set_read_timeout(Some(ANSWER_WAIT))?;
         let (got, fds) = recv_fds(&self.sock, &mut head)?;
-        if got < HEAD {
-            self.sock.read_exact(&mut head[got..])?;
-        }
-        self.rest(&head, 0)?;
+        read_by(&mut self.sock, &mut head[got..], until)?;
+        self.rest(&head, 0, until)?;
         let fd = fds.into_iter().next().ok_or_else(|| io::Error::other("no file came"))?;
         Ok(File::from(fd))
     }

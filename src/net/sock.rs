@@ -223,6 +223,28 @@ pub fn recv_fds(sock: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<Owne
     Ok((got.bytes, fds.flatten().collect()))
 }
 
+/// Fills the buffer by then: whoever sends byte by byte is not waited for longer.
+pub fn read_by(
+    sock: &mut std::os::unix::net::UnixStream,
+    mut into: &mut [u8],
+    until: std::time::Instant,
+) -> io::Result<()> {
+    while !into.is_empty() {
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"));
+        }
+        sock.set_read_timeout(Some(left))?;
+        match sock.read(into) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => into = &mut into[n..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
 /// Who is at the other end of a Unix socket, by the kernel's word: uid, gid, pid.
 pub fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
     let c = sockopt::socket_peercred(fd)?;
@@ -235,4 +257,31 @@ pub fn is_scarcity(e: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
         .iter()
         .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn an_answer_that_comes_byte_by_byte_is_waited_for_no_longer_than_a_whole_one() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"whole").unwrap();
+        let mut got = [0u8; 5];
+        read_by(&mut ours, &mut got, Instant::now() + Duration::from_secs(20)).unwrap();
+        assert_eq!(&got, b"whole");
+        let dribble = std::thread::spawn(move || {
+            while theirs.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let wait = Duration::from_millis(100);
+        let mut much = [0u8; 400];
+        let e = read_by(&mut ours, &mut much, Instant::now() + wait).unwrap_err();
+        assert!(matches!(e.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{e}");
+        drop(ours);
+        dribble.join().unwrap();
+    }
 }

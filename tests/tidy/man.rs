@@ -192,6 +192,35 @@ fn reference(line: &str) -> Option<String> {
     (plain && section[1..].starts_with(')')).then(|| format!("{name}({digit})"))
 }
 
+/// Our pairs that this text of the codec names.
+fn pairs(code: &str) -> Vec<String> {
+    let end = |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    let named = code.split("\"lsf.").skip(1).filter_map(|rest| rest.split_once(end));
+    named.filter(|(name, _)| !name.is_empty()).map(|(name, _)| format!("lsf.{name}")).collect()
+}
+
+#[test]
+fn every_pair_of_a_record_is_in_the_page_of_its_file() {
+    assert_eq!(
+        pairs("put(\"lsf.eff\", b\"lsf.x_1\", \"lsf.x.\")"),
+        ["lsf.eff", "lsf.x_1", "lsf.x"]
+    );
+    let pages = pages();
+    let told = ["lsb.events", "lsb.acct"].map(|page| pages[page].1.as_str()).concat();
+    let part = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+    let told = told.split(|c| !part(c)).map(|word| word.trim_end_matches('.'));
+    let told: BTreeSet<&str> = told.collect();
+    let mut found = Vec::new();
+    for file in ["brief", "finish", "modify", "new", "write"] {
+        let code = std::fs::read_to_string(root().join(format!("src/log/codec/{file}.rs")));
+        let code = code.unwrap();
+        let shipped = code.split("#[cfg(test)]").next().unwrap_or_default();
+        let untold = |pair: &String| !told.contains(pair.as_str());
+        found.extend(pairs(shipped).into_iter().filter(untold));
+    }
+    report("pairs of records without a word in lsb.events(5) or lsb.acct(5)", found);
+}
+
 #[test]
 fn pages_have_their_sections_and_point_at_pages_that_exist() {
     let pages = pages();

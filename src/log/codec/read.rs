@@ -183,7 +183,7 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
             b"lsf.attempt" => s.attempt = one_number(&value),
             b"lsf.unknown_end" => s.unknown_end = one_number(&value) != 0,
             b"lsf.post" => s.post = one_number(&value) != 0,
-            b"lsf.after" => s.after = String::from_utf8_lossy(&value).into_owned(),
+            b"lsf.after" => s.after = text(&value),
             b"lsf.usage" => {
                 let values = nums(&value, ' ').unwrap_or_default();
                 set_more_usage(s.usage.get_or_insert_default(), &values);

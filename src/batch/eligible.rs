@@ -95,12 +95,14 @@ impl State {
 #[derive(Debug, Default)]
 pub struct Eligible {
     todo: BTreeSet<u32>,
+    /// All jobs from this one on are to be looked at as well.
+    from: Option<u32>,
 }
 
 impl Eligible {
     /// Is something left to do?
     pub fn left(&self) -> bool {
-        !self.todo.is_empty()
+        !self.todo.is_empty() || self.from.is_some()
     }
 }
 
@@ -119,9 +121,18 @@ impl Mbd {
     /// Something about queues has changed.
     pub(crate) fn eligible_all(&mut self) {
         if self.tracks() {
-            let pending = self.st.jobs.values().filter(|j| j.tally.pend + j.tally.psusp > 0);
-            self.eligible.todo.extend(pending.map(|j| j.id));
+            self.eligible.from = Some(0);
         }
+    }
+
+    /// The next job to be looked at.
+    fn next_eligible(&mut self) -> Option<u32> {
+        if let Some(id) = self.eligible.todo.pop_first() {
+            return Some(id);
+        }
+        let next = self.st.jobs.range(self.eligible.from?..).next().map(|j| *j.0);
+        self.eligible.from = next.and_then(|id| id.checked_add(1));
+        next
     }
 
     /// Logs who became eligible, and who no longer is.
@@ -129,7 +140,7 @@ impl Mbd {
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
         while budget > 0
             && looks > 0
-            && let Some(id) = self.eligible.todo.pop_first()
+            && let Some(id) = self.next_eligible()
         {
             looks -= 1;
             for (at, on) in self.eligible_changes(id, cx.now.secs()) {

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | control of many jobs ([`super::control_work`]) | a retry of the request completes it |
 //! | bmod of many elements ([`super::modify`]) | the same |
-//! | the end of many orphans | they are orphans still, and found at the start |
+//! | the end of many orphans | found at the start, and when the log can be written again |
 //! | run windows of an array that was switched | a start looks at all |
 //! | limits of an array that was changed | hosts are told with the next change, or not |
 //! | elements that wait for elements | a start looks at all |

@@ -701,16 +701,17 @@ impl Mbd {
             self.sched.looks += 1;
         }
         let Compiled { req, alternatives } = self.compiled(c, beyond);
-        let why = match self.consumer_full(queue, c) {
-            Some(code) => vec![(code, Vec::new())],
-            None => {
+        let (room, code) = self.consumer_room(queue, c);
+        let why = match room < u64::from(self.sched.classes[c].kind.min) {
+            true => vec![(code, Vec::new())],
+            false => {
                 let cost = self.sched.classes[c].kind.looks(self.net.hosts.len());
                 left.looks = left.looks.saturating_sub(cost * alternatives.len());
                 let mut cands = found.remove(&c).unwrap_or_else(|| {
                     let cands = self.candidates(cx, queue, c, req.as_deref());
                     vec![cands; alternatives.len()]
                 });
-                match self.find_first(cx, queue, (c, &alternatives), &mut cands) {
+                match self.find_first(cx, queue, (c, room, &alternatives), &mut cands) {
                     Ok((hosts, req)) => {
                         found.insert(c, cands);
                         self.sched.keep_reasons(c, Vec::new(), false);
@@ -736,12 +737,12 @@ impl Mbd {
         &mut self,
         cx: &Cx,
         queue: &super::policy::Queue,
-        (class, alternatives): (usize, &[Option<Rc<Req>>]),
+        (class, room, alternatives): (usize, u64, &[Option<Rc<Req>>]),
         cands: &mut [place::Candidates],
     ) -> Result<Found, Reasons> {
         let mut why = Err(Vec::new());
         for (n, (cands, req)) in cands.iter_mut().zip(alternatives).enumerate() {
-            match self.find_place(cx, queue, class, (cands, req.as_deref())) {
+            match self.find_place(cx, queue, (class, room), (cands, req.as_deref())) {
                 Ok(hosts) => return Ok((hosts, req.clone())),
                 // the first one's tell most
                 Err(reasons) if n == 0 => why = Err(reasons),

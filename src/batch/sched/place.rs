@@ -231,7 +231,7 @@ impl Mbd {
     }
 
     /// Slots the queue and the user still have, and the reason when there are none.
-    fn consumer_room(&self, queue: &Queue, class: usize) -> (u64, u32) {
+    pub(super) fn consumer_room(&self, queue: &Queue, class: usize) -> (u64, u32) {
         let kind = &self.sched.classes[class].kind;
         let counts = &self.st.counts;
         let mut room = (u64::MAX, pend::QUEUE_JOB_LIMIT);
@@ -308,28 +308,19 @@ impl Mbd {
         (room, code)
     }
 
-    /// Why the queue or the user has no slots left for a job of a class, if so.
-    pub(super) fn consumer_full(&self, queue: &Queue, class: usize) -> Option<u32> {
-        let (room, code) = self.consumer_room(queue, class);
-        (room < u64::from(self.sched.classes[class].kind.min)).then_some(code)
-    }
-
-    /// Hosts with slots for one job that asks for this, or why there are none.
+    /// Hosts with slots for one job that asks for this, or why there are none. `room`: the slots
+    /// that queue and user have left, which are enough.
     pub(super) fn find_place(
         &mut self,
         cx: &Cx,
         queue: &Queue,
-        class: usize,
+        (class, room): (usize, u64),
         (cands, req): (&mut Candidates, Option<&Req>),
     ) -> Result<Vec<(usize, u32)>, Reasons> {
         let (min, max) = {
             let k = &self.sched.classes[class].kind;
             (k.min, k.max)
         };
-        let (room, code) = self.consumer_room(queue, class);
-        if room < u64::from(min) {
-            return Err(vec![(code, Vec::new())]);
-        }
         let max = u64::from(max).min(room) as u32;
         let simple = req.and_then(|r| r.0.first());
         let span = simple.and_then(|s| s.span.clone());

@@ -5,7 +5,8 @@ use crate::common::Said;
 use crate::rig::{Rig, alive, binary, kill, wait_for};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn lsf(args: &[&str]) -> Said {
     let mut c = Command::new(binary());
@@ -86,7 +87,17 @@ fn commands_end_while_their_cluster_is_down() {
         ("lsload", &[]),
         ("lshosts", &[]),
     ] {
-        let said = Said::from(rig.cmd(name).args(args).env_remove("LSB_NTRIES").output().unwrap());
+        let mut command = rig.cmd(name);
+        command.args(args).env_remove("LSB_NTRIES").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > until {
+                child.kill().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let said = Said::from(child.wait_with_output().unwrap());
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{name}");
         assert!(said.err.contains(&words) && !said.err.contains("wait"), "{name}: {}", said.err);
     }

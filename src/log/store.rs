@@ -6,6 +6,8 @@
 //!
 //! - A failed **write** (no space, I/O error) undoes the commit: files go back to their last
 //!   durable length, and the caller puts the machine back to what they hold.
+//!   Where a crash comes before the next commit, whole records of the failed one may be found, as
+//!   those of a commit under way may; the next commit syncs the cut with its own records.
 //! - A failed **sync** is the end of the process: what the page cache holds is doubtful from then
 //!   on, and a second sync would say nothing.
 //! - All writing is at tracked places, so that what a failed truncation leaves behind is

@@ -30,8 +30,10 @@ const BY_EXIT_ATTEMPTS: u64 = 2;
 /// Share of jobs that run for minutes.
 const LONG_OF_FEW: f64 = 0.08;
 const LONG_OF_MANY: f64 = 0.01;
-/// Share of the submissions that a change follows.
+/// Share of the submissions, and of the changes, that a change follows.
 const CHANGES: f64 = 0.5;
+/// Share of the time of faults over which the requests are spread.
+const SPREAD: f64 = 0.7;
 
 /// One submitter.
 #[derive(Debug)]
@@ -199,7 +201,7 @@ impl World {
     }
 
     /// The next wish has become a job. `last`: the job that a condition may name from now on.
-    fn submitted(&mut self, client: usize, id: u64, job: u32, last: Option<u32>) {
+    fn submitted(&mut self, client: usize, job: u32, last: Option<u32>) {
         let w = &self.clients[client].wishes[self.clients[client].next];
         let (request, size) = (w.request.clone(), w.size);
         let waits = !w.spec.depend.is_empty();
@@ -213,12 +215,38 @@ impl World {
         self.clients[client].last = last;
         self.clients[client].jobs.push((job, size));
         self.clients[client].next += 1;
+        self.plan_change(client);
+        self.ask_later(client);
+    }
+
+    /// May the job that a condition names have left memory?
+    fn may_be_gone(&self, client: usize) -> bool {
+        self.clients[client].last.is_some() && (self.check.cleans || self.check.damaged)
+    }
+
+    fn plan_change(&mut self, client: usize) {
         if self.rng.chance(CHANGES) {
             let change = self.clients[client].next_change(&mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
             self.clients[client].change = change;
         }
-        self.ask(client, id);
+    }
+
+    /// The next request follows after a pause, so that jobs have begun and ended when they are
+    /// changed.
+    fn ask_later(&mut self, client: usize) {
+        let c = &self.clients[client];
+        let requests = c.wishes.len() as f64 * (1.0 + CHANGES / (1.0 - CHANGES));
+        let mean = self.scale.fault_secs as f64 * SPREAD / requests;
+        let (dials, pause) = (c.dials, (self.rng.exp(mean) * 1e6) as u64);
+        self.push(self.now_us + pause, Ev::Ask { client, dials });
+    }
+
+    pub(super) fn ask_next(&mut self, client: usize, dials: u64) {
+        let c = &self.clients[client];
+        if let Some(id) = c.conn.filter(|_| c.dials == dials) {
+            self.ask(client, id);
+        }
     }
 
     pub(super) fn client_msg(&mut self, client: usize, dials: u64, msg: Msg) {
@@ -232,7 +260,7 @@ impl World {
         match msg {
             Msg::Client(ClientMsg::Submitted { job, env_kept, .. }) => {
                 self.clients[client].env_kept = env_kept;
-                self.submitted(client, id, job, Some(job));
+                self.submitted(client, job, Some(job));
             }
             Msg::Client(ClientMsg::Controlled { outcomes, .. }) => {
                 let change = self.clients[client].change.take();
@@ -243,19 +271,28 @@ impl World {
                 if let Some((at, project)) = change.and_then(|d| d.project).filter(|_| done) {
                     self.check.granted(at, &project);
                 }
-                self.ask(client, id);
+                if self.clients[client].next < self.clients[client].wishes.len() {
+                    self.plan_change(client);
+                }
+                self.ask_later(client);
             }
             Msg::Refused(_) if self.clients[client].change.as_ref().is_some_and(|d| d.last) => {
                 self.cut(id)
             }
-            Msg::Refused(_) if self.clients[client].change.take().is_some() => self.ask(client, id),
+            Msg::Refused(_) if self.clients[client].change.take().is_some() => {
+                self.ask_later(client);
+            }
             Msg::Refused(r) if r.code == err::ENV_GONE && self.clients[client].env_kept => {
                 self.clients[client].env_kept = false;
                 self.ask(client, id);
             }
             Msg::Refused(r) if passing(&r) => self.cut(id),
+            Msg::Refused(r) if r.code == err::NO_JOB && self.may_be_gone(client) => {
+                self.clients[client].last = None;
+                self.ask(client, id);
+            }
             Msg::Refused(r) if cleaned_job(&r).is_some() => {
-                self.submitted(client, id, cleaned_job(&r).unwrap_or(0), None);
+                self.submitted(client, cleaned_job(&r).unwrap_or(0), None);
             }
             Msg::Refused(r) => {
                 self.fatal = Some(format!("a good submission was refused: {}", r.words()))

@@ -90,6 +90,11 @@ pub(super) enum Ev {
         client: usize,
         dials: u64,
     },
+    /// A submitter makes its next request.
+    Ask {
+        client: usize,
+        dials: u64,
+    },
     Fault,
     /// A host loses power.
     Power {
@@ -358,6 +363,7 @@ impl World {
             Ev::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
             Ev::Boot { host, boot } => self.boot(host, boot),
             Ev::ClientDial { client, dials } => self.client_dial(client, dials),
+            Ev::Ask { client, dials } => self.ask_next(client, dials),
             Ev::Fault => self.fault(),
             Ev::Power { host } => drop(self.crash_host(host)),
             Ev::Rejoin { host } => self.rejoin(host),

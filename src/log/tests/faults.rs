@@ -197,6 +197,48 @@ fn checksums_of_a_commit_that_was_undone_do_not_come_back() {
     }
 }
 
+/// What a failed commit wrote may survive a crash that comes before the next commit; nobody was
+/// told that it is durable. It never comes back behind, or in place of, a later record.
+#[test]
+fn records_of_a_failed_commit_never_hurt_later_ones() {
+    let mut hows = vec![Crash::Process];
+    hows.extend((0..20).flat_map(|seed| [Crash::Power(seed), Crash::PowerTorn(seed)]));
+    let all = [new(1), new(2), new(3)];
+    let (mut failed, mut came_back) = (0, 0);
+    for write in 0..3 {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&all[..1])).unwrap();
+        let eio_at_write = Some(disk.writes() + write);
+        disk.set_faults(Faults { eio_at_write, ..Faults::default() });
+        if commit(&mut store, &batch(&all[1..])).is_ok() {
+            break;
+        }
+        failed += 1;
+        let crashed = |how: Crash| {
+            let disk = disk.fork();
+            disk.crash(how);
+            let (found, store) = open(&disk, if how == Crash::Process { BOOT } else { "boot-2" });
+            assert!(found.recovered.damaged.is_empty(), "{write} {how:?}: {:?}", found.notices);
+            (disk, found.recovered.records, store)
+        };
+        for how in &hows {
+            let (disk, got, mut store) = crashed(*how);
+            assert!(!got.is_empty() && got[..] == all[..got.len()], "{write} {how:?}: {got:?}");
+            came_back += got.len() - 1;
+            commit(&mut store, &batch(&[start(1)])).unwrap();
+            let now = look(&disk, "boot-3").recovered.records;
+            assert_eq!(now, [&got[..], &[start(1)]].concat(), "{write} {how:?}");
+        }
+        commit(&mut store, &batch(&[start(1)])).unwrap();
+        for how in &hows {
+            assert_eq!(crashed(*how).1, [new(1), start(1)], "{write} {how:?}");
+        }
+    }
+    assert_eq!(failed, 2, "the records, and their checksums");
+    assert!(came_back > 0);
+}
+
 /// A job with a script.
 fn scripted() -> Batch {
     let mut new = job_new(1);

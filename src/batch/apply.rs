@@ -15,7 +15,7 @@ use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::rc::Rc;
 
-/// What a record did.
+/// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// Nothing that concerns a job.
@@ -49,13 +49,13 @@ impl State {
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),
-            Event::JobSignal(s) => self.signalled(t, s),
+            Event::JobSignal(s) => {
+                let did = self.signalled(t, s);
+                self.note_request(t, &s.request, s.at, did)
+            }
             Event::JobRequeue { at, held, uncounted, passed, until, request, .. } => {
                 let did = self.requeue(t, *at, *held, *uncounted, passed, *until);
-                if !matches!(did, Did::Misfit(_)) {
-                    self.retries.note(t, request, *at);
-                }
-                did
+                self.note_request(t, request, *at, did)
             }
             Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
@@ -115,6 +115,14 @@ impl State {
             }
             Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => Did::Nothing,
         }
+    }
+
+    /// A request has done its work on a job or element. A record that does not fit is not written.
+    fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Did) -> Did {
+        if !matches!(did, Did::Misfit(_)) {
+            self.retries.note(t, request, at);
+        }
+        did
     }
 
     fn job_new(&mut self, new: &JobNew) -> Did {
@@ -301,8 +309,7 @@ impl State {
     }
 
     fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Did {
-        self.retries_over(at);
-        self.with_run(at, |r| {
+        let did = self.with_run(at, |r| {
             if attempt != 0 && attempt != r.key.attempt {
                 return;
             }
@@ -311,7 +318,11 @@ impl State {
             }
             r.pid = pid;
             r.pgid = pgid;
-        })
+        });
+        if !matches!(did, Did::Misfit(_)) {
+            self.retries_over(at);
+        }
+        did
     }
 
     fn executes(&mut self, at: JobRef, pid: u32, pgid: u32, exec: Exec) -> Did {
@@ -328,7 +339,6 @@ impl State {
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Did {
         use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
-        self.retries.note(t, &s.request, at);
         if s.signal.starts_with(super::windows::FOR_WINDOW) {
             return match self.elem(at) {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
@@ -480,7 +490,7 @@ impl State {
         did
     }
 
-    /// What ran after a job that has ended.
+    /// The post-execution of a job that has ended is over.
     fn posted(&mut self, s: &JobStatus) -> Did {
         let post = match s.status & (stat::PDONE | stat::PERR) {
             0 => return Did::Misfit("the job has finished already"),

@@ -1,4 +1,4 @@
-//! What hosts report about jobs, and what is ordered there.
+//! Reports of hosts about jobs, and orders to hosts.
 //!
 //! After every connect a host tells all it has. An order whose confirmation is missing is sent
 //! again under the same key, which the host answers with the state it knows: so an order is never
@@ -165,7 +165,7 @@ impl Mbd {
         }
     }
 
-    /// One attempt as its host sees it.
+    /// An attempt as its host sees it.
     fn task_state(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
         let at = t.key.job_ref();
         let is = self.standing(i, t.key);
@@ -283,7 +283,7 @@ impl Mbd {
         }
     }
 
-    /// What was asked for of a started attempt: see [`super::state::Run`].
+    /// The requests about a started attempt: see [`super::state::Run`].
     pub(super) fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
         self.st.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
     }
@@ -351,7 +351,7 @@ impl Mbd {
         self.account(cx, at);
     }
 
-    /// What its host says of the commands after an attempt that has ended.
+    /// The report of a host on the commands after an attempt that has ended.
     fn posted(&mut self, cx: &mut Cx, t: &TaskState) {
         let at = t.key.job_ref();
         let bit = match t.post {
@@ -372,7 +372,7 @@ impl Mbd {
         }
     }
 
-    /// What ran after jobs on a host that does not know of it any more has failed.
+    /// Marks post-exec failed where the host no longer knows the attempt.
     fn posts_lost(&mut self, cx: &mut Cx, host: super::names::Sym, seen: &HashSet<JobKey>) {
         let there = |key: &&JobKey| {
             let run = self.st.elem(key.job_ref()).and_then(|e| e.run());

@@ -28,7 +28,7 @@ pub(crate) enum Standing {
     Ended,
     /// Given up with this host, where it may still run.
     Left,
-    /// One before the present: whose it was is not known any more.
+    /// An attempt before the present one: its host is not known any more.
     Past,
     /// Another host's, or one that never was.
     Foreign,

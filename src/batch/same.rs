@@ -57,7 +57,7 @@ impl State {
         out
     }
 
-    /// What the state says of one job; `all`: also where changes of it lie in the spool.
+    /// The state of one job; `all`: also the places of its changes in the spool.
     pub fn about(&self, job: u32, all: bool) -> String {
         let Some(job) = self.jobs.get(&job) else { return String::new() };
         let leaves = self.ended.iter().any(|(_, id)| *id == job.id);
@@ -65,7 +65,7 @@ impl State {
         self.job_told(job, true) + &beside
     }
 
-    /// What the state says, thing by thing.
+    /// The state without its jobs, thing by thing.
     fn told(&self, but: &BTreeSet<u32>) -> BTreeMap<String, String> {
         let State {
             names: _,
@@ -134,8 +134,8 @@ impl State {
         out.0
     }
 
-    /// What is kept of a job elsewhere than with it. `leaves`: it is among those that leave memory
-    /// one day.
+    /// The state of a job that is kept beside it. `leaves`: it is among the jobs that are to leave
+    /// memory.
     fn beside(&self, job: &Job, leaves: bool) -> String {
         let State { moved, changed, first, tries, left, posts, issued, .. } = self;
         let State { alone, waited, last_ends, .. } = self;

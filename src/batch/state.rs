@@ -70,7 +70,7 @@ pub struct State {
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
     /// What jobs ran, and where, before bmod first changed that.
     pub first: BTreeMap<u32, First>,
-    /// What elements that have not ended went through by themselves.
+    /// Failed starts and requeues of elements that have not ended.
     pub tries: BTreeMap<JobRef, Tries>,
     /// The jobs in memory by user and name.
     pub by_name: ByName,

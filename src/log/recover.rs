@@ -50,7 +50,7 @@ use std::io;
 /// Bytes of lsb.events that a loss of power may leave without checksum entries.
 pub const MAX_LAG: u64 = 8 << 20;
 
-/// What recovery needs to know of the process it runs in.
+/// The process that recovery runs in.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     pub host: String,
@@ -76,7 +76,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// What was found.
+/// The result of recovery.
 pub struct Found {
     /// For the machine.
     pub recovered: Recovered,
@@ -85,14 +85,14 @@ pub struct Found {
     pub plan: Plan,
 }
 
-/// What must be mended before the log can be written.
+/// Work to be done before the log can be written.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Length of lsb.events to keep.
     pub end: u64,
-    /// What lies behind it up to there is cut.
+    /// The bytes behind it up to there are cut.
     pub cut: Option<u64>,
-    /// It may hold whole records: keep a copy.
+    /// They may hold whole records: keep a copy.
     pub save_cut: bool,
     /// The head line must be written: the log is new, or it is damaged.
     pub write_head: bool,
@@ -111,10 +111,10 @@ pub struct Plan {
     /// The log is put in order with the first commit, as records do not lie where they were
     /// written.
     pub mend: Option<Box<Mend>>,
-    /// The system has not been started since the log was written. What no checksum entry covers
-    /// may then have been read from memory alone, after a sync that failed or never came.
+    /// The system has not been started since the log was written. Records that no checksum entry
+    /// covers may then have been read from memory alone, after a sync that failed or never came.
     pub same_boot: bool,
-    /// What the records in `backfill` have in the spool.
+    /// Places in the spool that the records in `backfill` have.
     pub spooled: Vec<SpoolRef>,
     /// Accounting records that lsb.acct lacks.
     pub finishes: Vec<Finish>,

@@ -1,4 +1,4 @@
-//! What must hold in every run: nothing acknowledged is lost, nothing runs twice, no host runs
+//! The properties of every run: nothing acknowledged is lost, nothing runs twice, no host runs
 //! more than its slots, everything finishes once faults cease, and what is known of an end is
 //! true.
 
@@ -29,7 +29,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What has been seen from outside the machines.
+/// Observations from outside the machines.
 #[derive(Debug, Default)]
 pub struct Check {
     /// Request id -> acknowledged job.
@@ -57,7 +57,7 @@ pub struct Check {
     pub rerunnable: BTreeSet<u32>,
     /// Attempts that were given up: they may still run.
     pub forsaken: BTreeSet<JobKey>,
-    /// What the project of a job or element may be that somebody changed.
+    /// The projects that a changed job or element may have.
     projects: HashMap<JobRef, Vec<String>>,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
@@ -326,7 +326,7 @@ impl Check {
         }
     }
 
-    /// What has not finished, for the words of a failure.
+    /// The jobs that have not finished, for the words of a failure.
     pub fn unfinished(&self, mbd: &Mbd) -> String {
         let mut text = String::new();
         for id in self.acked.values() {

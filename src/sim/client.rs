@@ -14,7 +14,7 @@ use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::{Msg, Refusal};
 use std::collections::VecDeque;
 
-/// One submission.
+/// A submission.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub request: String,
@@ -35,7 +35,7 @@ const CHANGES: f64 = 0.5;
 /// Share of the time of faults over which the requests are spread.
 const SPREAD: f64 = 0.7;
 
-/// One submitter.
+/// A submitter.
 #[derive(Debug)]
 pub struct Client {
     pub host: usize,
@@ -51,7 +51,7 @@ pub struct Client {
     pub last: Option<u32>,
     /// The master has said that it keeps the environment.
     pub env_kept: bool,
-    /// What was submitted, with its number of elements.
+    /// Submitted jobs, with the number of their elements.
     pub jobs: Vec<(u32, u32)>,
     /// Requested and not answered.
     pub change: Option<Change>,
@@ -74,7 +74,7 @@ impl Client {
                 1 => String::new(),
                 n => format!("arr[1-{n}]{limit}"),
             };
-            // What the job does: it runs so many milliseconds and ends with this code.
+            // the job runs so many milliseconds and ends with this code
             // some outlast the death of a host
             let share = if jobs > 100 { LONG_OF_MANY } else { LONG_OF_FEW };
             let long = match size == 1 && rng.chance(share) {

@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// What mbatchd left when it ended is put to the test: its host may lose power soon.
+    /// Tests the files that mbatchd left when it ended: its host may lose power soon.
     fn power_later(&mut self, chance: f64) {
         if self.rng.chance(chance) {
             let at = self.now_us + 100_000 + self.rng.below(3_000_000);

@@ -1,4 +1,4 @@
-//! What the machines of a simulated host want of its operating system, carried out: processes
+//! Carries out the requests of machines to the operating system of a simulated host: processes
 //! begin, stop, end and are found; the journal is kept. State is in `os`, time in `world`.
 
 use super::os::{self, SimTask};

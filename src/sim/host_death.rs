@@ -4,7 +4,7 @@
 //!
 //! An attempt is believed alive from when its process begins until it ends, its host loses power,
 //! or it is given up; an attempt that was given up is believed alive again once its host has said
-//! so. It may be given up only when its host has not been heard of for MAX_SBD_FAIL tries.
+//! so. An attempt may be given up only when its host has not been heard of for MAX_SBD_FAIL tries.
 
 use super::world::{Ev, Mach, World};
 use crate::batch::state::{ElemState, View};

@@ -1,5 +1,5 @@
-//! mbatchd's event log: the code that ships (`crate::log`) on a disk in memory. What its thread
-//! does takes virtual time; a crash finds it anywhere in what it is doing, and leaves of the
+//! mbatchd's event log: the code that ships (`crate::log`) on a disk in memory. The work of its
+//! thread takes virtual time; a crash finds it anywhere in what it is doing, and leaves of the
 //! writes that were not synced all (the process died) or a torn part (the host did). A master may
 //! be stopped between the look at its lock and its write: another one takes the log over, then it
 //! goes on.
@@ -79,7 +79,7 @@ impl MbdLog {
         idle && self.tickets.due().is_none()
     }
 
-    /// What the disk does when nothing special was ordered.
+    /// The faults of the disk when nothing special was ordered.
     pub(super) fn usual_faults(&self) -> Faults {
         Faults { bytes_left: self.full.then_some(0), ..Faults::default() }
     }
@@ -93,7 +93,7 @@ impl MbdLog {
         self.gen_ += 1;
     }
 
-    /// mbatchd ends: no loop, no thread, nothing open. What was written is there.
+    /// mbatchd ends: no loop, no thread, nothing open. All writes are there.
     fn drop_process(&mut self) {
         self.drop_loop();
         self.disk.crash(Crash::Process);
@@ -405,8 +405,8 @@ impl World {
                 hit = true;
             }
         });
-        // It hits what is old: by then the checksums have long been written back. (What has
-        // neither survives only one of damage and a loss of power.)
+        // The damage hits old records: their checksums have long been written back. (A record
+        // without one survives damage or a loss of power, not both.)
         self.log.disk.damage(crate::log::EVENTS_SUM, |_| {});
         self.log.damaged |= hit;
         self.check.damaged |= hit;

@@ -2,8 +2,8 @@
 //! a seeded network, disk and process faults. The same seed gives the same run, so a failure
 //! replays.
 //!
-//! What is real: every machine, every message and record as a typed value, the event log with its
-//! recovery. What is simulated: clocks, connections, datagrams, processes, the disk.
+//! Real are every machine, every message and record as a typed value, the event log with its
+//! recovery. Simulated are clocks, connections, datagrams, processes and the disk.
 //!
 //! | file | what |
 //! |---|---|
@@ -55,7 +55,7 @@ impl Scale {
         Scale { hosts: 50, jobs: 5000, slots: 4, fault_secs: 120, fault_every: 2.0 };
 }
 
-/// What a run did.
+/// Figures of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
     pub events: u64,

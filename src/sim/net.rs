@@ -2,8 +2,8 @@
 //!
 //! A connection delivers in order and exactly once until it breaks; then both ends hear of it,
 //! and what was under way is gone. Datagrams may be lost. While a host is isolated its
-//! connections stall and break, and new ones fail. What mbatchd holds until its records are
-//! durable waits as in the real runner.
+//! connections stall and break, and new ones fail. Messages that mbatchd holds until its
+//! records are durable wait as in the real runner.
 
 use super::world::{Ev, World};
 use crate::proto::Msg;
@@ -25,9 +25,9 @@ pub(super) struct Conn {
     last: [u64; 2],
     /// On one host: never isolated.
     local: bool,
-    /// What mbatchd's end holds.
+    /// Messages that mbatchd's end holds.
     held: Held,
-    /// It closes when that has gone.
+    /// The connection closes when they have gone.
     closing: bool,
 }
 
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// What is held will never be durable.
+    /// The messages that are held will never be durable.
     pub(super) fn void(&mut self, p: usize) {
         for id in std::mem::take(&mut self.log.holding) {
             let Some(c) = self.conns.get_mut(&id) else { continue };
@@ -210,7 +210,7 @@ impl World {
         let cut = !local
             && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
         if cut {
-            // What cannot be delivered breaks the connection in the end.
+            // a message that cannot be delivered breaks the connection in the end
             return self.cut(id);
         }
         match to {

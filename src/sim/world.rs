@@ -33,7 +33,7 @@ const SETTLE_SECS: u64 = 3600;
 /// Events after which a run is taken for stuck.
 const MAX_EVENTS: u64 = 50_000_000;
 
-/// What happens.
+/// Events.
 #[derive(Debug)]
 pub(super) enum Ev {
     /// Deliver to a process, if it is still this incarnation.

@@ -1,5 +1,5 @@
-//! What comes back to its queue and is changed then: a restart must know all of it. The log is
-//! the real one, with its checksums and spool.
+//! Jobs that come back to their queue and are changed then: a restart must know all of it. The log
+//! is the real one, with its checksums and spool.
 
 use super::*;
 use crate::log::recover::{Found, Params, recover};
@@ -15,7 +15,7 @@ fn params() -> Params {
 }
 
 impl Rig {
-    /// What it wrote, on a disk.
+    /// Its records, on a disk.
     fn disk(&self) -> SimDisk {
         let disk = SimDisk::new();
         let mut batch = Batch::default();
@@ -72,7 +72,7 @@ const WAYS: [&str; 9] = [
     "rerun, its host is given up",
 ];
 
-/// What is asked for then.
+/// The verb that follows.
 const VERBS: [&str; 10] = [
     "bmod",
     "bmod, not what it runs",

@@ -2,8 +2,8 @@
 //! damage, and not to be acted on twice.
 //!
 //! Two records of one text may both be true, where they are of one second and of a kind that can
-//! happen again (killed, put back, killed again). What happens once in an attempt, is older than
-//! the record before it, or stands behind such a line, was doubled.
+//! happen again (killed, put back, killed again). A record was doubled where its event happens once in
+//! an attempt, where it is older than the record before it, or where it stands behind such a line.
 
 use super::super::sum::Entry;
 use crate::model::event::{Event, Record};
@@ -18,7 +18,7 @@ pub(super) const RECENT: usize = 4096;
 pub(super) struct Repeats {
     /// Length and CRC-32 of the record before.
     last: (u32, u32),
-    /// It was one of those before it once more; and the one before that.
+    /// The record before was a repetition; and the one before that.
     was: bool,
     before: bool,
     /// Of all entries, made when it is asked for.

@@ -1,5 +1,5 @@
 //! One pass over lsb.events: what each line is, which jobs it speaks of, what is damage and what a
-//! torn commit. It judges line by line; what follows from all of them is in verdict.rs.
+//! torn commit. The pass judges line by line; what follows from all of them is in verdict.rs.
 
 use super::super::codec::{Alike, NO_GID, RecordError, job_of};
 use super::super::disk::{Disk, FileId};
@@ -51,7 +51,7 @@ pub(super) struct Track {
     pub(super) new_at: u64,
 }
 
-/// What happened to few.
+/// Damage to a job, which few have.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     /// Place of the last damage that hit it, with words.

@@ -1,4 +1,5 @@
-//! What records have in the spool: read with them, and compared with its checksums at the end.
+//! Bytes in the spool that records refer to: read with them, and compared with the checksums of the
+//! spool at the end.
 
 use super::super::codec::read_exact_spec;
 use super::super::disk::Disk;

@@ -1,4 +1,4 @@
-//! What follows from the whole log when it was read: which jobs are held, what `Store::open` must
+//! The conclusions from the whole log that was read: which jobs are held, what `Store::open` must
 //! mend, what the administrator is told. No line of the log is looked at here.
 
 use super::super::disk::Disk;
@@ -118,7 +118,7 @@ impl Scan {
         Ok(byte[0])
     }
 
-    /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet. Those that
+    /// Jobs with incomplete history that no LSF_HOLD behind the damage has marked yet. Jobs that
     /// have ended and were not put back to their queue are complete enough.
     fn incomplete(&mut self) -> Vec<(JobRef, String)> {
         let mut hurt = Vec::new();

@@ -1,13 +1,13 @@
 //! Writes the log, one batch after the other.
 //!
-//! A commit writes the spooled bytes, then the records; syncs the spool (when something was
-//! spooled), then lsb.events; then appends the checksum entries and the accounting records,
-//! neither of them synced (the entries are, every [`SUM_SYNC`] bytes of records).
+//! A commit writes and syncs the spooled bytes (when something was spooled), then writes and syncs
+//! the records, then appends the checksum entries and the accounting records, neither of them
+//! synced (the entries are, every [`SUM_SYNC`] bytes of records).
 //!
 //! - A failed **write** (no space, I/O error) undoes the commit: files go back to their last
-//!   durable length, and the caller puts the machine back to what they hold.
-//!   Where a crash comes before the next commit, whole records of the failed one may be found, as
-//!   those of a commit under way may; the next commit syncs the cut with its own records.
+//!   durable length, and the caller puts the machine back to what they hold. The cut is synced
+//!   before anybody is told of the failure: a request that was refused does not come true at the
+//!   next start.
 //! - A failed **sync** is the end of the process: what the page cache holds is doubtful from then
 //!   on, and a second sync would say nothing.
 //! - All writing is at tracked places, so that what a failed truncation leaves behind is
@@ -414,13 +414,14 @@ impl<D: Disk> Store<D> {
         let spool = self.write_spool(&batch.spool)?;
         let Tail { file, len } = self.events;
         let mends = self.mend.is_some() && !batch.events.is_empty();
+        // a loss of power must not leave a record without its bytes in the spool
+        if let Some(spool) = &spool {
+            self.disk.sync(spool.data.file).map_err(fatal("the spool"))?;
+        }
         if !batch.events.is_empty() && !mends {
             self.disk.write_at(file, len, &batch.events).map_err(said(EVENTS))?;
         }
         at(Point::BeforeSync);
-        if let Some(spool) = &spool {
-            self.disk.sync(spool.data.file).map_err(fatal("the spool"))?;
-        }
         if mends && let Some((mend, head)) = self.mend.take() {
             let done = self.commit_mended(&mend, head, &batch.events, &batch.entries);
             if done.is_err() {
@@ -529,6 +530,8 @@ impl<D: Disk> Store<D> {
             self.disk.sync(self.sum.file).map_err(fatal(EVENTS_SUM))?;
         }
         self.disk.truncate(self.events.file, self.events.len).map_err(said(EVENTS))?;
+        // its records must not come back, least of all without their bytes in the spool
+        self.disk.sync(self.events.file).map_err(fatal(EVENTS))?;
         if let Some(Spool { data: Tail { file, len }, .. }) = self.spool {
             self.disk.truncate(file, len).map_err(said("the spool"))?;
         }

@@ -197,56 +197,64 @@ fn checksums_of_a_commit_that_was_undone_do_not_come_back() {
     }
 }
 
-/// What a failed commit wrote may survive a crash that comes before the next commit; nobody was
-/// told that it is durable. It never comes back behind, or in place of, a later record.
+/// A commit that failed does not come back, whatever happens next. Where the process dies before
+/// the commit is undone, its records come back whole, with their bytes in the spool.
 #[test]
-fn records_of_a_failed_commit_never_hurt_later_ones() {
+fn a_failed_commit_does_not_come_back() {
     let mut hows = vec![Crash::Process];
     hows.extend((0..20).flat_map(|seed| [Crash::Power(seed), Crash::PowerTorn(seed)]));
-    let all = [new(1), new(2), new(3)];
+    let scripted = scripted_job();
     let (mut failed, mut came_back) = (0, 0);
-    for write in 0..3 {
+    for (write, die) in (0..5).flat_map(|write| (0..12).map(move |die| (write, die))) {
         let disk = SimDisk::new();
         let (_, mut store) = open(&disk, BOOT);
-        commit(&mut store, &batch(&all[..1])).unwrap();
-        let eio_at_write = Some(disk.writes() + write);
-        disk.set_faults(Faults { eio_at_write, ..Faults::default() });
-        if commit(&mut store, &batch(&all[1..])).is_ok() {
-            break;
+        commit(&mut store, &batch(&[new(2)])).unwrap();
+        disk.set_faults(Faults {
+            eio_at_write: Some(disk.writes() + write),
+            die_at_op: (die > 0).then(|| disk.ops() + die),
+            ..Faults::default()
+        });
+        if commit(&mut store, &scripted.0).is_ok() {
+            continue;
         }
         failed += 1;
         let crashed = |how: Crash| {
             let disk = disk.fork();
             disk.crash(how);
-            let (found, store) = open(&disk, if how == Crash::Process { BOOT } else { "boot-2" });
-            assert!(found.recovered.damaged.is_empty(), "{write} {how:?}: {:?}", found.notices);
-            (disk, found.recovered.records, store)
+            let found = look(&disk, if how == Crash::Process { BOOT } else { "boot-2" });
+            assert!(
+                found.recovered.damaged.is_empty(),
+                "{write} {die} {how:?}: {:?}",
+                found.recovered.damaged
+            );
+            found.recovered.records
         };
         for how in &hows {
-            let (disk, got, mut store) = crashed(*how);
-            assert!(!got.is_empty() && got[..] == all[..got.len()], "{write} {how:?}: {got:?}");
+            let got = crashed(*how);
+            let may = [new(2), scripted.1.clone()];
+            assert!(!got.is_empty() && got[..] == may[..got.len()], "{write} {die} {how:?}");
+            assert!(die > 0 || got.len() == 1, "{write} {how:?}");
             came_back += got.len() - 1;
-            commit(&mut store, &batch(&[start(1)])).unwrap();
-            let now = look(&disk, "boot-3").recovered.records;
-            assert_eq!(now, [&got[..], &[start(1)]].concat(), "{write} {how:?}");
         }
-        commit(&mut store, &batch(&[start(1)])).unwrap();
-        for how in &hows {
-            assert_eq!(crashed(*how).1, [new(1), start(1)], "{write} {how:?}");
+        if die == 0 {
+            commit(&mut store, &batch(&[start(2)])).unwrap();
+            for how in &hows {
+                assert_eq!(crashed(*how), [new(2), start(2)], "{write} {how:?}");
+            }
         }
     }
-    assert_eq!(failed, 2, "the records, and their checksums");
-    assert!(came_back > 0);
+    assert!(failed > 20 && came_back > 0, "{failed} {came_back}");
 }
 
 /// A job with a script.
-fn scripted() -> Batch {
+fn scripted_job() -> (Batch, Record) {
     let mut new = job_new(1);
     new.script = SpoolRef { spool: 1, at: 0, len: 3 };
     let mut b = Batch::default();
     b.spool(new.script, b"A=1");
-    b.append(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
-    b
+    let record = Record { time: 1, event: Event::JobNew(Box::new(new)) };
+    b.append(&record);
+    (b, record)
 }
 
 #[test]
@@ -262,7 +270,7 @@ fn what_a_start_found_survives_a_loss_of_power() {
             fail_at_sync: sync.map(|sync| disk.syncs() + sync),
             ..Faults::default()
         });
-        let done = commit(&mut store, &scripted());
+        let done = commit(&mut store, &scripted_job().0);
         assert!(sync.is_none() || matches!(done, Err(Fail::Fatal(_))));
         disk.crash(Crash::Process);
         let (found, _store) = open(&disk, BOOT);
@@ -272,7 +280,7 @@ fn what_a_start_found_survives_a_loss_of_power() {
         assert_eq!(again.recovered.records, found.recovered.records, "{die:?} {sync:?}");
         assert!(again.recovered.damaged.is_empty(), "{die:?} {sync:?}");
     }
-    assert!(whole > 5, "{whole}");
+    assert!(whole > 4, "{whole}");
 }
 
 #[test]
@@ -370,12 +378,12 @@ fn a_full_private_directory_is_tried_before_the_log_is_written_again() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     disk.set_faults(Faults { full: Some("info/"), ..Faults::default() });
-    assert!(matches!(commit(&mut store, &scripted()), Err(Fail::Write(_))));
+    assert!(matches!(commit(&mut store, &scripted_job().0), Err(Fail::Write(_))));
     let tried = store.probe().unwrap_err();
     assert_eq!(tried.to_string(), "info/lsb.events.probe: No space left on device");
     disk.set_faults(Faults::default());
     store.probe().unwrap();
     let names = [disk.clone().list("").unwrap(), disk.clone().list("info").unwrap()].concat();
     assert!(!names.iter().any(|name| name.contains("probe")), "{names:?}");
-    commit(&mut store, &scripted()).unwrap();
+    commit(&mut store, &scripted_job().0).unwrap();
 }

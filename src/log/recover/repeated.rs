@@ -2,8 +2,9 @@
 //! damage, and not to be acted on twice.
 //!
 //! Two records of one text may both be true, where they are of one second and of a kind that can
-//! happen again (killed, put back, killed again). A record was doubled where its event happens once in
-//! an attempt, where it is older than the record before it, or where it stands behind such a line.
+//! happen again (killed, put back, killed again). A record was doubled where its event happens once
+//! in an attempt, where it is older than the record before it, or where it stands behind such a
+//! line.
 
 use super::super::sum::Entry;
 use crate::model::event::{Event, Record};

@@ -6,6 +6,7 @@
 //! the daemon's loop takes for the whole message, which no turn of it exceeds, and which a busy
 //! machine changes little.
 
+use super::reports::{refused, take_over};
 use super::rig::{Rig, wait_for};
 use lsf::auth::{KeyRing, Ways};
 use lsf::cli::client::{self, Client, ClientError};
@@ -18,7 +19,7 @@ use lsf::proto::launch::{self, JobPlan, LaunchMsg, Plan, Step, TaskId, What};
 use lsf::proto::lim::{HostLoad, LimMsg};
 use lsf::proto::machine::{ConnId, Endpoint};
 use lsf::proto::res::{Data, IN, Pty, ResMsg, RunTask};
-use lsf::proto::sbd::{Act, SbdMsg, SbdParams, StartJob};
+use lsf::proto::sbd::{Act, Phase, SbdMsg, SbdParams, StartJob, TaskState};
 use lsf::proto::{Daemon, Effect, Input, Logging, Machine, Msg, Refusal, caps};
 use lsf::sys::files::RealFiles;
 use lsf::sys::site::Site;
@@ -461,4 +462,47 @@ fn the_launcher_takes_each_message_at_its_cap_and_bounds_what_it_keeps() {
         script.lock().unwrap().say.push(Msg::Launch(LaunchMsg::Forget { key: id(n).key }));
     }
     say(&script, "Forget", Msg::Ping { n: 2 }, pong);
+}
+
+/// As many attempts as one host may have, and texts and processes as long as they may be.
+#[test]
+fn mbatchd_takes_what_a_host_tells_at_its_cap() {
+    let rig = Rig::up("mbdcaps", 2);
+    rig.ready();
+    let job = rig.bsub(&["-m", "host1", "-o", "/dev/null", "sleep", "600"]);
+    wait_for("it to run", || rig.stat(job) == "RUN");
+    let script = take_over(&rig);
+    let mbatchd = Target::of(&rig, "mbatchd");
+    let key = |n: u32| JobKey { job: 900_000 + n, idx: 0, attempt: 1 };
+    let state = |n: u32, text: &str| TaskState {
+        key: key(n),
+        phase: Phase::Running,
+        pid: 1,
+        exec_user: text.into(),
+        exec_cwd: text.into(),
+        note: text.into(),
+        ..TaskState::default()
+    };
+    let told = |what: &str, msg: SbdMsg| {
+        mbatchd.grows(what, || {
+            // what is said of a job of another host is refused, when all before it was read
+            let before = refused(&rig);
+            let key = JobKey { job, idx: 0, attempt: 1 };
+            let end = TaskState { key, ..state(0, "") };
+            script.lock().unwrap().say.extend([msg, SbdMsg::State(Box::new(end))]);
+            wait_for(what, || refused(&rig) > before);
+        });
+        assert_eq!(rig.pid("mbatchd", "host1"), Some(mbatchd.pid), "{what}: mbatchd has died");
+    };
+    let boot_id = || "of its own".to_owned();
+    let tasks = (0..12_000).map(|n| state(n, "x")).collect();
+    told("Inventory", SbdMsg::Inventory { boot_id: boot_id(), tasks });
+    let mut tasks: Vec<TaskState> =
+        (0..400).map(|n| state(n, &"x".repeat(caps::MAX_SHOWN))).collect();
+    caps::cut_tasks(&mut tasks);
+    told("Inventory of long texts", SbdMsg::Inventory { boot_id: boot_id(), tasks });
+    told("State", SbdMsg::State(Box::new(state(1, &"x".repeat(caps::MAX_SHOWN)))));
+    let pids = || (1..=caps::MAX_PIDS as u32).collect::<Vec<u32>>();
+    let (usage, pids, pgids, groups) = (Default::default(), pids(), pids(), pids());
+    told("Usage", SbdMsg::Usage { key: key(1), usage, pids, pgids, groups });
 }

@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex};
 
 /// The reports to be made, and the answers heard.
 #[derive(Default)]
-struct Script {
-    say: Vec<SbdMsg>,
+pub(super) struct Script {
+    pub(super) say: Vec<SbdMsg>,
     /// To say over a connection of its own making.
     call: Vec<SbdMsg>,
-    heard: Vec<SbdMsg>,
+    pub(super) heard: Vec<SbdMsg>,
     greeted: bool,
 }
 
@@ -86,7 +86,7 @@ impl Host for Nothing {
 }
 
 /// Takes the place of host2's sbatchd.
-fn take_over(rig: &Rig) -> Arc<Mutex<Script>> {
+pub(super) fn take_over(rig: &Rig) -> Arc<Mutex<Script>> {
     for daemon in ["launcher", "sbatchd"] {
         assert!(rig.kill9(daemon, "host2"), "no {daemon}");
     }
@@ -135,7 +135,7 @@ fn env_of(rig: &Rig, job: u32) -> SpoolRef {
     new.next().unwrap()
 }
 
-fn refused(rig: &Rig) -> u64 {
+pub(super) fn refused(rig: &Rig) -> u64 {
     let said = rig.ok("badmin", &["showstatus"]);
     let row = said.lines().find_map(|l| l.trim().strip_prefix("Refused reports:"));
     row.map_or(0, |n| n.trim().parse().unwrap())

@@ -19,7 +19,7 @@ use crate::proto::Msg;
 use crate::proto::client::{
     AdminOp, ClientMsg, Control, IdSel, JobSelect, Modify, QueueOp, Requeue, Verb,
 };
-use crate::proto::machine::{ConnId, Input, Peer};
+use crate::proto::machine::{ConnId, Input, Machine, Peer};
 
 /// Share of the requests without an answer that are made again.
 const AGAIN: f64 = 0.5;
@@ -164,7 +164,6 @@ impl World {
         }
         let born = self.procs[p].born;
         let whole = matches!(msg, Msg::Client(ClientMsg::Control(_)));
-        self.clients[client].answers.push_back(false);
         self.step(p, Input::Msg { conn: local, msg: msg.clone() });
         let about = |w: &World| match &w.procs[p].mach {
             // each bmod spools the submission that it makes
@@ -173,9 +172,12 @@ impl World {
             }
             _ => Vec::new(),
         };
-        if self.procs[p].born != born {
+        // a request under way is given up for the second, which alone is answered
+        let under_way = matches!(&self.procs[p].mach, Some(Mach::Mbd(m)) if m.has_work());
+        if self.procs[p].born != born || under_way {
             return;
         }
+        self.clients[client].answers.push_back(false);
         let once = about(self);
         self.step(p, Input::Msg { conn: local, msg: msg.clone() });
         let twice = about(self);

@@ -26,7 +26,7 @@ use crate::model::reason::pend;
 use crate::model::{JobKey, JobRef, Now};
 use ready::{Ready, Seen, Walk};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -115,7 +115,8 @@ struct Class {
     compiled: Option<Compiled>,
     /// Pending jobs and parts of them.
     pending: u32,
-    ready: BTreeMap<Place, u32>,
+    /// In dispatch order; jobs that were moved within two queues may have one place.
+    ready: BTreeSet<(Place, u32)>,
     /// [`Sched::changes`] when no place was found; 0: not looked at, or a place was found.
     looked: u64,
     /// Why no place was found: code with the hosts it holds for (none: all).
@@ -276,7 +277,7 @@ impl Sched {
 
     fn add_class(&mut self, kind: Kind) -> usize {
         let kind = Rc::new(kind);
-        let (ready, reasons) = (BTreeMap::new(), Vec::new());
+        let (ready, reasons) = (BTreeSet::new(), Vec::new());
         let (compiled, pending, looked) = (None, 0, 0);
         let class = Class { kind: kind.clone(), compiled, pending, ready, looked, reasons };
         let c = self.free.pop().unwrap_or(self.classes.len());
@@ -311,13 +312,12 @@ impl Sched {
     fn set_ready(&mut self, class: u32, place: Place, job: u32, ready: bool) {
         let Class { kind, ready: jobs, .. } = &mut self.classes[class as usize];
         let of = (kind.queue, kind.user);
-        let before = jobs.first_key_value().map(|first| *first.0);
-        if ready {
-            jobs.insert(place, job);
-        } else {
-            jobs.remove(&place);
-        }
-        let after = jobs.first_key_value().map(|first| *first.0);
+        let before = jobs.first().map(|first| first.0);
+        match ready {
+            true => jobs.insert((place, job)),
+            false => jobs.remove(&(place, job)),
+        };
+        let after = jobs.first().map(|first| first.0);
         if before != after {
             before.into_iter().for_each(|place| self.ready.remove(of, (place, class)));
             after.into_iter().for_each(|place| self.ready.insert(of, (place, class)));
@@ -326,7 +326,7 @@ impl Sched {
 
     /// The first ready job of a class.
     fn head(&self, class: usize) -> Option<(Place, u32)> {
-        self.classes[class].ready.first_key_value().map(|(place, job)| (*place, *job))
+        self.classes[class].ready.first().copied()
     }
 
     /// A job changed in what its class or its place is made of.

@@ -12,6 +12,33 @@ fn order(m: &Mbd, jobs: &[u32]) -> Vec<u32> {
 }
 
 #[test]
+fn jobs_of_one_place_are_all_dispatched() {
+    let mut r = Rig::new();
+    let full: Vec<u32> = (0..4).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let mut ends = r.starts();
+    assert_eq!(ends.len(), full.len());
+    let mine: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
+    // each was moved to the top of another queue, and switched
+    for job in &mine[..2] {
+        let place = Some(crate::model::event::Spot::submitted(1, 1));
+        let (at, uid, user) = (JobRef { job: *job, idx: 0 }, 1001, "ann".to_string());
+        r.mbd.sched.drop_entry(*job);
+        let moved = Event::JobMove { at, position: 1, top: true, uid, user, place };
+        r.mbd.emit(&mut Cx { now: r.now, out: &mut Vec::new() }, moved);
+        r.mbd.refresh(*job);
+    }
+    let mut went = Vec::new();
+    while let Some((conn, key)) = ends.pop() {
+        r.report(conn, key, done());
+        for (conn, key) in r.starts() {
+            went.push(key.job);
+            ends.insert(0, (conn, key));
+        }
+    }
+    assert_eq!(went, mine);
+}
+
+#[test]
 fn jobs_are_moved_among_their_users_own() {
     let mut r = Rig::new();
     let full: Vec<u32> = (0..4).map(|_| r.submit(spec("x")).unwrap()).collect();

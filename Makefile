@@ -48,7 +48,7 @@ NO_TRACE = -C link-arg=--defsym=_Unwind_Backtrace=abort -C link-arg=--defsym=_Un
 STATIC   = CARGO_BUILD_TARGET=$(TRIPLE) RUSTFLAGS='$(FLAGS) $(if $(STD),$(NO_TRACE))' \
     $(if $(STD),RUSTC_BOOTSTRAP=1)
 # bytes; raised with what is new in the file, never for what an old part grew by
-MAX_SIZE = $(if $(STD),6200000,$(if $(findstring musl,$(TRIPLE)),6400000,8100000))
+MAX_SIZE = $(if $(STD),6500000,$(if $(findstring musl,$(TRIPLE)),6750000,8500000))
 
 PREFIX  ?= /usr/local
 DESTDIR ?=

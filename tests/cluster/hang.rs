@@ -159,8 +159,8 @@ impl Frozen {
     fn freeze(&self) {
         // nobody on this machine must wait for ever, whatever becomes of the test
         let dir = self.0.display();
-        let line = format!("fsfreeze -f {dir} && (sleep 120; fsfreeze -u {dir}) 2> /dev/null &");
-        assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
+        let line = format!("fsfreeze -f {dir}; (sleep 120; fsfreeze -u {dir}) 2> /dev/null &");
+        assert!(Command::new("sh").args(["-ec", &line]).status().unwrap().success());
     }
 
     fn thaw(&self) {

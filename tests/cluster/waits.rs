@@ -139,7 +139,7 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
     refused(&rig, BATCH, &WORDS[..1]);
     refused(&rig, MORE, &WORDS[..1]);
     for (line, said) in ends(&rig, start(&rig, &BASE[..6], None)) {
-        let told = said.err.contains("LIM is down; try later");
+        let told = said.err.contains("`lsf up --dir");
         assert!(said.code != 0 && (told || line == "lsid"), "{line}: {said:?}");
     }
     // as often as it is told to

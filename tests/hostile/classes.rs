@@ -66,8 +66,10 @@ fn many_requirements_of_one_user_hold_nobody_up() {
     let share = (cpu(pid) - before) / began.elapsed().as_secs_f64();
     println!("mbatchd takes {:.1}% of a processor", share * 100.0);
     // the user is told
-    let said = site.ok("ann", &format!("bjobs -p {last}"));
-    assert!(said.contains("tried in turn") && said.contains("resource requirements"), "{said}");
+    super::rig::wait_for("the reason of a job that had its turn", || {
+        let said = site.ok("ann", &format!("bjobs -p {last}"));
+        said.contains("tried in turn") && said.contains("resource requirements")
+    });
     assert!(share < SHARE, "mbatchd takes {:.0}% of a processor", share * 100.0);
     // on a busy machine too
     assert!(beside < alone + 5.0, "{alone:.2} s alone, {beside:.2} s beside");

@@ -154,7 +154,9 @@ impl Mbd {
     /// hosts.
     pub(crate) fn switch_head(&self, time: i64) -> Vec<Record> {
         use crate::model::event::Ctrl;
-        let next_job = self.st.next_job;
+        // the new log has nothing of a job that damage took, whose ID is not free all the same
+        let free = self.st.free_id(self.max_job_id());
+        let next_job = free.unwrap_or(self.st.next_job);
         let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
         if self.st.started_at > 0 {
             head.push(Record { time: self.st.started_at, event: self.start_event() });

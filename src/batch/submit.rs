@@ -48,6 +48,11 @@ impl Mbd {
         }
     }
 
+    /// MAX_JOBID.
+    pub(crate) fn max_job_id(&self) -> u32 {
+        self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32
+    }
+
     /// A retry gets the first answer, if it is the submitter's own.
     fn answer_again(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, job: u32) {
         match self.st.job(job) {
@@ -90,8 +95,7 @@ impl Mbd {
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
-        let max = self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32;
-        let job = self.st.free_id(max).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
+        let job = self.st.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
         let env = match kept {
             Some(at) => at,
             None => self.spool_env(cx, who.uid, s.env),

@@ -89,6 +89,18 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
 }
 
 #[test]
+fn the_id_of_a_last_job_that_damage_took_is_not_given_again_after_a_switch() {
+    let mut r = Rig::new();
+    let ids: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
+    let of = |rec: &Record| crate::log::codec::job_of(&rec.event).job;
+    let records = r.read_back().into_iter().filter(|rec| of(rec) != ids[2]).collect();
+    r.mbd.reload(Recovered { records, epoch: 2, seen_ids: ids.clone(), ..<_>::default() });
+    let head = r.mbd.switch_head(r.now.secs());
+    r.mbd.reload(Recovered { records: head, epoch: 3, ..<_>::default() });
+    assert_eq!(r.submit(spec("x")).unwrap(), ids[2] + 1);
+}
+
+#[test]
 fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();

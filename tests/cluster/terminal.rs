@@ -179,7 +179,8 @@ fn a_shell_has_its_session_and_input_ends_on_a_terminal_too() {
     });
     t.keys("\x1a");
     t.until("Stopped");
-    t.line("kill -9 %1; echo in $((3+4)) $LSF_LOCAL_HOST", "in 7 host2");
+    // a shell that does not know yet that its job is gone does not exit
+    t.line("kill -9 %1; wait; echo in $((3+4)) $LSF_LOCAL_HOST", "in 7 host2");
     t.until("$ ");
     t.line("exit 6", "\rexit\r\n");
     t.until("$ ");

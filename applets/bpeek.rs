@@ -128,7 +128,7 @@ fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
     }
 }
 
-/// What [`parts`] gives.
+/// The files of a job's output, each part under its heading.
 type Parts = Vec<(&'static str, Vec<PathBuf>)>;
 
 /// The heads of the output's parts, each with the files that it may be in, in the order in which

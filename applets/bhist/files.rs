@@ -1,4 +1,4 @@
-//! Which event logs bhist reads, and their records (lsb.events(5)).
+//! The event logs that bhist reads, and their records (lsb.events(5)).
 //!
 //! Invariant: a line that is no record is named and passed over (where jobs are asked for, of the
 //! lines that may be theirs); a last line without its newline is still being written and is passed

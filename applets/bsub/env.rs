@@ -1,4 +1,4 @@
-//! Which variables a job inherits (bsub(1) -env).
+//! The variables that a job inherits (bsub(1) -env).
 //!
 //! An environment is a list of `NAME=value` byte strings; nothing here assumes UTF-8, and the
 //! order of the caller's environment is kept. Commands read the process's environment once and

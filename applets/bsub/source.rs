@@ -1,4 +1,4 @@
-//! What the job runs: the words of the command line, a script on standard input, or a script file.
+//! The command of a job: words of the command line, a script on standard input, or a script file.
 
 use super::spec::Rejection;
 use super::{command, script};

@@ -27,7 +27,7 @@ const UNITS_AT_ONCE: usize = 2;
 /// A client that takes pieces hears at least so often that its request is under way, microseconds.
 const WORD_US: u64 = 2 * US;
 
-/// Which jobs are meant.
+/// The jobs that are meant.
 enum Source {
     /// The operands, from this one on.
     Named(usize),

@@ -57,7 +57,7 @@ struct Spread {
     elements: BTreeSet<u32>,
     /// The first of those that have not looked at it; 0: nobody has.
     next: u32,
-    /// What changed since, for another round.
+    /// Jobs that changed since, for another round.
     again: BTreeSet<u32>,
 }
 
@@ -73,7 +73,7 @@ struct Orphans {
 }
 
 impl Orphans {
-    /// One that is known already goes on waiting.
+    /// An element that is known already goes on waiting.
     fn insert(&mut self, at: JobRef, now: u64) {
         let since = *self.since.entry(at).or_insert(now);
         self.by_time.insert((since, at));
@@ -131,7 +131,7 @@ struct Each {
     ready: BTreeSet<u32>,
     /// Pending elements whose condition can never hold.
     never: BTreeSet<u32>,
-    /// Those that have come to these or have left them, and are to be looked at as orphans.
+    /// Jobs that have come to these or have left them, and are to be looked at as orphans.
     turned: BTreeSet<u32>,
     /// [`Resolved::shared`] when they were last looked at.
     shared: Vec<u8>,
@@ -503,7 +503,7 @@ impl Mbd {
         !bounded && self.deps.left()
     }
 
-    /// One unit of them.
+    /// One unit of the work with these jobs.
     pub(crate) fn settle_unit(&mut self, cx: &mut super::Cx) {
         self.settle_some(cx, SETTLED_AT_ONCE);
     }

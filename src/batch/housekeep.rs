@@ -150,8 +150,8 @@ impl Mbd {
         used.filter(|r| r.len > 0).map(|r| r.spool).min()
     }
 
-    /// What a new log begins with: numbers, the start of mbatchd, and the last word on queues and
-    /// hosts.
+    /// The records at the head of a new log: numbers, the start of mbatchd, and the last word on
+    /// queues and hosts.
     pub(crate) fn switch_head(&self, time: i64) -> Vec<Record> {
         use crate::model::event::Ctrl;
         // the new log has nothing of a job that damage took, whose ID is not free all the same

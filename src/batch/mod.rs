@@ -180,7 +180,7 @@ pub struct Mbd {
     pub(crate) diagnose: diagnose::Diagnose,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
-    /// What is answered when it is whole.
+    /// The errors of a reconfiguration, answered when it is whole.
     reconfig_diags: Vec<Diag>,
 }
 

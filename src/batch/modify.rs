@@ -201,7 +201,7 @@ impl Mbd {
         Ok(())
     }
 
-    /// What a change writes has bounds: by itself, and with all that the owner's jobs keep.
+    /// Bounds the bytes that a change writes: by itself, and with all that the owner's jobs keep.
     fn room_to_modify(&self, job: &Job, m: &Modify, parts: usize) -> Checked<()> {
         let spec = (0..=job.parts().len() as u32).map(|part| spec_bytes(job.spec_of(part))).max();
         let spec = spec.unwrap_or(0) + spec_bytes(&m.spec);

@@ -78,7 +78,7 @@ impl Runs {
     }
 }
 
-/// What was looked for last, and found.
+/// The last look for a name, and the jobs it found.
 #[derive(Debug)]
 struct Looked {
     user: Sym,

@@ -1,4 +1,4 @@
-//! Who may do what: the one table of verb x role. What it comes to for each message and command is
+//! The permissions: the one table of verb x role. Its answer for each message and command is
 //! in perm.txt, which the tests hold it against.
 
 use super::Mbd;

@@ -21,7 +21,7 @@ use crate::model::idmap::IdMap;
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
 
-/// Which part of the room between two places a moved job leaves to those moved there later.
+/// The part of the room between two places that a moved job leaves to later moves: one in so many.
 const ROOM: u64 = 1024;
 
 /// A pending job, or a part of one.
@@ -50,7 +50,7 @@ struct Move {
     all: bool,
 }
 
-/// What became of a move: a position, an error, or it goes on later.
+/// The outcome of a move: a position, an error, or it goes on later.
 pub(crate) enum Moved {
     To(u32),
     Refused(i32),
@@ -121,7 +121,7 @@ impl Mbd {
         Moved::To(position)
     }
 
-    /// What is meant, and among what it may be moved.
+    /// The elements that are meant, and the jobs among which they may be moved.
     fn movable(&self, who: &Caller, sel: &IdSel) -> Result<Move, i32> {
         let job = self.st.job(sel.job).ok_or(err::NO_JOB)?;
         if !sel.elems.is_empty() && !job.is_array() {

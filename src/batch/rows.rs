@@ -15,7 +15,7 @@ struct Shown<'a> {
     mbd: &'a Mbd,
     job: &'a Job,
     elem: Option<&'a Elem>,
-    /// It is held, for this pending reason.
+    /// The pending reason for which the element is held.
     held: Option<u32>,
     /// Of the array it belongs to.
     part: u32,

@@ -307,7 +307,7 @@ impl Rig {
         host.unwrap().name.clone()
     }
 
-    /// What LIM was told of hosts that exclusive jobs hold.
+    /// The hosts that LIM was told exclusive jobs hold.
     fn locks(&mut self) -> Vec<Vec<String>> {
         let mut told = Vec::new();
         self.sent.retain(|(_, m)| match m {

@@ -37,13 +37,13 @@ pub const UNIT: usize = 32;
 /// Jobs and elements that are looked at in one unit.
 pub const UNIT_LOOKS: usize = 1024;
 
-/// What is done to each of very many elements.
+/// The change made to each of very many elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementDeed {
-    /// It ends, since it waits for what can never be; with `at_once` only where it was submitted
-    /// so (-ti).
+    /// The element ends, since its condition can never hold; with `at_once` only where it was
+    /// submitted so (-ti).
     EndOrphans { at_once: bool },
-    /// It is suspended or resumed as the run windows of its queue want it.
+    /// The element is suspended or resumed as the run windows of its queue want it.
     KeepRunWindow,
     /// Its host hears of its limits.
     TellLimits,
@@ -84,8 +84,8 @@ pub struct Count {
 pub struct Works {
     queue: VecDeque<Work>,
     weight: usize,
-    /// What is done to very many elements, at most one piece of a kind for a job: nobody waits for
-    /// it, so that it is none of the pieces that are counted.
+    /// Changes of very many elements, at most one piece of a kind for a job: nobody waits for
+    /// them, so that they are none of the pieces that are counted.
     elements: VecDeque<ElementWork>,
     /// Jobs whose orphans are on their way to their end.
     ending: BTreeSet<u32>,
@@ -324,7 +324,7 @@ impl Mbd {
         Some(())
     }
 
-    /// One unit of what is done to very many elements.
+    /// One unit of the changes of very many elements.
     fn elements_unit(&mut self, cx: &mut Cx) -> Option<()> {
         let work = self.works.elements.pop_front()?;
         let (job, these) = (work.job, matches!(work.left, Left::These(_)));

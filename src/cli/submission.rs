@@ -1,4 +1,4 @@
-//! What was submitted, in the sentences of `bjobs -l` and `bhist -l` (bjobs(1)).
+//! A submission in the sentences of `bjobs -l` and `bhist -l` (bjobs(1)).
 //!
 //! Invariant: what users typed is shown without terminal controls.
 

@@ -1,5 +1,5 @@
-//! What the launcher makes sure of where it is root, before it does as files say that others can
-//! write: whom the daemons run as, and that no directory or file it uses can be exchanged under it.
+//! Checks of a launcher that is root, before it does as files say that others can write: whom the
+//! daemons run as, and that no directory or file it uses can be exchanged under it.
 //!
 //! Invariants: no daemon of a cluster of several users is root; everything runs as root only
 //! where root itself wrote lsf.conf.

@@ -246,7 +246,7 @@ impl Report<'_> {
         writeln!(out)
     }
 
-    /// Which files have output that is not here.
+    /// Names the files with output that is not in this report.
     fn elsewhere(&self, out: &mut String, apart: bool) -> std::fmt::Result {
         let files = [(apart, &self.out_file, "stdout"), (true, &self.err_file, "stderr")];
         let mut files = files.iter().filter(|(told, file, _)| *told && !file.is_empty()).peekable();

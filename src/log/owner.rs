@@ -1,6 +1,6 @@
-//! Who may write the log: an fcntl lock beside lsb.events, and the owner file that says which run
-//! of mbatchd holds it. The lock keeps a second mbatchd out; the owner file, read again around each
-//! commit, stops a first one whose lock was lost.
+//! The right to write the log: an fcntl lock beside lsb.events, and the owner file that says which
+//! run of mbatchd holds it. The lock keeps a second mbatchd out; the owner file, read again around
+//! each commit, stops a first one whose lock was lost.
 //!
 //! A run claims the log with a name of its own: what is renamed over the owner file carries the
 //! run's word in its name, and whoever claims later removes it. A run that was stopped in between

@@ -74,7 +74,7 @@ pub struct Batch {
     spool: Vec<SpoolRun>,
     acct: Vec<u8>,
     newest: i64,
-    /// It has a record of no job.
+    /// The batch has a record of no job.
     control: bool,
 }
 

@@ -68,7 +68,7 @@ pub struct Switching {
     name: String,
     /// The checksum file of the old log, until it was read.
     sums: Option<sum::Reader>,
-    /// What it lacks.
+    /// Entries that the old checksum file lacks.
     backfill: Vec<Entry>,
     /// Over what the old log held when the switch was asked for.
     walker: Walker,

@@ -1,4 +1,4 @@
-//! What is done with the log, in which order: batches are committed as they come, those that wait
+//! The order of work on the log: batches are committed as they come, those that wait
 //! together; a switch goes on between commits; while writing fails everything is void. The real
 //! mbatchd turns it on a thread (`thread`), the simulator in virtual time.
 //!
@@ -154,7 +154,7 @@ impl<D: Disk> Writer<D> {
         }
     }
 
-    /// What goes on between commits.
+    /// Work that goes on between commits.
     fn between(&mut self, now: u64) -> Option<Notice> {
         if !self.store.is_copying_acct() || self.copy_at.is_some_and(|at| now < at) {
             return self.switch_slice();

@@ -1,4 +1,4 @@
-//! What a job is: the submission as given, and the states it passes through (option bits and limits
+//! A job: the submission as given, and the states it passes through (option bits and limits
 //! as in lsb.events(5)).
 
 use super::bytes::{ByteStr, log_loses};

@@ -31,7 +31,7 @@ pub struct Held {
     datagrams: Option<OwnedFd>,
 }
 
-/// What a daemon is given.
+/// The sockets that a daemon is given.
 #[derive(Debug)]
 pub struct Copies {
     pub listener: OwnedFd,
@@ -60,7 +60,7 @@ impl Held {
         Ok(held)
     }
 
-    /// One that was handed on through exec.
+    /// A kept port that was handed on through exec.
     pub fn inherited(fds: &[i32]) -> io::Result<Held> {
         use crate::sys::raw::inherited_fd;
         let [listener, guard, rest @ ..] = fds else {

@@ -1,4 +1,4 @@
-//! Which messages wait for which records. Both runners hold replies with this, each connection its
+//! Messages that wait for records. Both runners hold replies with this, each connection its
 //! own.
 //!
 //! Invariants: a message leaves only when the records appended before it are durable; none

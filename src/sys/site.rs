@@ -1,4 +1,4 @@
-//! Which cluster this process belongs to, and which host it is (lsf.conf(5)).
+//! The cluster that this process belongs to, and the host it is on (lsf.conf(5)).
 //!
 //! lsf.conf is looked for in LSF_ENVDIR; else in ../conf beside the directory of the command as
 //! it was called (a personal cluster and an installed tree); else in /etc; else in ~/.lsf/conf.

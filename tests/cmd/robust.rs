@@ -1,4 +1,4 @@
-//! What every applet bears: -V and -h, options and operands that are none, words that are not
+//! Input that every applet bears: -V and -h, options and operands that are none, words that are not
 //! UTF-8, streams that are closed or go away, very many words.
 
 use crate::common::*;

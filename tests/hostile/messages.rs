@@ -195,7 +195,7 @@ fn res_takes_each_message_at_its_cap_and_none_beyond() {
     res.measured("Logging", || answer(&mut dial(), set)).ok();
 }
 
-/// What comes in very many pieces takes no more room than what comes in one.
+/// Input in very many pieces takes no more room than input in one.
 #[test]
 fn input_that_nobody_reads_takes_little_of_res() {
     let rig = Rig::up("resinput", 1);

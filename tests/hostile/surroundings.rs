@@ -1,5 +1,5 @@
-//! What root's launcher has from whoever started it: open files, mask, limits, environment. None of
-//! it reaches a user, and none of it opens a file to others.
+//! Open files, mask, limits and environment that root's launcher has from its starter: none of them
+//! reaches a user, and none of them opens a file to others.
 
 use super::rig::{Rig, wait_for};
 use super::site::Site;
@@ -25,7 +25,7 @@ fn with_mode(dir: &Path, bits: u32, found: &mut Vec<String>) {
     }
 }
 
-/// What a process has open.
+/// The files that a process has open.
 fn open_files(pid: u32) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     entries.filter_map(|e| std::fs::read_link(e.path()).ok()).collect()

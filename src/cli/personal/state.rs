@@ -1,4 +1,4 @@
-//! Which launchers of a personal cluster run, by what they hold themselves: each host's directory
+//! The running launchers of a personal cluster, by what they hold themselves: each host's directory
 //! below LSF_RUNDIR has the launcher's socket, its lock and its journal. The starter does not
 //! matter: `lsf up`, `lsf_daemons`, `lsfrestart`.
 //!

@@ -47,7 +47,7 @@ struct Rig {
     slow: bool,
     /// Jobs end before it is told that they run.
     short: bool,
-    /// What comes at the end of jobs is not done before it is ended by hand.
+    /// Work at the end of jobs is not done before it is ended by hand.
     copying: bool,
 }
 

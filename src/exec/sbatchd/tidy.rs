@@ -1,4 +1,4 @@
-//! What the jobs of a user have left on this host is removed when none runs there any more: the
+//! Remains of a user's jobs on this host are removed when none of them runs there any more: the
 //! files of hosts that they shared, and output without a file of its own that has become old.
 //!
 //! Invariant: no job of the user is launched while that goes on, so that nothing of a job is
@@ -121,7 +121,7 @@ impl Sbatchd {
         }
     }
 
-    /// What a launcher that was replaced does not know of is not waited for.
+    /// Tidying that a launcher which was replaced does not know of is not waited for.
     pub(super) fn tidy_missed(
         &mut self,
         now: Now,

@@ -3,8 +3,8 @@
 //! See lsb.hosts(5).
 
 use super::diag::{Diags, Pos};
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
 use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION};
 use super::queues::index_name;
 use super::section::{Row, Values, known_params, list, table};

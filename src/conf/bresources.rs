@@ -3,8 +3,8 @@
 //! See lsb.resources(5).
 
 use super::diag::Diags;
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
 use super::names::tables::{LIMIT, OTHER_SECTIONS};
 use super::section::{known_params, table};
 use super::shared::{nothing, unknown_section};

@@ -3,8 +3,8 @@
 //! See lsb.users(5).
 
 use super::diag::Diags;
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
 use super::queues::user_terms;
 use super::section::{Values, table};

@@ -2,10 +2,10 @@
 //!
 //! See lsf.cluster(5).
 
+use super::address_range::AddrRanges;
 use super::diag::{Diags, Pos, Severity};
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
-use super::members::AddrRanges;
 use super::names::tables::{
     CLUSTER_ADMINS, CLUSTER_HOST, CLUSTER_PARAMETERS, REMOTE_CLUSTERS, RESOURCE_MAP,
 };

@@ -4,12 +4,12 @@
 //! administrator; nothing about them is special afterwards. The texts are in `templates/`, with
 //! `@NAME@` where a value goes. See lsf(1) and lsfinstall(8).
 
-use super::lsfconf::{
+use super::section::name_fault;
+use super::types::Mxj;
+use super::types::{
     DEFAULT_KEY_FILE, DEFAULT_LIM_PORT, DEFAULT_MBD_PORT, DEFAULT_RES_PORT, DEFAULT_RUNDIR,
     DEFAULT_SBD_PORT,
 };
-use super::section::name_fault;
-use super::types::Mxj;
 use std::fmt::Write;
 
 /// Most hosts of a personal cluster.

@@ -3,9 +3,9 @@
 //! See install.config(5).
 
 use super::diag::{Diags, Pos};
+use super::files::Files;
 use super::generate::Plan;
 use super::lexer::shown;
-use super::load::Files;
 use super::lsfconf::assignments;
 use super::names::tables::INSTALL;
 use super::types::RawParams;

@@ -8,7 +8,7 @@
 //! diagnostic except comments, blank lines and the branches of `#if`. See lsf.shared(5).
 
 use super::diag::{Choice, Diags, Pos, Severity};
-use super::load::{Files, Moment};
+use super::files::{Files, Moment};
 use super::names::nearest;
 use super::types::RawParam;
 use crate::lang::timecond::TimeCond;

@@ -6,40 +6,13 @@
 //! there is no old configuration to keep. See lsf.conf(5).
 
 use super::check;
-use super::diag::{Choice, Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
+use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
+use super::files::{Files, Moment};
 use super::hosts::HostTable;
-use super::lsfconf::{self, LsfConf};
+use super::lsfconf;
 use super::names::nearest;
-use super::types::{BaseConf, BatchConf, ClusterConf, Shared};
+use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
 use super::{bhosts, bresources, busers, clusterfile, params, queues, shared, unix};
-use jiff::tz::TimeZone;
-
-/// Where the readers get their files.
-pub trait Files {
-    /// The bytes of a file, or why it cannot be read.
-    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
-
-    /// Whether a file can be read; the default tries.
-    fn exists(&self, path: &str) -> bool {
-        self.read(path).is_ok()
-    }
-
-    /// For which moment `#if time(...)` is decided; where there is none, nothing timed is read.
-    fn moment(&self) -> Option<Moment> {
-        None
-    }
-}
-
-/// What `#if time(...)` goes by.
-#[derive(Clone, Debug)]
-pub struct Moment {
-    /// Seconds since the epoch.
-    pub now: i64,
-    /// The zone in which windows are civil time.
-    pub zone: TimeZone,
-    /// Branches that are read whatever the time is: a check wants to see them.
-    pub forced: Vec<Choice>,
-}
 
 /// The same files with branches that are to be read.
 struct Forced<'a> {

@@ -6,9 +6,9 @@
 
 use super::diag::{Diags, Pos};
 use super::lexer::shown;
-use super::lsfconf::yes_no;
 use super::names::tables::SUDOERS;
 use super::types::{RawParam, RawParams};
+use super::units::yes_no;
 use std::sync::Arc;
 
 /// Shortest LSF_EAUTH_KEY, characters.

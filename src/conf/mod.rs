@@ -4,6 +4,7 @@
 //! that reads real ones is `sys::files`. Every diagnostic carries file, line and column. A running
 //! cluster takes a new value only when there is no error.
 
+pub mod address_range;
 pub mod bhosts;
 pub mod bresources;
 pub mod busers;
@@ -12,6 +13,7 @@ pub mod clusterfile;
 pub mod diag;
 pub mod equiv;
 pub mod expressions;
+pub mod files;
 pub mod generate;
 pub mod hosts;
 pub mod install;
@@ -34,13 +36,12 @@ pub mod units;
 pub mod unix;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings, summary_not_acted_on};
+pub use files::{Files, Moment};
 pub use generate::{Plan, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{
-    Files, Moment, check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient,
-    load_lsf_conf,
+    check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,
 };
-pub use lsfconf::{LsfConf, settings};
-pub use members::Member;
+pub use lsfconf::settings;
 pub use types::*;
 pub use units::{SizeUnit, size_kb, time_limit};

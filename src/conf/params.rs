@@ -3,8 +3,8 @@
 //! See lsb.params(5).
 
 use super::diag::Diags;
+use super::files::Files;
 use super::lexer;
-use super::load::Files;
 use super::names::params::PARAMETERS;
 use super::section::{Values, known_params};
 use super::shared::{nothing, unknown_section};

@@ -4,8 +4,8 @@
 
 use super::diag::Diags;
 use super::expressions::ResourceNames;
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
 use super::names::load_index;
 use super::names::queues::QUEUE;
 use super::section::{Values, known_params, name_fault};

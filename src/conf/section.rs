@@ -5,10 +5,9 @@
 
 use super::diag::{Diags, Pos};
 use super::lexer::{Line, Section, shown};
-use super::lsfconf::yes_no;
 use super::names::NameTable;
 use super::types::{Limit, RawParam, RawParams, TaskLimit, Threshold, TimeLimit};
-use super::units::{SizeUnit, minutes, size_kb, time_limit};
+use super::units::{SizeUnit, minutes, size_kb, time_limit, yes_no};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;

@@ -3,8 +3,8 @@
 //! See lsf.shared(5).
 
 use super::diag::Diags;
+use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::load::Files;
 use super::names::tables::{HOST_MODEL, HOST_TYPE, RESOURCE, SHARED_CLUSTER};
 use super::names::{LOAD_INDICES, nearest};
 use super::section::{Row, Values, name_fault, table};

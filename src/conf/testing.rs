@@ -1,6 +1,6 @@
 //! Files in memory, for the tests of the readers.
 
-use super::load::{Files, Moment};
+use super::files::{Files, Moment};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 

@@ -11,24 +11,29 @@
 mod bhosts;
 mod busers;
 mod cluster;
+mod lsf;
+mod member;
 mod params;
 mod queues;
+mod raw;
 mod resources;
 mod shared;
+mod unix_groups;
 
 use super::diag::Pos;
 use super::hosts::HostTable;
-use super::lsfconf::LsfConf;
-use super::unix::UnixGroups;
-use std::collections::BTreeMap;
 
 pub use bhosts::*;
 pub use busers::*;
 pub use cluster::*;
+pub use lsf::*;
+pub use member::*;
 pub use params::*;
 pub use queues::*;
+pub use raw::*;
 pub use resources::*;
 pub use shared::*;
+pub use unix_groups::*;
 
 /// The whole configuration: LSF base and LSF batch.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,7 +62,7 @@ pub struct BaseConf {
     /// Names and addresses of the cluster's hosts.
     pub hosts: HostTable,
     /// Hosts that joined by themselves; they are in `cluster` and `hosts` too.
-    pub members: Vec<super::Member>,
+    pub members: Vec<Member>,
 }
 
 /// What mbatchd needs besides: the lsb.* files.
@@ -74,36 +79,3 @@ pub struct BatchConf {
     /// lsb.resources.
     pub resources: BatchResources,
 }
-
-/// A parameter as it was written, with its place.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RawParam {
-    /// The value's text, trimmed.
-    pub text: String,
-    /// Where the value starts.
-    pub pos: Pos,
-    /// Where a value goes on that spans several lines: byte offset in `text`, position.
-    pub breaks: Vec<(usize, Pos)>,
-}
-
-impl RawParam {
-    /// The position of a piece of `self.text`.
-    pub fn pos_of(&self, piece: &str) -> Pos {
-        let offset = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        self.pos_at(offset)
-    }
-
-    /// The position of the byte at `offset` of `self.text`.
-    pub fn pos_at(&self, offset: usize) -> Pos {
-        let found = self.breaks.partition_point(|(start, _)| *start <= offset);
-        let (start, at) = match found.checked_sub(1).and_then(|i| self.breaks.get(i)) {
-            Some((start, at)) => (*start, at),
-            None => (0, &self.pos),
-        };
-        let within = self.text.get(start..offset).unwrap_or_default().chars().count();
-        Pos { col: at.col.saturating_add(within as u32), ..at.clone() }
-    }
-}
-
-/// Parameters by upper-case name.
-pub type RawParams = BTreeMap<String, RawParam>;

@@ -1,4 +1,5 @@
-//! Units of limits: memory sizes and run times, as lsb files and bsub options write them.
+//! Values as the files and the options of bsub write them: sizes and run times with their units,
+//! shares, yes and no.
 //!
 //! See LSF_UNIT_FOR_LIMITS in lsf.conf(5).
 
@@ -124,6 +125,15 @@ pub fn user_shares(fairshare: &str) -> Vec<(&str, &str)> {
     let all = list.trim_start_matches('[').trim_end_matches(']');
     let pairs = all.split(['[', ']']).filter_map(|p| p.rsplit_once(','));
     pairs.map(|(name, share)| (name.trim(), share.trim())).collect()
+}
+
+/// Reads a yes or a no, in any of the spellings the files use.
+pub fn yes_no(value: &str) -> Option<bool> {
+    match value.to_ascii_uppercase().as_str() {
+        "Y" | "YES" | "1" => Some(true),
+        "N" | "NO" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

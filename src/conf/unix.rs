@@ -4,9 +4,9 @@
 //! groups, /etc/passwd are read with the configuration; of the words that neither knows the runner
 //! asks the name service ([`UnixGroups::unknown`]), never in here and never through NSS.
 
+use super::files::Files;
 use super::lexer::MAX_BYTES;
-use super::load::Files;
-use super::types::{ClusterConf, UserTerm};
+use super::types::{ClusterConf, UnixGroup, UnixGroups, UserTerm};
 use std::collections::BTreeSet;
 
 /// The system's groups.
@@ -15,45 +15,6 @@ const ETC_GROUP: &str = "/etc/group";
 const ETC_PASSWD: &str = "/etc/passwd";
 /// Words that are no names of users or groups.
 const RESERVED: [&str; 4] = ["all", "none", "others", "default"];
-
-/// A group of the operating system.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnixGroup {
-    pub name: String,
-    pub gid: u32,
-    /// Those it lists, and those of /etc/passwd whose primary group it is.
-    pub members: Vec<String>,
-}
-
-/// The groups of the operating system that the configuration speaks of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnixGroups {
-    pub known: Vec<UnixGroup>,
-    /// Words that the system's own files do not know: the name service may.
-    pub unknown: Vec<String>,
-}
-
-impl UnixGroups {
-    /// Takes the name service's answer about the words `asked`: what it did not find is none.
-    pub fn answered(&mut self, asked: &[String], found: Vec<UnixGroup>) {
-        let ours = |name: &String| asked.contains(name) && self.unknown.contains(name);
-        self.known.retain(|g| !ours(&g.name));
-        let found: Vec<_> = found.into_iter().filter(|g| ours(&g.name)).collect();
-        self.known.extend(found);
-    }
-
-    /// After a reconfiguration: until the name service has answered again its old answers hold.
-    pub fn keep_answers(&mut self, old: &UnixGroups) {
-        let held = old.known.iter().filter(|g| self.unknown.contains(&g.name));
-        self.known.extend(held.cloned());
-    }
-
-    /// The names of the groups of a user; `gid` is the primary group where it is known.
-    pub fn of(&self, user: &str, gid: Option<u32>) -> Vec<String> {
-        let in_it = |g: &&UnixGroup| gid == Some(g.gid) || g.members.iter().any(|m| m == user);
-        self.known.iter().filter(in_it).map(|g| g.name.clone()).collect()
-    }
-}
 
 /// Reads a line of group: name, gid, members.
 pub fn parse_group(line: &str) -> Option<(&str, u32, Vec<&str>)> {

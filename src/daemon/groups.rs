@@ -3,7 +3,8 @@
 //! and misses hold until the next reconfiguration.
 
 use super::shell::Remote;
-use crate::conf::unix::{UnixGroup, parse_group};
+use crate::conf::UnixGroup;
+use crate::conf::unix::parse_group;
 use crate::proto::Input;
 use crate::sys::users::{GETENT_WAIT, getent};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -3,8 +3,8 @@
 //! configuration again. The master's lim writes it.
 
 use super::boot::Boot;
-use crate::conf::members::{self, Member};
-use crate::conf::{Files, HostTable};
+use crate::conf::members;
+use crate::conf::{Files, HostTable, Member};
 use crate::net::Hosts;
 use crate::sys::files::RealFiles;
 use crate::sys::words;

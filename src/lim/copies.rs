@@ -8,7 +8,7 @@
 
 use super::Election;
 use crate::conf::BaseConf;
-use crate::conf::load::Files;
+use crate::conf::Files;
 use crate::proto::frame::MacKey;
 
 /// Name of a copy as the administrator knows it, and its checksum; empty: there is none.

@@ -10,7 +10,8 @@
 //! neither name nor address of another host. See lsf.conf(5).
 
 use super::machine::{Lim, say};
-use crate::conf::members::{self, MAX_MEMBERS, Member};
+use crate::conf::Member;
+use crate::conf::members::{self, MAX_MEMBERS};
 use crate::model::Now;
 use crate::model::time::US;
 use crate::proto::lim::LimMsg;

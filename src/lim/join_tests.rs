@@ -1,7 +1,7 @@
 //! Who is let into the cluster, what becomes of it, and when it is out again.
 
 use super::*;
-use crate::conf::members::AddrRanges;
+use crate::conf::address_range::AddrRanges;
 use crate::conf::{BaseConf, HostDef, HostTable};
 use crate::proto::lim::{HostLoad, LoadSample, status};
 use crate::proto::{Input, Machine};

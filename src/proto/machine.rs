@@ -6,7 +6,7 @@ use super::Msg;
 use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
 use super::res::{TaskNews, TaskOp};
-use crate::conf::unix::UnixGroup;
+use crate::conf::UnixGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;

@@ -81,7 +81,7 @@ impl Around {
             return dir.into();
         }
         let has = |dir: &PathBuf| dir.join("lsf.conf").exists();
-        let etc = PathBuf::from(crate::conf::lsfconf::DEFAULT_ENVDIR);
+        let etc = PathBuf::from(crate::conf::DEFAULT_ENVDIR);
         let beside = self.command_dir().and_then(|d| Some(d.parent()?.join("conf")));
         let home = self.home.as_ref().map(|h| Path::new(h).join(".lsf/conf"));
         let ordered = [beside, Some(etc.clone()), home];

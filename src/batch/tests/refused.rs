@@ -42,8 +42,8 @@ fn bad_submissions_change_nothing() {
 
 #[test]
 fn groups_of_the_operating_system_count() {
+    use crate::conf::UnixGroup;
     use crate::conf::types::UserTerm;
-    use crate::conf::unix::UnixGroup;
     use crate::model::reason::err;
     let mut c = conf();
     let term = |name: &str| UserTerm { name: name.into(), ..Default::default() };

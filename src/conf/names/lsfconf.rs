@@ -2,7 +2,7 @@
 //!
 //! See lsf.conf(5).
 
-use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
+use super::name_table::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Variables of lsf.conf.
 pub static LSF_CONF: NameTable = table!("lsf.conf", "", NAMES);

@@ -2,7 +2,7 @@
 //!
 //! See lsb.params(5).
 
-use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
+use super::name_table::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Parameters of lsb.params.
 pub static PARAMETERS: NameTable = table!("lsb.params", "Parameters", NAMES);

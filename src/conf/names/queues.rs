@@ -3,7 +3,7 @@
 //!
 //! See lsb.queues(5).
 
-use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
+use super::name_table::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Parameters of lsb.queues.
 pub static QUEUE: NameTable = table!("lsb.queues", "Queue", NAMES);

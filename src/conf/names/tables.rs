@@ -3,7 +3,7 @@
 //!
 //! See lsf.shared(5), lsf.cluster(5), lsb.hosts(5), lsb.users(5) and lsb.resources(5).
 
-use super::{Name, NameTable, bytes, ends, names, off, on, table, text};
+use super::name_table::{Name, NameTable, bytes, ends, names, off, on, table, text};
 
 /// Section Cluster of lsf.shared.
 pub static SHARED_CLUSTER: NameTable = table!(

@@ -1,7 +1,7 @@
 //! lsf.cluster.NAME: hosts, resources on them, what lim goes by. See lsf.cluster(5).
 
-use super::super::members::AddrRanges;
 use super::{Pos, RawParams};
+use crate::conf::address_range::AddrRanges;
 
 /// lsf.cluster.NAME.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,8 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::{ctx::Ctx, ctx::FAIL, front};
-use lsf::daemon::boot::{Boot, BootError};
+use lsf::daemon::boot::Boot;
+use lsf::daemon::boot_error::BootError;
 use lsf::errln;
 use lsf::proto::Daemon;
 

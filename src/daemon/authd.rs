@@ -9,7 +9,9 @@
 //! own uid and root alone) it judges them: so that LSF_EAUTH_KEY of lsf.sudoers, which root's
 //! launcher hands over as the contents of an inherited descriptor, is known to nobody else.
 
-use super::boot::{Boot, BootError, load_ring};
+use super::boot::{Boot, load_ring};
+use super::boot_error::BootError;
+use super::handover::EAUTH_KEY_FD;
 use crate::auth::KeyRing;
 use crate::auth::eauth::{self, Judge};
 use crate::auth::shake::{Ask, Grant, grant};
@@ -45,8 +47,6 @@ const KEEP_NAME: Duration = Duration::from_secs(300);
 const KEEP_MISS: Duration = Duration::from_secs(10);
 /// Most names kept.
 const MAX_NAMES: usize = 4096;
-/// Names the descriptor from which LSF_EAUTH_KEY is read, to its end; 0 is standard input.
-pub const EAUTH_KEY_FD: &str = "LSF_EAUTH_KEY_FD";
 /// Longest LSF_EAUTH_KEY, bytes.
 const MAX_EAUTH_KEY: u64 = crate::conf::lsfsudoers::MAX_EAUTH_KEY as u64;
 /// Pause of accepting when descriptors are short.

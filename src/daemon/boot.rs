@@ -3,10 +3,11 @@
 //!
 //! Invariant: no key, no start. A personal cluster stays on loopback.
 
+use super::boot_error::BootError;
 use super::delegate::conf_files;
 use super::guard;
+use super::handover::{EAUTH_USER, LAUNCHER_SIGNALS};
 use super::heartbeat::Heartbeat;
-use super::launcher::{EAUTH_USER, HEARD};
 use super::logging::{self, LogHandle};
 use super::members::Follower;
 use super::shell::{Ports, ShellConfig};
@@ -42,17 +43,6 @@ pub struct Boot {
     pub admin: Option<User>,
 }
 
-/// Why a daemon does not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BootError(pub String);
-
-impl std::fmt::Display for BootError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for BootError {}
-
 impl Boot {
     /// The variables by which a program that a daemon starts finds the site.
     pub fn named(&self) -> Vec<(&'static str, String)> {
@@ -73,7 +63,7 @@ impl Boot {
     /// launcher has no key: it never speaks to the network. It alone can be root where others write
     /// the configuration, and has it read by one of them then.
     pub fn from_dir(daemon: Daemon, envdir: Option<&str>) -> Result<Boot, BootError> {
-        let wait = if daemon == Daemon::Launcher { &HEARD[..] } else { &[libc::SIGHUP] };
+        let wait = if daemon == Daemon::Launcher { &LAUNCHER_SIGNALS[..] } else { &[libc::SIGHUP] };
         raw::begin_signals(wait)
             .map_err(|e| BootError(format!("signals: {}", crate::sys::words(&e))))?;
         let files: Box<dyn Files> = match daemon {
@@ -159,8 +149,8 @@ impl Boot {
             ways,
             key_file: self.ring.is_some().then(|| self.site.lsf.key_file().to_owned()),
             log: Some(self.log.clone()),
-            members: Follower::of(self).filter(|_| daemon != Daemon::Launcher),
-            heartbeat: Heartbeat::of(self, daemon),
+            members: Follower::of(&self.conf, &self.host).filter(|_| daemon != Daemon::Launcher),
+            heartbeat: Heartbeat::of(&self.conf.lsf, self.site.launcher_socket(), daemon),
         }
     }
 }

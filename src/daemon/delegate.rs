@@ -10,7 +10,7 @@
 //! have led it there; from the first file on of which that is not so, all are the delegate's to
 //! read, because what the first one says decides which the next ones are.
 
-use super::starter::DEFAULT_PATH;
+use super::handover::DEFAULT_PATH;
 use crate::conf::lexer::MAX_BYTES;
 use crate::conf::{Files, Moment};
 use crate::net::sock::{read_by, recv_fds, send_fds};

@@ -218,7 +218,7 @@ impl Program {
         let word = |b: &ByteStr| OsStr::from_bytes(&b.0).to_owned();
         let env = asked.env.iter().filter(|(name, _)| passed(&name.0));
         command.envs(env.map(|(name, value)| (word(name), word(value))));
-        command.env("PATH", super::starter::DEFAULT_PATH).env("LSFUSER", &asked.user);
+        command.env("PATH", super::handover::DEFAULT_PATH).env("LSFUSER", &asked.user);
         command.env("LSB_EEXEC_REAL_UID", asked.uid.to_string());
         command.env("LSB_EEXEC_REAL_GID", asked.gid.to_string());
         command.env("LSF_ENVDIR", &self.envdir).env("LSF_SERVERDIR", &self.serverdir);
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!((lines.remove(0), lines.pop()), ("ticket", Some("/")), "{said}");
         lines.retain(|l| !["PWD=", "OLDPWD=", "SHLVL=", "_="].iter().any(|n| l.starts_with(n)));
         lines.sort_unstable();
-        let (path, pid) = (crate::daemon::starter::DEFAULT_PATH, std::process::id());
+        let (path, pid) = (crate::daemon::handover::DEFAULT_PATH, std::process::id());
         let want = [
             "LSB_EEXEC_REAL_GID=72".to_owned(),
             "LSB_EEXEC_REAL_UID=71".to_owned(),

@@ -4,7 +4,7 @@
 //! Invariants: no daemon of a cluster of several users is root; everything runs as root only
 //! where root itself wrote lsf.conf.
 
-use super::boot::BootError;
+use super::boot_error::BootError;
 use crate::conf::BaseConf;
 use crate::conf::lsfsudoers::LsfSudoers;
 use crate::proto::Daemon;

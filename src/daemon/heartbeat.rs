@@ -4,7 +4,7 @@
 //! Invariants: a loop that does not turn gives none; nor does one whose log has not got on since
 //! the last, though somebody waits for it. Nothing here waits.
 
-use super::boot::Boot;
+use crate::conf::LsfConf;
 use crate::exec::life::{self, GIVE_SIGNS};
 use crate::model::time::US;
 use crate::net::local::Local;
@@ -25,9 +25,8 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// Of those daemons whose standstill holds the cluster, where MBD_HANG_TIME is not 0.
-    pub fn of(boot: &Boot, daemon: Daemon) -> Option<Heartbeat> {
-        let hang = boot.conf.lsf.mbd_hang_secs() * US;
-        let launcher = boot.site.launcher_socket();
+    pub fn of(lsf: &LsfConf, launcher: PathBuf, daemon: Daemon) -> Option<Heartbeat> {
+        let hang = lsf.mbd_hang_secs() * US;
         let given = GIVE_SIGNS.contains(&daemon) && hang > 0;
         let every = life::pause(hang);
         given.then_some(Heartbeat { launcher, every, at: 0, link: None, waited: None })

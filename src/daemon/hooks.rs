@@ -5,7 +5,8 @@
 //! that what kills the task kills it too.
 
 use super::eexecd::{self, When};
-use super::task::{Failed, Step, Task, note};
+use super::step::{Failed, Step, note};
+use super::task::Task;
 use crate::model::ByteStr;
 use crate::proto::launch::{
     EXIT_PRE_ABORT, Eexec, FinishPlan, Hook, HookOf, JobPlan, Ready, Stage,

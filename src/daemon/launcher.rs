@@ -11,11 +11,13 @@
 //! replaces the launcher by the file it was started from: pid, children, listener and pending
 //! starters stay, the state crosses in an unlinked file.
 
-use super::authd::EAUTH_KEY_FD;
-use super::boot::{Boot, BootError};
+use super::boot::Boot;
+use super::boot_error::BootError;
 use super::guard;
+use super::handover::{
+    DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, LAUNCHER_SIGNALS, ROOT_JOBS,
+};
 use super::ports::{self, KeptPorts};
-use super::starter::DEFAULT_PATH;
 use crate::exec::launcher::{Conf, Launcher, Saved};
 use crate::model::time::US;
 use crate::net::local::{Local, would_block};
@@ -56,17 +58,8 @@ const ASKED_MAX: usize = 64;
 const MOULD_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
-/// Tells mbatchd that root may submit; no user can set a daemon's environment.
-pub const ROOT_JOBS: &str = "LSF_ROOT_JOBS";
-/// Tells the daemons that `eauth -s` runs as another user.
-pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
-/// Tells a starter where it asks for an eexec that runs as another user.
-pub const EEXEC_SOCKET: &str = "LSF_EEXEC_SOCKET";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
-/// All that the loop hears of.
-pub const HEARD: [i32; 5] =
-    [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2, libc::SIGCHLD];
 /// What a child is: itself, whichever file that is by now.
 const SELF: &str = "/proc/self/exe";
 
@@ -139,7 +132,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         Some(admin) => guard::directories(&boot.site, admin)?,
         None => boot.make_rundir()?,
     };
-    let signals = SignalFd::new(&HEARD).map_err(|e| fail("signals", e))?;
+    let signals = SignalFd::new(&LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot)?;
     let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;

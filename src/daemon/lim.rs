@@ -1,6 +1,7 @@
 //! The real LIM: the machine of `crate::lim` under the shell, with this host's measurements.
 
-use super::boot::{Boot, BootError};
+use super::boot::Boot;
+use super::boot_error::BootError;
 use super::melim::Elims;
 use super::members as follow;
 use super::shell::{self, Ctl, Host};

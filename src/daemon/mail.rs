@@ -28,7 +28,7 @@ pub fn send(mail: &Mail, body: Option<&Path>) -> io::Result<bool> {
     let mut child = Command::new(OsStr::from_bytes(&mail.program.0))
         .args(["-oi", "-FLSF", &mail.to])
         .env_clear()
-        .env("PATH", super::starter::DEFAULT_PATH)
+        .env("PATH", super::handover::DEFAULT_PATH)
         .env("LSB_MAILSIZE", if fits { kb.to_string() } else { "-1".into() })
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

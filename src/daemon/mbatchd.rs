@@ -9,10 +9,11 @@
 //! removed at start: die at the N-th commit; `stop-POINT:N`: stop there) and `fault` (while it says
 //! `enospc` or `eio`, writes fail so).
 
-use super::boot::{Boot, BootError};
+use super::boot::Boot;
+use super::boot_error::BootError;
 use super::groups::{self, Asker};
+use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
-use super::launcher::ROOT_JOBS;
 use super::shell::{self, Ctl, Host, Remote};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};

@@ -6,7 +6,8 @@
 //! gone. Each elim is a process group of its own, of which nothing is left when melim ends.
 //! Invariant: no elim runs as root, but in a personal cluster of root.
 
-use super::boot::{Boot, BootError};
+use super::boot::Boot;
+use super::boot_error::BootError;
 use super::logging;
 use super::shell::Remote;
 use crate::conf::load;

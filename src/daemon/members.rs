@@ -2,9 +2,8 @@
 //! time to time and knows their names and addresses, without being told to read its
 //! configuration again. The master's lim writes it.
 
-use super::boot::Boot;
 use crate::conf::members;
-use crate::conf::{Files, HostTable, Member};
+use crate::conf::{BaseConf, Files, HostTable, Member};
 use crate::net::Hosts;
 use crate::sys::files::RealFiles;
 use crate::sys::words;
@@ -33,12 +32,12 @@ pub struct Follower {
 
 impl Follower {
     /// None: no host can join this cluster.
-    pub fn of(boot: &Boot) -> Option<Follower> {
+    pub fn of(conf: &BaseConf, host: &str) -> Option<Follower> {
         Some(Follower {
-            path: boot.conf.hostcache()?.into(),
-            host: boot.host.clone(),
-            table: boot.conf.hosts.clone(),
-            members: boot.conf.members.clone(),
+            path: conf.hostcache()?.into(),
+            host: host.to_owned(),
+            table: conf.hosts.clone(),
+            members: conf.members.clone(),
             seen: None,
             at: 0,
         })

@@ -7,7 +7,8 @@
 //!
 //! Invariants: as in [`super::task`]; output is removed only when it stands elsewhere.
 
-use super::task::{Step, Store, at, note, open, path_of, remove, remove_all};
+use super::job_files::{Store, open, path_of, remove, remove_all};
+use super::step::{Step, at, note};
 use super::{hooks, mail};
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, Stage, Tidy};

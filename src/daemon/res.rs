@@ -4,7 +4,8 @@
 //! Invariants: descriptors are taken from the uid that the task runs as, against the task's
 //! token, once; no read goes beyond a task's credit; nothing here blocks.
 
-use super::boot::{Boot, BootError, resolve_missing};
+use super::boot::{Boot, resolve_missing};
+use super::boot_error::BootError;
 use super::shell::{self, Ctl, Host};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;

@@ -1,6 +1,7 @@
 //! The real sbatchd: the machine under the shell; all of the system it touches itself is /proc.
 
-use super::boot::{Boot, BootError};
+use super::boot::Boot;
+use super::boot_error::BootError;
 use super::shell::{self, Ctl, Host};
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{Conf, Sbatchd};

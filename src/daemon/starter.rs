@@ -8,15 +8,15 @@
 //! Descriptor 0 is a socket to the launcher, 1 the plan. It does nothing before the launcher's
 //! byte has come (its journal is written) and ends where that never comes. It has no environment
 //! to begin with; a set*id call is believed only when read back; everything that concerns a file
-//! is done after it has become the user, by [`super::task`]. What came of the setup is told
+//! is done after it has become the user, by [`super::prepare`]. What came of the setup is told
 //! through the socket, which exec closes.
 //!
 //! Invariants: from any step that fails it exits without having run anything of the job's; the plan
 //! is closed before any path of the user's is opened.
 
-use super::launcher::EEXEC_SOCKET;
-use super::task::{self, Failed, Step, at, note};
-use super::{hooks, output};
+use super::handover::EEXEC_SOCKET;
+use super::step::{Failed, Step, at, note};
+use super::{hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
 use crate::sys::users::{User, Users};
@@ -32,8 +32,6 @@ use std::time::Duration;
 
 /// Largest plan, bytes.
 pub const PLAN_MAX: u64 = 64 << 20;
-/// PATH of daemons, and of jobs that have none.
-pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Longest wait for the name service.
 const USER_WAIT: Duration = Duration::from_secs(5);
 /// Exit status of a setup that failed; nobody takes it for the job's.
@@ -203,7 +201,7 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
     let eexec = eexec(true)?;
     become_user(&user)?;
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
-    let task = task::prepare(job, &user, &mut ready, eexec)?;
+    let task = prepare::prepare(job, &user, &mut ready, eexec)?;
     // nothing can fail after this but exec, which speaks to the job's own error output
     if !tell(link, &Setup::Ready(Box::new(ready))) {
         return Ok(EXIT_SETUP);

@@ -12,7 +12,7 @@
 //! | downgrade of method | attacks::malformed_before, methods | `Gate` takes no unsigned frame and no method that lsf.conf does not enable |
 //! | privileged port, reverse DNS | service::who_may_not, methods | `HostLookup::host_of_addr` on the peer's own address |
 //! | lengths, decoding | attacks::malformed_*, proto::frame, `make fuzz` | caps before allocation in `Decoder` |
-//! | symlink, TOCTOU | rows::links_planted, rows::a_name_exchanged, cluster::users::root_believes | `Store::own`, opening as the user (`become_user` before `task::prepare`), `guard::safe` |
+//! | symlink, TOCTOU | rows::links_planted, rows::a_name_exchanged, cluster::users::root_believes | `Store::own`, opening as the user (`become_user` before `prepare::prepare`), `guard::safe` |
 //! | files in shared directories | shared_directories::*, sys::files, bpeek | `files::append`, `files::regular_of` |
 //! | output path | cluster::outputs | `task::output` |
 //! | traversal | rows::names_are_no_paths | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |

@@ -1,0 +1,257 @@
+//! The work of a starter once it has become its user: the working directory, input and job file of
+//! a job, and its environment, until it only has to be exec'ed.
+//!
+//! Invariants: nothing here runs with another's rights, so that no path is followed for somebody
+//! who may not; no open waits; below /tmp only directories of the user's own are used.
+
+use super::eexecd::{self, When};
+use super::handover::DEFAULT_PATH;
+use super::job_files::{Store, beside, open, path_of, remove, remove_all};
+use super::step::{Failed, Step, at, note};
+use super::task::Task;
+use super::{attach, hooks, hostfile, output};
+use crate::exec::plan::map_home;
+use crate::model::ByteStr;
+use crate::proto::launch::{Eexec, JobPlan, Ready, Stage};
+use crate::sys::users::User;
+use crate::sys::words;
+use rustix::fs::OFlags;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// Opens and makes what the job needs.
+/// `eexec`: where it is asked for as another user.
+pub fn prepare(
+    job: &JobPlan,
+    user: &User,
+    ready: &mut Ready,
+    eexec: Option<UnixStream>,
+) -> Step<Task> {
+    let cwd = enter(job, user, ready)?;
+    if let Some(attach) = &job.attach {
+        let env = environment(job, user, &cwd, None);
+        return attach::prepare(attach, user, env, eexec);
+    }
+    let stdin = input(job)?;
+    let store = Store::new(user, job);
+    let out_dir = out_dir(job, user, &cwd, ready);
+    let (stdout, stderr) = output::open_all(job, &out_dir, &store, ready)?;
+    let argv = program(job, &store, ready)?;
+    let mut env = environment(job, user, &cwd, Some(&store));
+    if let Some(path) = host_file(&env, &store, ready) {
+        for name in ["LSB_DJOB_HOSTFILE", "LSB_DJOB_RANKFILE", "LSB_AFFINITY_HOSTFILE"] {
+            env.push((name.into(), path.clone().into_os_string()));
+        }
+    }
+    if let Some(path) = rank_file(job, &store, ready) {
+        // of two of a name the later one counts
+        env.push(("LSB_DJOB_RANKFILE".into(), path.into_os_string()));
+    }
+    if !job.out_dir.is_empty() {
+        env.push(("LSB_OUTDIR".into(), out_dir.into_os_string()));
+    }
+    let (mut argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
+    let mut or_else = Vec::new();
+    if arg0.is_none() && job.script.is_empty() && !job.words.is_empty() {
+        let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
+        or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
+    }
+    let task = Task { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
+    let eexec = |ready: &mut Ready| {
+        let Eexec { program, data } = &job.eexec;
+        let ran = eexecd::run_for(eexec, user, &task.env, (program, data), When::Start, None);
+        ready.eexec = ran.map_err(at(Stage::PreExec, "eexec"))?;
+        Ok(())
+    };
+    hooks::before(job, &task).and_then(|()| eexec(ready)).inspect_err(|_| {
+        // it is begun anew, or never
+        let _ = remove_all(&ready.script);
+        let kept = if ready.kept { ready.out.clone() } else { ByteStr::default() };
+        for file in [&kept, &ready.buffer, &ready.err_buffer] {
+            let _ = remove(file);
+        }
+    })?;
+    Ok(task)
+}
+
+/// Enters the working directory, or /tmp.
+fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
+    let want = map_home(&job.cwd.0, &job.home.0, user.home.as_bytes());
+    let want = path_of(&want);
+    if job.make_cwd && want.is_absolute() {
+        // what it cannot make it cannot enter either
+        let _ = std::fs::create_dir_all(want);
+    }
+    let cwd = match rustix::process::chdir(want) {
+        Ok(()) if want.is_absolute() => want,
+        got => {
+            let why = got.err().map_or("not absolute".into(), |e| words(&e.into()));
+            let text = format!(
+                "current working directory <{}> is not accessible or does not exist on the \
+                 execution host: {why}",
+                want.display()
+            );
+            if job.need_cwd {
+                return Err(Failed(Stage::Cwd, text));
+            }
+            note(ready, format!("{text}; </tmp> is used"));
+            let tmp = Path::new("/tmp");
+            rustix::process::chdir(tmp).map_err(|e| at(Stage::Cwd, "/tmp")(e.into()))?;
+            tmp
+        }
+    };
+    ready.cwd = cwd.to_string_lossy().into_owned();
+    Ok(cwd.to_path_buf())
+}
+
+/// The directory of -outdir, made where it is missing; the working directory where there is none.
+fn out_dir(job: &JobPlan, user: &User, cwd: &Path, ready: &mut Ready) -> PathBuf {
+    if job.out_dir.is_empty() {
+        return cwd.to_path_buf();
+    }
+    let dir = cwd.join(path_of(&map_home(&job.out_dir.0, &job.home.0, user.home.as_bytes())));
+    match std::fs::create_dir_all(&dir) {
+        Ok(()) => dir,
+        Err(e) => {
+            note(ready, format!("output directory <{}>: {}", dir.display(), words(&e)));
+            cwd.to_path_buf()
+        }
+    }
+}
+
+fn input(job: &JobPlan) -> Step<OwnedFd> {
+    let name: &[u8] = if job.in_file.is_empty() { b"/dev/null" } else { &job.in_file.0 };
+    let path = path_of(name);
+    let opened = open(path, OFlags::RDONLY, 0).map(|f| f.0);
+    opened.map_err(at(Stage::Input, format!("input file <{}>", path.display())))
+}
+
+/// What to exec: the command under the shell, or the script's file under its interpreter.
+fn program(job: &JobPlan, store: &Store, ready: &mut Ready) -> Step<Vec<OsString>> {
+    let word = |b: &[u8]| OsString::from_vec(b.to_vec());
+    if job.script.is_empty() {
+        return Ok(vec!["/bin/sh".into(), "-c".into(), word(&job.command.0)]);
+    }
+    let path = store.file("").map_err(at(Stage::JobFile, "job file directory"))?;
+    let how = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+    let (fd, _) = open(&path, how, 0o700).map_err(at(Stage::JobFile, path.display()))?;
+    File::from(fd).write_all(&job.script.0).map_err(at(Stage::JobFile, path.display()))?;
+    ready.script = path.as_os_str().as_bytes().to_vec().into();
+    let mut argv: Vec<OsString> = interpreter(&job.script.0).into_iter().map(word).collect();
+    argv.push(path.into_os_string());
+    Ok(argv)
+}
+
+/// The words of a script's `#!` line as the kernel reads them: the interpreter and at most one
+/// argument; /bin/sh where there is none.
+fn interpreter(script: &[u8]) -> Vec<&[u8]> {
+    let line = script.strip_prefix(b"#!").and_then(|rest| rest.split(|&b| b == b'\n').next());
+    let line = line.unwrap_or_default().trim_ascii();
+    let blank = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    let (program, arg) = (&line[..blank], line[blank..].trim_ascii_start());
+    match (program.is_empty(), arg.is_empty()) {
+        (true, _) => vec![b"/bin/sh"],
+        (false, true) => vec![program],
+        (false, false) => vec![program, arg],
+    }
+}
+
+/// Makes the file of the job's hosts. One of its own is removed with the job file.
+fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+    let hosts = env.iter().rfind(|(name, _)| name == "LSB_MCPU_HOSTS")?;
+    let hosts = hostfile::slots(hosts.1.as_bytes());
+    let job_file = store.file("").ok()?;
+    let (path, made) = match hostfile::shared(&hosts) {
+        Some(name) => {
+            let path = job_file.with_file_name(name);
+            let made = hostfile::make_shared(&path, &hosts);
+            (path, made)
+        }
+        None => {
+            ready.script = job_file.as_os_str().as_bytes().to_vec().into();
+            let path = path_of(&beside(&ready.script, hostfile::EXT).0).to_path_buf();
+            let made = hostfile::make(&path, &hosts);
+            (path, made)
+        }
+    };
+    match made {
+        Ok(()) => Some(path),
+        Err(why) => {
+            note(ready, why);
+            None
+        }
+    }
+}
+
+/// Makes the file of ranks where they have an order of their own; removed with the job file.
+fn rank_file(job: &JobPlan, store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+    if job.ranks.is_empty() {
+        return None;
+    }
+    ready.script = store.file("").ok()?.as_os_str().as_bytes().to_vec().into();
+    let path = path_of(&beside(&ready.script, hostfile::RANK_EXT).0).to_path_buf();
+    match hostfile::make(&path, &job.ranks) {
+        Ok(()) => Some(path),
+        Err(why) => {
+            note(ready, why);
+            None
+        }
+    }
+}
+
+fn environment(
+    job: &JobPlan,
+    user: &User,
+    cwd: &Path,
+    store: Option<&Store>,
+) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    for entry in job.env.0.split(|&b| b == 0) {
+        if let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0) {
+            let (name, value) = (&entry[..eq], &entry[eq + 1..]);
+            env.push((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())));
+        }
+    }
+    let mut put = |name: &str, value: OsString, always: bool| {
+        if always || !env.iter().any(|(n, _)| n == name) {
+            // of two of a name the later one counts
+            env.push((name.into(), value));
+        }
+    };
+    put("HOME", user.home.clone().into(), true);
+    put("USER", user.name.clone().into(), true);
+    put("LOGNAME", user.name.clone().into(), false);
+    put("PATH", DEFAULT_PATH.into(), false);
+    put("PWD", cwd.as_os_str().into(), true);
+    put("LS_JOBPID", std::process::id().to_string().into(), true);
+    let Some(store) = store else { return env };
+    let file = store.name("").into_os_string();
+    put("LSB_OUTDIR", cwd.as_os_str().into(), false);
+    put("LSB_JOBRES_PID", std::process::id().to_string().into(), true);
+    put("LSB_JOBFILENAME", file.clone(), true);
+    put("LSB_CHKFILENAME", file, true);
+    env
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters() {
+        let of = |s: &str| -> Vec<String> {
+            let words = interpreter(s.as_bytes());
+            words.iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect()
+        };
+        assert_eq!(of("echo"), ["/bin/sh"]);
+        assert_eq!(of("#!/bin/bash\nx"), ["/bin/bash"]);
+        assert_eq!(of("#! /usr/bin/env  python3 -u \r\nx"), ["/usr/bin/env", "python3 -u"]);
+        assert_eq!(of("#!\nx"), ["/bin/sh"]);
+        assert_eq!(of("\n#!/bin/bash\n"), ["/bin/sh"]);
+    }
+}

@@ -1,0 +1,23 @@
+//! A step of a starter's setup, and how it fails: at a stage, in words that name the file.
+
+use crate::proto::launch::{Ready, Stage};
+use crate::sys::words;
+use std::io;
+
+/// A step that failed.
+pub struct Failed(pub Stage, pub String);
+
+pub type Step<T> = Result<T, Failed>;
+
+/// Words of an error with what they are about.
+pub fn at(stage: Stage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
+    move |e| Failed(stage, format!("{what}: {}", words(&e)))
+}
+
+/// Words to show with the job.
+pub fn note(ready: &mut Ready, text: String) {
+    if !ready.note.is_empty() {
+        ready.note.push_str("; ");
+    }
+    ready.note.push_str(&text);
+}

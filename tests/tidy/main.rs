@@ -191,7 +191,7 @@ fn nothing_panics_prints_or_exits_outside_main() {
 
 /// The files that run with root's rights: the launcher's machine and runner, what it has others
 /// open, the starter until it has become its user (`prepare` is what it does then).
-const AS_ROOT: [&str; 12] = [
+const AS_ROOT: [&str; 11] = [
     "src/exec/launcher.rs",
     "src/exec/life.rs",
     "src/daemon/launcher.rs",
@@ -200,7 +200,6 @@ const AS_ROOT: [&str; 12] = [
     KEEPS_PORTS,
     "src/daemon/starter.rs",
     "src/daemon/handover.rs",
-    "src/daemon/step.rs",
     "applets/daemon.rs",
     "applets/launcher.rs",
     "applets/starter.rs",

@@ -3,8 +3,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::{ctx::Ctx, ctx::FAIL, front};
-use lsf::daemon::boot::Boot;
-use lsf::daemon::boot_error::BootError;
+use lsf::daemon::{boot::Boot, boot_error::BootError};
 use lsf::errln;
 use lsf::proto::Daemon;
 

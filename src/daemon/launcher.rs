@@ -11,13 +11,9 @@
 //! replaces the launcher by the file it was started from: pid, children, listener and pending
 //! starters stay, the state crosses in an unlinked file.
 
-use super::boot::Boot;
-use super::boot_error::BootError;
-use super::guard;
-use super::handover::{
-    DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, LAUNCHER_SIGNALS, ROOT_JOBS,
-};
+use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::ports::{self, KeptPorts};
+use super::{boot::Boot, boot_error::BootError, guard, handover};
 use crate::exec::launcher::{Conf, Launcher, Saved};
 use crate::model::time::US;
 use crate::net::local::{Local, would_block};
@@ -132,7 +128,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         Some(admin) => guard::directories(&boot.site, admin)?,
         None => boot.make_rundir()?,
     };
-    let signals = SignalFd::new(&LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
+    let signals = SignalFd::new(&handover::LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot)?;
     let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;

@@ -134,8 +134,8 @@ impl State {
             // A name we would refuse today, from another LSF's log: kept as a plain name.
             Err(_) => JobName { name: new.spec.name.clone(), array: None },
         };
-        let user = self.names.sym(&new.user);
-        let queue = self.names.sym(&new.spec.queue);
+        let user = self.names.users.id(&new.user);
+        let queue = self.names.queues.id(&new.spec.queue);
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
             .then_some(crate::model::reason::pend::USER_STOP);
         let depend = new.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
@@ -260,7 +260,7 @@ impl State {
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Did {
-        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.sym(h), *n)).collect();
+        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.hosts.id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Did::Misfit("no such job"),
             Some(v) if v.stat() & (stat::PEND | stat::PSUSP) == 0 => {
@@ -351,7 +351,7 @@ impl State {
             && self.jobs.contains_key(&at.job)
             && let Some(deed) = Deed::of(&s.signal)
         {
-            let host = self.names.sym(&s.host);
+            let host = self.names.hosts.id(&s.host);
             self.issued.note(at, deed, host, &s.reason);
         }
         let requeue = match s.signal.as_str() {

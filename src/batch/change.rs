@@ -90,7 +90,7 @@ impl Mbd {
         if job.tally.unfinished() == 0 {
             return Err(err::JOB_FINISH);
         }
-        let there = |m: &Meant| **self.st.names.text(job.queue_of(m.part)) == *to;
+        let there = |m: &Meant| **self.st.names.queue(job.queue_of(m.part)) == *to;
         if meant.iter().all(there) {
             return Ok(());
         }

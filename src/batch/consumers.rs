@@ -20,7 +20,7 @@ impl Mbd {
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
         known.extend(users.groups.iter().map(|g| g.name.as_str()));
-        known.extend(self.st.counts.user.keys().map(|s| &**self.st.names.text(*s)));
+        known.extend(self.st.counts.user.keys().map(|s| &**self.st.names.user(*s)));
         known.extend(self.pol.conf.base.cluster.admins.iter().map(String::as_str));
         let mut rows = Vec::new();
         if names.is_empty() || names.iter().any(|n| n == "default") {
@@ -68,12 +68,12 @@ impl Mbd {
         match members {
             // nearly always
             None => {
-                let own = self.st.names.find(name).and_then(|u| self.st.counts.user.get(&u));
+                let own = self.st.names.users.find(name).and_then(|u| self.st.counts.user.get(&u));
                 own.into_iter().for_each(|of| s.add(of));
             }
             Some(members) => {
                 for (sym, of) in &self.st.counts.user {
-                    let user: &str = self.st.names.text(*sym);
+                    let user: &str = self.st.names.user(*sym);
                     if user == name || self.is_in(members, user) {
                         s.add(of);
                     }
@@ -120,10 +120,10 @@ impl Mbd {
     /// The shares of a queue with what is held by started jobs; what was used before is not kept.
     /// Who has started jobs and no share of his own has that of `default`.
     pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
-        let sym = self.st.names.find(queue);
+        let sym = self.st.names.queues.find(queue);
         let held = self.st.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
         let held: BTreeMap<&str, u64> =
-            held.map(|(k, n)| (&**self.st.names.text(k.1), *n)).collect();
+            held.map(|(k, n)| (&**self.st.names.user(k.1), *n)).collect();
         let factor = self.pol.params().run_job_factor;
         let mut named = BTreeSet::new();
         let row = |name: &str, shares: u64, started: u64| ShareInfo {

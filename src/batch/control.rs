@@ -91,7 +91,7 @@ impl Mbd {
 
     /// The filters that concern a whole job: user, queue, name, project.
     pub(crate) fn selects(&self, who: &Caller, s: &JobSelect, job: &Job) -> bool {
-        let user: &str = self.st.names.text(job.user);
+        let user: &str = self.st.names.user(job.user);
         let user_fits = match s.user.as_str() {
             "" => user == who.user,
             "all" => true,
@@ -105,7 +105,7 @@ impl Mbd {
     /// The filters in which the elements of an array may differ.
     fn part_fits(&self, s: &JobSelect, job: &Job, part: u32) -> bool {
         let spec = job.spec_of(part);
-        (s.queue.is_empty() || **self.st.names.text(job.queue_of(part)) == *s.queue)
+        (s.queue.is_empty() || **self.st.names.queue(job.queue_of(part)) == *s.queue)
             && (s.project.is_empty() || spec.project == s.project)
             && s.given.iter().all(|(option, value)| given_fits(option, value, spec))
     }
@@ -125,7 +125,7 @@ impl Mbd {
     /// Is or was an element on one of these hosts?
     pub(crate) fn on_host(&self, job: &Job, idx: u32, hosts: &BTreeSet<String>) -> bool {
         let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
-        run.hosts.iter().any(|h| hosts.contains(&**self.st.names.text(h.0)))
+        run.hosts.iter().any(|h| hosts.contains(&**self.st.names.host(h.0)))
     }
 
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
@@ -142,9 +142,9 @@ impl Mbd {
 
     /// May the caller control what an operand means, in whatever queues it is?
     pub(crate) fn may_control(&self, who: &Caller, job: &Job, sel: &IdSel) -> bool {
-        let owner = self.st.names.text(job.user);
+        let owner = self.st.names.user(job.user);
         let may = |part: u32| {
-            let queue = self.st.names.text(job.queue_of(part));
+            let queue = self.st.names.queue(job.queue_of(part));
             self.check(who, Action::ControlJob, owner, queue).is_ok()
         };
         // what is asked is looked for in the part, never the part gone through

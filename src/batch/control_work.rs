@@ -327,7 +327,7 @@ impl Mbd {
     }
 
     fn one_job(&self, w: &ControlWork, sel: IdSel, sift: bool) -> Option<OneJob> {
-        let owner = self.st.job(sel.job).map(|j| self.st.names.text(j.user));
+        let owner = self.st.job(sel.job).map(|j| self.st.names.user(j.user));
         let by_admin = owner.is_some_and(|owner| **owner != *w.who.user);
         let sift = sift.then(|| (Vec::new(), true));
         let (cursor, named, best) = (Cursor::default(), Vec::new(), err::JOB_FINISH);

@@ -1,7 +1,7 @@
 //! Slot and job counters by queue, user and host; kept by `apply` alone, so that a limit is a
 //! look-up and never a walk over jobs.
 
-use super::names::Sym;
+use super::names::{HostId, QueueId, UserId};
 use super::state::{Body, Elem, ElemState, Job, Phase, Tally};
 use crate::lang::depend::PostState;
 use crate::model::JobRef;
@@ -45,13 +45,13 @@ pub struct HostSlots {
 
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub queue: IdMap<Sym, Slots>,
-    pub user: IdMap<Sym, Slots>,
-    pub host: IdMap<Sym, HostSlots>,
+    pub queue: IdMap<QueueId, Slots>,
+    pub user: IdMap<UserId, Slots>,
+    pub host: IdMap<HostId, HostSlots>,
     /// Started slots of (queue, user), (host, user), (host, queue).
-    pub queue_user: IdMap<(Sym, Sym), u64>,
-    pub host_user: IdMap<(Sym, Sym), u64>,
-    pub host_queue: IdMap<(Sym, Sym), u64>,
+    pub queue_user: IdMap<(QueueId, UserId), u64>,
+    pub host_user: IdMap<(HostId, UserId), u64>,
+    pub host_queue: IdMap<(HostId, QueueId), u64>,
 }
 
 fn bump(n: &mut u64, by: u64, up: bool) {
@@ -73,7 +73,7 @@ impl Counts {
     }
 
     /// Adds or takes away `n` untouched elements of a job.
-    pub fn fresh(&mut self, queue: Sym, user: Sym, slots: u32, n: u32, up: bool) {
+    pub fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
         for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
             bump(&mut s.pend_jobs, u64::from(n), up);
             bump(&mut s.pend, u64::from(n) * u64::from(slots), up);
@@ -102,7 +102,7 @@ impl Counts {
 
     /// The started elements of a job are of the queues that its parts have now; before they were
     /// of these.
-    pub fn started_moved(&mut self, job: &Job, before: &[Sym]) {
+    pub fn started_moved(&mut self, job: &Job, before: &[QueueId]) {
         let queue = |part: u32| (before.get(part as usize).copied(), job.queue_of(part));
         let changed = |part: u32| matches!(queue(part), (Some(from), to) if from != to);
         if !(0..=job.parts().len() as u32).any(changed) {
@@ -124,7 +124,15 @@ impl Counts {
     }
 
     /// Adds or takes away one element as it stands.
-    pub fn elem(&mut self, queue: Sym, user: Sym, slots: u32, at: JobRef, e: &Elem, up: bool) {
+    pub fn elem(
+        &mut self,
+        queue: QueueId,
+        user: UserId,
+        slots: u32,
+        at: JobRef,
+        e: &Elem,
+        up: bool,
+    ) {
         match &e.state {
             ElemState::Pend(_) => self.fresh(queue, user, slots, 1, up),
             ElemState::End(_) => {}
@@ -212,6 +220,6 @@ pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
 }
 
 /// Who uses slots for a part of a job, and how many an element takes at least.
-pub fn owner(job: &Job, part: u32) -> (Sym, Sym, u32) {
+pub fn owner(job: &Job, part: u32) -> (QueueId, UserId, u32) {
     (job.queue_of(part), job.user, job.spec_of(part).min_slots.max(1))
 }

@@ -349,7 +349,7 @@ impl Resolver for Finder<'_> {
     }
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
-        let Some(user) = self.mbd.st.names.find(self.user) else { return Vec::new() };
+        let Some(user) = self.mbd.st.names.users.find(self.user) else { return Vec::new() };
         let mut found = self.mbd.st.named(user, name, prefix);
         if self.mbd.pol.params().job_dep_last_sub {
             found = found.pop().into_iter().collect();

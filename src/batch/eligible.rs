@@ -195,7 +195,7 @@ impl Mbd {
     /// Would room be all that is missing?
     fn could_go(&self, job: &Job, part: u32, elem: Option<&Elem>, now: i64) -> bool {
         let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
-        let queue = &**self.st.names.text(job.queue_of(part));
+        let queue = &**self.st.names.queue(job.queue_of(part));
         let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
         let all_held = || matches!(&job.body, Body::Array(a) if a.held.is_some());
         let out = job.damaged

@@ -1,7 +1,7 @@
 //! Links to the hosts: a kept connection to each sbatchd, the load from the local LIM, and what
 //! both make of a host's status. mbatchd dials; a lost link is dialled again with back-off.
 
-use super::names::Sym;
+use super::names::HostId;
 use super::policy::Policy;
 use super::reporters::Refused;
 use super::reserve::left;
@@ -96,7 +96,7 @@ pub struct Net {
     acts: u64,
     /// The hosts of exclusive jobs as LIM was told them last over this connection; `None` where it
     /// shows others.
-    told_alone: Option<Vec<Sym>>,
+    told_alone: Option<Vec<HostId>>,
     /// [`super::sched::Sched::changes`] when these were put together.
     told_at: u64,
 }
@@ -434,8 +434,9 @@ impl Mbd {
                 if load.status & status::LOCK_X != 0 {
                     // as an mbatchd before this one had it
                     let told = self.net.told_alone.as_ref();
-                    let sym = self.st.names.find(&load.host);
-                    let known = |(told, sym): (&Vec<Sym>, Sym)| told.binary_search(&sym).is_ok();
+                    let sym = self.st.names.hosts.find(&load.host);
+                    let known =
+                        |(told, sym): (&Vec<HostId>, HostId)| told.binary_search(&sym).is_ok();
                     if !told.zip(sym).is_some_and(known) {
                         self.net.told_alone = None;
                     }
@@ -453,8 +454,8 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn host_sym(&mut self, i: usize) -> Sym {
-        self.st.names.sym(&self.net.hosts[i].name)
+    pub(crate) fn host_sym(&mut self, i: usize) -> HostId {
+        self.st.names.hosts.id(&self.net.hosts[i].name)
     }
 
     /// Slots of a host; `None` unlimited.
@@ -467,7 +468,7 @@ impl Mbd {
     }
 
     pub(crate) fn host_used(&self, i: usize) -> u64 {
-        let sym = self.st.names.find(&self.net.hosts[i].name);
+        let sym = self.st.names.hosts.find(&self.net.hosts[i].name);
         let used = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(0, |h| h.slots.started());
         used + self.net.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
     }
@@ -548,11 +549,11 @@ impl Mbd {
         }
         self.net.told_at = changes;
         let runs = self.st.alone.iter().filter_map(|at| self.st.elem(*at)?.run());
-        let mut hosts: Vec<Sym> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
+        let mut hosts: Vec<HostId> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
         hosts.sort_unstable();
         hosts.dedup();
         if Some(&hosts) != told.as_ref() {
-            let names = hosts.iter().map(|h| self.st.names.text(*h).to_string()).collect();
+            let names = hosts.iter().map(|h| self.st.names.host(*h).to_string()).collect();
             self.net.told_alone = Some(hosts);
             cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }
@@ -563,7 +564,7 @@ impl Mbd {
         if self.st.alone.is_empty() {
             return false;
         }
-        let host = self.st.names.find(&self.net.hosts[i].name);
+        let host = self.st.names.hosts.find(&self.net.hosts[i].name);
         let here = host.and_then(|host| self.st.counts.host.get(&host));
         here.is_some_and(|here| here.jobs.iter().any(|at| self.st.alone.contains(at)))
     }

@@ -50,7 +50,7 @@ impl Mbd {
 
     fn queue_info(&self, q: &super::policy::Queue) -> QueueInfo {
         let c = &q.conf;
-        let sym = self.st.names.find(&c.name);
+        let sym = self.st.names.queues.find(&c.name);
         let s = sym.and_then(|s| self.st.counts.queue.get(&s)).copied().unwrap_or(Slots::default());
         let ctl = self.st.queue_ctl.get(&c.name).cloned().unwrap_or_default();
         QueueInfo {
@@ -120,7 +120,7 @@ impl Mbd {
     fn host_info(&self, i: usize) -> HostInfo {
         let rt = &self.net.hosts[i];
         let pol = &self.pol.hosts[i];
-        let sym = self.st.names.find(&rt.name);
+        let sym = self.st.names.hosts.find(&rt.name);
         let s = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(Slots::default(), |h| h.slots);
         let status = self.host_status(i);
         let known = status != HostStatus::Unavail;

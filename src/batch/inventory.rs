@@ -128,7 +128,7 @@ impl Mbd {
 
     /// The hosts that an element is not to go to.
     pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
-        let name = |host: &super::names::Sym| self.st.names.text(*host).to_string();
+        let name = |host: &super::names::HostId| self.st.names.host(*host).to_string();
         self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
@@ -373,7 +373,7 @@ impl Mbd {
     }
 
     /// Marks post-exec failed where the host no longer knows the attempt.
-    fn posts_lost(&mut self, cx: &mut Cx, host: super::names::Sym, seen: &HashSet<JobKey>) {
+    fn posts_lost(&mut self, cx: &mut Cx, host: super::names::HostId, seen: &HashSet<JobKey>) {
         let there = |key: &&JobKey| {
             let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
             !seen.contains(key) && run.is_some_and(|r| r.hosts.first().map(|h| h.0) == Some(host))
@@ -395,12 +395,12 @@ impl Mbd {
         let elem = job.elem(at.idx)?;
         let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
-        let name = |s: super::names::Sym| self.st.names.text(s).to_string();
+        let name = |s: super::names::HostId| self.st.names.host(s).to_string();
         Some(Finish {
             event_time: e.end_time,
             at,
             uid: job.uid,
-            user: name(job.user),
+            user: self.st.names.user(job.user).to_string(),
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
             spec: (**job.spec_at(at.idx)).clone(),
@@ -435,7 +435,7 @@ impl Mbd {
 
     /// The index of the host that holds a started attempt.
     pub(crate) fn first_host(&self, run: &Run) -> Option<usize> {
-        let name = self.st.names.text(run.hosts.first()?.0);
+        let name = self.st.names.host(run.hosts.first()?.0);
         self.pol.host_ix.get(&**name).copied()
     }
 
@@ -450,9 +450,9 @@ impl Mbd {
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.st.running(key)?;
         let job = self.st.job(key.job)?;
-        let name = |s: super::names::Sym| self.st.names.text(s).to_string();
+        let name = |s: super::names::HostId| self.st.names.host(s).to_string();
         let spec = job.spec_at(key.idx);
-        let queue = self.pol.find_queue(&name(job.queue_at(key.idx)));
+        let queue = self.pol.find_queue(self.st.names.queue(job.queue_at(key.idx)));
         // Elements may have been given a command in its place.
         let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
@@ -464,7 +464,7 @@ impl Mbd {
             boot: run.boot.to_string(),
             uid: job.uid,
             gid: job.gid,
-            user: name(job.user),
+            user: self.st.names.user(job.user).to_string(),
             submit_time: job.submit_time,
             start_time: run.start_time,
             spec: self.with_exit_codes(spec, queue),
@@ -521,7 +521,7 @@ impl Mbd {
     /// else the submission host.
     pub(crate) fn limit_factor(&self, job: &super::state::Job, part: u32) -> f64 {
         let own = job.spec_of(part);
-        let queue = self.pol.find_queue(self.st.names.text(job.queue_of(part)));
+        let queue = self.pol.find_queue(self.st.names.queue(job.queue_of(part)));
         let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
         let by_cluster = self.pol.params().default_host_spec.as_deref();
         let spec = match own.limit_spec.as_str() {

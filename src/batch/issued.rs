@@ -1,7 +1,7 @@
 //! What was last asked for with bkill, bstop and bresume: on which host, and why. Jobs and elements
 //! to which nothing was done have no place here; what was done to one goes with it (JOB_CLEAN).
 
-use super::names::Sym;
+use super::names::HostId;
 use crate::model::JobRef;
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Deed {
 #[derive(Debug)]
 struct Last {
     deed: Deed,
-    host: Sym,
+    host: HostId,
     reason: Box<str>,
 }
 
@@ -41,20 +41,20 @@ pub struct Issued {
 }
 
 impl Issued {
-    pub fn note(&mut self, at: JobRef, deed: Deed, host: Sym, reason: &str) {
+    pub fn note(&mut self, at: JobRef, deed: Deed, host: HostId, reason: &str) {
         let all = self.by_job.entry(at).or_default();
         all.retain(|last| last.deed != deed);
         all.push(Last { deed, host, reason: reason.into() });
         all.shrink_to_fit();
     }
 
-    pub fn last(&self, at: JobRef, deed: Deed) -> Option<(Sym, &str)> {
+    pub fn last(&self, at: JobRef, deed: Deed) -> Option<(HostId, &str)> {
         let last = self.by_job.get(&at)?.iter().find(|last| last.deed == deed)?;
         Some((last.host, &last.reason))
     }
 
     /// All that is known of a job and its elements.
-    pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, Deed, Sym, &str)) {
+    pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, Deed, HostId, &str)) {
         let own = |idx| JobRef { job, idx };
         for at in self.by_job.range(own(0)..=own(u32::MAX)).map(|(at, _)| at) {
             for deed in Deed::ALL {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_last_of_each_is_kept_until_the_job_goes() {
         let (mut names, mut all) = (Names::default(), Issued::default());
-        let (a, b) = (names.sym("hosta"), names.sym("hostb"));
+        let (a, b) = (names.hosts.id("hosta"), names.hosts.id("hostb"));
         let at = |job, idx| JobRef { job, idx };
         all.note(at(7, 1), Deed::Suspend, a, "one");
         all.note(at(7, 2), Deed::Kill, a, "");

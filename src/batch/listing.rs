@@ -3,7 +3,7 @@
 //! taken from the sorted steps in order, so that nothing is ever sorted as a whole.
 
 use super::control_work::Cursor;
-use super::names::Sym;
+use super::names::QueueId;
 use super::perm::Caller;
 use super::state::{ElemState, Job, View};
 use super::{Cx, Mbd, Recovered};
@@ -42,7 +42,7 @@ struct Finding {
     named: Vec<(u32, u32, u32)>,
     hosts: Option<BTreeSet<String>>,
     /// The queue of the job before, and its rank.
-    ranked: Option<(Sym, i64)>,
+    ranked: Option<(QueueId, i64)>,
 }
 
 /// The jobs that one step found, sorted; the first is taken next.
@@ -336,7 +336,7 @@ impl Mbd {
         &self,
         job: &Job,
         view: &View,
-        ranked: &mut Option<(Sym, i64)>,
+        ranked: &mut Option<(QueueId, i64)>,
         idx: u32,
     ) -> Order {
         let unmoved = |order| Spot { base: order, between: 0 };
@@ -348,7 +348,7 @@ impl Mbd {
         let rank = match *ranked {
             Some((before, rank)) if before == queue => rank,
             _ => {
-                let name: &str = self.st.names.text(queue);
+                let name: &str = self.st.names.queue(queue);
                 self.pol.queue_ix.get(name).map_or(i64::MAX, |i| *i as i64)
             }
         };

@@ -417,7 +417,7 @@ impl Mbd {
         Ok(Caller {
             uid: job.uid,
             gid: job.gid,
-            user: self.st.names.text(job.user).to_string(),
+            user: self.st.names.user(job.user).to_string(),
             host: job.spec.from_host.clone(),
         })
     }

@@ -3,7 +3,7 @@
 //! that stands for many stays a name in the log, and what it stands for follows from the state at
 //! that place in it. Conditions made while it stands for the same jobs share them.
 
-use super::names::Sym;
+use super::names::UserId;
 use super::state::{Job, State};
 use crate::lang::depend::{Group, Resolved};
 use crate::model::idmap::IdMap;
@@ -24,17 +24,17 @@ pub const MAX_WAIT_NAMED: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Groups {
     next: u32,
-    all: Vec<(Sym, Weak<Group>)>,
+    all: Vec<(UserId, Weak<Group>)>,
 }
 
 impl Groups {
-    fn like(&self, user: Sym, name: &str, prefix: bool, members: &[u32]) -> Option<Rc<Group>> {
+    fn like(&self, user: UserId, name: &str, prefix: bool, members: &[u32]) -> Option<Rc<Group>> {
         let same = |g: &Rc<Group>| g.prefix == prefix && g.name == name && g.members == members;
         self.all.iter().filter(|(of, _)| *of == user).filter_map(|(_, g)| g.upgrade()).find(same)
     }
 
     /// Jobs that the groups of a user hold.
-    fn held(&self, user: Sym) -> usize {
+    fn held(&self, user: UserId) -> usize {
         let of = self.all.iter().filter(|(of, _)| *of == user).filter_map(|(_, g)| g.upgrade());
         of.map(|g| g.members.len()).sum()
     }
@@ -81,7 +81,7 @@ impl Runs {
 /// The last look for a name, and the jobs it found.
 #[derive(Debug)]
 struct Looked {
-    user: Sym,
+    user: UserId,
     name: String,
     prefix: bool,
     members: Rc<Vec<u32>>,
@@ -90,14 +90,14 @@ struct Looked {
 /// The jobs in memory by user and name.
 #[derive(Debug, Default)]
 pub struct ByName {
-    users: IdMap<Sym, BTreeMap<Box<str>, Runs>>,
+    users: IdMap<UserId, BTreeMap<Box<str>, Runs>>,
     /// A submission asks for the same name several times, and often so does the next.
     looked: RefCell<Option<Looked>>,
 }
 
 impl ByName {
     /// A job that has come, or has got its name.
-    pub fn insert(&mut self, user: Sym, name: &str, id: u32) {
+    pub fn insert(&mut self, user: UserId, name: &str, id: u32) {
         self.changed(user, name);
         let names = self.users.entry(user).or_default();
         match names.get_mut(name) {
@@ -107,7 +107,7 @@ impl ByName {
     }
 
     /// A job that leaves, or is about to get another name.
-    pub fn remove(&mut self, user: Sym, name: &str, id: u32) {
+    pub fn remove(&mut self, user: UserId, name: &str, id: u32) {
         self.changed(user, name);
         let Some(names) = self.users.get_mut(&user) else { return };
         let Some(runs) = names.get_mut(name) else { return };
@@ -120,14 +120,14 @@ impl ByName {
         }
     }
 
-    fn changed(&mut self, user: Sym, name: &str) {
+    fn changed(&mut self, user: UserId, name: &str) {
         let looked = self.looked.get_mut();
         if looked.as_ref().is_some_and(|l| l.user == user && fits(name, &l.name, l.prefix)) {
             *looked = None;
         }
     }
 
-    fn ids(&self, user: Sym, name: &str, prefix: bool) -> Vec<u32> {
+    fn ids(&self, user: UserId, name: &str, prefix: bool) -> Vec<u32> {
         let Some(names) = self.users.get(&user) else { return Vec::new() };
         match prefix {
             true => {
@@ -146,12 +146,12 @@ fn fits(name: &str, asked: &str, prefix: bool) -> bool {
 
 impl State {
     /// A user's jobs of this name (with `prefix`, whose names begin so), as they were submitted.
-    pub fn named(&self, user: Sym, name: &str, prefix: bool) -> Vec<&Job> {
+    pub fn named(&self, user: UserId, name: &str, prefix: bool) -> Vec<&Job> {
         self.members(user, name, prefix).iter().filter_map(|id| self.job(*id)).collect()
     }
 
     /// The IDs of these jobs.
-    fn members(&self, user: Sym, name: &str, prefix: bool) -> Rc<Vec<u32>> {
+    fn members(&self, user: UserId, name: &str, prefix: bool) -> Rc<Vec<u32>> {
         let like = |l: &&Looked| (l.user, &*l.name, l.prefix) == (user, name, prefix);
         if let Some(looked) = self.by_name.looked.borrow().as_ref().filter(like) {
             return looked.members.clone();
@@ -171,7 +171,7 @@ impl State {
     }
 
     /// Has the names of a condition stand for the jobs that bear them now.
-    pub(super) fn bind(&mut self, user: Sym, resolved: Resolved) -> Resolved {
+    pub(super) fn bind(&mut self, user: UserId, resolved: Resolved) -> Resolved {
         if resolved.names().is_empty() {
             return resolved;
         }
@@ -194,7 +194,7 @@ impl State {
     }
 
     /// Do the names of a new condition stand for more jobs than a user may have so?
-    pub(super) fn names_too_many(&self, user: Sym, resolved: &Resolved) -> bool {
+    pub(super) fn names_too_many(&self, user: UserId, resolved: &Resolved) -> bool {
         let mut held = None;
         for (name, prefix) in resolved.names() {
             let members = self.members(user, &name, prefix);
@@ -248,7 +248,7 @@ mod tests {
         let spec = Arc::new(JobSpec { name: "s1".into(), ..JobSpec::default() });
         let new = JobNew { job: 1, user: "ann".into(), spec, ..JobNew::default() };
         state.apply(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
-        let (ann, bob) = (state.names.sym("ann"), state.names.sym("bob"));
+        let (ann, bob) = (state.names.users.id("ann"), state.names.users.id("bob"));
         let condition = || Resolved::parse("done(\"s*\")").unwrap();
         let mut hold = |user, number, n: usize| {
             let (name, members) = ("t".to_string(), vec![7; n]);

@@ -95,7 +95,7 @@ impl Mbd {
 
     /// What runs on a host or was suspended there for its load.
     fn stirred_on(&self, i: usize) -> Vec<Candidate> {
-        let sym = self.st.names.find(&self.net.hosts[i].name);
+        let sym = self.st.names.hosts.find(&self.net.hosts[i].name);
         let jobs = sym.and_then(|s| self.st.counts.host.get(&s)).map(|h| &h.jobs);
         let one = |at: &JobRef| {
             let ElemState::Run(run) = &self.st.elem(*at)?.state else { return None };

@@ -4,7 +4,7 @@
 
 use super::apply::{Did, EXTRA_DEPEND};
 use super::counts::owner;
-use super::names::Sym;
+use super::names::{QueueId, UserId};
 use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, State};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
@@ -115,7 +115,7 @@ fn resolved(spec: &JobSpec) -> Option<Resolved> {
 impl State {
     /// Every counter of the job follows it to the queue.
     pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Did {
-        let to = self.names.sym(queue);
+        let to = self.names.queues.id(queue);
         if at.idx != 0 {
             return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
                 let mut spec = (*look.spec).clone();
@@ -143,7 +143,8 @@ impl State {
         let Some(job) = self.jobs.get_mut(&id) else {
             return Did::Misfit("no such job");
         };
-        let queues: Vec<Sym> = (0..=job.parts().len() as u32).map(|p| job.queue_of(p)).collect();
+        let queues: Vec<QueueId> =
+            (0..=job.parts().len() as u32).map(|p| job.queue_of(p)).collect();
         self.counts.pending(job, false);
         change(job);
         self.counts.pending(job, true);
@@ -218,7 +219,7 @@ impl State {
     }
 
     pub(super) fn modify(&mut self, m: &JobModify) -> Did {
-        let queue = self.names.sym(&m.spec.queue);
+        let queue = self.names.queues.id(&m.spec.queue);
         let before = self.space_before(m.job);
         self.note_first(m);
         self.retry_modified(m.job);
@@ -266,7 +267,7 @@ impl State {
     }
 
     /// A job that had this name may have another.
-    fn renamed(&mut self, id: u32, was: Option<(Sym, String)>) {
+    fn renamed(&mut self, id: u32, was: Option<(UserId, String)>) {
         let (Some(job), Some((user, was))) = (self.jobs.get(&id), was) else { return };
         if job.name.name != was {
             self.by_name.remove(user, &was, id);
@@ -295,7 +296,7 @@ impl State {
 }
 
 /// What is not in a part becomes of this submission.
-fn modify_job(job: &mut Job, m: &JobModify, queue: Sym) {
+fn modify_job(job: &mut Job, m: &JobModify, queue: QueueId) {
     job.queue = queue;
     job.spec = Arc::new(m.spec.clone());
     if m.fields.contains(&SpecField::Command) {

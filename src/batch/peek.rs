@@ -49,7 +49,7 @@ impl Mbd {
         if idx > 0 && job.view(idx).is_none() {
             return Err(no_job());
         }
-        let (owner, queue) = (self.st.names.text(job.user), self.st.names.text(job.queue));
+        let (owner, queue) = (self.st.names.user(job.user), self.st.names.queue(job.queue));
         self.check(who, Action::SeeSubmission, owner, queue)?;
         Ok(if script { job.script } else { job.env })
     }
@@ -63,8 +63,8 @@ impl Mbd {
             None => self.newest_started(who, s).ok_or_else(no_job)?,
         };
         let job = self.st.job(at.job).ok_or_else(no_job)?;
-        let owner = self.st.names.text(job.user);
-        self.check(who, Action::PeekJob, owner, self.st.names.text(job.queue_at(at.idx)))?;
+        let owner = self.st.names.user(job.user);
+        self.check(who, Action::PeekJob, owner, self.st.names.queue(job.queue_at(at.idx)))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             View::Fresh(_) => return Err(Refusal::new(err::NOT_STARTED)),
             View::Own(e) => match &e.state {
@@ -83,7 +83,7 @@ impl Mbd {
         };
         Ok(PeekInfo {
             id: at,
-            host: run.hosts.first().map_or(String::new(), |h| self.st.names.text(h.0).to_string()),
+            host: run.hosts.first().map_or(String::new(), |h| self.st.names.host(h.0).to_string()),
             submit_time: job.submit_time,
             out_file: name(&spec.out_file),
             err_file: name(&spec.err_file),

@@ -49,7 +49,7 @@ impl Mbd {
     pub(crate) fn standing(&self, i: usize, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.st.job(key.job) else { return Standing::NoJob };
-        let host = self.st.names.find(&self.net.hosts[i].name);
+        let host = self.st.names.hosts.find(&self.net.hosts[i].name);
         let elem = job.elem(at.idx);
         if let Some(run) = elem.and_then(Elem::run).filter(|r| r.key == key) {
             let first = run.hosts.first().map(|h| h.0);
@@ -81,7 +81,7 @@ impl Mbd {
     /// A report on an attempt that is not the host's to speak of.
     pub(crate) fn refuse_report(&mut self, cx: &mut Cx, i: usize, what: &str, at: JobRef) {
         let run = self.st.elem(at).and_then(Elem::run);
-        let host = run.and_then(|r| r.hosts.first()).map(|h| self.st.names.text(h.0).to_string());
+        let host = run.and_then(|r| r.hosts.first()).map(|h| self.st.names.host(h.0).to_string());
         match host {
             Some(host) => self.refuse(cx, i, format!("{what} of job <{at}>, which is on {host}")),
             None => self.refuse(cx, i, format!("{what} of job <{at}>, which is not there")),

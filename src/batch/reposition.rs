@@ -11,7 +11,7 @@
 //! is kept for the further jobs of that request: memory and time are those of one look.
 
 use super::change::{Meant, named, waits};
-use super::names::Sym;
+use super::names::{QueueId, UserId};
 use super::perm::Caller;
 use super::state::Job;
 use super::{Cx, Mbd};
@@ -30,13 +30,13 @@ struct Placed {
     spot: Spot,
     job: u32,
     part: u32,
-    user: Sym,
+    user: UserId,
 }
 
 /// The places of what waits in one queue with one priority.
 #[derive(Debug)]
 pub struct PlaceScan {
-    alike: (Sym, u32),
+    alike: (QueueId, u32),
     /// The next job to be looked at; `None`: all were.
     next: Option<u32>,
     found: Vec<Placed>,
@@ -45,7 +45,7 @@ pub struct PlaceScan {
 /// A move that may be made.
 struct Move {
     meant: Vec<Meant>,
-    alike: (Sym, u32),
+    alike: (QueueId, u32),
     /// Among all jobs, not the user's alone.
     all: bool,
 }
@@ -152,7 +152,7 @@ impl Mbd {
         self.room_for_parts(job, sel, meant.len())?;
         let part = meant[0].part;
         let queue = job.queue_of(part);
-        let roles = self.roles(who, "", self.st.names.text(queue));
+        let roles = self.roles(who, "", self.st.names.queue(queue));
         let all = roles.admin || roles.root || roles.queue_admin;
         if !all && self.pol.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
@@ -175,7 +175,7 @@ impl Mbd {
         true
     }
 
-    fn places_of(&self, job: &Job, alike: (Sym, u32), found: &mut Vec<Placed>) {
+    fn places_of(&self, job: &Job, alike: (QueueId, u32), found: &mut Vec<Placed>) {
         if job.tally.pend + job.tally.psusp == 0 {
             return;
         }

@@ -209,8 +209,8 @@ impl Mbd {
     }
 
     fn hosts_of(&self, run: &Run) -> Vec<(usize, u32)> {
-        let index = |h: &(super::names::Sym, u32)| {
-            Some((*self.pol.host_ix.get(&**self.st.names.text(h.0))?, h.1))
+        let index = |h: &(super::names::HostId, u32)| {
+            Some((*self.pol.host_ix.get(&**self.st.names.host(h.0))?, h.1))
         };
         run.hosts.iter().filter_map(index).collect()
     }

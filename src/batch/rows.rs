@@ -86,7 +86,7 @@ impl Shown<'_> {
     }
 
     fn queue(&self) -> Option<&super::policy::Queue> {
-        self.mbd.pol.find_queue(self.mbd.st.names.text(self.job.queue_of(self.part)))
+        self.mbd.pol.find_queue(self.mbd.st.names.queue(self.job.queue_of(self.part)))
     }
 
     fn run(&self) -> Option<&Run> {
@@ -116,9 +116,9 @@ impl Shown<'_> {
         match col {
             Col::Job => int(out, i64::from(self.job.id)),
             Col::Idx => int(out, i64::from(self.at.idx)),
-            Col::User => json(out, &**names.text(self.job.user)),
+            Col::User => json(out, &**names.user(self.job.user)),
             Col::UserGroup => json(out, &s.user_group),
-            Col::Queue => json(out, &**names.text(self.job.queue_of(self.part))),
+            Col::Queue => json(out, &**names.queue(self.job.queue_of(self.part))),
             Col::Name => json(out, &self.job.display_name(self.at.idx)),
             Col::GivenName => json(out, &s.name),
             Col::Project => json(out, &s.project),
@@ -181,7 +181,7 @@ impl Shown<'_> {
                 let hosts: Vec<(&str, u32)> = run
                     .map_or(&[][..], |r| &r.hosts)
                     .iter()
-                    .map(|h| (&**names.text(h.0), h.1))
+                    .map(|h| (&**names.host(h.0), h.1))
                     .collect();
                 json(out, &hosts);
             }
@@ -282,7 +282,7 @@ impl Shown<'_> {
         let st = &self.mbd.st;
         Deed::ALL.map(|deed| {
             let last = st.issued.last(self.at, deed);
-            last.map_or(("", ""), |(host, reason)| (&**st.names.text(host), reason))
+            last.map_or(("", ""), |(host, reason)| (&**st.names.host(host), reason))
         })
     }
 

@@ -4,7 +4,6 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
-use super::names::Sym;
 use super::state::{Body, Elem, ElemState, HostCtl, Job, Look, QueueCtl, Run, State};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -145,12 +144,12 @@ impl State {
         let _ = write!(beside, "{more:?}");
         let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
         for (at, t) in tries.range(range.clone()) {
-            let passed: Vec<_> = t.passed.iter().map(|host| self.names.text(*host)).collect();
+            let passed: Vec<_> = t.passed.iter().map(|host| self.names.host(*host)).collect();
             let counts = (t.requeues, t.pre_exec, t.failed);
             let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
         }
         for l in left.range(range.clone()).flat_map(|(_, all)| all) {
-            let _ = write!(beside, " {} left {} on {}", l.key, l.slots, self.names.text(l.host));
+            let _ = write!(beside, " {} left {} on {}", l.key, l.slots, self.names.host(l.host));
         }
         for (at, w) in waited.range(range.clone()) {
             let _ = write!(beside, " {at} waited {w:?}");
@@ -163,7 +162,7 @@ impl State {
             let _ = write!(beside, " {key} posts");
         }
         issued.each(id, &mut |at, deed, host, why| {
-            let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.text(host));
+            let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.host(host));
         });
         // or it would never leave memory
         let over = job.tally.unfinished() == 0 && job.tally.total > 0;
@@ -175,23 +174,27 @@ impl State {
 
     fn counts_told(&self, counts: &super::counts::Counts, out: &mut Told) {
         let super::counts::Counts { queue, user, host, queue_user, host_user, host_queue } = counts;
-        let name = |sym: &Sym| self.names.text(*sym);
+        let names = &self.names;
         for (user, kept) in self.space.each() {
-            out.put(format!("kept by {}", self.names.text(user)), (kept.jobs, kept.bytes));
+            out.put(format!("kept by {}", self.names.user(user)), (kept.jobs, kept.bytes));
         }
-        for (kind, map) in [("queue", queue), ("user", user)] {
-            for (sym, slots) in map.iter().filter(|(_, slots)| slots.all() > 0) {
-                out.put(format!("slots of {kind} {}", name(sym)), slots);
-            }
+        for (id, slots) in queue.iter().filter(|(_, slots)| slots.all() > 0) {
+            out.put(format!("slots of queue {}", names.queue(*id)), slots);
         }
-        for (sym, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
-            out.put(format!("slots of host {}", name(sym)), (&on.slots, &on.jobs));
+        for (id, slots) in user.iter().filter(|(_, slots)| slots.all() > 0) {
+            out.put(format!("slots of user {}", names.user(*id)), slots);
         }
-        let pairs = [("queue, user", queue_user), ("host, user", host_user)];
-        for (kind, map) in pairs.into_iter().chain([("host, queue", host_queue)]) {
-            for ((a, b), n) in map.iter().filter(|(_, n)| **n > 0) {
-                out.put(format!("slots of {kind} {} {}", name(a), name(b)), n);
-            }
+        for (id, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
+            out.put(format!("slots of host {}", names.host(*id)), (&on.slots, &on.jobs));
+        }
+        for ((a, b), n) in queue_user.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of queue, user {} {}", names.queue(*a), names.user(*b)), n);
+        }
+        for ((a, b), n) in host_user.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of host, user {} {}", names.host(*a), names.user(*b)), n);
+        }
+        for ((a, b), n) in host_queue.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of host, queue {} {}", names.host(*a), names.queue(*b)), n);
         }
     }
 
@@ -216,7 +219,7 @@ impl State {
             // by itself
             damaged: _,
         } = job;
-        let (user, queue) = (self.names.text(*user), self.names.text(*queue));
+        let (user, queue) = (self.names.user(*user), self.names.queue(*queue));
         let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {name:?}");
         if all {
             let _ = write!(out, " {spec:?}");
@@ -242,7 +245,7 @@ impl State {
                 a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
                 for part in &a.parts {
                     let Look { queue, spec, spot } = &part.look;
-                    let queue = self.names.text(*queue);
+                    let queue = self.names.queue(*queue);
                     let _ = write!(out, " part {queue} {spec:?} {spot:?}");
                     let _ = write!(out, " {:?} {:?} {}", part.elems, part.waiting, part.pend);
                 }
@@ -302,7 +305,7 @@ impl State {
         } = run;
         let _ = write!(out, " {key} at {start_time} on");
         for (host, slots) in hosts {
-            let _ = write!(out, " {slots}*{}", self.names.text(*host));
+            let _ = write!(out, " {slots}*{}", self.names.host(*host));
         }
         let _ = write!(out, " {host_factor} {eff_res_req:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");

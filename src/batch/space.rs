@@ -3,7 +3,7 @@
 //! of the state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that
 //! is written count until the log is switched: the file goes only then.
 
-use super::names::Sym;
+use super::names::UserId;
 use super::state::{Job, State};
 use crate::model::event::Event;
 use crate::model::idmap::IdMap;
@@ -31,7 +31,7 @@ pub struct Kept {
 /// Of all users.
 #[derive(Debug, Default)]
 pub struct Space {
-    by_user: IdMap<Sym, Kept>,
+    by_user: IdMap<UserId, Kept>,
     /// How many jobs share an environment.
     envs: HashMap<SpoolRef, u32>,
     /// The environment that was looked up last; jobs mostly share it with the one before.
@@ -43,12 +43,12 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn of(&self, user: Sym) -> Kept {
+    pub fn of(&self, user: UserId) -> Kept {
         self.by_user.get(&user).copied().unwrap_or_default()
     }
 
     /// The users who have jobs.
-    pub fn each(&self) -> impl Iterator<Item = (Sym, Kept)> + '_ {
+    pub fn each(&self) -> impl Iterator<Item = (UserId, Kept)> + '_ {
         self.by_user.iter().filter(|(_, k)| k.jobs > 0).map(|(user, kept)| (*user, *kept))
     }
 
@@ -69,7 +69,7 @@ impl Space {
         &mut self.last.1
     }
 
-    fn leave(&mut self, user: Sym, at: SpoolRef) {
+    fn leave(&mut self, user: UserId, at: SpoolRef) {
         if at.len > 0 && at.spool == self.newest {
             let len = u64::from(at.len);
             self.by_user.entry(user).or_default().gone += len;

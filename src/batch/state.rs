@@ -9,7 +9,7 @@ use super::eligible::Waited;
 use super::grouped::Added;
 use super::issued::Issued;
 use super::named::{ByName, Groups};
-use super::names::{Names, Sym};
+use super::names::{HostId, Names, QueueId, UserId};
 use super::retries::Retries;
 use super::space::Space;
 use crate::lang::depend::{PostState, Resolved};
@@ -143,7 +143,7 @@ pub struct Tries {
     /// After a run.
     pub requeues: u32,
     /// Hosts that it is not to be started on any more, until mbatchd is started again.
-    pub passed: Vec<Sym>,
+    pub passed: Vec<HostId>,
     /// When they were told last, seconds since the epoch.
     pub passed_at: i64,
     /// For a pre-execution command that failed; since it last ran.
@@ -161,7 +161,7 @@ pub struct Tries {
 /// A host that an element is not to be started on for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    pub host: Sym,
+    pub host: HostId,
     /// Seconds since the epoch.
     pub from: i64,
     pub until: i64,
@@ -195,7 +195,7 @@ impl Tries {
 pub struct Left {
     pub key: JobKey,
     /// Its first host.
-    pub host: Sym,
+    pub host: HostId,
     /// Slots that it holds there for as long as it runs.
     pub slots: u32,
 }
@@ -246,8 +246,8 @@ pub struct Job {
     pub order: u64,
     pub uid: u32,
     pub gid: u32,
-    pub user: Sym,
-    pub queue: Sym,
+    pub user: UserId,
+    pub queue: QueueId,
     pub submit_time: i64,
     pub spec: Arc<JobSpec>,
     pub name: JobName,
@@ -303,7 +303,7 @@ pub struct Part {
 /// In what the elements of a part differ.
 #[derive(Clone, Debug)]
 pub struct Look {
-    pub queue: Sym,
+    pub queue: QueueId,
     pub spec: Arc<JobSpec>,
     /// Where btop or bbot put them; else they stand where their job does.
     pub spot: Option<Spot>,
@@ -463,7 +463,7 @@ pub struct Pend {
 pub struct Run {
     pub key: JobKey,
     pub start_time: i64,
-    pub hosts: Vec<(Sym, u32)>,
+    pub hosts: Vec<(HostId, u32)>,
     pub host_factor: f64,
     pub eff_res_req: Rc<str>,
     /// Boot id of the first host the order was made for.
@@ -720,13 +720,13 @@ impl Job {
     pub fn spec_of(&self, part: u32) -> &Arc<JobSpec> {
         self.part(part).map_or(&self.spec, |p| &p.look.spec)
     }
-    pub fn queue_of(&self, part: u32) -> Sym {
+    pub fn queue_of(&self, part: u32) -> QueueId {
         self.part(part).map_or(self.queue, |p| p.look.queue)
     }
     pub fn spec_at(&self, idx: u32) -> &Arc<JobSpec> {
         self.spec_of(self.part_no(idx))
     }
-    pub fn queue_at(&self, idx: u32) -> Sym {
+    pub fn queue_at(&self, idx: u32) -> QueueId {
         self.queue_of(self.part_no(idx))
     }
     /// Pending elements of a part, held ones too.

@@ -2,7 +2,7 @@
 
 use super::apply::EXTRA_DEPEND;
 use super::counts::Slots;
-use super::names::Sym;
+use super::names::UserId;
 use super::perm::Caller;
 use super::policy::Queue;
 use super::sched::split_host_word;
@@ -64,7 +64,7 @@ impl Mbd {
 
     fn answer(&mut self, cx: &mut Cx, conn: ConnId, job: u32) {
         let Some(j) = self.st.job(job) else { return };
-        let queue = self.st.names.text(j.queue).to_string();
+        let queue = self.st.names.queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
         let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
         cx.reply_durable(conn, msg);
@@ -88,7 +88,7 @@ impl Mbd {
         self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
         self.check_pending(&spec, who, &name)?;
-        if let Some(user) = self.st.names.find(&who.user) {
+        if let Some(user) = self.st.names.users.find(&who.user) {
             let bytes = s.env.len() + s.script.len();
             self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
         }
@@ -350,7 +350,7 @@ impl Mbd {
         if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
             self.st.counts.queue.values().for_each(|s| all.add(s));
         }
-        let own = self.st.names.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
+        let own = self.st.names.users.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
         if fit(&all, own.unwrap_or(&none), false) {
             return Ok(());
         }
@@ -359,9 +359,9 @@ impl Mbd {
     }
 
     /// Is there room for so many bytes and jobs more of a user (MAX_USER_SPACE, MAX_USER_JOBS)?
-    pub(crate) fn check_space(&self, user: Sym, bytes: u64, jobs: u64) -> Checked<()> {
+    pub(crate) fn check_space(&self, user: UserId, bytes: u64, jobs: u64) -> Checked<()> {
         let (kept, p) = (self.st.space.of(user), self.pol.params());
-        let name = self.st.names.text(user);
+        let name = self.st.names.user(user);
         let most = p.max_user_jobs.unwrap_or(p.max_jobid / 2);
         if kept.jobs + jobs > most {
             let text = format!(
@@ -388,7 +388,7 @@ impl Mbd {
     fn slots_of_group(&self, group: &str) -> Slots {
         let mut sum = Slots::default();
         for (user, slots) in &self.st.counts.user {
-            if slots.pend > 0 && self.pol.in_group(self.st.names.text(*user), group) {
+            if slots.pend > 0 && self.pol.in_group(self.st.names.user(*user), group) {
                 sum.add(slots);
             }
         }
@@ -432,7 +432,7 @@ impl Mbd {
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
             ResolveError::TooMany(about) => too_many(&about),
         })?;
-        if let Some(user) = self.st.names.find(&who.user)
+        if let Some(user) = self.st.names.users.find(&who.user)
             && self.st.names_too_many(user, &resolved)
         {
             return Err(too_many(&spec.depend));

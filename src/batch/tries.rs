@@ -24,7 +24,7 @@ impl State {
             return;
         }
         let retry = s.retry.as_deref().cloned().unwrap_or_default();
-        let host = (!retry.host.is_empty()).then(|| self.names.sym(&retry.host));
+        let host = (!retry.host.is_empty()).then(|| self.names.hosts.id(&retry.host));
         let tries = self.tries.entry(s.at).or_default();
         match pre_exec {
             true => tries.pre_exec += 1,
@@ -99,7 +99,7 @@ impl State {
             self.leave(at);
         }
         let passed = if t < self.started_at { &[] } else { passed };
-        let passed: Vec<_> = passed.iter().map(|host| self.names.sym(host)).collect();
+        let passed: Vec<_> = passed.iter().map(|host| self.names.hosts.id(host)).collect();
         if !passed.is_empty() || until > 0 || self.tries.contains_key(&at) {
             let tries = self.tries.entry(at).or_default();
             tries.passed_at = if passed.is_empty() { 0 } else { t };

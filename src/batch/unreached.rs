@@ -97,8 +97,9 @@ impl Mbd {
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, cx: &mut Cx, budget: &mut usize) {
-        let listed =
-            |host: &super::names::Sym| self.pol.host_ix.contains_key(&**self.st.names.text(*host));
+        let listed = |host: &super::names::HostId| {
+            self.pol.host_ix.contains_key(&**self.st.names.host(*host))
+        };
         let busy = self.st.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
         for host in off {
@@ -110,7 +111,7 @@ impl Mbd {
     fn lose_jobs(
         &mut self,
         cx: &mut Cx,
-        host: super::names::Sym,
+        host: super::names::HostId,
         given_up: bool,
         budget: &mut usize,
     ) {
@@ -143,7 +144,7 @@ impl Mbd {
             rerun += 1;
         }
         if unknown + rerun > 0 {
-            let name = self.st.names.text(host);
+            let name = self.st.names.host(host);
             let is = if given_up { "is given up" } else { "cannot be reached" };
             let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
             cx.say(log::Level::Warn, text);
@@ -217,7 +218,7 @@ impl Mbd {
     }
 
     /// The host has told all it has.
-    pub(crate) fn left_told(&mut self, host: super::names::Sym, seen: &HashSet<JobKey>) {
+    pub(crate) fn left_told(&mut self, host: super::names::HostId, seen: &HashSet<JobKey>) {
         let all = self.st.left.values().flatten();
         let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
         self.unreached.gone.extend(over);
@@ -228,7 +229,7 @@ impl Mbd {
         if self.unreached.gone.contains(&left.key) {
             return true;
         }
-        let host = self.pol.host_ix.get(&**self.st.names.text(left.host));
+        let host = self.pol.host_ix.get(&**self.st.names.host(left.host));
         host.is_none_or(|&i| self.net.hosts[i].given_up)
     }
 
@@ -236,7 +237,7 @@ impl Mbd {
     pub(crate) fn left_alive(&self, job: u32) -> bool {
         let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
         let over = |l: &Left| {
-            let host = self.pol.host_ix.get(&**self.st.names.text(l.host));
+            let host = self.pol.host_ix.get(&**self.st.names.host(l.host));
             host.is_none() || self.unreached.gone.contains(&l.key)
         };
         !self.st.left.is_empty() && !self.st.left.range(all).all(|(_, all)| all.iter().all(over))

@@ -106,7 +106,7 @@ impl Mbd {
     /// A job's queue, as the policy has it.
     pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
         let job = self.st.job(at.job)?;
-        self.pol.queue_ix.get(&**self.st.names.text(job.queue_at(at.idx))).copied()
+        self.pol.queue_ix.get(&**self.st.names.queue(job.queue_at(at.idx))).copied()
     }
 
     /// Looks at the windows when one may have opened or closed.

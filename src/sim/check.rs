@@ -122,8 +122,8 @@ impl Check {
         let c = &mbd.st.counts;
         let slots = c.queue.values().chain(c.user.values());
         let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
-        let pairs = [&c.queue_user, &c.host_user, &c.host_queue];
-        if left || pairs.iter().any(|map| map.values().any(|n| *n != 0)) {
+        let pairs = c.queue_user.values().chain(c.host_user.values()).chain(c.host_queue.values());
+        if left || pairs.copied().any(|n| n != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
         if !mbd.st.tries.is_empty() {

@@ -10,7 +10,7 @@
 
 use super::super::state::{Bar, ElemState, Tries};
 use super::{DUE_PER_TURN, Entry, Place, Reverse, Spot};
-use crate::batch::names::Sym;
+use crate::batch::names::HostId;
 use crate::batch::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
@@ -107,10 +107,10 @@ fn bars(tries: &Tries, now: Option<i64>) -> impl Iterator<Item = &Bar> {
 }
 
 /// Hosts that an element is kept from, ascending, each with why.
-fn barred(tries: &Tries, now: Option<i64>) -> Vec<(Sym, u32)> {
+fn barred(tries: &Tries, now: Option<i64>) -> Vec<(HostId, u32)> {
     let passed = tries.passed.iter().map(|host| (*host, pend::EXCLUDED));
     let bars = bars(tries, now).map(|bar| (bar.host, bar.why));
-    let all: BTreeMap<Sym, u32> = bars.chain(passed).collect();
+    let all: BTreeMap<HostId, u32> = bars.chain(passed).collect();
     all.into_iter().collect()
 }
 

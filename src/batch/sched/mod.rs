@@ -14,7 +14,7 @@ mod ready;
 pub(crate) use place::{Reasons, split_host_word};
 pub use ready::{CLASSES_PER_TURN, CLASSES_PER_USER, TURN_PAUSE_US};
 
-use super::names::Sym;
+use super::names::{HostId, QueueId, UserId};
 use super::require::Req;
 use super::state::{Body, Job};
 use super::{Cx, Mbd};
@@ -49,8 +49,8 @@ pub const CLASSES_KEPT: usize = 1024;
 /// The key of a class: pending jobs of one key are alike to the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Kind {
-    queue: Sym,
-    user: Sym,
+    queue: QueueId,
+    user: UserId,
     from_host: String,
     res_req: String,
     min: u32,
@@ -61,7 +61,7 @@ struct Kind {
     /// -hostfile: exactly these slots on these hosts; empty none.
     fixed: String,
     /// Hosts that these are not to be started on, and why: of single elements ([`lone`]).
-    barred: Vec<(Sym, u32)>,
+    barred: Vec<(HostId, u32)>,
 }
 
 impl Kind {
@@ -153,11 +153,11 @@ pub struct Sched {
     /// With so many classes in use they are gone through again; see [`Sched::forget`].
     crowded: usize,
     /// The class found last, and of what: very many jobs share a submission.
-    recent: Option<(Sym, Sym, Arc<JobSpec>, usize)>,
+    recent: Option<(QueueId, UserId, Arc<JobSpec>, usize)>,
     /// Classes with a ready job.
     ready: Ready,
     /// Queues that dispatch nothing, with the reason.
-    shut: BTreeMap<Sym, Reasons>,
+    shut: BTreeMap<QueueId, Reasons>,
     entries: IdMap<u32, Entry>,
     /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,
@@ -487,7 +487,7 @@ impl Mbd {
         self.set_begin_timer(cx);
     }
 
-    fn class_of(&mut self, id: u32, part: u32, barred: &[(Sym, u32)]) -> usize {
+    fn class_of(&mut self, id: u32, part: u32, barred: &[(HostId, u32)]) -> usize {
         let job = &self.st.jobs[&id];
         let (spec, queue, user) = (job.spec_of(part).clone(), job.queue_of(part), job.user);
         if let Some((of, who, like, c)) = &self.sched.recent
@@ -531,11 +531,11 @@ impl Mbd {
 
     fn combined(
         &self,
-        queue: Sym,
+        queue: QueueId,
         res_req: &str,
         asked: bool,
     ) -> Result<Req, crate::lang::resreq::ResReqError> {
-        let queue = self.pol.find_queue(self.st.names.text(queue));
+        let queue = self.pol.find_queue(self.st.names.queue(queue));
         let of_queue = queue.and_then(|q| q.req.as_deref());
         Req::combined(res_req, of_queue, asked, &self.pol.names)
     }
@@ -596,7 +596,7 @@ impl Mbd {
         self.sched.turn_timer = None;
         let mut left = Left { dispatches: DISPATCH_PER_PASS, looks: LOOKS_PER_PASS };
         for queue in &pol.queues {
-            let Some(sym) = self.st.names.find(&queue.conf.name) else { continue };
+            let Some(sym) = self.st.names.queues.find(&queue.conf.name) else { continue };
             let inactive = self.st.queue_ctl.get(&queue.conf.name).is_some_and(|c| c.inactive);
             let why = match inactive {
                 true => Some(pend::QUEUE_INACT),
@@ -622,11 +622,17 @@ impl Mbd {
     }
 
     /// Jobs of one queue in order, class by class as their heads come up.
-    fn pass_queue(&mut self, cx: &mut Cx, queue: &super::policy::Queue, sym: Sym, left: &mut Left) {
-        let mut walks: HashMap<Sym, Walk> = HashMap::new();
-        let mut heads: BinaryHeap<Reverse<(Place, u32, Sym)>> = BinaryHeap::new();
+    fn pass_queue(
+        &mut self,
+        cx: &mut Cx,
+        queue: &super::policy::Queue,
+        sym: QueueId,
+        left: &mut Left,
+    ) {
+        let mut walks: HashMap<UserId, Walk> = HashMap::new();
+        let mut heads: BinaryHeap<Reverse<(Place, u32, UserId)>> = BinaryHeap::new();
         let changes = self.sched.changes;
-        let users: Vec<Sym> = self.sched.ready.users(sym, changes).collect();
+        let users: Vec<UserId> = self.sched.ready.users(sym, changes).collect();
         for user in users {
             let mut walk = Walk::new((changes == self.sched.round).then_some(changes));
             heads.extend(self.walk_on(cx, (sym, user), &mut walk));
@@ -667,9 +673,9 @@ impl Mbd {
     fn walk_on(
         &mut self,
         cx: &Cx,
-        of: (Sym, Sym),
+        of: (QueueId, UserId),
         walk: &mut Walk,
-    ) -> Option<Reverse<(Place, u32, Sym)>> {
+    ) -> Option<Reverse<(Place, u32, UserId)>> {
         let Sched { ready, changes, .. } = &mut self.sched;
         let (place, class) = ready.next(of, walk, cx.now.mono_us, *changes)?;
         Some(Reverse((place, class, of.1)))

@@ -98,7 +98,7 @@ impl Mbd {
     /// The hosts that the class is kept from, with why.
     fn barred_hosts(&self, class: usize) -> Vec<(usize, u32)> {
         let barred = self.sched.classes[class].kind.barred.iter();
-        let host = |sym| self.pol.host_ix.get(&**self.st.names.text(sym)).copied();
+        let host = |sym| self.pol.host_ix.get(&**self.st.names.host(sym)).copied();
         barred.filter_map(|(sym, why)| Some((host(*sym)?, *why))).collect()
     }
 
@@ -248,7 +248,7 @@ impl Mbd {
         let qu = counts.queue_user.get(&(kind.queue, kind.user)).copied().unwrap_or(0);
         cap(queue.conf.ujob_limit.map(u64::from), qu, pend::QUEUE_USER_JOB_LIMIT);
         let u = counts.user.get(&kind.user).map_or(0, |s| s.started());
-        let name = self.st.names.text(kind.user);
+        let name = self.st.names.user(kind.user);
         cap(self.pol.user_max_jobs(name), u, pend::USER_JOB_LIMIT);
         room
     }
@@ -267,7 +267,7 @@ impl Mbd {
             }
         };
         cap(self.host_max(i), self.host_used(i), pend::HOST_FULL);
-        if let Some(h) = self.st.names.find(&self.net.hosts[i].name) {
+        if let Some(h) = self.st.names.hosts.find(&self.net.hosts[i].name) {
             let hu = counts.host_user.get(&(h, kind.user)).copied().unwrap_or(0);
             cap(self.pol.hosts[i].jl_u.map(u64::from), hu, pend::HOST_USER);
             let hq = counts.host_queue.get(&(h, kind.queue)).copied().unwrap_or(0);

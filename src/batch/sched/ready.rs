@@ -6,7 +6,8 @@
 //! changed. So the many different requirements of one user delay nobody else, each class is
 //! considered in the end, and nothing is looked at twice while nothing changes.
 
-use super::{Place, Sym};
+use super::Place;
+use crate::batch::names::{QueueId, UserId};
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -41,7 +42,7 @@ struct Heads {
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    users: BTreeMap<(Sym, Sym), Heads>,
+    users: BTreeMap<(QueueId, UserId), Heads>,
 }
 
 /// The way of one pass through the classes of one user in one queue.
@@ -87,13 +88,13 @@ pub(super) enum Seen {
 }
 
 impl Ready {
-    pub fn insert(&mut self, of: (Sym, Sym), head: Head) {
+    pub fn insert(&mut self, of: (QueueId, UserId), head: Head) {
         let heads = self.users.entry(of).or_default();
         heads.all.insert(head);
         (heads.round, heads.settled) = (None, None);
     }
 
-    pub fn remove(&mut self, of: (Sym, Sym), head: Head) {
+    pub fn remove(&mut self, of: (QueueId, UserId), head: Head) {
         if let Some(heads) = self.users.get_mut(&of) {
             heads.all.remove(&head);
             if heads.all.is_empty() {
@@ -103,8 +104,8 @@ impl Ready {
     }
 
     /// The users with a ready class in a queue that was not looked at since the last change.
-    pub fn users(&self, queue: Sym, changes: u64) -> impl Iterator<Item = Sym> + '_ {
-        let of_queue = self.users.range((queue, Sym(0))..=(queue, Sym(u32::MAX)));
+    pub fn users(&self, queue: QueueId, changes: u64) -> impl Iterator<Item = UserId> + '_ {
+        let of_queue = self.users.range((queue, UserId::MIN)..=(queue, UserId::MAX));
         let open = of_queue.filter(move |(_, heads)| heads.settled.is_none_or(|s| s != changes));
         open.map(|((_, user), _)| *user)
     }
@@ -112,7 +113,7 @@ impl Ready {
     /// The class that a walk comes to next; none: it is over.
     pub fn next(
         &mut self,
-        of: (Sym, Sym),
+        of: (QueueId, UserId),
         walk: &mut Walk,
         now: u64,
         changes: u64,
@@ -150,8 +151,8 @@ impl Ready {
     }
 
     /// When the next turn begins of classes that were not looked at since the last change.
-    pub fn timer(&self, queue: Sym, changes: u64) -> Option<u64> {
-        let of_queue = self.users.range((queue, Sym(0))..=(queue, Sym(u32::MAX)));
+    pub fn timer(&self, queue: QueueId, changes: u64) -> Option<u64> {
+        let of_queue = self.users.range((queue, UserId::MIN)..=(queue, UserId::MAX));
         let waits =
             |h: &&Heads| h.all.len() > CLASSES_PER_USER && h.settled.is_none_or(|s| s != changes);
         of_queue.map(|(_, heads)| heads).filter(waits).map(|heads| heads.next).min()

@@ -131,7 +131,7 @@ fn a_job_goes_to_another_queue_with_its_counters() {
     assert_eq!(r.does(USER, to("high"), b).code, 0);
     assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
     let count = |m: &Mbd, q: &str| {
-        let s = m.st.counts.queue[&m.st.names.find(q).unwrap()];
+        let s = m.st.counts.queue[&m.st.names.queues.find(q).unwrap()];
         (s.pend, s.run)
     };
     for m in [&r.mbd, &r.restarted()] {
@@ -250,7 +250,7 @@ fn a_pending_job_is_changed() {
     assert_eq!(r.modify(USER, id, &[Name, Command, Queue, Slots], to.clone()), 0);
     let seen = |m: &Mbd| {
         let j = m.st.job(id).unwrap();
-        let queue = m.st.names.text(j.queue).to_string();
+        let queue = m.st.names.queue(j.queue).to_string();
         let pend = m.st.counts.queue[&j.queue].pend;
         (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
     };

@@ -34,7 +34,7 @@ fn the_first_execution_host_is_the_one_asked_for() {
         let id = id.unwrap();
         let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
         let hosts = run.map_or(Vec::new(), |run| {
-            run.hosts.iter().map(|h| r.mbd.st.names.text(h.0).to_string()).collect::<Vec<_>>()
+            run.hosts.iter().map(|h| r.mbd.st.names.host(h.0).to_string()).collect::<Vec<_>>()
         });
         (id, hosts.join(" "))
     };

@@ -23,7 +23,7 @@ fn why(verb: Verb, job: u32, reason: &str) -> Control {
 
 fn last(m: &Mbd, job: u32, idx: u32, deed: Deed) -> Option<(String, String)> {
     let (host, reason) = m.st.issued.last(JobRef { job, idx }, deed)?;
-    Some((m.st.names.text(host).to_string(), reason.to_string()))
+    Some((m.st.names.host(host).to_string(), reason.to_string()))
 }
 
 fn said(host: &str, reason: &str) -> Option<(String, String)> {

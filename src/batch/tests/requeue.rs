@@ -61,7 +61,7 @@ impl Rig {
         self.now.mono_us += 60_000_000;
         self.step(Input::Tick);
         let run = self.mbd.st.running(key).unwrap().hosts[0].0;
-        let on = self.mbd.st.names.text(run).to_string();
+        let on = self.mbd.st.names.host(run).to_string();
         let mut found = None;
         for (conn, to) in std::mem::take(&mut self.dialled) {
             let Endpoint::Tcp { host, daemon } = to else { continue };
@@ -107,7 +107,7 @@ fn a_host_file_fixes_hosts_and_slots() {
         |slots: &str| JobSpec { min_slots: 0, max_slots: 0, ..with(extra::HOST_SLOTS, slots) };
     let hosts = |r: &Rig, id: u32| {
         let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run()?;
-        let name = |h: &(names::Sym, u32)| format!("{} {}", r.mbd.st.names.text(h.0), h.1);
+        let name = |h: &(names::HostId, u32)| format!("{} {}", r.mbd.st.names.host(h.0), h.1);
         Some(run.hosts.iter().map(name).collect::<Vec<_>>().join(" "))
     };
     // not the best host first, and not all that is free

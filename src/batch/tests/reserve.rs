@@ -507,7 +507,7 @@ fn a_host_with_an_exclusive_resource_takes_who_asks_for_it() {
     let asks = r.wants("select[big]");
     let host = |r: &Rig, id: u32| {
         let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
-        run.map(|run| r.mbd.st.names.text(run.hosts[0].0).to_string())
+        run.map(|run| r.mbd.st.names.host(run.hosts[0].0).to_string())
     };
     assert_eq!((host(&r, plain), host(&r, other)), (None, None));
     assert_eq!(host(&r, asks).as_deref(), Some("h1"));

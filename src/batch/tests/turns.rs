@@ -104,7 +104,7 @@ fn a_held_array_of_a_million_is_one_record() {
     assert_eq!(code_of(r.ask(USER, control(Verb::Stop, job, vec![(9, 9, 1)]))), 0);
     assert_eq!(code_of(r.ask(USER, control(Verb::Kill, job, vec![(8, 8, 1)]))), 0);
     assert_eq!((r.stat(job, 8), r.stat(job, 9)), ("EXIT", "PSUSP"));
-    let counts = &r.mbd.st.counts.queue[&r.mbd.st.names.find("normal").unwrap()];
+    let counts = &r.mbd.st.counts.queue[&r.mbd.st.names.queues.find("normal").unwrap()];
     assert_eq!(counts.pend_jobs, 1_000_000 - 5);
     let again = r.restarted();
     assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
@@ -145,7 +145,7 @@ fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
     let verb = Verb::Move { top: true, position: 1 };
     assert_eq!(code_of(r.bounded("btop", USER, control(verb, job, vec![]))), 0);
     let count = |r: &Rig, queue: &str| {
-        let of = r.mbd.st.counts.queue[&r.mbd.st.names.find(queue).unwrap()];
+        let of = r.mbd.st.counts.queue[&r.mbd.st.names.queues.find(queue).unwrap()];
         (of.pend_jobs, of.run)
     };
     assert_eq!((count(&r, "high"), count(&r, "normal")), ((u64::from(MANY / 2 - 2), 4), (0, 0)));

@@ -312,7 +312,7 @@ fn a_switch_of_many_elements_is_done_by_units() {
     assert!(said.len() == 300 && said.iter().all(|o| o.2 == 0));
     let queue = |idx: u32| {
         let job = r.mbd.st.job(job).unwrap();
-        r.mbd.st.names.text(job.queue_at(idx)).to_string()
+        r.mbd.st.names.queue(job.queue_at(idx)).to_string()
     };
     assert_eq!((queue(1), queue(300), queue(301)), ("high".into(), "high".into(), "normal".into()));
     assert_eq!(r.mbd.st.job(job).unwrap().parts().len(), 1);
@@ -422,10 +422,10 @@ fn the_space_of_a_user_in_the_spool_has_a_bound() {
     let c = Control { bulk: true, ..Control::of(Verb::Kill, ids(&[(jobs[2], 0, 0)])) };
     r.ask(USER, ClientMsg::Control(Box::new(c)));
     assert!(r.mbd.st.job(jobs[2]).is_none() && ask(&mut r, mb).is_err());
-    let kept = r.mbd.st.space.of(r.mbd.st.names.find("ann").unwrap());
+    let kept = r.mbd.st.space.of(r.mbd.st.names.users.find("ann").unwrap());
     assert!(kept.gone >= mb as u64 && kept.jobs == 2, "{kept:?}");
     let again = r.after_restart();
-    let user = again.mbd.st.names.find("ann").unwrap();
+    let user = again.mbd.st.names.users.find("ann").unwrap();
     assert_eq!(again.mbd.st.space.of(user), kept);
     r.mbd.st.apply(&Record { time: 1, event: Event::LogSwitch { last_job: 9 } });
     ask(&mut r, mb).unwrap();
@@ -437,7 +437,7 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     let mut c = large();
     c.batch.params.clean_period = 10;
     let mut r = Rig::of(c);
-    let user = |r: &Rig| r.mbd.st.names.find("ann").map(|u| r.mbd.st.space.of(u)).unwrap();
+    let user = |r: &Rig| r.mbd.st.names.users.find("ann").map(|u| r.mbd.st.space.of(u)).unwrap();
     let begin_time = r.now.secs() + 9999;
     let s = Submit {
         spec: JobSpec { name: "a[1-5]".into(), begin_time, ..spec("x") },

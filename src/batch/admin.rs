@@ -132,7 +132,7 @@ impl Mbd {
 
     /// Why a host cannot be opened so, if it cannot.
     fn keeps_shut(&self, host: &str, open: bool, lock: &str) -> Option<String> {
-        let locks = self.st.host_ctl.get(host).map(|c| &c.locks);
+        let locks = self.st.host_ctl_of(host).map(|c| &c.locks);
         let has = |lock: &str| locks.is_some_and(|l| l.contains(lock));
         match (open, lock) {
             (true, "") => {

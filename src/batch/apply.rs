@@ -62,7 +62,7 @@ impl State {
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
-                let q = self.queue_ctl.entry(queue.clone()).or_default();
+                let q = self.queue_ctl.entry(self.names.queues.id(queue)).or_default();
                 match op {
                     Ctrl::Open => q.closed = false,
                     Ctrl::Close => q.closed = true,
@@ -75,7 +75,7 @@ impl State {
                 Did::Nothing
             }
             Event::HostCtrl { op, host, uid, user, message, lock } => {
-                let h = self.host_ctl.entry(host.clone()).or_default();
+                let h = self.host_ctl.entry(self.names.hosts.id(host)).or_default();
                 match (lock.is_empty(), *op == Ctrl::Close) {
                     (true, close) => h.closed = close,
                     (false, true) => drop(h.locks.insert(lock.clone())),

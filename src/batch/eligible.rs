@@ -195,15 +195,15 @@ impl Mbd {
     /// Would room be all that is missing?
     fn could_go(&self, job: &Job, part: u32, elem: Option<&Elem>, now: i64) -> bool {
         let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
-        let queue = &**self.st.names.queue(job.queue_of(part));
+        let queue = job.queue_of(part);
         let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
         let all_held = || matches!(&job.body, Body::Array(a) if a.held.is_some());
         let out = job.damaged
             || elem.map_or_else(all_held, held)
             || job.spec_of(part).begin_time > now
             || (!one_by_one && self.deps.value(job.id) != DepValue::True)
-            || self.pol.find_queue(queue).is_none()
-            || self.st.queue_ctl.get(queue).is_some_and(|c| c.inactive)
+            || self.pol.queue(queue).is_none()
+            || self.st.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
             || self.queue_shut(queue);
         !out
     }

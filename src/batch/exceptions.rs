@@ -10,7 +10,7 @@ const IDLE_AFTER: f64 = 20.0 * 60.0;
 impl Mbd {
     /// What is exceptional of a started element until now or its end: [`except`] bits.
     pub(crate) fn exceptions(&self, job: &Job, part: u32, elem: &Elem, now: i64) -> u32 {
-        let queue = self.pol.find_queue(self.st.names.queue(job.queue_of(part)));
+        let queue = self.pol.queue(job.queue_of(part));
         let (Some(queue), Some(_)) = (queue, elem.run()) else { return 0 };
         let limit = |name: &str| {
             let text = queue.conf.raw.get(name)?.text.trim();

@@ -45,7 +45,7 @@ impl Mbd {
     /// Another policy holds from now on.
     pub(crate) fn take_policy(&mut self, cx: &mut Cx, mut conf: ClusterConf) {
         put(&mut conf, &self.st.group_hosts);
-        self.pol = Rc::new(Policy::new(conf));
+        self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
         self.net_reconfigured(cx);
         self.rebuild_by_units();
         self.shut.renew();
@@ -56,7 +56,7 @@ impl Mbd {
         if !self.st.group_hosts.is_empty() {
             let mut conf = self.pol.conf.clone();
             put(&mut conf, &self.st.group_hosts);
-            self.pol = Rc::new(Policy::new(conf));
+            self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Links to the hosts: a kept connection to each sbatchd, the load from the local LIM, and what
 //! both make of a host's status. mbatchd dials; a lost link is dialled again with back-off.
 
-use super::names::HostId;
+use super::names::{HostId, HostMap};
 use super::policy::Policy;
 use super::reporters::Refused;
 use super::reserve::left;
@@ -15,7 +15,7 @@ use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// First and longest pause before a lost link is dialled again, microseconds.
 const REDIAL_FIRST: u64 = US / 5;
@@ -79,14 +79,14 @@ pub struct HostRt {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
-    Host(usize),
+    Host(HostId),
     Lim,
 }
 
 /// All links.
 #[derive(Debug)]
 pub struct Net {
-    pub hosts: Vec<HostRt>,
+    pub hosts: HostMap<HostRt>,
     lim: Link,
     conns: IdMap<ConnId, Whose>,
     next_conn: ConnId,
@@ -103,7 +103,10 @@ pub struct Net {
 
 impl Net {
     pub fn new(pol: &Policy) -> Net {
-        let hosts = pol.hosts.iter().map(|h| HostRt::new(&h.def.name)).collect();
+        let mut hosts = HostMap::default();
+        for (id, host) in pol.hosts.iter() {
+            hosts.insert(id, HostRt::new(&host.def.name));
+        }
         Net {
             hosts,
             lim: Link::Down { at: 0, pause: REDIAL_FIRST },
@@ -128,7 +131,7 @@ impl Net {
             Link::Down { at, .. } => Some(at),
             _ => None,
         };
-        let hosts = self.hosts.iter().filter_map(|h| match h.link {
+        let hosts = self.hosts.values().filter_map(|h| match h.link {
             Link::Up { .. } | Link::Greeted { .. } => Some(h.next_ping),
             _ => link(&h.link),
         });
@@ -210,7 +213,7 @@ pub fn beyond(i: usize, value: f64, bound: f64) -> bool {
 impl Mbd {
     pub(crate) fn net_start(&mut self, cx: &mut Cx) {
         self.net.on = true;
-        for h in &mut self.net.hosts {
+        for (_, h) in self.net.hosts.iter_mut() {
             h.link = Link::down(cx.now);
             (h.lost, h.given_up) = (Some(cx.now.mono_us), false);
         }
@@ -225,7 +228,7 @@ impl Mbd {
     /// record holds.
     pub(crate) fn net_drop_all(&mut self, cx: &mut Cx) {
         self.net.on = false;
-        for h in &mut self.net.hosts {
+        for (_, h) in self.net.hosts.iter_mut() {
             if let Some(conn) = h.link.conn() {
                 self.net.conns.remove(&conn);
                 self.peers.remove(&conn);
@@ -237,13 +240,10 @@ impl Mbd {
 
     /// Keeps the links of hosts that are still there.
     pub(crate) fn net_reconfigured(&mut self, cx: &mut Cx) {
-        let mut old: HashMap<String, HostRt> =
-            self.net.hosts.drain(..).map(|h| (h.name.clone(), h)).collect();
-        for pol in &self.pol.hosts {
-            let name = &pol.def.name;
-            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(name) };
-            let rt = old.remove(name).unwrap_or_else(new);
-            self.net.hosts.push(rt);
+        let mut old: IdMap<HostId, HostRt> = self.net.hosts.drain().into_iter().collect();
+        for (id, pol) in self.pol.hosts.iter() {
+            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&pol.def.name) };
+            self.net.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
         for gone in old.into_values() {
             if let Some(conn) = gone.link.conn() {
@@ -251,15 +251,10 @@ impl Mbd {
                 cx.out.push(Effect::Close { conn });
             }
         }
-        for (i, h) in self.net.hosts.iter().enumerate() {
-            if let Some(conn) = h.link.conn() {
-                self.net.conns.insert(conn, Whose::Host(i));
-            }
-        }
         self.unreached.look = true;
         self.look_left();
         let params = self.sbd_params();
-        for h in &self.net.hosts {
+        for h in self.net.hosts.values() {
             if let Link::Up { conn } | Link::Greeted { conn } = h.link {
                 cx.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
             }
@@ -374,7 +369,8 @@ impl Mbd {
             self.dial(cx, Whose::Lim);
         }
         let silent = PING_SECS * u64::from(self.pol.params().max_sbd_fail.max(1)) * US;
-        for i in 0..self.net.hosts.len() {
+        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        for i in ids {
             match self.net.hosts[i].link {
                 Link::Down { at, .. } if at <= now => self.dial(cx, Whose::Host(i)),
                 Link::Greeted { conn } | Link::Up { conn }
@@ -396,7 +392,7 @@ impl Mbd {
     }
 
     /// The host behind a connection; notes that it is alive.
-    pub(crate) fn host_of(&mut self, cx: &Cx, conn: ConnId) -> Option<usize> {
+    pub(crate) fn host_of(&mut self, cx: &Cx, conn: ConnId) -> Option<HostId> {
         match self.net.conns.get(&conn) {
             Some(Whose::Host(i)) => {
                 self.net.hosts[*i].last_heard = cx.now.mono_us;
@@ -411,7 +407,7 @@ impl Mbd {
     }
 
     /// The inventory has been worked through: orders may go out.
-    pub(crate) fn host_ready(&mut self, i: usize) {
+    pub(crate) fn host_ready(&mut self, i: HostId) {
         if let Link::Greeted { conn } = self.net.hosts[i].link {
             let h = &mut self.net.hosts[i];
             (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
@@ -427,17 +423,14 @@ impl Mbd {
         }
         if let LimMsg::Loads { hosts } = msg {
             for load in hosts {
-                let Some(&i) = self.pol.host_ix.get(&load.host) else { continue };
+                let Some(i) = self.pol.host_id(&load.host) else { continue };
                 let h = &mut self.net.hosts[i];
                 let facts = h.load.take().and_then(|l| l.facts);
                 let mut load = load;
                 if load.status & status::LOCK_X != 0 {
                     // as an mbatchd before this one had it
                     let told = self.net.told_alone.as_ref();
-                    let sym = self.st.names.hosts.find(&load.host);
-                    let known =
-                        |(told, sym): (&Vec<HostId>, HostId)| told.binary_search(&sym).is_ok();
-                    if !told.zip(sym).is_some_and(known) {
+                    if told.is_none_or(|told| told.binary_search(&i).is_err()) {
                         self.net.told_alone = None;
                     }
                 }
@@ -448,18 +441,14 @@ impl Mbd {
             }
             self.sched.changed();
             self.overload.look = true;
-            self.unreached.look |= self.net.hosts.iter().any(|h| h.lost.is_some());
+            self.unreached.look |= self.net.hosts.values().any(|h| h.lost.is_some());
             self.note_peak();
             cx.say(log::Level::Trace, "loads taken over");
         }
     }
 
-    pub(crate) fn host_sym(&mut self, i: usize) -> HostId {
-        self.st.names.hosts.id(&self.net.hosts[i].name)
-    }
-
     /// Slots of a host; `None` unlimited.
-    pub(crate) fn host_max(&self, i: usize) -> Option<u64> {
+    pub(crate) fn host_max(&self, i: HostId) -> Option<u64> {
         match self.pol.hosts[i].mxj {
             Mxj::Unlimited => None,
             Mxj::Slots(n) => Some(u64::from(n)),
@@ -467,18 +456,17 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn host_used(&self, i: usize) -> u64 {
-        let sym = self.st.names.hosts.find(&self.net.hosts[i].name);
-        let used = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(0, |h| h.slots.started());
+    pub(crate) fn host_used(&self, i: HostId) -> u64 {
+        let used = self.st.counts.host.get(&i).map_or(0, |h| h.slots.started());
         used + self.net.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
     }
 
-    pub(crate) fn host_closed(&self, i: usize) -> bool {
-        self.st.host_ctl.get(&self.net.hosts[i].name).is_some_and(|c| c.shut())
+    pub(crate) fn host_closed(&self, i: HostId) -> bool {
+        self.st.host_ctl.get(&i).is_some_and(|c| c.shut())
     }
 
     /// The first built-in index beyond a loadSched threshold of the host.
-    pub(crate) fn load_over(&self, i: usize, bounds: &super::policy::Bounds) -> Option<usize> {
+    pub(crate) fn load_over(&self, i: HostId, bounds: &super::policy::Bounds) -> Option<usize> {
         let load = self.net.hosts[i].load.as_ref()?;
         let taken = self.reserve.on(i);
         let value = |k: usize| left(taken, INDEX_NAMES[k], f64::from(load.index[k]), increasing(k));
@@ -489,7 +477,7 @@ impl Mbd {
     /// reported there is beyond none.
     pub(crate) fn external_over<'b>(
         &self,
-        i: usize,
+        i: HostId,
         bounds: &'b super::policy::External,
     ) -> Option<&'b str> {
         let load = self.net.hosts[i].load.as_ref()?;
@@ -514,7 +502,7 @@ impl Mbd {
     /// The reason for which thresholds of a host or queue keep jobs from a host.
     pub(crate) fn load_reason(
         &self,
-        i: usize,
+        i: HostId,
         bounds: &super::policy::Bounds,
         external: &super::policy::External,
     ) -> Option<u32> {
@@ -525,7 +513,7 @@ impl Mbd {
 
     /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
     /// lsf.cluster, which LIM knows.
-    pub(crate) fn busy_reason(&self, i: usize) -> u32 {
+    pub(crate) fn busy_reason(&self, i: HostId) -> u32 {
         let host = &self.pol.hosts[i];
         let by_lim = || {
             let load = self.net.hosts[i].load.as_ref().filter(|l| l.over != 0);
@@ -560,17 +548,16 @@ impl Mbd {
     }
 
     /// Does an exclusive job (bsub -x) run there?
-    pub(crate) fn held_alone(&self, i: usize) -> bool {
+    pub(crate) fn held_alone(&self, i: HostId) -> bool {
         if self.st.alone.is_empty() {
             return false;
         }
-        let host = self.st.names.hosts.find(&self.net.hosts[i].name);
-        let here = host.and_then(|host| self.st.counts.host.get(&host));
+        let here = self.st.counts.host.get(&i);
         here.is_some_and(|here| here.jobs.iter().any(|at| self.st.alone.contains(at)))
     }
 
     /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
-    pub(crate) fn lock_reason(&self, i: usize) -> u32 {
+    pub(crate) fn lock_reason(&self, i: HostId) -> u32 {
         let lim = self.net.hosts[i].load.as_ref().map_or(0, |l| l.status);
         if lim & status::LOCK_U != 0 {
             pend::HOST_LOCKED
@@ -581,7 +568,7 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn host_status(&self, i: usize) -> HostStatus {
+    pub(crate) fn host_status(&self, i: HostId) -> HostStatus {
         let h = &self.net.hosts[i];
         let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
         if lim & status::UNAVAIL != 0 {

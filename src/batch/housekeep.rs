@@ -161,10 +161,11 @@ impl Mbd {
         if self.st.started_at > 0 {
             head.push(Record { time: self.st.started_at, event: self.start_event() });
         }
-        for (queue, c) in &self.st.queue_ctl {
+        for (id, c) in &self.st.queue_ctl {
+            let queue = self.st.names.queue(*id);
             let mut put = |op| {
                 let (uid, user) = c.by.clone();
-                let (queue, message) = (queue.clone(), c.comment.clone());
+                let (queue, message) = (queue.to_string(), c.comment.clone());
                 let event = Event::QueueCtrl { op, queue, uid, user, message };
                 head.push(Record { time: c.time, event });
             };
@@ -175,11 +176,12 @@ impl Mbd {
                 put(Ctrl::Inactivate);
             }
         }
-        for (host, c) in &self.st.host_ctl {
+        for (id, c) in &self.st.host_ctl {
+            let host = self.st.names.host(*id);
             let locks = c.closed.then(String::new).into_iter().chain(c.locks.iter().cloned());
             for lock in locks {
                 let (uid, user) = c.by.clone();
-                let (host, message) = (host.clone(), c.comment.clone());
+                let (host, message) = (host.to_string(), c.comment.clone());
                 let event = Event::HostCtrl { op: Ctrl::Close, host, uid, user, message, lock };
                 head.push(Record { time: c.time, event });
             }

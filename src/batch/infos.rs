@@ -2,6 +2,7 @@
 
 use super::counts::Slots;
 use super::hosts::HostStatus;
+use super::names::HostId;
 use super::policy::External;
 use super::{Cx, Mbd};
 use crate::lang::resreq::SelectCx;
@@ -29,7 +30,7 @@ impl Mbd {
         if let Some(bad) = names.iter().find(|n| self.pol.find_queue(n).is_none()) {
             return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
         }
-        let hosts = self.pol.expand_host(host);
+        let hosts = self.pol.expand_servers(host);
         if !host.is_empty() && hosts.is_empty() {
             return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
         }
@@ -50,9 +51,8 @@ impl Mbd {
 
     fn queue_info(&self, q: &super::policy::Queue) -> QueueInfo {
         let c = &q.conf;
-        let sym = self.st.names.queues.find(&c.name);
-        let s = sym.and_then(|s| self.st.counts.queue.get(&s)).copied().unwrap_or(Slots::default());
-        let ctl = self.st.queue_ctl.get(&c.name).cloned().unwrap_or_default();
+        let s = self.st.counts.queue.get(&q.id).copied().unwrap_or_default();
+        let ctl = self.st.queue_ctl.get(&q.id).cloned().unwrap_or_default();
         QueueInfo {
             name: c.name.clone(),
             description: c.description.clone(),
@@ -60,7 +60,7 @@ impl Mbd {
             nice: c.nice,
             open: !ctl.closed,
             active: !ctl.inactive,
-            window_closed: self.queue_shut(&c.name),
+            window_closed: self.queue_shut(q.id),
             is_default: self.pol.default_queues().contains(&c.name),
             max: c.qjob_limit.map(u64::from),
             jl_u: c.ujob_limit.map(u64::from),
@@ -95,7 +95,7 @@ impl Mbd {
         for n in names.iter().filter(|n| seen.insert(*n)) {
             let hosts = self.pol.expand_host(n);
             let servers: Vec<_> =
-                hosts.into_iter().filter(|h| self.pol.host_ix.contains_key(h)).collect();
+                hosts.into_iter().filter(|h| self.pol.host_id(h).is_some()).collect();
             if servers.is_empty() {
                 return cx.refuse(conn, Refusal::about(err::BAD_HOST, n));
             }
@@ -103,7 +103,7 @@ impl Mbd {
         }
         self.reserve_sum(cx);
         let mut rows = Vec::new();
-        for i in 0..self.net.hosts.len() {
+        for i in self.net.hosts.ids() {
             if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {
                 continue;
             }
@@ -117,14 +117,13 @@ impl Mbd {
         cx.reply(conn, ClientMsg::HostRows { rows });
     }
 
-    fn host_info(&self, i: usize) -> HostInfo {
+    fn host_info(&self, i: HostId) -> HostInfo {
         let rt = &self.net.hosts[i];
         let pol = &self.pol.hosts[i];
-        let sym = self.st.names.hosts.find(&rt.name);
-        let s = sym.and_then(|s| self.st.counts.host.get(&s)).map_or(Slots::default(), |h| h.slots);
+        let s = self.st.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
         let status = self.host_status(i);
         let known = status != HostStatus::Unavail;
-        let ctl = self.st.host_ctl.get(&rt.name).filter(|c| c.shut());
+        let ctl = self.st.host_ctl.get(&i).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserved_shown(i);
         HostInfo {
             name: rt.name.clone(),

@@ -8,6 +8,7 @@
 //! [`super::reporters`], what becomes of jobs whose host says nothing in [`super::unreached`].
 
 use super::hosts::Link;
+use super::names::HostId;
 use super::overload::by_load;
 use super::reporters::Standing;
 use super::state::{ElemState, Phase as RunPhase, Run};
@@ -46,10 +47,10 @@ impl Mbd {
         }
     }
 
-    fn inventory(&mut self, cx: &mut Cx, i: usize, boot_id: String, tasks: Vec<TaskState>) {
+    fn inventory(&mut self, cx: &mut Cx, i: HostId, boot_id: String, tasks: Vec<TaskState>) {
         let seen: HashSet<JobKey> = tasks.iter().map(|t| t.key).collect();
         self.net.hosts[i].boot_id = boot_id;
-        let host = self.host_sym(i);
+        let host = i;
         self.net.hosts[i].zombies.clear();
         for t in &tasks {
             self.task_state(cx, i, t);
@@ -128,7 +129,7 @@ impl Mbd {
 
     /// The hosts that an element is not to go to.
     pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
-        let name = |host: &super::names::HostId| self.st.names.host(*host).to_string();
+        let name = |host: &HostId| self.st.names.host(*host).to_string();
         self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
@@ -144,7 +145,7 @@ impl Mbd {
 
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
-    fn not_running(&mut self, cx: &mut Cx, i: usize, t: &TaskState, is: Standing) {
+    fn not_running(&mut self, cx: &mut Cx, i: HostId, t: &TaskState, is: Standing) {
         let (at, name) = (t.key.job_ref(), &self.net.hosts[i].name);
         let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
         match (is, over) {
@@ -166,7 +167,7 @@ impl Mbd {
     }
 
     /// An attempt as its host sees it.
-    fn task_state(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
+    fn task_state(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
         let at = t.key.job_ref();
         let is = self.standing(i, t.key);
         if is != Standing::Running {
@@ -240,7 +241,7 @@ impl Mbd {
     fn suspended(
         &mut self,
         cx: &mut Cx,
-        i: usize,
+        i: HostId,
         key: JobKey,
         phase: RunPhase,
         asked: Option<u32>,
@@ -366,14 +367,14 @@ impl Mbd {
     }
 
     /// The attempt is over; what still runs after it is waited for.
-    fn forget(&mut self, cx: &mut Cx, i: usize, t: &TaskState) {
+    fn forget(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
         if t.post != Post::Running {
             self.order(cx, i, SbdMsg::Forget { key: t.key, mail: String::new() });
         }
     }
 
     /// Marks post-exec failed where the host no longer knows the attempt.
-    fn posts_lost(&mut self, cx: &mut Cx, host: super::names::HostId, seen: &HashSet<JobKey>) {
+    fn posts_lost(&mut self, cx: &mut Cx, host: HostId, seen: &HashSet<JobKey>) {
         let there = |key: &&JobKey| {
             let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
             !seen.contains(key) && run.is_some_and(|r| r.hosts.first().map(|h| h.0) == Some(host))
@@ -395,7 +396,7 @@ impl Mbd {
         let elem = job.elem(at.idx)?;
         let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
-        let name = |s: super::names::HostId| self.st.names.host(s).to_string();
+        let name = |s: HostId| self.st.names.host(s).to_string();
         Some(Finish {
             event_time: e.end_time,
             at,
@@ -422,26 +423,25 @@ impl Mbd {
 
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
     /// when it is back: the inventory settles everything.
-    pub(crate) fn order(&mut self, cx: &mut Cx, i: usize, msg: SbdMsg) {
+    pub(crate) fn order(&mut self, cx: &mut Cx, i: HostId, msg: SbdMsg) {
         if let Link::Up { conn } | Link::Greeted { conn } = self.net.hosts[i].link {
             cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
         }
     }
 
-    pub(crate) fn act(&mut self, cx: &mut Cx, key: JobKey, i: usize, act: Act) {
+    pub(crate) fn act(&mut self, cx: &mut Cx, key: JobKey, i: HostId, act: Act) {
         let (seq, order) = self.next_act();
         self.order(cx, i, SbdMsg::Act { key, seq, order, act });
     }
 
-    /// The index of the host that holds a started attempt.
-    pub(crate) fn first_host(&self, run: &Run) -> Option<usize> {
-        let name = self.st.names.host(run.hosts.first()?.0);
-        self.pol.host_ix.get(&**name).copied()
+    /// The host that holds a started attempt, where the cluster still has it.
+    pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
+        run.hosts.first().map(|h| h.0).filter(|host| self.net.hosts.contains(*host))
     }
 
     pub(crate) fn send_start(&mut self, cx: &mut Cx, key: JobKey) {
         let Some(order) = self.start_order(key) else { return };
-        let Some(i) = order.hosts.first().and_then(|h| self.pol.host_ix.get(&h.0)).copied() else {
+        let Some(i) = order.hosts.first().and_then(|h| self.pol.host_id(&h.0)) else {
             return;
         };
         self.order(cx, i, SbdMsg::Start(Box::new(order)));
@@ -450,9 +450,9 @@ impl Mbd {
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.st.running(key)?;
         let job = self.st.job(key.job)?;
-        let name = |s: super::names::HostId| self.st.names.host(s).to_string();
+        let name = |s: HostId| self.st.names.host(s).to_string();
         let spec = job.spec_at(key.idx);
-        let queue = self.pol.find_queue(self.st.names.queue(job.queue_at(key.idx)));
+        let queue = self.pol.queue(job.queue_at(key.idx));
         // Elements may have been given a command in its place.
         let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
@@ -521,19 +521,19 @@ impl Mbd {
     /// else the submission host.
     pub(crate) fn limit_factor(&self, job: &super::state::Job, part: u32) -> f64 {
         let own = job.spec_of(part);
-        let queue = self.pol.find_queue(self.st.names.queue(job.queue_of(part)));
+        let queue = self.pol.queue(job.queue_of(part));
         let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
         let by_cluster = self.pol.params().default_host_spec.as_deref();
         let spec = match own.limit_spec.as_str() {
             "" => by_queue.or(by_cluster).unwrap_or(&own.from_host),
             s => s,
         };
-        let host = self.pol.canonical(spec).and_then(|h| self.pol.host_ix.get(h));
+        let host = self.pol.canonical(spec).and_then(|h| self.pol.host_id(h));
         let model = || {
             let models = &self.pol.conf.base.shared.models;
             models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
         };
-        host.map(|&i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
+        host.map(|i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 }
 

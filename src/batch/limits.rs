@@ -195,7 +195,7 @@ fn known(pol: &Policy, spec: &str) -> bool {
 
 /// CPU factor of a model, or of a host whose model is configured; 1 where unknown.
 fn factor(pol: &Policy, spec: &str) -> f64 {
-    let host = pol.canonical(spec).and_then(|h| pol.host_ix.get(h)).map(|&i| &pol.hosts[i]);
+    let host = pol.canonical(spec).and_then(|h| pol.host_id(h)).map(|i| &pol.hosts[i]);
     let model = host.and_then(|h| h.def.model.as_deref()).unwrap_or(spec);
     let models = &pol.conf.base.shared.models;
     models.iter().find(|m| m.name == model).map_or(1.0, |m| m.cpu_factor)

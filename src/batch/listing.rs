@@ -3,7 +3,7 @@
 //! taken from the sorted steps in order, so that nothing is ever sorted as a whole.
 
 use super::control_work::Cursor;
-use super::names::QueueId;
+use super::names::{Id, QueueId};
 use super::perm::Caller;
 use super::state::{ElemState, Job, View};
 use super::{Cx, Mbd, Recovered};
@@ -347,10 +347,7 @@ impl Mbd {
         let queue = job.queue_of(part);
         let rank = match *ranked {
             Some((before, rank)) if before == queue => rank,
-            _ => {
-                let name: &str = self.st.names.queue(queue);
-                self.pol.queue_ix.get(name).map_or(i64::MAX, |i| *i as i64)
-            }
+            _ => self.pol.queue_position(queue).map_or(i64::MAX, |i| i as i64),
         };
         *ranked = Some((queue, rank));
         let (priority, spot) = (self.priority(job.spec_of(part)), self.st.spot_of(job, part));
@@ -360,7 +357,7 @@ impl Mbd {
             View::Own(e) => match &e.state {
                 ElemState::Pend(_) => pending,
                 ElemState::Run(r) => {
-                    let host = self.first_host(r).map_or(i64::MAX, |i| i as i64);
+                    let host = self.first_host(r).map_or(i64::MAX, |i| i.index() as i64);
                     (0, host, 0, unmoved(job.order), idx)
                 }
                 ElemState::End(end) => (2, end.end_time, 0, unmoved(job.order), idx),

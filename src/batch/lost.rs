@@ -40,7 +40,7 @@ impl Mbd {
         let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let queues: Vec<String> = self.pol.queues.iter().map(|q| q.conf.name.clone()).collect();
         for (queue, active) in queues.iter().flat_map(|queue| [(queue, false), (queue, true)]) {
-            let ctl = self.st.queue_ctl.get(queue).cloned().unwrap_or_default();
+            let ctl = self.st.queue_ctl_of(queue).cloned().unwrap_or_default();
             let shut = if active { ctl.inactive } else { ctl.closed };
             let Some(lost) = why(true, active, queue).filter(|_| !shut) else { continue };
             let op = if active { Ctrl::Inactivate } else { Ctrl::Close };
@@ -49,9 +49,9 @@ impl Mbd {
             let (queue, user, message) = (queue.clone(), user.clone(), words(lost));
             events.push(Event::QueueCtrl { op, queue, uid: 0, user, message });
         }
-        let hosts: Vec<String> = self.pol.hosts.iter().map(|h| h.def.name.clone()).collect();
+        let hosts: Vec<String> = self.pol.hosts.values().map(|h| h.def.name.clone()).collect();
         for host in hosts {
-            let shut = self.st.host_ctl.get(&host).is_some_and(|ctl| ctl.closed);
+            let shut = self.st.host_ctl_of(&host).is_some_and(|ctl| ctl.closed);
             let Some(lost) = why(false, false, &host).filter(|_| !shut) else { continue };
             cx.say(log::Level::Error, format!("host <{host}> is closed: {}", words(lost)));
             let (op, lock) = (Ctrl::Close, String::new());

@@ -190,11 +190,12 @@ const MAX_ENVS: usize = 32_768;
 impl Mbd {
     /// A machine for the host `me` with what recovery found.
     pub fn new(conf: ClusterConf, me: &str, found: Recovered) -> Self {
-        let pol = Rc::new(Policy::new(conf));
+        let mut st = State { next_job: 1, ..State::default() };
+        let pol = Rc::new(Policy::new(conf, &mut st.names));
         let mut mbd = Mbd {
             net: hosts::Net::new(&pol),
             pol,
-            st: State { next_job: 1, ..State::default() },
+            st,
             me: me.to_string(),
             epoch: 0,
             spool: SpoolEnd::default(),
@@ -237,7 +238,9 @@ impl Mbd {
     /// Puts the state back to what the log holds: at start, and when records could not be
     /// written. Soft state is rebuilt.
     pub fn reload(&mut self, found: Recovered) {
-        self.st = State { next_job: 1, ..State::default() };
+        // ids go on to mean what they do in the policy and in tables of hosts
+        let names = std::mem::take(&mut self.st.names);
+        self.st = State { next_job: 1, names, ..State::default() };
         // each goes as its job comes, so that its memory is used again
         for rec in found.records {
             self.st.recover(&rec);

@@ -98,3 +98,91 @@ impl Names {
         self.hosts.text(id)
     }
 }
+
+/// A value for each host of the cluster, by id, in the order of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostMap<T> {
+    by_id: Vec<Option<T>>,
+    order: Vec<HostId>,
+}
+
+impl<T> Default for HostMap<T> {
+    fn default() -> Self {
+        HostMap { by_id: Vec::new(), order: Vec::new() }
+    }
+}
+
+impl<T> HostMap<T> {
+    /// Adds a host behind the others; the value of one that is there is replaced.
+    pub fn insert(&mut self, id: HostId, value: T) -> Option<T> {
+        if self.by_id.len() <= id.index() {
+            self.by_id.resize_with(id.index() + 1, || None);
+        }
+        let before = self.by_id[id.index()].replace(value);
+        if before.is_none() {
+            self.order.push(id);
+        }
+        before
+    }
+    pub fn get(&self, id: HostId) -> Option<&T> {
+        self.by_id.get(id.index())?.as_ref()
+    }
+    pub fn get_mut(&mut self, id: HostId) -> Option<&mut T> {
+        self.by_id.get_mut(id.index())?.as_mut()
+    }
+    pub fn contains(&self, id: HostId) -> bool {
+        self.get(id).is_some()
+    }
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+    /// The ids in the order of the configuration.
+    pub fn ids(&self) -> impl Iterator<Item = HostId> + Clone + '_ {
+        self.order.iter().copied()
+    }
+    /// The id at a position in the order of the configuration.
+    pub fn id_at(&self, position: usize) -> Option<HostId> {
+        self.order.get(position).copied()
+    }
+    /// Ids and values in the order of the configuration.
+    pub fn iter(&self) -> impl Iterator<Item = (HostId, &T)> + '_ {
+        self.order.iter().filter_map(|id| Some((*id, self.get(*id)?)))
+    }
+    /// The values in the order of the configuration.
+    pub fn values(&self) -> impl Iterator<Item = &T> + '_ {
+        self.iter().map(|pair| pair.1)
+    }
+    /// Ids and values in the order of the ids.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (HostId, &mut T)> + '_ {
+        let by_id = self.by_id.iter_mut().enumerate();
+        by_id.filter_map(|(i, value)| Some((HostId::from_index(i), value.as_mut()?)))
+    }
+    /// Takes all out, in the order of the configuration.
+    pub fn drain(&mut self) -> Vec<(HostId, T)> {
+        let mut by_id = std::mem::take(&mut self.by_id);
+        let order = std::mem::take(&mut self.order);
+        order.into_iter().filter_map(|id| Some((id, by_id[id.index()].take()?))).collect()
+    }
+}
+
+impl<T> std::ops::Index<HostId> for HostMap<T> {
+    type Output = T;
+    fn index(&self, id: HostId) -> &T {
+        match self.get(id) {
+            Some(value) => value,
+            None => panic!("host {} is not in the cluster", id.index()),
+        }
+    }
+}
+
+impl<T> std::ops::IndexMut<HostId> for HostMap<T> {
+    fn index_mut(&mut self, id: HostId) -> &mut T {
+        match self.get_mut(id) {
+            Some(value) => value,
+            None => panic!("host {} is not in the cluster", id.index()),
+        }
+    }
+}

@@ -7,12 +7,14 @@
 //! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
 //! for run windows, the suspension is logged before the host is told.
 
+use super::names::HostId;
 use super::policy::{Bounds, External, Queue};
 use super::require::{Req, Sight};
 use super::state::{ElemState, Phase};
 use super::{Cx, Mbd};
 use crate::lang::resreq::SelectCx;
 use crate::model::event::{Event, JobSignal};
+use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
@@ -35,13 +37,13 @@ pub struct Overload {
     /// Jobs are suspended for load, or were when it was looked last.
     some: bool,
     /// By host: not before this instant again.
-    rest: Vec<u64>,
+    rest: IdMap<HostId, u64>,
     timer: Option<u64>,
 }
 
 impl Default for Overload {
     fn default() -> Self {
-        Overload { look: true, some: true, rest: Vec::new(), timer: None }
+        Overload { look: true, some: true, rest: IdMap::default(), timer: None }
     }
 }
 
@@ -75,28 +77,28 @@ impl Mbd {
         self.overload.look = false;
         self.overload.timer = None;
         self.overload.some = false;
-        self.overload.rest.resize(self.net.hosts.len(), 0);
-        for i in 0..self.net.hosts.len() {
+        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        for i in ids {
             let jobs = self.stirred_on(i);
             self.overload.some |= jobs.iter().any(|c| by_load(c.phase));
-            let rest = self.overload.rest[i];
+            let rest = self.overload.rest.get(&i).copied().unwrap_or(0);
             if rest > now {
                 if !jobs.is_empty() {
                     let timer = self.overload.timer.map_or(rest, |t| t.min(rest));
                     self.overload.timer = Some(timer);
                 }
             } else if self.host_by_load(cx, i, jobs) {
-                self.overload.rest[i] = cx.now.after(self.pol.params().sbd_sleep_time.max(1));
-                self.overload.timer.get_or_insert(self.overload.rest[i]);
+                let rest = cx.now.after(self.pol.params().sbd_sleep_time.max(1));
+                self.overload.rest.insert(i, rest);
+                self.overload.timer.get_or_insert(rest);
                 self.overload.some = true;
             }
         }
     }
 
     /// What runs on a host or was suspended there for its load.
-    fn stirred_on(&self, i: usize) -> Vec<Candidate> {
-        let sym = self.st.names.hosts.find(&self.net.hosts[i].name);
-        let jobs = sym.and_then(|s| self.st.counts.host.get(&s)).map(|h| &h.jobs);
+    fn stirred_on(&self, i: HostId) -> Vec<Candidate> {
+        let jobs = self.st.counts.host.get(&i).map(|h| &h.jobs);
         let one = |at: &JobRef| {
             let ElemState::Run(run) = &self.st.elem(*at)?.state else { return None };
             let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
@@ -112,7 +114,7 @@ impl Mbd {
     }
 
     /// Acts on one job of a host at most; says whether it did.
-    fn host_by_load(&mut self, cx: &mut Cx, i: usize, jobs: Vec<Candidate>) -> bool {
+    fn host_by_load(&mut self, cx: &mut Cx, i: HostId, jobs: Vec<Candidate>) -> bool {
         let pol = self.pol.clone();
         let host = &pol.hosts[i];
         let running = jobs.iter().filter(|c| c.phase == Phase::Running).count();
@@ -179,7 +181,7 @@ impl Mbd {
     }
 
     /// Does a condition on the load, as it is measured, hold on a host?
-    fn cond_holds(&self, i: usize, cond: &Req) -> bool {
+    fn cond_holds(&self, i: HostId, cond: &Req) -> bool {
         if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
@@ -190,13 +192,13 @@ impl Mbd {
     }
 
     /// Does somebody sit at a host?
-    fn in_use(&self, i: usize) -> bool {
+    fn in_use(&self, i: HostId) -> bool {
         let load = self.net.hosts[i].load.as_ref();
         load.is_some_and(|l| !l.unavailable() && l.index[IT] < 1.0)
     }
 
     /// The suspending reason of the first index beyond its loadStop.
-    fn stop_over(&self, i: usize, bounds: &Bounds, external: &External) -> Option<u32> {
+    fn stop_over(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
         let load = self.net.hosts[i].load.as_ref().filter(|l| !l.unavailable())?;
         let idle = f64::from(load.index[IT]) * MINUTE > self.pol.params().pg_susp_it as f64;
         let over = |k: &usize| {

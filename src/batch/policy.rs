@@ -2,6 +2,7 @@
 //! expanded, requirements compiled. Rebuilt whole at start and at a reconfiguration; never
 //! changed in between.
 
+use super::names::{self, HostId, HostMap, Id, QueueId};
 use super::require::{Names, Req};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -32,9 +33,10 @@ pub struct Bound {
 /// A compiled queue.
 #[derive(Debug)]
 pub struct Queue {
+    pub id: QueueId,
     pub conf: QueueConf,
     /// Hosts with preference; `None`: every host.
-    pub hosts: Option<BTreeMap<String, u32>>,
+    pub hosts: Option<BTreeMap<HostId, u32>>,
     pub req: Option<Rc<Req>>,
     pub bounds: Bounds,
     pub external: External,
@@ -67,10 +69,13 @@ pub struct Policy {
     pub conf: ClusterConf,
     /// By priority, highest first; equal ones in the order of lsb.queues.
     pub queues: Vec<Queue>,
-    pub queue_ix: HashMap<String, usize>,
+    queue_ids: HashMap<String, QueueId>,
+    /// Positions in `queues` by id.
+    queue_positions: Vec<Option<usize>>,
     /// Server hosts in the order of lsf.cluster.
-    pub hosts: Vec<HostPol>,
-    pub host_ix: HashMap<String, usize>,
+    pub hosts: HostMap<HostPol>,
+    /// Server hosts by name.
+    host_ids: HashMap<String, HostId>,
     pub names: Rc<Names>,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
@@ -101,15 +106,17 @@ fn external(t: &Thresholds, shared: &Shared) -> External {
 }
 
 impl Policy {
-    pub fn new(conf: ClusterConf) -> Policy {
-        let names = Rc::new(Names::new(&conf.base));
+    /// The policy of a configuration; its users, queues and hosts get ids.
+    pub fn new(conf: ClusterConf, names: &mut names::Names) -> Policy {
+        let resources = Rc::new(Names::new(&conf.base));
         let mut p = Policy {
             conf,
             queues: Vec::new(),
-            queue_ix: HashMap::new(),
-            hosts: Vec::new(),
-            host_ix: HashMap::new(),
-            names,
+            queue_ids: HashMap::new(),
+            queue_positions: Vec::new(),
+            hosts: HostMap::default(),
+            host_ids: HashMap::new(),
+            names: resources,
             stops: false,
         };
         let defs = p.conf.base.cluster.hosts.clone();
@@ -118,8 +125,9 @@ impl Policy {
             // Where lsb.hosts has rows, a host without one takes no jobs.
             let none = p.conf.batch.hosts.hosts.is_empty();
             let unlisted = if none { Mxj::Cpus } else { Mxj::Slots(0) };
-            p.host_ix.insert(def.name.clone(), p.hosts.len());
-            p.hosts.push(HostPol {
+            let id = names.hosts.id(&def.name);
+            p.host_ids.insert(def.name.clone(), id);
+            let host = HostPol {
                 mxj: pol.as_ref().map_or(unlisted, |h| h.mxj),
                 jl_u: pol.as_ref().and_then(|h| h.jl_u),
                 window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
@@ -130,11 +138,19 @@ impl Policy {
                     .map_or(External::new(), |h| external(&h.thresholds, &p.conf.base.shared)),
                 not_acted_on: pol.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
-            });
+            };
+            p.hosts.insert(id, host);
         }
-        let mut queues: Vec<Queue> = p.conf.batch.queues.iter().map(|q| p.queue(q)).collect();
+        let mut queues: Vec<Queue> = Vec::new();
+        for conf in &p.conf.batch.queues {
+            queues.push(p.compiled(conf, names.queues.id(&conf.name)));
+        }
         sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
-        p.queue_ix = queues.iter().enumerate().map(|(i, q)| (q.conf.name.clone(), i)).collect();
+        p.queue_ids = queues.iter().map(|q| (q.conf.name.clone(), q.id)).collect();
+        p.queue_positions = vec![None; names.queues.len()];
+        for (position, queue) in queues.iter().enumerate() {
+            p.queue_positions[queue.id.index()] = Some(position);
+        }
         p.queues = queues;
         p.stops = p.any_stop();
         p
@@ -145,10 +161,10 @@ impl Policy {
             b.iter().any(|b| b.1.is_some()) || e.iter().any(|b| b.stop.is_some())
         };
         self.queues.iter().any(|q| q.stop_cond.is_some() || of(&q.bounds, &q.external))
-            || self.hosts.iter().any(|h| of(&h.bounds, &h.external))
+            || self.hosts.values().any(|h| of(&h.bounds, &h.external))
     }
 
-    fn queue(&self, q: &QueueConf) -> Queue {
+    fn compiled(&self, q: &QueueConf, id: QueueId) -> Queue {
         let parse = |t: &Option<String>| Req::parse(t.as_deref()?, &self.names).ok();
         let req = parse(&q.res_req);
         let chooses = |r: &Req| r.0.first().is_some_and(|s| s.select.is_some());
@@ -158,6 +174,7 @@ impl Policy {
             words.split_whitespace().any(|w| w.eq_ignore_ascii_case(word))
         };
         Queue {
+            id,
             hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
             bounds: bounds(&q.thresholds),
@@ -177,17 +194,32 @@ impl Policy {
         self.conf.host_policy(&def.name, kinds.0, kinds.1).cloned()
     }
 
-    fn queue_hosts(&self, queue: &QueueConf) -> Option<BTreeMap<String, u32>> {
+    fn queue_hosts(&self, queue: &QueueConf) -> Option<BTreeMap<HostId, u32>> {
         if queue.hosts.is_empty() {
             return None;
         }
         let hosts = self.conf.queue_hosts(queue);
-        Some(hosts.into_iter().map(|(host, pref)| (host.to_string(), pref)).collect())
+        Some(
+            hosts
+                .into_iter()
+                .filter_map(|(host, pref)| Some((self.host_id(host)?, pref)))
+                .collect(),
+        )
     }
 
     /// The cluster's spelling of a host name.
     pub fn canonical(&self, name: &str) -> Option<&str> {
         self.conf.base.hosts.canonical(name)
+    }
+
+    /// The id of a server host of the cluster.
+    pub fn host_id(&self, name: &str) -> Option<HostId> {
+        self.host_ids.get(name).copied()
+    }
+
+    /// The server hosts that a word means.
+    pub fn expand_servers(&self, word: &str) -> BTreeSet<HostId> {
+        self.expand_host(word).iter().filter_map(|name| self.host_id(name)).collect()
     }
 
     /// The hosts a word means: `all`, a host, a group, a pattern; empty where it means none.
@@ -218,7 +250,17 @@ impl Policy {
     }
 
     pub fn find_queue(&self, name: &str) -> Option<&Queue> {
-        self.queue_ix.get(name).map(|&i| &self.queues[i])
+        self.queue(*self.queue_ids.get(name)?)
+    }
+
+    /// The queue of an id, where the configuration still has it.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.queue_position(id).map(|i| &self.queues[i])
+    }
+
+    /// The position of a queue in dispatch order.
+    pub fn queue_position(&self, id: QueueId) -> Option<usize> {
+        self.queue_positions.get(id.index()).copied().flatten()
     }
 
     pub fn params(&self) -> &BatchParams {

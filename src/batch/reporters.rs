@@ -8,6 +8,7 @@
 //! Invariant: the host is the one whose link the message came over, which mbatchd has dialled and
 //! which has proved who it is; never one that the message names.
 
+use super::names::HostId;
 use super::state::Elem;
 use super::{Cx, Mbd};
 use crate::model::job::SpoolRef;
@@ -46,7 +47,7 @@ pub struct Refused {
 
 impl Mbd {
     /// The relation of an attempt to the host `i`.
-    pub(crate) fn standing(&self, i: usize, key: JobKey) -> Standing {
+    pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.st.job(key.job) else { return Standing::NoJob };
         let host = self.st.names.hosts.find(&self.net.hosts[i].name);
@@ -73,13 +74,13 @@ impl Mbd {
             Some(Peer::Daemon { host, .. }) => host.clone(),
             _ => return,
         };
-        let Some(&i) = self.pol.host_ix.get(&host) else { return };
+        let Some(i) = self.pol.host_id(&host) else { return };
         self.refuse(cx, i, "reports over a connection that this mbatchd has not made");
         cx.out.push(Effect::Close { conn });
     }
 
     /// A report on an attempt that is not the host's to speak of.
-    pub(crate) fn refuse_report(&mut self, cx: &mut Cx, i: usize, what: &str, at: JobRef) {
+    pub(crate) fn refuse_report(&mut self, cx: &mut Cx, i: HostId, what: &str, at: JobRef) {
         let run = self.st.elem(at).and_then(Elem::run);
         let host = run.and_then(|r| r.hosts.first()).map(|h| self.st.names.host(h.0).to_string());
         match host {
@@ -89,7 +90,7 @@ impl Mbd {
     }
 
     /// Counts what a host may not say; logs it where the last line is long enough ago.
-    pub(crate) fn refuse(&mut self, cx: &mut Cx, i: usize, what: impl Display) {
+    pub(crate) fn refuse(&mut self, cx: &mut Cx, i: HostId, what: impl Display) {
         let h = &mut self.net.hosts[i];
         h.refused.count += 1;
         let text = format!("{}: {what}: refused ({} so far)", h.name, h.refused.count);
@@ -97,7 +98,7 @@ impl Mbd {
     }
 
     /// Logs what a host has said where the last such line is long enough ago.
-    pub(crate) fn say_bounded(&mut self, cx: &mut Cx, i: usize, level: log::Level, text: String) {
+    pub(crate) fn say_bounded(&mut self, cx: &mut Cx, i: HostId, level: log::Level, text: String) {
         let (now, said) = (cx.now.mono_us, &mut self.net.hosts[i].refused.said);
         if said.is_none_or(|t| now >= t + LINE_SECS * US) {
             *said = Some(now);
@@ -107,21 +108,20 @@ impl Mbd {
 
     /// How many reports were refused since this mbatchd started.
     pub(crate) fn reports_refused(&self) -> u64 {
-        self.net.hosts.iter().map(|h| h.refused.count).sum()
+        self.net.hosts.values().map(|h| h.refused.count).sum()
     }
 
     /// Only the bytes of jobs that this host is the first of.
-    pub(crate) fn need_blob(&mut self, cx: &mut Cx, i: usize, conn: ConnId, at: SpoolRef) {
-        let host = self.host_sym(i);
+    pub(crate) fn need_blob(&mut self, cx: &mut Cx, i: HostId, conn: ConnId, at: SpoolRef) {
         // what started before bmod changed the job has what it was changed from
         let was = |job: u32| self.st.changed.get(&job).is_some_and(|all| all.contains(&at));
         let is = |job: u32| self.st.job(job).is_some_and(|j| j.env == at || j.script == at);
         let first = |r: &JobRef| {
             let run = self.st.elem(*r).and_then(Elem::run);
-            run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == host)
+            run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == i)
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
-        if self.st.counts.host.get(&host).is_some_and(|h| h.jobs.iter().any(mine)) {
+        if self.st.counts.host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
             cx.out.push(Effect::SendBlob { conn, at });
         } else {
             self.refuse(cx, i, "asks for bytes of a job that it does not run");

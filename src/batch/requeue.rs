@@ -31,7 +31,7 @@ impl Mbd {
 
     fn queue_at(&self, at: JobRef) -> Option<&Queue> {
         let job = self.st.job(at.job)?;
-        self.pol.find_queue(self.st.names.queue(job.queue_at(at.idx)))
+        self.pol.queue(job.queue_at(at.idx))
     }
 
     /// The submission as a host is told it: with the exit values of its queue where it has none

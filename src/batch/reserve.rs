@@ -6,12 +6,14 @@
 //! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft state:
 //! derived from the jobs.
 
+use super::names::HostId;
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};
 use crate::conf::types::{BaseConf, ResourceKind};
 use crate::lang::resreq::{HostView, Per, RusageTerm, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
+use crate::model::idmap::IdMap;
 use crate::model::reason::pend;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
 use std::collections::BTreeMap;
@@ -41,11 +43,11 @@ struct Held {
     terms: Rc<[RusageTerm]>,
 }
 
-/// Hosts that share an instance of a resource, as indices.
+/// Hosts that share an instance of a resource.
 #[derive(Debug)]
 struct Shared {
     res: String,
-    hosts: Vec<usize>,
+    hosts: Vec<HostId>,
 }
 
 #[derive(Debug, Default)]
@@ -55,40 +57,37 @@ pub struct Reserve {
     /// The entry made last: jobs of a class mostly follow each other.
     last: Option<Held>,
     shared: Vec<Shared>,
-    /// By host, as the policy has them; empty where nothing is reserved.
-    hosts: Vec<Vec<Taken>>,
+    /// By host; none where nothing is reserved.
+    hosts: IdMap<HostId, Vec<Taken>>,
 }
 
 impl Reserve {
     /// Knows which of these hosts share what.
-    pub fn new<'a>(base: &BaseConf, names: impl Iterator<Item = &'a str> + Clone) -> Reserve {
-        let index = |host: &String| names.clone().position(|n| n == host);
+    pub fn new(base: &BaseConf, host_id: impl Fn(&str) -> Option<HostId>) -> Reserve {
         let fixed = facts::shared_rows(base).into_iter().map(|r| (r.name, r.hosts));
         let moving = facts::dynamic_instances(base).into_iter();
         let moving = moving.filter(|i| i.reporter != facts::Reporter::Each);
         let all = fixed.chain(moving.map(|i| (i.resource, i.hosts)));
-        let shared = all
-            .filter(|(_, hosts)| hosts.len() > 1)
-            .map(|(res, hosts)| Shared { res, hosts: hosts.iter().filter_map(index).collect() });
+        let shared = all.filter(|(_, hosts)| hosts.len() > 1).map(|(res, hosts)| Shared {
+            res,
+            hosts: hosts.iter().filter_map(|h| host_id(h)).collect(),
+        });
         Reserve { shared: shared.collect(), ..Reserve::default() }
     }
 
     /// The reservations on a host.
-    pub fn on(&self, i: usize) -> &[Taken] {
-        self.hosts.get(i).map_or(&[], Vec::as_slice)
+    pub fn on(&self, i: HostId) -> &[Taken] {
+        self.hosts.get(&i).map_or(&[], Vec::as_slice)
     }
 
     /// The hosts on which a resource of host `i` is the same.
-    fn shares(&self, res: &str, i: usize) -> Option<&[usize]> {
+    fn shares(&self, res: &str, i: HostId) -> Option<&[HostId]> {
         let same = |s: &&Shared| s.res == res && s.hosts.contains(&i);
         self.shared.iter().find(same).map(|s| s.hosts.as_slice())
     }
 
-    fn add(&mut self, i: usize, res: &str, all: f64, unseen: f64) {
-        if self.hosts.len() <= i {
-            self.hosts.resize(i + 1, Vec::new());
-        }
-        let Some(row) = self.hosts.get_mut(i) else { return };
+    fn add(&mut self, i: HostId, res: &str, all: f64, unseen: f64) {
+        let row = self.hosts.entry(i).or_default();
         match row.iter_mut().find(|t| t.res == res) {
             Some(t) => {
                 t.all += all;
@@ -148,8 +147,7 @@ impl Mbd {
 
     /// Finds the holders anew, with a new policy or a new state.
     pub(crate) fn reserve_rebuilt(&mut self) {
-        let names = self.pol.hosts.iter().map(|h| h.def.name.as_str());
-        self.reserve = Reserve::new(&self.pol.conf.base, names);
+        self.reserve = Reserve::new(&self.pol.conf.base, |name| self.pol.host_id(name));
         let hosts = self.st.counts.host.values();
         let all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         all.into_iter().for_each(|at| self.reserve_touched(at));
@@ -189,11 +187,11 @@ impl Mbd {
                 continue;
             }
             let amount = term.amount_at(elapsed);
-            let mut done: Vec<usize> = Vec::new();
+            let mut done: Vec<HostId> = Vec::new();
             for (n, &(i, slots)) in hosts.iter().enumerate() {
                 let each = self.per_task(term);
                 let amount = if each { amount * f64::from(slots) } else { amount };
-                let shares = self.reserve.shares(&term.res, i).map(<[usize]>::to_vec);
+                let shares = self.reserve.shares(&term.res, i).map(<[HostId]>::to_vec);
                 // once for the job: on its first host, or of the instance that its hosts share
                 let job = term.per == Per::Job && n > 0;
                 if amount <= 0.0 || job || (!each && done.contains(&i)) {
@@ -208,11 +206,8 @@ impl Mbd {
         }
     }
 
-    fn hosts_of(&self, run: &Run) -> Vec<(usize, u32)> {
-        let index = |h: &(super::names::HostId, u32)| {
-            Some((*self.pol.host_ix.get(&**self.st.names.host(h.0))?, h.1))
-        };
-        run.hosts.iter().filter_map(index).collect()
+    fn hosts_of(&self, run: &Run) -> Vec<(HostId, u32)> {
+        run.hosts.iter().copied().filter(|h| self.net.hosts.contains(h.0)).collect()
     }
 
     fn per_task(&self, term: &RusageTerm) -> bool {
@@ -224,7 +219,7 @@ impl Mbd {
     }
 
     /// Slots for which a host still has what a job reserves, and the reason where there are none.
-    pub(crate) fn reserve_room(&self, i: usize, simple: Option<&Simple>) -> (u64, u32) {
+    pub(crate) fn reserve_room(&self, i: HostId, simple: Option<&Simple>) -> (u64, u32) {
         let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
         let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
         let sight = self.sight(i);
@@ -266,7 +261,7 @@ impl Mbd {
     }
 
     /// A host's load as the scheduler sees it: with what is reserved.
-    pub(crate) fn as_scheduled(&self, i: usize, mut load: HostLoad) -> HostLoad {
+    pub(crate) fn as_scheduled(&self, i: HostId, mut load: HostLoad) -> HostLoad {
         let taken = self.reserve.on(i);
         for (k, name) in INDEX_NAMES.iter().enumerate() {
             load.index[k] = left(taken, name, f64::from(load.index[k]), increasing(k)) as f32;
@@ -283,7 +278,7 @@ impl Mbd {
     }
 
     /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
-    pub(crate) fn reserved_shown(&self, i: usize) -> (Vec<f64>, Vec<(String, String)>) {
+    pub(crate) fn reserved_shown(&self, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
         let taken = self.reserve.on(i);
         let of = |name: &str| taken.iter().find(|t| t.res == name).map(|t| t.all);
         let built = INDEX_NAMES.iter().map(|n| of(n).unwrap_or(0.0)).collect();

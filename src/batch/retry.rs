@@ -4,6 +4,7 @@
 //! is not there, a host without resources) is tried after growing pauses, [`START_TRIES`] times;
 //! then the job is held and its user gets a mail.
 
+use super::names::HostId;
 use super::{Cx, Mbd};
 use crate::model::event::{Event, JobStatus, Retry};
 use crate::model::job::stat;
@@ -31,7 +32,7 @@ pub fn pause(first: u64, n: u32) -> u64 {
 
 impl Mbd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
-    pub(super) fn start_failed(&mut self, cx: &mut Cx, i: usize, t: &TaskState, reason: u32) {
+    pub(super) fn start_failed(&mut self, cx: &mut Cx, i: HostId, t: &TaskState, reason: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         let host = self.net.hosts[i].name.clone();

@@ -86,7 +86,7 @@ impl Shown<'_> {
     }
 
     fn queue(&self) -> Option<&super::policy::Queue> {
-        self.mbd.pol.find_queue(self.mbd.st.names.queue(self.job.queue_of(self.part)))
+        self.mbd.pol.queue(self.job.queue_of(self.part))
     }
 
     fn run(&self) -> Option<&Run> {
@@ -373,7 +373,7 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i as usize));
+            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
             let (code, about) = self.mbd.reason_told(*reason);
             Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));

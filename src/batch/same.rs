@@ -121,11 +121,14 @@ impl State {
         out.put("group hosts", group_hosts);
         for (queue, ctl) in queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
             let QueueCtl { closed, inactive, comment, by, time } = ctl;
-            out.put(format!("queue {queue}"), (closed, inactive, comment, by, time));
+            out.put(
+                format!("queue {}", self.names.queue(*queue)),
+                (closed, inactive, comment, by, time),
+            );
         }
         for (host, ctl) in host_ctl.iter().filter(|(_, c)| c.shut()) {
             let HostCtl { closed, locks, comment, by, time } = ctl;
-            out.put(format!("host {host}"), (closed, locks, comment, by, time));
+            out.put(format!("host {}", self.names.host(*host)), (closed, locks, comment, by, time));
         }
         if but.is_empty() {
             self.counts_told(counts, &mut out);

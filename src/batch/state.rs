@@ -15,6 +15,7 @@ use super::space::Space;
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
 use crate::model::event::Spot;
+use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::sbd::Post;
@@ -47,8 +48,8 @@ pub struct State {
     /// Request -> job, for the retry window.
     pub requests: HashMap<Request, u32>,
     pub request_ages: VecDeque<(i64, Request)>,
-    pub queue_ctl: HashMap<String, QueueCtl>,
-    pub host_ctl: HashMap<String, HostCtl>,
+    pub queue_ctl: IdMap<QueueId, QueueCtl>,
+    pub host_ctl: IdMap<HostId, HostCtl>,
     /// Dynamic hosts that were added to host groups and compute units.
     pub group_hosts: Added,
     pub counts: Counts,
@@ -765,6 +766,14 @@ impl State {
             Body::Single(_) => 0,
             Body::Array(_) => self.last_ends.get(&job.id).copied().unwrap_or(0),
         }
+    }
+    /// What was last said of a queue, by its name.
+    pub fn queue_ctl_of(&self, name: &str) -> Option<&QueueCtl> {
+        self.queue_ctl.get(&self.names.queues.find(name)?)
+    }
+    /// What was last said of a host, by its name.
+    pub fn host_ctl_of(&self, name: &str) -> Option<&HostCtl> {
+        self.host_ctl.get(&self.names.hosts.find(name)?)
     }
     pub fn job(&self, id: u32) -> Option<&Job> {
         self.jobs.get(&id).map(Box::as_ref)

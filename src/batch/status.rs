@@ -39,7 +39,7 @@ impl Mbd {
     fn present(&self) -> [u64; 5] {
         let known = self.pol.conf.base.cluster.hosts.iter();
         let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
-        for (i, h) in self.net.hosts.iter().enumerate().filter(|(_, h)| h.lim_ok()) {
+        for (i, h) in self.net.hosts.iter().filter(|(_, h)| h.lim_ok()) {
             let Some(f) = h.load.as_ref().and_then(|l| l.facts.as_ref()) else { continue };
             let procs = u64::from(f.nprocs.max(1));
             n[1] += 1;
@@ -83,7 +83,7 @@ impl Mbd {
             .collect();
         let n = self.net.hosts.len();
         let mut hosts = [0; 4];
-        for i in 0..n {
+        for i in self.net.hosts.ids() {
             let at = match self.host_status(i) {
                 HostStatus::Ok => 0,
                 HostStatus::Unreach => 2,
@@ -140,7 +140,7 @@ impl Mbd {
                 lines.push(AdminLine { code: err::BAD_HOST, ..row(word, "") });
             }
             for host in names {
-                let i = self.pol.host_ix.get(&host).copied();
+                let i = self.pol.host_id(&host);
                 match i.and_then(|i| self.net.hosts[i].up()) {
                     Some(conn) => {
                         cx.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));

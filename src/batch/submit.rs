@@ -234,7 +234,7 @@ impl Mbd {
     pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
         let queue =
             self.pol.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
-        if self.st.queue_ctl.get(name).is_some_and(|c| c.closed) {
+        if self.st.queue_ctl_of(name).is_some_and(|c| c.closed) {
             return Err(Refusal::about(err::QUEUE_CLOSED, name));
         }
         if !self.pol.may_use(&queue.conf, &who.user, Some(who.gid)) {
@@ -285,14 +285,15 @@ impl Mbd {
         let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
         let mut known_hosts = BTreeSet::new();
         for (host, slots) in list {
-            let known = self.pol.canonical(host).filter(|h| self.pol.host_ix.contains_key(*h));
-            let name = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?.to_string();
-            if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&name)) {
-                return Err(Refusal::about(err::QUEUE_HOST, &name));
+            let known = self.pol.canonical(host).and_then(|h| self.pol.host_id(h));
+            let id = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?;
+            let name = &self.pol.hosts[id].def.name;
+            if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&id)) {
+                return Err(Refusal::about(err::QUEUE_HOST, name));
             }
             total = total.saturating_add(slots);
-            if known_hosts.insert(name.clone()) {
-                hosts.push(name);
+            if known_hosts.insert(id) {
+                hosts.push(name.clone());
             }
         }
         (spec.min_slots, spec.max_slots, spec.hosts) = (total, total, hosts);
@@ -319,7 +320,10 @@ impl Mbd {
             }
             usable |= match &queue.hosts {
                 None => true,
-                Some(set) => hosts.iter().any(|h| set.contains_key(h)),
+                Some(set) => {
+                    let mut servers = hosts.iter().filter_map(|h| self.pol.host_id(h));
+                    servers.any(|h| set.contains_key(&h))
+                }
             };
         }
         if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }

@@ -14,6 +14,7 @@ use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
+use names::{HostId, Id};
 
 mod back;
 mod change;
@@ -281,7 +282,7 @@ impl Rig {
             self.now.wall_us += step as i64 * 1_000_000;
             let due = self.mbd.shut.deadline();
             assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
-            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -303,7 +304,7 @@ impl Rig {
 
     /// The name of the host behind a connection.
     fn name_behind(&self, conn: ConnId) -> String {
-        let host = self.mbd.net.hosts.iter().find(|h| h.up() == Some(conn));
+        let host = self.mbd.net.hosts.values().find(|h| h.up() == Some(conn));
         host.unwrap().name.clone()
     }
 
@@ -371,4 +372,9 @@ fn spec(cmd: &str) -> JobSpec {
 
 fn done() -> Phase {
     Phase::Ended { end: End::Status(0), exit_info: 0 }
+}
+
+/// The host at a position in the order of the configuration.
+fn host(position: usize) -> HostId {
+    HostId::from_index(position)
 }

@@ -14,6 +14,7 @@
 //! word is soft state: after a restart every such job waits for its host, or for its giving up.
 
 use super::hosts::{Link, PING_SECS};
+use super::names::HostId;
 use super::state::{ElemState, Left};
 use super::{Cx, Mbd, RECORDS_PER_TURN};
 use crate::model::event::JobStatus;
@@ -75,7 +76,8 @@ impl Mbd {
         let limit = self.reach_limit();
         let mut budget = RECORDS_PER_TURN;
         let mut next: Option<u64> = None;
-        for i in 0..self.net.hosts.len() {
+        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        for i in ids {
             let Some(lost) = self.net.hosts[i].lost else { continue };
             let due = lost.saturating_add(limit);
             if now < due {
@@ -88,8 +90,7 @@ impl Mbd {
                 self.net.hosts[i].given_up = given_up;
                 self.look_left();
             }
-            let host = self.host_sym(i);
-            self.lose_jobs(cx, host, given_up, &mut budget);
+            self.lose_jobs(cx, i, given_up, &mut budget);
         }
         self.lose_unlisted(cx, &mut budget);
         (self.unreached.look, self.unreached.next) = (budget == 0, next);
@@ -97,9 +98,7 @@ impl Mbd {
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, cx: &mut Cx, budget: &mut usize) {
-        let listed = |host: &super::names::HostId| {
-            self.pol.host_ix.contains_key(&**self.st.names.host(*host))
-        };
+        let listed = |host: &HostId| self.net.hosts.contains(*host);
         let busy = self.st.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
         for host in off {
@@ -108,13 +107,7 @@ impl Mbd {
     }
 
     /// The jobs of a host that has been out of reach for long enough.
-    fn lose_jobs(
-        &mut self,
-        cx: &mut Cx,
-        host: super::names::HostId,
-        given_up: bool,
-        budget: &mut usize,
-    ) {
+    fn lose_jobs(&mut self, cx: &mut Cx, host: HostId, given_up: bool, budget: &mut usize) {
         let jobs = self.st.counts.host.get(&host).map(|h| &h.jobs);
         let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
         let (mut unknown, mut rerun) = (0, 0);
@@ -200,14 +193,14 @@ impl Mbd {
 
     /// A host says that an attempt left behind there still runs: it holds its slots until it is
     /// killed.
-    pub(crate) fn left_runs(&mut self, i: usize, key: JobKey) {
+    pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
         let left = self.st.left.get(&key.job_ref());
         let slots = left.and_then(|all| all.iter().find(|l| l.key == key)).map_or(1, |l| l.slots);
         self.net.hosts[i].zombies.insert(key, slots);
     }
 
     /// A host says that an attempt left behind there is over.
-    pub(crate) fn left_over(&mut self, i: usize, key: JobKey) {
+    pub(crate) fn left_over(&mut self, i: HostId, key: JobKey) {
         if self.net.hosts[i].zombies.remove(&key).is_some() {
             self.sched.changed();
         }
@@ -218,7 +211,7 @@ impl Mbd {
     }
 
     /// The host has told all it has.
-    pub(crate) fn left_told(&mut self, host: super::names::HostId, seen: &HashSet<JobKey>) {
+    pub(crate) fn left_told(&mut self, host: HostId, seen: &HashSet<JobKey>) {
         let all = self.st.left.values().flatten();
         let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
         self.unreached.gone.extend(over);
@@ -229,17 +222,14 @@ impl Mbd {
         if self.unreached.gone.contains(&left.key) {
             return true;
         }
-        let host = self.pol.host_ix.get(&**self.st.names.host(left.host));
-        host.is_none_or(|&i| self.net.hosts[i].given_up)
+        self.net.hosts.get(left.host).is_none_or(|host| host.given_up)
     }
 
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
         let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        let over = |l: &Left| {
-            let host = self.pol.host_ix.get(&**self.st.names.host(l.host));
-            host.is_none() || self.unreached.gone.contains(&l.key)
-        };
+        let over =
+            |l: &Left| !self.net.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
         !self.st.left.is_empty() && !self.st.left.range(all).all(|(_, all)| all.iter().all(over))
     }
 

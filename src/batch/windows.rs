@@ -8,6 +8,7 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
+use super::names::{HostId, HostMap, QueueId};
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
 use super::state::{Body, ElemState, Phase, Run};
@@ -36,7 +37,7 @@ pub struct Shut {
     /// By queue, as the policy has them: run windows, dispatch windows.
     queues: Vec<(bool, bool)>,
     /// By host, as the policy has them.
-    hosts: Vec<bool>,
+    hosts: HostMap<bool>,
     /// The policy is new.
     stale: bool,
     /// When it was looked at last, seconds since the epoch.
@@ -59,7 +60,7 @@ impl Default for Shut {
         Shut {
             zone: TimeZone::UTC,
             queues: Vec::new(),
-            hosts: Vec::new(),
+            hosts: HostMap::default(),
             stale: true,
             looked: 0,
             next: None,
@@ -73,7 +74,7 @@ impl Shut {
     pub fn deadline(&self) -> Option<u64> {
         self.timer
     }
-    pub fn host(&self, i: usize) -> bool {
+    pub fn host(&self, i: HostId) -> bool {
         self.hosts.get(i).copied().unwrap_or(false)
     }
     /// Does a queue start no jobs now?
@@ -94,8 +95,8 @@ impl Mbd {
     }
 
     /// Does this queue start no jobs now?
-    pub(crate) fn queue_shut(&self, name: &str) -> bool {
-        self.pol.queue_ix.get(name).is_some_and(|&i| self.shut.queue(i))
+    pub(crate) fn queue_shut(&self, queue: QueueId) -> bool {
+        self.pol.queue_position(queue).is_some_and(|i| self.shut.queue(i))
     }
 
     /// Are the run windows of an element's queue closed?
@@ -106,7 +107,7 @@ impl Mbd {
     /// A job's queue, as the policy has it.
     pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
         let job = self.st.job(at.job)?;
-        self.pol.queue_ix.get(&**self.st.names.queue(job.queue_at(at.idx))).copied()
+        self.pol.queue_position(job.queue_at(at.idx))
     }
 
     /// Looks at the windows when one may have opened or closed.
@@ -137,7 +138,10 @@ impl Mbd {
         };
         let queues: Vec<_> =
             pol.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
-        let hosts: Vec<_> = pol.hosts.iter().map(|h| shut(&h.window)).collect();
+        let mut hosts = HostMap::default();
+        for (id, host) in pol.hosts.iter() {
+            hosts.insert(id, shut(&host.window));
+        }
         let changed = s.stale || queues != s.queues || hosts != s.hosts;
         let timer =
             next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));

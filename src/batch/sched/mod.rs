@@ -85,7 +85,7 @@ struct Place {
 }
 
 /// Hosts with slots, and what the job asks for there.
-type Found = (Vec<(usize, u32)>, Option<Rc<Req>>);
+type Found = (Vec<(HostId, u32)>, Option<Rc<Req>>);
 
 /// The requirement of a class, parsed.
 #[derive(Clone, Debug)]
@@ -225,24 +225,24 @@ impl Sched {
     }
 
     /// Why the class of a ready job found no place.
-    pub fn reasons(&self, job: u32) -> &[(u32, Vec<u32>)] {
+    pub fn reasons(&self, job: u32) -> &[(u32, Vec<HostId>)] {
         self.reasons_of(job, 0)
     }
 
     /// Why the class of a ready part of a job found no place.
-    pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<u32>)] {
+    pub fn reasons_of(&self, job: u32, part: u32) -> &[(u32, Vec<HostId>)] {
         self.entry(job, part).map_or(&[], |e| self.reasons_in(e.class))
     }
 
     /// The same of an element of that part.
-    pub fn reasons_at(&self, at: JobRef, part: u32) -> &[(u32, Vec<u32>)] {
+    pub fn reasons_at(&self, at: JobRef, part: u32) -> &[(u32, Vec<HostId>)] {
         match self.lone.get(at) {
             Some(lone) => lone.entry.map_or(&[], |e| self.reasons_in(e.class)),
             None => self.reasons_of(at.job, part),
         }
     }
 
-    fn reasons_in(&self, class: u32) -> &[(u32, Vec<u32>)] {
+    fn reasons_in(&self, class: u32) -> &[(u32, Vec<HostId>)] {
         let class = &self.classes[class as usize];
         self.shut.get(&class.kind.queue).unwrap_or(&class.reasons)
     }
@@ -535,7 +535,7 @@ impl Mbd {
         res_req: &str,
         asked: bool,
     ) -> Result<Req, crate::lang::resreq::ResReqError> {
-        let queue = self.pol.find_queue(self.st.names.queue(queue));
+        let queue = self.pol.queue(queue);
         let of_queue = queue.and_then(|q| q.req.as_deref());
         Req::combined(res_req, of_queue, asked, &self.pol.names)
     }
@@ -596,11 +596,11 @@ impl Mbd {
         self.sched.turn_timer = None;
         let mut left = Left { dispatches: DISPATCH_PER_PASS, looks: LOOKS_PER_PASS };
         for queue in &pol.queues {
-            let Some(sym) = self.st.names.queues.find(&queue.conf.name) else { continue };
-            let inactive = self.st.queue_ctl.get(&queue.conf.name).is_some_and(|c| c.inactive);
+            let sym = queue.id;
+            let inactive = self.st.queue_ctl.get(&queue.id).is_some_and(|c| c.inactive);
             let why = match inactive {
                 true => Some(pend::QUEUE_INACT),
-                false => self.queue_shut(&queue.conf.name).then_some(pend::QUEUE_WINDOW),
+                false => self.queue_shut(queue.id).then_some(pend::QUEUE_WINDOW),
             };
             if let Some(why) = why {
                 self.sched.shut.insert(sym, vec![(why, Vec::new())]);
@@ -779,7 +779,7 @@ impl Mbd {
         [fresh, own].into_iter().flatten().min().map(at)
     }
 
-    fn dispatch(&mut self, cx: &mut Cx, req: Option<&Req>, at: JobRef, hosts: Vec<(usize, u32)>) {
+    fn dispatch(&mut self, cx: &mut Cx, req: Option<&Req>, at: JobRef, hosts: Vec<(HostId, u32)>) {
         let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         for (i, _) in &hosts {

@@ -1,6 +1,7 @@
 //! Where a job goes: the hosts a class may use, best first, and the slots one job takes on them.
 
 use super::super::hosts::HostStatus;
+use super::super::names::HostId;
 use super::super::policy::Queue;
 use super::super::require::{Req, Sight};
 use super::super::{Cx, Mbd};
@@ -11,26 +12,26 @@ use crate::model::reason::pend;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a class found no place: codes, each with the numbers of the hosts that it holds for.
-pub(crate) type Reasons = Vec<(u32, Vec<u32>)>;
+/// Why a class found no place: codes, each with the hosts that it holds for.
+pub(crate) type Reasons = Vec<(u32, Vec<HostId>)>;
 
 /// The hosts of a class in one pass.
 #[derive(Clone)]
 pub struct Candidates {
     /// Best first.
-    hosts: Vec<usize>,
+    hosts: Vec<HostId>,
     /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
     next: usize,
     /// Hosts of -m with `!`, of which one must be the first execution host; none: any.
-    first: BTreeSet<usize>,
+    first: BTreeSet<HostId>,
     /// Why the other hosts are out.
-    reasons: BTreeMap<u32, Vec<u32>>,
+    reasons: BTreeMap<u32, Vec<HostId>>,
 }
 
 impl Candidates {
     /// Drops the exhausted hosts before `next` and records their reasons, which are the first of
     /// `full`; the others are left there.
-    fn skip(&mut self, next: usize, full: &mut Vec<(u32, u32)>) {
+    fn skip(&mut self, next: usize, full: &mut Vec<(u32, HostId)>) {
         for (code, i) in full.drain(..next - self.next) {
             self.reasons.entry(code).or_default().push(i);
         }
@@ -48,16 +49,15 @@ impl Mbd {
         req: Option<&Req>,
     ) -> Candidates {
         let asked = self.asked_hosts(&self.sched.classes[class].kind.hosts);
-        let mut ranked: Vec<(u32, Vec<f64>, usize)> = Vec::new();
-        let mut reasons: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut ranked: Vec<(u32, Vec<f64>, HostId)> = Vec::new();
+        let mut reasons: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
         let simple = req.and_then(|r| r.0.first());
         let local = self.local_of(&self.sched.classes[class].kind.from_host);
         let barred = self.barred_hosts(class);
-        for i in 0..self.net.hosts.len() {
-            let name = &self.net.hosts[i].name;
+        for i in self.net.hosts.ids() {
             let queue_pref = match &queue.hosts {
                 None => Some(0),
-                Some(set) => set.get(name).copied(),
+                Some(set) => set.get(&i).copied(),
             };
             let ask_pref = match &asked {
                 None => Some(0),
@@ -73,7 +73,7 @@ impl Mbd {
                     .or_else(|| self.host_out(cx, i, queue, simple, &local)),
             };
             match why {
-                Some(code) => reasons.entry(code).or_default().push(i as u32),
+                Some(code) => reasons.entry(code).or_default().push(i),
                 None => {
                     let pref = queue_pref.unwrap_or(0) + ask_pref.unwrap_or(0);
                     ranked.push((pref, self.rank(i, simple), i));
@@ -87,31 +87,29 @@ impl Mbd {
             self.arm_accept_timer(cx, queue);
         }
         let first = self.first_hosts(class);
-        let mut hosts: Vec<usize> = ranked.into_iter().map(|r| r.2).collect();
+        let mut hosts: Vec<HostId> = ranked.into_iter().map(|r| r.2).collect();
         if !first.is_empty() && !hosts.iter().any(|i| first.contains(i)) {
-            let none = hosts.drain(..).map(|i| i as u32);
+            let none = hosts.drain(..);
             reasons.entry(pend::FIRST_HOST).or_default().extend(none);
         }
         Candidates { hosts, next: 0, first, reasons }
     }
 
     /// The hosts that the class is kept from, with why.
-    fn barred_hosts(&self, class: usize) -> Vec<(usize, u32)> {
-        let barred = self.sched.classes[class].kind.barred.iter();
-        let host = |sym| self.pol.host_ix.get(&**self.st.names.host(sym)).copied();
-        barred.filter_map(|(sym, why)| Some((host(*sym)?, *why))).collect()
+    fn barred_hosts(&self, class: usize) -> Vec<(HostId, u32)> {
+        self.sched.classes[class].kind.barred.clone()
     }
 
     /// The hosts of -m that have a `!`.
-    fn first_hosts(&self, class: usize) -> BTreeSet<usize> {
+    fn first_hosts(&self, class: usize) -> BTreeSet<HostId> {
         let words = self.sched.classes[class].kind.hosts.iter();
         let names: BTreeSet<&str> = words.filter_map(|w| w.strip_suffix('!')).collect();
-        let hosts = names.into_iter().flat_map(|name| self.pol.expand_host(name));
-        hosts.filter_map(|h| self.pol.host_ix.get(&h).copied()).collect()
+        let hosts = names.into_iter().flat_map(|name| self.pol.expand_servers(name));
+        hosts.collect()
     }
 
     /// -m as host -> preference; `None`: any host.
-    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<usize, u32>> {
+    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<HostId, u32>> {
         if words.is_empty() {
             return None;
         }
@@ -124,14 +122,13 @@ impl Mbd {
             if name == "others" {
                 others = Some(pref);
             } else if known.insert(name) {
-                let hosts = self.pol.expand_host(name);
-                for i in hosts.iter().filter_map(|h| self.pol.host_ix.get(h)) {
-                    set.entry(*i).or_insert(pref);
+                for i in self.pol.expand_servers(name) {
+                    set.entry(i).or_insert(pref);
                 }
             }
         }
         if let Some(pref) = others {
-            for i in 0..self.pol.hosts.len() {
+            for i in self.pol.hosts.ids() {
                 set.entry(i).or_insert(pref);
             }
         }
@@ -141,8 +138,8 @@ impl Mbd {
     /// Type and model of the submission host; nothing where they were to be found out and LIM
     /// has not heard of the host (it was down when the master changed).
     fn local_of(&self, from_host: &str) -> (String, String) {
-        match self.pol.host_ix.get(from_host) {
-            Some(&i) => {
+        match self.pol.host_id(from_host) {
+            Some(i) => {
                 let s = self.sight(i);
                 let facts = self.net.hosts[i].load.as_ref().and_then(|l| l.facts.as_ref());
                 let heard = facts.is_some_and(|f| f.max_mem > 0);
@@ -153,7 +150,7 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn sight(&self, i: usize) -> Sight<'_> {
+    pub(crate) fn sight(&self, i: HostId) -> Sight<'_> {
         let used = self.host_used(i) as f64;
         let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
         let status = match self.host_status(i) {
@@ -174,7 +171,7 @@ impl Mbd {
         }
     }
 
-    fn rank(&self, i: usize, simple: Option<&Simple>) -> Vec<f64> {
+    fn rank(&self, i: HostId, simple: Option<&Simple>) -> Vec<f64> {
         match simple.and_then(|s| s.order.as_ref()) {
             Some(order) => order.rank(&self.sight(i) as &dyn HostView),
             None => Vec::new(),
@@ -185,7 +182,7 @@ impl Mbd {
     fn host_out(
         &self,
         cx: &Cx,
-        i: usize,
+        i: HostId,
         queue: &Queue,
         simple: Option<&Simple>,
         local: &(String, String),
@@ -224,7 +221,7 @@ impl Mbd {
     /// Looks again when the first host may take a job again.
     fn arm_accept_timer(&mut self, cx: &Cx, queue: &Queue) {
         let pause = self.pol.accept_interval(&queue.conf) * US;
-        let free = self.net.hosts.iter().filter_map(|h| h.last_dispatch).map(|t| t + pause);
+        let free = self.net.hosts.values().filter_map(|h| h.last_dispatch).map(|t| t + pause);
         if let Some(t) = free.filter(|t| *t > cx.now.mono_us).min() {
             self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
         }
@@ -254,7 +251,7 @@ impl Mbd {
     }
 
     /// Slots one class may take on a host now, and the reason when there are none.
-    fn host_room(&self, i: usize, queue: &Queue, class: usize) -> (u64, u32) {
+    fn host_room(&self, i: HostId, queue: &Queue, class: usize) -> (u64, u32) {
         let kind = &self.sched.classes[class].kind;
         let counts = &self.st.counts;
         let mut room = (u64::MAX, pend::HOST_FULL);
@@ -267,15 +264,13 @@ impl Mbd {
             }
         };
         cap(self.host_max(i), self.host_used(i), pend::HOST_FULL);
-        if let Some(h) = self.st.names.hosts.find(&self.net.hosts[i].name) {
-            let hu = counts.host_user.get(&(h, kind.user)).copied().unwrap_or(0);
-            cap(self.pol.hosts[i].jl_u.map(u64::from), hu, pend::HOST_USER);
-            let hq = counts.host_queue.get(&(h, kind.queue)).copied().unwrap_or(0);
-            cap(queue.conf.hjob_limit.map(u64::from), hq, pend::QUEUE_PER_HOST);
-            let cpus = f64::from(self.net.hosts[i].ncpus());
-            let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
-            cap(per_cpu, hq, pend::QUEUE_PER_CPU);
-        }
+        let hu = counts.host_user.get(&(i, kind.user)).copied().unwrap_or(0);
+        cap(self.pol.hosts[i].jl_u.map(u64::from), hu, pend::HOST_USER);
+        let hq = counts.host_queue.get(&(i, kind.queue)).copied().unwrap_or(0);
+        cap(queue.conf.hjob_limit.map(u64::from), hq, pend::QUEUE_PER_HOST);
+        let cpus = f64::from(self.net.hosts[i].ncpus());
+        let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
+        cap(per_cpu, hq, pend::QUEUE_PER_CPU);
         room
     }
 
@@ -287,7 +282,7 @@ impl Mbd {
         cx: &Cx,
         queue: &Queue,
         class: usize,
-        i: usize,
+        i: HostId,
         accept: u64,
         simple: Option<&Simple>,
     ) -> (u64, u32) {
@@ -316,7 +311,7 @@ impl Mbd {
         queue: &Queue,
         (class, room): (usize, u64),
         (cands, req): (&mut Candidates, Option<&Req>),
-    ) -> Result<Vec<(usize, u32)>, Reasons> {
+    ) -> Result<Vec<(HostId, u32)>, Reasons> {
         let (min, max) = {
             let k = &self.sched.classes[class].kind;
             (k.min, k.max)
@@ -325,15 +320,15 @@ impl Mbd {
         let simple = req.and_then(|r| r.0.first());
         let span = simple.and_then(|s| s.span.clone());
         let accept = self.pol.accept_interval(&queue.conf) * US;
-        let mut full: Vec<(u32, u32)> = Vec::new();
-        let mut free: Vec<(usize, u32)> = Vec::new();
+        let mut full: Vec<(u32, HostId)> = Vec::new();
+        let mut free: Vec<(HostId, u32)> = Vec::new();
         let single = max == 1;
         let mut moved = cands.next;
         for k in cands.next..cands.hosts.len() {
             let i = cands.hosts[k];
             let (room, code) = self.room_now(cx, queue, class, i, accept, simple);
             if room == 0 {
-                full.push((code, i as u32));
+                full.push((code, i));
                 if single && moved == k {
                     moved = k + 1;
                 }
@@ -347,7 +342,7 @@ impl Mbd {
         let just_started = full.iter().any(|f| f.0 == pend::JUST_STARTED);
         cands.skip(moved, &mut full);
         let fixed = self.fixed_slots(class);
-        let begins = |i: usize| cands.first.is_empty() || cands.first.contains(&i);
+        let begins = |i: HostId| cands.first.is_empty() || cands.first.contains(&i);
         let hosts = match fixed.is_empty() {
             true if !free.iter().any(|f| begins(f.0)) => None,
             true => spread(&free, span.as_ref(), min, max),
@@ -368,14 +363,14 @@ impl Mbd {
     }
 
     /// The slots of -hostfile, host by host in the order of its lines.
-    fn fixed_slots(&self, class: usize) -> Vec<(usize, u32)> {
+    fn fixed_slots(&self, class: usize) -> Vec<(HostId, u32)> {
         let list = host_slots(&self.sched.classes[class].kind.fixed).unwrap_or_default();
-        let mut out: Vec<(usize, u32)> = Vec::new();
-        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut out: Vec<(HostId, u32)> = Vec::new();
+        let mut places: BTreeMap<HostId, usize> = BTreeMap::new();
         for (host, slots) in list {
-            let known = self.pol.canonical(host).and_then(|h| self.pol.host_ix.get(h));
+            let known = self.pol.canonical(host).and_then(|h| self.pol.host_id(h));
             // a host that is gone since is never found among the free ones
-            let i = known.copied().unwrap_or(usize::MAX);
+            let i = known.unwrap_or(HostId::MAX);
             let place = *places.entry(i).or_insert(out.len());
             match out.get_mut(place) {
                 Some((_, n)) => *n = n.saturating_add(slots),
@@ -400,11 +395,11 @@ pub(crate) fn split_host_word(word: &str) -> (&str, u32) {
 
 /// Hosts and slots as span[] asks for.
 fn spread(
-    free: &[(usize, u32)],
+    free: &[(HostId, u32)],
     span: Option<&Span>,
     min: u32,
     max: u32,
-) -> Option<Vec<(usize, u32)>> {
+) -> Option<Vec<(HostId, u32)>> {
     match span {
         Some(s) if s.one_host() => one_host(free, min, max),
         Some(Span { ptile: Some(Tile::Tasks(n)), .. }) => tiled(free, min, max, (*n).max(1)),
@@ -416,8 +411,8 @@ fn spread(
 /// did not do.
 fn all_reasons(
     cands: &Candidates,
-    full: Vec<(u32, u32)>,
-    free: &[(usize, u32)],
+    full: Vec<(u32, HostId)>,
+    free: &[(HostId, u32)],
     code: u32,
 ) -> Reasons {
     let mut all = cands.reasons.clone();
@@ -425,13 +420,13 @@ fn all_reasons(
         all.entry(code).or_default().push(i);
     }
     if !free.is_empty() {
-        all.entry(code).or_default().extend(free.iter().map(|f| f.0 as u32));
+        all.entry(code).or_default().extend(free.iter().map(|f| f.0));
     }
     all.into_iter().collect()
 }
 
 /// The first host with all of `max`, else the one with most of at least `min`.
-fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>> {
+fn one_host(free: &[(HostId, u32)], min: u32, max: u32) -> Option<Vec<(HostId, u32)>> {
     if let Some(&(i, _)) = free.iter().find(|f| f.1 >= max) {
         return Some(vec![(i, max)]);
     }
@@ -440,14 +435,14 @@ fn one_host(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32
 }
 
 /// These slots on these hosts, or nothing.
-fn exactly(free: &[(usize, u32)], want: &[(usize, u32)]) -> Option<Vec<(usize, u32)>> {
-    let free: BTreeMap<usize, u32> = free.iter().copied().collect();
-    let has = |w: &(usize, u32)| free.get(&w.0).is_some_and(|n| *n >= w.1);
+fn exactly(free: &[(HostId, u32)], want: &[(HostId, u32)]) -> Option<Vec<(HostId, u32)>> {
+    let free: BTreeMap<HostId, u32> = free.iter().copied().collect();
+    let has = |w: &(HostId, u32)| free.get(&w.0).is_some_and(|n| *n >= w.1);
     want.iter().all(has).then(|| want.to_vec())
 }
 
 /// Hosts filled one after the other.
-fn filled(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>> {
+fn filled(free: &[(HostId, u32)], min: u32, max: u32) -> Option<Vec<(HostId, u32)>> {
     let mut left = max;
     let mut out = Vec::new();
     for &(i, n) in free {
@@ -462,10 +457,10 @@ fn filled(free: &[(usize, u32)], min: u32, max: u32) -> Option<Vec<(usize, u32)>
 }
 
 /// Exactly `tile` on each host, fewer only on the last.
-fn tiled(free: &[(usize, u32)], min: u32, max: u32, tile: u32) -> Option<Vec<(usize, u32)>> {
-    let hosts: Vec<usize> = free.iter().filter(|f| f.1 >= tile).map(|f| f.0).collect();
+fn tiled(free: &[(HostId, u32)], min: u32, max: u32, tile: u32) -> Option<Vec<(HostId, u32)>> {
+    let hosts: Vec<HostId> = free.iter().filter(|f| f.1 >= tile).map(|f| f.0).collect();
     let most = (hosts.len() as u32).saturating_mul(tile).min(max);
-    let mut out: Vec<(usize, u32)> = Vec::new();
+    let mut out: Vec<(HostId, u32)> = Vec::new();
     let mut left = most;
     for &i in &hosts {
         if left == 0 {
@@ -493,15 +488,19 @@ mod tests {
 
     #[test]
     fn hosts_fill_in_order() {
-        let free = [(3, 2), (1, 4), (2, 1)];
-        assert_eq!(filled(&free, 1, 3), Some(vec![(3, 2), (1, 1)]));
-        assert_eq!(filled(&free, 5, 9), Some(vec![(3, 2), (1, 4), (2, 1)]));
+        use crate::batch::names::Id;
+        let on = |hosts: &[(usize, u32)]| -> Vec<(HostId, u32)> {
+            hosts.iter().map(|(i, n)| (HostId::from_index(*i), *n)).collect()
+        };
+        let free = on(&[(3, 2), (1, 4), (2, 1)]);
+        assert_eq!(filled(&free, 1, 3), Some(on(&[(3, 2), (1, 1)])));
+        assert_eq!(filled(&free, 5, 9), Some(on(&[(3, 2), (1, 4), (2, 1)])));
         assert_eq!(filled(&free, 8, 9), None);
-        assert_eq!(one_host(&free, 2, 4), Some(vec![(1, 4)]));
-        assert_eq!(one_host(&free, 2, 9), Some(vec![(1, 4)]));
+        assert_eq!(one_host(&free, 2, 4), Some(on(&[(1, 4)])));
+        assert_eq!(one_host(&free, 2, 9), Some(on(&[(1, 4)])));
         assert_eq!(one_host(&free, 5, 9), None);
-        assert_eq!(tiled(&free, 4, 4, 2), Some(vec![(3, 2), (1, 2)]));
-        assert_eq!(tiled(&free, 5, 5, 2), Some(vec![(3, 2), (1, 2), (2, 1)]));
+        assert_eq!(tiled(&free, 4, 4, 2), Some(on(&[(3, 2), (1, 2)])));
+        assert_eq!(tiled(&free, 5, 5, 2), Some(on(&[(3, 2), (1, 2), (2, 1)])));
         assert_eq!(tiled(&free, 8, 8, 2), None);
         assert_eq!(split_host_word("a+3"), ("a", 3));
         assert_eq!(split_host_word("a+"), ("a", 1));

@@ -19,12 +19,12 @@ fn lost(queue: bool, name: &str) -> LostControl {
 fn shut(r: &Rig) -> String {
     let mut out = Vec::new();
     for queue in ["high", "normal"] {
-        let ctl = r.mbd.st.queue_ctl.get(queue).cloned().unwrap_or_default();
+        let ctl = r.mbd.st.queue_ctl_of(queue).cloned().unwrap_or_default();
         out.extend(ctl.closed.then(|| format!("{queue} closed")));
         out.extend(ctl.inactive.then(|| format!("{queue} inactive")));
     }
     for host in ["h1", "h2"] {
-        let ctl = r.mbd.st.host_ctl.get(host).cloned().unwrap_or_default();
+        let ctl = r.mbd.st.host_ctl_of(host).cloned().unwrap_or_default();
         out.extend(ctl.closed.then(|| format!("{host} closed")));
     }
     out.join(", ")

@@ -26,7 +26,7 @@ fn rig() -> (Rig, [ConnId; 2], [JobKey; 2]) {
         key
     };
     let keys = [start(&mut r, "h1 1 h2 1"), start(&mut r, "h1 1")];
-    let conns = [0, 1].map(|i| r.mbd.net.hosts[i].up().unwrap());
+    let conns = [0, 1].map(|i| r.mbd.net.hosts[super::host(i)].up().unwrap());
     (r, conns, keys)
 }
 
@@ -181,6 +181,9 @@ fn the_lim_of_another_host_is_not_asked_for_the_load_of_any() {
     let msg = Msg::Lim(LimMsg::Loads { hosts: vec![gone] });
     let mut out = Vec::new();
     r.mbd.step(r.now, Input::Msg { conn: CALLER, msg }, &mut out);
-    assert_eq!((r.mbd.host_status(0).text(), r.mbd.reports_refused()), ("closed_Full", 1));
+    assert_eq!(
+        (r.mbd.host_status(super::host(0)).text(), r.mbd.reports_refused()),
+        ("closed_Full", 1)
+    );
     assert!(out.iter().any(|e| matches!(e, Effect::Close { conn: CALLER })), "{out:?}");
 }

@@ -530,9 +530,9 @@ fn lock_ids_keep_a_host_closed() {
     }
     assert_eq!((ctrl(&mut r, true, ""), ctrl(&mut r, true, "c")), (err::BAD_ARG, err::BAD_ARG));
     assert_eq!(ctrl(&mut r, true, "a"), 0);
-    let i = r.mbd.pol.host_ix["h1"];
+    let i = r.mbd.pol.host_id("h1").unwrap();
     for m in [&r.mbd, &r.restarted()] {
-        let ctl = &m.st.host_ctl["h1"];
+        let ctl = m.st.host_ctl_of("h1").unwrap();
         assert_eq!((ctl.closed, ctl.locks.iter().next().map(|l| l.as_str())), (true, Some("b")));
         assert!(m.host_closed(i));
     }
@@ -540,7 +540,7 @@ fn lock_ids_keep_a_host_closed() {
     for rec in r.mbd.switch_head(5) {
         carried.apply(&rec);
     }
-    assert_eq!(carried.host_ctl["h1"].locks, r.mbd.st.host_ctl["h1"].locks);
+    assert_eq!(carried.host_ctl_of("h1").unwrap().locks, r.mbd.st.host_ctl_of("h1").unwrap().locks);
     assert_eq!((ctrl(&mut r, true, "b"), r.mbd.host_closed(i)), (0, true));
     assert_eq!((ctrl(&mut r, true, ""), r.mbd.host_closed(i)), (0, false));
     // one alone does too

@@ -87,7 +87,7 @@ impl Rig {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
-            for conn in self.mbd.net.hosts.iter().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -253,7 +253,7 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
     assert_eq!((r.acts(), r.stat(high, 0), r.stat(low, 0)), (vec![Act::Suspend], "RUN", "SSUSP"));
     assert_eq!(r.phase(low), state::Phase::Ssusp(susp::LOAD_EXTERNAL));
     let run = r.mbd.st.job(low).unwrap().elem(0).unwrap().run().unwrap();
-    let (key, conn) = (run.key, r.mbd.net.hosts[0].up().unwrap());
+    let (key, conn) = (run.key, r.mbd.net.hosts[super::host(0)].up().unwrap());
     r.report(conn, key, Phase::Suspended);
     r.later(20);
     assert_eq!((r.acts(), r.stat(high, 0), r.stat(low, 0)), (vec![], "RUN", "SSUSP"));
@@ -284,7 +284,7 @@ fn hosts_suspend_by_their_own_thresholds_no_faster_than_the_load_follows() {
     assert_eq!((r.acts(), suspended(&r)), (vec![Act::Suspend], 1));
     r.loads(90.0, &[]);
     assert_eq!((r.acts(), suspended(&r)), (vec![], 1), "not before SBD_SLEEP_TIME");
-    let conn = r.mbd.net.hosts[0].up().unwrap();
+    let conn = r.mbd.net.hosts[super::host(0)].up().unwrap();
     let held: Vec<u32> = jobs.iter().copied().filter(|j| r.stat(*j, 0) == "SSUSP").collect();
     let key = r.mbd.st.job(held[0]).unwrap().elem(0).unwrap().run().unwrap().key;
     assert_eq!(r.phase(held[0]), state::Phase::Ssusp(susp::LOAD + 10));
@@ -481,8 +481,8 @@ fn the_reservation_of_a_running_job_is_changed() {
     // It reserves that much from now on, and nothing once it is told so.
     let reserved = |r: &mut Rig| {
         r.submit(spec("y")).unwrap();
-        r.mbd.reserved_shown(0).0.iter().sum::<f64>()
-            + r.mbd.reserved_shown(1).0.iter().sum::<f64>()
+        r.mbd.reserved_shown(super::host(0)).0.iter().sum::<f64>()
+            + r.mbd.reserved_shown(super::host(1)).0.iter().sum::<f64>()
     };
     assert_eq!(reserved(&mut r), 40.0);
     assert_eq!(r.modify_of(USER, of_job(id), &[ResReq], JobSpec::default()), 0);

@@ -25,13 +25,13 @@ impl Rig {
         }
     }
 
-    fn host_of(&self, key: JobKey) -> usize {
+    fn host_of(&self, key: JobKey) -> HostId {
         let run = self.mbd.st.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
         self.mbd.first_host(run).unwrap()
     }
 
     /// What LIM says of a host.
-    pub(super) fn lim_says(&mut self, i: usize, up: bool) {
+    pub(super) fn lim_says(&mut self, i: HostId, up: bool) {
         let load = self.mbd.net.hosts[i].load.as_mut().unwrap();
         load.status = if up { 0 } else { status::UNAVAIL };
         self.mbd.unreached.look = true;
@@ -40,7 +40,7 @@ impl Rig {
     }
 
     /// A started job whose host has been lost, and the host.
-    fn lost(&mut self, spec: JobSpec) -> (u32, JobKey, usize) {
+    fn lost(&mut self, spec: JobSpec) -> (u32, JobKey, HostId) {
         let id = self.submit(spec).unwrap();
         let (conn, key) = self.starts_of(id)[0];
         self.report(conn, key, Phase::Running);
@@ -49,7 +49,7 @@ impl Rig {
     }
 
     /// The host is linked again and tells this.
-    pub(super) fn back(&mut self, i: usize, boot: &str, tasks: Vec<TaskState>) -> ConnId {
+    pub(super) fn back(&mut self, i: HostId, boot: &str, tasks: Vec<TaskState>) -> ConnId {
         let conn = loop {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
@@ -266,7 +266,7 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         let fill: Vec<_> = fill.iter().map(|id| r.starts_of(*id)[0]).collect();
         fill.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
         let (id, key, i) = r.lost(rerunnable());
-        assert_eq!(i, 0);
+        assert_eq!(i, super::host(0));
         r.out(61);
         r.lim_says(i, false);
         assert_eq!((r.shown(id).as_str(), r.reason(id)), ("PEND", pend::HOST_FULL));

@@ -403,6 +403,10 @@ impl History {
         if let Event::JobModify(m) = &rec.event
             && !m.elems.is_empty()
         {
+            // a change of the whole array, which all its elements were told of
+            if m.alike {
+                return;
+            }
             let named = IdSel { job: m.job, elems: m.elems.clone() };
             for idx in job.indices().into_iter().filter(|&idx| named.has(JobRef { idx, ..at })) {
                 job.elem(idx).into_iter().for_each(|e| e.note(rec.time, line.clone()));

@@ -5,7 +5,8 @@
 
 use super::control::Asked;
 use super::perm::Caller;
-use super::state::{ElemState, Job, Part, View};
+use super::state::{ElemState, Job, View};
+use super::works::UNIT;
 use super::{Cx, Mbd};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobModify};
@@ -15,10 +16,13 @@ use crate::proto::client::{IdSel, Outcome, Requeue};
 use crate::proto::sbd::Act;
 use std::collections::BTreeMap;
 
+/// Parts that are changed in one unit of work: all of them are looked at for each.
+pub(crate) const PARTS_PER_UNIT: usize = 4;
+
 /// Parts of an array, at most: each is looked at whenever one of its elements changes.
 const MAX_PARTS: usize = 1000;
 
-/// The elements of a part that a request means; no element: the whole part 0.
+/// The elements of a part that a request means; no element: all of the part.
 pub(crate) struct Meant {
     pub part: u32,
     pub elems: Vec<u32>,
@@ -28,14 +32,10 @@ impl Mbd {
     /// What an operand means of a job, part by part, without what is over; beside it what cannot
     /// be meant, with the reason.
     pub(crate) fn meant(&self, job: &Job, sel: &IdSel) -> (Vec<Meant>, Vec<(u32, i32)>) {
-        let open = |idx: &u32| job.view(*idx).is_some_and(|v| !over(v.stat()));
         if sel.elems.is_empty() {
-            let parts = job.parts().iter().zip(1..);
-            let of = |p: &Part| p.elems.iter().copied().filter(open).collect::<Vec<u32>>();
-            let parts = parts.map(|(p, part)| Meant { part, elems: of(p) });
-            let mut all = vec![Meant { part: 0, elems: Vec::new() }];
-            all.extend(parts.filter(|m| !m.elems.is_empty()));
-            return (all, Vec::new());
+            let parts = job.parts().iter().zip(1..).filter(|(p, _)| p.pend + p.started > 0);
+            let all = [0].into_iter().chain(parts.map(|(_, part)| part));
+            return (all.map(|part| Meant { part, elems: Vec::new() }).collect(), Vec::new());
         }
         let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut not = Vec::new();
@@ -102,7 +102,9 @@ impl Mbd {
             let mut spec = (**job.spec_of(m.part)).clone();
             spec.queue = to.to_string();
             self.fit(&mut spec, queue).map_err(|r| r.code)?;
-            specs.push((m.elems.clone(), spec));
+            if m.part == 0 || !m.elems.is_empty() {
+                specs.push((m.elems.clone(), spec));
+            }
         }
         let switched = named(sel, meant);
         for &idx in &switched {
@@ -111,7 +113,7 @@ impl Mbd {
             self.sched.drop_entry(id);
             self.emit(cx, Event::JobSwitch { at, queue: to.to_string(), uid, user });
         }
-        // What the new queue gives and the old one gave.
+        // What the new queue gives and the old one gave; to whole parts it does one by one.
         for (elems, spec) in specs {
             let waits = |j: &Job| match elems.is_empty() {
                 true => j.tally.pend + j.tally.psusp > 0,
@@ -130,6 +132,36 @@ impl Mbd {
         }
         self.queue_changed(cx, id, &switched);
         Ok(())
+    }
+
+    /// What the queue gives, to which a whole array was switched: to its parts from `next` on;
+    /// whether all have it. One part takes as much work as several elements.
+    pub(crate) fn fit_parts(
+        &mut self,
+        cx: &mut Cx,
+        who: &Caller,
+        (id, to): (u32, &str),
+        next: &mut u32,
+        fuel: &mut usize,
+    ) -> bool {
+        let pol = self.pol.clone();
+        let Some(queue) = pol.find_queue(to) else { return true };
+        while *fuel > 0 {
+            let Some(job) = self.st.job(id) else { return true };
+            let Some(part) = job.part(*next) else { return true };
+            let look = &part.look;
+            // unless it was switched once more meanwhile
+            if part.pend > 0 && **self.st.names.queue(look.queue) == *to {
+                let mut spec = (*look.spec).clone();
+                if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
+                    let change = JobModify { spec, ..job.change_of(*next) };
+                    self.record_modified(cx, who, change);
+                    *fuel = fuel.saturating_sub(UNIT / PARTS_PER_UNIT);
+                }
+            }
+            *next += 1;
+        }
+        false
     }
 
     /// An array has a bounded number of parts.
@@ -180,6 +212,15 @@ impl Mbd {
                 }
             },
         }
+    }
+}
+
+impl Job {
+    /// The change of a whole part, to nothing yet; part 0: of the job.
+    pub(crate) fn change_of(&self, part: u32) -> JobModify {
+        let one = self.part(part).and_then(|p| p.elems.first());
+        let elems = one.map(|idx| (*idx, *idx, 1)).into_iter().collect();
+        JobModify { job: self.id, elems, alike: part != 0, ..JobModify::default() }
     }
 }
 

@@ -353,6 +353,11 @@ impl Mbd {
         if one.sift.is_some() {
             return self.sift(w, one, looks);
         }
+        let told_once = !job.is_array() || one.sel.elems.is_empty();
+        let switched = match &w.c.verb {
+            Verb::Switch { queue } if one.sel.elems.is_empty() => Some(queue.clone()),
+            _ => None,
+        };
         if one.cursor.range == 0 && one.cursor.next == 0 {
             if let Some(code) = self.refused_at_once(w, job, &one.sel) {
                 w.outcomes.push(code);
@@ -371,9 +376,15 @@ impl Mbd {
                     return None;
                 }
                 Verb::Switch { queue } if one.sel.elems.is_empty() => {
+                    let told = w.outcomes.len();
                     self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
                     w.acted += 1;
-                    return None;
+                    one.cursor.next = 1;
+                    one.best = w.outcomes.drain(told..).next().map_or(0, |o| o.code);
+                    if one.best != 0 {
+                        w.outcomes.push(Outcome::new(whole, one.best));
+                        return None;
+                    }
                 }
                 Verb::Resume if job.damaged => {
                     let code = self.release(cx, &w.who, whole);
@@ -383,7 +394,13 @@ impl Mbd {
                 _ => {}
             }
         }
-        let told_once = !job.is_array() || one.sel.elems.is_empty();
+        if let Some(queue) = switched {
+            if !self.fit_parts(cx, &w.who, (id, &queue), &mut one.cursor.next, fuel) {
+                return Some(one);
+            }
+            w.outcomes.push(Outcome::new(whole, 0));
+            return None;
+        }
         match w.c.verb {
             Verb::Switch { .. } => self.switch_some(cx, w, &mut one, fuel),
             _ => self.control_elements(cx, w, &mut one, told_once, fuel, looks),

@@ -6,7 +6,7 @@ use super::state::{Body, Elem, ElemState, Job, Phase, Tally};
 use crate::lang::depend::PostState;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Slots of one consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,16 +108,27 @@ impl Counts {
         if !(0..=job.parts().len() as u32).any(changed) {
             return;
         }
+        // there may be very many of them on few hosts
+        let mut moved: BTreeMap<(QueueId, QueueId), (Slots, IdMap<HostId, u64>)> = BTreeMap::new();
         for (_, e) in started_of(job).filter(|(_, e)| changed(e.part)) {
             let (ElemState::Run(run), (Some(from), to)) = (&e.state, queue(e.part)) else {
                 continue;
             };
-            let slots = u64::from(run.slots());
-            for (queue, up) in [(from, false), (to, true)] {
-                started(self.queue.entry(queue).or_default(), run.phase, slots, up);
-                bump_map(&mut self.queue_user, (queue, job.user), slots, up);
-                for &(host, n) in &run.hosts {
-                    bump_map(&mut self.host_queue, (host, queue), u64::from(n), up);
+            let (slots, hosts) = moved.entry((from, to)).or_default();
+            started(slots, run.phase, u64::from(run.slots()), true);
+            for &(host, n) in &run.hosts {
+                bump_map(hosts, host, u64::from(n), true);
+            }
+        }
+        for ((from, to), (slots, hosts)) in &moved {
+            for (queue, up) in [(*from, false), (*to, true)] {
+                let of = self.queue.entry(queue).or_default();
+                bump(&mut of.run, slots.run, up);
+                bump(&mut of.ssusp, slots.ssusp, up);
+                bump(&mut of.ususp, slots.ususp, up);
+                bump_map(&mut self.queue_user, (queue, job.user), slots.started(), up);
+                for (host, n) in hosts {
+                    bump_map(&mut self.host_queue, (*host, queue), *n, up);
                 }
             }
         }

@@ -552,6 +552,8 @@ impl Machine for Mbd {
                 cx.say(log::Level::Info, "the event log can be written again");
                 self.hold_damaged(cx);
                 self.end_all_orphans(cx);
+                // jobs may not be as run windows want them: that work was given up
+                self.shut.renew();
                 self.sched.changed();
                 self.net_start(cx);
             }

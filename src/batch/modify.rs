@@ -7,14 +7,14 @@
 //! is started. Of an array only elements that have not started are affected, and its list of
 //! indices stays; elements that are named become a part of their own ([`super::parts`]).
 
-use super::change::{Meant, waits};
+use super::change::{Meant, PARTS_PER_UNIT, waits};
 use super::control_work::Cursor;
 use super::perm::Caller;
 use super::require::Req;
 use super::space::{log_bytes, spec_bytes};
-use super::state::{Body, ElemState, Job};
+use super::state::{ElemState, Job};
 use super::submit::{Checked, bad_requirement, check_group, check_texts, check_times};
-use super::works::{ElementDeed, UNIT_LOOKS, Work};
+use super::works::{ElementDeed, Left, UNIT_LOOKS, Work};
 use super::{Cx, Mbd};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
@@ -54,6 +54,10 @@ pub struct ModifyWork {
     others: Vec<u32>,
     /// The last element that was modified.
     done: Option<u32>,
+    /// Of a whole array: the next part to be changed; 0: nothing was.
+    part: u32,
+    /// Of a whole job: nothing of it waits.
+    running: bool,
     /// Bytes that were written, [`log_bytes`].
     written: u64,
 }
@@ -67,8 +71,20 @@ impl Mbd {
         let (conn, who) = (Some(conn), who.clone());
         let (cursor, sorted, done) = (Cursor::default(), false, None);
         let (waiting, others) = (Vec::new(), Vec::new());
-        let written = 0;
-        let work = ModifyWork { conn, who, m, cursor, sorted, waiting, others, done, written };
+        let (part, running, written) = (0, false, 0);
+        let work = ModifyWork {
+            conn,
+            who,
+            m,
+            cursor,
+            sorted,
+            waiting,
+            others,
+            done,
+            part,
+            running,
+            written,
+        };
         let work = Box::new(work);
         if let Some(left) = self.modify_unit(cx, work) {
             self.works.put(Work::Modify(left));
@@ -82,8 +98,11 @@ impl Mbd {
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
         let id = work.m.id.clone();
-        if id.elems.is_empty() || id.named() <= MODIFIED_AT_ONCE {
-            let did = self.modified(cx, &work.who, &work.m);
+        if id.elems.is_empty() {
+            return self.modify_whole(cx, work);
+        }
+        if id.named() <= MODIFIED_AT_ONCE {
+            let did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
             self.answer_modify(cx, &work, did);
             return None;
         }
@@ -105,20 +124,78 @@ impl Mbd {
         }
         work.m.id.elems = super::parts::ranges(some.iter().copied());
         let before = cx.out.len();
-        let mut did = self.modified(cx, &work.who, &work.m);
+        let mut did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
         work.m.id = id;
         work.written += log_bytes(&cx.out[before..]);
         if did.is_ok() && !work.waiting.is_empty() {
             work.done = some.last().copied();
-            let most = self.works.log_most();
-            if work.written <= most {
+            did = self.log_takes(work.written);
+            if did.is_ok() {
                 return Some(work);
             }
-            let text = format!("the log takes {most} bytes of a request and no more");
-            did = Err(Refusal::text(err::BAD_ARG, text));
         }
         self.answer_modify(cx, &work, did);
         None
+    }
+
+    /// Whether a request may write more than that many bytes.
+    fn log_takes(&self, written: u64) -> Checked<()> {
+        let most = self.works.log_most();
+        if written <= most {
+            return Ok(());
+        }
+        let text = format!("the log takes {most} bytes of a request and no more");
+        Err(Refusal::text(err::BAD_ARG, text))
+    }
+
+    /// Changes a whole job: of an array first what was not changed by itself, then part by part.
+    fn modify_whole(&mut self, cx: &mut Cx, mut work: Box<ModifyWork>) -> Option<Box<ModifyWork>> {
+        let (before, id) = (cx.out.len(), work.m.id.job);
+        if work.part == 0 {
+            match self.modified(cx, &work.who, &mut work.m) {
+                Ok(running) => (work.part, work.running) = (1, running),
+                Err(refused) => {
+                    self.answer_modify(cx, &work, Err(refused));
+                    return None;
+                }
+            }
+        }
+        let mut did = self.modify_parts(cx, &mut work);
+        work.written += log_bytes(&cx.out[before..]);
+        if let Ok(false) = did {
+            match self.log_takes(work.written) {
+                Ok(()) => return Some(work),
+                Err(full) => did = Err(full),
+            }
+        }
+        if work.running {
+            self.tell_limits(cx, id);
+        }
+        if work.m.fields.contains(&SpecField::Queue) {
+            self.queue_changed(cx, id, &[]);
+        }
+        self.answer_modify(cx, &work, did.map(|_| ()));
+        None
+    }
+
+    /// Changes some more parts of an array; whether all are.
+    fn modify_parts(&mut self, cx: &mut Cx, work: &mut ModifyWork) -> Checked<bool> {
+        let id = work.m.id.job;
+        for _ in 0..PARTS_PER_UNIT {
+            let gone = || Refusal::new(err::NO_JOB);
+            let job = self.st.job(id).ok_or_else(gone)?;
+            let left = (work.part..).zip(job.parts().iter().skip(work.part as usize - 1));
+            let Some((part, _)) = left.into_iter().find(|(_, p)| p.pend + p.started > 0) else {
+                return Ok(true);
+            };
+            self.log_works()?;
+            let owner = self.owner(id)?;
+            let meant = Meant { part, elems: Vec::new() };
+            let change = self.change_of(cx, &owner, job, meant, &work.m, work.running)?;
+            self.record_modified(cx, &work.who, change);
+            work.part = part + 1;
+        }
+        Ok(false)
     }
 
     /// Finds out which of the elements named are there, and which of them wait; whether all were
@@ -145,9 +222,13 @@ impl Mbd {
                 cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
             }
             Err(mut r) => {
-                if let Some(last) = work.done {
-                    let text = r.words();
-                    r.text = format!("{text} (elements up to <{last}> were modified before)");
+                let before = match (work.done, work.part) {
+                    (Some(last), _) => format!("elements up to <{last}> were"),
+                    (None, 0) => String::new(),
+                    (None, _) => "a part of the array was".to_string(),
+                };
+                if !before.is_empty() {
+                    r.text = format!("{} ({before} modified before)", r.words());
                     r.about = String::new();
                 }
                 cx.refuse(conn, r);
@@ -155,7 +236,9 @@ impl Mbd {
         }
     }
 
-    fn modified(&mut self, cx: &mut Cx, who: &Caller, m: &Modify) -> Checked<()> {
+    /// Checks a change of all that is meant, and makes it; of whole parts of an array it is made
+    /// by [`Mbd::modify_parts`]. Whether the job has been started.
+    fn modified(&mut self, cx: &mut Cx, who: &Caller, m: &mut Modify) -> Checked<bool> {
         self.log_works()?;
         let id = m.id.job;
         let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
@@ -167,30 +250,22 @@ impl Mbd {
         if m.fields.is_empty() {
             return Err(Refusal::new(err::MOD_UNUSED));
         }
-        let m = &self.as_submitted(job, m);
+        self.as_submitted(job, m);
         self.room_to_modify(job, m, meant.len())?;
         let mut all = Vec::new();
         for part in meant {
-            let mut spec = self.changed(cx, &owner, job, part.part, m)?;
-            let mut eff_res_req = String::new();
-            if running && m.fields.contains(&SpecField::ResReq) {
-                spec.res_req = self.other_rusage(&job.spec_of(part.part).res_req, &m.spec)?;
-                eff_res_req = self.effective(&spec)?;
-            }
-            let elems = super::parts::ranges(part.elems);
-            let fields = m.fields.clone();
-            all.push(JobModify {
-                job: id,
-                elems,
-                spec,
-                fields,
-                eff_res_req,
-                ..JobModify::default()
-            });
+            let later = part.part != 0 && part.elems.is_empty();
+            let change = self.change_of(cx, &owner, job, part, m, running)?;
+            all.extend((!later).then_some(change));
         }
         let (script, env) = self.stored_anew(cx, m);
         for change in all {
             self.record_modified(cx, who, JobModify { script, env, ..change });
+        }
+        if m.id.elems.is_empty() {
+            // they are stored
+            (m.script, m.env) = (ByteStr::default(), None);
+            return Ok(running);
         }
         if running {
             self.tell_limits(cx, id);
@@ -198,7 +273,34 @@ impl Mbd {
         if m.fields.contains(&SpecField::Queue) {
             self.queue_changed(cx, id, &[]);
         }
-        Ok(())
+        Ok(running)
+    }
+
+    /// The record of a change of a part, or of elements of it.
+    fn change_of(
+        &self,
+        cx: &Cx,
+        owner: &Caller,
+        job: &Job,
+        meant: Meant,
+        m: &Modify,
+        running: bool,
+    ) -> Checked<JobModify> {
+        let mut spec = self.changed(cx, owner, job, meant.part, m)?;
+        let mut eff_res_req = String::new();
+        if running && m.fields.contains(&SpecField::ResReq) {
+            spec.res_req = self.other_rusage(&job.spec_of(meant.part).res_req, &m.spec)?;
+            eff_res_req = self.effective(&spec)?;
+        }
+        let fields = m.fields.clone();
+        let of = match meant.elems.is_empty() {
+            true => job.change_of(meant.part),
+            false => {
+                let elems = super::parts::ranges(meant.elems);
+                JobModify { job: job.id, elems, ..JobModify::default() }
+            }
+        };
+        Ok(JobModify { spec, fields, eff_res_req, ..of })
     }
 
     /// Bounds the bytes that a change writes: by itself, and with all that the owner's jobs keep.
@@ -217,9 +319,8 @@ impl Mbd {
         self.check_space(job.user, bytes + (m.script.len() + env) as u64, 0)
     }
 
-    /// The request with what -Zsn goes back to.
-    fn as_submitted(&self, job: &Job, m: &Modify) -> Modify {
-        let mut m = m.clone();
+    /// Puts in place what -Zsn goes back to.
+    fn as_submitted(&self, job: &Job, m: &mut Modify) {
         if m.fields.contains(&SpecField::Script) && m.spec.command.is_empty() {
             let first = self.st.first.get(&job.id);
             let now = || job.spec.options2 & opt2::SCRIPT != 0;
@@ -230,7 +331,6 @@ impl Mbd {
             }
             m.script = ByteStr::default();
         }
-        m
     }
 
     /// Where the script and the environment that a job has from now on lie.
@@ -396,15 +496,12 @@ impl Mbd {
 
     /// The hosts of a changed job's started elements hear of its limits.
     pub(crate) fn tell_limits(&mut self, cx: &mut Cx, id: u32) {
-        let all = match self.st.job(id).map(|job| &job.body) {
-            Some(Body::Array(a)) => a.started.iter().copied().collect(),
-            Some(Body::Single(_)) => vec![0],
-            None => Vec::new(),
-        };
-        self.to_elements(cx, id, all, ElementDeed::TellLimits);
+        self.to_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
     }
 
+    /// What an element reserves is another amount, and its host hears of its limits.
     pub(crate) fn tell_limits_of(&mut self, cx: &mut Cx, at: JobRef) {
+        self.reserve_touched(at);
         let Some(job) = self.st.job(at.job) else { return };
         let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
         let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
@@ -428,13 +525,23 @@ impl Mbd {
         let Some(submit_time) = self.st.job(job).map(|j| j.submit_time) else { return };
         let exact = self.spool_spec(cx, &m.spec);
         let (uid, user) = (who.uid, who.user.clone());
+        let other = |field| m.fields.contains(&field);
+        let (begin, depend) = (other(SpecField::Begin), other(SpecField::Depend) && !m.alike);
         self.sched.drop_entry(job);
-        self.unwatch_begin(cx, job);
-        self.unwatch_depend(job);
+        if begin {
+            self.unwatch_begin(cx, job);
+        }
+        if depend {
+            self.unwatch_depend(job);
+        }
         let m = JobModify { uid, user, submit_time, exact, ..m };
         self.emit(cx, Event::JobModify(Box::new(m)));
-        self.watch_depend(job);
-        self.watch_begin(cx, job);
+        if depend {
+            self.watch_depend(job);
+        }
+        if begin {
+            self.watch_begin(cx, job);
+        }
         self.refresh(job);
         self.end_orphans(cx, job);
     }

@@ -3,7 +3,7 @@
 //! everything that changes the state this is only reached through `apply`.
 
 use super::apply::{Did, EXTRA_DEPEND};
-use super::counts::owner;
+use super::counts::{Counts, owner};
 use super::names::{QueueId, UserId};
 use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, State};
 use crate::lang::depend::Resolved;
@@ -15,6 +15,9 @@ use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Elements that join others at once, at most.
+const JOINED: usize = 256;
 
 /// Elements as (first, last, step).
 pub type Ranges = [(u32, u32, u32)];
@@ -52,7 +55,12 @@ impl Array {
             false => set.remove(&idx),
         };
         match &e.state {
-            ElemState::Run(_) => drop(put(&mut self.started)),
+            ElemState::Run(_) => {
+                put(&mut self.started);
+                if let Some(part) = self.part_mut(e.part) {
+                    part.started = if add { part.started + 1 } else { part.started - 1 };
+                }
+            }
             ElemState::Pend(p) => match self.part_mut(e.part) {
                 Some(part) => {
                     part.pend = if add { part.pend + 1 } else { part.pend - 1 };
@@ -93,7 +101,8 @@ impl Array {
         if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
             return i as u32 + 1;
         }
-        let new = Part { look, elems: BTreeSet::new(), waiting: BTreeSet::new(), pend: 0 };
+        let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
+        let new = Part { look, elems, waiting, pend: 0, started: 0 };
         match self.parts.iter().position(|p| p.elems.is_empty()) {
             Some(i) => {
                 self.parts[i] = new;
@@ -167,10 +176,7 @@ impl State {
             if job.view(idx).is_none() {
                 continue;
             }
-            let at = JobRef { job: id, idx };
             let from = job.part_no(idx);
-            let (queue, user, slots) = owner(job, from);
-            let submit_time = job.submit_time;
             let Body::Array(a) = &mut job.body else { break };
             let to = match known.iter().find(|k| k.0 == from) {
                 Some(k) => k.1,
@@ -182,23 +188,44 @@ impl State {
                     to
                 }
             };
-            if let Some(pos) = a.pos(idx)
-                && a.fresh.take(pos)
-            {
-                a.touch(idx, submit_time);
-            }
-            let Some(mut e) = a.own.remove(&idx) else { continue };
-            a.leave(idx, &e);
-            self.counts.elem(queue, user, slots, at, &e, false);
-            e.part = to;
-            a.note(idx, &e, true);
-            let part = &mut a.parts[to as usize - 1];
-            part.elems.insert(idx);
-            let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
-            self.counts.elem(queue, user, slots, at, &e, true);
-            a.own.insert(idx, e);
+            put_in_part(&mut self.counts, job, idx, to);
         }
         Did::Job(JobRef { job: id, idx: 0 })
+    }
+
+    /// Changes all elements at once that are of the part of this one.
+    fn change_part(&mut self, at: JobRef, change: impl FnOnce(&Look) -> Look) -> Did {
+        let part = self.jobs.get(&at.job).map_or(0, |job| job.part_no(at.idx));
+        if part == 0 {
+            return Did::Misfit("a change of elements that were not changed before");
+        }
+        let did = self.recount(at.job, |job| {
+            if let Body::Array(a) = &mut job.body
+                && let Some(part) = a.part_mut(part)
+            {
+                part.look = change(&part.look);
+            }
+        });
+        self.join_part(at.job, part);
+        did
+    }
+
+    /// Elements that have become of the same submission as those of another part join these, where
+    /// they are few: parts are bounded in number.
+    fn join_part(&mut self, id: u32, part: u32) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(own) = job.part(part) else { return };
+        let like = |p: &Part| !p.elems.is_empty() && p.look == own.look;
+        let mut others = job.parts().iter().zip(1..).filter(|(p, no)| *no != part && like(p));
+        let Some((other, no)) = others.next() else { return };
+        let (few, to) = match own.elems.len() <= other.elems.len() {
+            true => (own, no),
+            false => (other, part),
+        };
+        if few.elems.len() <= JOINED {
+            let few: Vec<u32> = few.elems.iter().copied().collect();
+            few.into_iter().for_each(|idx| put_in_part(&mut self.counts, job, idx, to));
+        }
     }
 
     /// Keeps what a job runs as it was submitted, before something else is put in its place.
@@ -240,11 +267,11 @@ impl State {
             did
         } else {
             let spec = Arc::new(m.spec.clone());
-            self.change_elements(m.job, &m.elems, |look| Look {
-                queue,
-                spec: spec.clone(),
-                spot: look.spot,
-            })
+            let change = |look: &Look| Look { queue, spec: spec.clone(), spot: look.spot };
+            match m.elems[..] {
+                [(idx, ..)] if m.alike => self.change_part(JobRef { job: m.job, idx }, change),
+                _ => self.change_elements(m.job, &m.elems, change),
+            }
         };
         if matches!(did, Did::Job(_)) {
             let places = [m.exact, m.script, m.env].into_iter().filter(|at| at.len > 0);
@@ -253,15 +280,15 @@ impl State {
         self.space_changed(m.job, before, &[m.exact, m.script, m.env]);
         let Some(job) = self.jobs.get_mut(&m.job) else { return did };
         // these two are the whole job's
-        if m.fields.contains(&SpecField::Script) {
+        if m.fields.contains(&SpecField::Script) && !m.alike {
             job.script = m.script;
         }
-        if m.fields.contains(&SpecField::Env) {
+        if m.fields.contains(&SpecField::Env) && !m.alike {
             job.env = m.env;
         }
         if !m.eff_res_req.is_empty() {
             let eff: Rc<str> = m.eff_res_req.as_str().into();
-            job.each_run(&m.elems, |run| run.eff_res_req = eff.clone());
+            job.each_run(&m.elems, m.alike, |run| run.eff_res_req = eff.clone());
         }
         did
     }
@@ -295,6 +322,32 @@ impl State {
     }
 }
 
+/// An element that is in memory is of this part from now on.
+fn put_in_part(counts: &mut Counts, job: &mut Job, idx: u32, to: u32) {
+    let at = JobRef { job: job.id, idx };
+    let (queue, user, slots) = owner(job, job.part_no(idx));
+    let submit_time = job.submit_time;
+    let Body::Array(a) = &mut job.body else { return };
+    if a.part_mut(to).is_none() {
+        return;
+    }
+    if let Some(pos) = a.pos(idx)
+        && a.fresh.take(pos)
+    {
+        a.touch(idx, submit_time);
+    }
+    let Some(mut e) = a.own.remove(&idx) else { return };
+    a.leave(idx, &e);
+    counts.elem(queue, user, slots, at, &e, false);
+    e.part = to;
+    a.note(idx, &e, true);
+    let Some(part) = a.part_mut(to) else { return };
+    part.elems.insert(idx);
+    let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
+    counts.elem(queue, user, slots, at, &e, true);
+    a.own.insert(idx, e);
+}
+
 /// What is not in a part becomes of this submission.
 fn modify_job(job: &mut Job, m: &JobModify, queue: QueueId) {
     job.queue = queue;
@@ -323,8 +376,18 @@ impl Job {
         }
     }
 
-    /// The started ones among these elements; none named: among those that are in no part.
-    fn each_run(&mut self, elems: &Ranges, mut change: impl FnMut(&mut super::state::Run)) {
+    /// The started ones among these elements; none named: among those that are in no part; with
+    /// `alike`: among those in the part of the one that is named.
+    fn each_run(
+        &mut self,
+        elems: &Ranges,
+        alike: bool,
+        mut change: impl FnMut(&mut super::state::Run),
+    ) {
+        let part = match elems {
+            [] => Some(0),
+            [(idx, ..), ..] => alike.then(|| self.part_no(*idx)),
+        };
         let mut one = |e: &mut Elem| {
             if let ElemState::Run(run) = &mut e.state {
                 change(run);
@@ -333,14 +396,15 @@ impl Job {
         match &mut self.body {
             Body::Single(e) => one(e),
             Body::Array(a) => {
-                let named: Vec<u32> = match elems.is_empty() {
-                    true => a.started.iter().copied().collect(),
-                    false => a.named(elems).collect(),
-                };
-                for idx in named {
-                    let e = a.own.get_mut(&idx);
-                    e.filter(|e| !elems.is_empty() || e.part == 0).map(&mut one);
+                let Array { own, started, .. } = &mut **a;
+                if let Some(part) = part {
+                    for idx in &*started {
+                        own.get_mut(idx).filter(|e| e.part == part).into_iter().for_each(&mut one);
+                    }
+                    return;
                 }
+                let named: Vec<u32> = a.named(elems).collect();
+                named.iter().for_each(|idx| a.own.get_mut(idx).into_iter().for_each(&mut one));
             }
         }
     }

@@ -250,7 +250,8 @@ impl State {
                     let Look { queue, spec, spot } = &part.look;
                     let queue = self.names.queue(*queue);
                     let _ = write!(out, " part {queue} {spec:?} {spot:?}");
-                    let _ = write!(out, " {:?} {:?} {}", part.elems, part.waiting, part.pend);
+                    let super::state::Part { elems, waiting, pend, started, .. } = part;
+                    let _ = write!(out, " {elems:?} {waiting:?} {pend} {started}");
                 }
             }
         }

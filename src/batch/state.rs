@@ -299,6 +299,8 @@ pub struct Part {
     pub waiting: BTreeSet<u32>,
     /// How many of them are pending, held ones too.
     pub pend: u32,
+    /// How many of them are started.
+    pub started: u32,
 }
 
 /// In what the elements of a part differ.
@@ -680,6 +682,13 @@ impl Job {
         match &mut self.body {
             Body::Single(e) => (idx == 0).then_some(e),
             Body::Array(a) => a.own.get_mut(&idx),
+        }
+    }
+    /// The first started element from this index on; of a job that is no array: itself.
+    pub fn started_from(&self, from: u32) -> Option<u32> {
+        match &self.body {
+            Body::Single(e) => (from == 0 && matches!(e.state, ElemState::Run(_))).then_some(0),
+            Body::Array(a) => a.started.range(from..).next().copied(),
         }
     }
     /// Every element in memory, in index order of the array's list for fresh ones.

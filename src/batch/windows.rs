@@ -11,8 +11,8 @@
 use super::names::{HostId, HostMap, QueueId};
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
-use super::state::{Body, ElemState, Phase, Run};
-use super::works::ElementDeed;
+use super::state::{ElemState, Phase, Run};
+use super::works::{ElementDeed, Left, UNIT, WindowWork};
 use super::{Cx, Mbd};
 use crate::lang::window::Windows;
 use crate::model::event::{Event, JobSignal};
@@ -155,12 +155,39 @@ impl Mbd {
         }
     }
 
-    /// Suspends and resumes what is not as the run windows want it.
+    /// Begins to suspend and resume what is not as the run windows want it.
     fn keep_run_windows(&mut self, cx: &mut Cx) {
-        let hosts = self.st.counts.host.values();
-        // A job that holds several hosts is found on each, and is as it should be by then.
-        let all: Vec<JobRef> = hosts.flat_map(|h| h.jobs.iter().copied()).collect();
-        all.into_iter().for_each(|at| self.keep_run_window(cx, at));
+        let hosts = self.st.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
+        let hosts = hosts.map(|(host, _)| *host).collect();
+        self.works.windows = WindowWork { hosts, from: JobRef::default() };
+        self.windows_unit(cx);
+    }
+
+    /// Suspends and resumes some jobs. A job that holds several hosts is found on each, and is as
+    /// it should be by then.
+    pub(crate) fn windows_unit(&mut self, cx: &mut Cx) {
+        let mut left = UNIT;
+        while left > 0
+            && let Some(host) = self.works.windows.hosts.last()
+        {
+            let jobs = self.st.counts.host.get(host).map(|host| &host.jobs);
+            let all = jobs.into_iter().flat_map(|jobs| jobs.range(self.works.windows.from..));
+            let some: Vec<JobRef> = all.copied().take(left).collect();
+            match some.last() {
+                Some(&last) if some.len() == left => {
+                    let idx = last.idx.checked_add(1);
+                    let job = if idx.is_some() { last.job } else { last.job.saturating_add(1) };
+                    self.works.windows.from = JobRef { job, idx: idx.unwrap_or(0) };
+                }
+                _ => {
+                    self.works.windows.from = JobRef::default();
+                    self.works.windows.hosts.pop();
+                }
+            }
+            // a host without jobs takes some time as well
+            left = left.saturating_sub(some.len().max(1));
+            some.into_iter().for_each(|at| self.keep_run_window(cx, at));
+        }
     }
 
     /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
@@ -177,13 +204,11 @@ impl Mbd {
     /// A job, or these elements of it, are in another queue than before: what has been started
     /// is as the windows and the thresholds of that queue want it.
     pub(crate) fn queue_changed(&mut self, cx: &mut Cx, id: u32, elems: &[u32]) {
-        let Some(job) = self.st.job(id) else { return };
-        let started = match (&job.body, elems) {
-            (Body::Array(a), [] | [0]) => a.started.iter().copied().collect(),
-            (Body::Single(_), _) => vec![0],
-            (_, named) => named.to_vec(),
+        let left = match elems {
+            [] | [0] => Left::Started(0),
+            named => Left::These(named.iter().rev().copied().collect()),
         };
-        self.to_elements(cx, id, started, ElementDeed::KeepRunWindow);
+        self.to_elements(cx, id, left, ElementDeed::KeepRunWindow);
         self.overload.look = true;
     }
 

@@ -8,7 +8,7 @@
 //! | control of many jobs ([`super::control_work`]) | a retry of the request completes it |
 //! | bmod of many elements ([`super::modify`]) | the same |
 //! | the end of many orphans | found at the start, and when the log can be written again |
-//! | run windows of an array that was switched | a start looks at all |
+//! | run windows that opened or closed, or of an array that was switched | a start looks at all |
 //! | limits of an array that was changed | hosts are told with the next change, or not |
 //! | elements that wait for elements | a start looks at all |
 //! | cleaning, the count before a switch of the log | due again |
@@ -16,6 +16,7 @@
 
 use super::control_work::{ControlWork, Cursor};
 use super::modify::ModifyWork;
+use super::names::HostId;
 use super::state::Body;
 use super::{Cx, Mbd};
 use crate::model::JobRef;
@@ -56,6 +57,16 @@ pub enum Left {
     These(Vec<u32>),
     /// All in memory, from there on.
     All(Cursor),
+    /// Those that are started, from this index on.
+    Started(u32),
+}
+
+/// The run windows of queues have opened or closed: hosts whose jobs are still to be suspended or
+/// resumed, and the first such job of the last of them.
+#[derive(Debug, Default)]
+pub struct WindowWork {
+    pub hosts: Vec<HostId>,
+    pub from: JobRef,
 }
 
 /// Something that is done to very many elements of a job.
@@ -95,6 +106,8 @@ pub struct Works {
     pub cleaning: bool,
     /// Before a switch of the log.
     pub count: Option<Count>,
+    /// Of the run windows that opened or closed last.
+    pub windows: WindowWork,
     /// Whose turn it is.
     turn: usize,
     /// While a request looks at the places of pending jobs: the jobs that have changed since.
@@ -162,6 +175,8 @@ impl Works {
                 left.sort_unstable_by(|a, b| b.cmp(a));
                 left.dedup();
             }
+            // all that is started, from the first on again
+            (Some(left @ Left::Started(_)), Left::These(_)) => *left = Left::Started(0),
             (Some(left), all) => *left = all,
             (None, left) => self.elements.push_back(ElementWork { left, ..work }),
         }
@@ -276,7 +291,8 @@ impl Works {
 impl Mbd {
     pub(crate) fn work_left(&self) -> bool {
         let w = &self.works;
-        let some = w.refill.is_some() || w.cleaning || w.count.is_some();
+        let windows = !w.windows.hosts.is_empty();
+        let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions = self.conditions_left() || self.deps.sweeps_left();
         let rest = !self.st.remains.is_empty() || conditions || !w.elements.is_empty();
         self.started
@@ -290,8 +306,8 @@ impl Mbd {
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
         }
-        for _ in 0..7 {
-            self.works.turn = (self.works.turn + 1) % 7;
+        for _ in 0..8 {
+            self.works.turn = (self.works.turn + 1) % 8;
             let done = match self.works.turn {
                 0 => self.queued_unit(cx),
                 1 => self.works.cleaning.then(|| self.clean_unit(cx)),
@@ -299,6 +315,7 @@ impl Mbd {
                 3 => self.conditions_left().then(|| self.settle_unit(cx)),
                 4 => self.elements_unit(cx),
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
+                6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
                 _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
             };
             if done.is_some() {
@@ -353,6 +370,11 @@ impl Mbd {
                     None if cursor.over(job, &whole) => return None,
                     None => break,
                 },
+                Left::Started(from) => {
+                    let idx = job.started_from(*from)?;
+                    *from = idx.saturating_add(1);
+                    idx
+                }
             };
             let at = JobRef { job: work.job, idx };
             match work.deed {
@@ -364,14 +386,10 @@ impl Mbd {
         Some(work)
     }
 
-    /// Does something to these elements of a job: at once where they are few.
-    pub(crate) fn to_elements(&mut self, cx: &mut Cx, job: u32, some: Vec<u32>, deed: ElementDeed) {
-        let few = some.len() <= UNIT;
-        let left = Left::These(some.into_iter().rev().collect());
-        let work = self.some_elements(cx, ElementWork { job, left, deed });
-        if let Some(work) = work.filter(|_| !few) {
-            self.works.put_elements(work);
-        }
+    /// Does something to these elements of a job, the first of them at once.
+    pub(crate) fn to_elements(&mut self, cx: &mut Cx, job: u32, left: Left, deed: ElementDeed) {
+        let left = self.some_elements(cx, ElementWork { job, left, deed });
+        left.into_iter().for_each(|work| self.works.put_elements(work));
     }
 
     /// One unit of looking at jobs after a reconfiguration.

@@ -13,6 +13,7 @@ use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
 use crate::model::job::{JobSpec, stat};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
+use std::rc::Rc;
 
 /// What makes a finish the same finish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -203,33 +204,48 @@ fn begun(
 #[derive(Default)]
 struct Changed {
     /// idx 0: the job, without the elements that are here too.
-    by: BTreeMap<JobRef, JobSpec>,
+    by: BTreeMap<JobRef, Rc<JobSpec>>,
 }
 
 impl Changed {
     fn of(&self, at: JobRef) -> Option<&JobSpec> {
-        self.by.get(&at).or_else(|| self.by.get(&JobRef { idx: 0, ..at }))
+        self.by.get(&at).or_else(|| self.by.get(&JobRef { idx: 0, ..at })).map(Rc::as_ref)
     }
 
     /// `elems` empty: the job.
-    fn change(
-        &mut self,
-        job: u32,
-        elems: &[(u32, u32, u32)],
-        to: impl Fn(Option<&JobSpec>) -> JobSpec,
-    ) {
-        let one = [(0, 0, 1)];
+    fn change(&mut self, job: u32, elems: &[(u32, u32, u32)], to: JobSpec) {
+        let (one, to) = ([(0, 0, 1)], Rc::new(to));
         let elems = if elems.is_empty() { &one[..] } else { elems };
         let all = elems.iter().flat_map(|&(a, b, s)| (a..=b).step_by(s.max(1) as usize));
-        for at in all.take(MAX_ELEMENTS).map(|idx| JobRef { job, idx }) {
-            let spec = to(self.of(at));
-            self.by.insert(at, spec);
+        for idx in all.take(MAX_ELEMENTS) {
+            self.by.insert(JobRef { job, idx }, to.clone());
         }
     }
 
+    /// All elements by themselves that are as one of them is.
+    fn change_alike(&mut self, at: JobRef, to: &JobSpec) {
+        let Some(was) = self.by.get(&at).cloned() else { return };
+        let to = Rc::new(to.clone());
+        let alike = |spec: &&mut Rc<JobSpec>| Rc::ptr_eq(spec, &was) || **spec == was;
+        self.elements(at.job).filter(alike).for_each(|spec| *spec = to.clone());
+    }
+
     fn each_element(&mut self, job: u32, change: impl Fn(&mut JobSpec)) {
+        // what elements share they go on sharing
+        let mut known: HashMap<*const JobSpec, (Rc<JobSpec>, Rc<JobSpec>)> = HashMap::new();
+        for spec in self.elements(job) {
+            let (_, now) = known.entry(Rc::as_ptr(spec)).or_insert_with(|| {
+                let mut now = (**spec).clone();
+                change(&mut now);
+                (spec.clone(), Rc::new(now))
+            });
+            *spec = now.clone();
+        }
+    }
+
+    fn elements(&mut self, job: u32) -> impl Iterator<Item = &mut Rc<JobSpec>> {
         let range = JobRef { job, idx: 1 }..=JobRef { job, idx: u32::MAX };
-        self.by.range_mut(range).for_each(|(_, spec)| change(spec));
+        self.by.range_mut(range).map(|(_, spec)| spec)
     }
 
     fn forget(&mut self, job: u32) {
@@ -257,16 +273,18 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 news.insert(new.job, new);
                 specs.forget(new.job);
             }
-            Event::JobModify(m) => specs.change(m.job, &m.elems, |_| m.spec.clone()),
+            Event::JobModify(m) => match m.elems[..] {
+                [(idx, ..)] if m.alike => {
+                    specs.change_alike(JobRef { job: m.job, idx }, &m.spec);
+                }
+                _ => specs.change(m.job, &m.elems, m.spec.clone()),
+            },
             Event::JobSwitch { at, queue, .. } => {
                 let element = [(at.idx, at.idx, 1)];
                 let elems = if at.idx == 0 { &[][..] } else { &element[..] };
                 let Some(new) = news.get(&at.job) else { continue };
-                let to = |spec: Option<&JobSpec>| JobSpec {
-                    queue: queue.clone(),
-                    ..spec.unwrap_or(&new.spec).clone()
-                };
-                specs.change(at.job, elems, to);
+                let spec = specs.of(*at).unwrap_or(&new.spec).clone();
+                specs.change(at.job, elems, JobSpec { queue: queue.clone(), ..spec });
                 if at.idx == 0 {
                     specs.each_element(at.job, |spec| spec.queue = queue.clone());
                 }
@@ -366,4 +384,48 @@ pub fn mark(disk: &mut dyn Disk, file: FileId, at: u64) -> io::Result<u32> {
     let mut buf = vec![0; (at - from) as usize];
     let got = read_full(disk, file, from, &mut buf)?;
     Ok(crc32fast::hash(&buf[..got]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::event::JobModify;
+    use std::sync::Arc;
+
+    #[test]
+    fn elements_changed_alike_before_are_accounted_as_they_were_changed_since() {
+        let record = |event| Record { time: 1, event };
+        let spec = |project: &str, queue: &str| JobSpec {
+            name: "a[1-6]".into(),
+            project: project.into(),
+            queue: queue.into(),
+            ..JobSpec::default()
+        };
+        let modify = |elems: &[u32], alike, project| {
+            let elems = elems.iter().map(|i| (*i, *i, 1)).collect();
+            let spec = spec(project, "low");
+            let m = JobModify { job: 7, elems, alike, spec, ..JobModify::default() };
+            record(Event::JobModify(Box::new(m)))
+        };
+        let new = JobNew { job: 7, spec: Arc::new(spec("p0", "low")), ..JobNew::default() };
+        let (at, queue, user) = (JobRef { job: 7, idx: 0 }, "high".to_string(), String::new());
+        let mut records = vec![
+            record(Event::JobNew(Box::new(new))),
+            modify(&[1, 3], false, "p1"),
+            modify(&[2], false, "p2"),
+            modify(&[4], false, "p1"),
+            modify(&[3], true, "p3"),
+            record(Event::JobSwitch { at, queue, uid: 1, user }),
+            modify(&[2], true, "p4"),
+        ];
+        for idx in 1..=5 {
+            let status = JobStatus { at: JobRef { job: 7, idx }, ..JobStatus::default() };
+            records.push(record(Event::JobStatus(Box::new(status))));
+        }
+        let found = gather(&records, &[7, 8, 9, 10, 11]);
+        let of = |e: &Ended| (e.spec.project.clone(), e.spec.queue.clone());
+        let found: Vec<_> = found.iter().map(of).collect();
+        let want = [("p3", "high"), ("p4", "low"), ("p3", "high"), ("p3", "high"), ("p0", "high")];
+        assert_eq!(found, want.map(|(p, q)| (p.to_string(), q.to_string())));
+    }
 }

@@ -42,6 +42,8 @@ pub struct JobModify {
     pub job: u32,
     /// Elements of an array, (first, last, step); none: what was not changed by itself before.
     pub elems: Vec<(u32, u32, u32)>,
+    /// Our tail: with the elements that were changed like the one in `elems` before.
+    pub alike: bool,
     pub uid: u32,
     pub user: String,
     pub submit_time: i64,

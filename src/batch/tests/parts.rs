@@ -171,6 +171,38 @@ fn a_whole_array_goes_with_its_parts() {
 }
 
 #[test]
+fn elements_that_become_alike_are_one_part() {
+    use SpecField::*;
+    let (mut r, started, id) = waiting();
+    let to = |project: &str, out: &str| JobSpec {
+        project: project.into(),
+        out_file: out.into(),
+        ..JobSpec::default()
+    };
+    for (elem, project) in [(2, "p2"), (3, "p3"), (7, "p3"), (4, "p4")] {
+        let changed = r.modify_of(USER, elems(id, &[(elem, elem)]), &[Project], to(project, ""));
+        assert_eq!(changed, 0);
+    }
+    let parts = |m: &Mbd| {
+        let all = m.st.job(id).unwrap().parts().iter();
+        all.filter(|p| !p.elems.is_empty()).map(|p| p.elems.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&r.mbd), [1, 2, 1]);
+    assert_eq!(r.modify_of(USER, elems(id, &[]), &[OutFile], to("", "o")), 0);
+    assert_eq!(parts(&r.mbd), [1, 2, 1]);
+    assert_eq!(r.modify_of(USER, elems(id, &[]), &[Project], to("p", "")), 0);
+    for m in [&r.mbd, &r.restarted()] {
+        assert_eq!(parts(m), [4]);
+        let job = m.st.job(id).unwrap();
+        let of = |idx| (job.spec_at(idx).project.clone(), job.spec_at(idx).out_file.lossy());
+        assert!((1..=9).all(|idx| of(idx) == ("p".to_string(), "o".into())));
+        assert_eq!(count(m, "normal"), (9, 9, 4));
+    }
+    let went: Vec<u32> = order(&mut r, started).into_iter().map(|w| w.1).collect();
+    assert_eq!(went, (1..=9).collect::<Vec<u32>>());
+}
+
+#[test]
 fn elements_are_moved() {
     let (mut r, started, id) = waiting();
     let last = r.submit(spec("z")).unwrap();

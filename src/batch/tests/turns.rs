@@ -31,16 +31,21 @@ impl Rig {
         self.works = false;
         let began = cpu_us();
         let mut said = self.ask(conn, msg);
-        let mut longest = cpu_us() - began;
+        let longest = self.works_longest(cpu_us() - began);
+        self.works = true;
+        said = said.or(self.sent.iter().find(|(c, _)| *c == conn).map(|(_, m)| m.clone()));
+        (longest, said)
+    }
+
+    /// Does all work, and says how long the longest unit of it took, or what took that long.
+    fn works_longest(&mut self, mut longest: u64) -> u64 {
         while self.mbd.has_work() {
             let (mut out, began) = (Vec::new(), cpu_us());
             self.mbd.work(self.now, &mut out);
             longest = longest.max(cpu_us() - began);
             self.carry_out(out);
         }
-        self.works = true;
-        said = said.or(self.sent.iter().find(|(c, _)| *c == conn).map(|(_, m)| m.clone()));
-        (longest, said)
+        longest
     }
 
     fn bounded(&mut self, what: &str, conn: ConnId, msg: ClientMsg) -> Option<Msg> {
@@ -320,4 +325,193 @@ fn names_are_found_without_looking_at_all_jobs() {
         let on = r.mbd.st.job(job).unwrap().depend.clone().unwrap();
         assert!(on.job_ids().contains(&u64::from(mine)), "{depend}");
     }
+}
+
+/// A record that is in the log and in the state, without a request.
+fn recorded(r: &mut Rig, event: Event) {
+    let rec = Record { time: r.now.secs(), event };
+    assert!(matches!(r.mbd.st.apply(&rec), apply::Did::Job(_)));
+    r.log.push(rec);
+}
+
+/// These elements of an array were changed by themselves, to this project.
+fn changed_alike(r: &mut Rig, job: u32, elems: Vec<(u32, u32, u32)>, project: &str) {
+    let now = r.mbd.st.job(job).unwrap();
+    let (submit_time, project) = (now.submit_time, project.to_string());
+    let spec = JobSpec { project, ..(*now.spec).clone() };
+    let m = crate::model::event::JobModify {
+        job,
+        elems,
+        submit_time,
+        spec,
+        fields: vec![SpecField::Project],
+        // what is spooled is another record to the reader
+        exact: SpoolRef { spool: 1, at: 1, len: 1 },
+        ..Default::default()
+    };
+    recorded(r, Event::JobModify(Box::new(m)));
+}
+
+fn whole(job: u32, fields: Vec<SpecField>, spec: JobSpec) -> ClientMsg {
+    let id = IdSel { job, elems: vec![] };
+    ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
+}
+
+/// What the log brings back is what was known.
+fn same_after_restart(r: &Rig) {
+    let again = r.restarted();
+    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+}
+
+#[test]
+fn an_array_with_very_many_elements_changed_alike_is_changed_in_short_turns() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let name = format!("a[1-{MANY}]");
+    let job = r.submit(JobSpec { name, begin_time, ..spec("x") }).unwrap();
+    changed_alike(&mut r, job, vec![(1, MANY, 2)], "odd");
+    changed_alike(&mut r, job, vec![(2, 5000, 2)], "even");
+    r.mbd.refresh(job);
+    let queue = "high".to_string();
+    let said = r.bounded("bswitch", USER, control(Verb::Switch { queue }, job, vec![]));
+    assert_eq!(code_of(said), 0);
+    let spec = JobSpec { out_file: "late".into(), ..JobSpec::default() };
+    let said = r.bounded("bmod", USER, whole(job, vec![SpecField::OutFile], spec));
+    assert_eq!(code_of(said), 0);
+    let now = r.mbd.st.job(job).unwrap();
+    for (idx, project) in [(1, "odd"), (2, "even"), (MANY - 1, "odd"), (MANY, "default")] {
+        let s = now.spec_at(idx);
+        let found = (s.project.as_str(), s.out_file.lossy(), s.queue.as_str());
+        assert_eq!(found, (project, "late".into(), "high"), "{idx}");
+    }
+    same_after_restart(&r);
+}
+
+#[test]
+fn an_array_with_very_many_differing_elements_is_changed_in_short_turns() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let job = r.submit(JobSpec { name: "a[1-2000]".into(), begin_time, ..spec("x") }).unwrap();
+    for idx in 1..=400 {
+        changed_alike(&mut r, job, vec![(idx, idx, 1)], &format!("p{idx}"));
+    }
+    r.mbd.refresh(job);
+    let queue = "high".to_string();
+    let said = r.bounded("bswitch", USER, control(Verb::Switch { queue }, job, vec![]));
+    assert_eq!(code_of(said), 0);
+    let spec = JobSpec { out_file: "late".into(), ..JobSpec::default() };
+    let said = r.bounded("bmod", USER, whole(job, vec![SpecField::OutFile], spec));
+    assert_eq!(code_of(said), 0);
+    let now = r.mbd.st.job(job).unwrap();
+    for idx in [1, 2, 400, 2000] {
+        let s = now.spec_at(idx);
+        let project = if idx <= 400 { format!("p{idx}") } else { "default".into() };
+        let found = (s.project.clone(), s.out_file.lossy(), s.queue.as_str());
+        assert_eq!(found, (project, "late".into(), "high"), "{idx}");
+    }
+    same_after_restart(&r);
+}
+
+/// Started elements of a test.
+const STARTED: u32 = 25_000;
+
+/// An array with very many elements that run on one host.
+fn started(r: &mut Rig) -> u32 {
+    let begin_time = far(r);
+    let name = format!("a[1-{STARTED}]");
+    let job = r.submit(JobSpec { name, begin_time, ..spec("x") }).unwrap();
+    let hosts = vec![("h1".to_string(), 1)];
+    for idx in 1..=STARTED {
+        let at = JobRef { job, idx };
+        let hosts = hosts.clone();
+        let start = crate::model::event::JobStart { at, hosts, attempt: 1, ..Default::default() };
+        recorded(r, Event::JobStart(Box::new(start)));
+        recorded(r, Event::JobStartAccept { at, attempt: 1, pid: 7, pgid: 7 });
+    }
+    r.mbd.refresh(job);
+    job
+}
+
+#[test]
+fn very_many_started_elements_are_changed_in_short_turns() {
+    let mut c = wide();
+    c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    let mut r = Rig::of(c);
+    let job = started(&mut r);
+    for verb in [Verb::Switch { queue: "high".into() }, Verb::Stop, Verb::Resume, Verb::Kill] {
+        let what = format!("{verb:?}");
+        r.sent.clear();
+        assert_eq!(code_of(r.bounded(&what, USER, control(verb, job, vec![]))), 0);
+    }
+    let run = |r: &Rig, idx| r.mbd.st.job(job).unwrap().elem(idx).unwrap().run().unwrap().clone();
+    assert!(run(&r, STARTED).killed.is_some());
+    r.sent.clear();
+    let spec = JobSpec { res_req: "rusage[mem=5]".into(), ..JobSpec::default() };
+    let said = r.bounded("bmod -R", USER, whole(job, vec![SpecField::ResReq], spec));
+    assert_eq!(code_of(said), 0);
+    assert!(run(&r, STARTED).eff_res_req.contains("mem=5"));
+    same_after_restart(&r);
+}
+
+/// The windows of a queue close in 40 seconds, and open a minute later.
+fn shut_for_a_minute() -> Rig {
+    let mut c = wide();
+    c.batch.queues[0].run_window = "8:00-22:14 22:15-23:00".into();
+    Rig::of(c)
+}
+
+impl Rig {
+    /// Lets time pass without the work that comes of it; all hosts are heard of.
+    fn later_idle(&mut self, secs: u64) {
+        self.works = false;
+        self.now.mono_us += secs * 1_000_000;
+        self.now.wall_us += secs as i64 * 1_000_000;
+        for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+        }
+        self.step(Input::Tick);
+    }
+}
+
+#[test]
+fn very_many_started_elements_follow_run_windows_in_short_turns() {
+    let mut r = shut_for_a_minute();
+    let job = started(&mut r);
+    for (secs, act) in [(40, Act::Suspend), (60, Act::Resume)] {
+        let began = cpu_us();
+        r.later_idle(secs);
+        let longest = r.works_longest(cpu_us() - began);
+        println!("run window: longest turn {longest} us");
+        assert!(longest <= LONGEST, "a turn of {longest} us");
+        // suspended from then on; resumed when the host says so
+        assert!((1..=STARTED).all(|idx| r.stat(job, idx) == "SSUSP"));
+        let acts = r.acts();
+        assert_eq!(acts.len(), STARTED as usize);
+        assert!(acts.iter().all(|a| *a == act));
+    }
+}
+
+#[test]
+fn run_windows_are_kept_after_the_log_could_not_be_written_for_a_while() {
+    let mut r = shut_for_a_minute();
+    let job = r.submit(JobSpec { name: "a[1-100]".into(), ..spec("x") }).unwrap();
+    r.starts();
+    for idx in 5..=100 {
+        let (at, hosts) = (JobRef { job, idx }, vec![("h1".to_string(), 1)]);
+        let start = crate::model::event::JobStart { at, hosts, attempt: 1, ..Default::default() };
+        recorded(&mut r, Event::JobStart(Box::new(start)));
+    }
+    for idx in 1..=100 {
+        let at = JobRef { job, idx };
+        recorded(&mut r, Event::JobStartAccept { at, attempt: 1, pid: 7, pgid: 7 });
+    }
+    r.later_idle(40);
+    let shut = |r: &Rig| (1..=100).filter(|idx| r.stat(job, *idx) == "SSUSP").count();
+    assert!((1..100).contains(&shut(&r)), "{}", shut(&r));
+    r.step(Input::LogFailed { why: "no space".into() });
+    assert!(!r.mbd.has_work());
+    r.reread();
+    r.works = true;
+    r.step(Input::LogBack);
+    assert_eq!(shut(&r), 100);
 }

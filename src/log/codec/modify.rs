@@ -11,7 +11,7 @@ use super::{
     OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
     put_list,
 };
-use crate::lang::jobname::JobIdSpec;
+use crate::lang::jobname::IndexList;
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{SpoolRef, extra};
 use crate::model::specfield::SpecField;
@@ -93,6 +93,9 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     let words: Vec<&str> = m.fields.iter().map(|f| f.word()).collect();
     tail.text(out, "lsf.fields", words.join(" ").as_bytes());
     tail.nums(out, "lsf.options", b' ', &[u64::from(s.options), u64::from(s.options2)]);
+    if m.alike {
+        tail.nums(out, "lsf.alike", b' ', &[1]);
+    }
     if !m.eff_res_req.is_empty() {
         tail.text(out, "lsf.eff", m.eff_res_req.as_bytes());
     }
@@ -122,6 +125,7 @@ pub fn get_job_modify(f: &mut Fields<'_>) -> Result<Event, RecordError> {
                 let field = |w: &str| SpecField::ALL.iter().find(|f| f.word() == w).copied();
                 m.fields = words.split(' ').filter_map(field).collect();
             }
+            b"lsf.alike" => m.alike = &**value == b"1",
             b"lsf.eff" => m.eff_res_req = String::from_utf8_lossy(value).into_owned(),
             b"lsf.options" => {
                 let bits = super::text::nums(value, ' ').unwrap_or_default();
@@ -159,17 +163,18 @@ fn job_text(m: &JobModify) -> String {
     text
 }
 
+/// Elements that were changed alike before are written as they are: there may be more ranges than
+/// an operand of a command may have.
 fn read_job_text(text: &str) -> Option<(u32, Vec<(u32, u32, u32)>)> {
     let Some((id, list)) = text.split_once('[') else {
         return Some((text.parse().ok()?, Vec::new()));
     };
-    match JobIdSpec::parse(&format!("1[{list}")).ok()? {
-        JobIdSpec::Elements(_, list) => {
-            let ranges = list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1)));
-            Some((id.parse().ok()?, ranges.collect()))
-        }
+    let one = |text: &str| match IndexList::parse(text, false).ok()?.ranges[..] {
+        [r] => Some((r.start, r.last(), r.step.max(1))),
         _ => None,
-    }
+    };
+    let elems = list.strip_suffix(']')?.split(',').map(one).collect::<Option<_>>()?;
+    Some((id.parse().ok()?, elems))
 }
 
 fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> {

@@ -327,6 +327,18 @@ fn exact_bytes_come_back() {
 
 // Every event there is, with strings that a record keeps as they are.
 
+#[test]
+fn a_change_of_more_ranges_than_an_operand_may_have_is_read_back() {
+    let elems: Vec<(u32, u32, u32)> = (1..=5000).map(|n| (3 * n, 3 * n + n % 2, 1)).collect();
+    let exact = SpoolRef { spool: 1, at: 2, len: 3 };
+    let m = JobModify { job: 9, elems, exact, ..JobModify::default() };
+    let text = line(Event::JobModify(Box::new(m.clone())));
+    match read_record(text.as_bytes()).unwrap().event {
+        Event::JobModify(read) => assert_eq!(read.elems, m.elems),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn kept() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,6}",
@@ -558,6 +570,7 @@ fn job_event() -> impl Strategy<Value = Event> {
             };
             let m = JobModify {
                 job,
+                alike: uid % 3 == 0,
                 elems,
                 uid,
                 user,

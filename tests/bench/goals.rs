@@ -47,6 +47,12 @@ const GOALS: &[Goal] = &[
     goal("submissions left under", 50.0, None),
     goal("jobs left under", 50.0, None),
     goal("idle,", 0.05, None),
+    goal("1000000 pending: pass, nothing changed", 1.0, None),
+    goal("1000000 pending: freed slot to next decision, p99", 1.0, None),
+    goal("1000000 pending: decisions, all hosts freed", 500_000.0, None),
+    goal("decisions left at 1000000 pending", 90.0, None),
+    goal("passes left at 1000000 pending", 90.0, None),
+    goal("speed of a freed slot, p99, left at 1000000", 90.0, None),
 ];
 
 /// The goals of the lines that were measured, a line each; empty without any.

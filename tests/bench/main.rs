@@ -1,6 +1,6 @@
 //! `make bench`: what the system does beside what the machine itself can do, measured in the same
 //! run. Prints one table and writes `bench.json` into the target directory. It makes clusters of
-//! its own, ends by itself within ten minutes, and takes everything away again, also when it is
+//! its own, ends by itself within fourteen minutes, and takes everything away again, also when it is
 //! interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make bench-long`
 //! and `make bench-compare` are `long` and `compare`.
 
@@ -15,6 +15,7 @@ mod procs;
 mod remote;
 #[path = "../cluster/rig.rs"]
 mod rig;
+mod sched;
 mod table;
 
 use figures::Machine;
@@ -28,8 +29,8 @@ use table::Table;
 
 /// Runs of which each figure is the median.
 const RUNS: usize = 5;
-/// Longest time of it all.
-const TOTAL: Duration = Duration::from_secs(580);
+/// Longest time of it all, that of the group `sched` included.
+const TOTAL: Duration = Duration::from_secs(800);
 
 /// Runs `command` so often in each of four shells; runs a second, together. `None`: one failed,
 /// or the time was over.
@@ -146,7 +147,23 @@ fn wanted(group: &str) -> bool {
         .map_or(true, |v| v.is_empty() || v.split([',', ' ']).any(|w| w == group))
 }
 
+/// Are figures asked for that need a cluster of real processes?
+fn clusters_wanted() -> bool {
+    let groups = std::env::var("LSF_BENCH").unwrap_or_default();
+    let mut words = groups.split([',', ' ']).filter(|word| !word.is_empty()).peekable();
+    words.peek().is_none() || words.any(|word| word != "sched")
+}
+
 fn measure(table: &mut Table) {
+    if wanted("sched") {
+        sched::measure(table);
+    }
+    if clusters_wanted() {
+        measure_clusters(table);
+    }
+}
+
+fn measure_clusters(table: &mut Table) {
     let rig = Rig::up("bench", 1);
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
@@ -262,6 +279,13 @@ fn long() {
     let mut all = table.json();
     all["commit"] = json!(commit());
     keep("bench-long.json", &all);
+}
+
+/// A size of the group `sched`, in a process of its own.
+#[test]
+#[ignore = "make bench"]
+fn sched_child() {
+    sched::run_child();
 }
 
 /// `make bench-compare OLD=FILE NEW=FILE`.

@@ -19,6 +19,7 @@ use names::{HostId, Id};
 mod back;
 mod change;
 mod classes;
+mod cluster;
 mod consumers;
 mod depend;
 mod diagnose;
@@ -259,18 +260,7 @@ impl Rig {
     }
 
     fn read_back(&self) -> Vec<Record> {
-        let mut records = Vec::new();
-        for rec in &self.log {
-            let mut line = Vec::new();
-            crate::log::codec::write_record(rec, &mut line);
-            let mut read = crate::log::codec::read_record(&line).unwrap();
-            // As recovery does with what the spool holds.
-            if let (Event::JobModify(m), Event::JobModify(was)) = (&mut read.event, &rec.event) {
-                m.spec = was.spec.clone();
-            }
-            records.push(read);
-        }
-        records
+        read_back(&self.log)
     }
 
     /// Lets time pass; all hosts are heard of meanwhile.
@@ -282,6 +272,18 @@ impl Rig {
             self.now.wall_us += step as i64 * 1_000_000;
             let due = self.mbd.shut.deadline();
             assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
+            for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+                self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+            }
+            self.step(Input::Tick);
+        }
+    }
+
+    /// Lets seconds pass; every host with a link is heard of.
+    fn later(&mut self, secs: u64) {
+        for _ in 0..secs {
+            self.now.mono_us += 1_000_000;
+            self.now.wall_us += 1_000_000;
             for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
@@ -364,6 +366,22 @@ impl Rig {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// Records as they come back from the text of the log.
+fn read_back(log: &[Record]) -> Vec<Record> {
+    let mut records = Vec::new();
+    for rec in log {
+        let mut line = Vec::new();
+        crate::log::codec::write_record(rec, &mut line);
+        let mut read = crate::log::codec::read_record(&line).unwrap();
+        // As recovery does with what the spool holds.
+        if let (Event::JobModify(m), Event::JobModify(was)) = (&mut read.event, &rec.event) {
+            m.spec = was.spec.clone();
+        }
+        records.push(read);
+    }
+    records
 }
 
 fn spec(cmd: &str) -> JobSpec {

@@ -1,5 +1,6 @@
 //! Kinds of job that come and go.
 
+use super::cluster::{Cluster, cluster};
 use super::*;
 use crate::batch::sched::{CLASSES_KEPT, CLASSES_PER_TURN, CLASSES_PER_USER, DUE_PER_TURN};
 use crate::model::reason::pend;
@@ -149,14 +150,6 @@ fn many_classes_of_one_user_cost_a_pass_no_more_than_the_first_and_a_turn() {
     r.step(Input::Tick);
     let looks = r.mbd.sched.looks - before;
     assert!(looks <= CLASSES_PER_USER + CLASSES_PER_TURN, "{looks} classes looked at");
-    // a job of somebody else behind all of them starts at once, and so does one with a
-    // requirement of its own
-    for (n, res_req) in [(1, ""), (2, "select[ncpus>1]")] {
-        let bob =
-            flood(&mut r, OTHER, [JobSpec { res_req: res_req.into(), ..spec("x") }].into_iter());
-        let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
-        assert_eq!(started, bob, "{n}");
-    }
 }
 
 #[test]
@@ -182,54 +175,74 @@ fn each_class_is_looked_at_once_while_nothing_changes() {
     assert!(ticks > (MANY - CLASSES_PER_USER) / CLASSES_PER_TURN, "{ticks} ticks");
 }
 
+/// Submissions of [`MANY`] requirements of their own that no host meets.
+fn many_that_wait(c: &mut Cluster, user: &str) -> Vec<JobRef> {
+    let options: Vec<String> =
+        (0..MANY).map(|n| format!("-R 'select[ncpus>{}]'", 1000 + n)).collect();
+    c.submit_together(user, &options.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
 #[test]
-fn a_class_beyond_the_first_of_its_user_starts_when_its_turn_comes() {
-    let mut r = Rig::new();
-    flood(&mut r, USER, (0..MANY).map(never));
-    settled(&mut r);
-    let last = flood(&mut r, USER, [asking(1000)].into_iter())[0];
-    settled(&mut r);
-    assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [last]);
+fn class_beyond_the_first_of_its_user_starts_when_its_turn_comes() {
+    let mut c = cluster().hosts(2, 2).up();
+    many_that_wait(&mut c, "ann");
+    c.advance(60);
+    let last = c.submit("ann", "-R 'select[ncpus<1000]'");
+    c.advance(60);
+    assert_eq!(c.started(), [last]);
+}
+
+#[test]
+fn job_of_another_user_starts_at_once_beside_many_classes_of_one() {
+    let mut c = cluster().hosts(2, 2).up();
+    many_that_wait(&mut c, "ann");
+    for options in ["", "-R 'select[ncpus>1]'"] {
+        let job = c.submit("bob", options);
+        assert_eq!(c.started(), [job], "{options}");
+    }
 }
 
 #[test]
 fn first_classes_of_a_user_keep_their_order() {
-    let mut c = conf();
-    c.batch.hosts.hosts[0].mxj = Mxj::Slots(1);
-    let mut r = Rig::of(c);
-    let fill: Vec<u32> = (0..2).map(|_| r.submit(spec("x")).unwrap()).collect();
-    let mut running = r.starts();
-    assert_eq!(running.len(), fill.len());
-    let waiting = flood(&mut r, USER, (0..CLASSES_PER_USER).map(|n| asking(1000 + n)));
+    let mut c = cluster().hosts(2, 1).up();
+    let mut running: Vec<JobRef> = (0..2).map(|_| c.submit("ann", "")).collect();
+    assert_eq!(c.started(), running);
+    let options: Vec<String> =
+        (0..CLASSES_PER_USER).map(|n| format!("-R 'select[ncpus<{}]'", 1000 + n)).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let waiting = c.submit_together("ann", &options);
     let mut order = Vec::new();
-    while let Some((conn, key)) = running.pop() {
-        r.report(conn, key, Phase::Running);
-        r.report(conn, key, done());
-        let next = r.starts();
-        order.extend(next.iter().map(|s| s.1.job));
+    while let Some(job) = running.pop() {
+        c.end(job, 0);
+        let next = c.started();
+        order.extend(next.iter().copied());
         running.extend(next);
     }
     assert_eq!(order, waiting);
 }
 
 #[test]
-fn a_class_beyond_the_first_says_that_it_is_tried_in_turn() {
-    let mut r = Rig::new();
-    let ids = flood(&mut r, USER, (0..MANY).map(never));
-    settled(&mut r);
-    let codes = |r: &Rig, job: u32| -> Vec<u32> {
-        r.mbd.sched.reasons(job).iter().map(|why| why.0).collect()
+fn class_beyond_the_first_says_that_it_is_tried_in_turn() {
+    let mut c = cluster().hosts(2, 2).up();
+    let jobs = many_that_wait(&mut c, "ann");
+    c.advance(60);
+    let codes = |c: &mut Cluster, at: JobRef| -> Vec<u32> {
+        c.reasons(at).into_iter().map(|reason| reason.0).collect()
     };
-    assert_eq!(codes(&r, ids[0]), [pend::RES_REQ]);
-    assert_eq!(codes(&r, ids[MANY - 1]), [pend::USER_CLASSES, pend::RES_REQ]);
-    // reasons and compiled requirements of very many take no memory
+    assert_eq!(codes(&mut c, jobs[0]), [pend::RES_REQ]);
+    assert_eq!(codes(&mut c, jobs[MANY - 1]), [pend::USER_CLASSES, pend::RES_REQ]);
+    // the queue's own reason comes before
+    c.badmin("qinact normal");
+    assert_eq!(codes(&mut c, jobs[MANY - 1]), [pend::QUEUE_INACT]);
+}
+
+#[test]
+fn reasons_and_requirements_of_very_many_classes_take_no_memory() {
+    let mut r = Rig::new();
+    flood(&mut r, USER, (0..MANY).map(never));
+    settled(&mut r);
     let (hosts, compiled) = r.mbd.sched.kept();
     assert_eq!((hosts, compiled), (2 * CLASSES_PER_USER, CLASSES_PER_USER));
-    // the queue's own reason comes before
-    let (op, comment) = (QueueOp::Inactivate, String::new());
-    let op = AdminOp::QueueCtrl { op, queues: vec!["normal".into()], comment };
-    r.ask(ADMIN, ClientMsg::Admin(op));
-    assert_eq!(codes(&r, ids[MANY - 1]), [pend::QUEUE_INACT]);
 }
 
 #[test]

@@ -1,34 +1,27 @@
 //! Jobs and elements that wait for others.
 
+use super::cluster::{cluster, element};
 use super::*;
 
 #[test]
-fn per_element_dependencies_go_one_by_one() {
-    let mut r = Rig::new();
-    let a = r.submit(JobSpec { name: "a[1-2]".into(), ..spec("x") }).unwrap();
-    let b = r
-        .submit(JobSpec { name: "b[1-2]".into(), depend: "done(a[*])".into(), ..spec("y") })
-        .unwrap();
-    let first = r.starts();
-    let (conn, key) = *first.iter().find(|s| s.1.idx == 2 && s.1.job == a).unwrap();
-    r.report(conn, key, done());
-    let next = r.starts();
-    assert_eq!(next.iter().map(|s| (s.1.job, s.1.idx)).collect::<Vec<_>>(), [(b, 2)]);
+fn element_that_depends_on_one_element_starts_when_that_has_ended() {
+    let mut c = cluster().hosts(2, 2).up();
+    let first = c.submit("ann", "-J 'a[1-2]'");
+    let second = c.submit("ann", "-J 'b[1-2]' -w 'done(a[*])'");
+    c.started();
+    c.end(element(first, 2), 0);
+    assert_eq!(c.started(), [element(second, 2)]);
 }
 
 #[test]
-fn elements_that_are_ready_together_go_in_one_pass() {
-    let mut r = Rig::new();
-    let a = r.submit(JobSpec { name: "a[1-3]".into(), ..spec("x") }).unwrap();
-    for (conn, key) in r.starts() {
-        r.report(conn, key, done());
-    }
-    let depend = format!("done({a}[*])");
-    let b = r.submit(JobSpec { name: "b[1-3]".into(), depend, ..spec("y") }).unwrap();
-    let starts: Vec<_> = r.starts().iter().map(|s| (s.1.job, s.1.idx)).collect();
-    assert_eq!(starts, [(b, 1), (b, 2), (b, 3)]);
-    let misfit = r.said.iter().find(|s| s.contains("does not fit"));
-    assert_eq!(misfit, None);
+fn elements_that_are_ready_together_start_together() {
+    let mut c = cluster().hosts(2, 2).up();
+    let first = c.submit("ann", "-J 'a[1-3]'");
+    c.started().into_iter().for_each(|at| c.end(at, 0));
+    let second = c.submit("ann", &format!("-J 'b[1-3]' -w 'done({first}[*])'"));
+    let all: Vec<_> = (1..=3).map(|idx| element(second, idx)).collect();
+    assert_eq!(c.started(), all);
+    assert_eq!(c.complaints(), [""; 0]);
 }
 
 #[test]

@@ -1,65 +1,68 @@
 //! Which job starts next, and where: slots, priorities, limits of arrays. What waits for other jobs
 //! is in depend.rs, what waits for a time of day in windows.rs.
 
-use super::*;
+use super::cluster::{cluster, element};
+use crate::model::reason::pend;
 
 #[test]
-fn slots_and_queue_priority_act() {
-    let mut r = Rig::new();
-    for _ in 0..4 {
-        r.submit(spec("x")).unwrap();
-    }
-    assert_eq!(r.starts().len(), 4);
-    let low = r.submit(spec("low")).unwrap();
-    let high = r.submit(JobSpec { queue: "high".into(), ..spec("high") }).unwrap();
-    assert!(r.starts().is_empty());
-    let (conn, key) = {
-        let run = r.mbd.st.job(1).unwrap().elem(0).unwrap().run().unwrap();
-        let i = r.mbd.first_host(run).unwrap();
-        (r.mbd.net.hosts[i].up().unwrap(), run.key)
-    };
-    r.report(conn, key, done());
-    let next = r.starts();
-    assert_eq!(next.len(), 1);
-    assert_eq!(next[0].1.job, high);
-    assert_eq!(r.stat(low, 0), "PEND");
+fn freed_slot_goes_to_the_queue_of_higher_priority() {
+    let mut c = cluster().hosts(2, 2).queue("high", "PRIORITY = 40").up();
+    let running: Vec<_> = (0..4).map(|_| c.submit("ann", "")).collect();
+    assert_eq!(c.started(), running);
+    let low = c.submit("ann", "");
+    let high = c.submit("ann", "-q high");
+    assert_eq!(c.started(), []);
+    c.end(running[0], 0);
+    assert_eq!(c.started(), [high]);
+    assert_eq!((c.state(high), c.state(low)), ("RUN".into(), "PEND".into()));
 }
 
 #[test]
-fn the_first_execution_host_is_the_one_asked_for() {
-    let mut r = Rig::new();
-    let mut ask = |hosts: &[&str], slots: u32| {
-        let hosts = hosts.iter().map(|h| h.to_string()).collect();
-        let id = r.submit(JobSpec { hosts, min_slots: slots, max_slots: slots, ..spec("x") });
-        let id = id.unwrap();
-        let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run();
-        let hosts = run.map_or(Vec::new(), |run| {
-            run.hosts.iter().map(|h| r.mbd.st.names.host(h.0).to_string()).collect::<Vec<_>>()
-        });
-        (id, hosts.join(" "))
-    };
-    // two slots each
-    assert_eq!(ask(&["h1", "h2!"], 1).1, "h2");
-    assert_eq!(ask(&["h1+9", "h2!"], 2).1, "h2 h1");
+fn first_host_asked_for_is_the_first_execution_host() {
+    let mut c = cluster().hosts(2, 2).up();
+    let one = c.submit("ann", "-m 'h1 h2!'");
+    assert_eq!(c.running_on(one), ["h2"]);
+    let two = c.submit("ann", "-n 2 -m 'h1+9 h2!'");
+    assert_eq!(c.running_on(two), ["h2", "h1"]);
     // h2 is full, and what is free of h1 does not do
-    let (id, hosts) = ask(&["h1", "h2!"], 1);
-    assert_eq!(hosts, "");
-    assert_eq!(r.reason(id), crate::model::reason::pend::FIRST_HOST);
+    let none = c.submit("ann", "-m 'h1 h2!'");
+    assert_eq!(c.running_on(none), [""; 0]);
+    assert_eq!(c.reason(none), pend::FIRST_HOST);
 }
 
 #[test]
-fn an_array_is_limited_and_its_dependent_waits() {
-    let mut r = Rig::new();
-    let a = r.submit(JobSpec { name: "a[1-3]%2".into(), ..spec("x") }).unwrap();
-    let d = r.submit(JobSpec { depend: "done(a)".into(), ..spec("merge") }).unwrap();
-    let first = r.starts();
-    assert_eq!(first.len(), 2);
-    for (conn, key) in first {
-        r.report(conn, key, done());
-    }
-    assert_eq!(r.stat(d, 0), "PEND");
-    let (conn, key) = r.starts()[0];
-    assert_eq!((key.job, key.idx), (a, 3));
-    r.report(conn, key, done());
-    assert_eq!(r.starts()[0].1.job, d);
+fn array_at_its_limit_starts_the_next_element_when_one_ends() {
+    let mut c = cluster().hosts(2, 2).up();
+    let array = c.submit("ann", "-J 'a[1-3]%2'");
+    let dependent = c.submit("ann", "-w 'done(a)'");
+    assert_eq!(c.started(), [element(array, 1), element(array, 2)]);
+    c.end(element(array, 1), 0);
+    c.end(element(array, 2), 0);
+    assert_eq!(c.started(), [element(array, 3)]);
+    assert_eq!(c.state(dependent), "PEND");
+    c.end(element(array, 3), 0);
+    assert_eq!(c.started(), [dependent]);
+}
+
+#[test]
+fn host_that_a_reconfiguration_adds_takes_waiting_jobs() {
+    let mut c = cluster().hosts(1, 1).up();
+    let first = c.submit("ann", "");
+    let second = c.submit("ann", "");
+    assert_eq!((c.running_on(first), c.queue("normal").run), (vec!["h1".into()], 1));
+    c.reconfigure(cluster().hosts(2, 1));
+    assert_eq!((c.running_on(second), c.queue("normal").run), (vec!["h2".into()], 2));
+}
+
+#[test]
+fn job_beyond_a_user_limit_of_its_queue_starts_when_another_ends() {
+    let lines = "PRIORITY = 40; UJOB_LIMIT = 2";
+    let mut c = cluster().hosts(2, 4).queue("night", lines).up();
+    let job = c.submit("ann", "-q night -n 2 -R 'span[hosts=1] rusage[mem=100]'");
+    assert_eq!(c.running_on(job), ["h1", "h1"]);
+    let next = c.submit("ann", "-q night");
+    assert_eq!(c.reason(next), pend::QUEUE_USER_JOB_LIMIT);
+    c.advance(60);
+    c.end(job, 0);
+    assert_eq!(c.state(next), "RUN");
 }

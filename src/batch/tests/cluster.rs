@@ -1,0 +1,512 @@
+//! A cluster for tests of the scheduler, built and driven as its users and hosts see it.
+//!
+//! ```text
+//! let mut c = cluster().hosts(4, 8).queue("night", "PRIORITY = 40").up();
+//! let job = c.submit("ann", "-q night -n 4 -R 'span[hosts=1]'");
+//! assert_eq!(c.running_on(job), ["h1", "h1", "h1", "h1"]);
+//! c.advance(10);
+//! c.end(job, 0);
+//! ```
+//!
+//! Configuration goes in as text, all else as messages and time; results come out as listings and
+//! orders to hosts. No field of the machine is read, so that a test says what the product does, not
+//! how it is built. Hosts are answered for: they come up, take every start and obey every order,
+//! until a test says otherwise.
+
+mod hosts;
+mod options;
+mod site;
+
+pub use site::{Site, cluster};
+
+use super::*;
+use crate::model::event::Finish;
+use crate::proto::sbd::StartJob;
+use hosts::TestHost;
+use std::collections::{BTreeMap, VecDeque};
+
+/// When a test begins: a Tuesday, 22:13:20 in UTC.
+pub const START_SECS: i64 = 1_700_000_000;
+/// Steps that one input may lead to before the machine is taken to be in a circle.
+const MOST_STEPS: usize = 1_000_000;
+/// Bits of the number of a connection that count connections.
+const FIRST_CLIENT: ConnId = crate::proto::machine::INCOMING;
+pub const ADMINISTRATOR: &str = "admin";
+
+pub struct Cluster {
+    site: Site,
+    machine: Mbd,
+    now: Now,
+    hosts: Vec<TestHost>,
+    lim: Option<ConnId>,
+    users: BTreeMap<String, ConnId>,
+    next_client: ConnId,
+    /// What is still to be told to the machine.
+    inputs: VecDeque<Input>,
+    /// Answers to clients.
+    answers: Vec<(ConnId, Msg)>,
+    started: Vec<StartJob>,
+    mails: Vec<String>,
+    accounted: Vec<Finish>,
+    orders: Vec<(JobRef, Act)>,
+    log: Vec<Record>,
+    said: Vec<(log::Level, String)>,
+    configuration_asked: usize,
+    /// Hosts say at once that a job runs, and obey orders; see [`Cluster::hosts_wait`].
+    answering: bool,
+}
+
+impl Cluster {
+    fn start(site: Site) -> Cluster {
+        let now = Now { mono_us: 1_000_000, wall_us: START_SECS * 1_000_000 };
+        let conf = site.read();
+        let hosts = TestHost::all(&site, &conf);
+        Cluster::with(site, conf, hosts, Recovered { epoch: 1, ..Recovered::default() }, now)
+    }
+
+    fn with(
+        site: Site,
+        conf: ClusterConf,
+        hosts: Vec<TestHost>,
+        found: Recovered,
+        now: Now,
+    ) -> Cluster {
+        let mut cluster = Cluster {
+            machine: Mbd::new(conf, "h1", found),
+            site,
+            now,
+            hosts,
+            lim: None,
+            users: BTreeMap::new(),
+            next_client: FIRST_CLIENT,
+            inputs: VecDeque::new(),
+            answers: Vec::new(),
+            started: Vec::new(),
+            mails: Vec::new(),
+            accounted: Vec::new(),
+            orders: Vec::new(),
+            log: Vec::new(),
+            said: Vec::new(),
+            configuration_asked: 0,
+            answering: true,
+        };
+        cluster.tell(Input::Start);
+        cluster
+    }
+
+    /// One input, and all that follows from it at this moment.
+    fn tell(&mut self, input: Input) {
+        self.inputs.push_back(input);
+        for _ in 0..MOST_STEPS {
+            let mut out = Vec::new();
+            if let Some(input) = self.inputs.pop_front() {
+                self.machine.step(self.now, input, &mut out);
+            } else if self.machine.has_work() {
+                self.machine.work(self.now, &mut out);
+            } else if self.machine.deadline().is_some_and(|at| at <= self.now.mono_us) {
+                self.machine.step(self.now, Input::Tick, &mut out);
+            } else {
+                return;
+            }
+            out.into_iter().for_each(|effect| self.carry_out(effect));
+        }
+        panic!("no end of what follows from one input");
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { conn, msg } | Effect::SendDurable { conn, msg } => self.sent(conn, msg),
+            Effect::Connect { conn, to } => self.dialled(conn, to),
+            Effect::Append(record) => self.log.push(*record),
+            Effect::Account(finish) => self.accounted.push(*finish),
+            Effect::Say { level, text } => self.said.push((level, text)),
+            Effect::LoadConfig => self.configuration_asked += 1,
+            Effect::Switch { .. } => self.inputs.push_back(Input::Switched { ok: true }),
+            _ => {}
+        }
+    }
+
+    fn sent(&mut self, conn: ConnId, msg: Msg) {
+        match msg {
+            Msg::Ping { n } => {
+                self.inputs.push_back(Input::Msg { conn, msg: Msg::Pong { n } });
+            }
+            Msg::Sbd(msg) => self.to_host(conn, msg),
+            Msg::Client(ClientMsg::Rows { more: true, .. }) => {
+                self.answers.push((conn, msg));
+                self.inputs.push_back(Input::Drained { conn });
+            }
+            Msg::Client(_) | Msg::Refused(_) => self.answers.push((conn, msg)),
+            _ => {}
+        }
+    }
+
+    // ---- time ----
+
+    /// Somebody puts the clock back.
+    pub fn clock_back(&mut self, secs: i64) {
+        self.now.wall_us -= secs * 1_000_000;
+    }
+
+    /// Seconds since the epoch.
+    pub fn secs(&self) -> i64 {
+        self.now.secs()
+    }
+
+    /// Lets seconds pass; what falls due meanwhile is done at its own instant.
+    pub fn advance(&mut self, secs: u64) {
+        let end = self.now.mono_us + secs * 1_000_000;
+        for _ in 0..MOST_STEPS {
+            let due = self.machine.deadline().filter(|at| *at < end);
+            let next = due.map_or(end, |at| at.max(self.now.mono_us));
+            self.now.wall_us += (next - self.now.mono_us) as i64;
+            self.now.mono_us = next;
+            self.tell(Input::Tick);
+            if next == end {
+                return;
+            }
+        }
+        panic!("no end of what falls due within {secs} s");
+    }
+
+    // ---- users ----
+
+    /// Sends a request as this user and gives every message of the answer.
+    pub fn ask(&mut self, user: &str, request: ClientMsg) -> Vec<Msg> {
+        let conn = self.connection(user);
+        self.answers.retain(|answer| answer.0 != conn);
+        self.tell(Input::Msg { conn, msg: Msg::Client(request) });
+        self.answers.iter().filter(|a| a.0 == conn).map(|a| a.1.clone()).collect()
+    }
+
+    fn connection(&mut self, user: &str) -> ConnId {
+        if let Some(conn) = self.users.get(user) {
+            return *conn;
+        }
+        self.next_client += 1;
+        let (conn, uid) = (self.next_client, 1000 + self.users.len() as u32);
+        let peer = Peer::User { uid, gid: uid, user: user.to_owned(), host: "h1".to_owned() };
+        self.users.insert(user.to_owned(), conn);
+        self.tell(Input::Opened { conn, peer });
+        conn
+    }
+
+    /// bsub with these options; what became of it.
+    pub fn try_submit(&mut self, user: &str, options: &str) -> Result<JobRef, Refusal> {
+        let spec = options::spec(options, self.now.secs());
+        let submit = Submit { spec, ..Submit::default() };
+        match self.ask(user, ClientMsg::Submit(Box::new(submit))).as_slice() {
+            [Msg::Client(ClientMsg::Submitted { job, .. })] => Ok(JobRef { job: *job, idx: 0 }),
+            [Msg::Refused(refusal)] => Err(refusal.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// bsub with these options.
+    pub fn submit(&mut self, user: &str, options: &str) -> JobRef {
+        self.try_submit(user, options).unwrap_or_else(|why| panic!("{options}: {why:?}"))
+    }
+
+    /// So many submissions taken in one turn of the loop, before the scheduler has its turn.
+    pub fn submit_together(&mut self, user: &str, all: &[&str]) -> Vec<JobRef> {
+        let conn = self.connection(user);
+        self.answers.retain(|answer| answer.0 != conn);
+        for options in all {
+            let spec = options::spec(options, self.now.secs());
+            let submit = ClientMsg::Submit(Box::new(Submit { spec, ..Submit::default() }));
+            self.inputs.push_back(Input::Msg { conn, msg: Msg::Client(submit) });
+        }
+        self.tell(Input::Tick);
+        let id = |answer: &(ConnId, Msg)| match &answer.1 {
+            Msg::Client(ClientMsg::Submitted { job, .. }) => JobRef { job: *job, idx: 0 },
+            other => panic!("{other:?}"),
+        };
+        self.answers.iter().filter(|answer| answer.0 == conn).map(id).collect()
+    }
+
+    /// bkill, bstop, bresume and their like; the lsberrno of each job or element.
+    pub fn control(&mut self, user: &str, verb: Verb, at: impl Selected) -> Vec<i32> {
+        let select = JobSelect { ids: vec![at.selected()], ..JobSelect::default() };
+        let control = ClientMsg::Control(Box::new(Control::of(verb, select)));
+        let answers = self.ask(user, control);
+        let codes = |msg: &Msg| match msg {
+            Msg::Client(ClientMsg::Controlled { outcomes, .. }) => {
+                outcomes.iter().map(|outcome| outcome.code).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        answers.iter().flat_map(codes).collect()
+    }
+
+    pub fn kill(&mut self, user: &str, at: JobRef) {
+        assert_eq!(self.control(user, Verb::Kill, at), [0], "bkill {at}");
+    }
+
+    pub fn stop(&mut self, user: &str, at: JobRef) {
+        assert_eq!(self.control(user, Verb::Stop, at), [0], "bstop {at}");
+    }
+
+    pub fn resume(&mut self, user: &str, at: JobRef) {
+        assert_eq!(self.control(user, Verb::Resume, at), [0], "bresume {at}");
+    }
+
+    /// badmin: `qopen`, `qclose`, `qact`, `qinact` of a queue, `hopen`, `hclose` of a host.
+    pub fn badmin(&mut self, command: &str) {
+        let (verb, name) = command.split_once(' ').unwrap_or_else(|| panic!("{command}"));
+        let (names, comment) = (vec![name.to_owned()], String::new());
+        let host = |open| AdminOp::HostCtrl {
+            open,
+            hosts: names.clone(),
+            comment: comment.clone(),
+            lock: String::new(),
+        };
+        let queue = |op| AdminOp::QueueCtrl { op, queues: names.clone(), comment: comment.clone() };
+        let op = match verb {
+            "hopen" => host(true),
+            "hclose" => host(false),
+            "qopen" => queue(QueueOp::Open),
+            "qclose" => queue(QueueOp::Close),
+            "qact" => queue(QueueOp::Activate),
+            "qinact" => queue(QueueOp::Inactivate),
+            _ => panic!("{command}"),
+        };
+        match self.ask(ADMINISTRATOR, ClientMsg::Admin(op)).as_slice() {
+            [Msg::Client(ClientMsg::AdminDone { lines })] => {
+                assert!(lines.iter().all(|line| line.code == 0), "{command}: {lines:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// bmod: these fields become what the options say; the lsberrno.
+    pub fn modify(
+        &mut self,
+        user: &str,
+        at: impl Selected,
+        fields: &[crate::model::specfield::SpecField],
+        options: &str,
+    ) -> i32 {
+        let spec = options::spec(options, self.now.secs());
+        let (id, fields) = (at.selected(), fields.to_vec());
+        let modify = Modify { id, spec, fields, ..Modify::default() };
+        match self.ask(user, ClientMsg::Modify(Box::new(modify))).as_slice() {
+            [Msg::Client(ClientMsg::Controlled { outcomes, .. })] => outcomes[0].code,
+            [Msg::Refused(refusal)] => refusal.code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// badmin reconfig with other files.
+    pub fn reconfigure(&mut self, site: Site) {
+        let conf = site.read();
+        self.hosts = TestHost::reconfigured(std::mem::take(&mut self.hosts), &site, &conf);
+        self.site = site;
+        self.configured(conf);
+        self.report_loads();
+    }
+
+    /// The configuration was read and is this.
+    pub fn configured(&mut self, conf: ClusterConf) {
+        self.tell(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
+    }
+
+    /// The configuration was read and has errors.
+    pub fn configuration_refused(&mut self) {
+        self.tell(Input::Config { conf: None, diags: Vec::new() });
+    }
+
+    /// How often mbatchd wanted the configuration to be read since this was asked last.
+    pub fn configuration_asked(&mut self) -> usize {
+        std::mem::take(&mut self.configuration_asked)
+    }
+
+    fn found(&self) -> Recovered {
+        Recovered { records: read_back(&self.log), epoch: 2, ..Recovered::default() }
+    }
+
+    /// Another cluster with what this one's log holds, and no host that could say more.
+    pub fn recovered(&self) -> Cluster {
+        let (site, conf) = (self.site.clone(), self.site.read());
+        Cluster::with(site, conf, Vec::new(), self.found(), self.now)
+    }
+
+    /// The same with other configuration files.
+    pub fn restart_with(&mut self, site: Site) {
+        self.site = site;
+        self.restart();
+    }
+
+    /// mbatchd ends and another one begins with what the log holds; the hosts go on.
+    pub fn restart(&mut self) {
+        let found = self.found();
+        self.machine = Mbd::new(self.site.read(), "h1", found);
+        self.hosts.iter_mut().for_each(|host| host.link = None);
+        self.lim = None;
+        self.users.clear();
+        self.inputs.clear();
+        self.tell(Input::Start);
+    }
+
+    // ---- what can be seen ----
+
+    /// A column of bjobs.
+    pub fn column(&mut self, at: JobRef, column: Col) -> serde_json::Value {
+        let all = self.columns(at, &[column]);
+        all.into_iter().next().unwrap_or_else(|| panic!("job {at} is not listed"))
+    }
+
+    /// Columns of bjobs -a, of an array its first element's; none: there is no such job.
+    pub fn columns(&mut self, at: JobRef, columns: &[Col]) -> Vec<serde_json::Value> {
+        let (ids, user) = (vec![at.selected()], "all".to_owned());
+        let select = JobSelect { ids, user, ..JobSelect::default() };
+        self.rows(select, columns).into_iter().next().unwrap_or_default()
+    }
+
+    /// These columns of every job there is.
+    pub fn listing(&mut self, columns: &[Col]) -> Vec<Vec<serde_json::Value>> {
+        let select = JobSelect { user: "all".to_owned(), ..JobSelect::default() };
+        self.rows(select, columns)
+    }
+
+    fn rows(&mut self, select: JobSelect, columns: &[Col]) -> Vec<Vec<serde_json::Value>> {
+        let which = Which { all: true, ..Which::default() };
+        let query = JobQuery { select, which, cols: columns.to_vec(), ..JobQuery::default() };
+        let answers = self.ask(ADMINISTRATOR, ClientMsg::Jobs(Box::new(query)));
+        let rows = |msg: &Msg| match msg {
+            Msg::Client(ClientMsg::Rows { rows, .. }) => {
+                serde_json::from_str::<Vec<Vec<serde_json::Value>>>(rows.get()).unwrap()
+            }
+            _ => Vec::new(),
+        };
+        answers.iter().flat_map(rows).collect()
+    }
+
+    /// PEND, RUN and so on.
+    pub fn state(&mut self, at: JobRef) -> String {
+        self.column(at, Col::Stat).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The host of each slot, first execution host first; none: it does not run.
+    pub fn running_on(&mut self, at: JobRef) -> Vec<String> {
+        let hosts = self.column(at, Col::ExecHosts);
+        let hosts: Vec<(String, usize)> = serde_json::from_value(hosts).unwrap();
+        hosts.into_iter().flat_map(|(host, slots)| vec![host; slots]).collect()
+    }
+
+    /// Why it waits: the codes, with the hosts they hold for (none: all).
+    pub fn reasons(&mut self, at: JobRef) -> Vec<(u32, Vec<String>)> {
+        let reasons = self.column(at, Col::PendReasons);
+        let hosts = |reason: &serde_json::Value| {
+            let names = reason[2].as_array().into_iter().flatten();
+            names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+        };
+        let code = |reason: &serde_json::Value| reason[0].as_u64().unwrap_or(0) as u32;
+        reasons.as_array().into_iter().flatten().map(|r| (code(r), hosts(r))).collect()
+    }
+
+    /// Is this one of the reasons for which it waits?
+    pub fn waits_for(&mut self, at: JobRef, code: u32) -> bool {
+        self.reasons(at).iter().any(|reason| reason.0 == code)
+    }
+
+    /// The first reason for which it waits; 0 none.
+    pub fn reason(&mut self, at: JobRef) -> u32 {
+        self.reasons(at).first().map_or(0, |reason| reason.0)
+    }
+
+    /// The words that go with a reason: the name of a resource, why a start failed.
+    pub fn reason_about(&mut self, at: JobRef, code: u32) -> Option<String> {
+        let reasons = self.column(at, Col::PendReasons);
+        let mut all = reasons.as_array().into_iter().flatten();
+        let reason = all.find(|reason| reason[0] == code)?;
+        Some(reason[3].as_str()?.to_owned())
+    }
+
+    /// Why the system has suspended it; 0 none.
+    pub fn suspended_for(&mut self, at: JobRef) -> u32 {
+        self.column(at, Col::SuspReason).as_u64().unwrap_or(0) as u32
+    }
+
+    /// Jobs and elements that were started since this was asked last, in order.
+    pub fn started(&mut self) -> Vec<JobRef> {
+        let orders = self.start_orders();
+        orders.iter().map(|order| JobRef { job: order.key.job, idx: order.key.idx }).collect()
+    }
+
+    /// The same as the orders that hosts got.
+    pub fn start_orders(&mut self) -> Vec<StartJob> {
+        std::mem::take(&mut self.started)
+    }
+
+    /// What hosts were asked to mail to the owners of jobs since this was asked last.
+    pub fn mails(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.mails)
+    }
+
+    /// What went to lsb.acct since this was asked last.
+    pub fn accounted(&mut self) -> Vec<Finish> {
+        std::mem::take(&mut self.accounted)
+    }
+
+    /// How many events of a kind are in the log.
+    pub fn logged(&self, kind: impl Fn(&Event) -> bool) -> usize {
+        self.log.iter().filter(|record| kind(&record.event)).count()
+    }
+
+    /// What hosts were ordered to do with running jobs since this was asked last, in order.
+    pub fn orders(&mut self) -> Vec<(JobRef, Act)> {
+        std::mem::take(&mut self.orders)
+    }
+
+    /// Errors and warnings of mbatchd's log since this was asked last.
+    pub fn complaints(&mut self) -> Vec<String> {
+        let said = std::mem::take(&mut self.said);
+        said.into_iter().filter(|s| s.0 <= log::Level::Warn).map(|s| s.1).collect()
+    }
+
+    /// bhosts of one host.
+    pub fn host(&mut self, name: &str) -> HostInfo {
+        let names = vec![name.to_owned()];
+        match self.ask(ADMINISTRATOR, ClientMsg::Hosts { names, res_req: String::new() }).pop() {
+            Some(Msg::Client(ClientMsg::HostRows { mut rows })) => rows.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// bqueues of one queue.
+    pub fn queue(&mut self, name: &str) -> QueueInfo {
+        let (names, user, host) = (vec![name.to_owned()], String::new(), String::new());
+        match self.ask(ADMINISTRATOR, ClientMsg::Queues { names, user, host }).pop() {
+            Some(Msg::Client(ClientMsg::QueueRows { mut rows })) => rows.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// An element of an array.
+pub fn element(array: JobRef, idx: u32) -> JobRef {
+    JobRef { idx, ..array }
+}
+
+/// Elements of an array, from the first to the last.
+pub fn elements(array: JobRef, first: u32, last: u32) -> IdSel {
+    IdSel { job: array.job, elems: vec![(first, last, 1)] }
+}
+
+/// A job, an element or elements, as an operand names them.
+pub trait Selected {
+    fn selected(self) -> IdSel;
+}
+
+impl Selected for JobRef {
+    fn selected(self) -> IdSel {
+        let elems = if self.idx > 0 { vec![(self.idx, self.idx, 1)] } else { Vec::new() };
+        IdSel { job: self.job, elems }
+    }
+}
+
+impl Selected for IdSel {
+    fn selected(self) -> IdSel {
+        self
+    }
+}

@@ -1,0 +1,99 @@
+//! A submission by the options of bsub. The real ones are read by the applet, which is not in this
+//! package; these are as many as tests of the scheduler need, and an unknown one is a mistake.
+
+use crate::model::job::{JobSpec, extra, opt, opt2};
+
+/// `-q night -n 2,4 -R 'rusage[mem=10]' sleep 5`. The command is `x` where none is given; `-b +60`
+/// is a start time in so many seconds; -hostfile takes the text of the file, `h1 2 h2 1`.
+pub fn spec(text: &str, now: i64) -> JobSpec {
+    let words = words(text);
+    let mut words = words.iter().map(String::as_str);
+    let mut spec = JobSpec { command: "x".into(), ..JobSpec::default() };
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            let rest: Vec<&str> = std::iter::once(word).chain(words).collect();
+            spec.command = rest.join(" ").into();
+            break;
+        }
+        if flag(&mut spec, word) {
+            continue;
+        }
+        let value = words.next().unwrap_or_else(|| panic!("{word} without a value: {text}"));
+        option(&mut spec, word, value, now);
+    }
+    spec
+}
+
+/// An option without a value.
+fn flag(spec: &mut JobSpec, word: &str) -> bool {
+    match word {
+        "-x" => spec.options |= opt::EXCLUSIVE,
+        "-r" => spec.options |= opt::RERUNNABLE,
+        "-rn" => spec.options2 |= opt2::NEVER_RERUN,
+        "-H" => spec.options2 |= opt2::HOLD,
+        _ => return false,
+    }
+    true
+}
+
+fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
+    let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{word} {value}"));
+    match word {
+        "-q" => spec.queue = value.to_owned(),
+        "-n" => (spec.min_slots, spec.max_slots) = slots(value),
+        "-R" => spec.res_req = value.to_owned(),
+        "-m" => spec.hosts = value.split_whitespace().map(str::to_owned).collect(),
+        "-i" => spec.in_file = value.into(),
+        "-w" => spec.depend = value.to_owned(),
+        "-J" => spec.name = value.to_owned(),
+        "-P" => spec.project = value.to_owned(),
+        "-W" => spec.limits.run = Some(u64::from(number()) * 60),
+        "-sp" => spec.priority = number(),
+        "-b" => spec.begin_time = now + i64::from(number()),
+        "-Q" => spec.extra.push((extra::REQUEUE.to_owned(), value.to_owned())),
+        "-hostfile" => {
+            let slots = value.split_whitespace().skip(1).step_by(2);
+            let all = slots.map(|n| n.parse::<u32>().unwrap_or_else(|_| panic!("{value}"))).sum();
+            (spec.min_slots, spec.max_slots) = (all, all);
+            spec.extra.push((extra::HOST_SLOTS.to_owned(), value.to_owned()));
+        }
+        _ => panic!("unknown option {word}"),
+    }
+}
+
+/// `4`, `2,4`.
+fn slots(value: &str) -> (u32, u32) {
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("-n {value}"));
+    match value.split_once(',') {
+        Some((min, max)) => (number(min), number(max)),
+        None => (number(value), number(value)),
+    }
+}
+
+/// Words parted by blanks; quotes keep them together.
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in text.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            None if c == '\'' || c == '"' => {
+                quote = Some(c);
+                word.get_or_insert_with(String::new);
+            }
+            None if c.is_whitespace() => all.extend(word.take()),
+            _ => word.get_or_insert_with(String::new).push(c),
+        }
+    }
+    assert!(quote.is_none(), "a quote is open: {text}");
+    all.extend(word);
+    all
+}
+
+#[test]
+fn options_are_read_as_bsub_reads_them() {
+    let spec = spec("-q night -n 2,4 -x -R 'select[mem>1] span[hosts=1]' -b +60 sleep '5'", 100);
+    assert_eq!((spec.queue.as_str(), spec.min_slots, spec.max_slots), ("night", 2, 4));
+    assert_eq!((spec.res_req.as_str(), spec.begin_time), ("select[mem>1] span[hosts=1]", 160));
+    assert_eq!(spec.options, opt::EXCLUSIVE);
+    assert_eq!(spec.command.as_bytes(), b"sleep 5");
+}

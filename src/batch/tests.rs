@@ -35,6 +35,7 @@ mod named;
 mod parts;
 mod perfmon;
 mod post;
+mod properties;
 mod refused;
 mod reporters;
 mod requeue;

@@ -1,0 +1,250 @@
+//! What holds in every cluster whatever happens in it: no host over its slots, no limit exceeded,
+//! exclusive jobs alone on their hosts, a reason for every job that waits. Clusters, users and what
+//! they do are random.
+
+use super::cluster::{Cluster, Site, cluster};
+use super::{Col, JobRef};
+use crate::model::reason::pend;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Users, queues, and the most hosts of a random cluster.
+const USERS: usize = 4;
+const QUEUES: usize = 3;
+const MOST_HOSTS: usize = 20;
+/// Clusters, and the most that happens in one.
+const CASES: u32 = 160;
+const MOST_STEPS: usize = 40;
+
+/// A random configuration.
+#[derive(Clone, Debug)]
+struct Rules {
+    /// MXJ and JL/U of each host.
+    hosts: Vec<(u32, Option<u32>)>,
+    /// QJOB_LIMIT and UJOB_LIMIT of each queue.
+    queues: Vec<(Option<u32>, Option<u32>)>,
+    /// MAX_JOBS of each user.
+    users: Vec<Option<u32>>,
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Submit {
+        user: usize,
+        queue: usize,
+        slots: u32,
+        exclusive: bool,
+        requirement: usize,
+    },
+    /// One of the running jobs ends.
+    End(usize),
+    Kill(usize),
+    /// A host is closed, or opened again.
+    Close(usize),
+    Open(usize),
+    Memory(usize, u32),
+    Wait(u64),
+}
+
+const REQUIREMENTS: [&str; 5] = [
+    "",
+    "-R 'span[hosts=1]'",
+    "-R 'span[ptile=2]'",
+    "-R 'rusage[mem=300]'",
+    "-R 'select[mem>500] order[mem]'",
+];
+
+fn limit() -> impl Strategy<Value = Option<u32>> {
+    prop::option::of(0..6u32)
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let hosts = prop::collection::vec((0..5u32, limit()), 1..=MOST_HOSTS);
+    let queues = prop::collection::vec((limit(), limit()), QUEUES);
+    (hosts, queues, prop::collection::vec(limit(), USERS))
+        .prop_map(|(hosts, queues, users)| Rules { hosts, queues, users })
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let submit = (0..USERS, 0..QUEUES, 1..5u32, prop::bool::weighted(0.2), 0..REQUIREMENTS.len());
+    let submit = submit.prop_map(|(user, queue, slots, exclusive, requirement)| {
+        Happening::Submit { user, queue, slots, exclusive, requirement }
+    });
+    prop_oneof![
+        8 => submit,
+        4 => any::<usize>().prop_map(Happening::End),
+        1 => any::<usize>().prop_map(Happening::Kill),
+        1 => any::<usize>().prop_map(Happening::Close),
+        1 => any::<usize>().prop_map(Happening::Open),
+        1 => (any::<usize>(), 0..1000u32).prop_map(|(host, mem)| Happening::Memory(host, mem)),
+        1 => (1..20u64).prop_map(Happening::Wait),
+    ]
+}
+
+fn shown(limit: Option<u32>) -> String {
+    limit.map_or("-".to_owned(), |limit| limit.to_string())
+}
+
+impl Rules {
+    fn site(&self) -> Site {
+        let mut hosts = "Begin Host\nHOST_NAME MXJ JL/U\n".to_owned();
+        for (i, (slots, by_user)) in self.hosts.iter().enumerate() {
+            let _ = writeln!(hosts, "h{} {slots} {}", i + 1, shown(*by_user));
+        }
+        let mut users = "Begin User\nUSER_NAME MAX_JOBS JL/P\n".to_owned();
+        for (i, most) in self.users.iter().enumerate() {
+            let _ = writeln!(users, "u{i} {} -", shown(*most));
+        }
+        let site = cluster().hosts(self.hosts.len(), 4);
+        let site = site.lsb_hosts(&(hosts + "End Host\n")).lsb_users(&(users + "End User\n"));
+        self.queues.iter().enumerate().fold(site, |site, (i, (of_queue, of_user))| {
+            let line = |name: &str, limit: &Option<u32>| {
+                limit.map_or(String::new(), |limit| format!("; {name} = {limit}"))
+            };
+            let (all, each) = (line("QJOB_LIMIT", of_queue), line("UJOB_LIMIT", of_user));
+            let lines = format!("PRIORITY = {}; EXCLUSIVE = Y{all}{each}", 20 + 10 * i);
+            site.queue(&format!("q{i}"), &lines)
+        })
+    }
+
+    /// Everything that must hold of these jobs.
+    fn check(&self, jobs: &[Listed]) {
+        let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut users_on: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let mut queues: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut users_in: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let mut users: BTreeMap<&str, u32> = BTreeMap::new();
+        for job in jobs.iter().filter(|job| job.state == "RUN") {
+            let (user, queue) = (job.user.as_str(), job.queue.as_str());
+            assert!(!job.hosts.is_empty(), "{job:?}");
+            for (host, slots) in &job.hosts {
+                *hosts.entry(host).or_default() += slots;
+                *users_on.entry((host, user)).or_default() += slots;
+                *queues.entry(queue).or_default() += slots;
+                *users_in.entry((queue, user)).or_default() += slots;
+                *users.entry(user).or_default() += slots;
+            }
+        }
+        let number = |name: &str| name[1..].parse::<usize>().unwrap();
+        for (host, slots) in hosts {
+            assert!(slots <= self.hosts[number(host) - 1].0, "MXJ of {host}: {slots}");
+        }
+        for ((host, user), slots) in users_on {
+            let most = self.hosts[number(host) - 1].1.unwrap_or(u32::MAX);
+            assert!(slots <= most, "JL/U of {host}: {slots} of {user}");
+        }
+        for (queue, slots) in queues {
+            let most = self.queues[number(queue)].0.unwrap_or(u32::MAX);
+            assert!(slots <= most, "QJOB_LIMIT of {queue}: {slots}");
+        }
+        for ((queue, user), slots) in users_in {
+            let most = self.queues[number(queue)].1.unwrap_or(u32::MAX);
+            assert!(slots <= most, "UJOB_LIMIT of {queue}: {slots} of {user}");
+        }
+        for (user, slots) in users {
+            let most = self.users[number(user)].unwrap_or(u32::MAX);
+            assert!(slots <= most, "MAX_JOBS of {user}: {slots}");
+        }
+    }
+}
+
+/// A job as bjobs shows it.
+#[derive(Debug)]
+struct Listed {
+    at: JobRef,
+    state: String,
+    user: String,
+    queue: String,
+    hosts: Vec<(String, u32)>,
+    reasons: Vec<u64>,
+}
+
+fn listed(c: &mut Cluster) -> Vec<Listed> {
+    let columns = [Col::Job, Col::Stat, Col::User, Col::Queue, Col::ExecHosts, Col::PendReasons];
+    let rows = c.listing(&columns);
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let codes = |value: &serde_json::Value| {
+        value.as_array().into_iter().flatten().filter_map(|reason| reason[0].as_u64()).collect()
+    };
+    rows.iter()
+        .map(|row| Listed {
+            at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
+            state: text(&row[1]),
+            user: text(&row[2]),
+            queue: text(&row[3]),
+            hosts: serde_json::from_value(row[4].clone()).unwrap(),
+            reasons: codes(&row[5]),
+        })
+        .collect()
+}
+
+/// One of so many, chosen by any number.
+fn one<T: Copy>(all: &[T], any: usize) -> Option<T> {
+    all.get(any % all.len().max(1)).copied()
+}
+
+fn happens(c: &mut Cluster, hosts: usize, exclusive: &mut Vec<JobRef>, what: &Happening) {
+    let in_state = |c: &mut Cluster, states: &[&str]| -> Vec<JobRef> {
+        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
+        jobs.map(|job| job.at).collect()
+    };
+    let host = |any: usize| format!("h{}", any % hosts + 1);
+    match *what {
+        Happening::Submit { user, queue, slots, exclusive: alone, requirement } => {
+            let (flag, requirement) = (if alone { "-x" } else { "" }, REQUIREMENTS[requirement]);
+            let options = format!("-q q{queue} -n 1,{slots} {flag} {requirement}");
+            // it is refused where it asks for more slots than the queue ever gives
+            let job = c.try_submit(&format!("u{user}"), &options).ok();
+            exclusive.extend(job.filter(|_| alone));
+        }
+        Happening::End(any) => {
+            let running = in_state(c, &["RUN"]);
+            one(&running, any).into_iter().for_each(|job| c.end(job, 0));
+        }
+        Happening::Kill(any) => {
+            let all = in_state(c, &["RUN", "PEND"]);
+            one(&all, any).into_iter().for_each(|job| c.kill("admin", job));
+        }
+        Happening::Close(any) => c.badmin(&format!("hclose {}", host(any))),
+        Happening::Open(any) => c.badmin(&format!("hopen {}", host(any))),
+        Happening::Memory(any, mem) => c.load(&host(any), &format!("mem={mem}")),
+        Happening::Wait(secs) => c.advance(secs),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_cluster_exceeds_no_limit_and_tells_why_jobs_wait(
+        rules in rules(),
+        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+    ) {
+        let mut c = rules.site().up();
+        let mut exclusive = Vec::new();
+        for what in &all {
+            happens(&mut c, rules.hosts.len(), &mut exclusive, what);
+            let jobs = listed(&mut c);
+            rules.check(&jobs);
+            let hosts = |job: &Listed| job.hosts.iter().map(|h| h.0.clone()).collect::<Vec<_>>();
+            let running: Vec<&Listed> = jobs.iter().filter(|job| job.state == "RUN").collect();
+            for alone in running.iter().filter(|job| exclusive.contains(&job.at)) {
+                let beside = running.iter().filter(|job| job.at != alone.at);
+                let shared = beside.filter(|job| {
+                    hosts(job).iter().any(|host| hosts(alone).contains(host))
+                });
+                prop_assert_eq!(shared.count(), 0, "{:?} is not alone", alone);
+            }
+            for job in jobs.iter().filter(|job| job.state == "PEND") {
+                let told = !job.reasons.is_empty() && !job.reasons.contains(&u64::from(pend::NEW));
+                prop_assert!(told, "{:?} has no reason", job);
+            }
+        }
+        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+    }
+}

@@ -15,7 +15,7 @@ use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
 use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// First and longest pause before a lost link is dialled again, microseconds.
 const REDIAL_FIRST: u64 = US / 5;
@@ -73,6 +73,8 @@ pub struct HostRt {
     /// Attempts that run there although their jobs were requeued or have ended, with their slots.
     pub zombies: BTreeMap<JobKey, u32>,
     pub refused: Refused,
+    /// The attempts that it has told of in an inventory under way.
+    pub told: Option<HashSet<JobKey>>,
     last_heard: u64,
     next_ping: u64,
 }
@@ -123,6 +125,14 @@ impl Net {
         self.lim
     }
 
+    /// The host at the other end.
+    pub fn host_by_conn(&self, conn: ConnId) -> Option<HostId> {
+        match self.conns.get(&conn) {
+            Some(Whose::Host(i)) => Some(*i),
+            _ => None,
+        }
+    }
+
     pub fn deadline(&self) -> Option<u64> {
         if !self.on {
             return None;
@@ -151,6 +161,7 @@ impl HostRt {
             given_up: false,
             zombies: BTreeMap::new(),
             refused: Refused::default(),
+            told: None,
             last_heard: 0,
             next_ping: 0,
         }
@@ -234,7 +245,7 @@ impl Mbd {
                 self.peers.remove(&conn);
                 cx.out.push(Effect::Close { conn });
             }
-            h.link = Link::down(cx.now);
+            (h.link, h.told) = (Link::down(cx.now), None);
         }
     }
 
@@ -316,7 +327,7 @@ impl Mbd {
                 h.last_heard = cx.now.mono_us;
                 h.next_ping = cx.now.after(PING_SECS);
                 let cluster = self.pol.conf.base.name.clone();
-                let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params };
+                let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params, pieces: true };
                 cx.send(conn, Msg::Sbd(hello));
                 if back {
                     self.look_left();
@@ -338,6 +349,7 @@ impl Mbd {
             let h = &mut self.net.hosts[i];
             // what is closed for its silence has been out of reach for as long
             let silent = now.saturating_sub(h.last_heard) > PING_SECS * US;
+            h.told = None;
             h.lost.get_or_insert(if silent { h.last_heard } else { now });
             self.unreached.look = true;
         }

@@ -1,6 +1,6 @@
 //! Reports of hosts about jobs, and orders to hosts.
 //!
-//! After every connect a host tells all it has. An order whose confirmation is missing is sent
+//! After every connect a host tells all it has ([`super::host_inventory`]). An order whose confirmation is missing is sent
 //! again under the same key, which the host answers with the state it knows: so an order is never
 //! lost and never carried out twice. A started job that its host does not know has an unknown
 //! end; it is never guessed and never run again by itself (a rerunnable one is, when the host was
@@ -29,7 +29,9 @@ impl Mbd {
             return;
         }
         match msg {
-            SbdMsg::Inventory { boot_id, tasks } => self.inventory(cx, i, boot_id, tasks),
+            SbdMsg::Inventory { boot_id, tasks, more } => {
+                self.inventory_piece(cx, (i, conn), boot_id, &tasks, more);
+            }
             SbdMsg::State(t) => self.task_state(cx, i, &t),
             SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
@@ -45,58 +47,6 @@ impl Mbd {
             }
             _ => self.refuse(cx, i, "an order, which hosts do not give"),
         }
-    }
-
-    fn inventory(&mut self, cx: &mut Cx, i: HostId, boot_id: String, tasks: Vec<TaskState>) {
-        let seen: HashSet<JobKey> = tasks.iter().map(|t| t.key).collect();
-        self.net.hosts[i].boot_id = boot_id;
-        let host = i;
-        self.net.hosts[i].zombies.clear();
-        for t in &tasks {
-            self.task_state(cx, i, t);
-            // an order that told of changed limits may have been lost
-            if self.st.changed.contains_key(&t.key.job) && self.st.running(t.key).is_some() {
-                self.tell_limits(cx, t.key.job);
-            }
-        }
-        self.posts_lost(cx, host, &seen);
-        let here: Vec<JobRef> =
-            self.st.counts.host.get(&host).map_or(Vec::new(), |h| h.jobs.iter().copied().collect());
-        for at in here {
-            let Some(run) = self.started(at) else { continue };
-            if run.hosts.first().map(|h| h.0) != Some(host) || seen.contains(&run.key) {
-                continue;
-            }
-            let key = run.key;
-            let rebooted = *run.boot != *self.net.hosts[i].boot_id;
-            if !rebooted && run.phase == RunPhase::Starting {
-                self.known_again(cx, key);
-                self.send_start(cx, key);
-            } else {
-                self.lost(cx, key, rebooted);
-            }
-        }
-        self.left_told(host, &seen);
-        self.host_ready(i);
-    }
-
-    fn started(&self, at: JobRef) -> Option<&Run> {
-        match &self.st.elem(at)?.state {
-            ElemState::Run(r) => Some(r),
-            _ => None,
-        }
-    }
-
-    /// The host does not know a job that was started there.
-    fn lost(&mut self, cx: &mut Cx, key: JobKey, rebooted: bool) {
-        let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
-        let t = TaskState {
-            key,
-            phase: Phase::Ended { end: End::Unknown, exit_info: info },
-            time: cx.now.secs(),
-            ..TaskState::default()
-        };
-        self.ended(cx, &t, End::Unknown, info);
     }
 
     pub(crate) fn back_to_queue(&mut self, cx: &mut Cx, at: JobRef, held: u32) {
@@ -167,7 +117,7 @@ impl Mbd {
     }
 
     /// An attempt as its host sees it.
-    fn task_state(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
+    pub(super) fn task_state(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
         let at = t.key.job_ref();
         let is = self.standing(i, t.key);
         if is != Standing::Running {
@@ -309,7 +259,7 @@ impl Mbd {
     }
 
     /// A started job ends.
-    fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
+    pub(super) fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         // Only one that is over for certain: it must not run twice at the same time.
@@ -353,7 +303,7 @@ impl Mbd {
     }
 
     /// The report of a host on the commands after an attempt that has ended.
-    fn posted(&mut self, cx: &mut Cx, t: &TaskState) {
+    pub(super) fn posted(&mut self, cx: &mut Cx, t: &TaskState) {
         let at = t.key.job_ref();
         let bit = match t.post {
             Post::Done => stat::PDONE,
@@ -370,18 +320,6 @@ impl Mbd {
     fn forget(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
         if t.post != Post::Running {
             self.order(cx, i, SbdMsg::Forget { key: t.key, mail: String::new() });
-        }
-    }
-
-    /// Marks post-exec failed where the host no longer knows the attempt.
-    fn posts_lost(&mut self, cx: &mut Cx, host: HostId, seen: &HashSet<JobKey>) {
-        let there = |key: &&JobKey| {
-            let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
-            !seen.contains(key) && run.is_some_and(|r| r.hosts.first().map(|h| h.0) == Some(host))
-        };
-        let lost: Vec<JobKey> = self.st.posts.iter().filter(there).copied().collect();
-        for key in lost {
-            self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
         }
     }
 

@@ -10,7 +10,7 @@
 //! | state, apply, parts, counts, names, space, retries | the event-sourced state |
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, reposition, modify, admin, perm | requests that change something |
-//! | hosts, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
+//! | hosts, host_inventory, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
 //! | unreached | hosts that cannot be reached, and their jobs |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | requeue | what goes back to the queue by itself, or is given up |
@@ -35,6 +35,7 @@ pub mod eligible;
 mod exceptions;
 pub mod group_watch;
 pub mod grouped;
+pub mod host_inventory;
 pub mod hosts;
 pub mod housekeep;
 pub mod infos;

@@ -27,6 +27,7 @@ mod dispatch;
 mod eligible;
 mod exceptions;
 mod grouped;
+mod host_inventory;
 mod issued;
 mod keep;
 mod life;
@@ -164,7 +165,7 @@ impl Rig {
             let Endpoint::Tcp { host, daemon } = to else { continue };
             self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             if daemon == Daemon::Sbatchd {
-                let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![] };
+                let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![], more: false };
                 self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             } else {
                 let facts = HostFacts { ncpus: 4, cpu_factor: 1.0, ..Default::default() };
@@ -341,7 +342,7 @@ impl Rig {
         let Endpoint::Tcp { host, daemon } = to else { panic!() };
         self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
         let task = TaskState { key, phase, pid: 7, ..Default::default() };
-        let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task] };
+        let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task], more: false };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn
     }

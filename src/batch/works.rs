@@ -7,6 +7,7 @@
 //! |---|---|
 //! | control of many jobs ([`super::control_work`]) | a retry of the request completes it |
 //! | bmod of many elements ([`super::modify`]) | the same |
+//! | jobs that their host does not know of ([`super::host_inventory`]) | the host tells all again |
 //! | the end of many orphans | found at the start, and when the log can be written again |
 //! | run windows that opened or closed, or of an array that was switched | a start looks at all |
 //! | limits of an array that was changed | hosts are told with the next change, or not |
@@ -15,6 +16,7 @@
 //! | jobs looked at again after a reconfiguration | a start looks at all |
 
 use super::control_work::{ControlWork, Cursor};
+use super::host_inventory::Missing;
 use super::modify::ModifyWork;
 use super::names::HostId;
 use super::state::Body;
@@ -98,6 +100,8 @@ pub struct Works {
     /// Changes of very many elements, at most one piece of a kind for a job: nobody waits for
     /// them, so that they are none of the pieces that are counted.
     elements: VecDeque<ElementWork>,
+    /// What hosts have not named in their inventories.
+    missing: VecDeque<Missing>,
     /// Jobs whose orphans are on their way to their end.
     ending: BTreeSet<u32>,
     /// The next job to be looked at after a reconfiguration.
@@ -180,6 +184,20 @@ impl Works {
             (Some(left), all) => *left = all,
             (None, left) => self.elements.push_back(ElementWork { left, ..work }),
         }
+    }
+
+    /// Beside those of other hosts; a host has one at most.
+    pub fn put_missing(&mut self, work: Missing) {
+        self.missing.push_back(work);
+    }
+
+    pub fn next_missing(&mut self) -> Option<Missing> {
+        self.missing.pop_front()
+    }
+
+    /// The host tells anew what it knows of.
+    pub fn drop_missing(&mut self, conn: ConnId) {
+        self.missing.retain(|m| m.conn != conn);
     }
 
     /// Is there room for one more of this user on this connection?
@@ -295,6 +313,7 @@ impl Mbd {
         let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions = self.conditions_left() || self.deps.sweeps_left();
         let rest = !self.st.remains.is_empty() || conditions || !w.elements.is_empty();
+        let rest = rest || !w.missing.is_empty();
         self.started
             && self.log_failed.is_none()
             && (some || rest || w.queue.iter().any(|w| !w.waits()))
@@ -306,8 +325,8 @@ impl Mbd {
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
         }
-        for _ in 0..8 {
-            self.works.turn = (self.works.turn + 1) % 8;
+        for _ in 0..9 {
+            self.works.turn = (self.works.turn + 1) % 9;
             let done = match self.works.turn {
                 0 => self.queued_unit(cx),
                 1 => self.works.cleaning.then(|| self.clean_unit(cx)),
@@ -316,6 +335,7 @@ impl Mbd {
                 4 => self.elements_unit(cx),
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
                 6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
+                7 => self.missing_unit(cx),
                 _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
             };
             if done.is_some() {

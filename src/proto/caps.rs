@@ -21,6 +21,7 @@
 //! | Client.Queues, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
 //! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
+//! | | pieces x tasks | MAX_INVENTORY; what is lost is worked off in slices |
 //! | Sbd.Usage | processes x jobs | MAX_PIDS |
 //! | Sbd.Start | attempts x submission | ATTEMPTS_MAX, `check_spec` of mbatchd; NOTES_MAX |
 //! | Sbd.Blob | places x bytes | BLOBS_MAX |
@@ -101,8 +102,12 @@ pub const MAX_EXTRA: usize = 64;
 /// Bytes of the further options of a submission; the lines of -hostfile are among them.
 pub const MAX_EXTRA_BYTES: usize = 512 << 10;
 
-/// Attempts that one host tells of at a time.
-pub const MAX_TASKS: usize = 2 * super::launch::TASKS_MAX;
+/// Attempts in one message of a host. A host that knows of more tells them in pieces.
+pub const MAX_TASKS: usize = 1024;
+/// Attempts in one piece of an inventory.
+pub const TASKS_PIECE: usize = 256;
+/// Attempts that one host tells of in all pieces of its inventory.
+pub const MAX_INVENTORY: usize = 2 * super::launch::TASKS_MAX;
 /// Processes of one attempt.
 pub const MAX_PIDS: usize = 32_768;
 /// Longest note of a host about an attempt, bytes.
@@ -113,6 +118,8 @@ pub const MAX_SHOWN: usize = 3 * 4096;
 /// Bytes of the texts about all attempts that one host tells of at a time. Beyond it each attempt
 /// has an equal share.
 pub const MAX_TOLD: usize = 3 << 20;
+/// Bytes of the texts in one piece of an inventory of more than one attempt.
+pub const TEXTS_PIECE: usize = 256 << 10;
 /// Hosts in one message between daemons.
 pub const MAX_HOSTS: usize = 100_000;
 /// Words of the command of a remote task.
@@ -284,7 +291,7 @@ pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
 /// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
 pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
     let bad = match msg {
-        SbdMsg::Inventory { boot_id, tasks } => bound("attempts", tasks.len(), MAX_TASKS)
+        SbdMsg::Inventory { boot_id, tasks, .. } => bound("attempts", tasks.len(), MAX_TASKS)
             .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
             .and_then(|()| tasks.iter().try_for_each(check_task)),
         SbdMsg::State(task) => check_task(task),
@@ -304,14 +311,31 @@ fn check_task(task: &TaskState) -> Result<(), Refusal> {
     long("the note about an attempt", task.note.len().max(task.after.len()), MAX_NOTE)
 }
 
+/// Parts an inventory into pieces that a turn can take. One of them is there, if only an empty one.
+pub fn pieces(tasks: Vec<TaskState>) -> Vec<Vec<TaskState>> {
+    let (mut all, mut bytes) = (vec![Vec::new()], 0);
+    for task in tasks {
+        bytes += texts_of(&task);
+        let full = all.last().is_some_and(|piece| piece.len() >= TASKS_PIECE);
+        if full || bytes > TEXTS_PIECE {
+            (bytes, _) = (texts_of(&task), all.push(Vec::new()));
+        }
+        if let Some(piece) = all.last_mut() {
+            piece.push(task);
+        }
+    }
+    all
+}
+
+fn texts_of(t: &TaskState) -> usize {
+    let all = [&t.exec_user, &t.exec_cwd, &t.exec_home, &t.note, &t.after];
+    all.into_iter().map(String::len).sum()
+}
+
 /// Cuts what a host tells of attempts to the caps of [`check_sbd`], and to what a frame holds: a
 /// user whose directory has a very long name must not cut the host off.
 pub fn cut_tasks(tasks: &mut [TaskState]) {
-    let texts = |t: &TaskState| {
-        let all = [&t.exec_user, &t.exec_cwd, &t.exec_home, &t.note, &t.after];
-        all.into_iter().map(String::len).sum::<usize>()
-    };
-    let share = match tasks.iter().map(texts).sum::<usize>() > MAX_TOLD {
+    let share = match tasks.iter().map(texts_of).sum::<usize>() > MAX_TOLD {
         true => MAX_TOLD / tasks.len() / 5,
         false => usize::MAX,
     };
@@ -443,12 +467,28 @@ mod tests {
         let task = TaskState { note: "x".repeat(MAX_NOTE + 1), ..TaskState::default() };
         assert!(check_sbd(&SbdMsg::State(Box::new(task.clone()))).is_some());
         let tasks = vec![TaskState::default(), task];
-        assert!(check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks }).is_some());
+        assert!(
+            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false }).is_some()
+        );
+        let many = |n: usize| {
+            let tasks = vec![TaskState::default(); n];
+            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: true })
+        };
+        assert!(many(MAX_TASKS).is_none() && many(MAX_TASKS + 1).is_some());
         let pids = vec![1; MAX_PIDS + 1];
         let (pgids, groups) = (vec![], vec![]);
         let (key, usage) = Default::default();
         assert!(check_sbd(&SbdMsg::Usage { key, usage, pids, pgids, groups }).is_some());
         assert!(check_sbd(&SbdMsg::State(Box::default())).is_none());
+    }
+
+    #[test]
+    fn an_inventory_is_parted_by_attempts_and_by_bytes() {
+        let lens = |tasks: Vec<TaskState>| pieces(tasks).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lens(vec![]), [0]);
+        assert_eq!(lens(vec![TaskState::default(); 2 * TASKS_PIECE]), [TASKS_PIECE; 2]);
+        let long = TaskState { note: "x".repeat(TEXTS_PIECE / 2), ..TaskState::default() };
+        assert_eq!(lens(vec![long; 5]), [2, 2, 1]);
     }
 
     #[test]
@@ -470,7 +510,7 @@ mod tests {
         many.push(short);
         cut_tasks(&mut many);
         let tasks = many.clone();
-        let told = Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks });
+        let told = Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false });
         let bytes = serde_json::to_vec(&told).unwrap().len();
         assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");
         assert!(many[0].note.len() > 100 && many[2000].note == "short");

@@ -248,14 +248,14 @@ fn sbd_samples() -> Vec<SbdMsg> {
         ..TaskState::default()
     };
     vec![
-        SbdMsg::Hello { epoch: 2, cluster: s("c"), params: params.clone() },
+        SbdMsg::Hello { epoch: 2, cluster: s("c"), params: params.clone(), pieces: true },
         SbdMsg::Start(Box::new(start)),
         SbdMsg::Blob { at: AT, data: ByteStr(vec![0xff, 0]) },
         SbdMsg::Act { key: KEY, seq: 4, order: 0, act: Act::Terminate { exit_info: 14 } },
         SbdMsg::Forget { key: KEY, mail: String::new() },
         SbdMsg::Params(params),
         SbdMsg::Logging(logging()),
-        SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()] },
+        SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()], more: false },
         SbdMsg::State(Box::new(TaskState { phase: Phase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
         SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },

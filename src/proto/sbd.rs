@@ -13,6 +13,9 @@ pub enum SbdMsg {
         epoch: u64,
         cluster: String,
         params: SbdParams,
+        /// This mbatchd takes an inventory in pieces.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pieces: bool,
     },
     Start(Box<StartJob>),
     /// The bytes asked for by `NeedBlob`.
@@ -43,10 +46,13 @@ pub enum SbdMsg {
     Logging(crate::proto::Logging),
 
     // sbatchd -> mbatchd
-    /// All attempts known here, after `Hello`.
+    /// All attempts known here, after `Hello`; in pieces where mbatchd takes them.
     Inventory {
         boot_id: String,
         tasks: Vec<TaskState>,
+        /// Another piece follows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
     },
     /// Also the answer to a repeated `Start`.
     State(Box<TaskState>),

@@ -27,7 +27,7 @@
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
-//! | exhaustion by one request | bounds::*, messages::* | `caps::check` and its like; units of `batch::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
+//! | exhaustion by one request | bounds::*, messages::*, host_messages::* | `caps::check` and its like; units of `batch::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
 //! | many requirements | classes, batch::tests::classes | `sched::ready` looks at `CLASSES_PER_USER` classes of a user in a pass, `Sched::changes` at none twice |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
@@ -40,6 +40,7 @@ mod commit;
 mod datagrams;
 mod eauth;
 mod fence;
+mod host_messages;
 mod messages;
 mod methods;
 mod names;
@@ -48,6 +49,7 @@ mod reports;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod rows;
+mod script;
 mod service;
 mod shared_directories;
 #[path = "../cluster/site.rs"]

@@ -1,45 +1,39 @@
 //! Messages to lim, res, sbatchd and the launcher, each at its cap, and those beyond: the real
-//! daemons of a personal cluster grow little by them and do not spend long on them. mbatchd's own
-//! are in [`super::bounds`].
+//! daemons of a personal cluster grow little by them and do not spend long on them. mbatchd's are in
+//! [`super::bounds`] and [`super::host_messages`].
 //!
 //! Memory is the peak of the resident set over what it was before. Time is the processor time that
 //! the daemon's loop takes for the whole message, which no turn of it exceeds, and which a busy
 //! machine changes little.
 
-use super::reports::{refused, take_over};
 use super::rig::{Rig, wait_for};
-use lsf::auth::{KeyRing, Ways};
+use super::script::{say, site, speak};
 use lsf::cli::client::{self, Client, ClientError};
-use lsf::conf::load;
-use lsf::daemon::shell::{self, Ctl, Host, Ports, ShellConfig};
 use lsf::model::job::{JobSpec, SpoolRef};
 use lsf::model::reason::err;
-use lsf::model::{ByteStr, JobKey, Now};
+use lsf::model::{ByteStr, JobKey};
 use lsf::proto::launch::{self, JobPlan, LaunchMsg, Plan, Step, TaskId, What};
 use lsf::proto::lim::{HostLoad, LimMsg};
-use lsf::proto::machine::{ConnId, Endpoint};
+use lsf::proto::machine::Endpoint;
 use lsf::proto::res::{Data, IN, Pty, ResMsg, RunTask};
-use lsf::proto::sbd::{Act, Phase, SbdMsg, SbdParams, StartJob, TaskState};
-use lsf::proto::{Daemon, Effect, Input, Logging, Machine, Msg, Refusal, caps};
-use lsf::sys::files::RealFiles;
-use lsf::sys::site::Site;
-use std::sync::{Arc, Mutex};
+use lsf::proto::sbd::{Act, SbdMsg, SbdParams, StartJob};
+use lsf::proto::{Daemon, Logging, Msg, Refusal, caps};
 
 /// Kilobytes that a daemon may grow by for one message at its cap.
 const GROWTH_KB: u64 = 64 << 10;
 
 /// Longest time of the loop for one message, milliseconds.
-fn longest() -> u64 {
+pub(super) fn longest() -> u64 {
     if std::env::var_os("LSF_TEST_BIN").is_some() { 50 } else { 1000 }
 }
 
-struct Target<'a> {
+pub(super) struct Target<'a> {
     name: &'a str,
-    pid: u32,
+    pub(super) pid: u32,
 }
 
 impl Target<'_> {
-    fn of<'a>(rig: &Rig, name: &'a str) -> Target<'a> {
+    pub(super) fn of<'a>(rig: &Rig, name: &'a str) -> Target<'a> {
         let pid = rig.pid(name, "host1").unwrap_or_else(|| panic!("no {name}"));
         Target { name, pid }
     }
@@ -68,7 +62,7 @@ impl Target<'_> {
     }
 
     /// The same in memory alone, of what takes several turns.
-    fn grows<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
+    pub(super) fn grows<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
         std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
         let before = self.memory("VmRSS");
         let said = send();
@@ -77,13 +71,6 @@ impl Target<'_> {
         assert!(grown <= GROWTH_KB, "{} has grown by {grown} KB: {what}", self.name);
         said
     }
-}
-
-fn site(rig: &Rig) -> Site {
-    let envdir = rig.path("conf").to_str().unwrap().to_string();
-    let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
-    let base = base.unwrap_or_else(|| panic!("{diags:?}"));
-    Site { envdir, lsf: base.lsf, host: "host1".into(), shared_machine: true }
 }
 
 fn answer(client: &mut Client, msg: Msg) -> Result<Msg, Refusal> {
@@ -98,14 +85,14 @@ fn answer(client: &mut Client, msg: Msg) -> Result<Msg, Refusal> {
 fn lim_takes_each_message_at_its_cap_and_none_beyond() {
     let rig = Rig::up("limcaps", 1);
     let lim = Target::of(&rig, "lim");
-    let mut client = client::lim(&site(&rig)).unwrap();
+    let mut client = client::lim(&site(&rig, "host1")).unwrap();
     let mut ask =
         |what: &str, msg: LimMsg| lim.measured(what, || answer(&mut client, Msg::Lim(msg)));
     let names = |n: usize, name: &str| vec![name.to_string(); n];
     let tasks = |n: usize| names(n, "host1").into_iter().map(|host| (host, 1)).collect();
     let (most, long) = (caps::MAX_NAMES, "x".repeat(caps::MAX_NAME));
     wait_for("the master LIM", || {
-        let mut other = client::lim(&site(&rig)).unwrap();
+        let mut other = client::lim(&site(&rig, "host1")).unwrap();
         answer(&mut other, Msg::Lim(LimMsg::Shared))
             .is_ok_and(|said| matches!(said, Msg::Lim(LimMsg::SharedRows { .. })))
     });
@@ -158,7 +145,7 @@ fn deaf(pty: Option<Pty>) -> RunTask {
 #[test]
 fn res_takes_each_message_at_its_cap_and_none_beyond() {
     let rig = Rig::up("rescaps", 1);
-    let site = site(&rig);
+    let site = site(&rig, "host1");
     let res = Target::of(&rig, "res");
     let dial = || client::res_of(&site, "host1").unwrap();
     let run = |argv: Vec<ByteStr>, env: ByteStr| {
@@ -199,7 +186,7 @@ fn res_takes_each_message_at_its_cap_and_none_beyond() {
 #[test]
 fn input_that_nobody_reads_takes_little_of_res() {
     let rig = Rig::up("resinput", 1);
-    let site = site(&rig);
+    let site = site(&rig, "host1");
     let res = Target::of(&rig, "res");
     let settled = |client: &mut Client| {
         // what was sent before has been read when this is answered
@@ -235,113 +222,6 @@ fn input_that_nobody_reads_takes_little_of_res() {
     assert!(ends <= 8 << 10, "{ends} KB for 300,000 ends of input");
 }
 
-/// In place of mbatchd, or of the launcher's administrator: says what the test wants over one
-/// connection, and keeps what it hears.
-#[derive(Default)]
-struct Script {
-    say: Vec<Msg>,
-    heard: Vec<Msg>,
-    open: bool,
-}
-
-struct Speaker {
-    to: Endpoint,
-    script: Arc<Mutex<Script>>,
-    conn: ConnId,
-    now: u64,
-}
-
-/// How often it looks for something to say, microseconds.
-const LOOK: u64 = 20_000;
-
-impl Machine for Speaker {
-    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        self.now = now.mono_us;
-        let mut script = self.script.lock().unwrap();
-        match input {
-            Input::Start => {
-                self.conn += 1;
-                out.push(Effect::Connect { conn: self.conn, to: self.to.clone() });
-            }
-            Input::Opened { conn, .. } if conn == self.conn => script.open = true,
-            Input::ConnectFailed { why, .. } => panic!("{why}"),
-            Input::Closed { .. } => script.open = false,
-            Input::Drained { .. } => {}
-            Input::Msg { msg, .. } => script.heard.push(msg),
-            _ => {}
-        }
-        if script.open {
-            let conn = self.conn;
-            out.extend(script.say.drain(..).map(|msg| Effect::Send { conn, msg }));
-        }
-    }
-
-    fn deadline(&self) -> Option<u64> {
-        Some(self.now + LOOK)
-    }
-}
-
-struct Nothing;
-
-impl Host for Nothing {
-    type M = Speaker;
-    fn effect(&mut self, _: &mut Speaker, _: Effect, _: &mut Ctl) {}
-}
-
-fn speak(rig: &Rig, daemon: Daemon, to: Endpoint) -> Arc<Mutex<Script>> {
-    let envdir = rig.path("conf").to_str().unwrap().to_owned();
-    let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
-    let base = base.unwrap_or_else(|| panic!("{diags:?}"));
-    let key = rig.path("conf/lsf.key").to_str().unwrap().to_owned();
-    let uid = lsf::sys::euid();
-    let ring = Arc::new(KeyRing::load(&key, "host1", uid).unwrap());
-    let config = ShellConfig {
-        heartbeat: None,
-        daemon,
-        host: "host1".into(),
-        addr: Some(base.hosts.addrs("host1")[0]),
-        tcp: false,
-        udp: false,
-        unix: None,
-        ports: Ports::of(&base.lsf),
-        ring: Some(ring),
-        hosts: Arc::new(base.hosts.clone()),
-        launcher_socket: site(rig).launcher_socket(),
-        only_uid: Some(uid),
-        ways: Ways::of_daemon(&base.lsf, &base.name, "host1"),
-        key_file: None,
-        log: None,
-        members: None,
-    };
-    let script = Arc::new(Mutex::new(Script::default()));
-    let machine = Speaker { to, script: script.clone(), conn: 0, now: 0 };
-    // it lives as long as the test program
-    std::thread::spawn(move || shell::run(config, machine, Nothing));
-    wait_for("the connection", || script.lock().unwrap().open);
-    script
-}
-
-/// Says something and waits for the answer that is meant.
-fn say<T>(
-    script: &Mutex<Script>,
-    what: &str,
-    msg: Msg,
-    mut is: impl FnMut(&Msg) -> Option<T>,
-) -> T {
-    script.lock().unwrap().say.push(msg);
-    let mut found = None;
-    wait_for(what, || {
-        let mut script = script.lock().unwrap();
-        assert!(script.open, "{what}: the connection was closed: {:?}", script.heard.last());
-        found = script.heard.iter().find_map(&mut is);
-        if found.is_some() {
-            script.heard.clear();
-        }
-        found.is_some()
-    });
-    found.unwrap()
-}
-
 fn pong(msg: &Msg) -> Option<()> {
     matches!(msg, Msg::Pong { .. }).then_some(())
 }
@@ -360,8 +240,12 @@ fn sbatchd_takes_each_message_at_its_cap() {
     };
     let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
     // an mbatchd that comes later than the real one
-    let hello =
-        SbdMsg::Hello { epoch: u64::MAX, cluster: cluster.trim().into(), params: params.clone() };
+    let hello = SbdMsg::Hello {
+        epoch: u64::MAX,
+        cluster: cluster.trim().into(),
+        params: params.clone(),
+        pieces: true,
+    };
     let greeted = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::Inventory { .. })).then_some(());
     both("Hello", &mut || say(&script, "Hello", Msg::Sbd(hello.clone()), greeted));
     let key = JobKey { job: 900_001, idx: 0, attempt: 1 };
@@ -462,47 +346,4 @@ fn the_launcher_takes_each_message_at_its_cap_and_bounds_what_it_keeps() {
         script.lock().unwrap().say.push(Msg::Launch(LaunchMsg::Forget { key: id(n).key }));
     }
     say(&script, "Forget", Msg::Ping { n: 2 }, pong);
-}
-
-/// As many attempts as one host may have, and texts and processes as long as they may be.
-#[test]
-fn mbatchd_takes_what_a_host_tells_at_its_cap() {
-    let rig = Rig::up("mbdcaps", 2);
-    rig.ready();
-    let job = rig.bsub(&["-m", "host1", "-o", "/dev/null", "sleep", "600"]);
-    wait_for("it to run", || rig.stat(job) == "RUN");
-    let script = take_over(&rig);
-    let mbatchd = Target::of(&rig, "mbatchd");
-    let key = |n: u32| JobKey { job: 900_000 + n, idx: 0, attempt: 1 };
-    let state = |n: u32, text: &str| TaskState {
-        key: key(n),
-        phase: Phase::Running,
-        pid: 1,
-        exec_user: text.into(),
-        exec_cwd: text.into(),
-        note: text.into(),
-        ..TaskState::default()
-    };
-    let told = |what: &str, msg: SbdMsg| {
-        mbatchd.grows(what, || {
-            // what is said of a job of another host is refused, when all before it was read
-            let before = refused(&rig);
-            let key = JobKey { job, idx: 0, attempt: 1 };
-            let end = TaskState { key, ..state(0, "") };
-            script.lock().unwrap().say.extend([msg, SbdMsg::State(Box::new(end))]);
-            wait_for(what, || refused(&rig) > before);
-        });
-        assert_eq!(rig.pid("mbatchd", "host1"), Some(mbatchd.pid), "{what}: mbatchd has died");
-    };
-    let boot_id = || "of its own".to_owned();
-    let tasks = (0..12_000).map(|n| state(n, "x")).collect();
-    told("Inventory", SbdMsg::Inventory { boot_id: boot_id(), tasks });
-    let mut tasks: Vec<TaskState> =
-        (0..400).map(|n| state(n, &"x".repeat(caps::MAX_SHOWN))).collect();
-    caps::cut_tasks(&mut tasks);
-    told("Inventory of long texts", SbdMsg::Inventory { boot_id: boot_id(), tasks });
-    told("State", SbdMsg::State(Box::new(state(1, &"x".repeat(caps::MAX_SHOWN)))));
-    let pids = || (1..=caps::MAX_PIDS as u32).collect::<Vec<u32>>();
-    let (usage, pids, pgids, groups) = (Default::default(), pids(), pids(), pids());
-    told("Usage", SbdMsg::Usage { key: key(1), usage, pids, pgids, groups });
 }

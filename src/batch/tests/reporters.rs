@@ -34,14 +34,19 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
     let usage = Usage { mem_kb: 77, ..Usage::default() };
     let task = TaskState { key, phase: done(), pid: 7, usage, ..TaskState::default() };
     match name {
-        "Inventory" => SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task] },
+        "Inventory" => SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task], more: false },
         "State" => SbdMsg::State(Box::new(task)),
         "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.st.job(key.job).unwrap().env },
         "Usage" => {
             let (pids, pgids, groups) = (vec![], vec![], vec![]);
             SbdMsg::Usage { key, usage, pids, pgids, groups }
         }
-        "Hello" => SbdMsg::Hello { epoch: 9, cluster: "c1".into(), params: SbdParams::default() },
+        "Hello" => SbdMsg::Hello {
+            epoch: 9,
+            cluster: "c1".into(),
+            params: SbdParams::default(),
+            pieces: true,
+        },
         "Start" => SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() })),
         "Blob" => SbdMsg::Blob { at: SpoolRef::default(), data: ByteStr::default() },
         "Act" => SbdMsg::Act {
@@ -110,7 +115,7 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
 #[test]
 fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
     let (mut r, [_, h2], keys) = rig();
-    let msg = SbdMsg::Inventory { boot_id: "another".into(), tasks: vec![] };
+    let msg = SbdMsg::Inventory { boot_id: "another".into(), tasks: vec![], more: false };
     r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
     assert!(keys.iter().all(|key| r.mbd.st.running(*key).is_some()));
 }

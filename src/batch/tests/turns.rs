@@ -8,13 +8,13 @@ use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Longest step or unit, microseconds.
-const LONGEST: u64 = 20_000;
+pub(super) const LONGEST: u64 = 20_000;
 /// Elements of a test.
 const MANY: u32 = 500_000;
 /// Jobs of a test.
 const JOBS: u32 = 50_000;
 
-fn cpu_us() -> u64 {
+pub(super) fn cpu_us() -> u64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
 }

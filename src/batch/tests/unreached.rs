@@ -50,6 +50,24 @@ impl Rig {
 
     /// The host is linked again and tells this.
     pub(super) fn back(&mut self, i: HostId, boot: &str, tasks: Vec<TaskState>) -> ConnId {
+        let conn = self.linked_again(i);
+        self.inventory(conn, boot, tasks, false);
+        conn
+    }
+
+    pub(super) fn inventory(
+        &mut self,
+        conn: ConnId,
+        boot: &str,
+        tasks: Vec<TaskState>,
+        more: bool,
+    ) {
+        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks, more };
+        self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
+    }
+
+    /// The host is linked again, and greeted.
+    pub(super) fn linked_again(&mut self, i: HostId) -> ConnId {
         let conn = loop {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
@@ -65,8 +83,6 @@ impl Rig {
         };
         let host = self.mbd.net.hosts[i].name.clone();
         self.step(Input::Opened { conn, peer: Peer::Daemon { daemon: Daemon::Sbatchd, host } });
-        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks };
-        self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn
     }
 

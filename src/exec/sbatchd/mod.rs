@@ -84,6 +84,8 @@ pub struct Sbatchd {
     epoch: u64,
     /// The connection of the current mbatchd, and whether it has its inventory.
     mbd: Option<(ConnId, bool)>,
+    /// It takes an inventory in pieces.
+    pieces: bool,
     /// Authenticated mbatchds that have not said hello yet.
     callers: BTreeSet<ConnId>,
     boot_id: String,
@@ -119,6 +121,7 @@ impl Sbatchd {
             params,
             epoch: 0,
             mbd: None,
+            pieces: false,
             callers: BTreeSet::new(),
             boot_id: String::new(),
             listing: None,
@@ -219,8 +222,8 @@ impl Sbatchd {
     }
 
     fn mbatchd(&mut self, now: Now, conn: ConnId, msg: SbdMsg, out: &mut Vec<Effect>) {
-        if let SbdMsg::Hello { epoch, cluster, params } = msg {
-            return self.hello(conn, epoch, &cluster, params, out);
+        if let SbdMsg::Hello { epoch, cluster, params, pieces } = msg {
+            return self.hello(conn, (epoch, &cluster), (params, pieces), out);
         }
         if self.mbd != Some((conn, true)) {
             return refuse(out, conn, Refusal::text(err::BAD_ARG, "no greeting"));
@@ -242,9 +245,8 @@ impl Sbatchd {
     fn hello(
         &mut self,
         conn: ConnId,
-        epoch: u64,
-        cluster: &str,
-        params: SbdParams,
+        (epoch, cluster): (u64, &str),
+        (params, pieces): (SbdParams, bool),
         out: &mut Vec<Effect>,
     ) {
         if !self.callers.contains(&conn) || cluster != self.conf.cluster {
@@ -263,7 +265,7 @@ impl Sbatchd {
             self.epoch = epoch;
         }
         self.set_params(params, out);
-        self.mbd = Some((conn, false));
+        (self.mbd, self.pieces) = (Some((conn, false)), pieces);
         self.inventory(out);
     }
 
@@ -276,7 +278,12 @@ impl Sbatchd {
         self.mbd = Some((conn, true));
         let mut tasks: Vec<_> = self.jobs.values().map(Attempt::state).collect();
         caps::cut_tasks(&mut tasks);
-        self.tell(SbdMsg::Inventory { boot_id: self.boot_id.clone(), tasks }, out);
+        let pieces = if self.pieces { caps::pieces(tasks) } else { vec![tasks] };
+        let last = pieces.len() - 1;
+        for (n, tasks) in pieces.into_iter().enumerate() {
+            let boot_id = self.boot_id.clone();
+            self.tell(SbdMsg::Inventory { boot_id, tasks, more: n < last }, out);
+        }
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);
         let waiting = self.jobs.values().filter(waits);

@@ -126,7 +126,7 @@ impl Rig {
         let peer = Peer::Daemon { daemon: Daemon::Mbatchd, host: "m".into() };
         self.feed(Input::Opened { conn: MBD, peer });
         let params = SbdParams { sbd_sleep_time: 7, job_terminate_interval: 10, simulated: false };
-        self.order(SbdMsg::Hello { epoch, cluster: "c".into(), params });
+        self.order(SbdMsg::Hello { epoch, cluster: "c".into(), params, pieces: true });
     }
 
     fn order(&mut self, msg: SbdMsg) {

@@ -86,7 +86,10 @@ impl Scheduler {
                     let hosts = (0..size.hosts).map(site::first_load).collect();
                     Msg::Lim(LimMsg::Loads { hosts })
                 }
-                _ => Msg::Sbd(SbdMsg::Inventory { boot_id: "boot".into(), tasks: Vec::new() }),
+                _ => {
+                    let (boot_id, tasks) = ("boot".into(), Vec::new());
+                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false })
+                }
             };
             self.input(Input::Msg { conn, msg });
         }

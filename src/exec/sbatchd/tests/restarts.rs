@@ -50,7 +50,7 @@ fn a_new_sbatchd_waits_for_the_launcher_before_it_tells() {
     let peer = Peer::Daemon { daemon: Daemon::Mbatchd, host: "m".into() };
     sbd.step(r.now, Input::Opened { conn: MBD, peer }, &mut out);
     let params = SbdParams::default();
-    let msg = Msg::Sbd(SbdMsg::Hello { epoch: 1, cluster: "c".into(), params });
+    let msg = Msg::Sbd(SbdMsg::Hello { epoch: 1, cluster: "c".into(), params, pieces: true });
     sbd.step(r.now, Input::Msg { conn: MBD, msg }, &mut out);
     assert!(!out.iter().any(|e| matches!(e, Effect::Send { conn: MBD, .. })), "{out:?}");
 }

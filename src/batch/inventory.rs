@@ -1,11 +1,12 @@
 //! Reports of hosts about jobs, and orders to hosts.
 //!
-//! After every connect a host tells all it has ([`super::host_inventory`]). An order whose confirmation is missing is sent
-//! again under the same key, which the host answers with the state it knows: so an order is never
-//! lost and never carried out twice. A started job that its host does not know has an unknown
-//! end; it is never guessed and never run again by itself (a rerunnable one is, when the host was
-//! restarted, whether the host still knows of it or not). Which host may say what is in
-//! [`super::reporters`], what becomes of jobs whose host says nothing in [`super::unreached`].
+//! After every connect a host tells all it has ([`super::host_inventory`]). An order whose
+//! confirmation is missing is sent again under the same key, which the host answers with the state
+//! it knows: so an order is never lost and never carried out twice. A started job that its host
+//! does not know has an unknown end; it is never guessed and never run again by itself (a
+//! rerunnable one is, when the host was restarted, whether the host still knows of it or not).
+//! Which host may say what is in [`super::reporters`], what becomes of jobs whose host says nothing
+//! in [`super::unreached`].
 
 use super::hosts::Link;
 use super::names::HostId;

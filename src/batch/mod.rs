@@ -10,7 +10,8 @@
 //! | state, apply, parts, counts, names, space, retries | the event-sourced state |
 //! | policy, require | the configuration, compiled |
 //! | submit, control, change, reposition, modify, admin, perm | requests that change something |
-//! | hosts, host_inventory, inventory, reporters | links to sbatchd and LIM; what hosts report, and may report |
+//! | hosts, reporters | links to sbatchd and LIM; what hosts may report |
+//! | host_inventory, inventory | what hosts report of jobs, orders to hosts |
 //! | unreached | hosts that cannot be reached, and their jobs |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | requeue | what goes back to the queue by itself, or is given up |

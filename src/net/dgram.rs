@@ -9,7 +9,9 @@
 //! be let into the cluster may come from an address that no host has.
 
 use super::Identity;
-use super::limits::{CLOCK_AHEAD_US, DATAGRAM_BUDGET, DATAGRAM_WINDOW_US};
+use super::limits::{
+    CLOCK_AHEAD_US, DATAGRAM_BUDGET, DATAGRAM_WINDOW_US, MAX_HOST_NAME, MAX_STRANGERS,
+};
 use crate::proto::frame::{
     Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
 };
@@ -54,6 +56,8 @@ pub struct Seal {
     last_sent: u64,
     /// The same of what was taken last, by host.
     last_taken: HashMap<String, (u64, u64)>,
+    /// The same of those that ask to be let in: any name that one who has the key may think of.
+    strangers: HashMap<String, (u64, u64)>,
     keys: HashMap<String, MacKey>,
 }
 
@@ -117,6 +121,10 @@ impl Seal {
         let key = self.key(ident, &key).ok_or_else(none)?;
         raw.verify(&key, Direction::Datagram).map_err(|e| format!("{e}{place}"))?;
         let In { from: host, to, start, mut msg } = raw.parse().map_err(words)?;
+        let long = host.len().max(to.len());
+        if long > MAX_HOST_NAME {
+            return Err(format!("a host name of {long} bytes, at most {MAX_HOST_NAME} are taken"));
+        }
         if to != ident.host {
             return Err(format!("meant for host {}", to.escape_debug()));
         }
@@ -132,18 +140,28 @@ impl Seal {
         if named != Some(host.as_str()) && !here && !joins {
             return Err(format!("{from} is not an address of host {}", host.escape_debug()));
         }
-        self.fresh(&host, (start, raw.seq), wall_us)?;
+        self.fresh(&host, joins, (start, raw.seq), wall_us)?;
         Ok((host, msg))
     }
 
-    fn fresh(&mut self, host: &str, (start, seq): (u64, u64), wall: i64) -> Result<(), String> {
+    fn fresh(
+        &mut self,
+        host: &str,
+        joins: bool,
+        (start, seq): (u64, u64),
+        wall: i64,
+    ) -> Result<(), String> {
         let ahead = |time: u64| i64::try_from(time).unwrap_or(i64::MAX).saturating_sub(wall);
         let apart = ahead(seq.max(start));
         if apart > CLOCK_AHEAD_US || ahead(seq) < -DATAGRAM_WINDOW_US {
             let s = apart / 1_000_000;
             return Err(format!("the clock of host {host} is {s} s from ours"));
         }
-        let last = self.last_taken.entry(host.to_string()).or_default();
+        let known = if joins { &mut self.strangers } else { &mut self.last_taken };
+        if joins && known.len() >= MAX_STRANGERS && !known.contains_key(host) {
+            known.clear();
+        }
+        let last = known.entry(host.to_string()).or_default();
         let later = start > last.0 || (start == last.0 || start == 0) && seq > last.1;
         if !later {
             return Err(format!("an old datagram of host {host} (replayed?)"));
@@ -153,9 +171,18 @@ impl Seal {
     }
 }
 
-/// Reads the datagrams that are there. True when the budget ended before they did.
-pub fn drain(sock: &UdpSocket, buf: &mut [u8], mut each: impl FnMut(&[u8], SocketAddr)) -> bool {
-    for _ in 0..DATAGRAM_BUDGET {
+/// Reads the datagrams that are there. True when the budget, or the time of it, ended before they
+/// did.
+pub fn drain(
+    sock: &UdpSocket,
+    buf: &mut [u8],
+    mut late: impl FnMut() -> bool,
+    mut each: impl FnMut(&[u8], SocketAddr),
+) -> bool {
+    for n in 0..DATAGRAM_BUDGET {
+        if n > 0 && late() {
+            return true;
+        }
         match sock.recv_from(buf) {
             Ok((n, from)) => each(&buf[..n], from),
             Err(e) if e.kind() == ErrorKind::WouldBlock => return false,

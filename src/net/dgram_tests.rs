@@ -181,3 +181,39 @@ fn a_stranger_may_ask_to_be_let_in_and_nothing_else() {
     let e = take(&mut b, &bytes, "127.0.0.9").unwrap_err();
     assert_eq!(e, "127.0.0.9 is not an address of host new4");
 }
+
+#[test]
+fn a_stranger_has_no_long_name_and_is_forgotten_among_many() {
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let mut ask = |b: &mut Seal, name: &str| {
+        let (cluster, addr, resources) = Default::default();
+        let msg = Msg::Lim(LimMsg::Join { cluster, addr, resources });
+        let bytes = a.write(&ident(name, '0'), "hostb", &msg, NOW).unwrap();
+        take(b, &bytes, "127.9.9.9")
+    };
+    let long = "x".repeat(MAX_HOST_NAME);
+    assert_eq!(ask(&mut b, &long), Ok(long.clone()));
+    assert!(ask(&mut b, &(long + "x")).unwrap_err().contains("256 bytes"));
+    for n in 0..3 * MAX_STRANGERS {
+        assert!(ask(&mut b, &format!("s{n}")).is_ok());
+        assert!(b.strangers.len() <= MAX_STRANGERS);
+    }
+    assert!(b.last_taken.is_empty());
+}
+
+#[test]
+fn reading_ends_when_its_time_is_over_and_goes_on_in_the_next_turn() {
+    let bind = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (from, to) = (bind(), bind());
+    for n in 0..5 {
+        from.send_to(&[n], to.local_addr().unwrap()).unwrap();
+    }
+    to.set_nonblocking(true).unwrap();
+    let sock = UdpSocket::from_std(to);
+    let (mut buf, mut got) = ([0; 9], Vec::new());
+    // none is left unread for ever where one alone takes longer
+    assert!(drain(&sock, &mut buf, || true, |b, _| got.push(b[0])));
+    assert_eq!(got, [0]);
+    assert!(!drain(&sock, &mut buf, || false, |b, _| got.push(b[0])));
+    assert_eq!(got, [0, 1, 2, 3, 4]);
+}

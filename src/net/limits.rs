@@ -67,6 +67,13 @@ pub const PARTIAL_FAIR: usize = 256 << 10;
 pub const BACKLOG: i32 = 4096;
 /// Datagrams read in one turn.
 pub const DATAGRAM_BUDGET: usize = 256;
+/// Reading datagrams ends a turn after so long, microseconds; the rest is read in the next.
+pub const DATAGRAM_TURN_US: u64 = 10_000;
+/// Longest name of a host that sends a datagram, bytes.
+pub const MAX_HOST_NAME: usize = 255;
+/// Hosts that asked to be let in of which the last datagram is known. Beyond it all are forgotten:
+/// an old question that is asked again changes nothing.
+pub const MAX_STRANGERS: usize = 1024;
 /// How far a datagram's time may be behind ours, microseconds.
 pub const DATAGRAM_WINDOW_US: i64 = 600_000_000;
 /// How far a host's clock may be ahead of ours, microseconds. For so long at most can a datagram

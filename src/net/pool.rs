@@ -348,7 +348,9 @@ impl Pool {
             return;
         };
         let mut bad = Vec::new();
-        self.waiting[2] = dgram::drain(udp, chunk, |bytes, from| {
+        let until = crate::sys::now().mono_us + DATAGRAM_TURN_US;
+        let late = || crate::sys::now().mono_us >= until;
+        self.waiting[2] = dgram::drain(udp, chunk, late, |bytes, from| {
             let ip = from.ip().to_canonical();
             match seal.read(ident, bytes, ip, now.wall_us) {
                 Ok((from, msg)) => sink(Input::Datagram { from, msg }),

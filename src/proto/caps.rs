@@ -27,7 +27,8 @@
 //! | Sbd.Blob | places x bytes | BLOBS_MAX |
 //! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES; each host once |
 //! | Lim.Exclusive, Loads | names x hosts | MAX_HOSTS; each host once |
-//! | Lim.Beat, Announce, Join, NotJoined | no product | MAX_DATAGRAM |
+//! | Lim.Beat, Announce, Join, NotJoined | no product | MAX_DATAGRAM; DATAGRAM_TURN_US |
+//! | Lim.Join | senders x names | MAX_HOST_NAME, MAX_STRANGERS (src/net/limits.rs) |
 //! | Res.Run | arguments x environment | MAX_ARGS, RUN_MAX, MAX_RLIMITS, TASKS_MAX |
 //! | Res data | frames x tasks | WINDOW, one end of input at a time |
 //! | Launch.Start, Note | tasks x notes | TASKS_MAX, NOTE_MAX, NOTES_MAX |

@@ -52,7 +52,7 @@ impl Target<'_> {
     }
 
     /// Holds what a message costs in memory and time against the bounds.
-    fn measured<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
+    pub(super) fn measured<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
         let busy = self.busy();
         let said = self.grows(what, send);
         let took = self.busy() - busy;

@@ -35,6 +35,7 @@ mod lost;
 mod named;
 mod parts;
 mod perfmon;
+mod policies;
 mod post;
 mod properties;
 mod refused;

@@ -6,7 +6,7 @@ use super::cluster::{Cluster, Site, cluster};
 use super::{Col, JobRef};
 use crate::model::reason::pend;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Users, queues, and the most hosts of a random cluster.
@@ -149,6 +149,35 @@ impl Rules {
     }
 }
 
+/// Counters of hosts and queues are what a count of the jobs gives.
+fn recount(c: &mut Cluster, rules: &Rules, jobs: &[Listed]) {
+    let running = || jobs.iter().filter(|job| job.state == "RUN");
+    for i in 0..rules.hosts.len() {
+        let name = format!("h{}", i + 1);
+        let all = running().flat_map(|job| &job.hosts);
+        let slots: u32 = all.filter(|host| host.0 == name).map(|host| host.1).sum();
+        let shown = c.host(&name);
+        assert_eq!((shown.njobs, shown.run), (slots.into(), slots.into()), "{name}");
+    }
+    for i in 0..QUEUES {
+        let name = format!("q{i}");
+        let all = running().filter(|job| job.queue == name).flat_map(|job| &job.hosts);
+        let slots: u32 = all.map(|host| host.1).sum();
+        let waiting = jobs.iter().filter(|job| job.queue == name && job.state == "PEND").count();
+        let shown = c.queue(&name);
+        assert_eq!((shown.run, shown.pjobs), (slots.into(), waiting as u64), "{name}");
+    }
+}
+
+/// The hosts that the reasons of a waiting job name are all there are, where each names some.
+fn every_host_has_a_reason(c: &mut Cluster, rules: &Rules, at: JobRef) {
+    let reasons = c.reasons(at);
+    if reasons.iter().all(|reason| !reason.1.is_empty()) {
+        let named: BTreeSet<String> = reasons.iter().flat_map(|r| r.1.iter().cloned()).collect();
+        assert_eq!(named.len(), rules.hosts.len(), "job {at} has no reason for some: {reasons:?}");
+    }
+}
+
 /// A job as bjobs shows it.
 #[derive(Debug)]
 struct Listed {
@@ -231,6 +260,7 @@ proptest! {
             happens(&mut c, rules.hosts.len(), &mut exclusive, what);
             let jobs = listed(&mut c);
             rules.check(&jobs);
+            recount(&mut c, &rules, &jobs);
             let hosts = |job: &Listed| job.hosts.iter().map(|h| h.0.clone()).collect::<Vec<_>>();
             let running: Vec<&Listed> = jobs.iter().filter(|job| job.state == "RUN").collect();
             for alone in running.iter().filter(|job| exclusive.contains(&job.at)) {
@@ -243,6 +273,7 @@ proptest! {
             for job in jobs.iter().filter(|job| job.state == "PEND") {
                 let told = !job.reasons.is_empty() && !job.reasons.contains(&u64::from(pend::NEW));
                 prop_assert!(told, "{:?} has no reason", job);
+                every_host_has_a_reason(&mut c, &rules, job.at);
             }
         }
         prop_assert_eq!(c.complaints(), Vec::<String>::new());

@@ -350,15 +350,18 @@ impl Resolver for Finder<'_> {
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
         let Some(user) = self.mbd.st.names.users.find(self.user) else { return Vec::new() };
-        let mut found = self.mbd.st.named(user, name, prefix);
-        if self.mbd.pol.params().job_dep_last_sub {
-            found = found.pop().into_iter().collect();
-        }
+        let found = match self.mbd.pol.params().job_dep_last_sub {
+            true => self.mbd.st.last_named(user, name, prefix).into_iter().collect(),
+            // one more says that there are too many
+            false => self.mbd.st.named(user, name, prefix, MAX_WAIT_NAMED + 1),
+        };
         found.into_iter().map(named).collect()
     }
 
-    fn listed(&self) -> usize {
-        if self.recorded { NAMED_LISTED } else { usize::MAX }
+    fn kept(&self, name: &str, prefix: bool) -> bool {
+        let many = |user| self.mbd.st.names_more(user, name, prefix, NAMED_LISTED);
+        let last = self.mbd.pol.params().job_dep_last_sub;
+        self.recorded && !last && self.mbd.st.names.users.find(self.user).is_some_and(many)
     }
 
     fn most(&self) -> usize {
@@ -396,6 +399,12 @@ impl Mbd {
     fn evaluate(&mut self, id: u32) {
         let Some(job) = self.st.job(id) else { return };
         let Some(dep) = job.depend.clone() else { return };
+        // it waits until all is known
+        if !self.deps.groups.known(&dep) {
+            self.deps.elements.remove(&id);
+            self.deps.values.insert(id, DepValue::False);
+            return;
+        }
         if !dep.per_element() {
             let value = dep.eval(self, None);
             self.deps.values.insert(id, value);
@@ -429,6 +438,13 @@ impl Mbd {
             false => drop(self.deps.sweeps.remove(&id)),
         }
         self.deps.keep(id, pend, each, (to - from) as usize);
+    }
+
+    /// One unit of looking at the jobs that a name stands for.
+    pub(crate) fn groups_unit(&mut self) {
+        for id in self.groups_on() {
+            self.deps.todo.entry(id).or_default().insert(0);
+        }
     }
 
     /// One unit of looking at the elements of arrays.

@@ -3,11 +3,11 @@
 //! that stands for many stays a name in the log, and what it stands for follows from the state at
 //! that place in it. Conditions made while it stands for the same jobs share them.
 
+use super::Mbd;
 use super::names::UserId;
 use super::state::{Job, State};
-use crate::lang::depend::{Group, Resolved};
+use crate::lang::depend::{DepExpr, Group, Resolved};
 use crate::model::idmap::IdMap;
-use crate::model::sort::sort_by_key;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,7 +17,10 @@ use std::rc::{Rc, Weak};
 pub const NAMED_LISTED: usize = 16;
 /// Jobs that the names in the conditions of one user's jobs may stand for, all such names together.
 pub const MAX_NAMED: usize = 1_000_000;
-/// Jobs that a name in a condition of bwait may stand for.
+/// Runs of job IDs that are gone through for the names of one condition: names that differ, and
+/// gaps in the IDs of one name.
+pub const MAX_NAME_RUNS: usize = 100_000;
+/// Jobs that the names in a condition of bwait, or with an index, may stand for.
 pub const MAX_WAIT_NAMED: usize = 10_000;
 
 /// The jobs that names stand for in the conditions of jobs in memory.
@@ -29,7 +32,7 @@ pub struct Groups {
 
 impl Groups {
     fn like(&self, user: UserId, name: &str, prefix: bool, members: &[u32]) -> Option<Rc<Group>> {
-        let same = |g: &Rc<Group>| g.prefix == prefix && g.name == name && g.members == members;
+        let same = |g: &Rc<Group>| g.prefix == prefix && g.name == name && *g.members == *members;
         self.all.iter().filter(|(of, _)| *of == user).filter_map(|(_, g)| g.upgrade()).find(same)
     }
 
@@ -73,6 +76,7 @@ impl Runs {
         }
     }
 
+    #[cfg(test)]
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
@@ -127,17 +131,23 @@ impl ByName {
         }
     }
 
-    fn ids(&self, user: UserId, name: &str, prefix: bool) -> Vec<u32> {
-        let Some(names) = self.users.get(&user) else { return Vec::new() };
-        match prefix {
-            true => {
-                let from = (Bound::Included(name), Bound::Unbounded);
-                let some = names.range::<str, _>(from).take_while(|(n, _)| n.starts_with(name));
-                some.flat_map(|(_, runs)| runs.iter()).collect()
-            }
-            false => names.get(name).into_iter().flat_map(Runs::iter).collect(),
-        }
+    /// The runs of IDs of a user's jobs of a name, of one name after the other.
+    fn runs<'a>(
+        &'a self,
+        user: UserId,
+        name: &'a str,
+        prefix: bool,
+    ) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let from = (Bound::Included(name), Bound::Unbounded);
+        let names = self.users.get(&user).into_iter();
+        let some = names.flat_map(move |all| all.range::<str, _>(from));
+        let some = some.take_while(move |(n, _)| fits(n, name, prefix));
+        some.flat_map(|(_, runs)| runs.0.iter().map(|(first, last)| (*first, *last)))
     }
+}
+
+fn length((first, last): (u32, u32)) -> usize {
+    (last - first) as usize + 1
 }
 
 fn fits(name: &str, asked: &str, prefix: bool) -> bool {
@@ -145,24 +155,47 @@ fn fits(name: &str, asked: &str, prefix: bool) -> bool {
 }
 
 impl State {
-    /// A user's jobs of this name (with `prefix`, whose names begin so), as they were submitted.
-    pub fn named(&self, user: UserId, name: &str, prefix: bool) -> Vec<&Job> {
-        self.members(user, name, prefix).iter().filter_map(|id| self.job(*id)).collect()
+    /// A user's jobs of this name (with `prefix`, whose names begin so), `most` of them, as they
+    /// were submitted.
+    pub fn named(&self, user: UserId, name: &str, prefix: bool, most: usize) -> Vec<&Job> {
+        let ids = self.by_name.runs(user, name, prefix).flat_map(|(first, last)| first..=last);
+        let mut found: Vec<&Job> = ids.take(most).filter_map(|id| self.job(id)).collect();
+        found.sort_by_key(|job| job.order);
+        found
     }
 
-    /// The IDs of these jobs.
+    /// The one of these jobs that was submitted last. IDs ascend up to the next one, and those
+    /// behind it are from before they began again.
+    pub fn last_named(&self, user: UserId, name: &str, prefix: bool) -> Option<&Job> {
+        let next = self.next_job;
+        let last = |(first, last): (u32, u32)| match next.checked_sub(1) {
+            Some(newest) if (first..last).contains(&newest) => newest,
+            _ => last,
+        };
+        let lasts = self.by_name.runs(user, name, prefix).map(last);
+        lasts.max_by_key(|id| (*id < next, *id)).and_then(|id| self.job(id))
+    }
+
+    /// Are there more of these jobs than that?
+    pub fn names_more(&self, user: UserId, name: &str, prefix: bool, most: usize) -> bool {
+        let mut sum = 0;
+        self.by_name.runs(user, name, prefix).map(length).any(|n| {
+            sum += n;
+            sum > most
+        })
+    }
+
+    /// The IDs of these jobs, ascending.
     fn members(&self, user: UserId, name: &str, prefix: bool) -> Rc<Vec<u32>> {
         let like = |l: &&Looked| (l.user, &*l.name, l.prefix) == (user, name, prefix);
         if let Some(looked) = self.by_name.looked.borrow().as_ref().filter(like) {
             return looked.members.clone();
         }
-        let ids = self.by_name.ids(user, name, prefix);
-        let placed = |id: u32| (self.job(id).map_or(0, |j| j.order), id);
-        let mut found: Vec<(u64, u32)> = ids.into_iter().map(placed).collect();
-        if !found.is_sorted() {
-            sort_by_key(&mut found, |f| f.0);
-        }
-        let members = Rc::new(found.into_iter().map(|f| f.1).collect::<Vec<u32>>());
+        let mut runs: Vec<(u32, u32)> = self.by_name.runs(user, name, prefix).collect();
+        runs.sort_unstable();
+        let mut members = Vec::with_capacity(runs.iter().copied().map(length).sum());
+        runs.into_iter().for_each(|(first, last)| members.extend(first..=last));
+        let members = Rc::new(members);
         if members.len() > NAMED_LISTED {
             let (name, members) = (name.to_string(), members.clone());
             *self.by_name.looked.borrow_mut() = Some(Looked { user, name, prefix, members });
@@ -183,7 +216,7 @@ impl State {
             let group = self.groups.like(user, name, prefix, &members).unwrap_or_else(|| {
                 let number = self.groups.next;
                 self.groups.next += 1;
-                let (name, members) = (name.to_string(), members.to_vec());
+                let name = name.to_string();
                 let group = Rc::new(Group { number, name, prefix, members });
                 self.groups.all.push((user, Rc::downgrade(&group)));
                 group
@@ -203,6 +236,27 @@ impl State {
             }
         }
         held.is_some_and(|n| n > MAX_NAMED)
+    }
+}
+
+impl Mbd {
+    /// Can the names in a condition be looked up in one turn? All of it counts, whether a name is
+    /// there before or not.
+    pub(super) fn names_within(&self, user: &str, condition: &DepExpr, recorded: bool) -> bool {
+        let Some(user) = self.st.names.users.find(user) else { return true };
+        let last = self.pol.params().job_dep_last_sub;
+        let (mut runs, mut kept, mut listed) = (0, 0, 0);
+        let mut within = true;
+        condition.names(&mut |name, prefix, whole| {
+            let jobs = if last || (recorded && whole) { &mut kept } else { &mut listed };
+            let mut all = self.st.by_name.runs(user, name, prefix);
+            while within && let Some(run) = all.next() {
+                (runs, *jobs) = (runs + 1, *jobs + length(run));
+                within =
+                    runs <= MAX_NAME_RUNS && *jobs <= if last { usize::MAX } else { MAX_NAMED };
+            }
+        });
+        within && listed <= MAX_WAIT_NAMED
     }
 }
 
@@ -251,7 +305,7 @@ mod tests {
         let (ann, bob) = (state.names.users.id("ann"), state.names.users.id("bob"));
         let condition = || Resolved::parse("done(\"s*\")").unwrap();
         let mut hold = |user, number, n: usize| {
-            let (name, members) = ("t".to_string(), vec![7; n]);
+            let (name, members) = ("t".to_string(), Rc::new(vec![7; n]));
             let group = Rc::new(Group { number, name, prefix: true, members });
             state.groups.all.push((user, Rc::downgrade(&group)));
             group
@@ -271,7 +325,7 @@ mod tests {
             number: 9,
             name: "u".into(),
             prefix: false,
-            members: vec![7; MAX_NAMED / 2 - 1],
+            members: Rc::new(vec![7; MAX_NAMED / 2 - 1]),
         });
         state.groups.all.push((ann, Rc::downgrade(&full)));
         assert!(state.names_too_many(ann, &condition()));

@@ -430,7 +430,11 @@ impl Mbd {
         }
         let expr = DepExpr::parse(&spec.depend)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
-        let finder = super::depend::Finder { mbd: self, user: &who.user, recorded: true };
+        let recorded = true;
+        if !self.names_within(&who.user, &expr, recorded) {
+            return Err(too_many(&spec.depend));
+        }
+        let finder = super::depend::Finder { mbd: self, user: &who.user, recorded };
         let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
             ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),

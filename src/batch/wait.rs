@@ -61,7 +61,11 @@ impl Mbd {
         let resolved = DepExpr::parse(&w.expr)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
             .and_then(|e| {
-                let finder = super::depend::Finder { mbd: self, user: &who.user, recorded: false };
+                let recorded = false;
+                if !self.names_within(&who.user, &e, recorded) {
+                    return Err(super::submit::too_many(&w.expr));
+                }
+                let finder = super::depend::Finder { mbd: self, user: &who.user, recorded };
                 e.resolve(&finder, None).map_err(|e| match e {
                     ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
                     ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),

@@ -11,7 +11,7 @@
 //! | the end of many orphans | found at the start, and when the log can be written again |
 //! | run windows that opened or closed, or of an array that was switched | a start looks at all |
 //! | limits of an array that was changed | hosts are told with the next change, or not |
-//! | elements that wait for elements | a start looks at all |
+//! | elements that wait for elements, jobs that wait for a name | a start looks at all |
 //! | cleaning, the count before a switch of the log | due again |
 //! | jobs looked at again after a reconfiguration | a start looks at all |
 
@@ -311,7 +311,8 @@ impl Mbd {
         let w = &self.works;
         let windows = !w.windows.hosts.is_empty();
         let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
-        let conditions = self.conditions_left() || self.deps.sweeps_left();
+        let conditions =
+            self.conditions_left() || self.deps.sweeps_left() || self.deps.groups.left();
         let rest = !self.st.remains.is_empty() || conditions || !w.elements.is_empty();
         let rest = rest || !w.missing.is_empty();
         self.started
@@ -325,8 +326,8 @@ impl Mbd {
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
         }
-        for _ in 0..9 {
-            self.works.turn = (self.works.turn + 1) % 9;
+        for _ in 0..10 {
+            self.works.turn = (self.works.turn + 1) % 10;
             let done = match self.works.turn {
                 0 => self.queued_unit(cx),
                 1 => self.works.cleaning.then(|| self.clean_unit(cx)),
@@ -336,6 +337,7 @@ impl Mbd {
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
                 6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
                 7 => self.missing_unit(cx),
+                8 => self.deps.groups.left().then(|| self.groups_unit()),
                 _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
             };
             if done.is_some() {

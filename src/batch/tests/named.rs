@@ -161,3 +161,22 @@ fn many_conditions_on_many_jobs_are_cheap() {
     r.ends(&[*last], &done());
     assert!(waits.iter().all(|id| r.mbd.deps.value(*id) == DepValue::True));
 }
+
+#[test]
+fn names_that_take_too_long_to_look_up_are_refused() {
+    let mut r = Rig::of(conf());
+    r.submit(named("s1")).unwrap();
+    let user = r.mbd.st.names.users.find("ann").unwrap();
+    let most = crate::batch::named::MAX_NAME_RUNS as u32;
+    for n in 1..most {
+        r.mbd.st.by_name.insert(user, &format!("t{n}"), 10 + n);
+    }
+    let refused = |r: &mut Rig, depend: &str| r.submit(waiting(depend)).map_err(|r| r.words());
+    let words = |depend: &str| {
+        format!("Dependency condition <{depend}> names too many jobs; give job IDs instead")
+    };
+    assert!(refused(&mut r, "done(\"t*\")").is_ok());
+    for depend in ["done(\"t*\") && done(\"t1*\")", "done(\"t*[1]\")"] {
+        assert_eq!(refused(&mut r, depend), Err(words(depend)));
+    }
+}

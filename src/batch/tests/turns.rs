@@ -515,3 +515,48 @@ fn run_windows_are_kept_after_the_log_could_not_be_written_for_a_while() {
     r.step(Input::LogBack);
     assert_eq!(shut(&r), 100);
 }
+#[test]
+fn a_name_of_very_many_own_jobs_is_looked_up_in_short_turns() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let one = || JobSpec { name: "s".into(), begin_time, ..spec("x") };
+    let jobs: Vec<u32> = (0..JOBS).map(|_| job_of(r.ask(USER, submit(one())))).collect();
+    for (depend, first) in [("done(\"s\")", DepValue::False), ("!done(\"s\")", DepValue::True)] {
+        let waits = JobSpec { depend: depend.into(), begin_time, ..spec("y") };
+        let waits = job_of(r.bounded(depend, USER, submit(waits)));
+        assert_eq!(r.mbd.deps.value(waits), first);
+    }
+    assert_eq!(r.mbd.watched_by_name(), (1, JOBS as usize));
+    let last = jobs[jobs.len() - 1];
+    r.bounded("bkill", USER, control(Verb::Kill, last, vec![]));
+    let all: Vec<u32> = (last + 1..=last + 2).collect();
+    assert_eq!(r.mbd.deps.value(all[0]), DepValue::Never);
+    for id in all {
+        r.bounded("bkill", USER, control(Verb::Kill, id, vec![]));
+    }
+    assert_eq!(r.mbd.watched_by_name(), (0, 0));
+}
+
+#[test]
+fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
+    let mut r = Rig::of(wide());
+    let begin_time = far(&r);
+    let one = || JobSpec { name: "s".into(), begin_time, ..spec("x") };
+    let jobs: Vec<u32> = (0..5000).map(|_| job_of(r.ask(USER, submit(one())))).collect();
+    for job in &jobs[..4999] {
+        r.apply_status(JobRef { job: *job, idx: 0 }, stat::DONE);
+    }
+    let waits = |depend: &str| JobSpec { depend: depend.into(), ..spec("y") };
+    r.works = false;
+    let not = job_of(r.ask(USER, submit(waits("!done(\"s\")"))));
+    let all = job_of(r.ask(USER, submit(waits("done(\"s\")"))));
+    assert!(r.mbd.has_work() && r.mbd.deps.is_named(jobs[4998]));
+    // one that was not looked at yet changes
+    r.apply_status(JobRef { job: jobs[4999], idx: 0 }, stat::DONE);
+    r.mbd.depend_touched(JobRef { job: jobs[4999], idx: 0 });
+    r.works = true;
+    r.step(Input::Tick);
+    let value = |id| r.mbd.deps.value(id);
+    assert_eq!((value(not), r.stat(not, 0)), (DepValue::Never, "PEND"));
+    assert_eq!((value(all), r.stat(all, 0)), (DepValue::True, "RUN"));
+}

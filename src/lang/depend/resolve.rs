@@ -22,9 +22,9 @@ pub trait Resolver {
     /// The user's own jobs of this name (with `prefix`, whose names begin so), oldest first;
     /// only the latest where JOB_DEP_LAST_SUB=1.
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>>;
-    /// A name that stands for more jobs than these is kept as a name.
-    fn listed(&self) -> usize {
-        usize::MAX
+    /// Is this name kept as a name, since it stands for many jobs?
+    fn kept(&self, _name: &str, _prefix: bool) -> bool {
+        false
     }
     /// Most jobs that a name may stand for where they are listed.
     fn most(&self) -> usize {
@@ -48,8 +48,8 @@ pub struct Group {
     pub name: String,
     /// `name*`.
     pub prefix: bool,
-    /// In the order in which they were submitted.
-    pub members: Vec<u32>,
+    /// Ascending.
+    pub members: Rc<Vec<u32>>,
 }
 
 /// The subject of a condition.
@@ -195,6 +195,16 @@ impl fmt::Display for ResolveError {
 impl std::error::Error for ResolveError {}
 
 impl DepExpr {
+    /// Gives `each` every name, whether the names of jobs only begin so, and whether all of each
+    /// job is meant.
+    pub fn names(&self, each: &mut dyn FnMut(&str, bool, bool)) {
+        self.expr().each_ref(&mut |r| {
+            if let DepTarget::Name { name, prefix } = &r.target {
+                each(name, *prefix, r.index == DepIndex::Whole);
+            }
+        });
+    }
+
     /// Finds every job named. `own` is the array of the job being submitted, if it is one. A
     /// name that several jobs bear means all of them.
     pub fn resolve(
@@ -203,17 +213,17 @@ impl DepExpr {
         own: Option<&ArraySpec>,
     ) -> Result<Resolved, ResolveError> {
         let expr = map(self.expr(), &mut |func, r| {
+            if let (DepTarget::Name { name, prefix }, DepIndex::Whole) = (&r.target, r.index)
+                && jobs.kept(name, *prefix)
+            {
+                let target = Ref::Name { name: name.clone(), prefix: *prefix };
+                return Ok(Expr::Cond(func.clone(), target));
+            }
             let found = match &r.target {
                 DepTarget::Id(id) => jobs.by_id(*id).into_iter().collect(),
                 DepTarget::Name { name, prefix } => jobs.by_name(name, *prefix),
             };
             let unknown = || ResolveError::NoMatchingJob(plain(r));
-            if let (DepTarget::Name { name, prefix }, DepIndex::Whole) = (&r.target, r.index)
-                && found.len() > jobs.listed()
-            {
-                let target = Ref::Name { name: name.clone(), prefix: *prefix };
-                return Ok(Expr::Cond(func.clone(), target));
-            }
             if found.len() > jobs.most() {
                 return Err(ResolveError::TooMany(plain(r)));
             }

@@ -89,6 +89,12 @@ fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let site = site::find_with(&*files, &around).map_err(|e| e.to_string())?;
     let conf = read(&*files, &site)?;
     drop(files);
+    if site.lsf.personal() && !o.check {
+        return Err(format!(
+            "LSF_PERSONAL=Y in {}: a personal cluster has no service; start it with `lsf up`",
+            site.lsf.path
+        ));
+    }
     let admin = admin(&conf)?;
     bring_key(ctx, o, &site, &admin)?;
     let exe = links::own_binary()?;

@@ -179,6 +179,25 @@ fn hostsetup_names_what_is_amiss_and_installs_the_service() {
     assert!(nodes.path("root/etc/systemd/system/lsfd.service").exists());
 }
 
+#[test]
+fn hostsetup_of_a_personal_cluster_installs_nothing() {
+    let rig = super::rig::Rig::up("nosetup", 1);
+    let root = rig.path("root");
+    let destdir = format!("--destdir={}", root.display());
+    assert_eq!(rig.down().code, 0);
+    for more in [&["--boot=y", "--profile=y"][..], &["--newkey"]] {
+        let args: Vec<&str> = [&[destdir.as_str()], more].concat();
+        let s = rig.run("hostsetup", &args);
+        let want = format!(
+            "hostsetup: LSF_PERSONAL=Y in {}: a personal cluster has no service; start it with `lsf \
+             up`\n",
+            rig.path("conf/lsf.conf").display()
+        );
+        assert_eq!((s.code, s.out.as_str(), s.err), (255, "", want));
+        assert!(!root.exists(), "something was installed");
+    }
+}
+
 /// Names that lead astray, one at a time.
 fn names(nodes: &Nodes, says: &dyn Fn(&str, &str)) {
     let hosts = nodes.path("etc.hostb/hosts");

@@ -443,6 +443,11 @@ impl Mbd {
         {
             spec.name = format!("{}[{}]%{limit}", job.name.name, array.list);
         }
+        if asked(SpecField::Name) && job.name.array.is_none() && is_array_limit(&spec.name) {
+            let (limit, id) = (&spec.name, job.id);
+            let words = format!("<{limit}> is the limit of a job array; job <{id}> is not one");
+            return Err(Refusal::text(err::ARRAY_NONE, words));
+        }
         let name = self.check_name(&spec)?;
         if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
             return Err(Refusal::new(err::ARRAY_NAME));
@@ -545,6 +550,12 @@ impl Mbd {
         self.refresh(job);
         self.end_orphans(cx, job);
     }
+}
+
+/// `%N`, the limit of an array without its name.
+fn is_array_limit(name: &str) -> bool {
+    let digits = name.strip_prefix('%').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// -cwd leaves the directory of the submission behind, -cwdn goes back to it.

@@ -280,9 +280,9 @@ fn the_limit_of_an_array_changes_by_itself() {
     let mut r = Rig::new();
     let id = r.submit(JobSpec { name: "a[1-9:2]%1".into(), ..spec("x") }).unwrap();
     assert_eq!(r.starts().len(), 1);
-    let limit = |r: &mut Rig, name: &str| {
+    let limit_of = |r: &mut Rig, job: u32, name: &str| {
         let m = Modify {
-            id: IdSel { job: id, elems: vec![] },
+            id: IdSel { job, elems: vec![] },
             fields: vec![SpecField::Name],
             spec: JobSpec { name: name.into(), ..JobSpec::default() },
             ..Modify::default()
@@ -292,6 +292,7 @@ fn the_limit_of_an_array_changes_by_itself() {
             _ => 0,
         }
     };
+    let limit = |r: &mut Rig, name: &str| limit_of(r, id, name);
     assert_eq!((limit(&mut r, "%3"), r.starts().len()), (0, 2));
     for m in [&r.mbd, &r.restarted()] {
         assert_eq!(m.st.job(id).unwrap().name.to_string(), "a[1-9:2]%3");
@@ -299,5 +300,10 @@ fn the_limit_of_an_array_changes_by_itself() {
     assert_ne!(limit(&mut r, "%x"), 0);
     // none at all
     assert_eq!((limit(&mut r, "%0"), r.starts().len()), (0, 1));
-    assert_eq!(r.mbd.st.job(id).unwrap().name.to_string(), "a[1-9:2]");
+    // a job that is no array has no such limit, and is not given a name of it
+    let single = r.submit(spec("x")).unwrap();
+    let before = r.mbd.st.job(single).unwrap().spec.name.clone();
+    assert_eq!(limit_of(&mut r, single, "%4"), err::ARRAY_NONE);
+    assert_eq!(r.mbd.st.job(single).unwrap().spec.name, before);
+    assert_eq!(limit_of(&mut r, single, "%share"), 0);
 }

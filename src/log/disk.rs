@@ -322,3 +322,19 @@ impl Disk for RealDisk {
         File::open(self.dir.join(dir))?.sync_all()
     }
 }
+
+/// An append-only file and its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    pub file: FileId,
+    pub len: u64,
+}
+
+/// Removes a file; one that is gone is no error: an earlier run may still clear up.
+pub(super) fn remove(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
+    match disk.remove(name) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}

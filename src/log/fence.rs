@@ -17,7 +17,7 @@
 //! the other way round: a checksum entry without its record would be damage. A large lsb.acct is
 //! copied later (`acct_copy`), and not written before.
 
-use super::disk::{Disk, INFO, PRIVATE, PUBLIC, len_of, read_full};
+use super::disk::{Disk, INFO, PRIVATE, PUBLIC, len_of, read_full, remove};
 use super::owner::{self, Owner};
 use super::{ACCT, EVENTS, EVENTS_SUM, spool};
 use std::io;
@@ -43,15 +43,6 @@ pub(super) fn discard_copies(disk: &mut dyn Disk) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes a file; one that is gone is no error: an earlier run may still clear up.
-pub(super) fn remove(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
-    match disk.remove(name) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
 }
 
 fn inside(dir: &str, name: &str) -> String {

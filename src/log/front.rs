@@ -4,10 +4,11 @@
 //! Invariant: one batch is under way at a time; what is appended meanwhile becomes durable with
 //! the next (but a switch begins exactly where it was asked for).
 
+use super::batch::Batch;
 use super::disk::Disk;
-use super::recover::{self, RecoverError};
+use super::recover;
+use super::recover::found::RecoverError;
 use super::spool::SpoolReader;
-use super::store::Batch;
 use super::switch::Order;
 use super::writer::Command;
 use crate::batch::Recovered;

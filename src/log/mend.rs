@@ -9,12 +9,12 @@
 //! own name, it is thrown away; once it has not, it is whole and durable. The names are changed as
 //! a switch changes them, so that a run that has lost the log takes no name away.
 
-use super::disk::{Disk, PUBLIC, exists, read_full};
-use super::fence::remove;
+use super::disk::{Disk, PUBLIC, Tail, exists, read_full, remove};
+use super::fail::{Fail, fatal, said};
+use super::log_files::LogFiles;
 use super::owner;
-use super::store::{Fail, Store, Tail, fatal, said};
 use super::sum::{Entry, Head};
-use super::switch::{discard, same, sum_of};
+use super::switch_names::{discard, same, sum_of};
 use super::walk::{HEAD, head_line};
 use super::{EVENTS, EVENTS_SUM};
 use std::io;
@@ -56,59 +56,57 @@ struct Making {
     out_sum: Vec<u8>,
 }
 
-impl<D: Disk> Store<D> {
-    /// Makes a batch durable in a log that was put in order, which takes the damaged one's place.
-    pub(super) fn commit_mended(
-        &mut self,
-        mend: &Mend,
+impl Mend {
+    /// Makes records durable in a log that was put in order, which takes the damaged one's place.
+    pub(super) fn commit<D: Disk>(
+        &self,
+        files: &mut LogFiles<D>,
         head: Head,
         events: &[u8],
         entries: &[Entry],
     ) -> Result<(), Fail> {
-        self.put_mark(0);
-        let name = format!("{NEW}.{}", self.run());
-        discard(&mut self.disk, &name).map_err(said(NEW))?;
-        let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
-        let sum = self.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
+        let name = format!("{NEW}.{}", files.run());
+        discard(&mut files.disk, &name).map_err(said(NEW))?;
+        let new = files.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
+        let sum = files.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
         let tail = |file| Tail { file, len: 0 };
         let (new, sum) = (tail(new), tail(sum));
         let mut m = Making { new, sum, out: Vec::new(), out_sum: head.put() };
-        let made = self.check_owner_now().and_then(|()| self.make(mend, events, entries, &mut m));
-        if let Err(fail) = made.and_then(|()| self.check_owner_now()) {
-            self.disk.close(m.new.file);
-            self.disk.close(m.sum.file);
+        let made = files.check_owner_now().and_then(|()| self.make(files, events, entries, &mut m));
+        if let Err(fail) = made.and_then(|()| files.check_owner_now()) {
+            files.disk.close(m.new.file);
+            files.disk.close(m.sum.file);
             // what cannot be removed now is with the next commit, or at the next start
-            let _ = discard(&mut self.disk, &name);
+            let _ = discard(&mut files.disk, &name);
             return Err(fail);
         }
-        change_names(&mut self.disk, &name).map_err(fatal(EVENTS))?;
-        self.disk.close(self.events.file);
-        self.disk.close(self.sum.file);
-        (self.events, self.sum) = (m.new, m.sum);
-        self.switched_files();
+        change_names(&mut files.disk, &name).map_err(fatal(EVENTS))?;
+        files.disk.close(files.events.file);
+        files.disk.close(files.sum.file);
+        (files.events, files.sum) = (m.new, m.sum);
         Ok(())
     }
 
-    fn make(
-        &mut self,
-        mend: &Mend,
+    fn make<D: Disk>(
+        &self,
+        files: &mut LogFiles<D>,
         events: &[u8],
         entries: &[Entry],
         m: &mut Making,
     ) -> Result<(), Fail> {
-        let from = match &mend.head {
+        let from = match &self.head {
             Some(head) => {
                 m.out.extend_from_slice(head);
                 head.len() as u64
             }
             None => 0,
         };
-        self.copy(m, from, mend.kept.saturating_sub(from))?;
+        m.copy(files, from, self.kept.saturating_sub(from))?;
         if m.out.is_empty() && m.new.len == 0 {
             m.out = head_line(HEAD as i64);
         }
-        mend.before.iter().for_each(|entry| entry.put(&mut m.out_sum));
-        let mut pieces = mend.pieces.iter().peekable();
+        self.before.iter().for_each(|entry| entry.put(&mut m.out_sum));
+        let mut pieces = self.pieces.iter().peekable();
         while let Some(first) = pieces.next() {
             // lines that lie one behind the other are copied together
             let (mut len, mut at) = (0, m.new.len + m.out.len() as u64);
@@ -119,43 +117,50 @@ impl<D: Disk> Store<D> {
                 len += u64::from(entry.len);
                 piece = pieces.next_if(|p| p.at == first.at + len);
             }
-            self.copy(m, first.at, len)?;
+            m.copy(files, first.at, len)?;
         }
         let base = m.new.len + m.out.len() as u64;
         entries.iter().for_each(|e| Entry { at: e.at + base, ..*e }.put(&mut m.out_sum));
         m.out.extend_from_slice(events);
-        self.flush(m)?;
-        self.disk.sync(m.new.file).map_err(said(NEW))?;
-        self.disk.sync(m.sum.file).map_err(said(NEW))?;
-        self.disk.sync_dir("").map_err(said("the log directory"))
+        m.flush(files)?;
+        files.disk.sync(m.new.file).map_err(said(NEW))?;
+        files.disk.sync(m.sum.file).map_err(said(NEW))?;
+        files.disk.sync_dir("").map_err(said("the log directory"))
     }
+}
 
+impl Making {
     /// Copies bytes of the damaged log.
-    fn copy(&mut self, m: &mut Making, mut at: u64, mut len: u64) -> Result<(), Fail> {
+    fn copy<D: Disk>(
+        &mut self,
+        files: &mut LogFiles<D>,
+        mut at: u64,
+        mut len: u64,
+    ) -> Result<(), Fail> {
         while len > 0 {
-            let (from, want) = (m.out.len(), len.min(CHUNK as u64) as usize);
-            m.out.resize(from + want, 0);
-            let got = read_full(&mut self.disk, self.events.file, at, &mut m.out[from..]);
+            let (from, want) = (self.out.len(), len.min(CHUNK as u64) as usize);
+            self.out.resize(from + want, 0);
+            let got = read_full(&mut files.disk, files.events.file, at, &mut self.out[from..]);
             if got.map_err(said(EVENTS))? < want {
                 return Err(Fail::Fatal(format!("{EVENTS}: shorter than it was")));
             }
             (at, len) = (at + want as u64, len - want as u64);
-            if m.out.len() >= CHUNK {
-                self.flush(m)?;
+            if self.out.len() >= CHUNK {
+                self.flush(files)?;
             }
         }
-        if m.out_sum.len() >= CHUNK { self.flush(m) } else { Ok(()) }
+        if self.out_sum.len() >= CHUNK { self.flush(files) } else { Ok(()) }
     }
 
-    fn flush(&mut self, m: &mut Making) -> Result<(), Fail> {
+    fn flush<D: Disk>(&mut self, files: &mut LogFiles<D>) -> Result<(), Fail> {
         let put = |disk: &mut D, tail: &mut Tail, out: &mut Vec<u8>| {
             disk.write_at(tail.file, tail.len, out)?;
             tail.len += out.len() as u64;
             out.clear();
             io::Result::Ok(())
         };
-        put(&mut self.disk, &mut m.new, &mut m.out).map_err(said(NEW))?;
-        put(&mut self.disk, &mut m.sum, &mut m.out_sum).map_err(said(NEW))
+        put(&mut files.disk, &mut self.new, &mut self.out).map_err(said(NEW))?;
+        put(&mut files.disk, &mut self.sum, &mut self.out_sum).map_err(said(NEW))
     }
 }
 

@@ -9,20 +9,25 @@
 //! | acct_copy | the same for a large lsb.acct, between commits |
 //! | spool | exact bytes beside the log |
 //! | recover, acct | what is read at start |
-//! | store | what is written, batch by batch |
+//! | store, batch, fail | what is written, batch by batch; how it fails |
+//! | log_files, opening | the open files and whose they are; what is mended before they are written |
 //! | mend | putting a log in order whose records were moved |
-//! | switch | beginning a new log without stopping |
+//! | switch, switch_names | beginning a new log without stopping; the files' names then |
 //! | writer | what is done in which order, and told |
 //! | front | the loop's side: what is gathered, sealed, read again |
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
 pub mod acct_copy;
+pub mod batch;
 pub mod codec;
 pub mod disk;
+pub mod fail;
 mod fence;
 pub mod front;
+mod log_files;
 pub mod mend;
+mod opening;
 pub mod owner;
 pub mod recover;
 pub mod simdisk;
@@ -30,6 +35,7 @@ pub mod spool;
 pub mod store;
 pub mod sum;
 pub mod switch;
+mod switch_names;
 #[cfg(test)]
 mod tests;
 pub mod thread;

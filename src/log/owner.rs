@@ -6,7 +6,7 @@
 //! run's word in its name, and whoever claims later removes it. A run that was stopped in between
 //! then finds nothing to rename, however late it goes on.
 
-use super::disk::{Disk, PUBLIC, open_regular, read_small, write_small};
+use super::disk::{Disk, PUBLIC, open_regular, read_small, remove, write_small};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -102,7 +102,7 @@ impl Owner {
         }
         disk.sync_dir("")?;
         for name in disk.list("")?.iter().filter(|name| name.starts_with(TEMP)) {
-            super::fence::remove(disk, name)?;
+            remove(disk, name)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@
 //! The tail that no entry covers and that holds a line that cannot be read, with readable ones
 //! behind it, has two explanations. After a loss of power it is what was left of one unsynced
 //! write (entries are synced often enough that a synced record without entry lies within
-//! [`MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside. Without
+//! [`found::MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside. Without
 //! a loss of power it is damage.
 //!
 //! A record that is whole but does not lie where it was written (a line was taken out, doubled or
@@ -21,34 +21,30 @@
 //! order again with the first commit (`mend`); until then nothing of it is touched.
 //!
 //! Here is the way in. The pass over the log is recover/scan.rs, lines that are there twice
-//! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs,
+//! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs and spool_check.rs,
 //! what follows from it all recover/verdict.rs.
 
 pub mod against;
 mod controls;
+pub mod found;
+pub mod records;
 mod repeated;
 mod scan;
+mod spool_check;
 mod spooled;
 mod verdict;
 
 use super::acct;
-use super::codec::read_record;
-use super::disk::{Disk, FileId, PUBLIC, len_of};
+use super::disk::{Disk, PUBLIC, len_of};
 use super::fence;
-use super::mend::{self, Mend};
+use super::mend;
 use super::owner::{self, Owner};
-use super::sum::{self, Entry};
-use super::walk::{HEAD, Walker, What, head_line, read_head};
-use super::{EVENTS, switch};
+use super::walk::{HEAD, head_line};
+use super::{EVENTS, switch_names};
 use crate::batch::Recovered;
-use crate::model::event::{Finish, Record};
-use crate::model::job::SpoolRef;
+use found::{Found, Notice, RecoverError, failed};
 use scan::Scan;
-use std::fmt;
 use std::io;
-
-/// Bytes of lsb.events that a loss of power may leave without checksum entries.
-pub const MAX_LAG: u64 = 8 << 20;
 
 /// The process that recovery runs in.
 #[derive(Clone, Debug, Default)]
@@ -69,116 +65,6 @@ pub struct Params {
     pub max_acct_at_start: u64,
 }
 
-/// Something to tell the administrator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    pub level: log::Level,
-    pub text: String,
-}
-
-/// The result of recovery.
-pub struct Found {
-    /// For the machine.
-    pub recovered: Recovered,
-    pub notices: Vec<Notice>,
-    /// For `Store::open`.
-    pub plan: Plan,
-}
-
-/// Work to be done before the log can be written.
-#[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// Length of lsb.events to keep.
-    pub end: u64,
-    /// The bytes behind it up to there are cut.
-    pub cut: Option<u64>,
-    /// They may hold whole records: keep a copy.
-    pub save_cut: bool,
-    /// The head line must be written: the log is new, or it is damaged.
-    pub write_head: bool,
-    /// The kept part does not end with a newline.
-    pub end_line: bool,
-    /// There is no log yet.
-    pub new: bool,
-    /// Head of the checksum file; `None`: to be written anew.
-    pub sum_head: Option<sum::Head>,
-    pub sum_len: u64,
-    /// Behind that the checksum file has entries of records that are lost: they stay until the
-    /// jobs they name are marked in the log.
-    pub stale: bool,
-    /// Entries to add with the first commit.
-    pub backfill: Vec<Entry>,
-    /// The log is put in order with the first commit, as records do not lie where they were
-    /// written.
-    pub mend: Option<Box<Mend>>,
-    /// The system has not been started since the log was written. Records that no checksum entry
-    /// covers may then have been read from memory alone, after a sync that failed or never came.
-    pub same_boot: bool,
-    /// Places in the spool that the records in `backfill` have.
-    pub spooled: Vec<SpoolRef>,
-    /// Accounting records that lsb.acct lacks.
-    pub finishes: Vec<Finish>,
-    /// Length of lsb.acct to keep, and up to where it was synced at least.
-    pub acct_end: u64,
-    pub acct_synced: u64,
-    /// An earlier run may still write lsb.acct, which is to be copied first.
-    pub copy_acct: bool,
-    pub owner: Owner,
-    /// Number of the newest spool file there is; later ones this run makes itself.
-    pub spool_file: u32,
-    /// The administrator goes on from a log that is not the last one.
-    pub base: Option<against::Base>,
-    /// Time of the newest record.
-    pub newest: i64,
-}
-
-/// Why recovery gives up.
-#[derive(Debug)]
-pub enum RecoverError {
-    Io {
-        what: String,
-        err: io::Error,
-    },
-    /// The log was written by a newer version.
-    Newer {
-        text: String,
-    },
-    /// The log is not the last one, in words.
-    NotTheLast(Vec<String>),
-}
-
-impl fmt::Display for RecoverError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecoverError::Io { what, err } => write!(f, "{what}: {err}"),
-            RecoverError::Newer { text } => write!(
-                f,
-                "{text}; start that version, or keep {EVENTS} elsewhere and begin a new one"
-            ),
-            RecoverError::NotTheLast(why) => write!(
-                f,
-                "{}; put the last {EVENTS} and lsb.events.sum back, or say that it goes on from \
-                 here: badmin acceptlog",
-                why.join("; ")
-            ),
-        }
-    }
-}
-impl std::error::Error for RecoverError {}
-
-impl RecoverError {
-    /// Is it that the disk has no room?
-    pub fn is_full(&self) -> bool {
-        use io::ErrorKind::{QuotaExceeded, StorageFull};
-        let RecoverError::Io { err, .. } = self else { return false };
-        matches!(err.kind(), StorageFull | QuotaExceeded)
-    }
-}
-
-fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
-    move |err| RecoverError::Io { what: what.to_string(), err }
-}
-
 /// Recovery at start: claims the log, and takes it over from whoever may still write it.
 pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
     let mut notices = Vec::new();
@@ -187,7 +73,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let owner = claim(disk, params, &before, first, &mut notices)?;
     let mended = mend::finish_interrupted(disk).map_err(failed("putting the log in order"))?;
     notices.extend(mended.map(|text| Notice { level: log::Level::Warn, text }));
-    let told = switch::finish_interrupted(disk, &owner);
+    let told = switch_names::finish_interrupted(disk, &owner);
     let told = told.map_err(failed("finishing a switch of the log"))?;
     notices.extend(told.map(|text| Notice { level: log::Level::Warn, text }));
     fence::discard_copies(disk).map_err(failed("the log directory"))?;
@@ -233,7 +119,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
 /// Is there no log, not even one that a switch has not given its name yet? A start that found no
 /// room for the head line leaves an empty file and no owner.
 fn is_first(disk: &mut dyn Disk, before: &owner::Read) -> io::Result<bool> {
-    let new = disk.list("")?.iter().any(|name| name.starts_with(switch::NEW));
+    let new = disk.list("")?.iter().any(|name| name.starts_with(switch_names::NEW));
     Ok(*before == owner::Read::Missing && !new && len_of(disk, EVENTS)? == 0)
 }
 
@@ -287,37 +173,4 @@ pub fn again(disk: &mut dyn Disk, limit: u64, epoch: u64) -> Result<Recovered, R
     let mut recovered = scan.finish(disk)?.recovered;
     recovered.epoch = epoch;
     Ok(recovered)
-}
-
-/// Gives every readable record of a log file to `each`, for commands: damage is skipped, texts
-/// are as the log has them. `false` from `each` ends it.
-pub fn for_each_record(
-    disk: &mut dyn Disk,
-    name: &str,
-    each: &mut dyn FnMut(Record) -> bool,
-) -> io::Result<()> {
-    let file = disk.open(name, None)?;
-    let done = read_records(disk, file, each);
-    disk.close(file);
-    done
-}
-
-fn read_records(
-    disk: &mut dyn Disk,
-    file: FileId,
-    each: &mut dyn FnMut(Record) -> bool,
-) -> io::Result<()> {
-    let (_, head) = read_head(disk, file)?;
-    let limit = disk.len(file)?;
-    let mut walker = Walker::new(file, head, limit, Vec::new());
-    let mut line = Vec::new();
-    while let Some(step) = walker.step(disk, &mut line)? {
-        if step.what == What::Text
-            && let Ok(record) = read_record(&line)
-            && !each(record)
-        {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -16,25 +16,18 @@
 //! finished. A record of a live job that turns out to be damaged is carried over as
 //! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
 
-use super::codec::{MAX_RECORD, job_of, read_record, write_record};
-use super::disk::{Disk, FileId, PUBLIC, exists, read_full};
-use super::fence::remove;
-use super::owner::{self, Owner};
-use super::store::{Fail, Store, Tail, fatal, said};
-use super::sum::{self, ENTRY, Entry};
+use super::codec::{job_of, read_record, write_record};
+use super::disk::{Disk, PUBLIC, Tail, read_full};
+use super::fail::{Fail, fatal, said};
+use super::log_files::LogFiles;
+use super::spool;
+use super::sum::{self, ENTRY, Entry, Head};
+use super::switch_names::{NEW, OLD, change_names, discard, make_room, one_name, sum_of};
 use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
-use super::{EVENTS, EVENTS_SUM, spool};
+use super::{EVENTS, EVENTS_SUM};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use std::io;
-
-/// The log that is being made: the run's word follows.
-pub(super) const NEW: &str = "lsb.events.new";
-/// And this, for its checksum file.
-const SUM: &str = ".sum";
-/// The newest of the old logs.
-const OLD: &str = "lsb.events.1";
-const OLD_SUM: &str = "lsb.events.1.sum";
 
 /// Bytes copied in one slice.
 const SLICE: usize = 1 << 20;
@@ -57,11 +50,11 @@ pub struct Order {
 /// A switch under way.
 pub struct Switching {
     live: Vec<u32>,
-    spool: u32,
+    pub(super) spool: u32,
     oldest: u32,
     /// Length of lsb.acct when the switch was asked for: what ends from then on is in the new
     /// log, and looked for behind this place.
-    acct_at: u64,
+    pub(super) acct_at: u64,
     new: Tail,
     new_sum: Tail,
     /// Name of the new log.
@@ -124,32 +117,23 @@ impl Switching {
             _ => {}
         }
     }
-}
 
-impl<D: Disk> Store<D> {
-    /// Is a switch under way?
-    pub fn is_switching(&self) -> bool {
-        self.switching.is_some()
-    }
-
-    /// Begins a switch; everything committed so far is what the order knows of.
-    pub fn begin_switch(&mut self, order: Order) -> Result<(), Fail> {
-        if self.switching.is_some() {
-            return Err(Fail::Write("a switch of the log is under way already".into()));
-        }
-        if self.to_mend() {
-            return Err(Fail::Write("the log has to be put in order first".into()));
-        }
-        // what is behind the place noted here must be of the new log
-        let acct_at = self.acct_end()?;
-        let name = format!("{NEW}.{}", self.run());
-        discard(&mut self.disk, &name).map_err(said(NEW))?;
-        one_name(&mut self.disk).map_err(said(OLD))?;
-        let sums = self.old_sums().map_err(said(EVENTS_SUM))?;
-        let (_, head) = read_head(&mut self.disk, self.events.file).map_err(said(EVENTS))?;
-        let new = self.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
-        let new_sum = self.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
-        let end = self.events.len;
+    /// Begins a switch; everything committed so far is what the order knows of. `acct_at`: the
+    /// length of lsb.acct; `backfill`: the entries that the checksum file lacks.
+    pub(super) fn begin<D: Disk>(
+        files: &mut LogFiles<D>,
+        order: Order,
+        acct_at: u64,
+        backfill: Vec<Entry>,
+    ) -> Result<Switching, Fail> {
+        let name = format!("{NEW}.{}", files.run());
+        discard(&mut files.disk, &name).map_err(said(NEW))?;
+        one_name(&mut files.disk).map_err(said(OLD))?;
+        let sums = old_sums(files).map_err(said(EVENTS_SUM))?;
+        let (_, head) = read_head(&mut files.disk, files.events.file).map_err(said(EVENTS))?;
+        let new = files.disk.open(&name, Some(PUBLIC)).map_err(said(NEW))?;
+        let new_sum = files.disk.open(&sum_of(&name), Some(PUBLIC)).map_err(said(NEW))?;
+        let end = files.events.len;
         let mut switching = Switching {
             live: order.live,
             spool: order.spool,
@@ -159,8 +143,8 @@ impl<D: Disk> Store<D> {
             new_sum: Tail { file: new_sum, len: ENTRY as u64 },
             name,
             sums,
-            backfill: self.backfill.clone(),
-            walker: Walker::new(self.events.file, head, end, Vec::new()),
+            backfill,
+            walker: Walker::new(files.events.file, head, end, Vec::new()),
             copied: end,
             carried: None,
             later: Vec::new(),
@@ -171,335 +155,151 @@ impl<D: Disk> Store<D> {
         for record in &order.head {
             switching.carry_record(record);
         }
-        self.switching = Some(switching);
-        Ok(())
-    }
-
-    /// The checksum file as it is now, to be read; `None`: there is none.
-    fn old_sums(&mut self) -> io::Result<Option<sum::Reader>> {
-        match self.disk.open(EVENTS_SUM, None) {
-            Ok(file) => sum::Reader::new(&mut self.disk, file, self.sum.len).map(Some),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        Ok(switching)
     }
 
     /// Reads a slice of the checksum file; with the last one the walk can begin.
-    fn read_sums(&mut self, s: &mut Switching) -> io::Result<()> {
-        let Some(mut reader) = s.sums.take() else { return Ok(()) };
-        match reader.step(&mut self.disk) {
+    fn read_sums<D: Disk>(&mut self, files: &mut LogFiles<D>) -> io::Result<()> {
+        let Some(mut reader) = self.sums.take() else { return Ok(()) };
+        match reader.step(&mut files.disk) {
             Ok(false) => {}
             more => {
-                s.sums = Some(reader);
+                self.sums = Some(reader);
                 return more.map(|_| ());
             }
         }
-        self.disk.close(reader.file);
+        files.disk.close(reader.file);
         let mut entries = reader.sums.entries;
-        entries.truncate(entries.partition_point(|e| e.end() <= s.copied));
-        let backfill = std::mem::take(&mut s.backfill);
-        entries.extend(backfill.into_iter().filter(|e| e.end() <= s.copied));
-        let (_, head) = read_head(&mut self.disk, self.events.file)?;
-        s.walker = Walker::new(self.events.file, head, s.copied, entries);
+        entries.truncate(entries.partition_point(|e| e.end() <= self.copied));
+        let backfill = std::mem::take(&mut self.backfill);
+        entries.extend(backfill.into_iter().filter(|e| e.end() <= self.copied));
+        let (_, head) = read_head(&mut files.disk, files.events.file)?;
+        self.walker = Walker::new(files.events.file, head, self.copied, entries);
         Ok(())
     }
 
-    /// Does a slice of the switch; `true` when it is complete. After [`Fail::Write`] there is no
-    /// switch any more.
-    pub fn switch_slice(&mut self) -> Result<bool, Fail> {
-        let Some(mut switching) = self.switching.take() else { return Ok(false) };
-        let done = self.slice(&mut switching);
-        match done {
-            Ok(true) => {}
-            Ok(false) | Err(Fail::Fatal(_)) => self.switching = Some(switching),
-            Err(Fail::Write(_)) => {
-                self.switching = Some(switching);
-                self.give_up_switch();
-            }
+    /// Carries over a slice of at most `records`; `true` when nothing is left, and
+    /// [`Switching::finish`] is due. `newest`: the time of the newest record.
+    pub(super) fn carry_slice<D: Disk>(
+        &mut self,
+        files: &mut LogFiles<D>,
+        records: usize,
+        newest: i64,
+    ) -> Result<bool, Fail> {
+        if self.sums.is_some() {
+            self.read_sums(files).map_err(said(EVENTS_SUM))?;
         }
-        done
-    }
-
-    /// Ends a switch without result; `false` where none is under way.
-    pub fn give_up_switch(&mut self) -> bool {
-        let Some(switching) = self.switching.take() else { return false };
-        self.disk.close(switching.new.file);
-        self.disk.close(switching.new_sum.file);
-        if let Some(sums) = &switching.sums {
-            self.disk.close(sums.file);
-        }
-        // what cannot be removed now is with the next switch, or at the next start
-        let _ = discard(&mut self.disk, &switching.name);
-        true
-    }
-
-    fn slice(&mut self, s: &mut Switching) -> Result<bool, Fail> {
-        if s.sums.is_some() {
-            self.read_sums(s).map_err(said(EVENTS_SUM))?;
-        }
-        if s.sums.is_some() {
+        if self.sums.is_some() {
             return Ok(false);
         }
-        if s.carried.is_none() {
+        if self.carried.is_none() {
             let mut line = Vec::new();
-            for _ in 0..self.slice {
-                let step = s.walker.step(&mut self.disk, &mut line).map_err(said(EVENTS))?;
+            for _ in 0..records {
+                let step = self.walker.step(&mut files.disk, &mut line).map_err(said(EVENTS))?;
                 match step {
-                    Some(step) => s.take(step, &line, self.newest),
+                    Some(step) => self.take(step, &line, newest),
                     None => {
-                        s.carried = Some(s.new.len + s.out.len() as u64);
+                        self.carried = Some(self.new.len + self.out.len() as u64);
                         break;
                     }
                 }
-                if s.out.len() >= SLICE {
+                if self.out.len() >= SLICE {
                     break;
                 }
             }
-        } else if s.copied < self.events.len {
-            self.copy_later(s)?;
+        } else if self.copied < files.events.len {
+            self.copy_later(files)?;
         }
-        self.write_new(s)?;
-        if s.carried.is_none() || s.copied < self.events.len {
-            return Ok(false);
-        }
-        self.finish_switch(s).map(|()| true)
+        self.write_new(files)?;
+        Ok(self.carried.is_some() && self.copied >= files.events.len)
     }
 
     /// Copies a slice of what was committed since.
-    fn copy_later(&mut self, s: &mut Switching) -> Result<(), Fail> {
-        let want = (self.events.len - s.copied).min(SLICE as u64) as usize;
-        let from = s.out.len();
-        s.out.resize(from + want, 0);
-        let file = self.events.file;
-        let got = read_full(&mut self.disk, file, s.copied, &mut s.out[from..]);
+    fn copy_later<D: Disk>(&mut self, files: &mut LogFiles<D>) -> Result<(), Fail> {
+        let want = (files.events.len - self.copied).min(SLICE as u64) as usize;
+        let from = self.out.len();
+        self.out.resize(from + want, 0);
+        let file = files.events.file;
+        let got = read_full(&mut files.disk, file, self.copied, &mut self.out[from..]);
         let got = got.map_err(said(EVENTS))?;
         if got < want {
             return Err(Fail::Write(format!("{EVENTS}: shorter than it was")));
         }
-        let to = s.copied + want as u64;
-        let place = s.new.len + from as u64;
+        let to = self.copied + want as u64;
+        let place = self.new.len + from as u64;
         // whole records first: an entry is written with the last byte of its record
-        let ready = s.later.partition_point(|e| e.end() <= to);
-        for e in s.later.drain(..ready) {
-            Entry { at: place + e.at - s.copied, ..e }.put(&mut s.out_sum);
+        let ready = self.later.partition_point(|e| e.end() <= to);
+        for e in self.later.drain(..ready) {
+            Entry { at: place + e.at - self.copied, ..e }.put(&mut self.out_sum);
         }
-        s.copied = to;
+        self.copied = to;
         Ok(())
     }
 
-    fn write_new(&mut self, s: &mut Switching) -> Result<(), Fail> {
-        self.disk.write_at(s.new.file, s.new.len, &s.out).map_err(said(NEW))?;
-        s.new.len += s.out.len() as u64;
-        s.out.clear();
-        let sums = &s.out_sum;
-        self.disk.write_at(s.new_sum.file, s.new_sum.len, sums).map_err(said(NEW))?;
-        s.new_sum.len += s.out_sum.len() as u64;
-        s.out_sum.clear();
+    fn write_new<D: Disk>(&mut self, files: &mut LogFiles<D>) -> Result<(), Fail> {
+        files.disk.write_at(self.new.file, self.new.len, &self.out).map_err(said(NEW))?;
+        self.new.len += self.out.len() as u64;
+        self.out.clear();
+        let sums = &self.out_sum;
+        files.disk.write_at(self.new_sum.file, self.new_sum.len, sums).map_err(said(NEW))?;
+        self.new_sum.len += self.out_sum.len() as u64;
+        self.out_sum.clear();
         Ok(())
     }
 
-    fn finish_switch(&mut self, s: &mut Switching) -> Result<(), Fail> {
-        // the checksum file of a run that has lost the log must not become complete
-        self.check_owner_now()?;
-        let head = self.acct_head(s.spool, s.acct_at)?;
-        let pos = s.carried.unwrap_or(s.new.len);
-        self.disk.write_at(s.new_sum.file, 0, &head.put()).map_err(said(NEW))?;
-        self.disk.sync(s.new_sum.file).map_err(said(NEW))?;
+    /// Completes the new log with the head of its checksum file, and gives it its name.
+    pub(super) fn finish<D: Disk>(
+        &mut self,
+        files: &mut LogFiles<D>,
+        head: Head,
+        newest: i64,
+    ) -> Result<(), Fail> {
+        let pos = self.carried.unwrap_or(self.new.len);
+        files.disk.write_at(self.new_sum.file, 0, &head.put()).map_err(said(NEW))?;
+        files.disk.sync(self.new_sum.file).map_err(said(NEW))?;
         // the head line last: without it the new log is not complete
-        self.disk.sync(s.new.file).map_err(said(NEW))?;
-        self.disk.write_at(s.new.file, 0, &head_line(pos as i64)).map_err(said(NEW))?;
-        self.disk.sync(s.new.file).map_err(said(NEW))?;
-        self.disk.sync_dir("").map_err(said("the log directory"))?;
-        self.check_owner_now()?;
-        make_room(&mut self.disk).map_err(said(OLD))?;
-        let events = self.events.file;
-        change_names(&mut self.disk, &s.name, events, self.newest).map_err(fatal(EVENTS))?;
-        self.disk.close(self.events.file);
-        self.disk.close(self.sum.file);
-        (self.events, self.sum) = (s.new, s.new_sum);
-        self.begun = s.spool;
-        self.switched_files();
-        self.note_mark();
+        files.disk.sync(self.new.file).map_err(said(NEW))?;
+        files.disk.write_at(self.new.file, 0, &head_line(pos as i64)).map_err(said(NEW))?;
+        files.disk.sync(self.new.file).map_err(said(NEW))?;
+        files.disk.sync_dir("").map_err(said("the log directory"))?;
+        files.check_owner_now()?;
+        make_room(&mut files.disk).map_err(said(OLD))?;
+        let events = files.events.file;
+        change_names(&mut files.disk, &self.name, events, newest).map_err(fatal(EVENTS))?;
+        files.disk.close(files.events.file);
+        files.disk.close(files.sum.file);
+        (files.events, files.sum) = (self.new, self.new_sum);
+        Ok(())
+    }
+
+    /// Removes the spool files that nothing in the new log refers to.
+    pub(super) fn remove_old_spools(&self, disk: &mut dyn Disk) {
         // a spool file too many does no harm
-        for number in spool::list(&mut self.disk).unwrap_or_default() {
-            if number < s.oldest {
-                let _ = self.disk.remove(&spool::name(number));
-                let _ = self.disk.remove(&spool::sum_name(number));
+        for number in spool::list(disk).unwrap_or_default() {
+            if number < self.oldest {
+                let _ = disk.remove(&spool::name(number));
+                let _ = disk.remove(&spool::sum_name(number));
             }
         }
-        Ok(())
     }
-}
 
-pub(super) fn sum_of(name: &str) -> String {
-    format!("{name}{SUM}")
-}
-
-/// Removes a log that was not completed; `false` where it has got its name meanwhile, and its
-/// checksum file has not.
-pub(super) fn discard(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
-    if !remove(disk, name)? && exists(disk, &sum_of(name))? && is_sum_of(disk, name)? {
-        return Ok(false);
-    }
-    remove(disk, &sum_of(name))?;
-    Ok(true)
-}
-
-/// Takes back the second name that lsb.events got for a switch that was not completed.
-fn one_name(disk: &mut dyn Disk) -> io::Result<()> {
-    for (first, second) in [(EVENTS_SUM, OLD_SUM), (EVENTS, OLD)] {
-        if same(disk, first, second)? {
-            remove(disk, second)?;
+    /// Ends the switch without result.
+    pub(super) fn discard<D: Disk>(self, files: &mut LogFiles<D>) {
+        files.disk.close(self.new.file);
+        files.disk.close(self.new_sum.file);
+        if let Some(sums) = &self.sums {
+            files.disk.close(sums.file);
         }
+        // what cannot be removed now is with the next switch, or at the next start
+        let _ = discard(&mut files.disk, &self.name);
     }
-    Ok(())
 }
 
-/// Are these names of one file?
-pub(super) fn same(disk: &mut dyn Disk, a: &str, b: &str) -> io::Result<bool> {
-    let file = match disk.open(a, None) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(e) => return Err(e),
-    };
-    let named = disk.named(file, b);
-    disk.close(file);
-    named
-}
-
-/// Does the checksum file of this new log cover what is lsb.events now? Its head is written when
-/// all of it is; its first and last entry are looked at.
-fn is_sum_of(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
-    let sums = sum::read(disk, &sum_of(name))?;
-    if sums.head.is_none() || !exists(disk, EVENTS)? {
-        return Ok(false);
+/// The checksum file as it is now, to be read; `None`: there is none.
+fn old_sums<D: Disk>(files: &mut LogFiles<D>) -> io::Result<Option<sum::Reader>> {
+    match files.disk.open(EVENTS_SUM, None) {
+        Ok(file) => sum::Reader::new(&mut files.disk, file, files.sum.len).map(Some),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
     }
-    let file = disk.open(EVENTS, None)?;
-    let ends = [sums.entries.first(), sums.entries.last()];
-    let mut right = Ok(true);
-    for entry in ends.into_iter().flatten().filter(|e| e.len as usize <= MAX_RECORD) {
-        let mut bytes = vec![0; entry.len as usize];
-        let got = read_full(disk, file, entry.at, &mut bytes);
-        right = right.and_then(|yes| Ok(yes & (crc32fast::hash(&bytes[..got?]) == entry.crc)));
-    }
-    disk.close(file);
-    right
-}
-
-/// Moves lsb.events.1 and those behind it up by one, as far as there is no gap.
-fn make_room(disk: &mut dyn Disk) -> io::Result<()> {
-    let names = disk.list("")?;
-    let has = |name: &str| names.iter().any(|n| n == name);
-    let mut free = 1u32;
-    while has(&format!("{EVENTS}.{free}")) {
-        free += 1;
-    }
-    for number in (1..free).rev() {
-        let (from, to) = (format!("{EVENTS}.{number}"), format!("{EVENTS}.{}", number + 1));
-        if has(&format!("{from}.sum")) {
-            disk.rename(&format!("{from}.sum"), &format!("{to}.sum"))?;
-        }
-        disk.rename(&from, &to)?;
-    }
-    Ok(())
-}
-
-/// lsb.events becomes lsb.events.1 and the new log lsb.events; each step is durable before the
-/// next where their order matters.
-fn change_names(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
-    if exists(disk, EVENTS_SUM)? {
-        remove(disk, OLD_SUM)?;
-        // without it bhist reads the old log as well
-        let _ = disk.link(EVENTS_SUM, OLD_SUM);
-    }
-    match disk.link(EVENTS, OLD) {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(e),
-        // no second names here
-        Err(_) => disk.rename(EVENTS, OLD)?,
-        Ok(()) => {}
-    }
-    disk.sync_dir("")?;
-    settle(disk, new, old, newest)
-}
-
-/// The rest of the work once the old log has its second name.
-fn settle(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
-    match disk.rename(new, EVENTS) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(owner::taken()),
-        done => done?,
-    }
-    disk.sync_dir("")?;
-    settle_old(disk, new, old, newest)
-}
-
-/// The rest of the work once the new log has its name.
-fn settle_old(disk: &mut dyn Disk, new: &str, old: FileId, newest: i64) -> io::Result<()> {
-    disk.write_at(old, 0, &head_line(newest))?;
-    disk.sync(old)?;
-    disk.rename(&sum_of(new), EVENTS_SUM)?;
-    disk.sync_dir("")
-}
-
-/// Puts a switch that a crash interrupted to its end or back; says so in words. The log must be
-/// claimed.
-pub fn finish_interrupted(disk: &mut dyn Disk, owner: &Owner) -> io::Result<Option<String>> {
-    let mut told = None;
-    let mut names: Vec<String> = disk.list("")?;
-    names.retain(|name| name.starts_with(NEW));
-    names.iter_mut().for_each(|name| name.truncate(name.strip_suffix(SUM).unwrap_or(name).len()));
-    names.dedup();
-    for new in names {
-        told = Some(finish_one(disk, owner, &new)?);
-    }
-    one_name(disk)?;
-    Ok(told)
-}
-
-fn finish_one(disk: &mut dyn Disk, owner: &Owner, new: &str) -> io::Result<String> {
-    let completed = || format!("an interrupted switch of {EVENTS} was completed");
-    if exists(disk, EVENTS)? {
-        if discard(disk, new)? {
-            return Ok(format!("a switch of {EVENTS} was interrupted; it will be tried again"));
-        }
-    } else if !exists(disk, new)? || !is_complete(disk, new)? || !exists(disk, OLD)? {
-        discard(disk, new)?;
-        return Ok(format!("{new} was not complete and is removed"));
-    }
-    if !exists(disk, OLD)? {
-        disk.rename(&sum_of(new), EVENTS_SUM)?;
-        disk.sync_dir("")?;
-        return Ok(completed());
-    }
-    let old = disk.open(OLD, Some(PUBLIC))?;
-    // opened before this, it is no later run's
-    let done = owner.holds(disk).and_then(|holds| {
-        let newest = if holds { newest_of(disk, old)? } else { return Err(owner::taken()) };
-        match exists(disk, EVENTS)? {
-            true => settle_old(disk, new, old, newest),
-            false => settle(disk, new, old, newest),
-        }
-    });
-    disk.close(old);
-    done?;
-    Ok(completed())
-}
-
-fn is_complete(disk: &mut dyn Disk, new: &str) -> io::Result<bool> {
-    let file = disk.open(new, None)?;
-    let head = read_head(disk, file);
-    disk.close(file);
-    Ok(matches!(head?, (Some(pos), HEAD) if pos >= HEAD as i64))
-}
-
-fn newest_of(disk: &mut dyn Disk, file: FileId) -> io::Result<i64> {
-    let (_, head) = read_head(disk, file)?;
-    let limit = disk.len(file)?;
-    let mut walker = Walker::new(file, head, limit, Vec::new());
-    let (mut newest, mut line) = (0, Vec::new());
-    while walker.step(disk, &mut line)?.is_some() {
-        if let Ok(record) = read_record(&line) {
-            newest = newest.max(record.time);
-        }
-    }
-    Ok(newest)
 }

@@ -8,60 +8,19 @@
 //! Invariant: every byte from the start to the limit is in exactly one step, or is told by
 //! [`Walker::moved`] as no record.
 
+mod lines;
 mod survey;
 
-use super::codec::MAX_RECORD;
 use super::disk::{Disk, FileId, read_full};
 use super::sum::Entry;
+use lines::Lines;
+pub use lines::{Step, What};
 use std::io;
 pub use survey::{Moved, Rest};
 
-/// Bytes read ahead.
-const CHUNK: usize = 1 << 20;
-
-/// What lies at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A record whose checksum is right; its line was handed out.
-    Checked(Entry),
-    /// A line that no entry covers; it was handed out with its newline.
-    Text,
-    /// Text that no entry covers and that has no newline; it was handed out.
-    Partial,
-    /// A line without entry that is too long to be a record.
-    Endless,
-    /// A record that is not what its entry says.
-    Wrong(Entry),
-    /// A record that lay wholly or in part behind the end of the file.
-    Beyond(Entry),
-}
-
-/// One step: the bytes `at .. end`, as the file was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    pub at: u64,
-    pub end: u64,
-    pub what: What,
-    /// The bytes in the file as it is; of a record that is lost, those that stand in its place.
-    pub file: (u64, u64),
-}
-
-impl Step {
-    fn here(at: u64, end: u64, what: What) -> Step {
-        Step { at, end, what, file: (at, end) }
-    }
-}
-
 /// The walk.
 pub struct Walker {
-    file: FileId,
-    pos: u64,
-    limit: u64,
-    entries: Vec<Entry>,
-    next: usize,
-    buf: Vec<u8>,
-    /// Place of the buffer's first byte.
-    start: u64,
+    lines: Lines,
     surveyed: bool,
     /// The entry behind text that was seen to be whole.
     sound: Option<usize>,
@@ -73,15 +32,8 @@ pub struct Walker {
 impl Walker {
     /// Walks `from .. limit` of an open file. `entries` by place, not overlapping.
     pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> Walker {
-        let next = entries.partition_point(|e| e.at < from);
         Walker {
-            file,
-            pos: from,
-            limit,
-            entries,
-            next,
-            buf: Vec::new(),
-            start: 0,
+            lines: Lines::new(file, from, limit, entries),
             surveyed: false,
             sound: None,
             moved: None,
@@ -101,37 +53,38 @@ impl Walker {
     }
 
     pub fn entries(&self) -> &[Entry] {
-        &self.entries
+        &self.lines.entries
     }
 
     /// The next step; the bytes of a readable one replace those in `line`.
     pub fn step(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
         line.clear();
-        if self.moved.is_some() {
-            return self.moved_step(disk, line);
+        let lines = &mut self.lines;
+        if let Some(moved) = &mut self.moved {
+            return moved.step(lines, disk, line);
         }
-        let at = self.pos;
-        match self.entries.get(self.next).copied() {
-            Some(entry) if entry.at == at || at >= self.limit => {
-                let what = self.check(disk, entry, line)?;
+        let at = lines.pos;
+        match lines.entries.get(lines.next).copied() {
+            Some(entry) if entry.at == at || at >= lines.limit => {
+                let what = lines.check(disk, entry, line)?;
                 if !self.surveyed && !matches!(what, What::Checked(_)) {
                     return self.look_round(disk, line);
                 }
-                self.next += 1;
-                let end = entry.end().min(self.limit).max(at);
-                self.pos = end;
+                lines.next += 1;
+                let end = entry.end().min(lines.limit).max(at);
+                lines.pos = end;
                 Ok(Some(Step::here(at, end, what)))
             }
             // text is where it was if the record behind it is
-            Some(entry) if !self.surveyed && self.sound != Some(self.next) => {
-                match self.check(disk, entry, line)? {
-                    What::Checked(_) => self.sound = Some(self.next),
+            Some(entry) if !self.surveyed && self.sound != Some(lines.next) => {
+                match lines.check(disk, entry, line)? {
+                    What::Checked(_) => self.sound = Some(lines.next),
                     _ => return self.look_round(disk, line),
                 }
                 self.step(disk, line)
             }
-            Some(entry) => self.text(disk, entry.at.min(self.limit), line).map(Some),
-            None if at < self.limit => self.text(disk, self.limit, line).map(Some),
+            Some(entry) => lines.text(disk, entry.at.min(lines.limit), line).map(Some),
+            None if at < lines.limit => lines.text(disk, lines.limit, line).map(Some),
             None => Ok(None),
         }
     }
@@ -139,76 +92,8 @@ impl Walker {
     /// Goes on after a survey; where nothing was moved it is the same as before.
     fn look_round(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
         self.surveyed = true;
-        self.moved = self.survey(disk)?;
+        self.moved = Moved::find(&mut self.lines, disk, self.look_from)?;
         self.step(disk, line)
-    }
-
-    fn check(&mut self, disk: &mut dyn Disk, e: Entry, line: &mut Vec<u8>) -> io::Result<What> {
-        if e.end() > self.limit {
-            return Ok(What::Beyond(e));
-        }
-        if e.len as usize > MAX_RECORD {
-            return Ok(What::Wrong(e));
-        }
-        let bytes = self.bytes(disk, e.at, e.len as usize)?;
-        if bytes.len() == e.len as usize && crc32fast::hash(bytes) == e.crc {
-            line.extend_from_slice(bytes);
-            Ok(What::Checked(e))
-        } else {
-            Ok(What::Wrong(e))
-        }
-    }
-
-    /// The next line before `stop`.
-    fn text(&mut self, disk: &mut dyn Disk, stop: u64, line: &mut Vec<u8>) -> io::Result<Step> {
-        let at = self.pos;
-        let mut long = false;
-        while self.pos < stop {
-            let want = ((stop - self.pos) as usize).min(CHUNK);
-            let pos = self.pos;
-            let bytes = self.bytes(disk, pos, want.min(4096))?;
-            if bytes.is_empty() {
-                // the file is shorter than it was
-                self.pos = stop;
-                break;
-            }
-            let newline = bytes.iter().position(|b| *b == b'\n');
-            let take = newline.map_or(bytes.len(), |n| n + 1);
-            if line.len() + take > MAX_RECORD {
-                long = true;
-                line.clear();
-            }
-            if !long {
-                line.extend_from_slice(&bytes[..take]);
-            }
-            self.pos += take as u64;
-            if newline.is_some() {
-                let what = if long { What::Endless } else { What::Text };
-                return Ok(Step::here(at, self.pos, what));
-            }
-        }
-        let what = if long { What::Endless } else { What::Partial };
-        Ok(Step::here(at, self.pos, what))
-    }
-
-    /// Bytes at a place, fewer at the end of the file.
-    fn bytes(&mut self, disk: &mut dyn Disk, at: u64, len: usize) -> io::Result<&[u8]> {
-        let have = self.start + self.buf.len() as u64;
-        if at < self.start || at + len as u64 > have {
-            let left = self.limit.saturating_sub(at).min(CHUNK as u64) as usize;
-            if self.buf.capacity() < len.max(left) {
-                // fresh zeroes come from the system; a resize would write them
-                self.buf = vec![0; len.max(left)];
-            } else {
-                self.buf.resize(len.max(left), 0);
-            }
-            let got = read_full(disk, self.file, at, &mut self.buf)?;
-            self.buf.truncate(got);
-            self.start = at;
-        }
-        let from = (at - self.start) as usize;
-        let to = (from + len).min(self.buf.len());
-        Ok(&self.buf[from.min(to)..to])
     }
 }
 

@@ -9,8 +9,10 @@
 //!
 //! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
 
+use super::batch::Batch;
 use super::disk::Disk;
-use super::store::{Batch, Fail, Point, Store};
+use super::fail::Fail;
+use super::store::{Point, Store};
 use super::switch::Order;
 use crate::model::time::US;
 use std::collections::VecDeque;

@@ -2,9 +2,11 @@
 //! is the real one, with its checksums and spool.
 
 use super::*;
-use crate::log::recover::{Found, Params, recover};
+use crate::log::batch::Batch;
+use crate::log::recover::found::Found;
+use crate::log::recover::{Params, recover};
 use crate::log::simdisk::SimDisk;
-use crate::log::store::{Batch, Store};
+use crate::log::store::Store;
 use crate::model::job::{extra, opt};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;

@@ -6,9 +6,10 @@
 //! those numbers differs, or one of them looks unusual, that is asked.
 
 use super::new::get_place;
-use super::read_record;
+use super::read::read_record;
+use super::record::job_of;
+use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail};
-use super::{RecordError, job_of};
 use crate::model::event::{Event, JobNew, Record};
 use crate::model::job::SpoolRef;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! time that [`super::read_finish`] takes for a few. A line is left as soon as its first fields
 //! show that it is not wanted.
 
-use super::RecordError;
+use super::record_error::RecordError;
 use super::text::{Field, Fields, split_slots};
 use memchr::memchr;
 use std::borrow::Cow;

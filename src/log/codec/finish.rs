@@ -1,11 +1,11 @@
 //! JOB_FINISH, one line of lsb.acct (lsb.acct(5): the order of real 10.1 records). The record ends
 //! with LSF's own key-value tail; ours adds its `lsf.*` keys to it.
 
+use super::options::{lsb_options, lsb_options2, lsb_options3};
+use super::record::{put_head, put_job_file, put_list, put_slots, run_time};
+use super::record_error::RecordError;
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
-use super::{
-    NO_USAGE, RecordError, get_usage, lsb_options, lsb_options2, lsb_options3, more_usage, peak,
-    put_head, put_job_file, put_list, put_slots, put_usage, run_time, set_more_usage, set_peak,
-};
+use super::usage::{NO_USAGE, get_usage, more_usage, peak, put_usage, set_more_usage, set_peak};
 use crate::model::ByteStr;
 use crate::model::event::Finish;
 use crate::model::job::{Usage, extra};

@@ -6,11 +6,10 @@
 use super::new::{
     get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place, warn_period,
 };
+use super::options::{OPT2, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3};
+use super::record::{put_job_file, put_list};
+use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
-use super::{
-    OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
-    put_list,
-};
 use crate::lang::jobname::IndexList;
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{SpoolRef, extra};

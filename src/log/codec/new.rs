@@ -2,11 +2,12 @@
 //! unset, umask in decimal, niosPort only for interactive jobs, the fields of unused options left
 //! out.
 
-use super::text::{Fields, Pairs, Tail, find_tail, nums, put_int, put_str, put_u64};
-use super::{
-    OPT2, RecordError, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, put_job_file,
-    put_list, sub, sub2, sub3,
+use super::options::{
+    OPT2, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3, sub, sub2, sub3, warned,
 };
+use super::record::{put_job_file, put_list};
+use super::record_error::RecordError;
+use super::text::{Fields, Pairs, Tail, find_tail, nums, put_int, put_str, put_u64};
 use crate::model::ByteStr;
 use crate::model::event::JobNew;
 use crate::model::job::{JobSpec, Limits, SpoolRef, copies, extra, opt2};
@@ -78,11 +79,6 @@ pub(super) fn put_copies(out: &mut Vec<u8>, s: &JobSpec) {
         put_str(out, c.remote.as_bytes());
         put_int(out, c.op.bits());
     }
-}
-
-/// Is a warning recorded?
-pub(super) fn warned(s: &JobSpec) -> bool {
-    !s.given(extra::WARN_ACTION).is_empty()
 }
 
 /// Seconds before the control action; -1 where they are a share, which only the tail tells.

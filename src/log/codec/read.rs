@@ -4,8 +4,10 @@
 //! has; further fields as far as they are what this layout says. Types of LSF that we do not
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
+use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
-use super::{RecordError, get_usage, modify, new, set_more_usage, set_peak};
+use super::usage::{get_usage, set_more_usage, set_peak};
+use super::{modify, new};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record, Spot};
 use crate::model::job::stat;

@@ -1,7 +1,8 @@
 //! Lines of lsf.acct.HOST (res(8)): a task of res that has ended.
 
+use super::record_error::RecordError;
 use super::text::{Fields, digits, put_int, put_str};
-use super::{RecordError, get_usage, put_usage};
+use super::usage::{get_usage, put_usage};
 use crate::proto::res::Account;
 
 /// Appends the line of a task, newline included.

@@ -3,9 +3,10 @@
 use super::text::Fields;
 use super::*;
 use crate::model::ByteStr;
+use crate::model::JobRef;
 use crate::model::bytes::log_loses;
 use crate::model::event::*;
-use crate::model::job::{JobSpec, Limits, SpoolRef, extra, stat};
+use crate::model::job::{JobSpec, Limits, SpoolRef, Usage, extra, stat};
 use crate::model::specfield::SpecField;
 use proptest::collection::vec;
 use proptest::option;

@@ -5,7 +5,7 @@
 //! reader takes for the end of a line (NEL, U+2028, U+2029) and what is not UTF-8.
 //! Writing allocates nothing but the growth of the output.
 
-use super::RecordError;
+use super::record_error::RecordError;
 use crate::model::bytes::log_substitute;
 use std::borrow::Cow;
 

@@ -1,7 +1,9 @@
 //! Writes one event as one line of lsb.events (lsb.events(5)).
 
+use super::record::{name_of, put_head, put_list, put_slots};
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
-use super::{modify, more_usage, name_of, new, peak, put_head, put_list, put_slots, put_usage};
+use super::usage::{more_usage, peak, put_usage};
+use super::{modify, new};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;

@@ -7,13 +7,14 @@
 //!
 //! Damage that the checksums name is none of this: the rest of the log is the last one.
 
-use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, write_small};
+use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, remove, write_small};
 use super::super::owner::OWNER;
 use super::super::sum;
 use super::super::walk::HEAD;
-use super::super::{ACCT, EVENTS, acct, fence, spool};
+use super::super::{ACCT, EVENTS, acct, spool};
+use super::found::{Base, Found, Notice, RecoverError, failed};
+use super::records::for_each_record;
 use super::scan::Scan;
-use super::{Found, Notice, RecoverError, failed, for_each_record};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Record};
 use std::collections::BTreeMap;
@@ -76,21 +77,10 @@ impl Mark {
     pub fn discard_others(disk: &mut dyn Disk, run: &str) -> io::Result<()> {
         let own = format!("{MARK}{run}");
         for name in disk.list(INFO)?.iter().filter(|n| n.starts_with(MARK) && **n != own) {
-            fence::remove(disk, &format!("{INFO}/{name}"))?;
+            remove(disk, &format!("{INFO}/{name}"))?;
         }
         Ok(())
     }
-}
-
-/// From where the log goes on once that was accepted.
-#[derive(Clone, Debug, Default)]
-pub struct Base {
-    /// The first records of the log.
-    pub records: Vec<Record>,
-    /// The spool file that is begun.
-    pub spool: u32,
-    /// All that is in the log is told of in lsb.acct: its head may say so.
-    pub head: bool,
 }
 
 /// The contradictions of the log, in words. `owned`: there was an owner file.
@@ -161,7 +151,7 @@ pub(super) fn is_beside(disk: &mut dyn Disk) -> io::Result<bool> {
 /// Is there a piece in the spool that a record refers to, and no record that does?
 fn spooled_beyond(disk: &mut dyn Disk, scan: &Scan) -> io::Result<Vec<String>> {
     let Some(number) = spool::list(disk)?.pop() else { return Ok(Vec::new()) };
-    let (seen, end) = scan.spool_seen;
+    let (seen, end) = scan.spool.seen;
     let begun = scan.sums.head.map_or(0, |head| head.spool);
     let end = if seen == number { end } else { 0 };
     let entries = sum::read(disk, &spool::sum_name(number))?.entries;

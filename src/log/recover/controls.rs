@@ -3,11 +3,10 @@
 //! behind the damage says how it stands.
 
 use super::super::sum::Entry;
-use super::scan::Scan;
 use crate::batch::lost::LostControl;
 use crate::model::event::{Ctrl, Event, name_mark};
 
-/// The control records that damage took.
+/// A record that damage took.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lost {
     Known(Entry),
@@ -29,21 +28,33 @@ pub(super) fn may_be_control(line: &[u8]) -> bool {
     name.is_none_or(|name| matches!(name, QUEUE | HOST) || !super::super::sum::is_kind(name))
 }
 
-impl Scan {
+/// The control records that damage took, so far.
+#[derive(Default)]
+pub(super) struct LostControls(Vec<LostControl>);
+
+impl LostControls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn take(&mut self) -> Vec<LostControl> {
+        std::mem::take(&mut self.0)
+    }
+
     /// Notes damage that took a control record, or may have.
-    pub(super) fn lost_control(&mut self, lost: &Lost, why: &str) {
+    pub(super) fn lost(&mut self, lost: &Lost, why: &str) {
         let (queues, hosts, mark) = match lost {
             Lost::Known(e) => (e.name() == QUEUE, e.name() == HOST, e.job.idx),
             Lost::Unknown { control } => (*control, *control, 0),
         };
         if queues || hosts {
             let (known, why) = (Default::default(), why.to_string());
-            self.controls.push(LostControl { queues, hosts, mark, known, why });
+            self.0.push(LostControl { queues, hosts, mark, known, why });
         }
     }
 
     /// A control record behind all that is lost so far.
-    pub(super) fn control_known(&mut self, event: &Event) {
+    pub(super) fn known(&mut self, event: &Event) {
         let (queue, active, name) = match event {
             Event::QueueCtrl { op, queue, .. } => {
                 (true, matches!(op, Ctrl::Activate | Ctrl::Inactivate), queue)
@@ -56,7 +67,7 @@ impl Scan {
             (if queue { lost.queues } else { lost.hosts })
                 && (lost.mark == 0 || lost.mark == name_mark(name))
         };
-        for lost in self.controls.iter_mut().filter(hit) {
+        for lost in self.0.iter_mut().filter(hit) {
             lost.known.insert((queue, active, name.clone()));
         }
     }

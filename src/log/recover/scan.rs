@@ -4,14 +4,13 @@
 use super::super::codec::{Alike, NO_GID, RecordError, job_of};
 use super::super::disk::{Disk, FileId};
 use super::super::mend::Piece;
-use super::super::spool::SpoolReader;
 use super::super::sum::{self, Entry, Sums};
 use super::super::walk::{HEAD, Step, Walker, What, read_head};
 use super::super::{EVENTS, EVENTS_SUM};
-use super::controls::{Lost, may_be_control};
+use super::controls::{Lost, LostControls, may_be_control};
+use super::found::{MAX_LAG, Notice, RecoverError, failed};
 use super::repeated::{RECENT, Repeats};
-use super::{MAX_LAG, Notice, RecoverError, failed};
-use crate::batch::lost::LostControl;
+use super::spooled::SpoolPlaces;
 use crate::model::event::{Event, JobNew, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef, stat};
@@ -97,13 +96,11 @@ pub(super) struct Scan {
     /// Lines that are kept, where records do not lie where they were written.
     pub(super) pieces: Vec<Piece>,
     /// Control records that are lost.
-    pub(super) controls: Vec<LostControl>,
+    pub(super) controls: LostControls,
     pub(super) repeats: Repeats,
     pub(super) spooled: Vec<SpoolRef>,
     pub(super) foreign: BTreeMap<String, u64>,
-    pub(super) spool: SpoolReader,
-    /// Number and end of the newest spool file that something refers to.
-    pub(super) spool_seen: (u32, u64),
+    pub(super) spool: SpoolPlaces,
     pub(super) epoch: u64,
     pub(super) carried: bool,
     pub(super) newest: i64,
@@ -151,12 +148,11 @@ impl Scan {
             finishes: Vec::new(),
             backfill: Vec::new(),
             pieces: Vec::new(),
-            controls: Vec::new(),
+            controls: LostControls::default(),
             repeats: Repeats::default(),
             spooled: Vec::new(),
             foreign: BTreeMap::new(),
-            spool: SpoolReader::default(),
-            spool_seen: (0, 0),
+            spool: SpoolPlaces::default(),
             epoch: 0,
             carried: false,
             newest: 0,
@@ -391,7 +387,7 @@ impl Scan {
             true => format!("{EVENTS} is damaged in bytes {}-{}", file.0, file.1 - 1),
             false => format!("{EVENTS} is damaged at byte {}", file.0),
         };
-        self.lost_control(&lost, &words);
+        self.controls.lost(&lost, &words);
         match entry {
             // a job whose end is known stays so, and is cleaned again
             Some(e) if e.name() == "JOB_CLEAN" => {}
@@ -422,7 +418,7 @@ impl Scan {
         match &mut record.event {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
             Event::JobModify(m) => {
-                let found = self.spooled(disk, &[m.env, m.script, m.exact], m.exact);
+                let found = self.spool.submission(disk, &[m.env, m.script, m.exact], m.exact);
                 if self.jobs.get(&m.job).is_none_or(|track| track.over) {
                     return Ok(());
                 }
@@ -463,7 +459,7 @@ impl Scan {
                 self.troubles.entry(job.job).or_default().held = at;
             }
             Event::QueueCtrl { .. } | Event::HostCtrl { .. } if !self.controls.is_empty() => {
-                self.control_known(&record.event);
+                self.controls.known(&record.event);
             }
             Event::Carried { epoch, .. } => {
                 self.epoch = self.epoch.max(*epoch);
@@ -512,7 +508,7 @@ impl Scan {
         let places = [new.env, new.script, new.exact];
         // of another LSF; a job of ours may be of the same group, and has a request
         let foreign = new.gid == NO_GID && new.request.is_empty();
-        let why = match self.spooled(disk, &places, new.exact) {
+        let why = match self.spool.submission(disk, &places, new.exact) {
             _ if foreign && places == [SpoolRef::default(); 3] => {
                 Some("its environment and script are not in this log".to_string())
             }

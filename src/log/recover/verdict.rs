@@ -6,8 +6,8 @@ use super::super::mend::Mend;
 use super::super::sum::{self, Entry};
 use super::super::walk::{HEAD, Rest, Walker, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
+use super::found::{Found, Notice, Plan, RecoverError, failed};
 use super::scan::Scan;
-use super::{Found, Notice, Plan, RecoverError, failed};
 use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
@@ -20,21 +20,21 @@ impl Scan {
     pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<Found, RecoverError> {
         self.check_spool(disk)?;
         self.tell();
-        self.spool.forget(disk);
+        self.spool.reader.forget(disk);
         let mut recovered =
             Recovered { damaged: self.incomplete(), epoch: self.epoch, ..Recovered::default() };
-        recovered.controls = std::mem::take(&mut self.controls);
+        recovered.controls = self.controls.take();
         if !self.carried {
             self.carry_from_old_logs(disk)?;
         }
         let newest_file = spool::list(disk).map_err(failed("info"))?.pop().unwrap_or(0);
         let begun = self.sums.head.map_or(1, |head| head.spool);
-        let known = self.spool_seen.0.max(begun);
+        let known = self.spool.seen.0.max(begun);
         // one that nothing refers to may be another run's: it is left alone
         let spool = if newest_file > known { newest_file + 1 } else { known };
-        let len = self.spool.len(disk, spool).map_err(failed("info"))?;
-        self.spool.forget(disk);
-        let seen = if self.spool_seen.0 == spool { self.spool_seen.1 } else { 0 };
+        let len = self.spool.reader.len(disk, spool).map_err(failed("info"))?;
+        self.spool.reader.forget(disk);
+        let seen = if self.spool.seen.0 == spool { self.spool.seen.1 } else { 0 };
         (recovered.spool, recovered.spool_end) = (spool, len.max(seen));
         self.ids.sort_unstable();
         self.ids.dedup();

@@ -1,8 +1,8 @@
 //! A log that is gone, or an older copy of it, while what lies beside it tells of the last one.
 
 use super::super::disk::Disk;
-use super::super::recover::RecoverError;
 use super::super::recover::against::{ACCEPT, Mark, accept, look as contradictions};
+use super::super::recover::found::RecoverError;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::Order;
 use super::super::{ACCT, EVENTS_SUM, owner::OWNER};

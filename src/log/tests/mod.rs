@@ -11,10 +11,13 @@ mod threads;
 mod writer;
 
 use super::EVENTS;
+use super::batch::Batch;
 use super::codec::{read_finish, write_record};
-use super::recover::{Found, Params, recover};
+use super::fail::Fail;
+use super::recover::found::Found;
+use super::recover::{Params, recover};
 use super::simdisk::SimDisk;
-use super::store::{Batch, Fail, Store};
+use super::store::Store;
 use crate::model::JobRef;
 use crate::model::event::*;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
@@ -283,7 +286,7 @@ fn another_run_ends_this_one() {
     assert_eq!(look(&disk, BOOT).recovered.records, [new(1), new(2)]);
     // written over in place: the file has its name, and is read before each reply
     disk.damage(super::owner::OWNER, |bytes| bytes[25] ^= 1);
-    let late = second.commit(&batch(&[new(3)]), super::store::OWNER_AGE - 1, &mut |_| {});
+    let late = second.commit(&batch(&[new(3)]), super::log_files::OWNER_AGE - 1, &mut |_| {});
     assert!(matches!(late, Err(Fail::Fatal(_))));
 }
 

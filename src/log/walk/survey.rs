@@ -10,7 +10,8 @@
 //! Invariant: no record is told twice, and only damage leads here: the way of a log that is whole
 //! has nothing of it.
 
-use super::{MAX_RECORD, Step, Walker, What};
+use super::lines::{Lines, Step, What};
+use crate::log::codec::MAX_RECORD;
 use crate::log::disk::Disk;
 use crate::log::sum::Entry;
 use std::collections::HashSet;
@@ -130,22 +131,26 @@ fn starts(line: &[u8]) -> impl Iterator<Item = usize> + '_ {
     memchr::memchr_iter(b'"', line).filter(names).take(MAX_STARTS)
 }
 
-impl Walker {
+impl Moved {
     /// Looks for every record from the next entry on; `None`: those that are whole are where they
-    /// belong.
-    pub(super) fn survey(&mut self, disk: &mut dyn Disk) -> io::Result<Option<Moved>> {
-        let (first, kept) = (self.next, self.pos);
+    /// belong. Before the first entry it looks from `look_from` on.
+    pub(super) fn find(
+        lines: &mut Lines,
+        disk: &mut dyn Disk,
+        look_from: u64,
+    ) -> io::Result<Option<Moved>> {
+        let (first, kept) = (lines.next, lines.pos);
         let mut moved = Moved { first, kept, told: kept, ..Moved::default() };
         let mut wanted = Vec::new();
-        let holes = self.holes(disk, &mut moved, &mut wanted)?;
+        let holes = moved.holes(lines, disk, look_from, &mut wanted)?;
         let mut wanted = Wanted::new(wanted);
         let mut others = Vec::new();
         let (mut any, mut line) = (false, Vec::new());
         for (from, to) in holes {
-            self.pos = from;
-            while self.pos < to {
+            lines.pos = from;
+            while lines.pos < to {
                 line.clear();
-                let Step { at, end, what, .. } = self.text(disk, to, &mut line)?;
+                let Step { at, end, what, .. } = lines.text(disk, to, &mut line)?;
                 let whole = what == What::Text;
                 match whole.then(|| find(&mut wanted, &line)).flatten() {
                     Some((skip, entry)) => {
@@ -168,79 +173,80 @@ impl Walker {
                 }
             }
         }
-        self.pos = kept;
+        lines.pos = kept;
         if any {
-            self.sort_out(&mut moved, others);
+            moved.sort_out(&lines.entries, others);
         }
         Ok(any.then_some(moved))
     }
 
-    /// The ranges of the file in which no record lies at its place. Those that do get theirs in
-    /// `moved`, the others are wanted.
+    /// The ranges of the file in which no record lies at its place. Those that do get theirs,
+    /// the others are wanted.
     fn holes(
         &mut self,
+        lines: &mut Lines,
         disk: &mut dyn Disk,
-        moved: &mut Moved,
+        look_from: u64,
         wanted: &mut Vec<(u64, usize)>,
     ) -> io::Result<Vec<(u64, u64)>> {
         let mut holes = Vec::new();
-        let begin = self.entries.first().map_or(self.limit, |e| e.at);
-        let mut pos = if moved.first == 0 { self.look_from.min(moved.kept) } else { moved.kept };
-        if moved.first > 0 && self.look_from < begin {
-            holes.push((self.look_from, begin.min(self.limit)));
+        let begin = lines.entries.first().map_or(lines.limit, |e| e.at);
+        let mut pos = if self.first == 0 { look_from.min(self.kept) } else { self.kept };
+        if self.first > 0 && look_from < begin {
+            holes.push((look_from, begin.min(lines.limit)));
         }
         let mut line = Vec::new();
-        for n in moved.first..self.entries.len() {
-            let entry = self.entries[n];
+        for n in self.first..lines.entries.len() {
+            let entry = lines.entries[n];
             line.clear();
-            if !matches!(self.check(disk, entry, &mut line)?, What::Checked(_)) {
+            if !matches!(lines.check(disk, entry, &mut line)?, What::Checked(_)) {
                 wanted.push((key(u64::from(entry.len), entry.crc), n));
-                moved.places.push(LOST);
+                self.places.push(LOST);
                 continue;
             }
-            moved.places.push(entry.at);
+            self.places.push(entry.at);
             if pos < entry.at {
                 holes.push((pos, entry.at));
             }
             pos = entry.end();
         }
-        if pos < self.limit {
-            holes.push((pos, self.limit));
+        if pos < lines.limit {
+            holes.push((pos, lines.limit));
         }
         Ok(holes)
     }
 
     /// Tells text that no entry covered from what is no record.
-    fn sort_out(&self, moved: &mut Moved, others: Vec<Other>) {
+    fn sort_out(&mut self, entries: &[Entry], others: Vec<Other>) {
         let known: HashSet<u64> = match others.is_empty() {
             true => HashSet::new(),
-            false => self.entries.iter().map(|e| key(u64::from(e.len), e.crc)).collect(),
+            false => entries.iter().map(|e| key(u64::from(e.len), e.crc)).collect(),
         };
-        let all = moved.places.iter().enumerate().filter(|(_, place)| **place != LOST);
-        let mut by_place: Vec<(u64, usize)> = all.map(|(n, at)| (*at, moved.first + n)).collect();
+        let all = self.places.iter().enumerate().filter(|(_, place)| **place != LOST);
+        let mut by_place: Vec<(u64, usize)> = all.map(|(n, at)| (*at, self.first + n)).collect();
         by_place.sort_unstable();
         for Other { from, to, what, crc, cut } in others {
             let repeated = crc.is_some_and(|crc| known.contains(&key(to - from, crc)));
-            let at = self.written_at(moved, &by_place, (from, to)).filter(|_| !repeated && !cut);
+            let at = self.written_at(entries, &by_place, (from, to)).filter(|_| !repeated && !cut);
             match at {
                 Some(at) => {
                     let step = Step { at, end: at + (to - from), what, file: (from, to) };
-                    moved.loose.push((at, step));
+                    self.loose.push((at, step));
                 }
-                None => match moved.rests.last_mut() {
+                None => match self.rests.last_mut() {
                     Some(last) if last.to == from && last.repeated == repeated => last.to = to,
-                    _ => moved.rests.push(Rest { from, to, repeated }),
+                    _ => self.rests.push(Rest { from, to, repeated }),
                 },
             }
         }
-        moved.loose.sort_by_key(|(at, _)| *at);
+        self.loose.sort_by_key(|(at, _)| *at);
     }
 
     /// Where bytes that are no record of an entry were written, as far as the record before them
     /// tells: `None` where an entry covered that place.
     fn written_at(
         &self,
-        moved: &Moved,
+        entries: &[Entry],
         by_place: &[(u64, usize)],
         (from, to): (u64, u64),
     ) -> Option<u64> {
@@ -248,62 +254,62 @@ impl Walker {
         let before = n.checked_sub(1).map(|n| by_place[n].1);
         // the records before the first one looked for are all at their places
         let (end, written, next) = match before {
-            None if from < moved.kept => return None,
-            None => (moved.kept, moved.kept, moved.first),
+            None if from < self.kept => return None,
+            None => (self.kept, self.kept, self.first),
             Some(entry) => {
-                let e = self.entries[entry];
-                (moved.place(entry)? + u64::from(e.len), e.end(), entry + 1)
+                let e = entries[entry];
+                (self.place(entry)? + u64::from(e.len), e.end(), entry + 1)
             }
         };
         let mut at = written + from.checked_sub(end)?;
         if n < by_place.len() {
             // between two records without a third
-            let over = self.entries.partition_point(|e| e.end() <= at);
+            let over = entries.partition_point(|e| e.end() <= at);
             let fits = |e: &Entry| at + (to - from) <= e.at;
-            return self.entries.get(over).is_some_and(fits).then_some(at);
+            return entries.get(over).is_some_and(fits).then_some(at);
         }
         // behind all records: what is left of the lost ones first
         let mut lost = written;
-        for n in next..self.entries.len() {
-            if moved.place(n).is_some() {
+        for n in next..entries.len() {
+            if self.place(n).is_some() {
                 break;
             }
-            lost = self.entries[n].end();
+            lost = entries[n].end();
         }
         at = at.checked_sub(lost)?;
-        Some(self.entries.last().map_or(0, Entry::end) + at)
+        Some(entries.last().map_or(0, Entry::end) + at)
     }
 
     /// The next step by the order of the entries.
-    pub(super) fn moved_step(
+    pub(super) fn step(
         &mut self,
+        lines: &mut Lines,
         disk: &mut dyn Disk,
         line: &mut Vec<u8>,
     ) -> io::Result<Option<Step>> {
-        let Some(moved) = &mut self.moved else { return Ok(None) };
-        let entry = self.entries.get(self.next).copied();
-        if let Some(&(at, step)) = moved.loose.get(moved.next_loose)
+        let entry = lines.entries.get(lines.next).copied();
+        if let Some(&(at, step)) = self.loose.get(self.next_loose)
             && entry.is_none_or(|e| at < e.at)
         {
-            moved.next_loose += 1;
+            self.next_loose += 1;
             let (from, to) = step.file;
             if (to - from) as usize <= MAX_RECORD {
-                let bytes = self.bytes(disk, from, (to - from) as usize)?;
+                let bytes = lines.bytes(disk, from, (to - from) as usize)?;
                 line.extend_from_slice(bytes);
             }
             return Ok(Some(step));
         }
         let Some(entry) = entry else { return Ok(None) };
-        let n = self.next;
-        self.next += 1;
+        let n = lines.next;
+        lines.next += 1;
         let (at, end) = (entry.at, entry.end());
-        let Some(place) = moved.place(n) else {
-            let file = moved.instead_of(n, self.limit);
+        let Some(place) = self.place(n) else {
+            let file = self.instead_of(n, lines.limit);
             return Ok(Some(Step { at, end, what: What::Wrong(entry), file }));
         };
-        moved.told = place + u64::from(entry.len);
-        let file = (place, moved.told);
-        let bytes = self.bytes(disk, place, entry.len as usize)?;
+        self.told = place + u64::from(entry.len);
+        let file = (place, self.told);
+        let bytes = lines.bytes(disk, place, entry.len as usize)?;
         line.extend_from_slice(bytes);
         Ok(Some(Step { at, end, what: What::Checked(entry), file }))
     }

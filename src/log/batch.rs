@@ -1,0 +1,115 @@
+//! What becomes durable together: records, spooled bytes, accounting, gathered before a commit.
+
+use super::codec::{job_of, write_finish, write_record};
+use super::sum::Entry;
+use crate::model::event::{Event, Finish, Record};
+use crate::model::job::SpoolRef;
+
+/// Spooled bytes that lie one behind the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpoolRun {
+    pub(super) spool: u32,
+    pub(super) at: u64,
+    pub(super) data: Vec<u8>,
+    /// Of the pieces in it.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What becomes durable together.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Given by the caller, reported back.
+    pub ticket: u64,
+    pub(super) events: Vec<u8>,
+    /// Places relative to the batch.
+    pub(super) entries: Vec<Entry>,
+    pub(super) spool: Vec<SpoolRun>,
+    pub(super) acct: Vec<u8>,
+    pub(super) newest: i64,
+    /// The batch has a record of no job.
+    pub(super) control: bool,
+}
+
+impl Batch {
+    /// Adds a record to lsb.events.
+    pub fn append(&mut self, record: &Record) {
+        let from = self.events.len();
+        write_record(record, &mut self.events);
+        match &record.event {
+            Event::JobNew(new) => self.spooled_for(new.job, [new.env, new.script, new.exact]),
+            Event::JobModify(m) => self.spooled_for(m.job, [m.env, m.script, m.exact]),
+            _ => {}
+        }
+        if self.events.len() > from {
+            let line = &self.events[from..];
+            self.entries.push(Entry::of(from as u64, line, &record.event));
+            self.newest = self.newest.max(record.time);
+            self.control |= job_of(&record.event).job == 0;
+        }
+    }
+
+    /// Notes whose record refers to pieces of this batch.
+    fn spooled_for(&mut self, job: u32, places: [SpoolRef; 3]) {
+        let Some(run) = self.spool.last_mut() else { return };
+        for at in places.iter().filter(|at| at.len > 0 && at.spool == run.spool) {
+            // they were spooled just before
+            let mut last = run.entries.iter_mut().rev().take(places.len());
+            if let Some(entry) = last.find(|e| e.at == at.at) {
+                entry.job.job = job;
+            }
+        }
+    }
+
+    /// Adds spooled bytes at their place.
+    pub fn spool(&mut self, at: SpoolRef, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let (len, crc) = (data.len() as u32, crc32fast::hash(data));
+        let entry = Entry { at: at.at, len, crc, ..Entry::default() };
+        self.spool_run(at.spool, at.at, data, &[entry]);
+    }
+
+    fn spool_run(&mut self, spool: u32, at: u64, data: &[u8], entries: &[Entry]) {
+        match self.spool.last_mut() {
+            Some(run) if run.spool == spool && run.at + run.data.len() as u64 == at => {
+                run.data.extend_from_slice(data);
+                run.entries.extend_from_slice(entries);
+            }
+            _ => {
+                let (data, entries) = (data.to_vec(), entries.to_vec());
+                self.spool.push(SpoolRun { spool, at, data, entries });
+            }
+        }
+    }
+
+    /// Adds a record to lsb.acct.
+    pub fn account(&mut self, finish: &Finish) {
+        write_finish(finish, &mut self.acct);
+    }
+
+    /// Is there nothing to make durable or to account?
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.spool.is_empty() && self.acct.is_empty()
+    }
+
+    /// Bytes gathered, for a cap.
+    pub fn bytes(&self) -> usize {
+        let spooled: usize = self.spool.iter().map(|run| run.data.len()).sum();
+        self.events.len() + self.acct.len() + spooled
+    }
+
+    /// Puts a later batch behind this one.
+    pub fn join(&mut self, later: Batch) {
+        self.ticket = self.ticket.max(later.ticket);
+        let base = self.events.len() as u64;
+        self.events.extend_from_slice(&later.events);
+        self.entries.extend(later.entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
+        for run in later.spool {
+            self.spool_run(run.spool, run.at, &run.data, &run.entries);
+        }
+        self.acct.extend_from_slice(&later.acct);
+        self.newest = self.newest.max(later.newest);
+        self.control |= later.control;
+    }
+}

@@ -1,0 +1,119 @@
+//! The parts that all records have: head, name, job, lists.
+
+use super::text::{digits, put_int, put_str, put_u64};
+use crate::model::JobRef;
+use crate::model::event::{Event, Finish};
+use crate::model::job::JobSpec;
+
+/// Version written into every record.
+pub const VERSION: &str = "10.1";
+
+/// Longest record that is read, bytes: far beyond any that is written (an environment or a
+/// script is spooled, not logged).
+pub const MAX_RECORD: usize = 16 << 20;
+
+/// The submission spooled for `JobNew::exact` and `JobModify::exact` (its JSON).
+pub fn read_exact_spec(bytes: &[u8]) -> Result<JobSpec, serde_json::Error> {
+    serde_json::from_slice(bytes)
+}
+
+/// The job or element that an event concerns; job 0 when none.
+pub fn job_of(event: &Event) -> JobRef {
+    match event {
+        Event::JobNew(new) => JobRef { job: new.job, idx: 0 },
+        Event::JobModify(m) => JobRef { job: m.job, idx: 0 },
+        Event::JobStart(start) => start.at,
+        Event::JobStatus(status) => status.at,
+        Event::JobSignal(signal) => signal.at,
+        Event::JobStartAccept { at, .. }
+        | Event::JobExecute { at, .. }
+        | Event::JobRequeue { at, .. }
+        | Event::JobClean { at }
+        | Event::JobSwitch { at, .. }
+        | Event::JobMove { at, .. }
+        | Event::Hold { at, .. }
+        | Event::Eligible { at, .. }
+        | Event::Release { at, .. } => *at,
+        Event::QueueCtrl { .. }
+        | Event::HostCtrl { .. }
+        | Event::GroupHost { .. }
+        | Event::MbdStart { .. }
+        | Event::MbdDie { .. }
+        | Event::LogSwitch { .. }
+        | Event::LoadIndex { .. }
+        | Event::Carried { .. }
+        | Event::Foreign { .. } => JobRef::default(),
+    }
+}
+
+/// The record's name, as it stands in the log.
+pub fn name_of(event: &Event) -> &str {
+    match event {
+        Event::JobNew(_) => "JOB_NEW",
+        Event::JobStart(_) => "JOB_START",
+        Event::JobStartAccept { .. } => "JOB_START_ACCEPT",
+        Event::JobExecute { .. } => "JOB_EXECUTE",
+        Event::JobStatus(_) => "JOB_STATUS",
+        Event::JobSignal(_) => "JOB_SIGNAL",
+        Event::JobRequeue { .. } => "JOB_REQUEUE",
+        Event::JobClean { .. } => "JOB_CLEAN",
+        Event::JobModify(_) => "JOB_MODIFY2",
+        Event::JobSwitch { .. } => "JOB_SWITCH",
+        Event::JobMove { .. } => "JOB_MOVE",
+        Event::QueueCtrl { .. } => "QUEUE_CTRL",
+        Event::HostCtrl { .. } => "HOST_CTRL",
+        Event::MbdStart { .. } => "MBD_START",
+        Event::MbdDie { .. } => "MBD_DIE",
+        Event::LogSwitch { .. } => "LOG_SWITCH",
+        Event::LoadIndex { .. } => "LOAD_INDEX",
+        Event::Hold { .. } => "LSF_HOLD",
+        Event::Release { .. } => "LSF_RELEASE",
+        Event::Carried { .. } => "LSF_SWITCHED",
+        Event::Eligible { .. } => "LSF_ELIGIBLE",
+        Event::GroupHost { .. } => "LSF_GROUP_HOST",
+        Event::Foreign { name } => name,
+    }
+}
+
+/// The record's head.
+pub(super) fn put_head(out: &mut Vec<u8>, name: &str, time: i64) {
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\" \"");
+    out.extend_from_slice(VERSION.as_bytes());
+    out.push(b'"');
+    put_int(out, time);
+}
+
+/// Hosts, one string a slot, after their number.
+pub(super) fn put_slots(out: &mut Vec<u8>, hosts: &[(String, u32)]) {
+    let n: u64 = hosts.iter().map(|(_, slots)| u64::from(*slots)).sum();
+    put_u64(out, n);
+    for (host, slots) in hosts {
+        for _ in 0..*slots {
+            put_str(out, host.as_bytes());
+        }
+    }
+}
+
+/// A count and the strings.
+pub(super) fn put_list(out: &mut Vec<u8>, items: &[String]) {
+    put_u64(out, items.len() as u64);
+    for item in items {
+        put_str(out, item.as_bytes());
+    }
+}
+
+/// `submitTime.jobId`, LSF's name of a job file.
+pub(super) fn put_job_file(out: &mut Vec<u8>, submit_time: i64, job: u32) {
+    out.extend_from_slice(b" \"");
+    digits(out, submit_time.max(0) as u64);
+    out.push(b'.');
+    digits(out, u64::from(job));
+    out.push(b'"');
+}
+
+/// Seconds that a job ran; 0 when it never started.
+pub(super) fn run_time(fin: &Finish) -> i64 {
+    if fin.start_time > 0 { fin.event_time.saturating_sub(fin.start_time).max(0) } else { 0 }
+}

@@ -1,0 +1,77 @@
+//! The usage fields of a record (lsb.acct(5)), and the values of the tail for what they have no
+//! place for.
+
+use super::record_error::RecordError;
+use super::text::{Fields, put_int, put_u64, put_us};
+use crate::model::job::Usage;
+
+/// The 19 usage fields of a job without usage.
+pub(super) const NO_USAGE: &[u8] =
+    b" -1.000000 -1.000000 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1";
+
+/// The 19 usage fields, in the order of lsb.acct(5). What was not measured is 0 or, where LSF
+/// writes it so on this system, -1.
+pub(super) fn put_usage(out: &mut Vec<u8>, u: &Usage) {
+    put_us(out, u.utime_us);
+    put_us(out, u.stime_us);
+    put_u64(out, u.max_mem_kb);
+    for n in [0, -1, 0, 0] {
+        put_int(out, n);
+    }
+    put_u64(out, u.minflt);
+    put_u64(out, u.majflt);
+    put_int(out, 0);
+    put_u64(out, u.inblock);
+    put_u64(out, u.oublock);
+    for n in [-1, 0, 0, 0] {
+        put_int(out, n);
+    }
+    put_u64(out, u.nvcsw);
+    put_u64(out, u.nivcsw);
+    put_int(out, -1);
+}
+
+/// Reads the 19 usage fields; `None` where the job had none.
+pub(super) fn get_usage(f: &mut Fields<'_>) -> Result<Option<Usage>, RecordError> {
+    let none = f.next_is("-1.000000") || f.next_is("-1");
+    let mut u = Usage { utime_us: f.us()?, stime_us: f.us()?, ..Usage::default() };
+    u.max_mem_kb = f.count()?;
+    f.skip(4)?;
+    u.minflt = f.count()?;
+    u.majflt = f.count()?;
+    f.skip(1)?;
+    u.inblock = f.count()?;
+    u.oublock = f.count()?;
+    f.skip(4)?;
+    u.nvcsw = f.count()?;
+    u.nivcsw = f.count()?;
+    f.skip(1)?;
+    Ok(if none { None } else { Some(u) })
+}
+
+/// Usage facts that the 19 fields have no place for, in the order of the tail value.
+pub(super) fn more_usage(u: &Usage) -> [u64; 7] {
+    let (t, p) = (u64::from(u.nthreads), u64::from(u.nprocs));
+    [u.mem_kb, u.swap_kb, u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb, t, p]
+}
+
+/// What is most processors used, and when: the tail value `lsf.peak`.
+pub(super) fn peak(u: &Usage) -> Option<[u64; 2]> {
+    (u.cpu_peak > 0).then(|| [u64::from(u.cpu_peak), u64::from(u.cpu_peak_secs)])
+}
+
+pub(super) fn set_peak(u: &mut Usage, v: &[u64]) {
+    if let [peak, secs] = *v {
+        u.cpu_peak = peak.try_into().unwrap_or(u32::MAX);
+        u.cpu_peak_secs = secs.try_into().unwrap_or(u32::MAX);
+    }
+}
+
+pub(super) fn set_more_usage(u: &mut Usage, v: &[u64]) {
+    if let [mem, swap, max_mem, avg, max_swap, threads, procs] = *v {
+        (u.mem_kb, u.swap_kb, u.max_mem_kb) = (mem, swap, max_mem);
+        (u.avg_mem_kb, u.max_swap_kb) = (avg, max_swap);
+        u.nthreads = threads.try_into().unwrap_or(u32::MAX);
+        u.nprocs = procs.try_into().unwrap_or(u32::MAX);
+    }
+}

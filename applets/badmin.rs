@@ -5,6 +5,7 @@
 //! anything. Nothing is asked unless both standard input and standard output are terminals.
 
 mod acceptlog;
+pub mod ask;
 mod check;
 pub mod ctrl;
 pub mod debug;
@@ -16,7 +17,7 @@ pub mod show;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
 use lsf::cli::version;
-use lsf::{errln, outln};
+use lsf::errln;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -212,9 +213,6 @@ const COMMANDS: &[Command] = &[
 const LATER: &[&str] =
     &["gpdckconfig", "gpdrestart", "lsproxyd", "security", "gpddebug", "gpdtime", "rc", "forward"];
 
-/// Longest line read at the prompt, bytes.
-const MAX_LINE: usize = 4096;
-
 pub fn run(ctx: &mut Ctx) -> i32 {
     let words = std::mem::take(&mut ctx.args);
     match words.first().and_then(|w| w.to_str()) {
@@ -296,7 +294,7 @@ pub fn prompt(ctx: &mut Ctx, command: impl Fn(&mut Ctx, Vec<String>) -> i32) -> 
             let _ = write!(ctx.out, "{}>", ctx.name);
             ctx.flush();
         }
-        let Some(line) = read_line() else { return code };
+        let Some(line) = ask::read_line() else { return code };
         let words = match super::bsub::words(&line) {
             Some(words) => words,
             None => {
@@ -313,34 +311,6 @@ pub fn prompt(ctx: &mut Ctx, command: impl Fn(&mut Ctx, Vec<String>) -> i32) -> 
         }
         code = command(ctx, words);
     }
-}
-
-/// A line of standard input; `None` at its end.
-fn read_line() -> Option<String> {
-    let mut line = String::new();
-    let mut input = std::io::Read::take(std::io::stdin().lock(), MAX_LINE as u64);
-    match std::io::BufRead::read_line(&mut input, &mut line) {
-        Ok(n) if n > 0 => Some(line.trim_end().to_string()),
-        _ => None,
-    }
-}
-
-/// Asks on the terminal; never called without one.
-pub fn ask(ctx: &mut Ctx, question: &str) -> bool {
-    loop {
-        let _ = write!(ctx.out, "{question} [y/n] ");
-        ctx.flush();
-        match read_line().as_deref().map(str::trim) {
-            Some("y" | "Y" | "yes") => return true,
-            Some("n" | "N" | "no") | None => return false,
-            Some(_) => outln!(ctx, "Please answer y or n."),
-        }
-    }
-}
-
-/// Whether somebody is there to answer.
-pub fn interactive() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use super::bsub::esub;
 use super::bsub::opts::BsubOpts;
-use super::bsub::spec::{self, Rejection};
+use super::bsub::rejection::Rejection;
+use super::bsub::spec;
 use super::{bsub, control};
 use argh::{
     ArgsInfo, CommandInfoWithArgs, EarlyExit, FlagInfo, FlagInfoKind, FromArgs, Optionality,

@@ -128,8 +128,8 @@ fn all(ctx: &mut Ctx, words: &str, verb: Verb) -> i32 {
         }
         ["-f"] | [] => {
             let sure = !options.is_empty()
-                || !super::badmin::interactive()
-                || super::badmin::ask(ctx, &format!("{words} all hosts?"));
+                || !super::badmin::ask::interactive()
+                || super::badmin::ask::ask(ctx, &format!("{words} all hosts?"));
             let hosts = ["all".to_owned()];
             if sure { startup::there(ctx, words, (verb, None), &hosts) } else { FAIL }
         }

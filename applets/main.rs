@@ -208,6 +208,7 @@ fn main() -> ExitCode {
 /// Finds the applet by the name called, which is exact, and runs it.
 fn dispatch(called: &OsStr, words: Vec<OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let mut ctx = Ctx::new("lsf", words, out, err);
+    ctx.linked = names;
     if called == "lsf" {
         return multi(&mut ctx);
     }

@@ -72,7 +72,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let place = Place::find(place.top.to_str())?;
     let _lock = place.lock()?;
     if !known {
-        create::create(&place, o.hosts.unwrap_or(1), &crate::names())
+        create::create(&place, o.hosts.unwrap_or(1), &(ctx.linked)())
             .inspect_err(|_| missing.remove())?;
     }
     let conf = place.read()?;
@@ -98,7 +98,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     if missing.is_empty() {
         errln!(ctx, "{}: already running", place.top.display());
     } else {
-        create::link(&place, &crate::names())?;
+        create::link(&place, &(ctx.linked)())?;
         ports(ctx, &place, &conf, &state, o.new_ports)?;
         for host in missing {
             run::start(&place, &mut state, host)?;

@@ -3,6 +3,7 @@
 //! Invariants: every line is looked at once where it lies in the buffer, and left as soon as its
 //! first fields show that it is not wanted; a line that is no record is named and passed over.
 
+mod filter;
 mod jobs;
 mod sums;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use super::bhist::files::{self, Damage};
 use super::bhist::{log_dir, own_name};
 use super::control;
 use argh::{ArgsInfo, FromArgs};
+use filter::{Filter, Reserved};
 use jiff::tz::TimeZone;
 use jobs::{Form, Look};
 use lsf::cli::clock::Clock;
@@ -21,10 +23,7 @@ use lsf::cli::long::clean;
 use lsf::cli::{lim, select, site};
 use lsf::conf::load::load_lenient;
 use lsf::errln;
-use lsf::lang::interval::Interval;
-use lsf::log::codec::{Brief, Late, read_brief, read_finish};
-use lsf::model::JobRef;
-use lsf::proto::client::IdSel;
+use lsf::log::codec::{Brief, read_brief, read_finish};
 use lsf::sys::files::RealFiles;
 use lsf::sys::raw::{self, SignalFd};
 use rustix::process::{Signal, getpid, kill_process};
@@ -122,87 +121,6 @@ struct Opts {
     /// the jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
-}
-
-/// Which jobs are wanted. Empty lists do not restrict.
-#[derive(Debug, Default)]
-struct Filter {
-    ids: Vec<IdSel>,
-    users: Vec<String>,
-    queues: Vec<String>,
-    projects: Vec<String>,
-    /// As given, and the hosts they stand for.
-    host_words: Vec<String>,
-    hosts: Vec<String>,
-    apps: Vec<String>,
-    slas: Vec<String>,
-    licenses: Vec<String>,
-    reservations: Reserved,
-    exceptions: bool,
-    /// -rcacct, -rcalloc: of a kind that no job is of.
-    none: bool,
-    done: bool,
-    exit: bool,
-    completed: Option<Interval>,
-    submitted: Option<Interval>,
-    dispatched: Option<Interval>,
-}
-
-/// -U.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Reserved {
-    #[default]
-    Whatever,
-    /// `all`: in any reservation.
-    Any,
-    In(Vec<String>),
-}
-
-fn among(list: &[String], has: &[u8]) -> bool {
-    list.is_empty() || list.iter().any(|w| w.as_bytes() == has)
-}
-
-impl Filter {
-    /// What the first fields of a line tell.
-    fn may_want(&self, b: &Brief<'_>) -> bool {
-        let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
-        !self.none
-            && within(&self.completed, b.end_time)
-            && within(&self.submitted, b.submit_time)
-            && (self.dispatched.is_none() || b.start_time > 0)
-            && within(&self.dispatched, b.start_time)
-            && (self.ids.is_empty() || self.ids.iter().any(|i| i.job == b.job))
-            && among(&self.users, &b.user)
-            && among(&self.queues, &b.queue)
-    }
-
-    /// The rest, of a line that [`Filter::may_want`] let through.
-    fn wants(&self, b: &Brief<'_>) -> bool {
-        let at = JobRef { job: b.job, idx: b.idx };
-        (self.done == self.exit || if b.done { self.done } else { self.exit })
-            && (self.ids.is_empty() || self.ids.iter().any(|i| i.has(at)))
-            && among(&self.projects, &b.project)
-            && (self.hosts.is_empty() || b.hosts().any(|h| among(&self.hosts, &h)))
-            && (!self.asks_late() || self.wants_late(&b.late()))
-    }
-
-    fn asks_late(&self) -> bool {
-        self.exceptions
-            || self.reservations != Reserved::Whatever
-            || !(self.apps.is_empty() && self.slas.is_empty() && self.licenses.is_empty())
-    }
-
-    fn wants_late(&self, late: &Late<'_>) -> bool {
-        (!self.exceptions || late.exceptions != 0)
-            && among(&self.apps, &late.app)
-            && among(&self.slas, &late.service_class)
-            && among(&self.licenses, &late.license_project)
-            && match &self.reservations {
-                Reserved::Whatever => true,
-                Reserved::Any => !late.reservation.is_empty(),
-                Reserved::In(ids) => among(ids, &late.reservation),
-            }
-    }
 }
 
 /// A call: what to read, which jobs, how to show them.

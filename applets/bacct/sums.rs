@@ -4,7 +4,7 @@
 //! turnaround from submission to the end, running from dispatch to the end. The hog factor is
 //! CPU time over turnaround, the expansion factor turnaround over running time.
 
-use super::{Filter, Reserved};
+use super::filter::{Filter, Reserved};
 use lsf::cli::clock::Clock;
 use lsf::cli::long::push_clean;
 use lsf::lang::interval::Interval;

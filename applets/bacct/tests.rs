@@ -1,6 +1,7 @@
 //! bacct without files: the words of a call, and layouts written from the documentation.
 
 use super::*;
+use lsf::model::JobRef;
 use lsf::model::event::Finish;
 use lsf::model::job::{JobSpec, Usage, stat};
 

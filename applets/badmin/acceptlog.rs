@@ -2,7 +2,7 @@
 //! the administrator says that it goes on from there (lsb.events(5)). No daemon is asked: what
 //! contradicts the log is looked up here as mbatchd does it, and what is accepted is just that.
 
-use super::{ask, interactive};
+use super::ask::{ask, interactive};
 use crate::bhist::log_dir;
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

@@ -1,6 +1,6 @@
 //! ckconfig, reconfig and mbdrestart: the files are checked first, here.
 
-use super::{ask, interactive};
+use super::ask::{ask, interactive};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;

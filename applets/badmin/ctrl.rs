@@ -1,5 +1,6 @@
 //! qopen, qclose, qact, qinact, hopen, hclose.
 
+use super::ask::{ask, interactive};
 use crate::control;
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
@@ -79,14 +80,14 @@ pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
         errln!(ctx, "{}: illegal option -- {}", ctx.name, option.trim_start_matches('-'));
         return FAIL;
     }
-    if !sure && super::interactive() {
+    if !sure && interactive() {
         if hosts.is_empty() {
             match site::find() {
                 Ok(site) => hosts.push(site.host),
                 Err(e) => return Exit::fail(e).show(ctx),
             }
         }
-        hosts.retain(|host| super::ask(ctx, &question(verb, daemon, host)));
+        hosts.retain(|host| ask(ctx, &question(verb, daemon, host)));
         if hosts.is_empty() {
             return FAIL;
         }
@@ -210,9 +211,9 @@ fn group_hosts(ctx: &mut Ctx, add: bool) -> Result<i32, Exit> {
     if hosts.is_empty() || (add && opts.sure) {
         return Err(usage());
     }
-    if !add && !opts.sure && super::interactive() {
+    if !add && !opts.sure && interactive() {
         let question = format!("Delete {} from host group <{group}> ?", hosts.join(" "));
-        if !super::ask(ctx, &question) {
+        if !ask(ctx, &question) {
             return Ok(FAIL);
         }
     }

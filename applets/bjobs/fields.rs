@@ -1,7 +1,7 @@
 //! The fields of bjobs -o: names, aliases, default widths (bjobs(1)), the columns each is made of,
 //! and its value. A field that nothing can fill yet has no columns and is empty.
 
-use super::long::{EFFICIENCY_COLS, efficiency};
+use super::figures::{EFFICIENCY_COLS, efficiency, eligible_secs, kept_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, host_words, is_finished, is_pending, push_hosts_joined};
 use lsf::cli::clock::Clock;
@@ -320,22 +320,10 @@ fn kept(o: &mut String, r: &Row, option: &str) {
     }
 }
 
-/// The seconds that are kept of an option.
-fn kept_secs(r: &Row, option: &str) -> Option<i64> {
-    r.cell(Col::Extra).key(option)?.text().parse().ok()
-}
-
 /// The run time that was estimated at submission: it is kept as it was given.
 fn estimate(r: &Row) -> Option<i64> {
     let text = r.cell(Col::Extra).key("We")?.text();
     i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
-}
-
-/// How long a job that waits may do so: as it was submitted, or as its queue says.
-pub fn wait_limit(r: &Row, option: &str) -> Option<i64> {
-    let at = usize::from(option == "eptl");
-    let of_queue = || r.list(Col::PendLimits).get(at).and_then(Cell::int);
-    kept_secs(r, option).or_else(of_queue).filter(|_| is_pending(&r.text(Col::Stat)))
 }
 
 /// What is left of that; below 0 once it is over.
@@ -345,12 +333,6 @@ fn wait_rest(r: &Row, option: &str) -> Option<i64> {
         _ => r.cell(Col::PendTime).int()?,
     };
     Some(wait_limit(r, option)? - waited)
-}
-
-/// Seconds of waiting in which nothing but room was missing, where that is tracked.
-pub fn eligible_secs(r: &Row) -> Option<i64> {
-    let ineligible = r.cell(Col::IneligibleTime).int()?;
-    Some((r.cell(Col::PendTime).int()? - ineligible).max(0))
 }
 
 /// `2.0` minutes before the limit, or `10%` of it.

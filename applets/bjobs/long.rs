@@ -3,12 +3,12 @@
 //! Invariant: what users typed is shown without terminal controls; a job whose end is unknown
 //! never shows an exit code.
 
-use super::fields::{eligible_secs, wait_limit};
+use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
 use lsf::cli::long::{
-    ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words,
-    paragraph, pending_times, push_clean, thresholds,
+    ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
+    pending_times, push_clean, thresholds,
 };
 use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::{
@@ -419,36 +419,6 @@ fn memory(out: &mut String, r: &Row) {
     if let Some(e) = efficiency(r) {
         e.push(out, " ", true);
     }
-}
-
-/// What [`efficiency`] is made of.
-pub const EFFICIENCY_COLS: &[Col] = &[
-    Col::MaxMemKb,
-    Col::AvgMemKb,
-    Col::EffectiveResReq,
-    Col::CombinedResReq,
-    Col::ExecHosts,
-    Col::CpuUsed,
-    Col::RunTime,
-    Col::CpuPeak,
-    Col::CpuPeakSecs,
-];
-
-/// What a job made of what it was given, once something is known of that.
-pub fn efficiency(r: &Row) -> Option<Efficiency> {
-    let of = |col| lsf::lang::resreq::requested_mb(&r.text(col)).filter(|mb| *mb > 0.0);
-    let kb = |col| u64::try_from(r.int(col)).unwrap_or(0);
-    let e = Efficiency {
-        max_mem_kb: kb(Col::MaxMemKb),
-        avg_mem_kb: kb(Col::AvgMemKb),
-        asked_mb: of(Col::EffectiveResReq).or_else(|| of(Col::CombinedResReq)).unwrap_or(0.0),
-        slots: r.hosts(Col::ExecHosts).map(|(_, n)| n.max(1)).sum(),
-        ran: r.num(Col::RunTime),
-        cpu: r.num(Col::CpuUsed),
-        peak: r.num(Col::CpuPeak),
-        peak_secs: r.int(Col::CpuPeakSecs),
-    };
-    (e.max_mem_kb > 0).then_some(e)
 }
 
 /// Beyond LSF: how much of its run limit a job has used.

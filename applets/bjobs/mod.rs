@@ -1,6 +1,7 @@
 //! bjobs: what became of jobs (bjobs(1)).
 
 mod fields;
+mod figures;
 mod listing;
 mod long;
 mod opts;

@@ -7,7 +7,7 @@
 //! LSB_SUB_PARM_FILE names; what they change they write to LSB_SUB_MODIFY_FILE and
 //! LSB_SUB_MODIFY_ENVFILE; the exit status LSB_SUB_ABORT_VALUE refuses the submission.
 
-use super::spec::Rejection;
+use super::rejection::Rejection;
 use lsf::cli::site::Site;
 use lsf::lang::depend::DepExpr;
 use lsf::model::ByteStr;

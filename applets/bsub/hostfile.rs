@@ -1,7 +1,7 @@
 //! -hostfile: the hosts and slots that a job is to have, from a file of the user's (bsub(1)): a
 //! host on each line, with its slots where those are not one; `#` begins a comment.
 
-use super::spec::Rejection;
+use super::rejection::Rejection;
 use lsf::model::job::{JobSpec, extra};
 use lsf::sys::words;
 use std::fs::File;

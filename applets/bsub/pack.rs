@@ -8,10 +8,15 @@
 //! behind it.
 
 use super::again::{self, Again};
+use super::answer::answer;
+use super::caller::{facts, request_id};
+use super::compose::compose;
 use super::opts::BsubOpts;
+use super::rejection::Rejection;
 use super::source::Source;
-use super::spec::{Facts, Rejection};
-use super::{Stop, answer, command, compose, facts, request_id, script};
+use super::spec::Facts;
+use super::stop::Stop;
+use super::{command, script};
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;

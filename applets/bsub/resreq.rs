@@ -2,7 +2,7 @@
 //! refused. The names of resources are the cluster's affair: a name unknown here may be of any
 //! kind, and a requirement that could be right with some kind is left to mbatchd.
 
-use super::spec::Rejection;
+use super::rejection::Rejection;
 use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, ResReqError, Syntax};
 use lsf::model::sort::sort_by_key;
 use std::cell::RefCell;

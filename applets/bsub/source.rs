@@ -1,6 +1,6 @@
 //! The command of a job: words of the command line, a script on standard input, or a script file.
 
-use super::spec::Rejection;
+use super::rejection::Rejection;
 use super::{command, script};
 use lsf::cli::ctx::Ctx;
 use std::ffi::{OsStr, OsString};

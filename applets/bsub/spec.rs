@@ -3,6 +3,7 @@
 //! hosts, users, resources) are left to mbatchd.
 
 use super::opts::BsubOpts;
+use super::rejection::Rejection;
 use super::{resreq, when};
 use jiff::tz::TimeZone;
 use lsf::conf::units::{self, SizeUnit};
@@ -12,8 +13,6 @@ use lsf::lang::jobname::JobName;
 use lsf::model::job::{CopyFile, JobSpec, extra, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::{ByteStr, signals};
-use lsf::proto::Refusal;
-use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -43,36 +42,6 @@ pub struct Facts {
     pub env: ByteStr,
     /// Whether esubs see the submission.
     pub mesub: bool,
-}
-
-/// Why nothing was submitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejection {
-    /// The words without `Job not submitted`.
-    pub words: String,
-}
-
-impl Rejection {
-    pub fn new(words: impl Into<String>) -> Rejection {
-        Rejection { words: words.into() }
-    }
-
-    /// `about: text`.
-    pub fn about(about: &str, text: impl fmt::Display) -> Rejection {
-        Rejection { words: format!("{about}: {text}") }
-    }
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}. Job not submitted.", self.words.trim_end_matches('.'))
-    }
-}
-
-impl From<Refusal> for Rejection {
-    fn from(r: Refusal) -> Rejection {
-        Rejection::new(r.words())
-    }
 }
 
 /// The submission asked for, without command, script and environment.

@@ -3,8 +3,9 @@
 //!
 //! The copy lies in JOB_SPOOL_DIR of lsb.params, else in ~/.lsbatch; it is removed after the job.
 
-use super::Stop;
-use super::spec::Rejection;
+use super::caller::{home, request_id};
+use super::rejection::Rejection;
+use super::stop::Stop;
 use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
 use lsf::lang::jobname::JobName;
@@ -53,7 +54,7 @@ pub fn input(ctx: &mut Ctx, file: &str, spec: &mut JobSpec) -> Result<(), Stop> 
         return Err(Rejection::new(words).into());
     }
     let dir = directory(ctx)?;
-    let base = super::request_id()?;
+    let base = request_id()?;
     let array = JobName::parse(&spec.name).ok().and_then(|n| n.array);
     let copy = |from: &str, to: &str| {
         let why = |e: io::Error| {
@@ -101,7 +102,7 @@ fn directory(ctx: &mut Ctx) -> Result<PathBuf, Stop> {
     let user = user.map(|u| u.name.clone()).unwrap_or_default();
     let dir = match of_site {
         Some((_, dir)) if !dir.is_empty() => PathBuf::from(dir.replace("%U", &user)),
-        _ => PathBuf::from(std::ffi::OsString::from_vec(super::home())).join(".lsbatch"),
+        _ => PathBuf::from(std::ffi::OsString::from_vec(home())).join(".lsbatch"),
     };
     match DirBuilder::new().mode(0o700).create(&dir) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {

@@ -7,8 +7,8 @@
 //! Where nobody answers, the user is told in LSF's words on stderr and the command tries again,
 //! LSB_NTRIES times or for ever.
 //!
-//! Here is who can be asked. How a connection is made is in client/dial.rs, what is said over it in
-//! talk.rs, how often it is tried in patience.rs, what is said when it fails in error.rs.
+//! Here is who can be asked. How a connection is made is in client/dial.rs, a connection and what
+//! is said over it in talk.rs, how often it is tried in patience.rs, what is said when it fails in error.rs.
 
 mod dial;
 mod error;
@@ -17,41 +17,18 @@ mod talk;
 
 use super::ctx::Ctx;
 use super::site::Site;
-use crate::auth::shake::Claims;
-use crate::model::ByteStr;
 use crate::proto::client::{ClientMsg, Control, Outcome};
-use crate::proto::frame::{Decoder, Session};
 use crate::proto::{Daemon, Msg};
 use dial::{Call, candidates};
 use patience::{BASE_CONN_TIMEOUT, persist};
 use std::io::{self, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 pub(super) use error::lost;
 pub use error::{ClientError, DOWN, PROCESSING, UNREACHED};
 pub use patience::{LOST_IN_A_ROW, Patience};
+pub use talk::Client;
 pub(super) use talk::read_some;
-
-/// An authenticated connection to one daemon.
-pub struct Client {
-    sock: TcpStream,
-    session: Session,
-    dec: Decoder,
-    chunk: Vec<u8>,
-    out: Vec<u8>,
-    verified: bool,
-    patience: Patience,
-    claims: Claims,
-    /// The daemon's host.
-    server: String,
-    /// What is said where an answer takes long.
-    processing: String,
-    /// The receive timeout that is set on the socket.
-    waits: Option<Duration>,
-    /// The environment that was submitted with last and its hash, if the daemon keeps it.
-    kept_env: Option<(ByteStr, String)>,
-}
 
 /// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
 pub fn mbatchd(site: &Site, err: &mut dyn Write) -> Result<Client, ClientError> {

@@ -23,6 +23,8 @@ pub struct Ctx<'a> {
     pub err: &'a mut dyn Write,
     /// Says how words with a glued value are read: for a command that fails.
     pub readings: Option<fn(&[OsString]) -> Vec<String>>,
+    /// Names the applets that get links.
+    pub linked: fn() -> Vec<&'static str>,
 }
 
 impl<'a> Ctx<'a> {
@@ -32,7 +34,7 @@ impl<'a> Ctx<'a> {
         out: &'a mut dyn Write,
         err: &'a mut dyn Write,
     ) -> Ctx<'a> {
-        Ctx { name, args, out, err, readings: None }
+        Ctx { name, args, out, err, readings: None, linked: Vec::new }
     }
 
     /// The words with what is not UTF-8 replaced.

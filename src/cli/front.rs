@@ -28,6 +28,7 @@
 //! The first operand, or `--`, ends the options. `-h` and `-V` are in every command unless the
 //! struct has letters of its own for them.
 
+use super::option_words::{as_typed, classic_word};
 use super::{categories, help, version};
 use crate::conf::names::nearest;
 use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfoKind, FromArgs, Optionality};
@@ -152,45 +153,6 @@ fn is_number(arg_name: &str) -> bool {
     let name = arg_name.trim_start_matches('[');
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
     NUMBERS.contains(&&name[..end])
-}
-
-/// Options of ours, which LSF does not have: they are written with two dashes.
-const OURS: [&str; 11] = [
-    "boot", "check", "destdir", "dir", "hosts", "key", "newPorts", "newkey", "profile", "top",
-    "watch",
-];
-
-/// How an option is typed: `-u`, `-noheader`, `--watch`.
-pub(super) fn typed(short: Option<char>, long: &str) -> String {
-    as_typed(&classic_word(short, long), long)
-}
-
-fn as_typed(word: &str, long: &str) -> String {
-    match OURS.contains(&word) {
-        true => long.to_string(),
-        false => format!("-{word}"),
-    }
-}
-
-/// The classic word of an option: its letter, or its long name with dashes read as capitals.
-pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
-    if let Some(letter) = short {
-        return letter.to_string();
-    }
-    let mut word = String::with_capacity(long.len());
-    let mut capital = false;
-    for c in long.strip_prefix("--").unwrap_or(long).chars() {
-        match c {
-            '-' if capital => {
-                word.push('_');
-                capital = false;
-            }
-            '-' => capital = true,
-            c if std::mem::take(&mut capital) => word.push(c.to_ascii_uppercase()),
-            c => word.push(c),
-        }
-    }
-    word
 }
 
 /// One option.

@@ -1,7 +1,7 @@
 //! Help in LSF's layout, from the same `ArgsInfo` that recognises the options: usage lines, then
 //! one line per option.
 
-use super::front::{classic_word, typed};
+use super::option_words::{classic_word, typed};
 use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind, Optionality, PositionalInfo};
 
 /// Column where usage lines are broken.

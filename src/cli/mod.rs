@@ -17,6 +17,7 @@ pub mod lim;
 pub mod links;
 pub mod load;
 pub mod long;
+mod option_words;
 pub mod personal;
 pub mod place;
 pub mod privport;

@@ -2,10 +2,11 @@
 //! of both sides. One try each; who tries again is patience.rs.
 
 use super::error::{ClientError, Notice};
-use super::talk::{CHUNK, read_some};
-use super::{Client, Patience, Site};
+use super::patience::Patience;
+use super::talk::{CHUNK, Client, read_some};
 use crate::auth::shake::{self, AuthError, Hello};
 use crate::auth::{HostLookup, Way};
+use crate::cli::site::Site;
 use crate::cli::{privport, prove};
 use crate::conf::{HostTable, load};
 use crate::net::sock;

@@ -1,17 +1,19 @@
-//! What is said over a connection that is made: questions, answers, streams. Nothing that comes
+//! A connection that is made, and what is said over it: questions, answers, streams. Nothing that comes
 //! back is believed before the server's proof.
 
-use super::Client;
 use super::error::{ClientError, lost};
-use crate::auth::shake;
+use super::patience::Patience;
+use crate::auth::shake::{self, Claims};
+use crate::model::ByteStr;
 use crate::model::reason::err;
 use crate::net::sock;
 use crate::proto::client::{ClientMsg, Submit, env_hash};
-use crate::proto::frame::{MAX_FRAME, MAX_FRAME_USER};
+use crate::proto::frame::{Decoder, MAX_FRAME, MAX_FRAME_USER, Session};
 use crate::proto::res::ResMsg;
 use crate::proto::{Msg, Refusal};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -19,6 +21,26 @@ use std::time::Duration;
 pub(super) const CHUNK: usize = 8 << 10;
 /// Bytes read at once where answers are long.
 const LONG_CHUNK: usize = 128 << 10;
+
+/// An authenticated connection to one daemon.
+pub struct Client {
+    pub(super) sock: TcpStream,
+    pub(super) session: Session,
+    pub(super) dec: Decoder,
+    pub(super) chunk: Vec<u8>,
+    pub(super) out: Vec<u8>,
+    pub(super) verified: bool,
+    pub(super) patience: Patience,
+    pub(super) claims: Claims,
+    /// The daemon's host.
+    pub(super) server: String,
+    /// What is said where an answer takes long.
+    pub(super) processing: String,
+    /// The receive timeout that is set on the socket.
+    pub(super) waits: Option<Duration>,
+    /// The environment that was submitted with last and its hash, if the daemon keeps it.
+    pub(super) kept_env: Option<(ByteStr, String)>,
+}
 
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {

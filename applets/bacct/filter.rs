@@ -1,0 +1,87 @@
+//! Which jobs of lsb.acct are wanted.
+
+use lsf::lang::interval::Interval;
+use lsf::log::codec::{Brief, Late};
+use lsf::model::JobRef;
+use lsf::proto::client::IdSel;
+
+/// Which jobs are wanted. Empty lists do not restrict.
+#[derive(Debug, Default)]
+pub struct Filter {
+    pub ids: Vec<IdSel>,
+    pub users: Vec<String>,
+    pub queues: Vec<String>,
+    pub projects: Vec<String>,
+    /// As given, and the hosts they stand for.
+    pub host_words: Vec<String>,
+    pub hosts: Vec<String>,
+    pub apps: Vec<String>,
+    pub slas: Vec<String>,
+    pub licenses: Vec<String>,
+    pub reservations: Reserved,
+    pub exceptions: bool,
+    /// -rcacct, -rcalloc: of a kind that no job is of.
+    pub none: bool,
+    pub done: bool,
+    pub exit: bool,
+    pub completed: Option<Interval>,
+    pub submitted: Option<Interval>,
+    pub dispatched: Option<Interval>,
+}
+
+/// -U.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum Reserved {
+    #[default]
+    Whatever,
+    /// `all`: in any reservation.
+    Any,
+    In(Vec<String>),
+}
+
+fn among(list: &[String], has: &[u8]) -> bool {
+    list.is_empty() || list.iter().any(|w| w.as_bytes() == has)
+}
+
+impl Filter {
+    /// What the first fields of a line tell.
+    pub fn may_want(&self, b: &Brief<'_>) -> bool {
+        let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
+        !self.none
+            && within(&self.completed, b.end_time)
+            && within(&self.submitted, b.submit_time)
+            && (self.dispatched.is_none() || b.start_time > 0)
+            && within(&self.dispatched, b.start_time)
+            && (self.ids.is_empty() || self.ids.iter().any(|i| i.job == b.job))
+            && among(&self.users, &b.user)
+            && among(&self.queues, &b.queue)
+    }
+
+    /// The rest, of a line that [`Filter::may_want`] let through.
+    pub fn wants(&self, b: &Brief<'_>) -> bool {
+        let at = JobRef { job: b.job, idx: b.idx };
+        (self.done == self.exit || if b.done { self.done } else { self.exit })
+            && (self.ids.is_empty() || self.ids.iter().any(|i| i.has(at)))
+            && among(&self.projects, &b.project)
+            && (self.hosts.is_empty() || b.hosts().any(|h| among(&self.hosts, &h)))
+            && (!self.asks_late() || self.wants_late(&b.late()))
+    }
+
+    fn asks_late(&self) -> bool {
+        self.exceptions
+            || self.reservations != Reserved::Whatever
+            || !(self.apps.is_empty() && self.slas.is_empty() && self.licenses.is_empty())
+    }
+
+    fn wants_late(&self, late: &Late<'_>) -> bool {
+        (!self.exceptions || late.exceptions != 0)
+            && among(&self.apps, &late.app)
+            && among(&self.slas, &late.service_class)
+            && among(&self.licenses, &late.license_project)
+            && match &self.reservations {
+                Reserved::Whatever => true,
+                Reserved::Any => !late.reservation.is_empty(),
+                Reserved::In(ids) => among(ids, &late.reservation),
+            }
+    }
+}

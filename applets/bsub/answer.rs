@@ -1,0 +1,29 @@
+//! The answer to a submission, for the user.
+
+use super::caller::is_set;
+use lsf::cli::ctx::Ctx;
+use lsf::errln;
+use lsf::exec::sbatchd::KEEP_SECS;
+
+pub fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {
+    if is_set("BSUB_QUIET") {
+        return;
+    }
+    let default = if named { "" } else { "default " };
+    let text = format!("Job <{job}> is submitted to {default}queue <{queue}>.");
+    if is_set("BSUB_STDERR") {
+        errln!(ctx, "{text}");
+    } else {
+        lsf::outln!(ctx, "{text}");
+        ctx.flush();
+    }
+}
+
+/// Where output goes without -o and without a mail program.
+pub fn kept_words() -> String {
+    let days = KEEP_SECS / (24 * 3600);
+    format!(
+        "No -o, and no mail program here: the output will be kept in ~/.lsbatch on the execution \
+         host, for {days} days."
+    )
+}

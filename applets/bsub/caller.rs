@@ -1,0 +1,88 @@
+//! The process that submits: its directories, umask and environment, and the id of its request.
+
+use super::env::{self, EnvAsk, Var};
+use super::rejection::Rejection;
+use super::spec::Facts;
+use jiff::tz::TimeZone;
+use lsf::conf::LsfConf;
+use lsf::model::ByteStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Bytes of a request id.
+const REQUEST_BYTES: usize = 16;
+
+/// `times`: the zone is wanted; reading it costs every submission two files.
+pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    Ok(Facts {
+        now: lsf::sys::now().secs(),
+        zone: if times { TimeZone::system() } else { TimeZone::UTC },
+        unit: conf.unit(),
+        requirement_unit_mb: conf.requirement_unit_mb(),
+        default_queue: var("LSB_DEFAULTQUEUE"),
+        default_project: var("LSB_DEFAULTPROJECT"),
+        cwd: working_directory()?,
+        home: home(),
+        umask: umask(),
+        env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
+        mesub: true,
+    })
+}
+
+/// PWD where it names the working directory, as the user knows it by; else the real path.
+fn working_directory() -> Result<Vec<u8>, Rejection> {
+    use std::os::unix::fs::MetadataExt;
+    if let Some(pwd) = std::env::var_os("PWD")
+        && pwd.as_bytes().starts_with(b"/")
+        && let (Ok(a), Ok(b)) = (std::fs::metadata(&pwd), std::fs::metadata("."))
+        && (a.dev(), a.ino()) == (b.dev(), b.ino())
+    {
+        return Ok(pwd.into_vec());
+    }
+    match std::env::current_dir() {
+        Ok(dir) => Ok(dir.into_os_string().into_vec()),
+        Err(e) => Err(Rejection::new(format!(
+            "the working directory cannot be found: {}",
+            lsf::sys::words(&e)
+        ))),
+    }
+}
+
+/// The home directory that passwd knows, else HOME.
+pub fn home() -> Vec<u8> {
+    let uid = lsf::sys::euid();
+    match lsf::sys::users::Users::default().by_uid(uid) {
+        Some(user) if user.home.starts_with('/') => user.home.into_bytes(),
+        _ => std::env::var_os("HOME").map(OsStringExt::into_vec).unwrap_or_default(),
+    }
+}
+
+/// The umask can only be read by setting it; nothing else runs in this process meanwhile.
+fn umask() -> u32 {
+    let old = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(old);
+    old.bits()
+}
+
+/// The environment that `-env` asks for; `None`: it was not given.
+pub fn asked_env(asks: &[String]) -> Result<Option<ByteStr>, Rejection> {
+    if asks.is_empty() {
+        return Ok(None);
+    }
+    let ask = EnvAsk::parse(asks).map_err(|e| Rejection::new(e.to_string()))?;
+    Ok(Some(ByteStr(env::packed(&ask.apply(&own_environment())))))
+}
+
+pub fn own_environment() -> Vec<Var> {
+    std::env::vars_os().map(|(n, v)| (n.into_vec(), v.into_vec())).collect()
+}
+
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+pub fn request_id() -> Result<String, Rejection> {
+    let bytes = lsf::sys::random::<REQUEST_BYTES>()
+        .map_err(|e| Rejection::new(format!("no random numbers: {}", lsf::sys::words(&e))))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}

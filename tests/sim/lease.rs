@@ -2,9 +2,11 @@
 //! hear of for [`LEASE`] seconds loses the lock, while its mbatchd lives on and knows nothing of
 //! that; another one may take it. The log is the code that ships, on a disk in memory.
 
+use lsf::log::batch::Batch;
+use lsf::log::fail::Fail;
 use lsf::log::recover::{Params, recover};
 use lsf::log::simdisk::SimDisk;
-use lsf::log::store::{Batch, Fail, Store};
+use lsf::log::store::Store;
 use lsf::model::event::{Event, Record};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -8,7 +8,8 @@
 //! LSB_NTRIES times or for ever.
 //!
 //! Here is who can be asked. How a connection is made is in client/dial.rs, a connection and what
-//! is said over it in talk.rs, how often it is tried in patience.rs, what is said when it fails in error.rs.
+//! is said over it in talk.rs, how often it is tried in patience.rs, what is said when it fails in
+//! error.rs.
 
 mod dial;
 mod error;

@@ -10,7 +10,7 @@
 //! | spool | exact bytes beside the log |
 //! | recover, acct | what is read at start |
 //! | store, batch, fail | what is written, batch by batch; how it fails |
-//! | log_files, opening | the open files and whose they are; what is mended before they are written |
+//! | log_files, opening | the open files, and whose they are; what is mended at the start |
 //! | mend | putting a log in order whose records were moved |
 //! | switch, switch_names | beginning a new log without stopping; the files' names then |
 //! | writer | what is done in which order, and told |

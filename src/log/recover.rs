@@ -13,16 +13,16 @@
 //! The tail that no entry covers and that holds a line that cannot be read, with readable ones
 //! behind it, has two explanations. After a loss of power it is what was left of one unsynced
 //! write (entries are synced often enough that a synced record without entry lies within
-//! [`found::MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside. Without
-//! a loss of power it is damage.
+//! [`found::MAX_LAG`]): all from there on was never acknowledged and is cut, into a file beside.
+//! Without a loss of power it is damage.
 //!
 //! A record that is whole but does not lie where it was written (a line was taken out, doubled or
 //! put elsewhere, bytes were shifted) is found by its checksum (`walk`), and the log is put in
 //! order again with the first commit (`mend`); until then nothing of it is touched.
 //!
 //! Here is the way in. The pass over the log is recover/scan.rs, lines that are there twice
-//! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs and spool_check.rs,
-//! what follows from it all recover/verdict.rs.
+//! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs and
+//! spool_check.rs, what follows from it all recover/verdict.rs.
 
 pub mod against;
 mod controls;

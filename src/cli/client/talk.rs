@@ -1,5 +1,5 @@
-//! A connection that is made, and what is said over it: questions, answers, streams. Nothing that comes
-//! back is believed before the server's proof.
+//! A connection that is made, and what is said over it: questions, answers, streams. Nothing that
+//! comes back is believed before the server's proof.
 
 use super::error::{ClientError, lost};
 use super::patience::Patience;

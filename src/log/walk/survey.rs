@@ -270,11 +270,11 @@ impl Moved {
         }
         // behind all records: what is left of the lost ones first
         let mut lost = written;
-        for n in next..entries.len() {
+        for (n, entry) in entries.iter().enumerate().skip(next) {
             if self.place(n).is_some() {
                 break;
             }
-            lost = entries[n].end();
+            lost = entry.end();
         }
         at = at.checked_sub(lost)?;
         Some(entries.last().map_or(0, Entry::end) + at)

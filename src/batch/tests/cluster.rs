@@ -21,6 +21,7 @@ pub use site::{Site, cluster};
 
 use super::*;
 use crate::model::event::Finish;
+use crate::model::specfield::SpecField;
 use crate::proto::sbd::StartJob;
 use hosts::TestHost;
 use std::collections::{BTreeMap, VecDeque};
@@ -283,15 +284,26 @@ impl Cluster {
         &mut self,
         user: &str,
         at: impl Selected,
-        fields: &[crate::model::specfield::SpecField],
+        fields: &[SpecField],
         options: &str,
     ) -> i32 {
+        self.try_modify(user, at, fields, options).unwrap_or_else(|refusal| refusal.code)
+    }
+
+    /// The same with the refusal.
+    pub fn try_modify(
+        &mut self,
+        user: &str,
+        at: impl Selected,
+        fields: &[SpecField],
+        options: &str,
+    ) -> Result<i32, Refusal> {
         let spec = options::spec(options, self.now.secs());
         let (id, fields) = (at.selected(), fields.to_vec());
         let modify = Modify { id, spec, fields, ..Modify::default() };
         match self.ask(user, ClientMsg::Modify(Box::new(modify))).as_slice() {
-            [Msg::Client(ClientMsg::Controlled { outcomes, .. })] => outcomes[0].code,
-            [Msg::Refused(refusal)] => refusal.code,
+            [Msg::Client(ClientMsg::Controlled { outcomes, .. })] => Ok(outcomes[0].code),
+            [Msg::Refused(refusal)] => Err(refusal.clone()),
             other => panic!("{other:?}"),
         }
     }

@@ -253,18 +253,22 @@ fn host_beyond_load_sched_takes_nobody_until_its_load_falls() {
 
 #[test]
 fn host_that_has_just_taken_a_job_waits_for_the_accept_interval() {
-    let site = cluster().hosts(2, 4).param("JOB_ACCEPT_INTERVAL = 1").param("MBD_SLEEP_TIME = 10");
-    let mut c = site.up();
-    let jobs: Vec<JobRef> = (0..3).map(|_| c.submit("ann", "")).collect();
-    // one each; the third waits for either
-    assert_eq!(
-        (c.started(), only_reason(&mut c, jobs[2])),
-        (jobs[..2].to_vec(), pend::JUST_STARTED)
-    );
-    c.advance(9);
-    assert_eq!(c.started(), []);
-    c.advance(1);
-    assert_eq!(c.started(), [jobs[2]]);
+    // in a pass each, or all in one
+    for together in [false, true] {
+        let site = cluster().hosts(2, 4).param("JOB_ACCEPT_INTERVAL = 1");
+        let mut c = site.param("MBD_SLEEP_TIME = 10").up();
+        let jobs = match together {
+            true => c.submit_together("ann", &[""; 3]),
+            false => (0..3).map(|_| c.submit("ann", "")).collect(),
+        };
+        // one each; the third waits for either
+        assert_eq!(c.started(), jobs[..2], "{together}");
+        assert_eq!(only_reason(&mut c, jobs[2]), pend::JUST_STARTED);
+        c.advance(9);
+        assert_eq!(c.started(), []);
+        c.advance(1);
+        assert_eq!(c.started(), [jobs[2]], "{together}");
+    }
 }
 
 #[test]

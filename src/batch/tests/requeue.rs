@@ -1,10 +1,13 @@
 //! What goes back to the queue by itself, what is given up.
 
+use super::cluster::{Cluster, Site, cluster, element};
 use super::*;
 use crate::conf::types::{RawParam, RawParams};
+use crate::model::event::Finish;
 use crate::model::job::extra;
 use crate::model::reason::{pend, term};
 use crate::model::specfield::SpecField;
+use serde_json::json;
 
 pub fn with(key: &str, value: &str) -> JobSpec {
     JobSpec { extra: vec![(key.into(), value.into())], ..spec("x") }
@@ -38,13 +41,6 @@ impl Rig {
         }
         self.report(conn, key, phase);
         key
-    }
-
-    /// Runs the start of this job to this end.
-    pub fn runs_of(&mut self, job: u32, phase: Phase) {
-        let (conn, key) = self.starts_of(job)[0];
-        self.report(conn, key, Phase::Running);
-        self.report(conn, key, phase);
     }
 
     /// The host of the attempt is connected again, with what it says of it; mbatchd may have been
@@ -101,39 +97,32 @@ impl Rig {
 
 /// -hostfile: exactly these hosts and slots, or none.
 #[test]
-fn a_host_file_fixes_hosts_and_slots() {
-    let mut r = Rig::new();
-    let with =
-        |slots: &str| JobSpec { min_slots: 0, max_slots: 0, ..with(extra::HOST_SLOTS, slots) };
-    let hosts = |r: &Rig, id: u32| {
-        let run = r.mbd.st.job(id).unwrap().elem(0).unwrap().run()?;
-        let name = |h: &(names::HostId, u32)| format!("{} {}", r.mbd.st.names.host(h.0), h.1);
-        Some(run.hosts.iter().map(name).collect::<Vec<_>>().join(" "))
-    };
+fn host_file_fixes_hosts_and_slots_and_their_order() {
+    let mut c = cluster().hosts(2, 2).up();
     // not the best host first, and not all that is free
-    let id = r.submit(with("h2 1 h1 1 h2 1")).unwrap();
-    assert_eq!(hosts(&r, id).as_deref(), Some("h2 2 h1 1"));
+    let job = c.submit("ann", "-hostfile 'h2 1 h1 1 h2 1'");
+    assert_eq!(c.running_on(job), ["h2", "h2", "h1"]);
     // its host is told the order of the lines, where that is another one
-    let ranks = |r: &mut Rig, id: u32| {
-        let starts = r.sent.iter().filter_map(|(_, m)| match m {
-            Msg::Sbd(SbdMsg::Start(s)) if s.key.job == id => Some(s.ranks.clone()),
-            _ => None,
-        });
-        let all: Vec<_> = starts.collect();
-        assert_eq!(all.len(), 1);
-        let words = all[0].iter().map(|(host, n)| format!("{host} {n}"));
-        words.collect::<Vec<_>>().join(" ")
+    let ranks = |c: &mut Cluster| {
+        let orders = c.start_orders();
+        assert_eq!(orders.len(), 1);
+        orders[0].ranks.iter().map(|(host, n)| format!("{host} {n}")).collect::<Vec<_>>()
     };
-    assert_eq!(ranks(&mut r, id), "h2 1 h1 1 h2 1");
-    let spec = r.mbd.st.job(id).unwrap().spec.clone();
-    assert_eq!((spec.min_slots, spec.max_slots, spec.hosts.join(" ")), (3, 3, "h2 h1".into()));
+    assert_eq!(ranks(&mut c), ["h2 1", "h1 1", "h2 1"]);
+    let asked = c.columns(job, &[Col::MinSlots, Col::MaxSlots, Col::AskedHosts]);
+    assert_eq!(asked, [json!(3), json!(3), json!(["h2", "h1"])]);
     // one slot is left on h1: no other will do
-    let wait = r.submit(with("h1 1 h2 1")).unwrap();
-    let more = r.submit(with("h1 2")).unwrap();
-    let small = r.submit(with("h1 1")).unwrap();
-    assert_eq!((r.stat(wait, 0), r.stat(more, 0)), ("PEND", "PEND"));
-    assert_eq!(hosts(&r, small).as_deref(), Some("h1 1"));
-    assert_eq!(ranks(&mut r, small), "");
+    let wait = c.submit("ann", "-hostfile 'h1 1 h2 1'");
+    let more = c.submit("ann", "-hostfile 'h1 2'");
+    let small = c.submit("ann", "-hostfile 'h1 1'");
+    assert_eq!([c.state(wait), c.state(more)], ["PEND", "PEND"]);
+    assert_eq!((c.running_on(small), ranks(&mut c)), (vec!["h1".into()], vec![]));
+    let refused = c.try_modify("ann", more, &[SpecField::Slots], "-n 1").unwrap_err();
+    assert!(refused.text.ends_with("with option -n"), "{refused:?}");
+}
+
+#[test]
+fn host_file_that_names_no_host_or_no_slots_is_refused() {
     for (bad, code, about) in [
         ("h1 1 nosuch 2", err::BAD_HOST, "nosuch"),
         ("h1 x", err::BAD_HOST, "h1 x"),
@@ -141,71 +130,79 @@ fn a_host_file_fixes_hosts_and_slots() {
         ("h1", err::BAD_HOST, "h1"),
         ("h1 4000000000 h2 4000000000", err::PROC_NUM, ""),
     ] {
-        let refused = r.submit(with(bad)).unwrap_err();
+        let spec = JobSpec { min_slots: 0, max_slots: 0, ..with(extra::HOST_SLOTS, bad) };
+        let refused = Rig::new().submit(spec).unwrap_err();
         assert_eq!((refused.code, refused.about.as_str()), (code, about), "{bad}");
     }
-    let m = Modify {
-        id: IdSel { job: more, elems: vec![] },
-        fields: vec![SpecField::Slots],
-        spec: JobSpec { min_slots: 1, max_slots: 1, ..JobSpec::default() },
-        ..Modify::default()
-    };
-    let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
-    assert!(matches!(said, Some(Msg::Refused(e)) if e.text.ends_with("with option -n")));
-    let mut c = conf();
-    let only = crate::conf::types::HostTerm { name: "h1".into(), ..Default::default() };
-    c.batch.queues[0].hosts = vec![only];
-    let refused = Rig::of(c).submit(with("h1 1 h2 1")).unwrap_err();
+    let mut c = cluster().hosts(2, 2).queue("normal", "PRIORITY = 30; HOSTS = h1").up();
+    let refused = c.try_submit("ann", "-hostfile 'h1 1 h2 1'").unwrap_err();
     assert_eq!((refused.code, refused.about.as_str()), (err::QUEUE_HOST, "h2"));
 }
 
+/// A queue that takes exit values 5 and 6 back, each job twice at most.
+fn takes_back() -> Site {
+    let lines = "PRIORITY = 30; REQUEUE_EXIT_VALUES = 5 6";
+    cluster().hosts(2, 2).queue("normal", lines).param("MAX_JOB_REQUEUE = 2")
+}
+
 #[test]
-fn exit_values_send_a_job_back() {
-    let mut c = conf();
-    c.batch.queues[0].requeue_exit_values = Some("5 6".into());
-    param(&mut c, "MAX_JOB_REQUEUE", "2");
-    let mut r = Rig::of(c.clone());
-    // Of the queue, and of the job in its place.
-    let id = r.submit(spec("x")).unwrap();
-    assert_eq!(r.runs(exit(5)).attempt, 1);
-    r.later(1);
-    assert_eq!(r.runs(exit(7)).attempt, 2);
-    assert_eq!((r.stat(id, 0), r.acct.len()), ("EXIT", 1));
-    let id = r.submit(with(extra::REQUEUE, "all ~1")).unwrap();
-    r.runs(exit(5));
-    r.later(1);
-    r.runs(exit(1));
-    assert_eq!(r.stat(id, 0), "EXIT");
-    // Success, and what somebody killed, is an end.
-    for phase in [done(), Phase::Ended { end: End::Status(9), exit_info: term::MEMLIMIT }] {
-        r.submit(with(extra::REQUEUE, "all")).unwrap();
-        r.runs(phase);
-        assert!(r.starts().is_empty());
-    }
-    let id = r.submit(with(extra::REQUEUE, "all")).unwrap();
-    let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
-    assert_eq!(r.kill(USER, id), 0);
-    r.report(conn, key, Phase::Ended { end: End::Status(2), exit_info: 0 });
-    assert_eq!(r.stat(id, 0), "EXIT");
-    // The third time it is held; a restart in between counts on.
-    let id = r.submit(spec("x")).unwrap();
-    r.runs(exit(6));
-    r.later(1);
-    r.runs(exit(6));
-    r.later(2);
-    let mut found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
-    found.seen_ids.clear();
-    let mut r = Rig::with(Mbd::new(c, "h1", found), r.now);
-    let starts = r.starts();
-    assert_eq!((starts.len(), r.stat(id, 0)), (1, "RUN"), "{starts:?}");
-    r.report(starts[0].0, starts[0].1, exit(6));
-    assert_eq!((r.stat(id, 0), r.held(id)), ("PSUSP", Some(pend::REQUEUE_LIMIT)));
-    assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-    r.runs(exit(6));
-    r.later(1);
-    assert_eq!(r.runs(done()).attempt, 5);
-    assert!(r.mbd.st.tries.is_empty());
+fn job_goes_back_by_the_exit_values_of_its_queue_or_its_own() {
+    let mut c = takes_back().up();
+    let attempts = |c: &mut Cluster| -> Vec<u32> {
+        c.start_orders().iter().map(|order| order.key.attempt).collect()
+    };
+    let by_queue = c.submit("ann", "");
+    c.end(by_queue, 5);
+    c.advance(1);
+    assert_eq!(attempts(&mut c), [1, 2]);
+    c.end(by_queue, 7);
+    assert_eq!((c.state(by_queue), c.accounted().len()), ("EXIT".into(), 1));
+    // of the job in the place of the queue's
+    let by_job = c.submit("ann", "-Q 'all ~1'");
+    c.end(by_job, 5);
+    c.advance(1);
+    assert_eq!(attempts(&mut c), [1, 2]);
+    c.end(by_job, 1);
+    assert_eq!(c.state(by_job), "EXIT");
+}
+
+#[test]
+fn job_that_succeeds_or_is_killed_does_not_go_back() {
+    let mut c = takes_back().up();
+    let good = c.submit("ann", "-Q all");
+    c.end(good, 0);
+    let large = c.submit("ann", "-Q all");
+    c.ends_by(large, 9, term::MEMLIMIT);
+    let killed = c.submit("ann", "-Q all");
+    c.hosts_wait();
+    c.kill("ann", killed);
+    c.ends_by(killed, 2, 0);
+    c.started();
+    c.advance(5);
+    assert_eq!(c.started(), []);
+    assert_eq!([good, large, killed].map(|job| c.state(job)), ["DONE", "EXIT", "EXIT"]);
+}
+
+#[test]
+fn job_at_its_requeue_limit_is_held_and_a_restart_counts_on() {
+    let mut c = takes_back().up();
+    let job = c.submit("ann", "");
+    c.end(job, 6);
+    c.advance(1);
+    c.end(job, 6);
+    c.started();
+    c.advance(2);
+    assert_eq!((c.started(), c.state(job)), (vec![job], "RUN".into()));
+    c.restart();
+    c.end(job, 6);
+    assert_eq!((c.state(job), c.reason(job)), ("PSUSP".into(), pend::REQUEUE_LIMIT));
+    c.resume("ann", job);
+    c.end(job, 6);
+    c.advance(1);
+    let attempts: Vec<u32> = c.start_orders().iter().map(|order| order.key.attempt).collect();
+    assert_eq!(attempts, [4, 5]);
+    c.end(job, 0);
+    assert_eq!(c.state(job), "DONE");
 }
 
 #[test]
@@ -304,44 +301,38 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
 
 /// ORPHAN_JOB_TERM_GRACE_PERIOD: orphans end after it, those of -ti at once.
 #[test]
-fn orphans_end_after_their_time_of_grace() {
-    for (grace, steps) in [(None, [0, 0]), (Some(10), [0, 1]), (Some(0), [1, 1])] {
-        let mut c = conf();
-        c.batch.params.orphan_grace = grace;
-        let mut r = Rig::of(c);
-        let first = r.submit(spec("x")).unwrap();
-        let depend = format!("done({first})");
-        let id = r.submit(JobSpec { depend: depend.clone(), ..spec("y") }).unwrap();
-        let quick = r.submit(JobSpec { depend, ..with(extra::ORPHAN, "Y") }).unwrap();
-        let later = r.submit(spec("z")).unwrap();
-        let saved = r.submit(JobSpec { depend: format!("done({first})"), ..spec("s") }).unwrap();
-        r.runs_of(first, exit(1));
-        let ended = |r: &Rig, id: u32| u32::from(r.stat(id, 0) == "EXIT");
-        assert_eq!((ended(&r, id), ended(&r, quick)), (steps[0], 1), "{grace:?}");
+fn orphan_ends_after_its_time_of_grace() {
+    for (grace, ends) in [(None, [false, false]), (Some(10), [false, true]), (Some(0), [true; 2])] {
+        let site = cluster().hosts(2, 2);
+        let site = match grace {
+            Some(secs) => site.param(&format!("ORPHAN_JOB_TERM_GRACE_PERIOD = {secs}")),
+            None => site,
+        };
+        let mut c = site.up();
+        let first = c.submit("ann", "");
+        let depends = format!("-w 'done({first})'");
+        let orphan = c.submit("ann", &depends);
+        let quick = c.submit("ann", &format!("{depends} -ti"));
+        let later = c.submit("ann", "");
+        let saved = c.submit("ann", &depends);
+        c.end(first, 1);
+        let ended = |c: &mut Cluster, at: JobRef| c.state(at) == "EXIT";
+        assert_eq!((ended(&mut c, orphan), ended(&mut c, quick)), (ends[0], true), "{grace:?}");
+        c.advance(9);
+        assert_eq!(ended(&mut c, orphan), ends[0], "{grace:?}");
         if grace == Some(10) {
-            r.now.mono_us += 9_000_000;
-            r.step(Input::Tick);
-            assert_eq!(ended(&r, id), 0);
             // a look in between is no new beginning
-            let p = JobSpec { project: "p".into(), ..JobSpec::default() };
-            let sel = IdSel { job: id, elems: vec![] };
-            assert_eq!(r.modify_of(USER, sel, &[SpecField::Project], p), 0);
+            assert_eq!(c.modify("ann", orphan, &[SpecField::Project], "-P p"), 0);
             // one that waits for something else meanwhile is none any more
-            let m = Modify {
-                id: IdSel { job: saved, elems: vec![] },
-                fields: vec![SpecField::Depend],
-                spec: JobSpec { depend: format!("done({later})"), ..JobSpec::default() },
-                ..Modify::default()
-            };
-            r.ask(USER, ClientMsg::Modify(Box::new(m)));
+            let other = format!("-w 'done({later})'");
+            assert_eq!(c.modify("ann", saved, &[SpecField::Depend], &other), 0);
         }
-        assert_eq!(r.mbd.orphan_deadline().is_some(), grace == Some(10));
-        r.now.mono_us += 1_000_000;
-        r.step(Input::Tick);
-        assert_eq!(ended(&r, id), steps[1], "{grace:?}");
+        c.advance(1);
+        assert_eq!(ended(&mut c, orphan), ends[1], "{grace:?}");
         if grace == Some(10) {
-            assert_eq!(ended(&r, saved), 0);
-            let info = r.acct.iter().find(|f| f.at == at(id)).unwrap().exit_info;
+            assert!(!ended(&mut c, saved));
+            let of = |finish: &Finish| finish.at == orphan;
+            let info = c.accounted().into_iter().find(of).unwrap().exit_info;
             assert_eq!(info, term::ORPHAN_SYSTEM);
         }
     }
@@ -417,32 +408,26 @@ fn conditions_get_the_time_that_they_are_given() {
 
 #[test]
 fn orphans_end_at_once_where_they_are_to() {
-    let mut r = Rig::new();
-    let first = r.submit(JobSpec { name: "a[1-2]".into(), ..spec("x") }).unwrap();
-    let on = |depend: String, ti: bool, name: &str| JobSpec {
-        depend,
-        name: name.into(),
-        ..if ti { with(extra::ORPHAN, "Y") } else { spec("y") }
-    };
-    let starts = r.starts();
-    let waits = r.submit(on(format!("done({first}[1])"), false, "")).unwrap();
-    let ends = r.submit(on(format!("done({first}[1])"), true, "")).unwrap();
-    let held = r.submit(on(format!("done({first}[1])"), true, "")).unwrap();
-    assert_eq!(r.does(USER, Verb::Stop, held).code, 0);
-    let after = r.submit(on(format!("done({ends})"), true, "")).unwrap();
-    let each = r.submit(on(format!("done({first}[*])"), true, "b[1-2]")).unwrap();
-    for (conn, key) in starts {
-        r.report(conn, key, if key.idx == 1 { exit(1) } else { done() });
-    }
-    let stats = [waits, ends, held, after].map(|id| r.stat(id, 0));
-    assert_eq!(stats, ["PEND", "EXIT", "EXIT", "EXIT"]);
-    assert_eq!((r.stat(each, 1), r.stat(each, 2)), ("EXIT", "RUN"));
-    let infos: Vec<u32> =
-        r.acct.iter().filter(|f| f.at.job != first).map(|f| f.exit_info).collect();
+    let mut c = cluster().hosts(2, 2).up();
+    let first = c.submit("ann", "-J 'a[1-2]'");
+    let on_first = format!("-w 'done({first}[1])'");
+    let waits = c.submit("ann", &on_first);
+    let ends = c.submit("ann", &format!("{on_first} -ti"));
+    let held = c.submit("ann", &format!("{on_first} -ti"));
+    c.stop("ann", held);
+    let after = c.submit("ann", &format!("-w 'done({ends})' -ti"));
+    let each = c.submit("ann", &format!("-J 'b[1-2]' -w 'done({first}[*])' -ti"));
+    c.end(element(first, 1), 1);
+    c.end(element(first, 2), 0);
+    let states = [waits, ends, held, after].map(|job| c.state(job));
+    assert_eq!(states, ["PEND", "EXIT", "EXIT", "EXIT"]);
+    assert_eq!([1, 2].map(|idx| c.state(element(each, idx))), ["EXIT", "RUN"]);
+    let all = c.accounted().into_iter().filter(|finish| finish.at.job != first.job);
+    let infos: Vec<u32> = all.map(|finish| finish.exit_info).collect();
     assert_eq!(infos, [term::ORPHAN_SYSTEM; 4]);
-    // One that is an orphan from the beginning.
-    let late = r.submit(on(format!("done({first}[1])"), true, "")).unwrap();
-    assert_eq!(r.stat(late, 0), "EXIT");
+    // an orphan from the beginning
+    let late = c.submit("ann", &format!("{on_first} -ti"));
+    assert_eq!(c.state(late), "EXIT");
 }
 
 /// A stop reached the host before the job ran there; what took it back was lost, with the
@@ -548,19 +533,17 @@ fn lock_ids_keep_a_host_closed() {
 }
 
 #[test]
-fn orphans_end_after_their_time_of_grace_whatever_reconfiguration_comes() {
-    let mut c = conf();
-    c.batch.params.orphan_grace = Some(10);
-    let mut r = Rig::of(c.clone());
-    let first = r.submit(spec("x")).unwrap();
-    let id = r.submit(JobSpec { depend: format!("done({first})"), ..spec("y") }).unwrap();
-    r.runs_of(first, exit(1));
-    r.now.mono_us += 9_000_000;
-    r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
-    assert_eq!(r.stat(id, 0), "PEND");
-    r.now.mono_us += 1_000_000;
-    r.step(Input::Tick);
-    assert_eq!(r.stat(id, 0), "EXIT");
+fn orphan_ends_after_its_time_of_grace_whatever_reconfiguration_comes() {
+    let site = cluster().hosts(2, 2).param("ORPHAN_JOB_TERM_GRACE_PERIOD = 10");
+    let mut c = site.clone().up();
+    let first = c.submit("ann", "");
+    let orphan = c.submit("ann", &format!("-w 'done({first})'"));
+    c.end(first, 1);
+    c.advance(9);
+    c.reconfigure(site);
+    assert_eq!(c.state(orphan), "PEND");
+    c.advance(1);
+    assert_eq!(c.state(orphan), "EXIT");
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn flag(spec: &mut JobSpec, word: &str) -> bool {
         "-x" => spec.options |= opt::EXCLUSIVE,
         "-r" => spec.options |= opt::RERUNNABLE,
         "-rn" => spec.options2 |= opt2::NEVER_RERUN,
+        "-ti" => spec.extra.push((extra::ORPHAN.to_owned(), "Y".to_owned())),
         "-H" => spec.options2 |= opt2::HOLD,
         _ => return false,
     }

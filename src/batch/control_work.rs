@@ -186,13 +186,13 @@ impl Mbd {
             if let Some(job) = work.job.take() {
                 work.job = self.control_on(cx, &mut work, job, &mut fuel, &mut looks);
             } else if !self.next_job(&mut work, &mut fuel, &mut looks) {
-                self.works.end_scan(&work);
+                self.works.end_scan(&mut work);
                 self.answer_control(cx, &mut work, false);
                 return None;
             }
             work.written += log_bytes(&cx.out[before..]);
             if let Some(why) = work.beyond(self.works.log_most()) {
-                self.works.end_scan(&work);
+                self.works.end_scan(&mut work);
                 self.answer_control(cx, &mut work, true);
                 if let Some(conn) = work.conn {
                     cx.refuse(conn, why);

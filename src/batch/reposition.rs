@@ -7,6 +7,8 @@
 //! that very many jobs may have to be looked at: that is done unit by unit, and what changes
 //! meanwhile is looked at again at the end.
 //!
+//! What is found is kept in order, so that no place is looked for among all of them at the end.
+//!
 //! Invariant: one request looks at a time ([`super::works::Works::begin_scan`]). What it has found
 //! is kept for the further jobs of that request: memory and time are those of one look.
 
@@ -17,29 +19,79 @@ use super::state::Job;
 use super::{Cx, Mbd};
 use crate::model::JobRef;
 use crate::model::event::{Event, Spot};
-use crate::model::idmap::IdMap;
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// The part of the room between two places that a moved job leaves to later moves: one in so many.
 const ROOM: u64 = 1024;
 
-/// A pending job, or a part of one.
-#[derive(Clone, Copy, Debug)]
+/// A pending job, or a part of one, at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Placed {
     spot: Spot,
     job: u32,
     part: u32,
-    user: UserId,
 }
 
 /// The places of what waits in one queue with one priority.
 #[derive(Debug)]
 pub struct PlaceScan {
     alike: (QueueId, u32),
+    /// Jobs are moved among those of this user; none: among all.
+    user: Option<UserId>,
     /// The next job to be looked at; `None`: all were.
     next: Option<u32>,
+    all: BTreeSet<Placed>,
+    /// Those of the user.
+    own: BTreeSet<Placed>,
+    /// Where jobs were found, by job; and since they have changed.
     found: Vec<Placed>,
+    again: BTreeMap<u32, Vec<Placed>>,
+}
+
+impl PlaceScan {
+    fn new(alike: (QueueId, u32), user: Option<UserId>) -> PlaceScan {
+        let (all, own, found, again) = Default::default();
+        PlaceScan { alike, user, next: Some(0), all, own, found, again }
+    }
+
+    fn put(&mut self, user: UserId, placed: Placed) {
+        self.all.insert(placed);
+        if self.user == Some(user) {
+            self.own.insert(placed);
+        }
+    }
+
+    fn remove(&mut self, placed: &Placed) {
+        self.all.remove(placed);
+        self.own.remove(placed);
+    }
+
+    /// Takes a job out that is about to be looked at again.
+    fn forget(&mut self, job: u32) {
+        let from = self.found.partition_point(|p| p.job < job);
+        let to = self.found.partition_point(|p| p.job <= job);
+        let again = self.again.remove(&job).unwrap_or_default();
+        let old: Vec<Placed> = self.found[from..to].iter().copied().chain(again).collect();
+        old.iter().for_each(|placed| self.remove(placed));
+    }
+
+    /// Forgets some of what was found; whether nothing is left.
+    pub fn take_apart(&mut self, some: usize) -> bool {
+        for _ in 0..some {
+            self.all.pop_last();
+            self.own.pop_last();
+            self.again.pop_last();
+        }
+        self.all.is_empty() && self.own.is_empty() && self.again.is_empty()
+    }
+
+    /// The jobs among which one is moved.
+    fn rivals(&self) -> &BTreeSet<Placed> {
+        if self.user.is_some() { &self.own } else { &self.all }
+    }
 }
 
 /// A move that may be made.
@@ -72,13 +124,14 @@ impl Mbd {
             Ok(to) => to,
             Err(code) => return Moved::Refused(code),
         };
-        if scan.as_ref().is_none_or(|s| s.alike != to.alike) {
+        let user = self.st.job(sel.job).map(|job| job.user).filter(|_| !to.all);
+        if scan.as_ref().is_none_or(|s| (s.alike, s.user) != (to.alike, user)) {
             if scan.is_none() && !self.works.begin_scan() {
                 *looks = 0;
                 return Moved::Later;
             }
-            let (alike, next, found) = (to.alike, Some(0), Vec::new());
-            *scan = Some(PlaceScan { alike, next, found });
+            self.works.old_scans.extend(scan.take());
+            *scan = Some(PlaceScan::new(to.alike, user));
         }
         let Some(scan) = scan else { return Moved::Later };
         if !self.scan_places(scan, looks) {
@@ -86,28 +139,21 @@ impl Mbd {
         }
         self.scan_changed(scan);
         let Some(job) = self.st.job(sel.job) else { return Moved::Refused(err::NO_JOB) };
-        let counts =
-            |p: &&Placed| match to.meant.iter().find(|m| (sel.job, m.part) == (p.job, p.part)) {
-                Some(_) if sel.elems.is_empty() => false,
-                Some(m) => job.pending(p.part) as usize > m.elems.len(),
-                None => true,
-            };
         let own = self.st.spot_of(job, to.meant[0].part);
-        let rival = |p: &&Placed| counts(p) && (to.all || p.user == job.user);
-        let spots = || scan.found.iter().filter(counts).map(|p| p.spot);
-        let rivals = || scan.found.iter().filter(rival).map(|p| p.spot);
-        let place = match top {
-            true => place_at(&spots, &rivals, own, position),
-            false => {
-                let from_bottom = place_at(
-                    &|| spots().map(mirrored),
-                    &|| rivals().map(mirrored),
-                    mirrored(own),
-                    position,
-                );
-                from_bottom.map(|(position, place)| (position, mirrored(place)))
-            }
-        };
+        // what moves is no rival
+        let whole =
+            |m: &&Meant| sel.elems.is_empty() || job.pending(m.part) as usize <= m.elems.len();
+        let moves: Vec<(UserId, Placed)> = to
+            .meant
+            .iter()
+            .filter(whole)
+            .map(|m| Placed { spot: self.st.spot_of(job, m.part), job: job.id, part: m.part })
+            .filter(|placed| scan.all.contains(placed))
+            .map(|placed| (job.user, placed))
+            .collect();
+        moves.iter().for_each(|(_, placed)| scan.remove(placed));
+        let place = place_at(scan, own, top, position);
+        moves.into_iter().for_each(|(user, placed)| scan.put(user, placed));
         let (position, place) = match place {
             Ok(place) => place,
             Err(code) => return Moved::Refused(code),
@@ -169,70 +215,72 @@ impl Mbd {
                 return false;
             }
             *looks -= 1;
-            self.places_of(job, scan.alike, &mut scan.found);
+            for placed in self.places_of(job, scan.alike) {
+                // it takes as long as several that are passed over
+                *looks = looks.saturating_sub(1);
+                scan.found.push(placed);
+                scan.put(job.user, placed);
+            }
         }
         scan.next = None;
         true
     }
 
-    fn places_of(&self, job: &Job, alike: (QueueId, u32), found: &mut Vec<Placed>) {
+    fn places_of(&self, job: &Job, alike: (QueueId, u32)) -> Vec<Placed> {
         if job.tally.pend + job.tally.psusp == 0 {
-            return;
+            return Vec::new();
         }
-        for part in 0..=job.parts().len() as u32 {
-            let same = (job.queue_of(part), self.priority(job.spec_of(part))) == alike;
-            if same && job.pending(part) > 0 {
-                let spot = self.st.spot_of(job, part);
-                found.push(Placed { spot, job: job.id, part, user: job.user });
-            }
-        }
+        let parts = (0..=job.parts().len() as u32).filter(|part| job.pending(*part) > 0);
+        let same = |part: &u32| (job.queue_of(*part), self.priority(job.spec_of(*part))) == alike;
+        let placed = |part| Placed { spot: self.st.spot_of(job, part), job: job.id, part };
+        parts.filter(same).map(placed).collect()
     }
 
     /// Looks again at what has changed since the scan began.
     fn scan_changed(&mut self, scan: &mut PlaceScan) {
-        let changed: IdMap<u32, ()> =
-            self.works.take_changed().into_iter().map(|id| (id, ())).collect();
-        if changed.is_empty() {
-            return;
+        for id in self.works.take_changed() {
+            scan.forget(id);
+            let Some(job) = self.st.job(id) else { continue };
+            let places = self.places_of(job, scan.alike);
+            places.iter().for_each(|placed| scan.put(job.user, *placed));
+            scan.again.insert(id, places);
         }
-        scan.found.retain(|p| !changed.contains_key(&p.job));
-        let jobs = changed.keys().filter_map(|id| self.st.job(*id));
-        jobs.for_each(|job| self.places_of(job, scan.alike, &mut scan.found));
     }
 }
 
-/// The place before what holds the position among the rivals, with the position that this is.
-fn place_at<S: Iterator<Item = Spot>, R: Iterator<Item = Spot>>(
-    spots: &dyn Fn() -> S,
-    rivals: &dyn Fn() -> R,
-    own: Spot,
-    position: u32,
-) -> Result<(u32, Spot), i32> {
-    let next = match position {
-        // nearly always
-        0 | 1 => rivals().min(),
-        _ => {
-            let mut all: Vec<Spot> = rivals().collect();
-            let place = position as usize - 1;
-            (place < all.len()).then(|| *all.select_nth_unstable(place).1)
-        }
+/// The next place before (or behind) one in a set.
+fn beside(set: &BTreeSet<Placed>, spot: Spot, before: bool) -> Option<Spot> {
+    let end = |n| Placed { spot, job: n, part: n };
+    let found = match before {
+        true => set.range(..end(0)).next_back(),
+        false => set.range((Bound::Excluded(end(u32::MAX)), Bound::Unbounded)).next(),
     };
-    let before = |next: Spot| before(next, spots().filter(|s| *s < next).max());
-    let (position, place) = match next {
-        Some(next) => (position.max(1), before(next)),
+    found.map(|placed| placed.spot)
+}
+
+/// The place before what holds the position among the rivals, with the position that this is;
+/// counted from the bottom: behind it.
+fn place_at(scan: &PlaceScan, own: Spot, top: bool, position: u32) -> Result<(u32, Spot), i32> {
+    let rivals = scan.rivals();
+    let turned = |spot| if top { spot } else { mirrored(spot) };
+    let place = position.max(1) as usize - 1;
+    let next = match top {
+        true => rivals.iter().nth(place),
+        false => rivals.iter().nth_back(place),
+    };
+    let last = if top { rivals.last() } else { rivals.first() };
+    let to = |next| before(turned(next), beside(&scan.all, next, top).map(turned));
+    let (position, found) = match (next, last) {
+        (Some(next), _) => (position.max(1), to(next.spot)),
         // Behind the last rival.
-        None => {
-            let place = match rivals().max() {
-                Some(last) => match spots().filter(|s| *s > last).min() {
-                    Some(next) => before(next),
-                    None => behind(last),
-                },
-                None => Some(own),
-            };
-            (rivals().count() as u32 + 1, place)
+        (None, Some(last)) => {
+            let behind = || behind(turned(last.spot));
+            let found = beside(&scan.all, last.spot, !top).map_or_else(behind, to);
+            (rivals.len() as u32 + 1, found)
         }
+        (None, None) => (1, Some(turned(own))),
     };
-    Ok((position, place.ok_or(err::BAD_ARG)?))
+    Ok((position, turned(found.ok_or(err::BAD_ARG)?)))
 }
 
 /// The order counted from its other end.
@@ -277,5 +325,49 @@ mod tests {
         assert_eq!(before(tight[1], Some(tight[0])), None);
         assert_eq!(mirrored(mirrored(a)), a);
         assert!(mirrored(a) > mirrored(b));
+    }
+
+    #[test]
+    fn a_place_is_the_one_that_looking_through_all_finds() {
+        let (mine, other) = (UserId::default(), None);
+        let mut n = 7u64;
+        let mut dice = |sides: u64| {
+            n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (n >> 33) % sides
+        };
+        for _ in 0..500 {
+            let mut scan = PlaceScan::new((QueueId::default(), 0), Some(mine));
+            for job in 1..1 + dice(12) as u32 {
+                let spot = Spot { base: 5 + dice(4), between: 1000 * dice(4) as u32 };
+                let placed = Placed { spot, job, part: 0 };
+                scan.all.insert(placed);
+                if dice(2) == 0 {
+                    scan.own.insert(placed);
+                }
+            }
+            if dice(3) == 0 {
+                scan.user = other;
+            }
+            let (top, position) = (dice(2) == 0, dice(8) as u32);
+            let own = Spot { base: 99, between: 1 };
+            let turned = |spot| if top { spot } else { mirrored(spot) };
+            let list = |set: &BTreeSet<Placed>| {
+                let mut spots: Vec<Spot> = set.iter().map(|p| turned(p.spot)).collect();
+                spots.sort_unstable();
+                spots
+            };
+            let (all, rivals) = (list(&scan.all), list(scan.rivals()));
+            let to = |next: Spot| before(next, all.iter().copied().rfind(|s| *s < next));
+            let want = match (rivals.get(position.max(1) as usize - 1), rivals.last()) {
+                (Some(next), _) => (position.max(1), to(*next)),
+                (None, Some(last)) => {
+                    let next = all.iter().copied().find(|s| s > last);
+                    (rivals.len() as u32 + 1, next.map_or_else(|| behind(*last), to))
+                }
+                (None, None) => (1, Some(turned(own))),
+            };
+            let want = want.1.map(|spot| (want.0, turned(spot))).ok_or(err::BAD_ARG);
+            assert_eq!(place_at(&scan, own, top, position), want, "{scan:?} {top} {position}");
+        }
     }
 }

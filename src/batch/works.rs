@@ -19,6 +19,7 @@ use super::control_work::{ControlWork, Cursor};
 use super::host_inventory::Missing;
 use super::modify::ModifyWork;
 use super::names::HostId;
+use super::reposition::PlaceScan;
 use super::state::Body;
 use super::{Cx, Mbd};
 use crate::model::JobRef;
@@ -114,6 +115,8 @@ pub struct Works {
     pub windows: WindowWork,
     /// Whose turn it is.
     turn: usize,
+    /// Looks at the places of pending jobs that are over, to be taken apart.
+    pub old_scans: Vec<PlaceScan>,
     /// While a request looks at the places of pending jobs: the jobs that have changed since.
     changed: Option<BTreeSet<u32>>,
     /// In place of [`MAX_LOG_BYTES`].
@@ -239,9 +242,10 @@ impl Works {
     }
 
     /// A request is over.
-    pub fn end_scan(&mut self, work: &ControlWork) {
-        if work.scan.is_some() {
+    pub fn end_scan(&mut self, work: &mut ControlWork) {
+        if let Some(scan) = work.scan.take() {
             self.changed = None;
+            self.old_scans.push(scan);
         }
     }
 
@@ -250,7 +254,7 @@ impl Works {
         self.changed = None;
         for work in &mut self.queue {
             if let Work::Control(c) = work {
-                c.scan = None;
+                self.old_scans.extend(c.scan.take());
             }
         }
     }
@@ -309,7 +313,7 @@ impl Works {
 impl Mbd {
     pub(crate) fn work_left(&self) -> bool {
         let w = &self.works;
-        let windows = !w.windows.hosts.is_empty();
+        let windows = !w.windows.hosts.is_empty() || !w.old_scans.is_empty();
         let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions =
             self.conditions_left() || self.deps.sweeps_left() || self.deps.groups.left();
@@ -338,7 +342,7 @@ impl Mbd {
                 6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
                 7 => self.missing_unit(cx),
                 8 => self.deps.groups.left().then(|| self.groups_unit()),
-                _ => (!self.st.remains.is_empty()).then(|| self.remains_unit()),
+                _ => self.remains_unit(),
             };
             if done.is_some() {
                 break;
@@ -457,8 +461,14 @@ impl Mbd {
     }
 
     /// Takes apart some of what has left memory.
-    fn remains_unit(&mut self) {
-        let Some(job) = self.st.remains.last_mut() else { return };
+    fn remains_unit(&mut self) -> Option<()> {
+        if let Some(scan) = self.works.old_scans.last_mut() {
+            if scan.take_apart(UNIT_LOOKS) {
+                self.works.old_scans.pop();
+            }
+            return Some(());
+        }
+        let job = self.st.remains.last_mut()?;
         let left = match &mut job.body {
             Body::Array(a) => {
                 for _ in 0..UNIT_LOOKS {
@@ -471,6 +481,7 @@ impl Mbd {
         if !left {
             self.st.remains.pop();
         }
+        Some(())
     }
 }
 

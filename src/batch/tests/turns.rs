@@ -182,7 +182,7 @@ fn btop_among_very_many_pending_jobs_is_done_in_short_turns() {
     let to = |top, position| Verb::Move { top, position };
     let most = |(longest, said): (u64, Option<Msg>)| {
         println!("longest turn {longest} us");
-        assert!(longest <= 7000, "a turn of {longest} us");
+        assert!(longest <= 3000, "a turn of {longest} us");
         said
     };
     let said = most(r.longest(USER, control(to(true, 1), last, vec![])));

@@ -59,10 +59,13 @@ fn up_twice_status_down_twice() {
 fn up_says_what_to_type_next_and_which_lines_it_runs_without() {
     let rig = Rig::up("next", 1);
     let again = lsf(&word("up", &rig.dir));
-    for part in ["the cluster is up: 1 host(s), ", "normal (default)", "\nbsub -o ", "\nbjobs -a\n"]
-    {
+    let slots = rig.ok("bhosts", &["-w"]);
+    let slots = slots.lines().nth(1).unwrap().split_whitespace().nth(3).unwrap();
+    let up = format!("the cluster is up: 1 host(s), {slots} slot(s); queues: ");
+    for part in [&up, "normal (default)", "\nbsub -o ", "\nbjobs -a\n"] {
         assert!(again.err.contains(part), "{part}: {}", again.err);
     }
+    assert_eq!(again.out, format!(". {}/profile.lsf\n", rig.path("conf").display()));
     assert!(!again.err.contains("configuration errors"), "{}", again.err);
     let path = "conf/lsbatch/personal/configdir/lsb.queues";
     rig.write(path, &rig.read(path).replacen("\nPRIORITY", "\nPRIORTIY", 1));

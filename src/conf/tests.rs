@@ -306,6 +306,12 @@ fn mistakes_in_lsf_conf() {
              counts",
         ]
     );
+    for name in ["LSF_LIVE_CONFDIR", "LSF_PIM_LINUX_ENHANCE", "LSB_CGROUP_MEM_INCLUDE_CACHE"] {
+        assert_eq!(
+            said("lsf.conf", "LSF_LOG_MASK=", &format!("{name}=Y\nLSF_LOG_MASK=")),
+            [format!("notice lsf.conf {name}:1 {name} is known and not acted on")]
+        );
+    }
 }
 
 #[test]

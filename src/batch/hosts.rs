@@ -11,9 +11,10 @@ use crate::model::idmap::IdMap;
 use crate::model::reason::pend;
 use crate::model::time::US;
 use crate::model::{JobKey, Now};
+use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
-use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, Peer};
+use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use std::collections::{BTreeMap, HashSet};
 

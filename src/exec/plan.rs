@@ -1,6 +1,5 @@
 //! From a start order to a starter's plan: the job's environment, its file names, its text.
 
-use crate::exec::attempt::Attempt;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
@@ -411,20 +410,26 @@ fn quoted(word: &[u8]) -> Vec<u8> {
 }
 
 /// The environment of what acts on a running job: the job's, with its processes.
-pub fn control_env(site: &Site, job: &Attempt, user_env: &[u8]) -> Vec<u8> {
-    let mut env = job_env(site, &job.note.order, user_env);
+pub fn control_env(
+    site: &Site,
+    o: &StartJob,
+    ready: &Ready,
+    (leader, pids, pgids): (u32, &[u32], &[u32]),
+    user_env: &[u8],
+) -> Vec<u8> {
+    let mut env = job_env(site, o, user_env);
     let words = |ids: &[u32]| {
-        let leader = [job.pid];
+        let leader = [leader];
         let ids = if ids.is_empty() { &leader } else { ids };
         ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
     };
     for (name, value) in [
-        ("HOME", job.ready.home.clone()),
-        ("USER", job.ready.user.clone()),
-        ("PWD", job.ready.cwd.clone()),
-        ("LS_JOBPID", job.pid.to_string()),
-        ("LSB_JOBPIDS", words(&job.pids)),
-        ("LSB_JOBPGIDS", words(&job.pgids)),
+        ("HOME", ready.home.clone()),
+        ("USER", ready.user.clone()),
+        ("PWD", ready.cwd.clone()),
+        ("LS_JOBPID", leader.to_string()),
+        ("LSB_JOBPIDS", words(pids)),
+        ("LSB_JOBPGIDS", words(pgids)),
     ] {
         env.extend_from_slice(format!("{name}={value}\0").as_bytes());
     }

@@ -646,7 +646,7 @@ pub enum AdminOp {
     /// What mbatchd logs from now on, or with hosts their sbatchd.
     Logging {
         hosts: Vec<String>,
-        set: crate::proto::Logging,
+        set: super::logging::Logging,
     },
     /// badmin hghostadd, hghostdel: dynamic hosts become members of a host group or compute unit,
     /// or are so no longer.

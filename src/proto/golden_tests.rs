@@ -174,8 +174,8 @@ fn load() -> HostLoad {
     }
 }
 
-fn logging() -> crate::proto::Logging {
-    crate::proto::Logging { level: Some(1), timing: Some(5), file: Some("f".into()) }
+fn logging() -> super::logging::Logging {
+    super::logging::Logging { level: Some(1), timing: Some(5), file: Some("f".into()) }
 }
 
 fn client_samples() -> Vec<ClientMsg> {

@@ -10,7 +10,7 @@
 //! nothing else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before
 //! any other input. Start ticks are never 0.
 
-use super::machine::Daemon;
+use super::daemon::Daemon;
 use crate::model::job::{End, Limits, Usage};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};

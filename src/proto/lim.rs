@@ -1,6 +1,6 @@
 //! A LIM and whoever asks it: static facts, load vectors, the master's name.
 
-use super::Logging;
+use super::logging::Logging;
 use serde::{Deserialize, Serialize};
 
 /// Position of each built-in load index in a load vector, in LSF's order.

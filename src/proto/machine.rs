@@ -2,16 +2,16 @@
 //! effects` plus the next deadline it wants; it has no clock, socket, file or environment. A runner
 //! carries the effects out in the order given.
 
-use super::Msg;
+use super::daemon::Daemon;
 use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
+use super::msg::Msg;
 use super::res::{TaskNews, TaskOp};
 use crate::conf::UnixGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, Now};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -25,37 +25,6 @@ pub const OWN: ConnId = 1 << 61;
 
 /// First number of incoming connections.
 pub const INCOMING: ConnId = 1 << 62;
-
-/// The daemons, by their log and process names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Daemon {
-    Launcher,
-    Authd,
-    Lim,
-    Sbatchd,
-    Mbatchd,
-    Res,
-    /// Has a site's `eauth -s` run as LSF_EAUTH_USER.
-    Eauthd,
-    /// Has a site's eexec run as LSF_EEXEC_USER.
-    Eexecd,
-}
-
-impl Daemon {
-    pub fn name(self) -> &'static str {
-        match self {
-            Daemon::Launcher => "launcher",
-            Daemon::Authd => "authd",
-            Daemon::Lim => "lim",
-            Daemon::Sbatchd => "sbatchd",
-            Daemon::Mbatchd => "mbatchd",
-            Daemon::Res => "res",
-            Daemon::Eauthd => "eauthd",
-            Daemon::Eexecd => "eexecd",
-        }
-    }
-}
 
 /// Who is at the other end, as authenticated; never as claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -247,7 +216,7 @@ pub enum Effect {
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
     /// What is logged from now on.
-    Logging(crate::proto::Logging),
+    Logging(super::logging::Logging),
     /// Append this to a file of its own, as far as that can be done.
     Aside {
         file: String,

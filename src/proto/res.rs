@@ -59,7 +59,7 @@ pub enum ResMsg {
     },
 
     /// What RES logs from now on. Answered by `Done`.
-    Logging(crate::proto::Logging),
+    Logging(super::logging::Logging),
 
     // res -> command
     Done,

@@ -43,7 +43,7 @@ pub enum SbdMsg {
     /// New parameters after a reconfiguration.
     Params(SbdParams),
     /// What sbatchd logs from now on.
-    Logging(crate::proto::Logging),
+    Logging(super::logging::Logging),
 
     // sbatchd -> mbatchd
     /// All attempts known here, after `Hello`; in pieces where mbatchd takes them.

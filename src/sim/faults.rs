@@ -3,7 +3,7 @@
 //! then everything heals.
 
 use super::world::{Ev, World};
-use crate::proto::machine::Daemon;
+use crate::proto::Daemon;
 
 /// Seconds until a crashed launcher is started again by whoever supervises it.
 const LAUNCHER_BACK: u64 = 1;

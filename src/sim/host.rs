@@ -3,8 +3,9 @@
 
 use super::os::{self, SimTask};
 use super::world::{Ev, World};
+use crate::proto::Daemon;
 use crate::proto::launch::{OsEffect, OsInput, Ready, Session, Setup, Step, TaskId, What};
-use crate::proto::machine::{Daemon, Input};
+use crate::proto::machine::Input;
 use std::collections::VecDeque;
 
 impl World {

@@ -12,8 +12,9 @@ use crate::model::event::Event;
 use crate::model::job::{extra, opt};
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef};
+use crate::proto::Daemon;
 use crate::proto::Msg;
-use crate::proto::machine::{ConnId, Daemon, Input};
+use crate::proto::machine::{ConnId, Input};
 use crate::proto::sbd::{Phase, SbdMsg, TaskState};
 use std::collections::HashMap;
 

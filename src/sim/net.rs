@@ -6,9 +6,10 @@
 //! records are durable wait as in the real runner.
 
 use super::world::{Ev, World};
+use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::held::Held;
-use crate::proto::machine::{ConnId, Daemon, Endpoint, Input, Peer};
+use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use crate::model::JobKey;
 use crate::model::job::Usage;
+use crate::proto::Daemon;
 use crate::proto::launch::{Journal, TaskId};
-use crate::proto::machine::Daemon;
 use std::collections::BTreeMap;
 
 /// A task's process.

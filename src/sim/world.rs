@@ -19,10 +19,11 @@ use crate::log::writer::Notice;
 use crate::model::Now;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
+use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::launch::OsInput;
 use crate::proto::lim::{HostFacts, LoadSample};
-use crate::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine};
+use crate::proto::machine::{ConnId, Effect, Endpoint, INCOMING, Input, Machine};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 

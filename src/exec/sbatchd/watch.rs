@@ -92,7 +92,13 @@ impl Sbatchd {
                     job.warn_at = Some(now.mono_us + ENV_WAIT);
                     return self.need(at, out);
                 };
-                let env = plan::control_env(&self.conf.site, job, &env);
+                let env = plan::control_env(
+                    &self.conf.site,
+                    &job.note.order,
+                    &job.ready,
+                    (job.pid, &job.pids, &job.pgids),
+                    &env,
+                );
                 let hook = Hook::new(HookOf::Job, text);
                 let cwd = job.ready.cwd.as_str().into();
                 let what =

@@ -1,7 +1,7 @@
 //! The truth of a resolved dependency condition, from facts about the jobs it names.
 
-use super::resolve::{Group, IdRef, Ref};
-use super::{CmpOp, CountOf, DepIndex, Expr, Func, Resolved};
+use super::expr::{CmpOp, CountOf, DepIndex, Expr, Func};
+use super::resolve::{Group, IdRef, Ref, Resolved};
 
 /// Where one job or element stands, as far as dependencies care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

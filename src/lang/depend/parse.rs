@@ -1,14 +1,24 @@
 //! The grammar of dependency conditions, by recursive descent with a depth limit.
 
-use super::{CmpOp, CountOf, DepIndex, DepRef, DepTarget, DependError, Expr, Func};
-use super::{MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT};
+use super::expr::{
+    CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, Expr, Func,
+    MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT,
+};
 use crate::lang::jobname::MAX_INDEX;
 use crate::lang::scan::Scan;
 
 type Result<T> = std::result::Result<T, DependError>;
 
+impl DepExpr {
+    /// Parses the value of `-w`.
+    pub fn parse(text: &str) -> std::result::Result<DepExpr, DependError> {
+        let expr = parse(text)?;
+        Ok(DepExpr { text: text.trim().to_string(), expr })
+    }
+}
+
 /// Parses a whole expression.
-pub(super) fn parse(text: &str) -> Result<Expr<DepRef>> {
+fn parse(text: &str) -> Result<Expr<DepRef>> {
     if text.len() > MAX_DEPEND_TEXT || text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
         return Err(DependError { offset: 0, reason: "too long, or control characters" });
     }

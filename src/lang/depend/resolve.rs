@@ -1,6 +1,6 @@
 //! Turning the names of a dependency expression into job IDs, once, at submission.
 
-use super::{DepExpr, DepIndex, DepTarget, DependError, Expr, Func};
+use super::expr::{DepExpr, DepIndex, DepTarget, DependError, Expr, Func};
 use crate::lang::jobname::ArraySpec;
 use std::collections::BTreeSet;
 use std::fmt;

@@ -4,7 +4,7 @@
 //! [:cpubind=level][:membind=localonly|localprefer][:distribute=any|balance|pack|pack(unit[=n])]`
 
 use super::expr_parse::take_name;
-use super::{Parsed, ResReqError};
+use super::syntax::{Parsed, ResReqError};
 use crate::lang::scan::Scan;
 use std::fmt;
 

@@ -4,7 +4,7 @@
 //! expression without a value selects nothing. `&&` with a false side and `||` with a true side
 //! have a value all the same. A Boolean resource that is lacking is 0.
 
-use super::{HostView, ResKind};
+use super::syntax::{HostView, ResKind};
 use std::fmt;
 
 /// A binary operator, weakest first.

@@ -1,7 +1,7 @@
 //! The grammar of select expressions, and the old `res=val:bool:-bool` lists.
 
 use super::expr::{BinOp, Expr};
-use super::{MAX_NESTING, MAX_OPERATORS, Parsed, ResKind, ResReqError, Syntax, is_size};
+use super::syntax::{MAX_NESTING, MAX_OPERATORS, Parsed, ResKind, ResReqError, Syntax, is_size};
 use crate::lang::scan::Scan;
 
 /// Parses a whole select text that begins at `base` of the string. The second value is true for

@@ -2,8 +2,8 @@
 
 use super::expr::{BinOp, Expr};
 use super::order::Order;
-use super::{Alternative, CompoundTerm, Parsed, ResKind, ResReq, ResReqError};
-use super::{Select, Simple, Syntax};
+use super::requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
+use super::syntax::{Parsed, ResKind, ResReqError, Syntax};
 
 impl Select {
     /// `(self) && (other)`.

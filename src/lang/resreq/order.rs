@@ -2,7 +2,7 @@
 
 use super::expr::Expr;
 use super::expr_parse::expression;
-use super::{HostView, Parsed, ResKind, ResReqError, Syntax};
+use super::syntax::{HostView, Parsed, ResKind, ResReqError, Syntax};
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -4,9 +4,9 @@ use super::affinity::Affinity;
 use super::expr_parse;
 use super::order::Order;
 use super::place::{Cu, Span};
+use super::requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
 use super::rusage::Rusage;
-use super::{Alternative, CompoundTerm, MAX_RESREQ_TEXT, Parsed, ResReq, ResReqError};
-use super::{Select, Simple, Syntax};
+use super::syntax::{Builtins, MAX_RESREQ_TEXT, Parsed, ResReqError, Syntax};
 use crate::lang::scan::Scan;
 
 /// Most parts of a compound requirement, and most alternatives.
@@ -16,7 +16,7 @@ const MAX_BLOCK_DEPTH: usize = 2;
 const SECTIONS: [&str; 7] = ["select", "order", "rusage", "span", "same", "cu", "affinity"];
 
 /// Parses a whole string.
-pub(super) fn parse(text: &str, syntax: &Syntax<'_>) -> Parsed<ResReq> {
+fn parse(text: &str, syntax: &Syntax<'_>) -> Parsed<ResReq> {
     if text.len() > MAX_RESREQ_TEXT {
         return ResReqError::at(MAX_RESREQ_TEXT, "too long");
     }
@@ -239,4 +239,18 @@ fn same(text: &str, base: usize, syntax: &Syntax<'_>) -> Parsed<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+impl ResReq {
+    /// Parses one string.
+    pub fn parse(text: &str, syntax: &Syntax<'_>) -> Result<ResReq, ResReqError> {
+        parse(text, syntax)
+    }
+}
+
+/// `rusage[mem=]` of a requirement, MB.
+pub fn requested_mb(text: &str) -> Option<f64> {
+    let req = ResReq::parse(text, &Syntax::new(&Builtins)).ok()?;
+    let rusage = req.first()?.rusage.as_ref()?;
+    rusage.terms().iter().find(|t| t.res == "mem").map(|t| t.amount())
 }

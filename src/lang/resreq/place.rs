@@ -1,7 +1,7 @@
 //! The span and cu sections: how tasks are spread over hosts and compute units.
 
 use super::expr_parse::take_name;
-use super::{Parsed, ResReqError};
+use super::syntax::{Parsed, ResReqError};
 use crate::lang::scan::Scan;
 use std::fmt;
 

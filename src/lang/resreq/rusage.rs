@@ -6,7 +6,7 @@
 //! decay acts on the resources since the comma or since the previous duration.
 
 use super::expr_parse::{quantity, take_name};
-use super::{MAX_RUSAGE_ALTERNATIVES, Parsed, ResKind, ResReqError, Syntax, is_size};
+use super::syntax::{MAX_RUSAGE_ALTERNATIVES, Parsed, ResKind, ResReqError, Syntax, is_size};
 use crate::lang::scan::Scan;
 use std::fmt;
 

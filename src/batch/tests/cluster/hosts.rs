@@ -5,9 +5,10 @@ use crate::conf::types::ClusterConf;
 use crate::model::JobKey;
 use crate::model::JobRef;
 use crate::model::job::{End, Usage};
+use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg};
-use crate::proto::machine::{ConnId, Daemon, Endpoint, Input, Peer};
+use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 use std::collections::BTreeMap;
 

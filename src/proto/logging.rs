@@ -1,0 +1,17 @@
+//! What a daemon is told about its log.
+
+use serde::{Deserialize, Serialize};
+
+/// What a daemon logs from now on (limdebug, mbdtime and their like); what is not there stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Logging {
+    /// 0 as lsf.conf says, 1 debugging, 2 all.
+    pub level: Option<u8>,
+    /// Which turns are told with the time that they took: 0 none, 1 those of 0.1 s and more, each
+    /// further level those ten times shorter, 5 all.
+    pub timing: Option<u8>,
+    /// The file is named FILE.DAEMON.log.HOST, in LSF_LOGDIR unless FILE has a directory; empty:
+    /// as usual.
+    pub file: Option<String>,
+}

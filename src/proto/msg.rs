@@ -1,0 +1,44 @@
+//! Any message on any authenticated connection.
+
+use super::refusal::Refusal;
+use super::{client, launch, lim, res, sbd};
+use serde::{Deserialize, Serialize};
+
+/// Any message on any authenticated connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Msg {
+    /// A command and mbatchd.
+    Client(client::ClientMsg),
+    /// mbatchd and sbatchd.
+    Sbd(sbd::SbdMsg),
+    /// sbatchd and its launcher (Unix socket).
+    Launch(launch::LaunchMsg),
+    /// A LIM and whoever asks it; LIM datagrams.
+    Lim(lim::LimMsg),
+    /// A command and res.
+    Res(res::ResMsg),
+    /// Input or output of a task: a stream frame, not JSON.
+    #[serde(skip)]
+    Data(res::Data),
+    /// The request was refused.
+    Refused(Refusal),
+    /// Liveness probe and its answer.
+    Ping {
+        n: u64,
+    },
+    Pong {
+        n: u64,
+    },
+}
+
+impl Msg {
+    /// Does a further message of the same answer follow when this one was read?
+    pub fn goes_on(&self) -> bool {
+        use client::ClientMsg::{Controlled, Rows};
+        match self {
+            Msg::Client(Rows { more, .. } | Controlled { more, .. }) => *more,
+            Msg::Launch(launch::LaunchMsg::Tasks { more, .. }) => *more,
+            _ => false,
+        }
+    }
+}

@@ -7,10 +7,11 @@ use super::site::{self, SLOTS, Size};
 use lsf::batch::{Mbd, Recovered};
 use lsf::model::job::{End, JobSpec};
 use lsf::model::{JobKey, Now};
+use lsf::proto::Daemon;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use lsf::proto::lim::LimMsg;
-use lsf::proto::machine::{ConnId, Daemon, Effect, Endpoint, INCOMING, Input, Machine, Peer};
+use lsf::proto::machine::{ConnId, Effect, Endpoint, INCOMING, Input, Machine, Peer};
 use lsf::proto::sbd::{Phase, SbdMsg, TaskState};
 
 /// Virtual time that passes in a turn, microseconds.

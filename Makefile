@@ -75,7 +75,7 @@ MINUTES ?= 10
 BENCH := CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release -p lsf --test bench -- \
     --ignored --nocapture --exact
 
-.PHONY: all build release check test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help
+.PHONY: all build release check picture test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help
 
 all: build
 
@@ -83,6 +83,7 @@ help:
 	@echo 'make build     the static binary, target/TRIPLE/release/lsf'
 	@echo 'make release   a static binary for each C library, target/release-files/TRIPLE/lsf'
 	@echo 'make check     formatting, lints, house rules'
+	@echo 'make picture   who imports whom: target/picture.svg, and the circles (python3)'
 	@echo 'make test      every test; the last line counts them'
 	@echo 'make test-nfs  a site on NFS in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
 	@echo 'make test-tools  tools of others on a personal cluster (python3; pip installs them)'
@@ -120,6 +121,11 @@ check:
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo test --locked --quiet --test tidy
+
+picture:
+	@mkdir -p $(TARGETS)
+	@python3 tests/tidy/imports.py --svg $(TARGETS)/picture.svg
+	@echo $(TARGETS)/picture.svg
 
 # tests/run compiles the tests beside the file, whose last step has work for one processor only.
 test:

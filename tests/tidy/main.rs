@@ -2,6 +2,7 @@
 //! Each rule is a test of its own; what it finds is printed as file:line: words.
 
 mod counts;
+mod imports;
 mod man;
 mod verbs;
 
@@ -51,7 +52,7 @@ const PURE_BANS: &[&str] = &[
 
 struct Source {
     path: PathBuf,
-    /// Lines outside tests: the file up to `#[cfg(test)]`, nothing of a test file.
+    /// Lines outside tests, which are empty here; nothing of a test file.
     code: Vec<String>,
     all: Vec<String>,
 }
@@ -89,11 +90,51 @@ fn sources() -> Vec<Source> {
         .map(|path| {
             let text = std::fs::read_to_string(&path).unwrap();
             let all: Vec<String> = text.lines().map(str::to_string).collect();
-            let end = all.iter().position(|l| l.starts_with("#[cfg(test)]")).unwrap_or(all.len());
-            let end = if is_test_file(&path) { 0 } else { end };
-            Source { path, code: all[..end].to_vec(), all }
+            let code = if is_test_file(&path) { Vec::new() } else { without_tests(&all) };
+            Source { path, code, all }
         })
         .collect()
+}
+
+/// The lines of a file with those of its test items empty. An item ends where rustfmt closes it: at
+/// its own indentation, or on its own line.
+fn without_tests(all: &[String]) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut code = all.to_vec();
+    let mut at = 0;
+    while at < all.len() {
+        let from = at;
+        at += 1;
+        let mark = all[from].trim_start();
+        if !mark.starts_with("#[cfg(test)]") && !mark.starts_with("#[cfg(all(test") {
+            continue;
+        }
+        let own = indent(&all[from]);
+        while all.get(at).is_some_and(|line| line.trim_start().starts_with("#[")) {
+            at += 1;
+        }
+        let first = all.get(at).map_or("", |line| line.trim_end());
+        let ends = |line: &String| {
+            let text = line.trim();
+            indent(line) == own && (text.starts_with(['}', ']']) || text == ");")
+        };
+        at += match first.ends_with([';', ',', '}']) {
+            true => 1,
+            false => all[at..].iter().position(ends).map_or(all.len() - at, |n| n + 1),
+        };
+        code[from..at].fill(String::new());
+    }
+    code
+}
+
+#[test]
+fn only_the_test_item_is_skipped() {
+    let text = "use a;\n#[cfg(test)]\nuse b;\nstruct S {\n    x: u8,\n    #[cfg(test)]\n    y: u8,\n}\n\
+        #[cfg(test)]\n#[path = \"t.rs\"]\nmod tests;\n#[cfg(test)]\nmod more {\n    fn f() {\n    }\n\
+        \n    const X: u8 = 1;\n}\nfn g() {}\n#[cfg(test)]\nfn h(\n    a: u8,\n) -> u8 {\n    a\n}\nfn i() {}";
+    let all: Vec<String> = text.lines().map(str::to_string).collect();
+    let left: Vec<String> = without_tests(&all).into_iter().filter(|l| !l.is_empty()).collect();
+    assert_eq!(left, ["use a;", "struct S {", "    x: u8,", "}", "fn g() {}", "fn i() {}"]);
 }
 
 fn report(rule: &str, found: Vec<String>) {
@@ -128,25 +169,6 @@ fn bare(line: &str) -> String {
         }
     }
     out
-}
-
-#[test]
-fn imports_run_downwards() {
-    let mut found = Vec::new();
-    for s in sources() {
-        let Some((own, floor)) = floor_of(&s) else { continue };
-        for (i, line) in s.code.iter().enumerate() {
-            let line = bare(line);
-            for (name, other) in FLOORS {
-                let named = line.contains(&format!("crate::{name}::"))
-                    || line.contains(&format!("crate::{name};"));
-                if named && *other > floor {
-                    found.push(at(&s, i, &format!("{own} imports {name}, a higher floor")));
-                }
-            }
-        }
-    }
-    report("imports run downwards", found);
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn pages_have_their_sections_and_point_at_pages_that_exist() {
 }
 
 /// Counts a test as skipped (tests/run reads the file).
-fn skipped(why: &str) {
+pub fn skipped(why: &str) {
     eprintln!("skipped: {why}");
     let Some(path) = std::env::var_os("LSF_TEST_SKIPS") else { return };
     let file = std::fs::OpenOptions::new().append(true).create(true).open(path);

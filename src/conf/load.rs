@@ -12,7 +12,7 @@ use super::hosts::HostTable;
 use super::lsfconf;
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
-use super::{bhosts, bresources, busers, clusterfile, params, queues, shared, unix};
+use super::{clusterfile, lsb_hosts, lsb_resources, lsb_users, params, queues, shared, unix};
 
 /// The same files with branches that are to be read.
 struct Forced<'a> {
@@ -245,10 +245,10 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let unit = base.lsf.unit();
     // Every file is tried before giving up, so that one run names all that are amiss.
     let params = params::parse(files, &path("lsb.params"), diags);
-    let hosts = bhosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
-    let users = optional(files, &path("lsb.users"), diags, busers::parse);
+    let hosts = lsb_hosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
+    let users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
     let queues = queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
-    let resources = optional(files, &path("lsb.resources"), diags, bresources::parse);
+    let resources = optional(files, &path("lsb.resources"), diags, lsb_resources::parse);
     untouched(files, &dir, &UNTOUCHED, diags);
     Some(BatchConf {
         params: params?,

@@ -5,9 +5,6 @@
 //! cluster takes a new value only when there is no error.
 
 pub mod address_range;
-pub mod bhosts;
-pub mod bresources;
-pub mod busers;
 pub mod check;
 pub mod clusterfile;
 pub mod diag;
@@ -19,6 +16,9 @@ pub mod hosts;
 pub mod install;
 pub mod lexer;
 pub mod load;
+pub mod lsb_hosts;
+pub mod lsb_resources;
+pub mod lsb_users;
 pub mod lsfconf;
 pub mod lsfsudoers;
 pub mod members;

@@ -8,30 +8,30 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
-mod bhosts;
-mod busers;
 mod cluster;
+mod lsb_hosts;
+mod lsb_resources;
+mod lsb_users;
 mod lsf;
 mod member;
 mod params;
 mod queues;
 mod raw;
-mod resources;
 mod shared;
 mod unix_groups;
 
 use super::diag::Pos;
 use super::hosts::HostTable;
 
-pub use bhosts::*;
-pub use busers::*;
 pub use cluster::*;
+pub use lsb_hosts::*;
+pub use lsb_resources::*;
+pub use lsb_users::*;
 pub use lsf::*;
 pub use member::*;
 pub use params::*;
 pub use queues::*;
 pub use raw::*;
-pub use resources::*;
 pub use shared::*;
 pub use unix_groups::*;
 

@@ -4,7 +4,7 @@ use super::boot::Boot;
 use super::boot_error::BootError;
 use super::melim::Elims;
 use super::members as follow;
-use super::shell::{self, Ctl, Host};
+use super::shell::{self, Ctl, DaemonDriver};
 use crate::conf::{BaseConf, Files, Member, members};
 use crate::lim::{Lim, copies};
 use crate::proto::{Daemon, Effect, Input, Keep};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What the shell does not do by itself: measuring.
-struct LimHost {
+struct LimDriver {
     probe: Probe,
     conf: BaseConf,
     host: String,
@@ -30,7 +30,7 @@ struct LimHost {
 /// Device, inode, length and last change of a file; the last in nanoseconds.
 type Looks = (u64, u64, u64, i64, i64);
 
-impl LimHost {
+impl LimDriver {
     /// The copies of the configuration, read again where one does not look as it did.
     fn copies(&mut self) -> copies::Copies {
         let looks = |(_, path): &(String, String)| {
@@ -77,7 +77,7 @@ impl LimHost {
     }
 }
 
-impl Host for LimHost {
+impl DaemonDriver for LimDriver {
     type M = Lim;
 
     fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut Ctl) {
@@ -126,7 +126,7 @@ impl Host for LimHost {
 /// Runs LIM for this host until it is told to end.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let cfg = boot.shell(Daemon::Lim);
-    let host = LimHost {
+    let host = LimDriver {
         probe: Probe::new(),
         conf: boot.conf.clone(),
         elims: Elims::new(&boot),

@@ -14,7 +14,7 @@ use super::boot_error::BootError;
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
-use super::shell::{self, Ctl, Host, Remote};
+use super::shell::{self, Ctl, DaemonDriver, Remote};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-struct MbdHost {
+struct MbatchdDriver {
     envdir: String,
     dir: PathBuf,
     /// Until the loop starts.
@@ -167,7 +167,7 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
     }
 }
 
-impl MbdHost {
+impl MbatchdDriver {
     /// Reads the configuration on a thread: its files may lie on a slow file system. One that is
     /// asked for meanwhile is read behind it.
     fn load_config(&mut self, ctl: &mut Ctl) {
@@ -208,7 +208,7 @@ const MAX_BEHIND: usize = 4 << 20;
 /// A turn of so much processor time is told, microseconds.
 const LONG_TURN_US: u64 = 1_000_000;
 
-impl Host for MbdHost {
+impl DaemonDriver for MbatchdDriver {
     type M = Mbd;
     const MEASURED: bool = true;
 
@@ -362,7 +362,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     conf.unix.answered(&asked, groups);
     let mut late = conf.unix.unknown.clone();
     late.retain(|word| !asked.contains(word));
-    let host = MbdHost {
+    let host = MbatchdDriver {
         envdir,
         begin: Some(begin),
         log: None,

@@ -6,7 +6,7 @@
 
 use super::boot::{Boot, resolve_missing};
 use super::boot_error::BootError;
-use super::shell::{self, Ctl, Host};
+use super::shell::{self, Ctl, DaemonDriver};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
@@ -173,7 +173,7 @@ fn tell(ctl: &mut Ctl, n: u64, news: TaskNews) {
     ctl.input(Input::Task { n, news });
 }
 
-impl Host for Ends {
+impl DaemonDriver for Ends {
     type M = Res;
 
     fn start(&mut self, _: &mut Res, ctl: &mut Ctl) {

@@ -2,7 +2,7 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
-use super::shell::{self, Ctl, Host};
+use super::shell::{self, Ctl, DaemonDriver};
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{Conf, Sbatchd};
 use crate::lim::election::Election;
@@ -45,7 +45,7 @@ fn conf(boot: &Boot) -> Conf {
 /// Looks at the processes of jobs.
 struct Looks;
 
-impl Host for Looks {
+impl DaemonDriver for Looks {
     type M = Sbatchd;
 
     fn effect(&mut self, _: &mut Sbatchd, effect: Effect, ctl: &mut Ctl) {

@@ -1,43 +1,44 @@
 //! The real runner: drives one [`Machine`] over mio.
 //!
-//! **For those who wire a daemon.** Fill a [`ShellConfig`], write a [`Host`] for the effects
-//! the shell does not carry out itself, call [`run`]; it returns the exit code.
+//! **For those who wire a daemon.** Fill a [`ShellConfig`], write a [`DaemonDriver`] for the
+//! effects the shell does not carry out itself, call [`run`]; it returns the exit code.
 //!
 //! One turn: poll; read what is ready, within budgets, each input going to `machine.step` at
 //! once; `Input::Tick` if the machine's deadline has passed; carry out the effects in order;
-//! `Host::end_of_turn`; flush the connections.
+//! `DaemonDriver::end_of_turn`; flush the connections.
 //!
-//! - The shell carries out `Send`, `SendDurable`, `Close`, `Connect`, `Datagram`, `Say` and
-//!   `Exit`. All others (`Append`, `Spool`, `Account`, `Switch`, `LoadConfig`, `Sample`, `Os`,
-//!   `SendBlob`) go to `Host::effect`, in their order among the others. The host answers through
+//! - The shell carries out `Send`, `SendDurable`, `Close`, `Connect`, `Datagram`, `Say` and `Exit`.
+//!   All others (`Append`, `Spool`, `Account`, `Switch`, `LoadConfig`, `Sample`, `Os`, `SendBlob`)
+//!   go to `DaemonDriver::effect`, in their order among the others. The driver answers through
 //!   [`Ctl`]: `ctl.input(..)` is stepped in the next turn, which follows at once; `ctl.send(..)`
 //!   sends now (a blob).
-//! - Threads of the host speak to the loop through a [`Remote`] (`ctl.remote()`, cloned): it can
-//!   give inputs, report durability, or wake the loop for `Host::woken`.
-//! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The host gathers
-//!   them. At the end of a turn, if no sync is under way, it calls `ctl.seal()`; that returns the
-//!   number of the ticket that covers all gathered so far (`None` where nothing was), and the
-//!   host hands the gathered records with it to its log thread. The thread reports
-//!   `remote.durable(n)` (all tickets up to n) or `remote.failed(n, why)`. While a sync is under
-//!   way the host does not seal: the next turns gather under one ticket. `SendDurable` is held
-//!   under the ticket that covers what was appended before it (none open: sent at once).
-//!   After `durable(n)` the shell releases what is due, calls `Host::durable` and then, as in
-//!   every turn, `Host::end_of_turn`, where the next ticket can be sealed. After `failed` it drops
+//! - Threads of the driver speak to the loop through a [`Remote`] (`ctl.remote()`, cloned): it can
+//!   give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
+//! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
+//!   At the end of a turn, if no sync is under way, it calls `ctl.seal()`; that returns the number
+//!   of the ticket that covers all gathered so far (`None` where nothing was), and the driver hands
+//!   the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
+//!   tickets up to n) or `remote.failed(n, why)`. While a sync is under way the driver does not
+//!   seal: the next turns gather under one ticket. `SendDurable` is held under the ticket that
+//!   covers what was appended before it (none open: sent at once). After `durable(n)` the shell
+//!   releases what is due, calls `DaemonDriver::durable` and then, as in every turn,
+//!   `DaemonDriver::end_of_turn`, where the next ticket can be sealed. After `failed` it drops
 //!   every held `SendDurable` (a command is told that the log cannot be written), forgets all open
-//!   tickets and calls `Host::failed`, which by default gives the machine `Input::LogFailed`.
+//!   tickets and calls `DaemonDriver::failed`, which by default gives the machine
+//!   `Input::LogFailed`.
 //! - A message never overtakes another on its connection: behind a held one, later ones wait.
 //!   `Close` lets held and queued output go first.
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
 //! - What the machine has to do that takes longer than a turn may it does in small units
-//!   (`Machine::work`), for a share of each turn, as long as `Host::takes_work`.
+//!   (`Machine::work`), for a share of each turn, as long as `DaemonDriver::takes_work`.
 //! - `Exit` with code 0, and `Ctl::exit(0)`, first let the log be written and the answers that
 //!   wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
-//! - SIGTERM and SIGINT call `Host::terminate` (default: exit 0), SIGHUP reopens the log, reads
-//!   the key file again and calls `Host::hangup`. They are read from a signalfd: threads must be
-//!   started after [`run`] has begun (in `Host::start`), so that they inherit the blocked mask;
-//!   children do not where `sys::child` starts them.
+//! - SIGTERM and SIGINT call `DaemonDriver::terminate` (default: exit 0), SIGHUP reopens the log,
+//!   reads the key file again and calls `DaemonDriver::hangup`. They are read from a signalfd:
+//!   threads must be started after [`run`] has begun (in `DaemonDriver::start`), so that they
+//!   inherit the blocked mask; children do not where `sys::child` starts them.
 
 use super::heartbeat::Heartbeat;
 use super::logging::LogHandle;
@@ -75,7 +76,7 @@ const EVENTS: usize = 1024;
 const TOLD_BUDGET: usize = 4096;
 const WAKER: Token = Token(usize::MAX - 4);
 const SIGNALS: Token = Token(usize::MAX - 5);
-/// Tokens of the host's own descriptors lie from here up and below those of connections that
+/// Tokens of the driver's own descriptors lie from here up and below those of connections that
 /// came in.
 const OWN_TOKEN: usize = OWN as usize;
 
@@ -147,7 +148,7 @@ pub struct ShellConfig {
 }
 
 /// What one daemon does beyond the shell: its log, its processes, its configuration.
-pub trait Host {
+pub trait DaemonDriver {
     type M: Machine;
     /// Is the processor time of each turn measured?
     const MEASURED: bool = false;
@@ -207,23 +208,23 @@ pub trait Host {
     }
 }
 
-/// A host with nothing of its own (lim's tests, authd): other effects are dropped with a notice.
-pub struct NoHost<M>(std::marker::PhantomData<M>);
+/// A driver with nothing of its own (lim's tests, authd): other effects are dropped with a notice.
+pub struct NoDriver<M>(std::marker::PhantomData<M>);
 
-impl<M> Default for NoHost<M> {
+impl<M> Default for NoDriver<M> {
     fn default() -> Self {
-        NoHost(std::marker::PhantomData)
+        NoDriver(std::marker::PhantomData)
     }
 }
 
-impl<M: Machine> Host for NoHost<M> {
+impl<M: Machine> DaemonDriver for NoDriver<M> {
     type M = M;
     fn effect(&mut self, _: &mut M, eff: Effect, _: &mut Ctl) {
         log::warn!("no one here carries out an effect: {}", eff.name());
     }
 }
 
-/// What a [`Host`] can ask of the shell while it is called.
+/// What a [`DaemonDriver`] can ask of the shell while it is called.
 pub struct Ctl {
     /// The clocks at the start of the turn.
     pub now: Now,
@@ -238,8 +239,8 @@ pub struct Ctl {
 }
 
 impl Ctl {
-    /// Has [`Host::ready`] called with this token, below 2^60, each time that the descriptor has
-    /// become readable (writable); closing it ends that.
+    /// Has [`DaemonDriver::ready`] called with this token, below 2^60, each time that the
+    /// descriptor has become readable (writable); closing it ends that.
     pub fn watch(&mut self, fd: BorrowedFd<'_>, token: usize, write: bool) -> std::io::Result<()> {
         let interest = if write { Interest::WRITABLE } else { Interest::READABLE };
         let (token, fd) = (Token(OWN_TOKEN + token), fd.as_raw_fd());
@@ -322,20 +323,20 @@ impl Remote {
     pub fn failed(&self, ticket: u64, why: impl Into<String>) {
         self.tell(Told::Failed(ticket, why.into()));
     }
-    /// Calls `Host::woken`.
+    /// Calls `DaemonDriver::woken`.
     pub fn wake(&self) {
         self.tell(Told::Wake);
     }
 }
 
 /// Runs a daemon until it exits; the code is the process's.
-pub fn run<H: Host>(cfg: ShellConfig, machine: H::M, host: H) -> Result<i32, ShellError> {
-    Shell::new(cfg, machine, host)?.run()
+pub fn run<D: DaemonDriver>(cfg: ShellConfig, machine: D::M, driver: D) -> Result<i32, ShellError> {
+    Shell::new(cfg, machine, driver)?.run()
 }
 
-struct Shell<H: Host> {
-    machine: H::M,
-    host: H,
+struct Shell<D: DaemonDriver> {
+    machine: D::M,
+    driver: D,
     poll: Poll,
     pool: Pool,
     signals: SignalFd,
@@ -357,8 +358,8 @@ fn fail(what: &'static str) -> impl FnOnce(std::io::Error) -> ShellError {
 /// The signals a daemon answers.
 const HEARD: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
-impl<H: Host> Shell<H> {
-    fn new(cfg: ShellConfig, machine: H::M, host: H) -> Result<Self, ShellError> {
+impl<D: DaemonDriver> Shell<D> {
+    fn new(cfg: ShellConfig, machine: D::M, driver: D) -> Result<Self, ShellError> {
         let signals = SignalFd::new(&HEARD).map_err(fail("signals"))?;
         let poll = Poll::new().map_err(fail("poll"))?;
         let registry = poll.registry().try_clone().map_err(fail("poll"))?;
@@ -400,7 +401,7 @@ impl<H: Host> Shell<H> {
         let (log, members, heartbeat) = (cfg.log, cfg.members, cfg.heartbeat);
         Ok(Shell {
             machine,
-            host,
+            driver,
             poll,
             pool,
             signals,
@@ -417,7 +418,7 @@ impl<H: Host> Shell<H> {
 
     fn run(mut self) -> Result<i32, ShellError> {
         let mut events = Events::with_capacity(EVENTS);
-        self.host.start(&mut self.machine, &mut self.ctl);
+        self.driver.start(&mut self.machine, &mut self.ctl);
         self.ctl.inputs.push_back(Input::Start);
         self.cpu_us = thread_cpu_us();
         loop {
@@ -432,7 +433,7 @@ impl<H: Host> Shell<H> {
 
     /// Waits for the next thing to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
-        let works = self.machine.has_work() && self.host.takes_work();
+        let works = self.machine.has_work() && self.driver.takes_work();
         let busy = works || self.pool.busy() || !self.ctl.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
         let sign = self.heartbeat.as_ref().map(|h| h.at);
@@ -454,10 +455,10 @@ impl<H: Host> Shell<H> {
 
     fn turn(&mut self, events: &Events) {
         self.whole_turn(events);
-        if H::MEASURED {
+        if D::MEASURED {
             // a call of the system: the end of one turn is the begin of the next
             let began = std::mem::replace(&mut self.cpu_us, thread_cpu_us());
-            self.host.turned(&mut self.machine, self.cpu_us.saturating_sub(began));
+            self.driver.turned(&mut self.machine, self.cpu_us.saturating_sub(began));
         }
     }
 
@@ -471,7 +472,7 @@ impl<H: Host> Shell<H> {
                 SIGNALS => signalled = true,
                 WAKER => told = true,
                 Token(t) if own.contains(&t) => {
-                    self.host.ready(&mut self.machine, t - OWN_TOKEN, &mut self.ctl);
+                    self.driver.ready(&mut self.machine, t - OWN_TOKEN, &mut self.ctl);
                 }
                 token => self.pool.event(token, event),
             }
@@ -484,7 +485,7 @@ impl<H: Host> Shell<H> {
         }
         if let Some((all, hosts)) = self.members.as_mut().and_then(|m| m.look(now.mono_us)) {
             self.pool.set_hosts(hosts);
-            self.host.members(&mut self.machine, all, &mut self.ctl);
+            self.driver.members(&mut self.machine, all, &mut self.ctl);
         }
         let Shell { machine, pool, ctl, effects, .. } = self;
         for input in std::mem::take(&mut ctl.inputs) {
@@ -496,7 +497,7 @@ impl<H: Host> Shell<H> {
         }
         self.carry_out();
         self.works(now);
-        self.host.end_of_turn(&mut self.machine, &mut self.ctl);
+        self.driver.end_of_turn(&mut self.machine, &mut self.ctl);
         self.after_host();
         self.pool.flush(now.mono_us);
         if let Some(heartbeat) = &mut self.heartbeat {
@@ -510,7 +511,7 @@ impl<H: Host> Shell<H> {
     fn works(&mut self, now: Now) {
         let quiet = now.mono_us > self.pool.heard_at() + ROOM_QUIET_US;
         let until = crate::sys::now().mono_us + if quiet { WORK_TURN_US } else { WORK_SHARE_US };
-        while self.machine.has_work() && self.host.takes_work() {
+        while self.machine.has_work() && self.driver.takes_work() {
             self.machine.work(now, &mut self.effects);
             self.carry_out();
             if crate::sys::now().mono_us >= until {
@@ -523,10 +524,10 @@ impl<H: Host> Shell<H> {
         while let Ok(Some(signal)) = self.signals.take() {
             if signal == libc::SIGHUP {
                 self.reopen();
-                self.host.hangup(&mut self.machine, &mut self.ctl);
+                self.driver.hangup(&mut self.machine, &mut self.ctl);
             } else {
                 log::info!("told to end by signal {signal}");
-                self.host.terminate(&mut self.machine, &mut self.ctl);
+                self.driver.terminate(&mut self.machine, &mut self.ctl);
             }
         }
         self.after_host();
@@ -554,19 +555,19 @@ impl<H: Host> Shell<H> {
                 break;
             }
             let Ok(told) = self.told.try_recv() else { break };
-            let Shell { host, machine, ctl, pool, .. } = self;
+            let Shell { driver, machine, ctl, pool, .. } = self;
             match told {
                 Told::Input(input) => ctl.inputs.push_back(*input),
-                Told::Wake => host.woken(machine, ctl),
+                Told::Wake => driver.woken(machine, ctl),
                 Told::Checked(conn, found) => pool.checked(conn, found),
                 Told::Durable(ticket) => {
                     pool.release(ctl.tickets.release(ticket));
-                    host.durable(machine, ticket, ctl);
+                    driver.durable(machine, ticket, ctl);
                 }
                 Told::Failed(ticket, why) => {
                     pool.void();
                     ctl.tickets.void();
-                    host.failed(machine, ticket, why, ctl);
+                    driver.failed(machine, ticket, why, ctl);
                 }
             }
         }
@@ -603,13 +604,13 @@ impl<H: Host> Shell<H> {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {
                     self.ctl.tickets.touch();
                 }
-                self.host.effect(&mut self.machine, other, &mut self.ctl);
+                self.driver.effect(&mut self.machine, other, &mut self.ctl);
                 self.after_host();
             }
         }
     }
 
-    /// Does what the host asked for.
+    /// Does what the driver asked for.
     fn after_host(&mut self) {
         for (conn, msg) in self.ctl.sends.drain(..) {
             self.pool.send(conn, msg);
@@ -627,7 +628,7 @@ impl<H: Host> Shell<H> {
     fn settle(&mut self) {
         let until = Instant::now() + LAST_SYNC;
         loop {
-            self.host.end_of_turn(&mut self.machine, &mut self.ctl);
+            self.driver.end_of_turn(&mut self.machine, &mut self.ctl);
             self.after_host();
             self.pool.flush(self.ctl.now.mono_us);
             if self.ctl.tickets.due().is_none() {
@@ -637,7 +638,7 @@ impl<H: Host> Shell<H> {
             match self.told.recv_timeout(left) {
                 Ok(Told::Durable(ticket)) => {
                     self.pool.release(self.ctl.tickets.release(ticket));
-                    self.host.durable(&mut self.machine, ticket, &mut self.ctl);
+                    self.driver.durable(&mut self.machine, ticket, &mut self.ctl);
                 }
                 Ok(Told::Failed(..)) => {
                     self.pool.void();
@@ -658,7 +659,7 @@ impl<H: Host> Shell<H> {
         if code == 0 {
             self.settle();
         }
-        self.host.stopping(&mut self.machine, code);
+        self.driver.stopping(&mut self.machine, code);
         while let Ok(told) = self.told.try_recv() {
             match told {
                 Told::Durable(ticket) => self.pool.release(ticket),

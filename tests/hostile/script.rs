@@ -4,7 +4,7 @@
 use super::rig::{Rig, wait_for};
 use lsf::auth::{KeyRing, Ways};
 use lsf::conf::load;
-use lsf::daemon::shell::{self, Ctl, Host, Ports, ShellConfig};
+use lsf::daemon::shell::{self, Ctl, DaemonDriver, Ports, ShellConfig};
 use lsf::model::Now;
 use lsf::proto::machine::{ConnId, Endpoint};
 use lsf::proto::sbd::SbdMsg;
@@ -104,7 +104,7 @@ impl Machine for Scripted {
 
 struct Nothing;
 
-impl Host for Nothing {
+impl DaemonDriver for Nothing {
     type M = Scripted;
     fn effect(&mut self, _: &mut Scripted, _: Effect, _: &mut Ctl) {}
 }

@@ -7,7 +7,7 @@ use lsf::cli::client::{Client, Patience};
 use lsf::conf::generate::{Plan, generate};
 use lsf::conf::{BaseConf, load};
 use lsf::daemon::authd::Authd;
-use lsf::daemon::shell::{self, Ctl, Host, Ports, Remote, ShellConfig};
+use lsf::daemon::shell::{self, Ctl, DaemonDriver, Ports, Remote, ShellConfig};
 use lsf::model::Now;
 use lsf::model::event::{Event, Record};
 use lsf::proto::client::{AdminOp, ClientMsg};
@@ -417,7 +417,7 @@ struct Log {
     batch: usize,
 }
 
-impl Host for Log {
+impl DaemonDriver for Log {
     type M = Toy;
 
     fn start(&mut self, _: &mut Toy, ctl: &mut Ctl) {

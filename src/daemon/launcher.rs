@@ -51,7 +51,7 @@ const SETUP_HOLD: u64 = 10_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
 /// Longest wait for a starter to be made.
-const MOULD_WAIT: Duration = Duration::from_secs(10);
+const ZYGOTE_WAIT: Duration = Duration::from_secs(10);
 /// Carries the number of the state's descriptor over exec.
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
 /// The signals that ask for something.
@@ -80,7 +80,7 @@ struct Pending {
     due: u64,
 }
 
-struct Real {
+struct LauncherRuntime {
     machine: Launcher,
     boot: Boot,
     rundir: PathBuf,
@@ -95,7 +95,7 @@ struct Real {
     /// Lines that are still to be written to it.
     lines: Vec<u8>,
     /// The way to the process of which starters are copies.
-    mould: Option<StdUnixStream>,
+    zygote: Option<StdUnixStream>,
     /// What it was asked for, in the order in which it answers; between turns nothing.
     asked: Vec<(TaskId, StdUnixStream)>,
     conns: BTreeMap<ConnId, Local>,
@@ -131,9 +131,10 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let signals = SignalFd::new(&handover::LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot)?;
-    let mut real = Real::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
-    real.reap();
-    real.serve().map_err(|e| fail("poll", e))
+    let mut runtime =
+        LauncherRuntime::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
+    runtime.reap();
+    runtime.serve().map_err(|e| fail("poll", e))
 }
 
 fn conf(boot: &Boot) -> Result<Conf, BootError> {
@@ -174,9 +175,9 @@ fn handed_over() -> Option<Handover> {
     read.map_err(|e| log::error!("the state handed over cannot be read: {}", words(&e))).ok()
 }
 
-impl Real {
+impl LauncherRuntime {
     /// Takes over from the launcher that was this process, or begins as a new one.
-    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Real> {
+    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Self> {
         let exe = std::fs::read_link(SELF)?;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());
@@ -209,7 +210,7 @@ impl Real {
             }
         };
         ports.take_masters(&boot);
-        Ok(Real {
+        Ok(LauncherRuntime {
             machine,
             boot,
             rundir,
@@ -220,7 +221,7 @@ impl Real {
             lock,
             journal: None,
             lines: Vec::new(),
-            mould: None,
+            zygote: None,
             asked: Vec::new(),
             conns: BTreeMap::new(),
             ports,
@@ -257,7 +258,7 @@ impl Real {
         }
         let mut effects = Vec::new();
         loop {
-            // the mould works on while more is asked of it, and nothing else is done meanwhile
+            // the zygote works on while more is asked of it, and nothing else is done meanwhile
             if !self.inputs.front().is_some_and(Launcher::starts) || self.asked.len() >= ASKED_MAX {
                 self.settle();
             }
@@ -370,7 +371,7 @@ impl Real {
     }
 
     fn read(&mut self, id: ConnId) {
-        let Real { conns, inputs, .. } = self;
+        let LauncherRuntime { conns, inputs, .. } = self;
         let Some(c) = conns.get_mut(&id) else { return };
         let open = c.read(&mut |msg| inputs.push_back(Input::Msg { conn: id, msg }));
         if !open.inspect_err(|e| log::warn!("connection {id}: {e}")).unwrap_or(false) {
@@ -482,26 +483,26 @@ impl Real {
         file.seek(SeekFrom::Start(0))?;
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let ask = |mould: &StdUnixStream| send_fds(mould, b"s", &[theirs.as_fd(), file.as_fd()]);
-        // the mould may have been killed since the last time
-        if self.mould.as_ref().is_none_or(|mould| ask(mould).is_err()) {
+        let ask = |zygote: &StdUnixStream| send_fds(zygote, b"s", &[theirs.as_fd(), file.as_fd()]);
+        // the zygote may have been killed since the last time
+        if self.zygote.as_ref().is_none_or(|zygote| ask(zygote).is_err()) {
             self.settle();
-            let mould = self.new_mould()?;
-            ask(self.mould.insert(mould))?;
+            let zygote = self.new_zygote()?;
+            ask(self.zygote.insert(zygote))?;
         }
         self.asked.push((id, ours));
         Ok(())
     }
 
-    /// Waits for all that the mould was asked for; what is told of it comes before all else. A
-    /// mould that fails is given up: a starter that it made and did not tell of never goes on.
+    /// Waits for all that the zygote was asked for; what is told of it comes before all else. A
+    /// zygote that fails is given up: a starter that it made and did not tell of never goes on.
     fn settle(&mut self) {
         for (n, (id, sock)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
             let mut answer = [0u8; 4];
             let gone = || io::Error::from(ErrorKind::BrokenPipe);
-            let read = self.mould.as_ref().ok_or_else(gone);
-            let read = read.and_then(|mut mould| mould.read_exact(&mut answer));
-            let read = read.inspect_err(|_| self.mould = None);
+            let read = self.zygote.as_ref().ok_or_else(gone);
+            let read = read.and_then(|mut zygote| zygote.read_exact(&mut answer));
+            let read = read.inspect_err(|_| self.zygote = None);
             let error = match (read, i32::from_ne_bytes(answer)) {
                 (Ok(()), pid) if pid > 0 => {
                     let Proc { pid, ticks } = Proc::child(pid as u32);
@@ -519,9 +520,9 @@ impl Real {
         }
     }
 
-    fn new_mould(&self) -> io::Result<StdUnixStream> {
+    fn new_zygote(&self) -> io::Result<StdUnixStream> {
         let (ours, theirs) = StdUnixStream::pair()?;
-        ours.set_read_timeout(Some(MOULD_WAIT))?;
+        ours.set_read_timeout(Some(ZYGOTE_WAIT))?;
         let eexec = self.conf.users.get(&Daemon::Eexecd);
         let mut starter = Command::new(SELF);
         starter.arg0("starter").env_clear().stdin(OwnedFd::from(theirs));

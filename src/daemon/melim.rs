@@ -150,7 +150,7 @@ enum Told {
     Stop,
 }
 
-struct Real {
+struct MelimRuntime {
     machine: Melim,
     files: Vec<PathBuf>,
     args: Vec<String>,
@@ -203,7 +203,7 @@ pub fn run() -> Result<i32, BootError> {
     });
     let args = p.elim_args.split_whitespace().map(str::to_owned).collect();
     let pids = vec![None; files.len()];
-    Real { machine, files, args, abort, pids, tx }.serve(&rx);
+    MelimRuntime { machine, files, args, abort, pids, tx }.serve(&rx);
     Ok(0)
 }
 
@@ -234,7 +234,7 @@ fn elims(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-impl Real {
+impl MelimRuntime {
     fn serve(&mut self, rx: &Receiver<Told>) {
         let began = Instant::now();
         let now = || began.elapsed().as_micros() as u64 + 1;

@@ -1,8 +1,8 @@
 //! The starter: a hidden applet that sets one task up and becomes it.
 //!
-//! It is freshly exec'ed, but once for many tasks: this mould does nothing but copy itself for
+//! It is freshly exec'ed, but once for many tasks: this zygote does nothing but copy itself for
 //! each, so that every starter begins with the memory of a process that has read nothing, at a
-//! fraction of what an exec costs. The copies are the launcher's children, not the mould's. What
+//! fraction of what an exec costs. The copies are the launcher's children, not the zygote's. What
 //! is lost is that two starters' addresses differ; the jobs' do.
 //!
 //! Descriptor 0 is a socket to the launcher, 1 the plan. It does nothing before the launcher's
@@ -51,13 +51,13 @@ pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     }
 }
 
-/// The mould: makes a starter of each link and plan that come from the launcher, and answers with
+/// The zygote: makes a starter of each link and plan that come from the launcher, and answers with
 /// its pid; ends with the launcher. Returns in a starter too, where there is no job to become.
 pub fn serve() -> i32 {
-    mould().unwrap_or(EXIT_SETUP)
+    zygote().unwrap_or(EXIT_SETUP)
 }
 
-fn mould() -> io::Result<i32> {
+fn zygote() -> io::Result<i32> {
     use rustix::stdio::{dup2_stdin, dup2_stdout, stdin};
     begin()?;
     loop {

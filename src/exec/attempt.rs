@@ -275,7 +275,7 @@ impl Attempt {
     }
 
     /// Begins to kill; the first signal is due at once. False: it is being killed already.
-    pub fn condemn(&mut self, cause: Cause, interval: u64, now: Now) -> bool {
+    pub fn start_termination(&mut self, cause: Cause, interval: u64, now: Now) -> bool {
         let force = match cause {
             Cause::Asked(info) => matches!(info, term::FORCE_OWNER | term::FORCE_ADMIN),
             Cause::Forgotten => true,

@@ -78,7 +78,7 @@ impl Task {
 
 /// A supervised daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Sup {
+struct SupervisedDaemon {
     daemon: Daemon,
     want: bool,
     pid: u32,
@@ -94,13 +94,13 @@ struct Sup {
     life: Life,
 }
 
-impl Sup {
+impl SupervisedDaemon {
     fn new(daemon: Daemon, want: bool) -> Self {
         let pause = RESTART_FIRST;
         let at = want.then_some(0);
         let (pid, ticks, child, since, kill_at) = (0, 0, false, 0, None);
         let life = Life::default();
-        Sup { daemon, want, pid, ticks, child, since, at, kill_at, pause, life }
+        SupervisedDaemon { daemon, want, pid, ticks, child, since, at, kill_at, pause, life }
     }
 }
 
@@ -109,7 +109,9 @@ impl Sup {
 pub struct Saved {
     pub version: u32,
     tasks: Vec<Task>,
-    sups: Vec<Sup>,
+    /// The name that a launcher of an earlier release wrote, and reads.
+    #[serde(rename = "sups")]
+    supervised: Vec<SupervisedDaemon>,
 }
 
 /// The contents of a journal read so far.
@@ -147,7 +149,7 @@ enum Down {
 pub struct Launcher {
     conf: Conf,
     tasks: BTreeMap<TaskId, Task>,
-    sups: Vec<Sup>,
+    supervised: Vec<SupervisedDaemon>,
     /// Children by pid.
     children: BTreeMap<u32, TaskId>,
     /// Connections that may ask: which of our daemons it is; whether it said `Hello` and is told
@@ -161,11 +163,11 @@ pub struct Launcher {
 impl Launcher {
     /// A launcher that finds this journal (empty: none). Processes in it are not our children.
     pub fn new(conf: Conf, journal: Vec<Journal>) -> Self {
-        let sups = conf.daemons.iter().map(|&d| Sup::new(d, true)).collect();
+        let supervised = conf.daemons.iter().map(|&d| SupervisedDaemon::new(d, true)).collect();
         let mut me = Launcher {
             conf,
             tasks: BTreeMap::new(),
-            sups,
+            supervised,
             children: BTreeMap::new(),
             conns: BTreeMap::new(),
             check_at: None,
@@ -186,9 +188,9 @@ impl Launcher {
             return None;
         }
         let mut me = Launcher::new(conf, Vec::new());
-        for sup in saved.sups {
+        for sup in saved.supervised {
             let daemon = sup.daemon;
-            *me.sup(daemon) = sup;
+            *me.supervised_daemon(daemon) = sup;
         }
         for task in saved.tasks {
             if task.child && task.alive() {
@@ -202,7 +204,7 @@ impl Launcher {
     /// What [`Launcher::resume`] takes.
     pub fn save(&self) -> Saved {
         let tasks = self.tasks.values().cloned().collect();
-        Saved { version: SAVED_VERSION, tasks, sups: self.sups.clone() }
+        Saved { version: SAVED_VERSION, tasks, supervised: self.supervised.clone() }
     }
 
     fn replay(&mut self, read: &mut Read, line: Journal) {
@@ -235,14 +237,14 @@ impl Launcher {
             Journal::Forget { key } => self.tasks.retain(|id, _| id.key != key),
             Journal::Daemon { daemon, pid, ticks } => {
                 if same_boot {
-                    let sup = self.sup(daemon);
+                    let sup = self.supervised_daemon(daemon);
                     (sup.pid, sup.ticks, sup.at) = (pid, ticks, None);
                 }
             }
             // after the host's restart, all that belongs here is to run again
             Journal::Want { daemon, .. } if !same_boot && self.conf.daemons.contains(&daemon) => {}
             Journal::Want { daemon, on } => {
-                let sup = self.sup(daemon);
+                let sup = self.supervised_daemon(daemon);
                 sup.want = on;
                 sup.at = (on && sup.pid == 0).then_some(0);
             }
@@ -250,15 +252,15 @@ impl Launcher {
     }
 
     /// The entry of a daemon, made where it is missing.
-    fn sup(&mut self, daemon: Daemon) -> &mut Sup {
-        let at = match self.sups.iter().position(|s| s.daemon == daemon) {
+    fn supervised_daemon(&mut self, daemon: Daemon) -> &mut SupervisedDaemon {
+        let at = match self.supervised.iter().position(|s| s.daemon == daemon) {
             Some(at) => at,
             None => {
-                self.sups.push(Sup::new(daemon, false));
-                self.sups.len() - 1
+                self.supervised.push(SupervisedDaemon::new(daemon, false));
+                self.supervised.len() - 1
             }
         };
-        &mut self.sups[at]
+        &mut self.supervised[at]
     }
 
     fn begin(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -279,10 +281,10 @@ impl Launcher {
 
     /// Ends what a launcher before us had to run and we have not: the host is no server any more.
     fn retire(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for i in 0..self.sups.len() {
-            if !self.ours(self.sups[i].daemon) {
-                self.sups[i].want = false;
-                self.stop(now, self.sups[i].daemon, out);
+        for i in 0..self.supervised.len() {
+            if !self.ours(self.supervised[i].daemon) {
+                self.supervised[i].want = false;
+                self.stop(now, self.supervised[i].daemon, out);
             }
         }
     }
@@ -301,9 +303,9 @@ impl Launcher {
             }
             LaunchMsg::Run { daemon, on } => self.run(now, daemon, on, out),
             LaunchMsg::Daemons => {
-                let up = self.sups.iter().filter(|s| s.pid != 0);
+                let up = self.supervised.iter().filter(|s| s.pid != 0);
                 let pids = up.map(|s| (s.daemon, s.pid)).collect();
-                let hung = self.sups.iter().filter(|s| s.life.hangs_often());
+                let hung = self.supervised.iter().filter(|s| s.life.hangs_often());
                 let hung = hung.map(|s| s.daemon).collect();
                 send(out, conn, LaunchMsg::DaemonList { pids, hung });
             }
@@ -426,15 +428,15 @@ impl Launcher {
     // ---- daemons ----
 
     fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
-        if !self.ours(daemon) || self.sup(daemon).want == on {
+        if !self.ours(daemon) || self.supervised_daemon(daemon).want == on {
             return;
         }
-        let sup = self.sup(daemon);
+        let sup = self.supervised_daemon(daemon);
         sup.want = on;
         self.journal(Journal::Want { daemon, on }, out);
         if on {
             // one that was told to stop starts again when it has ended
-            let sup = self.sup(daemon);
+            let sup = self.supervised_daemon(daemon);
             sup.at = (sup.pid == 0).then_some(now.mono_us);
             self.tick(now, out);
         } else {
@@ -443,7 +445,7 @@ impl Launcher {
     }
 
     fn stop(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
-        let sup = self.sup(daemon);
+        let sup = self.supervised_daemon(daemon);
         sup.at = None;
         if sup.pid != 0 && sup.kill_at.is_none() {
             sup.kill_at = Some(now.mono_us + STOP_GRACE);
@@ -453,7 +455,7 @@ impl Launcher {
 
     fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
         let hang = self.conf.hang;
-        let sup = self.sup(daemon);
+        let sup = self.supervised_daemon(daemon);
         (sup.pid, sup.ticks, sup.child) = (id.0, id.1, true);
         (sup.since, sup.at, sup.kill_at) = (now.mono_us, None, None);
         sup.life.started(now.mono_us, if GIVE_SIGNS.contains(&daemon) { hang } else { 0 });
@@ -468,7 +470,7 @@ impl Launcher {
     fn daemon_gone(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
         let down = self.down.is_some();
         let most = if self.conf.personal { RESTART_MOST_OWN } else { RESTART_MOST };
-        let sup = self.sup(daemon);
+        let sup = self.supervised_daemon(daemon);
         if sup.pid != 0 && now.mono_us.saturating_sub(sup.since) >= STEADY {
             sup.pause = RESTART_FIRST;
         }
@@ -485,7 +487,7 @@ impl Launcher {
     fn sign(&mut self, now: Now, conn: ConnId) {
         let hang = self.conf.hang;
         let Some((Some(daemon), ..)) = self.conns.get(&conn) else { return };
-        if let Some(sup) = self.sups.iter_mut().find(|s| s.daemon == *daemon) {
+        if let Some(sup) = self.supervised.iter_mut().find(|s| s.daemon == *daemon) {
             sup.life.sign(now.mono_us, sup.since, hang);
         }
     }
@@ -493,7 +495,7 @@ impl Launcher {
     /// Ends the daemons that have given no sign of life for too long.
     fn end_hung(&mut self, now: Now, out: &mut Vec<Effect>) {
         let hang = self.conf.hang;
-        for sup in self.sups.iter_mut().filter(|s| s.pid != 0) {
+        for sup in self.supervised.iter_mut().filter(|s| s.pid != 0) {
             if sup.life.look(now.mono_us, hang) {
                 let (name, secs) = (sup.daemon.name(), hang / US);
                 let text = format!(
@@ -553,7 +555,7 @@ impl Launcher {
         if let Some(id) = self.children.remove(&pid) {
             let (time, end) = (now.secs(), End::Status(status));
             self.end(now, id, Ended { time, end, usage, restarted: false }, out);
-        } else if let Some(sup) = self.sups.iter().find(|s| s.pid == pid && s.child) {
+        } else if let Some(sup) = self.supervised.iter().find(|s| s.pid == pid && s.child) {
             let daemon = sup.daemon;
             if sup.kill_at.is_none() {
                 let text = format!("{} ended with wait status {status:#x}", daemon.name());
@@ -568,8 +570,8 @@ impl Launcher {
         if let Some(id) = self.tasks.values().find(is).map(|t| t.info.id) {
             self.end(now, id, unknown(now, false), out);
         }
-        let is = |s: &&Sup| !s.child && (s.pid, s.ticks) == (pid, ticks);
-        if let Some(daemon) = self.sups.iter().find(is).map(|s| s.daemon) {
+        let is = |s: &&SupervisedDaemon| !s.child && (s.pid, s.ticks) == (pid, ticks);
+        if let Some(daemon) = self.supervised.iter().find(is).map(|s| s.daemon) {
             self.daemon_gone(now, daemon, out);
         }
     }
@@ -612,10 +614,10 @@ impl Launcher {
             return;
         }
         self.down = Some(Down::Daemons);
-        for i in 0..self.sups.len() {
-            self.stop(now, self.sups[i].daemon, out);
+        for i in 0..self.supervised.len() {
+            self.stop(now, self.supervised[i].daemon, out);
         }
-        if self.sups.iter().all(|s| s.pid == 0) {
+        if self.supervised.iter().all(|s| s.pid == 0) {
             // a successor need not look for daemons that are gone
             self.rewrite(out);
             out.push(Effect::Exit { code: 0 });
@@ -631,7 +633,7 @@ impl Launcher {
     // ---- time, journal, connections ----
 
     fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for sup in &mut self.sups {
+        for sup in &mut self.supervised {
             if sup.at.is_some_and(|at| at <= now.mono_us) {
                 // answered by DaemonUp or DaemonFailed, which set the next instant
                 (sup.at, sup.since) = (None, now.mono_us);
@@ -652,7 +654,7 @@ impl Launcher {
     /// Looks for the processes that are not our children.
     fn check(&mut self, now: Now, out: &mut Vec<Effect>) {
         let tasks = self.tasks.values().filter(|t| !t.child && t.alive());
-        let daemons = self.sups.iter().filter(|s| !s.child && s.pid != 0);
+        let daemons = self.supervised.iter().filter(|s| !s.child && s.pid != 0);
         let mut procs: Vec<_> = tasks.map(|t| (t.info.pid, t.ticks)).collect();
         procs.extend(daemons.map(|s| (s.pid, s.ticks)));
         self.check_at = (!procs.is_empty()).then_some(now.mono_us + CHECK_EVERY);
@@ -673,7 +675,7 @@ impl Launcher {
     /// Writes the journal anew from what is known.
     fn rewrite(&mut self, out: &mut Vec<Effect>) {
         let mut lines = vec![Journal::Boot { boot_id: self.conf.boot_id.clone() }];
-        for s in &self.sups {
+        for s in &self.supervised {
             // one that was stopped by hand starts with the next launcher
             let on = s.want || self.down.is_some() && self.conf.daemons.contains(&s.daemon);
             if self.ours(s.daemon) {
@@ -698,7 +700,7 @@ impl Launcher {
             Peer::Local { uid, pid }
                 if *uid == 0 || *uid == self.conf.uid || self.conf.peers.contains(uid) =>
             {
-                let ours = self.sups.iter().find(|s| s.pid == *pid);
+                let ours = self.supervised.iter().find(|s| s.pid == *pid);
                 self.conns.insert(conn, (ours.map(|s| s.daemon), false, None));
             }
             _ => {
@@ -757,12 +759,12 @@ impl Machine for Launcher {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let sups = self.sups.iter().flat_map(|s| [s.at, s.kill_at, s.life.at()]);
+        let supervised = self.supervised.iter().flat_map(|s| [s.at, s.kill_at, s.life.at()]);
         let down = match self.down {
             Some(Down::Jobs(by)) => Some(by),
             _ => None,
         };
-        sups.chain([self.check_at, down]).flatten().min()
+        supervised.chain([self.check_at, down]).flatten().min()
     }
 }
 

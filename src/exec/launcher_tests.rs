@@ -269,6 +269,8 @@ fn an_upgrade_loses_nothing() {
         r.launch(n, 500 + n);
     }
     let text = serde_json::to_string(&r.m.save()).unwrap();
+    // the names are those that an earlier release reads and wrote
+    assert!(["\"version\":", "\"tasks\":", "\"sups\":"].iter().all(|n| text.contains(n)), "{text}");
     let saved: Saved = serde_json::from_str(&text).unwrap();
     let old = Saved { version: 0, ..saved.clone() };
     assert!(Launcher::resume(conf(1000, true), old).is_none());
@@ -381,7 +383,7 @@ fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again
         }
         assert!(now >= silent + 60, "after {} s", now - silent);
         r.os(at(now), OsInput::Exited { pid, status: 9, usage: Usage::default() });
-        assert!(r.m.sup(Daemon::Mbatchd).at.is_some(), "it starts again");
+        assert!(r.m.supervised_daemon(Daemon::Mbatchd).at.is_some(), "it starts again");
     }
     assert_eq!(hung(&mut r, now), [Daemon::Mbatchd]);
 }

@@ -70,22 +70,22 @@ def command(words, env, seen):
     follow(pid, seen)
 
 
-def starter(mould, submit, seen):
-    """Follows the next starter that the mould makes."""
-    if ptrace(SEIZE, mould, ON_FORK) != 0:
-        sys.exit(f"order.py: process {mould} cannot be traced")
+def starter(zygote, submit, seen):
+    """Follows the next starter that the zygote makes."""
+    if ptrace(SEIZE, zygote, ON_FORK) != 0:
+        sys.exit(f"order.py: process {zygote} cannot be traced")
     submit()
     child, told = 0, False
     while not (child and told):
         pid, _ = os.waitpid(-1, WALL)
-        if pid == mould:
+        if pid == zygote:
             told = True
-            ptrace(CONT, mould)
+            ptrace(CONT, zygote)
         else:
             child = pid
-    ptrace(INTERRUPT, mould)
-    os.waitpid(mould, WALL)
-    ptrace(DETACH, mould)
+    ptrace(INTERRUPT, zygote)
+    os.waitpid(zygote, WALL)
+    ptrace(DETACH, zygote)
     follow(child, seen)
 
 
@@ -106,7 +106,7 @@ def mould_of(top):
                                 return child
         except OSError:
             pass
-    sys.exit("order.py: the launcher has no mould")
+    sys.exit("order.py: the launcher has no zygote")
 
 
 def names(lsf, seen):

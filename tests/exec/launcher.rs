@@ -37,35 +37,35 @@ fn a_start_said_twice_runs_once() {
 }
 
 /// The process of which starters are copies.
-fn mould(launcher: u32) -> Option<lsf::sys::procs::Proc> {
+fn zygote(launcher: u32) -> Option<lsf::sys::procs::Proc> {
     lsf::sys::procs::children(launcher).into_iter().find(|p| p.name() == "starter")
 }
 
 #[test]
 fn starters_are_the_launchers_children_and_their_mould_may_die() {
-    let mut r = Rig::new("mould");
+    let mut r = Rig::new("zygote");
     let show = "cut -d' ' -f4 /proc/$$/stat";
     let mut seen = Vec::new();
     for n in 1..=3 {
         let (_, ended) = r.run(n, r.plan(show));
         assert_eq!(ended.end, End::Status(0));
-        let own = mould(r.pid()).unwrap();
+        let own = zygote(r.pid()).unwrap();
         seen.push(own.pid);
         if n == 2 {
             assert_eq!(seen[0], seen[1]);
             assert!(own.signal(Signal::KILL).unwrap());
-            until("the mould to die", || !own.alive());
+            until("the zygote to die", || !own.alive());
         }
     }
     assert_ne!(seen[1], seen[2]);
     assert_eq!(r.read("out"), format!("{0}\n{0}\n{0}\n", r.pid()));
     // it goes with its launcher
-    let own = mould(r.pid()).unwrap();
+    let own = zygote(r.pid()).unwrap();
     r.crash();
-    until("the mould to go", || !own.alive());
+    until("the zygote to go", || !own.alive());
 }
 
-/// More than are asked of the mould at once, and what comes in one piece with them finds them.
+/// More than are asked of the zygote at once, and what comes in one piece with them finds them.
 #[test]
 fn many_starts_at_once_are_each_answered_and_found() {
     let mut r = Rig::new("many");
@@ -90,7 +90,7 @@ fn many_starts_at_once_are_each_answered_and_found() {
     }
 }
 
-/// More than the sockets between the launcher and the mould of its starters hold: were the
+/// More than the sockets between the launcher and the zygote of its starters hold: were the
 /// answers not taken now and then, each would wait for the other.
 #[test]
 fn starts_that_come_together_do_not_stop_the_launcher() {

@@ -151,7 +151,7 @@ impl Sbatchd {
             (Stage::Blobs | Stage::Launching, Act::Suspend) => job.suspend_asked = true,
             (Stage::Blobs | Stage::Launching, Act::Resume) => job.suspend_asked = false,
             (_, Act::Terminate { exit_info }) => {
-                self.condemn(now, key, Cause::Asked(exit_info), out);
+                self.start_termination(now, key, Cause::Asked(exit_info), out);
             }
             (_, Act::Signal { number }) => self.signal(now, key, number, out),
             (_, Act::Suspend) => self.suspend(now, key, out),
@@ -160,17 +160,23 @@ impl Sbatchd {
         self.keep_note(key, out);
     }
 
-    pub(super) fn condemn(&mut self, now: Now, key: JobKey, cause: Cause, out: &mut Vec<Effect>) {
+    pub(super) fn start_termination(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        cause: Cause,
+        out: &mut Vec<Effect>,
+    ) {
         let interval = self.params.job_terminate_interval;
         if let Some(job) = self.jobs.get_mut(&key)
-            && job.condemn(cause, interval, now)
+            && job.start_termination(cause, interval, now)
         {
-            self.strike(now, key, out);
+            self.send_next_signal(now, key, out);
         }
     }
 
     /// Sends the next signal of a kill.
-    pub(super) fn strike(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+    pub(super) fn send_next_signal(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(signal) = job.next_signal(now) else { return };
         let suspended = job.suspended();
@@ -217,7 +223,7 @@ impl Sbatchd {
     /// mbatchd is done with an attempt, or never wanted it.
     pub(super) fn forget(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         if self.jobs.get(&key).is_some_and(|j| j.live() && j.sim_end.is_none()) {
-            self.condemn(now, key, Cause::Forgotten, out);
+            self.start_termination(now, key, Cause::Forgotten, out);
         }
         if self.jobs.remove(&key).is_some_and(|j| j.sim_end.is_none()) && self.linked {
             ask(out, LaunchMsg::Forget { key });

@@ -35,7 +35,7 @@ struct Rig {
     procs: BTreeMap<u32, Proc>,
     next_pid: u32,
     /// What the next processes are like.
-    mould: Proc,
+    template: Proc,
     /// Told to mbatchd since last looked at.
     told: Vec<SbdMsg>,
     refused: Vec<Refusal>,
@@ -99,7 +99,7 @@ impl Rig {
             journal: vec![],
             procs: BTreeMap::new(),
             next_pid: 500,
-            mould: Proc::default(),
+            template: Proc::default(),
             told: vec![],
             refused: vec![],
             plans: vec![],
@@ -212,7 +212,7 @@ impl Rig {
                 self.next_pid += 1;
                 let pid = self.next_pid;
                 self.plans.push((id, *plan));
-                self.procs.insert(pid, Proc { pid, ..self.mould.clone() });
+                self.procs.insert(pid, Proc { pid, ..self.template.clone() });
                 queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1 }));
             }
             OsEffect::Go { id } => {

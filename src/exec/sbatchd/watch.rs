@@ -54,11 +54,11 @@ impl Sbatchd {
         } else if due(job.run_at) {
             job.run_at = None;
             match job.overdue(now) {
-                Some(cause) => self.condemn(now, key, cause, out),
+                Some(cause) => self.start_termination(now, key, cause, out),
                 None => job.arm(now),
             }
         } else if due(job.kill_at) {
-            self.strike(now, key, out);
+            self.send_next_signal(now, key, out);
         }
     }
 
@@ -153,7 +153,7 @@ impl Sbatchd {
             }
         }
         for (key, cause) in over {
-            self.condemn(now, key, cause, out);
+            self.start_termination(now, key, cause, out);
         }
     }
 }

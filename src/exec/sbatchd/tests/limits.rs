@@ -7,7 +7,7 @@ use super::*;
 fn suspended_time_does_not_count_against_the_run_limit() {
     let mut r = Rig::new();
     let limits = Limits { run: Some(60), ..Limits::default() };
-    r.mould.ignores = vec![12];
+    r.template.ignores = vec![12];
     r.start(StartJob { limits, ..order(1) });
     let pid = r.pid();
     r.wait(20);
@@ -30,7 +30,7 @@ fn a_warning_comes_before_the_run_limit_once() {
     for (time, limit, at) in [("20", 60, 40), ("25%", 80, 60)] {
         let mut r = Rig::new();
         let limits = Limits { run: Some(limit), ..Limits::default() };
-        r.mould.ignores = vec![10, 12];
+        r.template.ignores = vec![10, 12];
         let given = |k: &str, v: &str| (k.to_string(), v.to_string());
         let extra = vec![given("wa", "USR1"), given("wt", time)];
         let spec = JobSpec { extra, ..JobSpec::default() };
@@ -55,7 +55,7 @@ fn a_warning_comes_before_the_run_limit_once() {
 fn a_command_warns_as_the_user_and_ends_nothing() {
     let mut r = Rig::new();
     let limits = Limits { run: Some(60), ..Limits::default() };
-    r.mould.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+    r.template.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
     let given = |k: &str, v: &str| (k.to_string(), v.to_string());
     let extra = vec![given("wa", "touch x; false"), given("wt", "20")];
     let spec = JobSpec { extra, ..JobSpec::default() };
@@ -101,7 +101,7 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
 fn limits_on_use_are_seen_by_sampling() {
     let run = |limits: Limits, usage: Usage| {
         let mut r = Rig::new();
-        r.mould.usage = usage;
+        r.template.usage = usage;
         r.start(StartJob { limits, ..order(1) });
         r.wait(4);
         r.last()
@@ -121,7 +121,7 @@ fn limits_on_use_are_seen_by_sampling() {
 #[test]
 fn usage_is_told_when_it_changes() {
     let mut r = Rig::new();
-    r.mould.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+    r.template.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
     r.start(order(1));
     let told = |r: &mut Rig| {
         let is = |m: &SbdMsg| matches!(m, SbdMsg::Usage { .. });
@@ -142,7 +142,7 @@ fn usage_is_told_when_it_changes() {
 fn process_groups_are_told_where_there_are_several() {
     let told = |nprocs| {
         let mut r = Rig::new();
-        r.mould.usage = Usage { mem_kb: 1000, nprocs, ..Usage::default() };
+        r.template.usage = Usage { mem_kb: 1000, nprocs, ..Usage::default() };
         r.start(order(1));
         r.wait(60);
         let pid = r.pid();

@@ -193,7 +193,7 @@ fn only_an_mbatchd_of_this_epoch_gives_orders() {
 #[test]
 fn terminate_is_int_term_kill_apart() {
     let mut r = Rig::new();
-    r.mould.ignores = vec![SIGINT, 15];
+    r.template.ignores = vec![SIGINT, 15];
     r.start(order(1));
     let pid = r.pid();
     r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
@@ -216,7 +216,7 @@ fn terminate_is_int_term_kill_apart() {
 #[test]
 fn a_forced_kill_overtakes_a_slow_one() {
     let mut r = Rig::new();
-    r.mould.ignores = vec![SIGINT, 15];
+    r.template.ignores = vec![SIGINT, 15];
     r.start(order(1));
     r.act(1, 1, Act::Terminate { exit_info: term::OWNER });
     r.act(1, 2, Act::Terminate { exit_info: term::FORCE_OWNER });
@@ -257,7 +257,7 @@ fn setups_that_fail() {
 #[test]
 fn a_forgotten_job_is_killed() {
     let mut r = Rig::new();
-    r.mould.ignores = vec![SIGINT, 15];
+    r.template.ignores = vec![SIGINT, 15];
     r.start(order(1));
     r.order(SbdMsg::Forget { key: key(1), mail: String::new() });
     assert!(r.procs.is_empty());

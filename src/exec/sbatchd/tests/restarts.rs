@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn a_new_sbatchd_goes_on_where_the_old_one_stopped() {
     let mut r = Rig::new();
-    r.mould.ignores = vec![SIGINT];
+    r.template.ignores = vec![SIGINT];
     let limits = Limits { run: Some(100), ..Limits::default() };
     r.start(StartJob { limits, ..order(1) });
     r.start(order(2));

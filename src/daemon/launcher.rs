@@ -131,10 +131,10 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let signals = SignalFd::new(&handover::LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot)?;
-    let mut runtime =
+    let mut me =
         LauncherRuntime::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
-    runtime.reap();
-    runtime.serve().map_err(|e| fail("poll", e))
+    me.reap();
+    me.serve().map_err(|e| fail("poll", e))
 }
 
 fn conf(boot: &Boot) -> Result<Conf, BootError> {

@@ -96,8 +96,7 @@ struct SupervisedDaemon {
 
 impl SupervisedDaemon {
     fn new(daemon: Daemon, want: bool) -> Self {
-        let pause = RESTART_FIRST;
-        let at = want.then_some(0);
+        let (at, pause) = (want.then_some(0), RESTART_FIRST);
         let (pid, ticks, child, since, kill_at) = (0, 0, false, 0, None);
         let life = Life::default();
         SupervisedDaemon { daemon, want, pid, ticks, child, since, at, kill_at, pause, life }

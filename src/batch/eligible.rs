@@ -204,7 +204,7 @@ impl Mbd {
             || (!one_by_one && self.deps.value(job.id) != DepValue::True)
             || self.pol.queue(queue).is_none()
             || self.st.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
-            || self.queue_shut(queue);
+            || self.view().queue_shut(queue);
         !out
     }
 

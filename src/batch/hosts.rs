@@ -4,16 +4,13 @@
 use super::names::{HostId, HostMap};
 use super::policy::Policy;
 use super::reporters::Refused;
-use super::reserve::left;
 use super::{Cx, Mbd};
-use crate::conf::types::Mxj;
 use crate::model::idmap::IdMap;
-use crate::model::reason::pend;
 use crate::model::time::US;
 use crate::model::{JobKey, Now};
 use crate::proto::Daemon;
 use crate::proto::Msg;
-use crate::proto::lim::{HostLoad, INDEX_NAMES, LimMsg, increasing, status};
+use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use std::collections::{BTreeMap, HashSet};
@@ -366,7 +363,10 @@ impl Mbd {
             cx.say(log::Level::Warn, format!("lost the connection to a {name}"));
         }
         *link = Link::Down { at: now + pause, pause };
-        self.sched.changed();
+        match whose {
+            Whose::Host(i) => self.sched.host_changed(i),
+            Whose::Lim => self.sched.changed(),
+        }
     }
 
     /// Dials what is due, probes what is silent.
@@ -424,7 +424,7 @@ impl Mbd {
         if let Link::Greeted { conn } = self.net.hosts[i].link {
             let h = &mut self.net.hosts[i];
             (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
-            self.sched.changed();
+            self.sched.host_changed(i);
             self.look_left();
         }
     }
@@ -451,93 +451,13 @@ impl Mbd {
                     load.facts = facts;
                 }
                 h.load = Some(load);
+                self.sched.host_changed(i);
             }
-            self.sched.changed();
             self.overload.look = true;
             self.unreached.look |= self.net.hosts.values().any(|h| h.lost.is_some());
             self.note_peak();
             cx.say(log::Level::Trace, "loads taken over");
         }
-    }
-
-    /// Slots of a host; `None` unlimited.
-    pub(crate) fn host_max(&self, i: HostId) -> Option<u64> {
-        match self.pol.hosts[i].mxj {
-            Mxj::Unlimited => None,
-            Mxj::Slots(n) => Some(u64::from(n)),
-            Mxj::Cpus => Some(u64::from(self.net.hosts[i].ncpus())),
-        }
-    }
-
-    pub(crate) fn host_used(&self, i: HostId) -> u64 {
-        let used = self.st.counts.host.get(&i).map_or(0, |h| h.slots.started());
-        used + self.net.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
-    }
-
-    pub(crate) fn host_closed(&self, i: HostId) -> bool {
-        self.st.host_ctl.get(&i).is_some_and(|c| c.shut())
-    }
-
-    /// The first built-in index beyond a loadSched threshold of the host.
-    pub(crate) fn load_over(&self, i: HostId, bounds: &super::policy::Bounds) -> Option<usize> {
-        let load = self.net.hosts[i].load.as_ref()?;
-        let taken = self.reserve.on(i);
-        let value = |k: usize| left(taken, INDEX_NAMES[k], f64::from(load.index[k]), increasing(k));
-        (0..bounds.len()).find(|&k| bounds[k].0.is_some_and(|b| beyond(k, value(k), b)))
-    }
-
-    /// The first external index beyond a loadSched threshold on a host; an index that is not
-    /// reported there is beyond none.
-    pub(crate) fn external_over<'b>(
-        &self,
-        i: HostId,
-        bounds: &'b super::policy::External,
-    ) -> Option<&'b str> {
-        let load = self.net.hosts[i].load.as_ref()?;
-        let over = bounds.iter().find(|b| {
-            let pair = load.external.iter().find(|(n, _)| *n == b.name);
-            let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
-            let value = value.map(|v| left(self.reserve.on(i), &b.name, v, b.up));
-            match (value, b.sched) {
-                (Some(v), Some(sched)) => {
-                    if b.up {
-                        v > sched
-                    } else {
-                        v < sched
-                    }
-                }
-                _ => false,
-            }
-        });
-        over.map(|b| b.name.as_str())
-    }
-
-    /// The reason for which thresholds of a host or queue keep jobs from a host.
-    pub(crate) fn load_reason(
-        &self,
-        i: HostId,
-        bounds: &super::policy::Bounds,
-        external: &super::policy::External,
-    ) -> Option<u32> {
-        let built_in = self.load_over(i, bounds).map(|k| pend::LOAD + k as u32);
-        let own = || self.external_over(i, external);
-        built_in.or_else(|| own().map(|name| self.reason_about(pend::LOAD_EXTERNAL, name)))
-    }
-
-    /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
-    /// lsf.cluster, which LIM knows.
-    pub(crate) fn busy_reason(&self, i: HostId) -> u32 {
-        let host = &self.pol.hosts[i];
-        let by_lim = || {
-            let load = self.net.hosts[i].load.as_ref().filter(|l| l.over != 0);
-            let (load, k) = load.map(|l| (l, l.over.trailing_zeros() as usize))?;
-            Some(match k.checked_sub(INDEX_NAMES.len()) {
-                None => pend::LOAD + k as u32,
-                Some(at) => self.reason_about(pend::LOAD_EXTERNAL, &load.external.get(at)?.0),
-            })
-        };
-        let by_hosts = self.load_reason(i, &host.bounds, &host.external);
-        by_hosts.or_else(by_lim).unwrap_or(pend::LOAD_EXTERNAL)
     }
 
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
@@ -557,54 +477,6 @@ impl Mbd {
             let names = hosts.iter().map(|h| self.st.names.host(*h).to_string()).collect();
             self.net.told_alone = Some(hosts);
             cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
-        }
-    }
-
-    /// Does an exclusive job (bsub -x) run there?
-    pub(crate) fn held_alone(&self, i: HostId) -> bool {
-        if self.st.alone.is_empty() {
-            return false;
-        }
-        let here = self.st.counts.host.get(&i);
-        here.is_some_and(|here| here.jobs.iter().any(|at| self.st.alone.contains(at)))
-    }
-
-    /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
-    pub(crate) fn lock_reason(&self, i: HostId) -> u32 {
-        let lim = self.net.hosts[i].load.as_ref().map_or(0, |l| l.status);
-        if lim & status::LOCK_U != 0 {
-            pend::HOST_LOCKED
-        } else if lim & status::LOCK_M != 0 {
-            pend::HOST_LOCKED_MASTER
-        } else {
-            pend::HOST_LOCKED_WINDOW
-        }
-    }
-
-    pub(crate) fn host_status(&self, i: HostId) -> HostStatus {
-        let h = &self.net.hosts[i];
-        let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
-        if lim & status::UNAVAIL != 0 {
-            HostStatus::Unavail
-        } else if h.up().is_none() {
-            HostStatus::Unreach
-        } else if self.host_closed(i) {
-            HostStatus::ClosedAdm
-        } else if lim & (status::LOCK_U | status::LOCK_W | status::LOCK_M) != 0 {
-            HostStatus::ClosedLock
-        } else if self.shut.host(i) {
-            HostStatus::ClosedWind
-        } else if self.held_alone(i) {
-            HostStatus::ClosedExcl
-        } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
-            HostStatus::ClosedFull
-        } else if lim & status::BUSY != 0
-            || self.load_over(i, &self.pol.hosts[i].bounds).is_some()
-            || self.external_over(i, &self.pol.hosts[i].external).is_some()
-        {
-            HostStatus::ClosedBusy
-        } else {
-            HostStatus::Ok
         }
     }
 

@@ -60,7 +60,7 @@ impl Mbd {
             nice: c.nice,
             open: !ctl.closed,
             active: !ctl.inactive,
-            window_closed: self.queue_shut(q.id),
+            window_closed: self.view().queue_shut(q.id),
             is_default: self.pol.default_queues().contains(&c.name),
             max: c.qjob_limit.map(u64::from),
             jl_u: c.ujob_limit.map(u64::from),
@@ -108,7 +108,7 @@ impl Mbd {
                 continue;
             }
             if let Some(simple) = req.as_ref().and_then(|r| r.first())
-                && !simple.selects(&self.sight(i), &SelectCx::default())
+                && !simple.selects(&self.view().sight(i), &SelectCx::default())
             {
                 continue;
             }
@@ -121,7 +121,7 @@ impl Mbd {
         let rt = &self.net.hosts[i];
         let pol = &self.pol.hosts[i];
         let s = self.st.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
-        let status = self.host_status(i);
+        let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
         let ctl = self.st.host_ctl.get(&i).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserved_shown(i);
@@ -130,7 +130,7 @@ impl Mbd {
             status: status.text().to_string(),
             cpu_factor: rt.cpu_factor(),
             jl_u: pol.jl_u.map(u64::from),
-            max: self.host_max(i),
+            max: self.view().host_max(i),
             njobs: s.started(),
             run: s.run,
             ssusp: s.ssusp,

@@ -22,6 +22,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
+/// Looks at hosts for the pending reasons of one slice.
+const SLICE_LOOKS: usize = 16_384;
 /// Elements looked at in one step of finding what is listed.
 pub const FIND_STEP: usize = 8192;
 /// Listings under way at a time.
@@ -350,7 +352,8 @@ impl Mbd {
             _ => self.pol.queue_position(queue).map_or(i64::MAX, |i| i as i64),
         };
         *ranked = Some((queue, rank));
-        let (priority, spot) = (self.priority(job.spec_of(part)), self.st.spot_of(job, part));
+        let (priority, spot) =
+            (self.view().priority(job.spec_of(part)), self.st.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
             View::Fresh(_) => pending,
@@ -376,7 +379,11 @@ impl Mbd {
         let room = if found { SLICE_BYTES + 4096 } else { 2 };
         let mut out = Vec::with_capacity(room);
         out.push(b'[');
+        let looks = self.sched.explain_looks();
         while found && out.len() < SLICE_BYTES {
+            if self.sched.explain_looks() - looks > SLICE_LOOKS {
+                break;
+            }
             let Some(at) = l.next() else { break };
             let before = out.len();
             if before > 1 {

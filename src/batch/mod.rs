@@ -70,6 +70,7 @@ pub mod status;
 pub mod submit;
 pub mod tries;
 pub mod unreached;
+pub mod view;
 pub mod wait;
 pub mod watch;
 pub mod windows;
@@ -86,10 +87,12 @@ use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
 use apply::Did;
+use names::{HostId, UserId};
 use policy::Policy;
-use state::State;
+use state::{ElemState, State};
 use std::collections::HashMap;
 use std::rc::Rc;
+use view::View;
 
 /// Records that one pass over eligible jobs may write before other work gets its turn.
 pub const RECORDS_PER_TURN: usize = 2000;
@@ -232,6 +235,45 @@ impl Mbd {
         mbd
     }
 
+    /// The parts below the scheduler, for reading.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            now: self.sched.now,
+            state: &self.st,
+            site: &self.pol,
+            hosts: &self.net.hosts,
+            reserve: &self.reserve,
+            windows: &self.shut,
+            depends: &self.deps,
+        }
+    }
+
+    /// The scheduler, and what it reads.
+    pub(crate) fn sched_and_view(&mut self) -> (&mut sched::Sched, View<'_>) {
+        let view = View {
+            now: self.sched.now,
+            state: &self.st,
+            site: &self.pol,
+            hosts: &self.net.hosts,
+            reserve: &self.reserve,
+            windows: &self.shut,
+            depends: &self.deps,
+        };
+        (&mut self.sched, view)
+    }
+
+    /// A job that the scheduler has overlooked: hosts have room for it, and no pass is due. For
+    /// tests and the simulator.
+    pub fn overlooked(&self) -> Option<u32> {
+        const MOST_CLASSES: usize = 64;
+        let idle = self.started && self.log_failed.is_none() && self.works.refill.is_none();
+        let due = self.deadline().is_some_and(|d| d <= self.sched.now.mono_us);
+        if !idle || due {
+            return None;
+        }
+        self.sched.overlooked(&self.view(), MOST_CLASSES)
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;
@@ -301,14 +343,11 @@ impl Mbd {
     /// Changes the state by one event and has it logged.
     pub(crate) fn emit(&mut self, cx: &mut Cx, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
+        let freed = self.frees(&rec.event);
         match self.st.apply(&rec) {
             Did::Job(at) => {
                 self.touched(at);
-                match rec.event {
-                    // a submission makes room for nobody
-                    Event::JobNew(_) => self.sched.needed = true,
-                    _ => self.sched.changed(),
-                }
+                self.note_freed(&rec.event, freed);
             }
             Did::Nothing => {}
             Did::Misfit(why) => {
@@ -319,6 +358,37 @@ impl Mbd {
         self.keep.wrote();
         self.perf_event(&rec.event);
         cx.out.push(Effect::Append(Box::new(rec)));
+    }
+
+    /// The hosts and the user whose slots or resources an event that is about to happen may free.
+    fn frees(&self, event: &Event) -> Option<(UserId, Vec<HostId>)> {
+        let at = match event {
+            Event::JobStatus(s) => s.at,
+            Event::JobRequeue { at, .. } => *at,
+            _ => return None,
+        };
+        let job = self.st.job(at.job)?;
+        let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
+        Some((job.user, run.hosts.iter().map(|h| h.0).collect()))
+    }
+
+    /// Tells the scheduler for what an event that has happened made room.
+    fn note_freed(&mut self, event: &Event, freed: Option<(UserId, Vec<HostId>)>) {
+        match event {
+            // a submission makes room for nobody
+            Event::JobNew(_) => self.sched.needed = true,
+            Event::JobModify(_) | Event::JobSwitch { .. } => self.sched.changed(),
+            _ => self.sched.note_change(),
+        }
+        let Some((user, hosts)) = freed else { return };
+        self.sched.slots_released(user);
+        for host in hosts {
+            self.sched.host_changed(host);
+        }
+        // an instance of a resource may be shared with any host
+        if self.reserve.shares_any() {
+            self.sched.changed();
+        }
     }
 
     /// A job changed: its readiness, and what depends on it, are looked at again.
@@ -547,6 +617,7 @@ impl Machine for Mbd {
                 // Nobody else holds the policy between two steps.
                 if let Some(pol) = Rc::get_mut(&mut self.pol) {
                     pol.conf.unix.answered(&asked, found);
+                    self.sched.users_changed();
                 }
             }
             Input::LogFailed { why } => self.failed(cx, why),

@@ -186,3 +186,54 @@ impl<T> std::ops::IndexMut<HostId> for HostMap<T> {
         }
     }
 }
+
+/// A set of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostSet {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl HostSet {
+    /// Adds a host; true if it was not there.
+    pub fn insert(&mut self, id: HostId) -> bool {
+        let (word, bit) = (id.index() / 64, 1u64 << (id.index() % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.len += usize::from(new);
+        new
+    }
+    /// Takes a host out; true if it was there.
+    pub fn remove(&mut self, id: HostId) -> bool {
+        let there = self.contains(id);
+        if there {
+            self.words[id.index() / 64] &= !(1u64 << (id.index() % 64));
+            self.len -= 1;
+        }
+        there
+    }
+    pub fn contains(&self, id: HostId) -> bool {
+        self.words.get(id.index() / 64).is_some_and(|w| w >> (id.index() % 64) & 1 == 1)
+    }
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The hosts in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = HostId> + '_ {
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(HostId::from_index(i * 64 + bit))
+            })
+        })
+    }
+}

@@ -148,10 +148,10 @@ impl Mbd {
             |m: &Mbd, q: &Queue| q.resume_cond.as_ref().is_some_and(|r| !m.cond_holds(i, r));
         let fits = |m: &Mbd, c: &&Candidate| {
             let q = &pol.queues[c.queue];
-            m.load_over(i, &q.bounds).is_none()
-                && m.load_over(i, &host.bounds).is_none()
-                && m.external_over(i, &q.external).is_none()
-                && m.external_over(i, &host.external).is_none()
+            m.view().load_over(i, &q.bounds).is_none()
+                && m.view().load_over(i, &host.bounds).is_none()
+                && m.view().external_over(i, &q.external).is_none()
+                && m.view().external_over(i, &host.external).is_none()
                 && m.stop_over(i, &q.bounds, &q.external).is_none()
                 && m.stop_over(i, &host.bounds, &host.external).is_none()
                 && !q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r))
@@ -185,7 +185,7 @@ impl Mbd {
         if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
-        let sight = Sight { taken: &[], ..self.sight(i) };
+        let sight = Sight { taken: &[], ..self.view().sight(i) };
         let (local_type, local_model) = (sight.host_type(), sight.model());
         let cx = SelectCx { local_type, local_model };
         cond.0.first().is_some_and(|s| s.selects(&sight, &cx))

@@ -8,11 +8,15 @@ use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
+use crate::lang::resreq::{Per, RusageTerm};
 use crate::lang::window::Windows;
 use crate::model::sort::sort_by_key;
-use crate::proto::lim::INDEX_NAMES;
+use crate::proto::lim::{INDEX_NAMES, increasing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+
+/// Bits of a reason below the number of the resource that it is about.
+const RESOURCE_SHIFT: u32 = 16;
 
 /// sched and stop of the 11 built-in indices.
 pub type Bounds = [(Option<f64>, Option<f64>); 11];
@@ -320,5 +324,40 @@ impl Policy {
     pub fn accept_interval(&self, queue: &QueueConf) -> u64 {
         let n = queue.job_accept_interval.unwrap_or(self.params().job_accept_interval);
         n * self.params().mbd_sleep_time
+    }
+
+    /// Does more of this resource mean more load?
+    pub fn more_is_loaded(&self, res: &str) -> bool {
+        match INDEX_NAMES.iter().position(|n| *n == res) {
+            Some(k) => increasing(k),
+            None => {
+                let own = self.conf.base.shared.resources.iter().find(|r| r.name == res);
+                own.and_then(|r| r.increasing).unwrap_or(false)
+            }
+        }
+    }
+
+    /// Is the amount of a rusage term reserved for each task, not once on a host?
+    pub fn reserves_per_task(&self, term: &RusageTerm) -> bool {
+        match term.per {
+            Per::Task => true,
+            Per::Unsaid => self.params().resource_reserve_per_task,
+            Per::Host | Per::Job => false,
+        }
+    }
+
+    /// A reason of this code with the number of the site's resource that it is about.
+    pub fn reason_about(&self, code: u32, res: &str) -> u32 {
+        let all = &self.conf.base.shared.resources;
+        let n = all.iter().position(|r| r.name == res).and_then(|n| u32::try_from(n + 1).ok());
+        n.map_or(code, |n| code | n << RESOURCE_SHIFT)
+    }
+
+    /// A reason of the scheduler as it is told: its code, and the resource that it is about.
+    pub fn reason_told(&self, reason: u32) -> (u32, &str) {
+        let (code, n) = (reason & ((1 << RESOURCE_SHIFT) - 1), reason >> RESOURCE_SHIFT);
+        let resource = (n as usize).checked_sub(1);
+        let all = &self.conf.base.shared.resources;
+        (code, resource.and_then(|n| all.get(n)).map_or("", |r| &r.name))
     }
 }

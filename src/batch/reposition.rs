@@ -203,7 +203,7 @@ impl Mbd {
         if !all && self.pol.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
         }
-        Ok(Move { meant, alike: (queue, self.priority(job.spec_of(part))), all })
+        Ok(Move { meant, alike: (queue, self.view().priority(job.spec_of(part))), all })
     }
 
     /// Looks at some more jobs; whether all were looked at.
@@ -231,7 +231,8 @@ impl Mbd {
             return Vec::new();
         }
         let parts = (0..=job.parts().len() as u32).filter(|part| job.pending(*part) > 0);
-        let same = |part: &u32| (job.queue_of(*part), self.priority(job.spec_of(*part))) == alike;
+        let same =
+            |part: &u32| (job.queue_of(*part), self.view().priority(job.spec_of(*part))) == alike;
         let placed = |part| Placed { spot: self.st.spot_of(job, part), job: job.id, part };
         parts.filter(same).map(placed).collect()
     }

@@ -10,11 +10,10 @@ use super::names::HostId;
 use super::state::{ElemState, Phase, Run};
 use super::{Cx, Mbd};
 use crate::conf::types::{BaseConf, ResourceKind};
-use crate::lang::resreq::{HostView, Per, RusageTerm, Simple};
+use crate::lang::resreq::{Per, RusageTerm, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
-use crate::model::reason::pend;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -73,6 +72,11 @@ impl Reserve {
             hosts: hosts.iter().filter_map(|h| host_id(h)).collect(),
         });
         Reserve { shared: shared.collect(), ..Reserve::default() }
+    }
+
+    /// Is there a resource that hosts share?
+    pub fn shares_any(&self) -> bool {
+        !self.shared.is_empty()
     }
 
     /// The reservations on a host.
@@ -216,40 +220,6 @@ impl Mbd {
             Per::Unsaid => self.pol.params().resource_reserve_per_task,
             Per::Host | Per::Job => false,
         }
-    }
-
-    /// Slots for which a host still has what a job reserves, and the reason where there are none.
-    pub(crate) fn reserve_room(&self, i: HostId, simple: Option<&Simple>) -> (u64, u32) {
-        let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
-        let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
-        let sight = self.sight(i);
-        for term in rusage.terms().iter().filter(|t| !self.more_is_loaded(&t.res)) {
-            let (free, amount) = (sight.num(&term.res).unwrap_or(0.0), term.amount());
-            let n = match amount > 0.0 {
-                false => u64::MAX,
-                true if self.per_task(term) => (free / amount) as u64,
-                true => {
-                    if free >= amount {
-                        u64::MAX
-                    } else {
-                        0
-                    }
-                }
-            };
-            if n < room.0 {
-                let k = INDEX_NAMES.iter().position(|n| *n == term.res);
-                let own = || self.reason_about(pend::RESERVE_EXTERNAL, &term.res);
-                room = (n, k.map_or_else(own, |k| pend::RESERVE + k as u32));
-            }
-        }
-        room
-    }
-
-    /// A reason of this code with the number of the site's resource that it is about.
-    pub(crate) fn reason_about(&self, code: u32, res: &str) -> u32 {
-        let all = &self.pol.conf.base.shared.resources;
-        let n = all.iter().position(|r| r.name == res).and_then(|n| u32::try_from(n + 1).ok());
-        n.map_or(code, |n| code | n << RESOURCE_SHIFT)
     }
 
     /// A reason of the scheduler as it is told: its code, and the resource that it is about.

@@ -147,7 +147,7 @@ impl Shown<'_> {
             Col::LoginShell => json(out, &s.login_shell),
             Col::PreExec => json(out, &s.pre_exec),
             Col::PostExec => json(out, &s.post_exec),
-            Col::Priority => int(out, i64::from(self.mbd.priority(s))),
+            Col::Priority => int(out, i64::from(self.mbd.view().priority(s))),
             Col::UserPriority => int(out, i64::from(s.priority)),
             Col::Counters => {
                 let t = &self.job.tally;
@@ -293,8 +293,11 @@ impl Shown<'_> {
 
     fn combined(&self, out: &mut Vec<u8>) {
         let req = self.mbd.sched.req(self.job.id, self.part).map(|r| r.0.to_string());
-        let req = req
-            .or_else(|| self.mbd.combined_req(self.job, self.part).ok().map(|r| r.0.to_string()));
+        let (spec, view) = (self.spec(), self.mbd.view());
+        let asked = !spec.hosts.is_empty();
+        let combined =
+            || view.combined_req(self.job.queue_of(self.part), &spec.res_req, asked).ok();
+        let req = req.or_else(|| combined().map(|r| r.0.to_string()));
         json(out, &req.unwrap_or_default());
     }
 
@@ -366,14 +369,14 @@ impl Shown<'_> {
             json(out, &[Reason::new(code, 0, Vec::new(), note)]);
             return;
         }
-        let found = self.mbd.sched.reasons_at(self.at, self.part);
+        let found = self.mbd.sched.reasons(&self.mbd.view(), self.at, self.part);
         let note = self.tries().map_or("", |tries| &tries.note);
         let mut rows = Vec::new();
         if found.is_empty() || !note.is_empty() {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|&i| self.mbd.net.hosts.get(i));
+            let names = hosts.iter().filter_map(|host| self.mbd.net.hosts.get(*host));
             let (code, about) = self.mbd.reason_told(*reason);
             Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));

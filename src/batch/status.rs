@@ -45,7 +45,7 @@ impl Mbd {
             n[1] += 1;
             n[2] += procs;
             n[3] += procs * u64::from(f.ncores.max(1));
-            n[4] = n[4].saturating_add(self.host_max(i).unwrap_or(UNLIMITED));
+            n[4] = n[4].saturating_add(self.view().host_max(i).unwrap_or(UNLIMITED));
         }
         n
     }
@@ -84,7 +84,7 @@ impl Mbd {
         let n = self.net.hosts.len();
         let mut hosts = [0; 4];
         for i in self.net.hosts.ids() {
-            let at = match self.host_status(i) {
+            let at = match self.view().host_status(i) {
                 HostStatus::Ok => 0,
                 HostStatus::Unreach => 2,
                 HostStatus::Unavail => 3,

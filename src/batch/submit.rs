@@ -401,13 +401,6 @@ impl Mbd {
 
     /// The priority that a job has among those of its queue: that of -sp, or half of
     /// MAX_USER_PRIORITY; 0 where there are none.
-    pub(crate) fn priority(&self, spec: &JobSpec) -> u32 {
-        match spec.priority {
-            0 => self.pol.params().max_user_priority.map_or(0, |max| max / 2),
-            given => given,
-        }
-    }
-
     pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
         match (spec.priority, self.pol.params().max_user_priority) {
             (0, _) => Ok(()),

@@ -135,6 +135,8 @@ impl Rig {
             }
         }
         self.carry_out(out);
+        let overlooked = self.mbd.overlooked();
+        assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
     }
 
     /// One unit of work.
@@ -354,7 +356,7 @@ impl Rig {
     }
 
     fn reason(&self, job: u32) -> u32 {
-        self.mbd.sched.reasons(job).first().map_or(0, |r| r.0)
+        self.mbd.reasons_of(job).first().map_or(0, |r| r.0)
     }
 
     /// Its state, with why it is suspended.

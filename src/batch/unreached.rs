@@ -197,12 +197,13 @@ impl Mbd {
         let left = self.st.left.get(&key.job_ref());
         let slots = left.and_then(|all| all.iter().find(|l| l.key == key)).map_or(1, |l| l.slots);
         self.net.hosts[i].zombies.insert(key, slots);
+        self.sched.host_changed(i);
     }
 
     /// A host says that an attempt left behind there is over.
     pub(crate) fn left_over(&mut self, i: HostId, key: JobKey) {
         if self.net.hosts[i].zombies.remove(&key).is_some() {
-            self.sched.changed();
+            self.sched.host_changed(i);
         }
         if self.st.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
             self.unreached.gone.insert(key);
@@ -257,7 +258,7 @@ impl Mbd {
         };
         if changed {
             self.refresh_at(at);
-            self.sched.changed();
+            self.sched.note_change();
         }
     }
 }

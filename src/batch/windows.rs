@@ -8,7 +8,7 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
-use super::names::{HostId, HostMap, QueueId};
+use super::names::{HostId, HostMap};
 use super::overload::BY_WINDOW;
 use super::policy::Queue;
 use super::state::{ElemState, Phase, Run};
@@ -92,11 +92,6 @@ impl Mbd {
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.shut.zone = zone;
         self
-    }
-
-    /// Does this queue start no jobs now?
-    pub(crate) fn queue_shut(&self, queue: QueueId) -> bool {
-        self.pol.queue_position(queue).is_some_and(|i| self.shut.queue(i))
     }
 
     /// Are the run windows of an element's queue closed?

@@ -67,8 +67,6 @@ pub mod pend {
     pub const START_LIMIT: u32 = 9004;
     /// Ours: it has left the host with an exit value of EXCLUDE().
     pub const EXCLUDED: u32 = 9005;
-    /// Ours: the class is beyond those of its user that each pass looks at.
-    pub const USER_CLASSES: u32 = 9006;
     /// Ours: RUNWINDOW of lsf.cluster has closed the host.
     pub const HOST_LOCKED_WINDOW: u32 = 9010;
 }
@@ -155,7 +153,6 @@ pub fn pend_text(code: u32) -> &'static str {
         9002 => "The event log cannot be written; nothing is dispatched",
         9004 => "The job has reached its start retry limit",
         9005 => "The job exited there with an exclusive requeue value (EXCLUDE)",
-        9006 => "Many different requirements of the user are pending; this one is tried in turn",
         9010 => "Host is locked by its run windows",
         _ => "Unknown pending reason",
     }

@@ -64,7 +64,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn fail(&mut self, what: String) {
+    pub(super) fn fail(&mut self, what: String) {
         self.wrong.get_or_insert(what);
     }
 

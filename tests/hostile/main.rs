@@ -28,7 +28,7 @@
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
 //! | exhaustion by one request | bounds::*, messages::*, host_messages::* | `caps::check` and its like; units of `batch::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
-//! | many requirements | classes, batch::tests::classes | `sched::ready` looks at `CLASSES_PER_USER` classes of a user in a pass, `Sched::changes` at none twice |
+//! | many requirements | classes, batch::tests::classes | `sched::walk` looks at `LOOKS_PER_USER` classes of a user in a pass, at none twice while nothing changes |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;

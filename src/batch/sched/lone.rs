@@ -9,11 +9,12 @@
 //! [`crate::batch::unreached::Unreached`] and the time.
 
 use super::super::state::{Bar, ElemState, Tries};
-use super::{DUE_PER_TURN, Entry, Place, Reverse, Spot};
+use super::{DUE_PER_TURN, Entry, Place, Reverse};
 use crate::batch::names::HostId;
 use crate::batch::{Cx, Mbd};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
+use crate::model::event::Spot;
 use crate::model::reason::pend;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,7 +149,7 @@ impl Mbd {
             self.sched.lone.looks += 1;
         }
         if let Some(was) = self.sched.lone.remove(at) {
-            self.sched.classes[was.class as usize].pending -= 1;
+            self.sched.classes.get_mut(was.class).pending -= 1;
             if was.ready {
                 self.sched.set_ready(was.class, was.place, at.job, false);
             }
@@ -172,12 +173,12 @@ impl Mbd {
         let Some(job) = self.st.job(at.job) else { return };
         let part = job.part_no(at.idx);
         let ready = self.may_start(job, part) && self.depends_no_more(at);
-        let priority = Reverse(self.priority(job.spec_of(part)));
+        let priority = Reverse(self.view().priority(job.spec_of(part)));
         let Spot { base, between } = self.st.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
             let place = Place { priority, base, between, next: at.idx, part };
-            let class = self.class_of(at.job, part, &barred) as u32;
-            self.sched.classes[class as usize].pending += 1;
+            let class = self.class_of(at.job, part, &barred);
+            self.sched.classes.get_mut(class).pending += 1;
             if ready {
                 self.sched.set_ready(class, place, at.job, true);
             }

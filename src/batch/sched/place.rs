@@ -1,259 +1,243 @@
-//! Where a job goes: the hosts a class may use, best first, and the slots one job takes on them.
+//! Whether a host takes a job of a class, and the slots that a job gets on such hosts.
+//!
+//! The pass and the listing of pending reasons ask the same functions: the pass until it has found
+//! hosts, the listing all of them.
 
 use super::super::hosts::HostStatus;
-use super::super::names::HostId;
+use super::super::names::{HostId, UserId};
 use super::super::policy::Queue;
-use super::super::require::{Req, Sight};
-use super::super::{Cx, Mbd};
-use crate::lang::resreq::{HostView, Order, SelectCx, Simple, Span, Tile};
+use super::super::require::Req;
+use super::super::view::View;
+use super::classes::Kind;
+use crate::lang::resreq::{SelectCx, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-/// Why a class found no place: codes, each with the hosts that it holds for.
+/// Why a class found no place: codes, each with the hosts that it holds for; no host: all.
 pub(crate) type Reasons = Vec<(u32, Vec<HostId>)>;
 
-/// The hosts of a class in one pass.
-#[derive(Clone)]
-pub struct Candidates {
-    /// Best first.
-    hosts: Vec<HostId>,
-    /// Hosts before this one are used up for single-slot jobs: within a pass a host only fills.
-    next: usize,
+/// What a class asks for, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Compiled {
+    /// The whole requirement.
+    pub req: Option<Rc<Req>>,
+    /// The requirement, one entry per rusage alternative; never empty.
+    pub alternatives: Rc<[Option<Rc<Req>>]>,
+    pub asked: Rc<Asked>,
+}
+
+/// The hosts that a class asks for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// -m with preferences; `None`: any host.
+    preferred: Option<BTreeMap<HostId, u32>>,
     /// Hosts of -m with `!`, of which one must be the first execution host; none: any.
     first: BTreeSet<HostId>,
-    /// Why the other hosts are out.
-    reasons: BTreeMap<u32, Vec<HostId>>,
+    /// The slots of -hostfile, host by host in the order of its lines; empty: none given.
+    fixed: Vec<(HostId, u32)>,
 }
 
-impl Candidates {
-    /// Drops the exhausted hosts before `next` and records their reasons, which are the first of
-    /// `full`; the others are left there.
-    fn skip(&mut self, next: usize, full: &mut Vec<(u32, HostId)>) {
-        for (code, i) in full.drain(..next - self.next) {
-            self.reasons.entry(code).or_default().push(i);
-        }
-        self.next = next;
+impl Compiled {
+    pub fn new(view: &View, kind: &Kind) -> Compiled {
+        let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());
+        let req = req.ok().map(Rc::new);
+        let alternatives = match &req {
+            Some(r) => r.alternatives().map_or_else(
+                || vec![req.clone()],
+                |all| all.into_iter().map(|r| Some(Rc::new(r))).collect(),
+            ),
+            None => vec![None],
+        };
+        let asked = Asked {
+            preferred: preferred(view, &kind.hosts),
+            first: first_hosts(view, &kind.hosts),
+            fixed: fixed_slots(view, &kind.fixed),
+        };
+        Compiled { req, alternatives: alternatives.into(), asked: Rc::new(asked) }
     }
 }
 
-impl Mbd {
-    /// The hosts a class may use now.
-    pub(super) fn candidates(
-        &mut self,
-        cx: &Cx,
-        queue: &Queue,
-        class: usize,
-        req: Option<&Req>,
-    ) -> Candidates {
-        let asked = self.asked_hosts(&self.sched.classes[class].kind.hosts);
-        let mut ranked: Vec<(u32, Vec<f64>, HostId)> = Vec::new();
-        let mut reasons: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
-        let simple = req.and_then(|r| r.0.first());
-        let local = self.local_of(&self.sched.classes[class].kind.from_host);
-        let barred = self.barred_hosts(class);
-        for i in self.net.hosts.ids() {
-            let queue_pref = match &queue.hosts {
-                None => Some(0),
-                Some(set) => set.get(&i).copied(),
-            };
-            let ask_pref = match &asked {
-                None => Some(0),
-                Some(set) => set.get(&i).copied(),
-            };
-            let why = match (queue_pref, ask_pref) {
-                (None, _) => Some(pend::NOT_QUEUE_HOST),
-                (_, None) => Some(pend::NOT_ASKED_HOST),
-                _ => barred
-                    .iter()
-                    .find(|bar| bar.0 == i)
-                    .map(|bar| bar.1)
-                    .or_else(|| self.host_out(cx, i, queue, simple, &local)),
-            };
-            match why {
-                Some(code) => reasons.entry(code).or_default().push(i),
-                None => {
-                    let pref = queue_pref.unwrap_or(0) + ask_pref.unwrap_or(0);
-                    ranked.push((pref, self.rank(i, simple), i));
-                }
+/// -m as host -> preference; `None`: any host.
+fn preferred(view: &View, words: &[String]) -> Option<BTreeMap<HostId, u32>> {
+    if words.is_empty() {
+        return None;
+    }
+    let mut set = BTreeMap::new();
+    let mut others = None;
+    // the first word of a name decides: the others are not expanded
+    let mut known = BTreeSet::new();
+    for word in words {
+        let (name, pref) = split_host_word(word);
+        if name == "others" {
+            others = Some(pref);
+        } else if known.insert(name) {
+            for host in view.site.expand_servers(name) {
+                set.entry(host).or_insert(pref);
             }
         }
-        ranked.sort_by(|a, b| {
-            b.0.cmp(&a.0).then_with(|| Order::compare_ranks(&a.1, &b.1)).then(a.2.cmp(&b.2))
-        });
-        if reasons.contains_key(&pend::JUST_STARTED) {
-            self.arm_accept_timer(cx, queue);
+    }
+    if let Some(pref) = others {
+        for host in view.hosts.ids() {
+            set.entry(host).or_insert(pref);
         }
-        let first = self.first_hosts(class);
-        let mut hosts: Vec<HostId> = ranked.into_iter().map(|r| r.2).collect();
-        if !first.is_empty() && !hosts.iter().any(|i| first.contains(i)) {
-            let none = hosts.drain(..);
-            reasons.entry(pend::FIRST_HOST).or_default().extend(none);
+    }
+    Some(set)
+}
+
+/// The hosts of -m that have a `!`.
+fn first_hosts(view: &View, words: &[String]) -> BTreeSet<HostId> {
+    let names: BTreeSet<&str> = words.iter().filter_map(|w| w.strip_suffix('!')).collect();
+    names.into_iter().flat_map(|name| view.site.expand_servers(name)).collect()
+}
+
+fn fixed_slots(view: &View, text: &str) -> Vec<(HostId, u32)> {
+    let list = host_slots(text).unwrap_or_default();
+    let mut out: Vec<(HostId, u32)> = Vec::new();
+    let mut lines: BTreeMap<HostId, usize> = BTreeMap::new();
+    for (host, slots) in list {
+        let known = view.site.canonical(host).and_then(|h| view.site.host_id(h));
+        // a host that is gone since is never found among the free ones
+        let host = known.unwrap_or(HostId::MAX);
+        let line = *lines.entry(host).or_insert(out.len());
+        match out.get_mut(line) {
+            Some((_, n)) => *n = n.saturating_add(slots),
+            None => out.push((host, slots)),
         }
-        Candidates { hosts, next: 0, first, reasons }
+    }
+    out
+}
+
+/// One look for hosts for a job of a class.
+pub(super) struct Look<'a> {
+    pub view: View<'a>,
+    pub queue: &'a Queue,
+    pub kind: &'a Kind,
+    pub asked: &'a Asked,
+    /// The requirement with one alternative of its rusage.
+    pub simple: Option<&'a Simple>,
+    /// Slots that queue and user have left, which are enough.
+    pub room: u64,
+}
+
+impl<'a> Look<'a> {
+    /// The most slots that a job may get.
+    pub fn max(&self) -> u32 {
+        u64::from(self.kind.max).min(self.room) as u32
     }
 
-    /// The hosts that the class is kept from, with why.
-    fn barred_hosts(&self, class: usize) -> Vec<(HostId, u32)> {
-        self.sched.classes[class].kind.barred.clone()
+    /// Does one free slot do, on whatever host takes the job?
+    pub fn any_slot(&self) -> bool {
+        self.max() == 1 && self.asked.fixed.is_empty()
     }
 
-    /// The hosts of -m that have a `!`.
-    fn first_hosts(&self, class: usize) -> BTreeSet<HostId> {
-        let words = self.sched.classes[class].kind.hosts.iter();
-        let names: BTreeSet<&str> = words.filter_map(|w| w.strip_suffix('!')).collect();
-        let hosts = names.into_iter().flat_map(|name| self.pol.expand_servers(name));
-        hosts.collect()
+    /// The preference of a host: the larger goes first. None: queue or job do not name the host.
+    pub fn preference(&self, host: HostId) -> Result<u32, u32> {
+        let of_queue = match &self.queue.hosts {
+            None => Some(0),
+            Some(set) => set.get(&host).copied(),
+        };
+        let of_job = match &self.asked.preferred {
+            None => Some(0),
+            Some(set) => set.get(&host).copied(),
+        };
+        match (of_queue, of_job) {
+            (None, _) => Err(pend::NOT_QUEUE_HOST),
+            (_, None) => Err(pend::NOT_ASKED_HOST),
+            (Some(queue), Some(job)) => Ok(queue + job),
+        }
     }
 
-    /// -m as host -> preference; `None`: any host.
-    fn asked_hosts(&self, words: &[String]) -> Option<BTreeMap<HostId, u32>> {
-        if words.is_empty() {
-            return None;
+    /// The hosts that are preferred to others; None: all hosts are alike.
+    pub fn named_hosts(&self) -> Option<Vec<HostId>> {
+        let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
+        let queue = self.queue.hosts.as_ref();
+        match &self.asked.preferred {
+            Some(set) => Some(set.keys().copied().collect()),
+            None => queue.filter(differs).map(|set| set.keys().copied().collect()),
         }
-        let mut set = BTreeMap::new();
-        let mut others = None;
-        // the first word of a name decides: the others are not expanded
-        let mut known = BTreeSet::new();
-        for word in words {
-            let (name, pref) = split_host_word(word);
-            if name == "others" {
-                others = Some(pref);
-            } else if known.insert(name) {
-                for i in self.pol.expand_servers(name) {
-                    set.entry(i).or_insert(pref);
-                }
-            }
+    }
+
+    /// Must a job begin on one of some hosts, and is this one?
+    pub fn begins(&self, host: HostId) -> bool {
+        self.asked.first.is_empty() || self.asked.first.contains(&host)
+    }
+
+    /// Slots for a job of the class on a host now; the reason where there are none.
+    pub fn slots(&self, host: HostId) -> Result<u64, u32> {
+        self.preference(host)?;
+        if let Some(bar) = self.kind.barred.iter().find(|bar| bar.0 == host) {
+            return Err(bar.1);
         }
-        if let Some(pref) = others {
-            for i in self.pol.hosts.ids() {
-                set.entry(i).or_insert(pref);
-            }
+        if let Some(why) = self.refuses(host) {
+            return Err(why);
         }
-        Some(set)
+        let (room, why) = self.host_room(host);
+        if room == 0 { Err(why) } else { Ok(room) }
+    }
+
+    /// Why a host takes no job of the class at all, if so.
+    fn refuses(&self, host: HostId) -> Option<u32> {
+        let view = &self.view;
+        match view.host_status(host) {
+            HostStatus::Unavail => return Some(pend::LOAD_UNAVAIL),
+            HostStatus::Unreach => return Some(pend::SBD_UNREACH),
+            HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
+            HostStatus::ClosedLock => return Some(view.lock_reason(host)),
+            HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
+            HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
+            HostStatus::ClosedFull => return Some(pend::HOST_FULL),
+            HostStatus::ClosedBusy => return Some(view.busy_reason(host)),
+            HostStatus::Ok => {}
+        }
+        if let Some(reason) = view.load_reason(host, &self.queue.bounds, &self.queue.external) {
+            return Some(reason);
+        }
+        let sight = view.sight(host);
+        let local = self.local();
+        let cx = SelectCx { local_type: local.0, local_model: local.1 };
+        if !self.simple.is_none_or(|s| s.selects(&sight, &cx)) {
+            let own = self.queue.req.as_ref().and_then(|r| r.0.first());
+            let queue_fails = own.is_some_and(|s| !s.selects(&sight, &cx));
+            return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
+        }
+        let asks = |name: &str| self.simple.is_some_and(|s| s.asks(name));
+        if sight.def.resources.iter().any(|r| r.exclusive && !r.absent && !asks(&r.name)) {
+            return Some(pend::RES_REQ);
+        }
+        self.rests_until(host).map(|_| pend::JUST_STARTED)
+    }
+
+    /// When a host that was just given a job may take one of this queue again, microseconds.
+    pub fn rests_until(&self, host: HostId) -> Option<u64> {
+        let pause = self.view.site.accept_interval(&self.queue.conf) * US;
+        let until = self.view.hosts[host].last_dispatch? + pause;
+        (pause > 0 && until > self.view.now.mono_us).then_some(until)
     }
 
     /// Type and model of the submission host; nothing where they were to be found out and LIM
     /// has not heard of the host (it was down when the master changed).
-    fn local_of(&self, from_host: &str) -> (String, String) {
-        match self.pol.host_id(from_host) {
-            Some(i) => {
-                let s = self.sight(i);
-                let facts = self.net.hosts[i].load.as_ref().and_then(|l| l.facts.as_ref());
-                let heard = facts.is_some_and(|f| f.max_mem > 0);
-                let sure = |t: &str| if heard || t != DEFAULT_NAME { t } else { "" }.to_string();
-                (sure(s.host_type()), sure(s.model()))
-            }
-            None => (String::new(), String::new()),
-        }
-    }
-
-    pub(crate) fn sight(&self, i: HostId) -> Sight<'_> {
-        let used = self.host_used(i) as f64;
-        let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
-        let status = match self.host_status(i) {
-            HostStatus::Ok => "ok",
-            HostStatus::Unavail | HostStatus::Unreach => "unavail",
-            HostStatus::ClosedBusy => "busy",
-            HostStatus::ClosedLock => "lockU",
-            _ => "ok",
+    fn local(&self) -> (&'a str, &'a str) {
+        let Some(host) = self.view.site.host_id(&self.kind.from_host) else { return ("", "") };
+        let (def, rt) = (&self.view.site.hosts[host].def, &self.view.hosts[host]);
+        let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        let heard = facts.is_some_and(|f| f.max_mem > 0);
+        let sure = |of: Option<&'a str>| {
+            of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default()
         };
-        Sight {
-            def: &self.pol.hosts[i].def,
-            rt: &self.net.hosts[i],
-            slots: (max - used).max(0.0),
-            max_slots: max,
-            status,
-            taken: self.reserve.on(i),
-            names: &self.pol.names,
-        }
+        let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
+        let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
+        (sure(host_type), sure(model))
     }
 
-    fn rank(&self, i: HostId, simple: Option<&Simple>) -> Vec<f64> {
-        match simple.and_then(|s| s.order.as_ref()) {
-            Some(order) => order.rank(&self.sight(i) as &dyn HostView),
-            None => Vec::new(),
-        }
-    }
-
-    /// Why a host takes no job of a class at all, if so.
-    fn host_out(
-        &self,
-        cx: &Cx,
-        i: HostId,
-        queue: &Queue,
-        simple: Option<&Simple>,
-        local: &(String, String),
-    ) -> Option<u32> {
-        match self.host_status(i) {
-            HostStatus::Unavail => return Some(pend::LOAD_UNAVAIL),
-            HostStatus::Unreach => return Some(pend::SBD_UNREACH),
-            HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
-            HostStatus::ClosedLock => return Some(self.lock_reason(i)),
-            HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
-            HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
-            HostStatus::ClosedFull => return Some(pend::HOST_FULL),
-            HostStatus::ClosedBusy => return Some(self.busy_reason(i)),
-            HostStatus::Ok => {}
-        }
-        if let Some(reason) = self.load_reason(i, &queue.bounds, &queue.external) {
-            return Some(reason);
-        }
-        let cx_local = SelectCx { local_type: &local.0, local_model: &local.1 };
-        let sight = self.sight(i);
-        if !simple.is_none_or(|s| s.selects(&sight, &cx_local)) {
-            let own = queue.req.as_ref().and_then(|r| r.0.first());
-            let queue_fails = own.is_some_and(|s| !s.selects(&sight, &cx_local));
-            return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
-        }
-        let asked = |name: &str| simple.is_some_and(|s| s.asks(name));
-        if sight.def.resources.iter().any(|r| r.exclusive && !r.absent && !asked(&r.name)) {
-            return Some(pend::RES_REQ);
-        }
-        let pause = self.pol.accept_interval(&queue.conf) * US;
-        let last = self.net.hosts[i].last_dispatch;
-        (pause > 0 && last.is_some_and(|t| t + pause > cx.now.mono_us))
-            .then_some(pend::JUST_STARTED)
-    }
-
-    /// Looks again when the first host may take a job again.
-    fn arm_accept_timer(&mut self, cx: &Cx, queue: &Queue) {
-        let pause = self.pol.accept_interval(&queue.conf) * US;
-        let free = self.net.hosts.values().filter_map(|h| h.last_dispatch).map(|t| t + pause);
-        if let Some(t) = free.filter(|t| *t > cx.now.mono_us).min() {
-            self.sched.timer = Some(self.sched.timer.map_or(t, |old| old.min(t)));
-        }
-    }
-
-    /// Slots the queue and the user still have, and the reason when there are none.
-    pub(super) fn consumer_room(&self, queue: &Queue, class: usize) -> (u64, u32) {
-        let kind = &self.sched.classes[class].kind;
-        let counts = &self.st.counts;
-        let mut room = (u64::MAX, pend::QUEUE_JOB_LIMIT);
-        let mut cap = |limit: Option<u64>, used: u64, code: u32| {
-            if let Some(l) = limit {
-                let left = l.saturating_sub(used);
-                if left < room.0 {
-                    room = (left, code);
-                }
-            }
-        };
-        let q = counts.queue.get(&kind.queue).map_or(0, |s| s.started());
-        cap(queue.conf.qjob_limit.map(u64::from), q, pend::QUEUE_JOB_LIMIT);
-        let qu = counts.queue_user.get(&(kind.queue, kind.user)).copied().unwrap_or(0);
-        cap(queue.conf.ujob_limit.map(u64::from), qu, pend::QUEUE_USER_JOB_LIMIT);
-        let u = counts.user.get(&kind.user).map_or(0, |s| s.started());
-        let name = self.st.names.user(kind.user);
-        cap(self.pol.user_max_jobs(name), u, pend::USER_JOB_LIMIT);
-        room
-    }
-
-    /// Slots one class may take on a host now, and the reason when there are none.
-    fn host_room(&self, i: HostId, queue: &Queue, class: usize) -> (u64, u32) {
-        let kind = &self.sched.classes[class].kind;
-        let counts = &self.st.counts;
+    /// Slots that limits, what runs there and what is reserved leave on a host, and the reason
+    /// when there are none.
+    fn host_room(&self, host: HostId) -> (u64, u32) {
+        let (view, queue, kind) = (&self.view, self.queue, self.kind);
+        let counts = &view.state.counts;
         let mut room = (u64::MAX, pend::HOST_FULL);
         let mut cap = |limit: Option<u64>, used: u64, code: u32| {
             if let Some(l) = limit {
@@ -263,122 +247,87 @@ impl Mbd {
                 }
             }
         };
-        cap(self.host_max(i), self.host_used(i), pend::HOST_FULL);
-        let hu = counts.host_user.get(&(i, kind.user)).copied().unwrap_or(0);
-        cap(self.pol.hosts[i].jl_u.map(u64::from), hu, pend::HOST_USER);
-        let hq = counts.host_queue.get(&(i, kind.queue)).copied().unwrap_or(0);
-        cap(queue.conf.hjob_limit.map(u64::from), hq, pend::QUEUE_PER_HOST);
-        let cpus = f64::from(self.net.hosts[i].ncpus());
-        let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
-        cap(per_cpu, hq, pend::QUEUE_PER_CPU);
+        let used = view.host_used(host);
+        cap(view.host_max(host), used, pend::HOST_FULL);
+        if let Some(jl_u) = view.site.hosts[host].jl_u {
+            let of_user = counts.host_user.get(&(host, kind.user)).copied().unwrap_or(0);
+            cap(Some(u64::from(jl_u)), of_user, pend::HOST_USER);
+        }
+        if queue.conf.hjob_limit.is_some() || queue.conf.pjob_limit.is_some() {
+            let of_queue = counts.host_queue.get(&(host, kind.queue)).copied().unwrap_or(0);
+            cap(queue.conf.hjob_limit.map(u64::from), of_queue, pend::QUEUE_PER_HOST);
+            let cpus = f64::from(view.hosts[host].ncpus());
+            let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
+            cap(per_cpu, of_queue, pend::QUEUE_PER_CPU);
+        }
+        if kind.exclusive && used > 0 {
+            room = (0, pend::EXCLUSIVE);
+        }
+        let (left, why) = view.reserve_room(host, self.simple);
+        if left < room.0 {
+            room = (left, why);
+        }
         room
     }
 
-    /// [`Mbd::host_room`] by what runs there at this moment: a job just started, one that is
-    /// alone, what is reserved. Whoever has none here has none for every job of the class.
-    #[inline]
-    fn room_now(
-        &self,
-        cx: &Cx,
-        queue: &Queue,
-        class: usize,
-        i: HostId,
-        accept: u64,
-        simple: Option<&Simple>,
-    ) -> (u64, u32) {
-        let (mut room, mut code) = self.host_room(i, queue, class);
-        let last = self.net.hosts[i].last_dispatch;
-        if accept > 0 && last.is_some_and(|t| t + accept > cx.now.mono_us) {
-            (room, code) = (0, pend::JUST_STARTED);
-        }
-        if self.held_alone(i) {
-            (room, code) = (0, pend::EXCLUSIVE_JOB);
-        } else if self.sched.classes[class].kind.exclusive && self.host_used(i) > 0 {
-            (room, code) = (0, pend::EXCLUSIVE);
-        }
-        let (left, why) = self.reserve_room(i, simple);
-        if left < room {
-            (room, code) = (left, why);
-        }
-        (room, code)
+    /// The slots of one job among hosts that have some, best host first.
+    pub fn allocate(&self, free: &[(HostId, u32)]) -> Option<Vec<(HostId, u32)>> {
+        let max = self.max();
+        let hosts = match self.asked.fixed.is_empty() {
+            true if !free.iter().any(|f| self.begins(f.0)) => None,
+            true => {
+                let span = self.simple.and_then(|s| s.span.as_ref());
+                spread(free, span, self.kind.min, max)
+            }
+            false => exactly(free, &self.asked.fixed),
+        };
+        hosts.filter(|h| h.first().is_some_and(|h| self.begins(h.0)))
     }
 
-    /// Hosts with slots for one job that asks for this, or why there are none. `room`: the slots
-    /// that queue and user have left, which are enough.
-    pub(super) fn find_place(
-        &mut self,
-        cx: &Cx,
-        queue: &Queue,
-        (class, room): (usize, u64),
-        (cands, req): (&mut Candidates, Option<&Req>),
-    ) -> Result<Vec<(HostId, u32)>, Reasons> {
-        let (min, max) = {
-            let k = &self.sched.classes[class].kind;
-            (k.min, k.max)
-        };
-        let max = u64::from(max).min(room) as u32;
-        let simple = req.and_then(|r| r.0.first());
-        let span = simple.and_then(|s| s.span.clone());
-        let accept = self.pol.accept_interval(&queue.conf) * US;
-        let mut full: Vec<(u32, HostId)> = Vec::new();
-        let mut free: Vec<(HostId, u32)> = Vec::new();
-        let single = max == 1;
-        let mut moved = cands.next;
-        for k in cands.next..cands.hosts.len() {
-            let i = cands.hosts[k];
-            let (room, code) = self.room_now(cx, queue, class, i, accept, simple);
-            if room == 0 {
-                full.push((code, i));
-                if single && moved == k {
-                    moved = k + 1;
-                }
-                continue;
-            }
-            free.push((i, room.min(u64::from(max)) as u32));
-            if single {
-                break;
-            }
-        }
-        let just_started = full.iter().any(|f| f.0 == pend::JUST_STARTED);
-        cands.skip(moved, &mut full);
-        let fixed = self.fixed_slots(class);
-        let begins = |i: HostId| cands.first.is_empty() || cands.first.contains(&i);
-        let hosts = match fixed.is_empty() {
-            true if !free.iter().any(|f| begins(f.0)) => None,
-            true => spread(&free, span.as_ref(), min, max),
-            false => exactly(&free, &fixed),
-        };
-        let hosts = hosts.filter(|h| h.first().is_none_or(|h| begins(h.0)));
-        hosts.ok_or_else(|| {
-            if just_started {
-                self.arm_accept_timer(cx, queue);
-            }
-            let code = match &span {
-                _ if !free.iter().any(|f| begins(f.0)) => pend::FIRST_HOST,
-                Some(_) => pend::SPAN,
-                None => pend::NOT_ENOUGH_SLOTS,
-            };
-            all_reasons(cands, full, &free, code)
-        })
+    /// Can no further host change what a job gets? It fills hosts in their order.
+    pub fn enough(&self, slots: u64) -> bool {
+        let span = self.simple.is_some_and(|s| s.span.is_some());
+        !span
+            && self.asked.fixed.is_empty()
+            && self.asked.first.is_empty()
+            && slots >= u64::from(self.max())
     }
 
-    /// The slots of -hostfile, host by host in the order of its lines.
-    fn fixed_slots(&self, class: usize) -> Vec<(HostId, u32)> {
-        let list = host_slots(&self.sched.classes[class].kind.fixed).unwrap_or_default();
-        let mut out: Vec<(HostId, u32)> = Vec::new();
-        let mut places: BTreeMap<HostId, usize> = BTreeMap::new();
-        for (host, slots) in list {
-            let known = self.pol.canonical(host).and_then(|h| self.pol.host_id(h));
-            // a host that is gone since is never found among the free ones
-            let i = known.unwrap_or(HostId::MAX);
-            let place = *places.entry(i).or_insert(out.len());
-            match out.get_mut(place) {
-                Some((_, n)) => *n = n.saturating_add(slots),
-                None => out.push((i, slots)),
+    /// Why hosts that have slots do not do.
+    pub fn too_few(&self, free: &[(HostId, u32)]) -> u32 {
+        match self.simple.and_then(|s| s.span.as_ref()) {
+            _ if !free.iter().any(|f| self.begins(f.0)) => pend::FIRST_HOST,
+            Some(_) => pend::SPAN,
+            None => pend::NOT_ENOUGH_SLOTS,
+        }
+    }
+}
+
+/// Slots the queue and the user still have, and the reason when there are none.
+/// (QJOB_LIMIT, UJOB_LIMIT, and MAX_JOBS of lsb.users as given).
+pub(super) fn consumer_room(
+    view: &View,
+    queue: &Queue,
+    user: UserId,
+    max_jobs: Option<u64>,
+) -> (u64, u32) {
+    let counts = &view.state.counts;
+    let mut room = (u64::MAX, pend::QUEUE_JOB_LIMIT);
+    let mut cap = |limit: Option<u64>, used: &dyn Fn() -> u64, code: u32| {
+        if let Some(l) = limit {
+            let left = l.saturating_sub(used());
+            if left < room.0 {
+                room = (left, code);
             }
         }
-        out
-    }
+    };
+    let of_queue = || counts.queue.get(&queue.id).map_or(0, |s| s.started());
+    cap(queue.conf.qjob_limit.map(u64::from), &of_queue, pend::QUEUE_JOB_LIMIT);
+    let both = || counts.queue_user.get(&(queue.id, user)).copied().unwrap_or(0);
+    cap(queue.conf.ujob_limit.map(u64::from), &both, pend::QUEUE_USER_JOB_LIMIT);
+    let of_user = || counts.user.get(&user).map_or(0, |s| s.started());
+    cap(max_jobs, &of_user, pend::USER_JOB_LIMIT);
+    room
 }
 
 /// `h+2`, `h!`, `h`: the name and its preference. A first execution host comes before all.
@@ -405,24 +354,6 @@ fn spread(
         Some(Span { ptile: Some(Tile::Tasks(n)), .. }) => tiled(free, min, max, (*n).max(1)),
         _ => filled(free, min, max),
     }
-}
-
-/// Why there is no place: what holds for the whole class, for this job, and the free hosts that
-/// did not do.
-fn all_reasons(
-    cands: &Candidates,
-    full: Vec<(u32, HostId)>,
-    free: &[(HostId, u32)],
-    code: u32,
-) -> Reasons {
-    let mut all = cands.reasons.clone();
-    for (code, i) in full {
-        all.entry(code).or_default().push(i);
-    }
-    if !free.is_empty() {
-        all.entry(code).or_default().extend(free.iter().map(|f| f.0));
-    }
-    all.into_iter().collect()
 }
 
 /// The first host with all of `max`, else the one with most of at least `min`.

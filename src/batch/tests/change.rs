@@ -454,7 +454,7 @@ fn a_locked_host_says_by_whom() {
         r.lock_shown("h1", bits);
         let job = r.submit(JobSpec { hosts: vec!["h1".into()], ..spec("x") }).unwrap();
         assert!(r.starts().is_empty());
-        let reasons = r.mbd.sched.reasons(job);
+        let reasons = r.mbd.reasons_of(job);
         assert!(reasons.iter().any(|r| r.0 == why), "{reasons:?}");
         assert_eq!(crate::model::reason::pend_text(why), words);
     }

@@ -107,6 +107,8 @@ impl Cluster {
             } else if self.machine.deadline().is_some_and(|at| at <= self.now.mono_us) {
                 self.machine.step(self.now, Input::Tick, &mut out);
             } else {
+                let overlooked = self.machine.overlooked();
+                assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
                 return;
             }
             out.into_iter().for_each(|effect| self.carry_out(effect));

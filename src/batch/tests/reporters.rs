@@ -187,7 +187,7 @@ fn the_lim_of_another_host_is_not_asked_for_the_load_of_any() {
     let mut out = Vec::new();
     r.mbd.step(r.now, Input::Msg { conn: CALLER, msg }, &mut out);
     assert_eq!(
-        (r.mbd.host_status(super::host(0)).text(), r.mbd.reports_refused()),
+        (r.mbd.view().host_status(super::host(0)).text(), r.mbd.reports_refused()),
         ("closed_Full", 1)
     );
     assert!(out.iter().any(|e| matches!(e, Effect::Close { conn: CALLER })), "{out:?}");

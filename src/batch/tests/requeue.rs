@@ -519,17 +519,17 @@ fn lock_ids_keep_a_host_closed() {
     for m in [&r.mbd, &r.restarted()] {
         let ctl = m.st.host_ctl_of("h1").unwrap();
         assert_eq!((ctl.closed, ctl.locks.iter().next().map(|l| l.as_str())), (true, Some("b")));
-        assert!(m.host_closed(i));
+        assert!(m.view().host_closed(i));
     }
     let mut carried = state::State::default();
     for rec in r.mbd.switch_head(5) {
         carried.apply(&rec);
     }
     assert_eq!(carried.host_ctl_of("h1").unwrap().locks, r.mbd.st.host_ctl_of("h1").unwrap().locks);
-    assert_eq!((ctrl(&mut r, true, "b"), r.mbd.host_closed(i)), (0, true));
-    assert_eq!((ctrl(&mut r, true, ""), r.mbd.host_closed(i)), (0, false));
+    assert_eq!((ctrl(&mut r, true, "b"), r.mbd.view().host_closed(i)), (0, true));
+    assert_eq!((ctrl(&mut r, true, ""), r.mbd.view().host_closed(i)), (0, false));
     // one alone does too
-    assert_eq!((ctrl(&mut r, false, "d"), r.mbd.host_closed(i)), (0, true));
+    assert_eq!((ctrl(&mut r, false, "d"), r.mbd.view().host_closed(i)), (0, true));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn note(c: &mut Cluster, at: JobRef) -> String {
 impl Rig {
     /// What the job's element is said to wait for: codes with the number of hosts.
     pub fn why_at(&self, at: JobRef) -> Vec<(u32, usize)> {
-        self.mbd.sched.reasons_at(at, 0).iter().map(|r| (r.0, r.1.len())).collect()
+        self.mbd.sched.reasons(&self.mbd.view(), at, 0).iter().map(|r| (r.0, r.1.len())).collect()
     }
 
     /// A start that its host could not make.

@@ -109,7 +109,7 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
         (c.batch.params.mbd_sleep_time, c.batch.params.max_sbd_fail) = (sleep, tries);
         let mut r = Rig::of(c);
         let (id, key, i) = r.lost(spec("x"));
-        assert_eq!(r.mbd.host_status(i).text(), "unreach");
+        assert_eq!(r.mbd.view().host_status(i).text(), "unreach");
         r.out(secs - 1);
         assert_eq!(r.shown(id), "RUN", "{sleep} {tries}");
         r.out(1);
@@ -236,9 +236,9 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     let old = r.back(i, "boot", vec![task(key, Phase::Running)]);
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
     r.lim_says(i, true);
-    assert_eq!(r.mbd.host_used(i), 1);
+    assert_eq!(r.mbd.view().host_used(i), 1);
     r.report(old, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
-    assert_eq!((r.mbd.host_used(i), r.shown(id)), (0, "RUN".into()));
+    assert_eq!((r.mbd.view().host_used(i), r.shown(id)), (0, "RUN".into()));
     r.report(conn, second, done());
     assert_eq!((r.shown(id), r.acct.len()), ("DONE".into(), 1));
     // LIM alone is away

@@ -99,13 +99,13 @@ fn dispatch_windows_hold_dispatch_alone() {
         ..spec("z")
     };
     let no = r.submit(on("h2", "high")).unwrap();
-    assert!(r.mbd.sched.reasons(no).iter().any(|w| w.0 == pend::HOST_WINDOW));
-    assert_eq!(r.mbd.host_status(super::host(1)).text(), "closed_Wind");
+    assert!(r.mbd.reasons_of(no).iter().any(|w| w.0 == pend::HOST_WINDOW));
+    assert_eq!(r.mbd.view().host_status(super::host(1)).text(), "closed_Wind");
     r.submit(on("h1", "high")).unwrap();
     assert_eq!(r.starts().len(), 1);
     r.pass(TO_EIGHT);
     assert_eq!(r.starts().len(), 2);
-    assert_eq!(r.mbd.host_status(super::host(1)).text(), "ok");
+    assert_eq!(r.mbd.view().host_status(super::host(1)).text(), "ok");
 }
 
 /// bswitch of a started job: the run windows of the new queue act at once.

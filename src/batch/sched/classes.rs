@@ -1,0 +1,252 @@
+//! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
+
+use super::order::{DispatchOrder, Head};
+use super::place::Compiled;
+use super::{Place, Sched};
+use crate::batch::Mbd;
+use crate::batch::names::{HostId, QueueId, UserId};
+use crate::batch::view::View;
+use crate::model::idmap::IdMap;
+use crate::model::job::{JobSpec, extra, opt};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bytes of host words, host files and requirements that cost as much as a look at a host.
+const BYTES_PER_LOOK: usize = 32;
+/// Bytes of requirements that are kept compiled; compiled they take many times as much.
+const MAX_COMPILED: usize = 4 << 20;
+/// So many classes are kept whether a job is pending in them or not.
+pub const CLASSES_KEPT: usize = 1024;
+
+/// The key of a class: pending jobs of one key are alike to the scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    pub queue: QueueId,
+    pub user: UserId,
+    pub from_host: String,
+    pub res_req: String,
+    pub min: u32,
+    pub max: u32,
+    pub hosts: Vec<String>,
+    /// -x.
+    pub exclusive: bool,
+    /// -hostfile: exactly these slots on these hosts; empty none.
+    pub fixed: String,
+    /// Hosts that these are not to be started on, and why: of single elements ([`super::lone`]).
+    pub barred: Vec<(HostId, u32)>,
+}
+
+impl Kind {
+    fn bytes(&self) -> usize {
+        let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
+        self.res_req.len() + self.fixed.len() + words
+    }
+
+    /// The work of reading it, in looks at a host.
+    pub fn looks(&self) -> usize {
+        1 + self.bytes() / BYTES_PER_LOOK
+    }
+}
+
+/// A class of pending jobs.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub kind: Rc<Kind>,
+    pub compiled: Option<Rc<Compiled>>,
+    /// Pending jobs and parts of them.
+    pub pending: u32,
+    /// In dispatch order; jobs that were moved within two queues may have one place.
+    pub ready: BTreeSet<(Place, u32)>,
+    /// The class is to be held against all open hosts.
+    pub unseen: bool,
+}
+
+/// All classes.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    all: Vec<Class>,
+    by_kind: HashMap<Rc<Kind>, u32>,
+    /// Bytes of what is kept compiled.
+    compiled: usize,
+    /// Classes that were forgotten: their places are given to new ones.
+    free: Vec<u32>,
+    /// With so many classes in use they are gone through again; see [`Classes::forget`].
+    crowded: usize,
+    /// The class found last, and of what: very many jobs share a submission.
+    recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,
+    /// MAX_JOBS of users.
+    user_limits: IdMap<UserId, Option<u64>>,
+}
+
+impl Classes {
+    pub fn get(&self, class: u32) -> &Class {
+        &self.all[class as usize]
+    }
+
+    pub fn get_mut(&mut self, class: u32) -> &mut Class {
+        &mut self.all[class as usize]
+    }
+
+    /// What a class asks for, compiled; kept where there is room.
+    pub fn compiled(&mut self, view: &View, class: u32) -> Rc<Compiled> {
+        let c = &mut self.all[class as usize];
+        if let Some(compiled) = &c.compiled {
+            return compiled.clone();
+        }
+        let compiled = Rc::new(Compiled::new(view, &c.kind));
+        if self.compiled + c.kind.bytes() <= MAX_COMPILED {
+            self.compiled += c.kind.bytes();
+            c.compiled = Some(compiled.clone());
+        }
+        compiled
+    }
+
+    /// Slots that MAX_JOBS lets a user have.
+    pub fn user_limit(&mut self, view: &View, user: UserId) -> Option<u64> {
+        let find = || view.site.user_max_jobs(view.state.names.user(user));
+        *self.user_limits.entry(user).or_insert_with(find)
+    }
+
+    /// The groups of users may be others than before.
+    pub fn forget_users(&mut self) {
+        self.user_limits.clear();
+    }
+
+    fn drop_compiled(&mut self, class: u32) {
+        let class = &mut self.all[class as usize];
+        if class.compiled.take().is_some() {
+            self.compiled -= class.kind.bytes();
+        }
+    }
+
+    fn add(&mut self, kind: Kind) -> u32 {
+        let kind = Rc::new(kind);
+        let (ready, compiled) = (BTreeSet::new(), None);
+        let class = Class { kind: kind.clone(), compiled, pending: 0, ready, unseen: true };
+        let c = self.free.pop().unwrap_or(self.all.len() as u32);
+        match self.all.get_mut(c as usize) {
+            Some(place) => *place = class,
+            None => self.all.push(class),
+        }
+        self.by_kind.insert(kind, c);
+        c
+    }
+
+    /// Forgets the classes without a pending job once they may be half of many: jobs that each
+    /// ask for something of their own must not fill the memory. Not within a walk, which knows
+    /// classes by their number.
+    pub fn forget(&mut self) {
+        if self.by_kind.len() < self.crowded.max(2 * CLASSES_KEPT) {
+            return;
+        }
+        let gone = self.by_kind.values().copied().filter(|c| self.get(*c).pending == 0);
+        for c in gone.collect::<Vec<u32>>() {
+            self.drop_compiled(c);
+            let kind = std::mem::take(&mut self.get_mut(c).kind);
+            self.by_kind.remove(&kind);
+            self.free.push(c);
+        }
+        self.recent = None;
+        self.crowded = 2 * self.by_kind.len();
+    }
+
+    /// The first ready job of a class.
+    pub fn head(&self, class: u32) -> Option<(Place, u32)> {
+        self.get(class).ready.first().copied()
+    }
+
+    /// A job becomes ready, or is no more.
+    pub fn set_ready(
+        &mut self,
+        order: &mut DispatchOrder,
+        (class, place, job): (u32, Place, u32),
+        ready: bool,
+    ) {
+        let c = &mut self.all[class as usize];
+        let of = (c.kind.queue, c.kind.user);
+        let before = c.ready.first().map(|first| first.0);
+        match ready {
+            true => c.ready.insert((place, job)),
+            false => c.ready.remove(&(place, job)),
+        };
+        let after = c.ready.first().map(|first| first.0);
+        if before == after {
+            return;
+        }
+        // while it had no ready job, it was not held against the hosts that changed
+        c.unseen |= before.is_none();
+        let head = |place: Place| -> Head { (place, class) };
+        before.into_iter().for_each(|place| order.remove(of, head(place)));
+        after.into_iter().for_each(|place| order.insert(of, head(place), c.unseen));
+    }
+
+    /// The class of a submission.
+    pub fn find(
+        &mut self,
+        (queue, user): (QueueId, UserId),
+        spec: &Arc<JobSpec>,
+        barred: &[(HostId, u32)],
+    ) -> u32 {
+        if let Some((of, who, like, c)) = &self.recent
+            && barred.is_empty()
+            && (*of, *who) == (queue, user)
+            && Arc::ptr_eq(like, spec)
+        {
+            return *c;
+        }
+        let kind = Kind {
+            queue,
+            user,
+            from_host: spec.from_host.clone(),
+            res_req: spec.res_req.clone(),
+            min: spec.min_slots.max(1),
+            max: spec.max_slots.max(spec.min_slots).max(1),
+            hosts: spec.hosts.clone(),
+            exclusive: spec.options & opt::EXCLUSIVE != 0,
+            fixed: spec.given(extra::HOST_SLOTS).to_string(),
+            barred: barred.to_vec(),
+        };
+        let c = match self.by_kind.get(&kind) {
+            Some(c) => *c,
+            None => self.add(kind),
+        };
+        if barred.is_empty() {
+            self.recent = Some((queue, user, spec.clone(), c));
+        }
+        c
+    }
+
+    /// The classes with a ready job, and that job.
+    pub fn with_ready_job(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let all = self.all.iter().enumerate();
+        all.filter_map(|(class, c)| Some((class as u32, c.ready.first()?.1)))
+    }
+
+    /// Places for classes that there are.
+    #[cfg(test)]
+    pub fn places(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Classes whose requirement is kept compiled.
+    #[cfg(test)]
+    pub fn kept(&self) -> usize {
+        self.all.iter().filter(|c| c.compiled.is_some()).count()
+    }
+}
+
+impl Sched {
+    /// A job becomes ready, or is no more.
+    pub(super) fn set_ready(&mut self, class: u32, place: Place, job: u32, ready: bool) {
+        self.classes.set_ready(&mut self.order, (class, place, job), ready);
+    }
+}
+
+impl Mbd {
+    pub(super) fn class_of(&mut self, id: u32, part: u32, barred: &[(HostId, u32)]) -> u32 {
+        let job = &self.st.jobs[&id];
+        let of = (job.queue_of(part), job.user);
+        self.sched.classes.find(of, job.spec_of(part), barred)
+    }
+}

@@ -1,0 +1,120 @@
+//! Why a class finds no host: the pass's own functions, asked about every host.
+
+use super::place::{Compiled, Look, Reasons, consumer_room};
+use super::{Entry, Sched};
+use crate::batch::names::HostId;
+use crate::batch::view::View;
+use crate::model::JobRef;
+use crate::model::idmap::IdMap;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Hosts in the reasons that are kept for the next job of the same class.
+const MAX_KEPT_HOSTS: usize = 4 << 20;
+
+/// Reasons of classes, for as long as nothing changes.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    kept: RefCell<Kept>,
+    /// Looks at hosts so far.
+    looks: Cell<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// [`Sched::changes`] and the instant that they were found at.
+    at: (u64, u64),
+    of: IdMap<u32, Rc<Reasons>>,
+    hosts: usize,
+}
+
+impl Sched {
+    /// Why a pending element finds no host; nothing: it was not looked at yet.
+    pub(crate) fn reasons(&self, view: &View, at: JobRef, part: u32) -> Rc<Reasons> {
+        let entry = match self.lone.get(at) {
+            Some(lone) => lone.entry,
+            None => self.entry(at.job, part).copied(),
+        };
+        let Some(Entry { class, .. }) = entry else { return Rc::default() };
+        let mut kept = self.explained.kept.borrow_mut();
+        let now = (self.changes, view.now.mono_us);
+        if kept.at != now || kept.hosts > MAX_KEPT_HOSTS {
+            *kept = Kept { at: now, ..Kept::default() };
+        }
+        if let Some(reasons) = kept.of.get(&class) {
+            return reasons.clone();
+        }
+        let reasons = Rc::new(self.explain(view, class));
+        kept.hosts += reasons.iter().map(|r| r.1.len()).sum::<usize>();
+        kept.of.insert(class, reasons.clone());
+        reasons
+    }
+
+    /// A job that could start although no pass is due, of the first so many ready classes; for
+    /// tests and the simulator. Classes that have turns are left out.
+    pub(crate) fn overlooked(&self, view: &View, most: usize) -> Option<u32> {
+        if self.needed || self.walk.is_some() || self.order.deadline().is_some() {
+            return None;
+        }
+        let ready = self.classes.with_ready_job().take(most);
+        let mut free = ready.filter(|(class, _)| self.explain(view, *class).is_empty());
+        free.next().map(|(_, job)| job)
+    }
+
+    /// Looks at hosts so far that reasons were found by, for those who bound their turn.
+    pub(crate) fn explain_looks(&self) -> usize {
+        self.explained.looks.get()
+    }
+
+    fn explain(&self, view: &View, class: u32) -> Reasons {
+        let class = self.classes.get(class);
+        let kind = &class.kind;
+        let Some(queue) = view.site.queue(kind.queue) else { return Reasons::new() };
+        if let Some(why) = view.queue_closed(queue) {
+            return vec![(why, Vec::new())];
+        }
+        let limit = view.site.user_max_jobs(view.state.names.user(kind.user));
+        let (room, why) = consumer_room(view, queue, kind.user, limit);
+        if room < u64::from(kind.min) {
+            return vec![(why, Vec::new())];
+        }
+        let compiled = match &class.compiled {
+            Some(compiled) => compiled.clone(),
+            None => Rc::new(Compiled::new(view, kind)),
+        };
+        let mut first = None;
+        for req in compiled.alternatives.iter() {
+            let looks = self.explained.looks.get() + kind.looks() + view.hosts.len();
+            self.explained.looks.set(looks);
+            let simple = req.as_ref().and_then(|r| r.0.first());
+            let look = Look { view: *view, queue, kind, asked: &compiled.asked, simple, room };
+            match refusals(&look) {
+                None => return Reasons::new(),
+                // the first one's tell most
+                Some(reasons) => drop(first.get_or_insert(reasons)),
+            }
+        }
+        first.unwrap_or_default()
+    }
+}
+
+/// Why each host does not do; none: there are hosts for a job.
+fn refusals(look: &Look) -> Option<Reasons> {
+    let mut all: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
+    let mut free: Vec<(HostId, u32)> = Vec::new();
+    for host in look.view.hosts.ids() {
+        match look.slots(host) {
+            Ok(slots) => free.push((host, slots.min(u64::from(look.max())) as u32)),
+            Err(why) => all.entry(why).or_default().push(host),
+        }
+    }
+    free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or(0)));
+    if look.allocate(&free).is_some() {
+        return None;
+    }
+    if !free.is_empty() {
+        all.entry(look.too_few(&free)).or_default().extend(free.iter().map(|f| f.0));
+    }
+    Some(all.into_iter().collect())
+}

@@ -1,0 +1,286 @@
+//! The classes with a ready job in dispatch order, by queue and user, and which of them are to be
+//! held against hosts.
+//!
+//! A class that has found no host need not be held against a host again before something about
+//! the host, the class or a limit has changed. A class is *unseen* until it was held against the
+//! open hosts. Where a limit leaves no room, a queue or a user is passed over, and is *stale*: all
+//! its classes count as unseen once there is room. Each walk looks at [`LOOKS_PER_USER`] classes of
+//! one user in one queue; further ones have turns, [`CLASSES_PER_TURN`] every [`TURN_PAUSE_US`], so
+//! that the many different requirements of one user delay nobody else.
+
+use super::Place;
+use crate::batch::names::{QueueId, UserId};
+use crate::model::idmap::IdMap;
+use crate::model::time::US;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Classes of one user in one queue that one walk holds against hosts, in dispatch order.
+pub const LOOKS_PER_USER: usize = 1024;
+/// Further classes of such a user that have a turn at a time.
+pub const CLASSES_PER_TURN: usize = 256;
+/// Pause before the next of them have their turn, microseconds.
+pub const TURN_PAUSE_US: u64 = US / 10;
+
+/// A class at the place of its first ready job.
+pub(super) type Head = (Place, u32);
+
+/// The classes of a user beyond those that a walk looks at.
+#[derive(Debug, Default)]
+struct Lag {
+    /// The turn has come to this one.
+    after: Option<Head>,
+    /// Hosts have changed since the turns began: they begin again.
+    again: bool,
+}
+
+/// The ready classes of one user in one queue.
+#[derive(Debug, Default)]
+struct UserHeads {
+    all: BTreeSet<Head>,
+    unseen: BTreeSet<Head>,
+    stale: bool,
+}
+
+/// The ready classes of one queue.
+#[derive(Debug, Default)]
+struct QueueHeads {
+    users: IdMap<UserId, UserHeads>,
+    /// Users by their first class.
+    firsts: BTreeSet<(Head, UserId)>,
+    /// Users with an unseen class, or stale ones for which there may be room.
+    waiting: BTreeSet<UserId>,
+    stale: bool,
+}
+
+/// All ready classes.
+#[derive(Debug, Default)]
+pub(super) struct DispatchOrder {
+    queues: IdMap<QueueId, QueueHeads>,
+    /// The queues in which a user is stale.
+    stale_in: IdMap<UserId, BTreeSet<QueueId>>,
+    lags: BTreeMap<(QueueId, UserId), Lag>,
+    /// When the turns go on, microseconds of the monotonic clock.
+    turn: Option<u64>,
+}
+
+impl DispatchOrder {
+    /// A class has a ready job, the first of which stands at this place.
+    pub fn insert(&mut self, (queue, user): (QueueId, UserId), head: Head, unseen: bool) {
+        let of_queue = self.queues.entry(queue).or_default();
+        let heads = of_queue.users.entry(user).or_default();
+        let before = heads.all.first().copied();
+        heads.all.insert(head);
+        if unseen {
+            heads.unseen.insert(head);
+            of_queue.waiting.insert(user);
+        }
+        of_queue.first_moved(user, before);
+    }
+
+    /// It has none, or another one.
+    pub fn remove(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return };
+        let before = heads.all.first().copied();
+        heads.all.remove(&head);
+        heads.unseen.remove(&head);
+        if heads.unseen.is_empty() && !heads.stale {
+            of_queue.waiting.remove(&user);
+        }
+        let gone = heads.all.is_empty();
+        of_queue.first_moved(user, before);
+        // classes that come later are unseen
+        if gone {
+            of_queue.users.remove(&user);
+            of_queue.waiting.remove(&user);
+            self.take_stale_user(queue, user);
+            self.lags.remove(&(queue, user));
+        }
+    }
+
+    /// A class was held against all open hosts, without success.
+    pub fn seen(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return };
+        heads.unseen.remove(&head);
+        if heads.unseen.is_empty() && !heads.stale {
+            of_queue.waiting.remove(&user);
+        }
+    }
+
+    /// A class needs more slots than limits leave: it counts as unseen, but no walk comes to it
+    /// before the user has another slot.
+    pub fn limited(&mut self, of: (QueueId, UserId), head: Head) {
+        self.seen(of, head);
+        self.stale_in.entry(of.1).or_default().insert(of.0);
+        let of_queue = self.queues.get_mut(&of.0);
+        if let Some(heads) = of_queue.and_then(|of_queue| of_queue.users.get_mut(&of.1)) {
+            heads.stale = true;
+        }
+    }
+
+    /// A class is to be held against all open hosts again.
+    pub fn unsee(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return };
+        if heads.all.contains(&head) {
+            heads.unseen.insert(head);
+            of_queue.waiting.insert(user);
+        }
+    }
+
+    /// All classes are to be held against all open hosts.
+    pub fn unsee_all(&mut self) {
+        self.queues.values_mut().for_each(|of_queue| of_queue.stale = true);
+    }
+
+    /// A limit leaves a queue no room, or its windows do.
+    pub fn pass_over_queue(&mut self, queue: QueueId) {
+        if let Some(of_queue) = self.queues.get_mut(&queue) {
+            of_queue.stale = true;
+        }
+    }
+
+    /// Are all classes of a queue unseen? They count as seen from now on.
+    pub fn take_stale_queue(&mut self, queue: QueueId) -> bool {
+        self.queues.get_mut(&queue).is_some_and(|of_queue| std::mem::take(&mut of_queue.stale))
+    }
+
+    /// A limit leaves a user no room in a queue.
+    pub fn pass_over_user(&mut self, queue: QueueId, user: UserId) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return };
+        heads.stale = true;
+        of_queue.waiting.remove(&user);
+        self.stale_in.entry(user).or_default().insert(queue);
+    }
+
+    /// Are all classes of a user unseen? They count as seen from now on.
+    pub fn take_stale_user(&mut self, queue: QueueId, user: UserId) -> bool {
+        if let Some(queues) = self.stale_in.get_mut(&user) {
+            queues.remove(&queue);
+            if queues.is_empty() {
+                self.stale_in.remove(&user);
+            }
+        }
+        let of_queue = self.queues.get_mut(&queue);
+        let heads = of_queue.and_then(|of_queue| of_queue.users.get_mut(&user));
+        heads.is_some_and(|heads| std::mem::take(&mut heads.stale))
+    }
+
+    /// A job of this user has left its slots: their limits may have room.
+    pub fn released(&mut self, user: UserId) {
+        for queue in self.stale_in.get(&user).into_iter().flatten() {
+            if let Some(of_queue) = self.queues.get_mut(queue) {
+                of_queue.waiting.insert(user);
+            }
+        }
+    }
+
+    /// The users with a class that is to be looked at whatever hosts have changed, and has not
+    /// been yet.
+    pub fn waiting(&self, queue: QueueId) -> impl Iterator<Item = UserId> + '_ {
+        let of_queue = self.queues.get(&queue);
+        of_queue.into_iter().flat_map(|of_queue| of_queue.waiting.iter().copied())
+    }
+
+    pub fn has_waiting(&self, queue: QueueId) -> bool {
+        self.queues.get(&queue).is_some_and(|of_queue| !of_queue.waiting.is_empty())
+    }
+
+    /// The user whose first class comes behind that of another.
+    pub fn next_user(
+        &self,
+        queue: QueueId,
+        behind: Option<(Head, UserId)>,
+    ) -> Option<(Head, UserId)> {
+        let from = behind.map_or(Unbounded, Excluded);
+        self.queues.get(&queue)?.firsts.range((from, Unbounded)).next().copied()
+    }
+
+    /// The class of a user behind another, of all or of the unseen ones.
+    pub fn next_class(
+        &self,
+        (queue, user): (QueueId, UserId),
+        behind: Option<Head>,
+        unseen: bool,
+    ) -> Option<Head> {
+        let heads = self.queues.get(&queue)?.users.get(&user)?;
+        let from = behind.map_or(Unbounded, Excluded);
+        let of = if unseen { &heads.unseen } else { &heads.all };
+        of.range((from, Unbounded)).next().copied()
+    }
+
+    /// The unseen class of a user at a place or behind.
+    pub fn next_unseen(&self, (queue, user): (QueueId, UserId), from: Head) -> Option<Head> {
+        self.queues.get(&queue)?.users.get(&user)?.unseen.range(from..).next().copied()
+    }
+
+    /// A walk has come to as many classes of a user as it looks at; it was about to look at this
+    /// one.
+    pub fn lag(&mut self, of: (QueueId, UserId), at: Head, now: u64) {
+        let before = self.next_before(of, at);
+        self.lags
+            .entry(of)
+            .and_modify(|lag| lag.again = true)
+            .or_insert(Lag { after: before, again: false });
+        self.turn.get_or_insert(now + TURN_PAUSE_US);
+    }
+
+    /// A walk leaves unseen classes of a user for a later one.
+    pub fn later(&mut self, now: u64) {
+        self.turn.get_or_insert(now + TURN_PAUSE_US);
+    }
+
+    fn next_before(&self, (queue, user): (QueueId, UserId), at: Head) -> Option<Head> {
+        let heads = self.queues.get(&queue)?.users.get(&user)?;
+        heads.all.range((Unbounded, Excluded(at))).next_back().copied()
+    }
+
+    pub fn deadline(&self) -> Option<u64> {
+        self.turn
+    }
+
+    /// Has the turns go on where that is due: the next classes of each such user are unseen. None:
+    /// it is not due.
+    pub fn take_turns(&mut self, now: u64) -> Option<Vec<Head>> {
+        self.turn.take_if(|t| *t <= now)?;
+        let lags: Vec<(QueueId, UserId)> = self.lags.keys().copied().collect();
+        let unseen = lags.into_iter().flat_map(|of| self.take_turn(of)).collect();
+        if !self.lags.is_empty() {
+            self.turn = Some(now + TURN_PAUSE_US);
+        }
+        Some(unseen)
+    }
+
+    fn take_turn(&mut self, of: (QueueId, UserId)) -> Vec<Head> {
+        let Some(lag) = self.lags.get_mut(&of) else { return Vec::new() };
+        let heads = self.queues.get(&of.0).and_then(|q| q.users.get(&of.1));
+        let from = lag.after.map_or(Unbounded, Excluded);
+        let next = heads.into_iter().flat_map(|h| h.all.range((from, Unbounded)));
+        let next: Vec<Head> = next.take(CLASSES_PER_TURN).copied().collect();
+        match (next.last(), lag.again) {
+            (Some(last), _) if next.len() == CLASSES_PER_TURN => lag.after = Some(*last),
+            (_, true) => (lag.after, lag.again) = (None, false),
+            _ => drop(self.lags.remove(&of)),
+        }
+        next.iter().for_each(|head| self.unsee(of, *head));
+        next
+    }
+}
+
+impl QueueHeads {
+    /// Keeps the first class of a user, which was another before.
+    fn first_moved(&mut self, user: UserId, before: Option<Head>) {
+        let after = self.users.get(&user).and_then(|heads| heads.all.first().copied());
+        if before != after {
+            if let Some(head) = before {
+                self.firsts.remove(&(head, user));
+            }
+            if let Some(head) = after {
+                self.firsts.insert((head, user));
+            }
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! One walk through the ready classes in dispatch order, decision by decision.
+//!
+//! A walk takes up what has changed since the one before it: classes that are unseen are held
+//! against all open hosts, the others against the open hosts among those that have changed. Where
+//! no host has changed it comes to unseen classes alone, and it ends when no host is open. What
+//! changes while it goes on is taken up by the next walk.
+
+use super::open_hosts::{OrderNo, Rank};
+use super::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
+use super::place::{Compiled, Look, consumer_room};
+use super::{Decision, Fuel, Sched};
+use crate::batch::names::{HostId, HostSet, QueueId, UserId};
+use crate::batch::policy::Queue;
+use crate::batch::require::Req;
+use crate::batch::view::View;
+use crate::model::JobRef;
+use crate::model::idmap::IdMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+/// So many changed hosts at most are put in order by themselves for each class; more are picked
+/// from the order of all open hosts.
+const FEW_HOSTS: usize = 16;
+
+/// A walk under way.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// The position of the next queue in dispatch order.
+    queue: usize,
+    /// Hosts that have changed since the walk before.
+    changed: HostSet,
+    here: Option<QueueWalk>,
+}
+
+/// A walk through one queue.
+#[derive(Debug, Default)]
+struct QueueWalk {
+    /// The walk comes to all classes, not to unseen ones alone.
+    every: bool,
+    /// All classes count as unseen.
+    fresh: bool,
+    /// The next class of each user that the walk has come to.
+    heads: BinaryHeap<Reverse<(Head, UserId)>>,
+    users: IdMap<UserId, UserWalk>,
+    /// The last user that was added to `heads`.
+    pulled: Option<(Head, UserId)>,
+    /// How far a class of single slots has come in an order: the hosts before do not take it.
+    reached: IdMap<(u32, usize), (OrderNo, Rank)>,
+    /// A job of this class was given hosts last.
+    started: Option<(Head, UserId)>,
+}
+
+/// A walk through the classes of one user in one queue.
+#[derive(Debug)]
+struct UserWalk {
+    /// Classes that may still be held against hosts.
+    left: usize,
+    /// All classes count as unseen.
+    fresh: bool,
+    /// The walk comes to unseen classes alone.
+    unseen_only: bool,
+}
+
+/// What became of a class that a walk came to.
+enum Outcome {
+    /// No host takes it.
+    None,
+    /// Queue or user have fewer slots left than it needs.
+    Limited,
+    Found(Decision),
+}
+
+/// Hosts that a class was given, by which requirement.
+type Found = (Vec<(HostId, u32)>, Option<Rc<Req>>);
+
+impl Walk {
+    /// A host takes no further job.
+    pub fn closed(&mut self, host: HostId) {
+        self.changed.remove(host);
+    }
+}
+
+impl Sched {
+    /// The next job that starts, and where; none: the walk is over, or has to go on in the next
+    /// turn. A decision has to be carried out before the next one is asked for.
+    pub(super) fn next_decision(&mut self, view: &View, fuel: &mut Fuel) -> Option<Decision> {
+        let mut walk = match self.walk.take() {
+            Some(walk) => walk,
+            None => Walk { changed: self.hosts.take_changes(view), ..Walk::default() },
+        };
+        let decision = self.walk_on(view, &mut walk, fuel);
+        if decision.is_some() || fuel.is_empty() {
+            self.walk = Some(walk);
+        }
+        decision
+    }
+
+    fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
+        while !fuel.is_empty() {
+            if self.hosts.none_open() {
+                self.end_early(walk);
+                return None;
+            }
+            let Some(here) = &mut walk.here else {
+                let queue = view.site.queues.get(walk.queue)?;
+                walk.here = self.enter(view, queue, &walk.changed, fuel);
+                walk.queue += usize::from(walk.here.is_none());
+                continue;
+            };
+            let queue = view.site.queues.get(walk.queue)?;
+            match self.walk_queue(view, queue, here, &walk.changed, fuel) {
+                Some(decision) => return Some(decision),
+                None if fuel.is_empty() => return None,
+                None => (walk.here, walk.queue) = (None, walk.queue + 1),
+            }
+        }
+        None
+    }
+
+    /// No host is open any more: classes that counted as unseen still do.
+    fn end_early(&mut self, walk: &mut Walk) {
+        let Some(here) = walk.here.take() else { return };
+        let Some(queue) = self.walked else { return };
+        if here.fresh {
+            self.order.pass_over_queue(queue);
+        }
+        for (user, of_user) in here.users {
+            if of_user.fresh {
+                self.order.pass_over_user(queue, user);
+                self.order.released(user);
+            }
+        }
+    }
+
+    /// Begins with a queue; none: nothing is to be done there.
+    fn enter(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        changed: &HostSet,
+        fuel: &mut Fuel,
+    ) -> Option<QueueWalk> {
+        fuel.spend(1);
+        if view.queue_closed(queue).is_some() || self.queue_room(view, queue) == 0 {
+            self.order.pass_over_queue(queue.id);
+            return None;
+        }
+        let fresh = self.order.take_stale_queue(queue.id);
+        let every = fresh || !changed.is_empty();
+        if !every && !self.order.has_waiting(queue.id) {
+            return None;
+        }
+        self.walked = Some(queue.id);
+        let mut here = QueueWalk { every, fresh, ..QueueWalk::default() };
+        if !every {
+            let waiting: Vec<UserId> = self.order.waiting(queue.id).collect();
+            for user in waiting {
+                self.enter_user(view, queue, &mut here, user);
+            }
+        }
+        Some(here)
+    }
+
+    fn queue_room(&self, view: &View, queue: &Queue) -> u64 {
+        let used = || view.state.counts.queue.get(&queue.id).map_or(0, |s| s.started());
+        let limit = queue.conf.qjob_limit.map(u64::from);
+        limit.map_or(u64::MAX, |limit| limit.saturating_sub(used()))
+    }
+
+    /// Adds the first class of a user.
+    fn enter_user(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, user: UserId) {
+        if here.users.contains_key(&user) {
+            return;
+        }
+        let stale = self.order.take_stale_user(queue.id, user);
+        let fresh = here.fresh || stale;
+        let unseen_only = !here.every && !fresh;
+        here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
+        if consumer_room(view, queue, user, self.classes.user_limit(view, user)).0 == 0 {
+            return self.order.pass_over_user(queue.id, user);
+        }
+        let first = self.order.next_class((queue.id, user), None, unseen_only);
+        here.heads.extend(first.map(|head| Reverse((head, user))));
+    }
+
+    fn walk_queue(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        here: &mut QueueWalk,
+        changed: &HostSet,
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        if let Some((head, user)) = here.started.take() {
+            self.walk_on_from(queue.id, here, head, user, true);
+        }
+        while !fuel.is_empty() && !self.hosts.none_open() {
+            if here.every && !here.fresh && changed.is_empty() {
+                self.narrow(queue.id, here);
+            }
+            self.pull_users(view, queue, here, fuel);
+            let Reverse((head, user)) = here.heads.pop()?;
+            fuel.spend(1);
+            #[cfg(test)]
+            {
+                self.visits += 1;
+            }
+            let class = head.1;
+            if self.classes.head(class).map(|first| first.0) != Some(head.0) {
+                // the class has changed its place since the walk came to it
+                if let Some((place, _)) = self.classes.head(class) {
+                    self.classes.get_mut(class).unseen = true;
+                    self.order.unsee((queue.id, user), (place, class));
+                }
+                self.walk_on_from(queue.id, here, head, user, false);
+                continue;
+            }
+            let Some(of_user) = here.users.get_mut(&user) else { continue };
+            if of_user.left == 0 {
+                if !of_user.unseen_only {
+                    self.order.lag((queue.id, user), head, view.now.mono_us);
+                    (of_user.unseen_only, of_user.left) = (true, CLASSES_PER_TURN);
+                    let next = self.order.next_unseen((queue.id, user), head);
+                    here.heads.extend(next.map(|head| Reverse((head, user))));
+                } else {
+                    self.order.later(view.now.mono_us);
+                }
+                continue;
+            }
+            let unseen = of_user.fresh || self.classes.get(class).unseen;
+            if !unseen && changed.is_empty() {
+                self.walk_on_from(queue.id, here, head, user, false);
+                continue;
+            }
+            let only = (!unseen).then_some(changed);
+            match self.hold(view, queue, (head, user), here, only, fuel) {
+                Outcome::Found(decision) => {
+                    here.started = Some((head, user));
+                    return Some(decision);
+                }
+                Outcome::Limited => {
+                    // its slots may come by the end of any job of the user
+                    self.classes.get_mut(class).unseen = true;
+                    self.order.limited((queue.id, user), head);
+                }
+                Outcome::None => {
+                    if let Some(of_user) = here.users.get_mut(&user) {
+                        of_user.left -= 1;
+                    }
+                    self.classes.get_mut(class).unseen = false;
+                    self.order.seen((queue.id, user), head);
+                }
+            }
+            self.walk_on_from(queue.id, here, head, user, false);
+        }
+        None
+    }
+
+    /// All hosts that have changed are taken: seen classes are not walked through any further.
+    fn narrow(&mut self, queue: QueueId, here: &mut QueueWalk) {
+        here.every = false;
+        let fresh = |user: &UserId| here.users.get(user).is_some_and(|of_user| of_user.fresh);
+        here.heads.retain(|Reverse((_, user))| fresh(user));
+        let waiting: Vec<UserId> = self.order.waiting(queue).filter(|user| !fresh(user)).collect();
+        for user in waiting {
+            let left = here.users.get(&user).map_or(LOOKS_PER_USER, |of_user| of_user.left);
+            let stale = self.order.take_stale_user(queue, user);
+            here.users.insert(user, UserWalk { left, fresh: stale, unseen_only: !stale });
+            let first = self.order.next_class((queue, user), None, !stale);
+            here.heads.extend(first.map(|head| Reverse((head, user))));
+        }
+    }
+
+    /// Adds the users whose first class comes before all that are known.
+    fn pull_users(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, fuel: &mut Fuel) {
+        while here.every && !fuel.is_empty() {
+            let Some(next) = self.order.next_user(queue.id, here.pulled) else { return };
+            if here.heads.peek().is_some_and(|Reverse(first)| *first < next) {
+                return;
+            }
+            here.pulled = Some(next);
+            self.enter_user(view, queue, here, next.1);
+            fuel.spend(1);
+        }
+    }
+
+    /// Goes on with the classes of a user behind one. `again`: with that one too, where it stands
+    /// no further back than it did: an array stays where it is until its elements are out.
+    fn walk_on_from(
+        &mut self,
+        queue: QueueId,
+        here: &mut QueueWalk,
+        head: Head,
+        user: UserId,
+        again: bool,
+    ) {
+        let first = self.classes.head(head.1).filter(|first| again && first.0 <= head.0);
+        let unseen_only = here.users.get(&user).is_some_and(|of_user| of_user.unseen_only);
+        let next = match first {
+            Some((place, _)) => Some((place, head.1)),
+            None => self.order.next_class((queue, user), Some(head), unseen_only),
+        };
+        here.heads.extend(next.map(|head| Reverse((head, user))));
+    }
+
+    /// Holds a class against hosts: all open ones, or only some.
+    fn hold(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        (head, user): (Head, UserId),
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Outcome {
+        let (place, class) = head;
+        let limit = self.classes.user_limit(view, user);
+        let (room, _) = consumer_room(view, queue, user, limit);
+        let kind = self.classes.get(class).kind.clone();
+        if room < u64::from(kind.min) {
+            return Outcome::Limited;
+        }
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
+        let Some((_, id)) = self.classes.head(class) else { return Outcome::None };
+        let at = match kind.barred.is_empty() {
+            true => self.next_element(view, id, place.part),
+            false => Some(JobRef { job: id, idx: place.next }),
+        };
+        let Some(at) = at else { return Outcome::None };
+        let compiled = self.classes.compiled(view, class);
+        fuel.spend(kind.looks());
+        let mut found: Option<Found> = None;
+        for (n, req) in compiled.alternatives.iter().enumerate() {
+            let simple = req.as_ref().and_then(|r| r.0.first());
+            let asked: &Compiled = &compiled;
+            let look = Look { view: *view, queue, kind: &kind, asked: &asked.asked, simple, room };
+            if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
+                found = Some((hosts, req.clone()));
+                break;
+            }
+        }
+        match found {
+            Some((hosts, req)) => Outcome::Found(Decision { at, hosts, req }),
+            None => Outcome::None,
+        }
+    }
+
+    /// Hosts for one job of a class.
+    fn find_hosts(
+        &mut self,
+        look: &Look,
+        of: (u32, usize),
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Option<Vec<(HostId, u32)>> {
+        let order = look.simple.and_then(|s| s.order.as_ref());
+        // a job on several hosts may need any of them
+        let only = only.filter(|_| look.any_slot());
+        let mut some = match (look.named_hosts(), only) {
+            (Some(named), _) => Some(named),
+            (None, Some(only)) if only.len() <= FEW_HOSTS => Some(only.iter().collect()),
+            _ => None,
+        };
+        let mut first_fit = FirstFit { look, rests: Vec::new(), free: Vec::new(), slots: 0 };
+        if let Some(hosts) = &mut some {
+            fuel.spend(hosts.len() / 8);
+            hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
+            let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or(0));
+            hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
+            for host in hosts.iter() {
+                fuel.spend(1);
+                if first_fit.add(*host) {
+                    break;
+                }
+            }
+        } else {
+            let order = self.hosts.order(&look.view, order);
+            let single = look.any_slot();
+            let reached = here.reached.get(&of).filter(|r| single && r.0 == order);
+            let mut last: Option<&Rank> = None;
+            for rank in self.hosts.after(order, reached.map(|r| &r.1)) {
+                fuel.spend(1);
+                let asked = only.is_none_or(|only| only.contains(rank.host()));
+                if asked && first_fit.add(rank.host()) {
+                    break;
+                }
+                last = Some(rank);
+            }
+            if let Some(rank) = last.filter(|_| single) {
+                here.reached.insert(of, (order, rank.clone()));
+            }
+        }
+        for (host, until) in std::mem::take(&mut first_fit.rests) {
+            self.hosts.rest(host, until);
+        }
+        look.allocate(&first_fit.free)
+    }
+}
+
+/// Gathers hosts with slots, best first, until a job has enough.
+struct FirstFit<'a> {
+    look: &'a Look<'a>,
+    /// Hosts that were just given a job, until when they take none of this queue.
+    rests: Vec<(HostId, u64)>,
+    free: Vec<(HostId, u32)>,
+    slots: u64,
+}
+
+impl FirstFit<'_> {
+    /// Looks at one host; true: no other is needed.
+    fn add(&mut self, host: HostId) -> bool {
+        let look = self.look;
+        let Ok(slots) = look.slots(host) else {
+            self.rests.extend(look.rests_until(host).map(|until| (host, until)));
+            return false;
+        };
+        let slots = slots.min(u64::from(look.max())) as u32;
+        if look.any_slot() && !look.begins(host) {
+            return false;
+        }
+        self.free.push((host, slots));
+        self.slots += u64::from(slots);
+        look.any_slot() || look.enough(self.slots)
+    }
+}

@@ -14,7 +14,7 @@ use argh::{
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site::Site;
-use lsf::cli::{client, select, site};
+use lsf::cli::{client, job_ids, site};
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt2};
 use lsf::model::reason::{err, err_text};
@@ -335,7 +335,7 @@ fn operand(operands: &[OsString]) -> Result<IdSel, Exit> {
     if operands.is_empty() {
         return Err(front::usage_error::<BmodOpts>("bmod", "Job ID must be specified."));
     }
-    let found = select::ids(&operands[..1]).map(|found| found.ids).unwrap_or_default();
+    let found = job_ids::ids(&operands[..1]).map(|found| found.ids).unwrap_or_default();
     match (<[IdSel; 1]>::try_from(found), operands.len()) {
         (Ok([id]), 1) => Ok(id),
         _ => {

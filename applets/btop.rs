@@ -5,7 +5,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::{client, select};
+use lsf::cli::{client, job_ids};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, Control, JobSelect, Verb};
@@ -58,7 +58,7 @@ fn plan(ctx: &mut Ctx, top: bool) -> Result<i32, Exit> {
             return Err(front::usage_error::<Opts>(ctx.name, why));
         }
     };
-    let ids = select::ids(std::slice::from_ref(job)).map_err(Exit::fail)?.ids;
+    let ids = job_ids::ids(std::slice::from_ref(job)).map_err(Exit::fail)?.ids;
     let [_] = ids.as_slice() else {
         return Err(Exit::fail(format_args!("{}: Illegal job ID.", job.to_string_lossy())));
     };

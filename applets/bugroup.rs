@@ -4,7 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::{clean, push_clean};
+use lsf::cli::long_format::{clean, push_clean};
 use lsf::conf::names::tables::{HOST_GROUP, USER_GROUP};
 use lsf::errln;
 use lsf::proto::client::{ClientMsg, GroupInfo};

@@ -6,8 +6,8 @@ use lsf::cli::columns::{Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::fields::{FieldOf, FieldsOf};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::{clean, push_clean};
-use lsf::cli::{select, site};
+use lsf::cli::long_format::{clean, push_clean};
+use lsf::cli::{job_ids, site};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, UserInfo};
@@ -125,7 +125,7 @@ fn known(u: &UserInfo) -> bool {
     }
     u.name == "default"
         || u.njobs + u.pjobs > 0
-        || !site::find().is_ok_and(|s| select::nobody(&s, &u.name))
+        || !site::find().is_ok_and(|s| job_ids::nobody(&s, &u.name))
 }
 
 fn text(rows: &[UserInfo], o: &Opts, format: Option<&Format>) -> String {

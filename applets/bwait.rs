@@ -3,7 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
-use lsf::cli::{site, waiting};
+use lsf::cli::{site, wait_connection};
 use lsf::lang::depend::DepExpr;
 use lsf::proto::client::{Wait, Waited};
 
@@ -42,7 +42,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         let words = "lsf.conf does not let jobs wait (LSB_BWAIT_IN_JOBS)";
         return Err(Exit::fail(format_args!("{}: {words}", ctx.name)));
     }
-    match waiting::until(&site, &Wait { expr: expr.clone(), timeout, watch: None }, ctx.err) {
+    match wait_connection::until(&site, &Wait { expr: expr.clone(), timeout, watch: None }, ctx.err)
+    {
         Ok(waited) => match failure(&waited) {
             None => Ok(0),
             Some(why) => Err(Exit::fail(format_args!("{expr}: {why}"))),

@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::clean;
-use lsf::cli::{select, site};
+use lsf::cli::long_format::clean;
+use lsf::cli::{job_ids, site};
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::job::extra;
@@ -33,7 +33,7 @@ pub struct Filters {
 
 /// The jobs meant. `None`: neither a job nor a filter was given, which is a usage error.
 pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSelect>, Exit> {
-    let ids = select::ids(operands).map_err(Exit::fail)?;
+    let ids = job_ids::ids(operands).map_err(Exit::fail)?;
     let none = ids.ids.is_empty() && !ids.all;
     let Filters { name, queue, host, user, group, app, sla } = filters;
     let given = [&name, &queue, &host, &user, &group, &app, &sla];
@@ -145,7 +145,7 @@ pub fn act(ctx: &mut Ctx, control: Control) -> i32 {
 
 /// Whether `-u` names neither a user nor a user group.
 fn nobody(user: &str) -> bool {
-    !user.is_empty() && site::find().is_ok_and(|s| select::nobody(&s, user))
+    !user.is_empty() && site::find().is_ok_and(|s| job_ids::nobody(&s, user))
 }
 
 /// mbatchd answered with a message of another kind.

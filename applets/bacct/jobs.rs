@@ -2,7 +2,7 @@
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
-use lsf::cli::long::{
+use lsf::cli::long_format::{
     ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, paragraph, pending_times, push_clean,
 };
 use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};

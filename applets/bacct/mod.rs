@@ -19,8 +19,8 @@ use jobs::{Form, Look};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::clean;
-use lsf::cli::{lim, select, site};
+use lsf::cli::long_format::clean;
+use lsf::cli::{job_ids, lim, site};
 use lsf::conf::load::load_lenient;
 use lsf::errln;
 use lsf::log::codec::{Brief, read_brief, read_finish};
@@ -165,7 +165,7 @@ fn plan(
 ) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bacct", args)?;
     let o = parsed.options;
-    let ids = select::ids(&parsed.operands).map_err(Exit::fail)?.ids;
+    let ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?.ids;
     let words = |text: &Option<String>| -> Vec<String> {
         text.as_deref().unwrap_or("").split_whitespace().map(str::to_string).collect()
     };

@@ -6,7 +6,7 @@
 
 use super::filter::{Filter, Reserved};
 use lsf::cli::clock::Clock;
-use lsf::cli::long::push_clean;
+use lsf::cli::long_format::push_clean;
 use lsf::lang::interval::Interval;
 use lsf::log::codec::Brief;
 use std::fmt::Write;

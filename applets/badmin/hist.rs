@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::{clean, paragraph};
+use lsf::cli::long_format::{clean, paragraph};
 use lsf::cli::site;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::Exit;
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::outln;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
 use std::fmt::Write;

@@ -5,7 +5,7 @@
 //! over in silence.
 
 use lsf::cli::ctx::{Ctx, os_words};
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::errln;
 use lsf::log::codec::{MAX_RECORD, RecordError, read_record};
 use lsf::model::event::Record;

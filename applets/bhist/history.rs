@@ -7,7 +7,7 @@
 
 use super::lines;
 use lsf::batch::eligible::Waited;
-use lsf::cli::long::Efficiency;
+use lsf::cli::long_format::Efficiency;
 use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::lang::resreq::requested_mb;

@@ -18,9 +18,9 @@ use lines::What;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::{RULE, clean};
+use lsf::cli::long_format::{RULE, clean};
 use lsf::cli::site::{self, Site};
-use lsf::cli::{lim, select};
+use lsf::cli::{job_ids, lim};
 use lsf::conf::load::load_base_lenient;
 use lsf::errln;
 use lsf::lang::interval::Interval;
@@ -230,7 +230,7 @@ fn plan(
 ) -> Result<Call, Exit> {
     let parsed = front::parse::<Opts>("bhist", args)?;
     let o = parsed.options;
-    let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
+    let ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?;
     let source = match (o.file.as_deref(), o.logs.as_deref()) {
         (Some("-"), _) => Source::Stdin,
         (Some(file), _) => Source::File(PathBuf::from(file)),

@@ -3,7 +3,7 @@
 use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::tail;
-use lsf::cli::long::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
+use lsf::cli::long_format::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
 use lsf::cli::submission::{KEPT, Submission, limit_block, push, push_given};
 use lsf::model::JobRef;
 use lsf::model::job::extra;

@@ -5,7 +5,7 @@ use super::show::{self, Show};
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::Ctx;
-use lsf::cli::long::RULE;
+use lsf::cli::long_format::RULE;
 use lsf::log::codec::read_record;
 use lsf::model::JobRef;
 use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};

@@ -2,7 +2,7 @@
 
 use lsf::cli::columns::{Column, Fields, count, in_unit};
 use lsf::cli::fields::{FieldOf, FieldsOf};
-use lsf::cli::long::mem_words;
+use lsf::cli::long_format::mem_words;
 use lsf::proto::client::HostInfo;
 use std::fmt::Write;
 

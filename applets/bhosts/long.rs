@@ -3,7 +3,7 @@
 use super::table::{slots, status};
 use lsf::cli::columns::count;
 use lsf::cli::load::cell;
-use lsf::cli::long::{external_thresholds, push_clean, thresholds};
+use lsf::cli::long_format::{external_thresholds, push_clean, thresholds};
 use lsf::conf::names::NOT_ACTED_ON;
 use lsf::proto::client::HostInfo;
 use lsf::proto::lim::INDEX_NAMES;

@@ -12,7 +12,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::columns::{self, Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::{clean, push_clean};
+use lsf::cli::long_format::{clean, push_clean};
 use lsf::cli::{lim, site, topology};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};

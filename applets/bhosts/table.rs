@@ -1,7 +1,7 @@
 //! The one-line-a-host tables: default and -w.
 
 use lsf::cli::columns::count;
-use lsf::cli::long::push_clean;
+use lsf::cli::long_format::push_clean;
 use lsf::proto::client::HostInfo;
 use std::fmt::Write;
 
@@ -75,7 +75,7 @@ pub fn gpus(out: &mut String, rows: &[HostInfo], heading: bool) {
         line("HOST_NAME", &|title| title);
     }
     for h in rows {
-        line(&lsf::cli::long::clean(&h.name), &|_| "-");
+        line(&lsf::cli::long_format::clean(&h.name), &|_| "-");
     }
 }
 

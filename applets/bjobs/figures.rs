@@ -1,8 +1,8 @@
 //! Figures of a job that several layouts show: its waiting and its efficiency.
 
 use super::show::is_pending;
-use lsf::cli::long::Efficiency;
-use lsf::cli::rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::long_format::Efficiency;
 use lsf::proto::client::Col;
 
 /// The seconds that are kept of an option.

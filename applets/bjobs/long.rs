@@ -6,11 +6,11 @@
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::long::{
+use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
     pending_times, push_clean, thresholds,
 };
-use lsf::cli::rows::{Cell, Row};
 use lsf::cli::submission::{
     KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
 };

@@ -24,7 +24,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::cli::{lim, site};
 use lsf::conf::load::load_base_lenient;
 use lsf::errln;

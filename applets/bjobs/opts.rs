@@ -10,7 +10,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{self, Format, Json};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::select;
+use lsf::cli::job_ids;
 use lsf::cli::site::means_yes;
 use lsf::proto::client::{JobSelect, Which};
 use std::ffi::OsString;
@@ -342,7 +342,7 @@ pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
     if !o.env && !o.script {
         return Ok(None);
     }
-    let mut ids = select::ids(&parsed.operands).map_err(Exit::fail)?.ids;
+    let mut ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?.ids;
     match (ids.pop(), ids.is_empty() && args.len() == 2) {
         (Some(id), true) if id.elems.iter().all(|(a, b, _)| a == b) && id.elems.len() < 2 => {
             Ok(Some(Wanted { id, script: o.script }))
@@ -368,7 +368,7 @@ pub fn plan(
     if o.bucket {
         return Err(Exit::fail("bjobs: option -bucket is not supported yet"));
     }
-    let ids = select::ids(&parsed.operands).map_err(Exit::fail)?;
+    let ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?;
     let form = o.form(site)?;
     // -N asks for finished jobs, unless jobs are named
     let done = o.done || (o.normalise.is_some() && ids.ids.is_empty());

@@ -2,8 +2,8 @@
 //! text;`; and the summary of -psum.
 
 use super::show::{Show, is_pending};
-use lsf::cli::long::push_clean;
-use lsf::cli::rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::long_format::push_clean;
 use lsf::model::reason::{pend, pend_text, susp_text};
 use lsf::proto::client::Col;
 use std::borrow::Cow;

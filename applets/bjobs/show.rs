@@ -1,8 +1,8 @@
 //! What every form of the listing needs: how wide, in which zone, and the cells of a table.
 
 use lsf::cli::clock::Clock;
-use lsf::cli::long::push_clean;
-use lsf::cli::rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::long_format::push_clean;
 use lsf::proto::client::Col;
 use std::borrow::Cow;
 use std::fmt::Write;

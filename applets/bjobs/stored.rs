@@ -6,7 +6,7 @@
 use super::listing::operand;
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::cli::site::Site;
 use lsf::errln;
 use lsf::model::job::EEXEC_DATA;

@@ -3,8 +3,8 @@
 use super::fields::{self, LEFT_COLS};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
-use lsf::cli::long::push_clean;
-use lsf::cli::rows::Row;
+use lsf::cli::job_rows::Row;
+use lsf::cli::long_format::push_clean;
 use lsf::proto::client::Col;
 use std::fmt::Write;
 

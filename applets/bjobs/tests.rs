@@ -7,7 +7,7 @@ use super::opts::{Site, plan};
 use super::show::Show;
 use super::table::{Sum, Table};
 use lsf::cli::clock::Clock;
-use lsf::cli::rows::{Cols, each_row};
+use lsf::cli::job_rows::{Cols, each_row};
 use lsf::proto::client::Col;
 use serde_json::{Value, json};
 use std::ffi::OsString;

@@ -11,9 +11,9 @@ use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim;
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::cli::site::Site;
-use lsf::cli::waiting::{self, Losses, hear};
+use lsf::cli::wait_connection::{self, Losses, hear};
 use lsf::errln;
 use lsf::model::JobRef;
 use lsf::proto::Msg;
@@ -58,7 +58,7 @@ fn follow(ctx: &mut Ctx, site: &Site, plan: Plan) -> Result<Listing, ClientError
         let mut client = client::mbatchd(site, ctx.err)?;
         let since = Instant::now();
         match connected(ctx, &mut client, plan, &mut screen) {
-            Err(e) if waiting::passing(&e) && losses.again(since) => {}
+            Err(e) if wait_connection::passing(&e) && losses.again(since) => {}
             done => return done,
         }
     }

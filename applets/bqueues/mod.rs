@@ -12,7 +12,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::columns::{Column, Format, Json};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::long::clean;
+use lsf::cli::long_format::clean;
 use lsf::cli::site;
 use lsf::conf::units::SizeUnit;
 use lsf::errln;

@@ -1,7 +1,7 @@
 //! The one-line-a-queue tables: default and -w.
 
 use lsf::cli::columns::count;
-use lsf::cli::long::push_clean;
+use lsf::cli::long_format::push_clean;
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
 

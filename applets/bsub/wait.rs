@@ -5,9 +5,9 @@
 
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::rows::{Cols, each_row};
+use lsf::cli::job_rows::{Cols, each_row};
 use lsf::cli::site::{self, Site};
-use lsf::cli::waiting;
+use lsf::cli::wait_connection;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Wait, Waited, Which};
@@ -190,13 +190,13 @@ fn follow(job: u32, mut tell: Teller) {
 fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
     let wait = |what: &str| Wait { expr: format!("{what}({job})"), ..Wait::default() };
-    if waiting::until(&site, &wait("started"), tell)? == Waited::True {
+    if wait_connection::until(&site, &wait("started"), tell)? == Waited::True {
         let (hosts, _) = look(&site, job, tell)?;
         if !hosts.is_empty() {
             tell.tell(News::Started(hosts));
         }
     }
-    match waiting::until(&site, &wait("ended"), tell)? {
+    match wait_connection::until(&site, &wait("ended"), tell)? {
         Waited::Ended { exit_code, started, .. } => Ok(End { started, code: exit_code }),
         // An array, or a job that is being forgotten: its elements tell.
         _ => Ok(look(&site, job, tell)?.1),

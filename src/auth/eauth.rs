@@ -11,7 +11,7 @@
 //! See eauth(8).
 
 use super::KeyRing;
-use super::beside::{self, Beside, MAX_STATUS};
+use super::eauth_aux::{self, EauthAux, MAX_STATUS};
 use super::ring::{hex, unhex};
 use super::shake::{Claims, Who, sound};
 use super::ways::Ways;
@@ -182,7 +182,7 @@ struct Running {
     to: File,
     from: File,
     /// Of our child; eauthd has its own.
-    beside: Option<Beside>,
+    beside: Option<EauthAux>,
 }
 
 impl Running {
@@ -275,7 +275,7 @@ impl Server {
             Some(beside) => beside.put(aux).map_err(words)?,
             None if aux.is_empty() => {}
             None => {
-                let aux = format!("{AUX}{}\n", beside::pack(aux));
+                let aux = format!("{AUX}{}\n", eauth_aux::pack(aux));
                 running.to.write_all(aux.as_bytes()).map_err(words)?;
             }
         }
@@ -291,7 +291,7 @@ impl Server {
         };
         match &running.beside {
             Some(beside) => Ok((yes, beside.done().map_err(words)?)),
-            None => Ok((yes, beside::words(&said))),
+            None => Ok((yes, eauth_aux::words(&said))),
         }
     }
 }
@@ -305,7 +305,7 @@ fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
         let to = File::from(OwnedFd::from(sock));
         return Ok(Running { child: None, to, from, beside: None });
     }
-    let beside = Beside::make()?;
+    let beside = EauthAux::make()?;
     let mut child = run(ways, server, &beside)?;
     match (child.to.take(), child.from.take()) {
         (Some(to), Some(from)) => {
@@ -316,7 +316,7 @@ fn start(ways: &Ways, server: &str) -> std::io::Result<Running> {
 }
 
 /// Starts a site's `eauth -s` with pipes; its environment is this and nothing else.
-pub fn run(ways: &Ways, server: &str, beside: &Beside) -> std::io::Result<Child> {
+pub fn run(ways: &Ways, server: &str, beside: &EauthAux) -> std::io::Result<Child> {
     let mut cmd = Command::new(&ways.eauth);
     cmd.arg("-s").current_dir("/");
     cmd.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")

@@ -1,9 +1,9 @@
 //! Credentials: the cluster key, authd's signatures, per-connection session keys. One credential
 //! authenticates one connection; no clock, no replay window.
 
-pub mod beside;
 pub mod check;
 pub mod eauth;
+pub mod eauth_aux;
 pub mod ident;
 pub mod ring;
 pub mod shake;

@@ -21,7 +21,7 @@
 //! server. Hello's list of ways is bound into the session key where there is such a list.
 
 use super::ways::{Way, Ways};
-use super::{HostLookup, KeyRing, beside};
+use super::{HostLookup, KeyRing, eauth_aux};
 use crate::model::ByteStr;
 use crate::model::reason::err;
 use crate::proto::frame::{
@@ -132,7 +132,7 @@ pub struct Auth {
     /// What `eauth -c` printed.
     #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
     pub data: ByteStr,
-    /// What it left beside that, as [`beside::pack`] has it.
+    /// What it left beside that, as [`eauth_aux::pack`] has it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub aux: String,
 }
@@ -449,7 +449,7 @@ impl Gate<'_> {
             }
             Way::Setuid => None,
             Way::Ident => Some(Check { way, data, aux: ByteStr::default() }),
-            Way::Eauth => match beside::unpack(&aux) {
+            Way::Eauth => match eauth_aux::unpack(&aux) {
                 Ok(aux) => Some(Check { way, data, aux: aux.into() }),
                 Err(why) => return Err(AuthError::Unproved { way, why }),
             },

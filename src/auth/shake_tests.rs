@@ -269,7 +269,7 @@ fn first_frames_are_pinned() {
     write_auth_of(auth.clone(), &key, &mut out).unwrap();
     let want = format!("{{\"version\":1,\"claims\":{{{said}}},\"way\":\"eauth\",\"data\":\"x\"}}");
     assert_eq!(body(&out), want);
-    auth.aux = beside::pack(b"token");
+    auth.aux = eauth_aux::pack(b"token");
     out.clear();
     write_auth_of(auth, &key, &mut out).unwrap();
     assert_eq!(body(&out), want.replace("\"x\"}", "\"x\",\"aux\":\"dG9rZW4=\"}"));
@@ -298,15 +298,18 @@ fn auxiliary_data_is_bounded_and_signed_with_the_proof() {
             let done = g.admit(&hello.target(), from("127.0.0.2"), &raw, &mut Vec::new());
             done.map(|(_, _, check)| check.unwrap().aux.len())
         };
-        let most = vec![b'a'; beside::MAX_AUX];
+        let most = vec![b'a'; eauth_aux::MAX_AUX];
         assert_eq!(admit(String::new(), false), Ok(0), "an older client");
-        assert_eq!(admit(beside::pack(&most), false), Ok(most.len()));
-        assert_eq!(admit(beside::pack(b"token!"), false), Ok(6));
-        assert_eq!(admit(beside::pack(b"token!"), true), Err(AuthError::Frame(FrameError::BadMac)));
+        assert_eq!(admit(eauth_aux::pack(&most), false), Ok(most.len()));
+        assert_eq!(admit(eauth_aux::pack(b"token!"), false), Ok(6));
+        assert_eq!(
+            admit(eauth_aux::pack(b"token!"), true),
+            Err(AuthError::Frame(FrameError::BadMac))
+        );
         let why = "auxiliary data of more than 64 KB".to_string();
         let long = [&most[..], b"a"].concat();
         let refused = Err(AuthError::Unproved { way: Way::Eauth, why });
-        assert_eq!(admit(beside::pack(&long), false), refused);
+        assert_eq!(admit(eauth_aux::pack(&long), false), refused);
     }
 }
 

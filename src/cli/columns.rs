@@ -6,7 +6,7 @@
 //! know no case. A command brings its own table of fields ([`Fields`]) and writes values; this
 //! module lays them out. What a terminal could take for a command is shown `?`.
 
-use super::long::{has_control, push_clean};
+use super::long_format::{has_control, push_clean};
 use std::fmt;
 use std::ops::Range;
 

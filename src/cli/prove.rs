@@ -7,7 +7,7 @@
 
 use super::client::{ClientError, lost, read_some};
 use super::site::Site;
-use crate::auth::beside::{self, Beside};
+use crate::auth::eauth_aux::{self, EauthAux};
 use crate::auth::shake::{self, Ask, Auth, AuthError, Claims, Grant, Hello, Who};
 use crate::auth::{Way, Ways, eauth};
 use crate::conf::load;
@@ -109,14 +109,14 @@ fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientErro
         let why = format!("{} -c: {why}", ways.eauth.display());
         ClientError::Auth(AuthError::Unproved { way: Way::Eauth, why })
     };
-    let beside = Beside::make();
+    let beside = EauthAux::make();
     let beside = beside.map_err(|e| fail(format!("LSF_EAUTH_AUX_DATA: {}", words(&e))))?;
     beside.tell_client(&mut cmd);
     let given = Given { env: true, group: false, stdio: [Io::Null, Io::Pipe, Io::Ours] };
     match users::run_bounded(&cmd, given, eauth::WAIT) {
         Ok((text, true)) => {
             let aux = beside.take().map_err(fail)?;
-            Ok((text.trim_end_matches(['\r', '\n']).into(), beside::pack(&aux)))
+            Ok((text.trim_end_matches(['\r', '\n']).into(), eauth_aux::pack(&aux)))
         }
         Ok((_, false)) => Err(fail("it failed".into())),
         Err(e) => Err(fail(words(&e))),

@@ -3,7 +3,7 @@
 //! Invariant: what users typed is shown without terminal controls.
 
 use super::clock::Clock;
-use super::long::{LimitBlock, push_clean};
+use super::long_format::{LimitBlock, push_clean};
 use crate::model::job::{CopyFile, JobSpec, Limits, extra, opt, opt2};
 use std::borrow::Cow;
 use std::fmt::Write;

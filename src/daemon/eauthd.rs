@@ -9,8 +9,8 @@
 //! eauth(8).
 
 use crate::auth::Ways;
-use crate::auth::beside::{self, Beside};
 use crate::auth::eauth;
+use crate::auth::eauth_aux::{self, EauthAux};
 use crate::conf::load::load_base_lenient;
 use crate::proto::frame::MAX_FRAME_EAUTH;
 use crate::sys::files::RealFiles;
@@ -70,7 +70,7 @@ fn serve(ways: &Ways, listener: &UnixListener) -> String {
 /// One `eauth -s` and the daemon that asks it.
 fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
     let server = first_line(&mut sock)?;
-    let beside = Arc::new(Beside::make()?);
+    let beside = Arc::new(EauthAux::make()?);
     let mut child = eauth::run(ways, &server, &beside)?;
     let (Some(mut to), Some(mut from)) = (child.to.take(), child.from.take()) else {
         return Ok(());
@@ -90,7 +90,7 @@ fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
 }
 
 /// All questions, each with its auxiliary data in the file before it is asked.
-fn question(beside: &Beside, from: &mut dyn BufRead, to: &mut dyn Write) -> io::Result<()> {
+fn question(beside: &EauthAux, from: &mut dyn BufRead, to: &mut dyn Write) -> io::Result<()> {
     let mut aux = Vec::new();
     loop {
         let mut line = Vec::new();
@@ -101,7 +101,7 @@ fn question(beside: &Beside, from: &mut dyn BufRead, to: &mut dyn Write) -> io::
         match line.strip_prefix(eauth::AUX.as_bytes()) {
             Some(text) => {
                 let text = String::from_utf8_lossy(text);
-                aux = beside::unpack(&text).map_err(io::Error::other)?;
+                aux = eauth_aux::unpack(&text).map_err(io::Error::other)?;
             }
             None => {
                 beside.put(&std::mem::take(&mut aux))?;
@@ -113,7 +113,7 @@ fn question(beside: &Beside, from: &mut dyn BufRead, to: &mut dyn Write) -> io::
 }
 
 /// All answers, each behind what is said about it. What is no answer is the daemon's to judge.
-fn answer(beside: &Beside, from: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
+fn answer(beside: &EauthAux, from: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {
         let n = from.read(&mut chunk)?;

@@ -52,7 +52,7 @@ use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, held, sock};
-use crate::proto::held::Tickets;
+use crate::proto::held_replies::Tickets;
 use crate::proto::machine::{ConnId, INCOMING, OWN};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg};
 use crate::sys::raw::SignalFd;

@@ -15,7 +15,7 @@ use crate::batch::Recovered;
 use crate::model::ByteStr;
 use crate::model::job::SpoolRef;
 use crate::proto::Effect;
-use crate::proto::held::Tickets;
+use crate::proto::held_replies::Tickets;
 
 /// What the loop knows of the log.
 pub struct Front<D: Disk> {

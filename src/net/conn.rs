@@ -12,7 +12,7 @@ use crate::auth::shake::{self, AuthError, Check, Gate};
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_EAUTH, MAX_FRAME_USER, Session,
 };
-use crate::proto::held::Held;
+use crate::proto::held_replies::Held;
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Msg, Peer};
 use std::io::{self, ErrorKind, Read, Write};

@@ -2,11 +2,11 @@
 
 pub mod conn;
 pub mod dgram;
+mod drained_queue;
 pub mod held;
 pub mod limits;
 pub mod local;
 pub mod pool;
-mod room;
 pub mod sock;
 
 use crate::auth::{HostLookup, KeyRing, Ways};

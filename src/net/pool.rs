@@ -14,8 +14,8 @@ mod tests;
 
 use super::conn::{Conn, Gone, Heard, Phase, ReadEnd};
 use super::dgram::{self, Seal};
+use super::drained_queue::DrainedQueue;
 use super::limits::*;
-use super::room::Room;
 use super::{Hosts, Identity};
 use crate::auth::check::Checker;
 use crate::model::Now;
@@ -62,7 +62,7 @@ pub struct Pool {
     timers: BinaryHeap<Reverse<(u64, ConnId)>>,
     /// Inputs that arose outside reading.
     pending: VecDeque<Input>,
-    room: Room,
+    drained: DrainedQueue,
     chunk: Vec<u8>,
     seal: Seal,
     launcher: PathBuf,
@@ -108,7 +108,7 @@ impl Pool {
             holding: BTreeSet::new(),
             timers: BinaryHeap::new(),
             pending: VecDeque::new(),
-            room: Room::default(),
+            drained: DrainedQueue::default(),
             chunk: vec![0; CHUNK],
             seal: Seal::default(),
             launcher,
@@ -132,7 +132,7 @@ impl Pool {
 
     /// When somebody last said something, microseconds.
     pub fn heard_at(&self) -> u64 {
-        self.room.heard_at()
+        self.drained.heard_at()
     }
 
     /// Connections there are.
@@ -169,7 +169,7 @@ impl Pool {
 
     /// Something can be done without waiting for the poll.
     pub fn busy(&self) -> bool {
-        let room = self.room.deadline().is_some_and(|at| at <= self.now);
+        let room = self.drained.deadline().is_some_and(|at| at <= self.now);
         room || !self.pending.is_empty()
             || !self.ready.is_empty()
             || self.waiting[2]
@@ -183,7 +183,7 @@ impl Pool {
     /// The next instant at which something is due.
     pub fn deadline(&self) -> Option<u64> {
         let timer = self.timers.peek().map(|Reverse((at, _))| *at);
-        [timer, self.accept_at, self.room.deadline()].into_iter().flatten().min()
+        [timer, self.accept_at, self.drained.deadline()].into_iter().flatten().min()
     }
 
     /// One turn of input: new connections, what they say, datagrams, what is overdue.
@@ -212,11 +212,11 @@ impl Pool {
             self.datagrams(now, sink);
         }
         self.overdue(us, sink);
-        if let Some(conn) = self.room.take(us) {
+        if let Some(conn) = self.drained.take(us) {
             let from = crate::sys::now().mono_us;
             sink(Input::Drained { conn });
             let to = crate::sys::now().mono_us;
-            self.room.took(to, to.saturating_sub(from));
+            self.drained.took(to, to.saturating_sub(from));
         }
     }
 
@@ -263,7 +263,7 @@ impl Pool {
         self.partial = self.partial + conn.partial() - before.0;
         let still_early = conn.early();
         if said {
-            self.room.heard(id, us);
+            self.drained.heard(id, us);
         }
         self.dirty.push(id);
         if before.1 && !still_early {

@@ -7,7 +7,7 @@ pub mod caps;
 pub mod client;
 mod daemon;
 pub mod frame;
-pub mod held;
+pub mod held_replies;
 pub mod launch;
 pub mod lim;
 mod logging;

@@ -18,7 +18,7 @@ use crate::log::writer::{Command, Due, Notice, Writer};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
 use crate::proto::Daemon;
-use crate::proto::held::Tickets;
+use crate::proto::held_replies::Tickets;
 use crate::proto::machine::{ConnId, Effect, Input};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Msg, launch::OsInput};

@@ -8,7 +8,7 @@
 use super::world::{Ev, World};
 use crate::proto::Daemon;
 use crate::proto::Msg;
-use crate::proto::held::Held;
+use crate::proto::held_replies::Held;
 use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
 
 /// One end of a connection.

@@ -3,7 +3,7 @@
 use super::rig::{binary, program, skipped};
 use super::site::{ADMIN, Site, uid};
 use super::world::World;
-use lsf::auth::beside;
+use lsf::auth::eauth_aux;
 use lsf::auth::shake::{self, Auth, open_key};
 use lsf::cli::client::{Client, Patience};
 use lsf::proto::client::ClientMsg;
@@ -56,7 +56,7 @@ fn by_hand_with(w: &World, host: &str, user: &str, uid: u32, data: &str, aux: &[
     let mut raw = w.greeted_from(Some((w.addr(host), 0).into()));
     let (user, host) = (user.into(), host.into());
     let claims = shake::Claims { key: String::new(), user, uid, host, ..raw.claims.clone() };
-    let (way, data, aux) = ("eauth".into(), data.into(), beside::pack(aux));
+    let (way, data, aux) = ("eauth".into(), data.into(), eauth_aux::pack(aux));
     let auth = Auth { way, data, aux, ..Auth::signed(1, claims) };
     let key = open_key(&auth, &raw.hello.target()).unwrap();
     let mut out = Vec::new();
@@ -116,7 +116,7 @@ fn a_token_travels_beside_the_proof() {
     let w = site(script);
     let uid = lsf::sys::euid();
     let at = |name: &str| w.dir.join(name);
-    for len in [0, 1, beside::MAX_AUX, beside::MAX_AUX + 1] {
+    for len in [0, 1, eauth_aux::MAX_AUX, eauth_aux::MAX_AUX + 1] {
         let token: Vec<u8> = (0..len).map(|n| n as u8).collect();
         std::fs::write(at("token"), &token).unwrap();
         let _ = std::fs::remove_file(at("got"));
@@ -125,7 +125,7 @@ fn a_token_travels_beside_the_proof() {
         assert!(!Path::new(client.trim()).parent().unwrap().exists(), "{client}");
         match len {
             0 => assert!(said.contains("User permission denied"), "{said}"),
-            _ if len > beside::MAX_AUX => {
+            _ if len > eauth_aux::MAX_AUX => {
                 assert!(said.contains("eauth -c: auxiliary data of more than 64 KB"), "{said}");
                 assert!(!at("got").exists());
             }
@@ -135,7 +135,7 @@ fn a_token_travels_beside_the_proof() {
             }
         }
         // The daemon asks no client whether it is too long.
-        let code = if (1..=beside::MAX_AUX).contains(&len) { 0 } else { 17 };
+        let code = if (1..=eauth_aux::MAX_AUX).contains(&len) { 0 } else { 17 };
         assert_eq!(by_hand_with(&w, "host1", "root", uid, "proof", &token), code, "{len}");
     }
     assert_eq!(by_hand(&w, "host1", "root", uid, "proof"), 17, "one that knows of none");

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | static or default key | cluster::keys | `KeyRing::load` refuses a key that is missing, of another owner or mode |
 //! | eauth: replay, other host, other name | eauth::*, auth::eauth | each check of `Judge::judge`, each field of `Said::mac`; `believed` of the applet compares user and address; `authd` judges for daemons alone |
-//! | eauth: auxiliary data | eauth::a_token, auth::beside, auth::shake, cluster::users::a_site_s_eauth_hands | `Beside::take` and `beside::unpack` bound it, `Session::open` believes it with the proof, `Beside::done` empties it and makes a line of the words |
+//! | eauth: auxiliary data | eauth::a_token, auth::eauth_aux, auth::shake, cluster::users::a_site_s_eauth_hands | `EauthAux::take` and `beside::unpack` bound it, `Session::open` believes it with the proof, `EauthAux::done` empties it and makes a line of the words |
 //! | replay, extension | attacks::malformed_after, service::a_credential_for, auth::shake | sequence number and MAC of `Session`; target and nonce in the session key |
 //! | time of datagrams | datagrams, net::dgram | `Seal::fresh` bounds how far ahead a datagram may be |
 //! | a daemon's port | ports | the launcher keeps the socket (`daemon::ports`), `sock::Held` shares its port with nobody |

@@ -71,7 +71,7 @@ impl Pool {
     }
 
     pub(super) fn forget(&mut self, id: ConnId) {
-        self.room.close(id);
+        self.drained.close(id);
         self.early.remove(&id);
         self.holding.remove(&id);
         // Closing the descriptor, which nobody else has, takes it out of the poll.

@@ -180,7 +180,7 @@ impl Pool {
             return;
         }
         if conn.drained() && matches!(conn.phase, Phase::Open) {
-            self.room.push(id, us);
+            self.drained.push(id, us);
         }
         let resumed = conn.skipped && !conn.paused();
         conn.skipped &= !resumed;

@@ -1,5 +1,6 @@
-//! Who is told, and when, that the output of its connection has room again. What the machine then
-//! sends is a piece of something long (a slice of a listing): such work gets a share of the time
+//! Connections whose output has room again, and when each is told to the machine
+//! (`Input::Drained`). The machine then sends a piece of something long (a slice of a listing): such
+//! work gets a share of the time
 //! while others say something, and all of it while nobody does. Who asked first is served first,
 //! so that in a storm some have all they asked for while the others wait, but nobody waits for
 //! long without a piece: a client that hears nothing gives up.
@@ -8,19 +9,19 @@ use super::limits::{ROOM_PAUSE, ROOM_QUIET_US, ROOM_WAIT_US};
 use crate::proto::machine::ConnId;
 use std::collections::HashMap;
 
-/// A connection whose output has room.
+/// A connection whose output has queue.
 #[derive(Debug)]
 struct Waiting {
     conn: ConnId,
     /// When it asked, among the others.
     turn: u64,
-    /// Since when its output has room.
+    /// Since when its output has queue.
     since: u64,
 }
 
-/// Connections whose output has room.
+/// Connections whose output has queue.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct DrainedQueue {
     /// In the order in which they came, at most one a connection.
     queue: Vec<Waiting>,
     /// The turns of connections that were served since they last said something.
@@ -32,7 +33,7 @@ pub struct Room {
     heard: (ConnId, u64),
 }
 
-impl Room {
+impl DrainedQueue {
     pub fn push(&mut self, conn: ConnId, now: u64) {
         let turn = *self.turns.entry(conn).or_insert(self.next_turn);
         self.next_turn = self.next_turn.max(turn + 1);
@@ -91,58 +92,58 @@ mod tests {
 
     #[test]
     fn listings_get_a_share_beside_other_work() {
-        let mut room = Room::default();
-        assert_eq!(room.deadline(), None);
-        room.heard(7, 1_000);
-        room.push(7, 1_000);
+        let mut queue = DrainedQueue::default();
+        assert_eq!(queue.deadline(), None);
+        queue.heard(7, 1_000);
+        queue.push(7, 1_000);
         // alone: at once, again and again
-        assert_eq!(room.take(1_000), Some(7));
-        room.took(1_400, 400);
-        room.push(7, 0);
-        assert_eq!(room.take(1_401), Some(7));
+        assert_eq!(queue.take(1_000), Some(7));
+        queue.took(1_400, 400);
+        queue.push(7, 0);
+        assert_eq!(queue.take(1_401), Some(7));
         // another speaks: after a pause as long as the share says, or once it is silent
-        room.push(7, 0);
-        room.heard(8, 1_500);
-        room.took(1_800, 400);
-        assert_eq!(room.deadline(), Some(1_800 + 400 * ROOM_PAUSE));
-        assert_eq!(room.take(1_801), None);
-        assert_eq!(room.take(1_800 + 400 * ROOM_PAUSE), Some(7));
-        room.push(7, 0);
-        room.heard(8, 5_000);
-        room.took(5_000, 1_000_000);
-        assert_eq!(room.take(5_000 + ROOM_QUIET_US), Some(7));
+        queue.push(7, 0);
+        queue.heard(8, 1_500);
+        queue.took(1_800, 400);
+        assert_eq!(queue.deadline(), Some(1_800 + 400 * ROOM_PAUSE));
+        assert_eq!(queue.take(1_801), None);
+        assert_eq!(queue.take(1_800 + 400 * ROOM_PAUSE), Some(7));
+        queue.push(7, 0);
+        queue.heard(8, 5_000);
+        queue.took(5_000, 1_000_000);
+        assert_eq!(queue.take(5_000 + ROOM_QUIET_US), Some(7));
     }
 
     #[test]
     fn who_asked_first_is_served_first_and_nobody_waits_for_long() {
-        let mut room = Room::default();
-        let serve = |room: &mut Room, now: u64| {
-            let conn = room.take(now);
-            room.took(now, 0);
+        let mut queue = DrainedQueue::default();
+        let serve = |queue: &mut DrainedQueue, now: u64| {
+            let conn = queue.take(now);
+            queue.took(now, 0);
             conn
         };
         for conn in [5, 3, 9] {
-            room.heard(conn, 0);
-            room.push(conn, 0);
+            queue.heard(conn, 0);
+            queue.push(conn, 0);
         }
         for at in 1..100 {
-            assert_eq!(serve(&mut room, at), Some(5), "until it has all it asked for");
-            room.push(5, at);
+            assert_eq!(serve(&mut queue, at), Some(5), "until it has all it asked for");
+            queue.push(5, at);
         }
         // the others have heard nothing for long
         let late = ROOM_WAIT_US;
-        assert_eq!(serve(&mut room, late), Some(3));
-        room.push(3, late);
-        assert_eq!(serve(&mut room, late), Some(9));
-        room.push(9, late);
-        assert_eq!(serve(&mut room, late), Some(5));
+        assert_eq!(serve(&mut queue, late), Some(3));
+        queue.push(3, late);
+        assert_eq!(serve(&mut queue, late), Some(9));
+        queue.push(9, late);
+        assert_eq!(serve(&mut queue, late), Some(5));
         // it asks once more, behind those
-        room.heard(5, late);
-        room.push(5, late);
-        assert_eq!(serve(&mut room, late), Some(3));
-        room.close(9);
-        assert_eq!(serve(&mut room, late), Some(5));
-        assert_eq!(room.deadline(), None);
-        assert!(room.turns.len() == 2 && room.queue.is_empty());
+        queue.heard(5, late);
+        queue.push(5, late);
+        assert_eq!(serve(&mut queue, late), Some(3));
+        queue.close(9);
+        assert_eq!(serve(&mut queue, late), Some(5));
+        assert_eq!(queue.deadline(), None);
+        assert!(queue.turns.len() == 2 && queue.queue.is_empty());
     }
 }

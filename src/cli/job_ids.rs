@@ -1,6 +1,6 @@
 //! Job operands of every command: `123`, `123[1-4,6]`, `0`, as the wire carries them.
 
-use super::long::clean;
+use super::long_format::clean;
 use super::site::Site;
 use crate::conf::load::load_lenient;
 use crate::lang::jobname::{BadJobId, JobIdSpec};

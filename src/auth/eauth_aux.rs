@@ -1,4 +1,4 @@
-//! What travels beside a proof of a site's own eauth: the files that LSF_EAUTH_AUX_DATA and
+//! The auxiliary data of a proof by a site's own eauth: the files that LSF_EAUTH_AUX_DATA and
 //! LSF_EAUTH_AUX_STATUS name, in a directory of the caller's own.
 //!
 //! Invariants: nobody but its maker and root can look into the directory; nothing in it is followed
@@ -19,29 +19,29 @@ pub const MAX_AUX: usize = 64 << 10;
 pub const MAX_STATUS: usize = 1 << 10;
 
 /// The directory, for as long as this lives.
-pub struct Beside {
+pub struct EauthAux {
     dir: PathBuf,
 }
 
-impl Drop for Beside {
+impl Drop for EauthAux {
     fn drop(&mut self) {
         // What stays is swept by the next one.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
-impl Beside {
+impl EauthAux {
     /// With both files, empty.
-    pub fn make() -> io::Result<Beside> {
-        Beside::make_in(&std::env::temp_dir())
+    pub fn make() -> io::Result<EauthAux> {
+        EauthAux::make_in(&std::env::temp_dir())
     }
 
-    fn make_in(top: &Path) -> io::Result<Beside> {
+    fn make_in(top: &Path) -> io::Result<EauthAux> {
         let mine = format!("lsf-eauth.{}.", euid());
         sweep(top, &mine);
         let dir = top.join(format!("{mine}{}.{}", std::process::id(), hex(&random::<8>()?)));
         DirBuilder::new().mode(0o700).create(&dir)?;
-        let beside = Beside { dir };
+        let beside = EauthAux { dir };
         beside.put(&[])?;
         Ok(beside)
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_beside_is_private_bounded_and_removed() {
-        let beside = Beside::make().unwrap();
+        let beside = EauthAux::make().unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
         let modes = (mode(&beside.dir), mode(&beside.data()), mode(&beside.status()));
         assert_eq!(modes, (0o700, 0o600, 0o600));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_words_are_read_once_and_fit_a_line() {
-        let beside = Beside::make().unwrap();
+        let beside = EauthAux::make().unwrap();
         beside.put(b"token").unwrap();
         std::fs::write(beside.status(), "no\u{1b}[2J token\nat all\n").unwrap();
         assert_eq!(beside.done().unwrap(), "no?[2J token?at all");
@@ -210,7 +210,7 @@ mod tests {
         // No process can have it: above the kernel's highest.
         let dirs = [format!("{mine}4194999.aa"), format!("{mine}1.aa"), format!("{mine}x")];
         dirs.iter().for_each(|d| std::fs::create_dir_all(top.join(d)).unwrap());
-        let beside = Beside::make_in(&top).unwrap();
+        let beside = EauthAux::make_in(&top).unwrap();
         let there: Vec<bool> = dirs.iter().map(|d| top.join(d).exists()).collect();
         assert_eq!(there, [false, true, true]);
         drop(beside);

@@ -18,9 +18,9 @@ use super::shell::{self, Ctl, DaemonDriver, Remote};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;
+use crate::log::commit_queue::CommitQueue;
 use crate::log::disk::RealDisk;
 use crate::log::fail::Fail;
-use crate::log::front::Front;
 use crate::log::owner::{self, LockError, LogLock, Owner};
 use crate::log::recover::found::RecoverError;
 use crate::log::recover::{self, Params};
@@ -116,7 +116,7 @@ struct MbatchdDriver {
     begin: Option<Begin>,
     log: Option<LogHandle>,
     crash: CrashPoints,
-    front: Front<RealDisk>,
+    front: CommitQueue<RealDisk>,
     /// Replies went out in an earlier turn.
     replied: bool,
     shared: Arc<Shared>,
@@ -281,7 +281,7 @@ impl DaemonDriver for MbatchdDriver {
     fn woken(&mut self, m: &mut Mbd, ctl: &mut Ctl) {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(found) = found {
-            self.front = Front::new(RealDisk::read_only(&self.dir), found.epoch);
+            self.front = CommitQueue::new(RealDisk::read_only(&self.dir), found.epoch);
             m.reload(found);
             orders(&self.log)(Command::Rebuilt);
         }
@@ -367,7 +367,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         begin: Some(begin),
         log: None,
         crash: crash_points(top.as_deref()),
-        front: Front::new(RealDisk::read_only(&dir), found.epoch),
+        front: CommitQueue::new(RealDisk::read_only(&dir), found.epoch),
         replied: false,
         shared: Arc::default(),
         groups: None,

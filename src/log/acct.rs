@@ -3,10 +3,10 @@
 //! attempt. Only events since the log was begun are looked at: a switch waits until lsb.acct holds
 //! everything before, and notes in the checksum file how long it was then.
 
+use super::checksums::{ACCT_MARK, Head};
 use super::codec::read_finish;
 use super::disk::{Disk, FileId, read_full};
-use super::sum::{ACCT_MARK, Head};
-use super::walk::{Walker, What};
+use super::record_walk::{RecordWalker, What};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
@@ -177,7 +177,7 @@ fn ends(
     let mut read = || {
         let len = disk.len(file)?;
         let from = from(disk, file, len)?;
-        let mut walker = Walker::new(file, from, len, Vec::new());
+        let mut walker = RecordWalker::new(file, from, len, Vec::new());
         let mut line = Vec::new();
         while walker.step(disk, &mut line)?.is_some() {
             read_finish(&line).into_iter().for_each(&mut *each);
@@ -344,7 +344,7 @@ fn strike_file(
 ) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
     let from = begun(disk, file, len, head)?.unwrap_or(0);
-    let mut walker = Walker::new(file, from, len, Vec::new());
+    let mut walker = RecordWalker::new(file, from, len, Vec::new());
     let (mut end, mut line) = (from, Vec::new());
     // From here on it is torn; what is readable behind it.
     let mut torn: Option<(u64, Vec<Key>)> = None;

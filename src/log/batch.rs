@@ -1,7 +1,7 @@
 //! What becomes durable together: records, spooled bytes, accounting, gathered before a commit.
 
+use super::checksums::Entry;
 use super::codec::{job_of, write_finish, write_record};
-use super::sum::Entry;
 use crate::model::event::{Event, Finish, Record};
 use crate::model::job::SpoolRef;
 

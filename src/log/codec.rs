@@ -8,7 +8,6 @@
 //! machine spools the exact submission and names the place in `JobNew::exact`
 //! (`JobSpec::text_loses`).
 
-mod alike;
 mod brief;
 mod finish;
 mod modify;
@@ -17,6 +16,7 @@ mod options;
 mod read;
 mod record;
 mod record_error;
+mod similar_submissions;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -24,12 +24,12 @@ pub mod text;
 mod usage;
 mod write;
 
-pub use alike::Alike;
 pub use brief::{Brief, Late, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
 pub use read::read_record;
 pub use record::{MAX_RECORD, VERSION, job_of, name_of, read_exact_spec};
 pub use record_error::RecordError;
+pub use similar_submissions::SimilarSubmissions;
 pub use task::{put_task, read_task};
 pub use write::write_record;

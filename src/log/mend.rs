@@ -9,13 +9,13 @@
 //! own name, it is thrown away; once it has not, it is whole and durable. The names are changed as
 //! a switch changes them, so that a run that has lost the log takes no name away.
 
+use super::checksums::{Entry, Head};
 use super::disk::{Disk, PUBLIC, Tail, exists, read_full, remove};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
 use super::owner;
-use super::sum::{Entry, Head};
+use super::record_walk::{HEAD, head_line};
 use super::switch_names::{discard, same, sum_of};
-use super::walk::{HEAD, head_line};
 use super::{EVENTS, EVENTS_SUM};
 use std::io;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | codec | events as text and back |
 //! | disk, simdisk | what the rest sees of a file system, real or simulated |
-//! | sum, walk | the checksum file; walking over lsb.events with it |
+//! | checksums, record_walk | the checksum file; walking over lsb.events with it |
 //! | owner, fence | the lock and the owner file; taking over from a run that may still write |
 //! | acct_copy | the same for a large lsb.acct, between commits |
 //! | spool | exact bytes beside the log |
@@ -14,32 +14,32 @@
 //! | mend | putting a log in order whose records were moved |
 //! | switch, switch_names | beginning a new log without stopping; the files' names then |
 //! | writer | what is done in which order, and told |
-//! | front | the loop's side: what is gathered, sealed, read again |
+//! | commit_queue | the loop's side: what is gathered, sealed, read again |
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
 pub mod acct_copy;
 pub mod batch;
+pub mod checksums;
 pub mod codec;
+pub mod commit_queue;
 pub mod disk;
 pub mod fail;
 mod fence;
-pub mod front;
 mod log_files;
 pub mod mend;
 mod opening;
 pub mod owner;
+pub mod record_walk;
 pub mod recover;
 pub mod simdisk;
 pub mod spool;
 pub mod store;
-pub mod sum;
 pub mod switch;
 mod switch_names;
 #[cfg(test)]
 mod tests;
 pub mod thread;
-pub mod walk;
 pub mod writer;
 
 /// The event log.

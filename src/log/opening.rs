@@ -1,12 +1,12 @@
 //! What [`super::store::Store::open`] mends before the log can be written, as recovery's plan says.
 
+use super::checksums::{self, Head};
 use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, Tail, exists, read_full};
 use super::fail::{Fail, fatal, said};
 use super::log_files::taken;
 use super::owner::OWNER;
+use super::record_walk::{HEAD, head_line};
 use super::recover::found::{MAX_LAG, Plan};
-use super::sum::{self, Head};
-use super::walk::{HEAD, head_line};
 use super::{EVENTS, EVENTS_SUM, spool};
 use std::io;
 
@@ -104,7 +104,7 @@ pub(super) fn mend_sum<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Resu
         disk.write_at(file, 0, &FIRST_HEAD.put()).map_err(said(EVENTS_SUM))?;
         disk.sync(file).map_err(said(EVENTS_SUM))?;
     }
-    let len = plan.sum_len.max(sum::ENTRY as u64);
+    let len = plan.sum_len.max(checksums::ENTRY as u64);
     if !plan.stale {
         disk.truncate(file, len).map_err(said(EVENTS_SUM))?;
     }

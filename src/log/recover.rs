@@ -17,29 +17,29 @@
 //! Without a loss of power it is damage.
 //!
 //! A record that is whole but does not lie where it was written (a line was taken out, doubled or
-//! put elsewhere, bytes were shifted) is found by its checksum (`walk`), and the log is put in
-//! order again with the first commit (`mend`); until then nothing of it is touched.
+//! put elsewhere, bytes were shifted) is found by its checksum (`record_walk`), and the log is put
+//! in order again with the first commit (`mend`); until then nothing of it is touched.
 //!
 //! Here is the way in. The pass over the log is recover/scan.rs, lines that are there twice
 //! recover/repeated.rs, lost control records recover/controls.rs, the spool recover/spooled.rs and
-//! spool_check.rs, what follows from it all recover/verdict.rs.
+//! spool_check.rs, what follows from it all recover/plan.rs.
 
 pub mod against;
 mod controls;
 pub mod found;
+mod plan;
 pub mod records;
 mod repeated;
 mod scan;
 mod spool_check;
 mod spooled;
-mod verdict;
 
 use super::acct;
 use super::disk::{Disk, PUBLIC, len_of};
 use super::fence;
 use super::mend;
 use super::owner::{self, Owner};
-use super::walk::{HEAD, head_line};
+use super::record_walk::{HEAD, head_line};
 use super::{EVENTS, switch_names};
 use crate::batch::Recovered;
 use found::{Found, Notice, RecoverError, failed};

@@ -9,8 +9,8 @@
 //! `info/lsb.spool.N.sum` has a checksum entry (`sum`) for each piece, written when the piece is
 //! durable: at start what unfinished jobs refer to is compared with it.
 
+use super::checksums;
 use super::disk::{Disk, FileId, INFO, read_full};
-use super::sum;
 use crate::model::job::SpoolRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -39,7 +39,7 @@ pub fn damaged(
     number: u32,
     places: &BTreeSet<(u64, u32)>,
 ) -> io::Result<Vec<(u64, u32)>> {
-    let entries = sum::read(disk, &sum_name(number))?.entries;
+    let entries = checksums::read(disk, &sum_name(number))?.entries;
     let file = match disk.open(&name(number), None) {
         Ok(file) => file,
         // that is said of each job by itself

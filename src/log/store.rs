@@ -22,17 +22,17 @@
 
 use super::acct_copy::AcctCopy;
 use super::batch::{Batch, SpoolRun};
+use super::checksums::{self, Entry, Head};
 use super::codec::write_finish;
 use super::disk::{Disk, FileId, INFO, PRIVATE, Tail, exists, write_small};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
 use super::mend::Mend;
 use super::opening::{FIRST_HEAD, mend_events, mend_sum, rewrite, rewrite_spooled};
+use super::record_walk::head_line;
 use super::recover::against::{ACCEPT, Mark};
 use super::recover::found::{Base, Plan};
-use super::sum::{self, Entry, Head};
 use super::switch::{Order, SLICE_RECORDS, Switching};
-use super::walk::head_line;
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
 use std::collections::BTreeSet;
 use std::io;
@@ -469,12 +469,12 @@ impl<D: Disk> Store<D> {
         let mut sum = self.open_tail(&spool::sum_name(number))?;
         // what has been opened before this is no later run's
         self.files.check_owner_now()?;
-        if sum.len < sum::ENTRY as u64 {
+        if sum.len < checksums::ENTRY as u64 {
             let head = Head { spool: number, ..Head::default() }.put();
             self.files.disk.write_at(sum.file, 0, &head).map_err(said("the spool"))?;
         }
         // a torn entry at the end is written over
-        sum.len = (sum.len / sum::ENTRY as u64).max(1) * sum::ENTRY as u64;
+        sum.len = (sum.len / checksums::ENTRY as u64).max(1) * checksums::ENTRY as u64;
         let spool = Spool { number, data, sum };
         // from here on it is the open one, so that a failure does not lose the descriptors
         self.spool = Some(spool);

@@ -16,14 +16,14 @@
 //! finished. A record of a live job that turns out to be damaged is carried over as
 //! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
 
+use super::checksums::{self, ENTRY, Entry, Head};
 use super::codec::{job_of, read_record, write_record};
 use super::disk::{Disk, PUBLIC, Tail, read_full};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
+use super::record_walk::{HEAD, RecordWalker, Step, What, head_line, read_head};
 use super::spool;
-use super::sum::{self, ENTRY, Entry, Head};
 use super::switch_names::{NEW, OLD, change_names, discard, make_room, one_name, sum_of};
-use super::walk::{HEAD, Step, Walker, What, head_line, read_head};
 use super::{EVENTS, EVENTS_SUM};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
@@ -60,11 +60,11 @@ pub struct Switching {
     /// Name of the new log.
     name: String,
     /// The checksum file of the old log, until it was read.
-    sums: Option<sum::Reader>,
+    sums: Option<checksums::Reader>,
     /// Entries that the old checksum file lacks.
     backfill: Vec<Entry>,
     /// Over what the old log held when the switch was asked for.
-    walker: Walker,
+    walker: RecordWalker,
     /// Up to here the old log is copied once the walk is over.
     copied: u64,
     /// Length of the new log when all was carried over.
@@ -144,7 +144,7 @@ impl Switching {
             name,
             sums,
             backfill,
-            walker: Walker::new(files.events.file, head, end, Vec::new()),
+            walker: RecordWalker::new(files.events.file, head, end, Vec::new()),
             copied: end,
             carried: None,
             later: Vec::new(),
@@ -174,7 +174,7 @@ impl Switching {
         let backfill = std::mem::take(&mut self.backfill);
         entries.extend(backfill.into_iter().filter(|e| e.end() <= self.copied));
         let (_, head) = read_head(&mut files.disk, files.events.file)?;
-        self.walker = Walker::new(files.events.file, head, self.copied, entries);
+        self.walker = RecordWalker::new(files.events.file, head, self.copied, entries);
         Ok(())
     }
 
@@ -296,9 +296,9 @@ impl Switching {
 }
 
 /// The checksum file as it is now, to be read; `None`: there is none.
-fn old_sums<D: Disk>(files: &mut LogFiles<D>) -> io::Result<Option<sum::Reader>> {
+fn old_sums<D: Disk>(files: &mut LogFiles<D>) -> io::Result<Option<checksums::Reader>> {
     match files.disk.open(EVENTS_SUM, None) {
-        Ok(file) => sum::Reader::new(&mut files.disk, file, files.sum.len).map(Some),
+        Ok(file) => checksums::Reader::new(&mut files.disk, file, files.sum.len).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
     }

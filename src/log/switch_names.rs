@@ -6,11 +6,11 @@
 //! may then have moved up by one: that is history, not state.) Where the file system has no second
 //! names, lsb.events is renamed to lsb.events.1 first.
 
+use super::checksums;
 use super::codec::{MAX_RECORD, read_record};
 use super::disk::{Disk, FileId, PUBLIC, exists, read_full, remove};
 use super::owner::{self, Owner};
-use super::sum;
-use super::walk::{HEAD, Walker, head_line, read_head};
+use super::record_walk::{HEAD, RecordWalker, head_line, read_head};
 use super::{EVENTS, EVENTS_SUM};
 use std::io;
 
@@ -64,7 +64,7 @@ pub(super) fn same(disk: &mut dyn Disk, a: &str, b: &str) -> io::Result<bool> {
 /// Does the checksum file of this new log cover what is lsb.events now? Its head is written when
 /// all of it is; its first and last entry are looked at.
 fn is_sum_of(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
-    let sums = sum::read(disk, &sum_of(name))?;
+    let sums = checksums::read(disk, &sum_of(name))?;
     if sums.head.is_none() || !exists(disk, EVENTS)? {
         return Ok(false);
     }
@@ -193,7 +193,7 @@ fn is_complete(disk: &mut dyn Disk, new: &str) -> io::Result<bool> {
 fn newest_of(disk: &mut dyn Disk, file: FileId) -> io::Result<i64> {
     let (_, head) = read_head(disk, file)?;
     let limit = disk.len(file)?;
-    let mut walker = Walker::new(file, head, limit, Vec::new());
+    let mut walker = RecordWalker::new(file, head, limit, Vec::new());
     let (mut newest, mut line) = (0, Vec::new());
     while walker.step(disk, &mut line)?.is_some() {
         if let Ok(record) = read_record(&line) {

@@ -1,25 +1,24 @@
 //! Connections whose output has room again, and when each is told to the machine
 //! (`Input::Drained`). The machine then sends a piece of something long (a slice of a listing): such
-//! work gets a share of the time
-//! while others say something, and all of it while nobody does. Who asked first is served first,
-//! so that in a storm some have all they asked for while the others wait, but nobody waits for
-//! long without a piece: a client that hears nothing gives up.
+//! work gets a share of the time while others say something, and all of it while nobody does. The
+//! first to ask is served first, so that in a storm some have all they asked for while the others
+//! wait, but nobody waits for long without a piece: a client that hears nothing gives up.
 
 use super::limits::{ROOM_PAUSE, ROOM_QUIET_US, ROOM_WAIT_US};
 use crate::proto::machine::ConnId;
 use std::collections::HashMap;
 
-/// A connection whose output has queue.
+/// A connection whose output has room.
 #[derive(Debug)]
 struct Waiting {
     conn: ConnId,
     /// When it asked, among the others.
     turn: u64,
-    /// Since when its output has queue.
+    /// Since when its output has room.
     since: u64,
 }
 
-/// Connections whose output has queue.
+/// Connections whose output has room.
 #[derive(Debug, Default)]
 pub struct DrainedQueue {
     /// In the order in which they came, at most one a connection.

@@ -8,12 +8,12 @@ use super::Rng;
 use super::same::Shadow;
 use super::world::{Ev, Mach, World};
 use crate::batch::Mbd;
-use crate::log::front::Front;
+use crate::log::commit_queue::CommitQueue;
+use crate::log::record_walk::HEAD;
 use crate::log::recover::found::Found;
 use crate::log::recover::{self, Params};
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 use crate::log::store::Store;
-use crate::log::walk::HEAD;
 use crate::log::writer::{Command, Due, Notice, Writer};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
@@ -36,7 +36,7 @@ const TURN: (u64, u64) = (100, 3000);
 /// The log's two sides while mbatchd runs.
 struct Open {
     writer: Writer<SimDisk>,
-    front: Front<SimDisk>,
+    front: CommitQueue<SimDisk>,
     /// The thread has told that the process must end, and does nothing more.
     ended: bool,
 }
@@ -173,7 +173,7 @@ impl World {
         if let Some((_, overtaken)) = &mut self.log.stopped {
             self.overtaken += usize::from(!std::mem::replace(overtaken, true));
         }
-        let front = Front::new(disk, found.recovered.epoch);
+        let front = CommitQueue::new(disk, found.recovered.epoch);
         self.log.open = Some(Open { writer: Writer::new(store), front, ended: false });
         let name = self.hosts[host].name.clone();
         if !found.recovered.controls.is_empty() && !self.log.shut {

@@ -728,7 +728,7 @@ proptest! {
     }
 }
 
-/// What [`Alike`] reads is what is read without it, whatever is changed in the line.
+/// What [`SimilarSubmissions`] reads is what is read without it, whatever is changed in the line.
 #[test]
 fn records_like_the_one_before_read_the_same() {
     let place = |at| SpoolRef { spool: 3, at, len: 4096 };
@@ -746,7 +746,7 @@ fn records_like_the_one_before_read_the_same() {
     };
     let first = text(job(9), 1_700_000_009);
     let Event::JobNew(new) = read_record(&first).unwrap().event else { panic!() };
-    let mut alike = Alike::default();
+    let mut alike = SimilarSubmissions::default();
     alike.learn(&first, &new);
     for n in [1, 9, 10, 12_345, u32::MAX] {
         let line = text(job(n), 1_800_000_000);
@@ -777,7 +777,7 @@ fn records_like_the_one_before_read_the_same() {
     };
     let line = text(sly(12, "r1"), 1_700_000_012);
     let Event::JobNew(new) = read_record(&line).unwrap().event else { panic!() };
-    let mut other = Alike::default();
+    let mut other = SimilarSubmissions::default();
     other.learn(&line, &new);
     let line = text(sly(13, "r2"), 1_700_000_013);
     assert_eq!(other.read(&line), read_record(&line));

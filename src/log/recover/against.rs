@@ -7,10 +7,10 @@
 //!
 //! Damage that the checksums name is none of this: the rest of the log is the last one.
 
+use super::super::checksums;
 use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, remove, write_small};
 use super::super::owner::OWNER;
-use super::super::sum;
-use super::super::walk::HEAD;
+use super::super::record_walk::HEAD;
 use super::super::{ACCT, EVENTS, acct, spool};
 use super::found::{Base, Found, Notice, RecoverError, failed};
 use super::records::for_each_record;
@@ -154,9 +154,9 @@ fn spooled_beyond(disk: &mut dyn Disk, scan: &Scan) -> io::Result<Vec<String>> {
     let (seen, end) = scan.spool.seen;
     let begun = scan.sums.head.map_or(0, |head| head.spool);
     let end = if seen == number { end } else { 0 };
-    let entries = sum::read(disk, &spool::sum_name(number))?.entries;
+    let entries = checksums::read(disk, &spool::sum_name(number))?.entries;
     let beyond = entries.iter().rfind(|e| e.job.job != 0 && e.end() > end);
-    let words = |e: &sum::Entry| {
+    let words = |e: &checksums::Entry| {
         let name = spool::name(number);
         format!("{name} has what job <{}> was submitted with, {EVENTS} has no such job", e.job.job)
     };
@@ -219,11 +219,11 @@ pub(super) fn go_on(
 fn last_job(disk: &mut dyn Disk, seen: &[u32]) -> io::Result<u32> {
     let mut last = seen.iter().copied().max().unwrap_or(0).max(acct::last_job(disk)?);
     for number in spool::list(disk)? {
-        let entries = sum::read(disk, &spool::sum_name(number))?.entries;
+        let entries = checksums::read(disk, &spool::sum_name(number))?.entries;
         last = entries.iter().map(|e| e.job.job).fold(last, u32::max);
     }
     for name in disk.list("")?.iter().filter(|n| n.starts_with(EVENTS) && n.ends_with(".sum")) {
-        let entries = sum::read(disk, name)?.entries;
+        let entries = checksums::read(disk, name)?.entries;
         last = entries.iter().map(|e| e.job.job).fold(last, u32::max);
     }
     Ok(last)

@@ -2,7 +2,7 @@
 //! start, and stays so until an administrator opens it (`Recovered::controls`). A control record
 //! behind the damage says how it stands.
 
-use super::super::sum::Entry;
+use super::super::checksums::Entry;
 use crate::batch::lost::LostControl;
 use crate::model::event::{Ctrl, Event, name_mark};
 
@@ -25,7 +25,7 @@ pub(super) fn may_be_control(line: &[u8]) -> bool {
         let end = memchr::memchr(b'"', rest)?;
         std::str::from_utf8(&rest[..end]).ok()
     });
-    name.is_none_or(|name| matches!(name, QUEUE | HOST) || !super::super::sum::is_kind(name))
+    name.is_none_or(|name| matches!(name, QUEUE | HOST) || !super::super::checksums::is_kind(name))
 }
 
 /// The control records that damage took, so far.

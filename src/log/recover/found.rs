@@ -3,9 +3,9 @@
 
 use crate::batch::Recovered;
 use crate::log::EVENTS;
+use crate::log::checksums::{self, Entry};
 use crate::log::mend::Mend;
 use crate::log::owner::Owner;
-use crate::log::sum::{self, Entry};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 use std::fmt;
@@ -46,7 +46,7 @@ pub struct Plan {
     /// There is no log yet.
     pub new: bool,
     /// Head of the checksum file; `None`: to be written anew.
-    pub sum_head: Option<sum::Head>,
+    pub sum_head: Option<checksums::Head>,
     pub sum_len: u64,
     /// Behind that the checksum file has entries of records that are lost: they stay until the
     /// jobs they name are marked in the log.

@@ -2,7 +2,7 @@
 
 use crate::log::codec::read_record;
 use crate::log::disk::{Disk, FileId};
-use crate::log::walk::{Walker, What, read_head};
+use crate::log::record_walk::{RecordWalker, What, read_head};
 use crate::model::event::Record;
 use std::io;
 
@@ -26,7 +26,7 @@ fn read_records(
 ) -> io::Result<()> {
     let (_, head) = read_head(disk, file)?;
     let limit = disk.len(file)?;
-    let mut walker = Walker::new(file, head, limit, Vec::new());
+    let mut walker = RecordWalker::new(file, head, limit, Vec::new());
     let mut line = Vec::new();
     while let Some(step) = walker.step(disk, &mut line)? {
         if step.what == What::Text

@@ -6,7 +6,7 @@
 //! in an attempt, where it is older than the record before it, or where it stands behind such a
 //! line.
 
-use super::super::sum::Entry;
+use super::super::checksums::Entry;
 use crate::model::event::{Event, Record};
 use crate::model::job::stat;
 use std::collections::HashSet;

@@ -1,11 +1,11 @@
 //! One pass over lsb.events: what each line is, which jobs it speaks of, what is damage and what a
-//! torn commit. The pass judges line by line; what follows from all of them is in verdict.rs.
+//! torn commit. The pass judges line by line; what follows from all of them is in plan.rs.
 
-use super::super::codec::{Alike, NO_GID, RecordError, job_of};
+use super::super::checksums::{self, Entry, Sums};
+use super::super::codec::{NO_GID, RecordError, SimilarSubmissions, job_of};
 use super::super::disk::{Disk, FileId};
 use super::super::mend::Piece;
-use super::super::sum::{self, Entry, Sums};
-use super::super::walk::{HEAD, Step, Walker, What, read_head};
+use super::super::record_walk::{HEAD, RecordWalker, Step, What, read_head};
 use super::super::{EVENTS, EVENTS_SUM};
 use super::controls::{Lost, LostControls, may_be_control};
 use super::found::{MAX_LAG, Notice, RecoverError, failed};
@@ -68,12 +68,12 @@ pub(super) struct Scan {
     pub(super) same_boot: bool,
     pub(super) sums: Sums,
     pub(super) covered: u64,
-    pub(super) walker: Option<Walker>,
+    pub(super) walker: Option<RecordWalker>,
     pub(super) notices: Vec<Notice>,
     pub(super) records: Vec<Record>,
     /// The submission of the job before, and its record: very many are like it.
     pub(super) kind: Option<Arc<JobSpec>>,
-    pub(super) alike: Alike,
+    pub(super) alike: SimilarSubmissions,
     pub(super) jobs: IdMap<u32, Track>,
     /// Of jobs in `jobs`.
     pub(super) troubles: IdMap<u32, Trouble>,
@@ -112,7 +112,7 @@ impl Scan {
         limit: u64,
         same_boot: bool,
     ) -> Result<Scan, RecoverError> {
-        let sums = sum::read(disk, EVENTS_SUM).map_err(failed(EVENTS_SUM))?;
+        let sums = checksums::read(disk, EVENTS_SUM).map_err(failed(EVENTS_SUM))?;
         if let Some(version) = sums.newer {
             let text = format!("{EVENTS_SUM}: format {version} of a newer version");
             return Err(RecoverError::Newer { text });
@@ -134,7 +134,7 @@ impl Scan {
             notices: Vec::new(),
             records: Vec::new(),
             kind: None,
-            alike: Alike::default(),
+            alike: SimilarSubmissions::default(),
             jobs: IdMap::default(),
             troubles: IdMap::default(),
             unknown: None,
@@ -175,7 +175,7 @@ impl Scan {
             (scan.head_len, scan.head_pos, scan.bad_head) = (0, 0, true);
         }
         let file = file.unwrap_or(FileId(usize::MAX));
-        let mut walker = Walker::new(file, from, scan.file_len, entries);
+        let mut walker = RecordWalker::new(file, from, scan.file_len, entries);
         if scan.bad_head {
             walker.look_from(0);
         }
@@ -221,7 +221,7 @@ impl Scan {
     fn step(
         &mut self,
         disk: &mut dyn Disk,
-        walker: &Walker,
+        walker: &RecordWalker,
         s: Step,
         line: &[u8],
     ) -> Result<(), RecoverError> {
@@ -272,7 +272,7 @@ impl Scan {
     fn text(
         &mut self,
         disk: &mut dyn Disk,
-        walker: &Walker,
+        walker: &RecordWalker,
         (s, line): (Step, &[u8]),
         record: Record,
     ) -> Result<(), RecoverError> {

@@ -1,7 +1,7 @@
 //! Torn tails, flipped bytes, zeroed blocks, a damaged checksum file.
 
 use super::super::EVENTS_SUM;
-use super::super::sum::ENTRY;
+use super::super::checksums::ENTRY;
 use super::*;
 use std::sync::Arc;
 

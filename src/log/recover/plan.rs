@@ -1,10 +1,10 @@
 //! The conclusions from the whole log that was read: which jobs are held, what `Store::open` must
 //! mend, what the administrator is told. No line of the log is looked at here.
 
+use super::super::checksums::{self, Entry};
 use super::super::disk::Disk;
 use super::super::mend::Mend;
-use super::super::sum::{self, Entry};
-use super::super::walk::{HEAD, Rest, Walker, head_line};
+use super::super::record_walk::{HEAD, RecordWalker, Rest, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
 use super::found::{Found, Notice, Plan, RecoverError, failed};
 use super::scan::Scan;
@@ -56,7 +56,7 @@ impl Scan {
                 sum_head: self.sums.head,
                 // nothing is touched before the first commit
                 stale: true,
-                sum_len: self.sums.len.max(sum::ENTRY as u64),
+                sum_len: self.sums.len.max(checksums::ENTRY as u64),
                 same_boot: self.same_boot,
                 spooled: std::mem::take(&mut self.spooled),
                 newest: self.newest,
@@ -68,10 +68,10 @@ impl Scan {
         let cut = [self.cut_from, self.stump].into_iter().flatten().min();
         let end = if no_head { 0 } else { cut.unwrap_or(self.file_len) };
         // entries of what is behind the end must not cover what will be written there
-        let entries = self.walker.as_ref().map_or(&[][..], Walker::entries);
+        let entries = self.walker.as_ref().map_or(&[][..], RecordWalker::entries);
         let stale = entries.last().is_some_and(|last| last.end() > end);
         let sum_len = if stale {
-            sum::len_below(disk, EVENTS_SUM, end).map_err(failed(EVENTS_SUM))?
+            checksums::len_below(disk, EVENTS_SUM, end).map_err(failed(EVENTS_SUM))?
         } else {
             self.sums.len
         };
@@ -84,7 +84,7 @@ impl Scan {
             end_line: end > 0 && self.last_byte(disk, end)? != b'\n',
             new: end == 0 && self.covered == 0,
             sum_head: self.sums.head,
-            sum_len: sum_len.max(sum::ENTRY as u64),
+            sum_len: sum_len.max(checksums::ENTRY as u64),
             stale,
             backfill: std::mem::take(&mut self.backfill),
             same_boot: self.same_boot,
@@ -146,7 +146,7 @@ impl Scan {
     /// A log that does not begin with LSF_SWITCHED though older ones exist lost the numbers that
     /// must not go back: the highest job ID of the newest old log takes their place.
     fn carry_from_old_logs(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {
-        let old = sum::read(disk, &format!("{EVENTS}.1.sum")).map_err(failed(EVENTS_SUM))?;
+        let old = checksums::read(disk, &format!("{EVENTS}.1.sum")).map_err(failed(EVENTS_SUM))?;
         let Some(last) = old.entries.iter().map(|e| e.job.job).max() else { return Ok(()) };
         let text =
             format!("{EVENTS} has no LSF_SWITCHED: job IDs go on behind those of {EVENTS}.1");
@@ -199,7 +199,7 @@ impl Scan {
 impl Scan {
     /// Records that do not lie where they were written, and bytes that are none.
     fn tell_moved(&mut self) {
-        let Some(moved) = self.walker.as_ref().and_then(Walker::moved) else { return };
+        let Some(moved) = self.walker.as_ref().and_then(RecordWalker::moved) else { return };
         let (level, kept) = (log::Level::Error, moved.kept);
         let mut out = vec![format!(
             "{EVENTS}: from byte {kept} on records do not lie where they were written; those that \

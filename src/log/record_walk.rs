@@ -6,20 +6,20 @@
 //! of the entries, wherever the bytes lie; the places it tells are then those that they had.
 //!
 //! Invariant: every byte from the start to the limit is in exactly one step, or is told by
-//! [`Walker::moved`] as no record.
+//! [`RecordWalker::moved`] as no record.
 
 mod lines;
 mod survey;
 
+use super::checksums::Entry;
 use super::disk::{Disk, FileId, read_full};
-use super::sum::Entry;
 use lines::Lines;
 pub use lines::{Step, What};
 use std::io;
 pub use survey::{Moved, Rest};
 
 /// The walk.
-pub struct Walker {
+pub struct RecordWalker {
     lines: Lines,
     surveyed: bool,
     /// The entry behind text that was seen to be whole.
@@ -29,10 +29,10 @@ pub struct Walker {
     look_from: u64,
 }
 
-impl Walker {
+impl RecordWalker {
     /// Walks `from .. limit` of an open file. `entries` by place, not overlapping.
-    pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> Walker {
-        Walker {
+    pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> RecordWalker {
+        RecordWalker {
             lines: Lines::new(file, from, limit, entries),
             surveyed: false,
             sound: None,

@@ -32,7 +32,7 @@ enum Gap {
 
 /// The record that others are held against.
 #[derive(Debug, Default)]
-pub struct Alike {
+pub struct SimilarSubmissions {
     /// Its line, without the newline.
     line: Vec<u8>,
     /// Where the gaps are in it, ascending.
@@ -55,7 +55,7 @@ fn word(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(&text[..len]).ok()
 }
 
-impl Alike {
+impl SimilarSubmissions {
     /// Reads a line.
     pub fn read(&self, line: &[u8]) -> Result<Record, RecordError> {
         let text = line.strip_suffix(b"\n").unwrap_or(line);

@@ -18,7 +18,7 @@ use crate::proto::Effect;
 use crate::proto::held_replies::Tickets;
 
 /// What the loop knows of the log.
-pub struct Front<D: Disk> {
+pub struct CommitQueue<D: Disk> {
     reader: D,
     spools: SpoolReader,
     epoch: u64,
@@ -26,10 +26,10 @@ pub struct Front<D: Disk> {
     batch: Batch,
 }
 
-impl<D: Disk> Front<D> {
+impl<D: Disk> CommitQueue<D> {
     /// `epoch`: of this run, as recovery found it.
-    pub fn new(reader: D, epoch: u64) -> Front<D> {
-        Front { reader, spools: SpoolReader::default(), epoch, batch: Batch::default() }
+    pub fn new(reader: D, epoch: u64) -> CommitQueue<D> {
+        CommitQueue { reader, spools: SpoolReader::default(), epoch, batch: Batch::default() }
     }
 
     /// Takes what concerns the log; gives back what does not. The runner has told the tickets of

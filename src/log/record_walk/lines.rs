@@ -1,8 +1,8 @@
 //! Reads lines and records of a log file at their places, with bytes read ahead.
 
+use crate::log::checksums::Entry;
 use crate::log::codec::MAX_RECORD;
 use crate::log::disk::{Disk, FileId, read_full};
-use crate::log::sum::Entry;
 use std::io;
 
 /// Bytes read ahead.

@@ -11,9 +11,9 @@
 //! has nothing of it.
 
 use super::lines::{Lines, Step, What};
+use crate::log::checksums::Entry;
 use crate::log::codec::MAX_RECORD;
 use crate::log::disk::Disk;
-use crate::log::sum::Entry;
 use std::collections::HashSet;
 use std::io;
 

@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::sim::{Failure, Scale, Stats, run as simulate};
+use lsf::faultsim::{Failure, Scale, Stats, run as simulate};
 use lsf::{errln, outln};
 use std::ops::Range;
 use std::sync::Mutex;

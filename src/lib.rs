@@ -6,7 +6,7 @@
 //! ```text
 //! applets            one file per command and daemon entry (the binary crate)
 //! cli                the option front, the client side of the wire, columns and times
-//! daemon, sim        the two runners of the machines
+//! daemon, faultsim   the two runners of the machines
 //! net, sys, log, auth   loop, OS calls, event log, credentials
 //! batch exec lim res the machines, pure
 //! proto              messages, frames, the machine contract
@@ -20,6 +20,7 @@ pub mod cli;
 pub mod conf;
 pub mod daemon;
 pub mod exec;
+pub mod faultsim;
 pub mod lang;
 pub mod lim;
 pub mod log;
@@ -27,5 +28,5 @@ pub mod model;
 pub mod net;
 pub mod proto;
 pub mod res;
-pub mod sim;
+
 pub mod sys;

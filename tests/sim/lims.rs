@@ -9,12 +9,12 @@
 
 use crate::lease::FileServer;
 use lsf::conf::{BaseConf, HostDef, HostTable};
+use lsf::faultsim::Rng;
 use lsf::lim::Lim;
 use lsf::model::Now;
 use lsf::proto::lim::{HostFacts, LimMsg, LoadSample};
 use lsf::proto::machine::{ConnId, INCOMING};
 use lsf::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
-use lsf::sim::Rng;
 use std::collections::{BTreeMap, VecDeque};
 
 const HOSTS: usize = 100;

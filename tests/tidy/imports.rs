@@ -202,8 +202,8 @@ fn a_circle_may_not_outgrow_its_line() {
 
 #[test]
 fn an_import_of_a_higher_floor_is_named() {
-    let list = "src/conf/a.rs:3\tsrc/sim/b.rs\tB\nsrc/sim/b.rs:1\tsrc/conf/a.rs\tA\n\
+    let list = "src/conf/a.rs:3\tsrc/faultsim/b.rs\tB\nsrc/faultsim/b.rs:1\tsrc/conf/a.rs\tA\n\
                 src/log/a.rs:2\tsrc/sys/b.rs\tC\n";
-    let found = ["src/conf/a.rs:3: takes B from src/sim/b.rs, a higher floor"];
+    let found = ["src/conf/a.rs:3: takes B from src/faultsim/b.rs, a higher floor"];
     assert_eq!(upwards(list), found);
 }

@@ -31,7 +31,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("log", 4),
     ("auth", 4),
     ("daemon", 5),
-    ("sim", 5),
+    ("faultsim", 5),
     ("cli", 6),
 ];
 

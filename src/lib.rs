@@ -28,5 +28,4 @@ pub mod model;
 pub mod net;
 pub mod proto;
 pub mod res;
-
 pub mod sys;

@@ -4,7 +4,7 @@ use super::boot::Boot;
 use super::boot_error::BootError;
 use super::melim::Elims;
 use super::members as follow;
-use super::shell::{self, Ctl, DaemonDriver};
+use super::shell::{self, DaemonDriver, ShellControl};
 use crate::conf::{BaseConf, Files, Member, members};
 use crate::lim::{Lim, copies};
 use crate::proto::{Daemon, Effect, Input, Keep};
@@ -80,7 +80,7 @@ impl LimDriver {
 impl DaemonDriver for LimDriver {
     type M = Lim;
 
-    fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut Ctl) {
+    fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut ShellControl) {
         match eff {
             Effect::Sample => {
                 let mut sample = Box::new(self.probe.sample());
@@ -104,12 +104,12 @@ impl DaemonDriver for LimDriver {
         }
     }
 
-    fn start(&mut self, _: &mut Lim, ctl: &mut Ctl) {
+    fn start(&mut self, _: &mut Lim, ctl: &mut ShellControl) {
         let text = self.recall(Keep::Lock);
         ctl.input(Input::Kept { what: Keep::Lock, text });
     }
 
-    fn members(&mut self, _: &mut Lim, all: Vec<Member>, ctl: &mut Ctl) {
+    fn members(&mut self, _: &mut Lim, all: Vec<Member>, ctl: &mut ShellControl) {
         self.conf.set_members(&all, &self.host);
         ctl.input(Input::Members(all));
     }
@@ -118,7 +118,7 @@ impl DaemonDriver for LimDriver {
         self.elims.stop();
     }
 
-    fn woken(&mut self, _: &mut Lim, ctl: &mut Ctl) {
+    fn woken(&mut self, _: &mut Lim, ctl: &mut ShellControl) {
         self.elims.again(ctl.remote());
     }
 }

@@ -14,7 +14,7 @@ use super::boot_error::BootError;
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
-use super::shell::{self, Ctl, DaemonDriver, Remote};
+use super::shell::{self, DaemonDriver, Remote, ShellControl};
 use crate::batch::{Mbd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;
@@ -170,7 +170,7 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 impl MbatchdDriver {
     /// Reads the configuration on a thread: its files may lie on a slow file system. One that is
     /// asked for meanwhile is read behind it.
-    fn load_config(&mut self, ctl: &mut Ctl) {
+    fn load_config(&mut self, ctl: &mut ShellControl) {
         let (envdir, remote) = (self.envdir.clone(), ctl.remote());
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
@@ -194,7 +194,7 @@ impl MbatchdDriver {
     }
 
     /// Has the name service asked for these words.
-    fn ask_groups(&mut self, words: Vec<String>, ctl: &Ctl) {
+    fn ask_groups(&mut self, words: Vec<String>, ctl: &ShellControl) {
         let asker = self.groups.get_or_insert_with(|| Asker::new(ctl.remote()));
         if let Err(e) = asker.ask(words) {
             log::error!("the groups thread: {e}");
@@ -223,7 +223,7 @@ impl DaemonDriver for MbatchdDriver {
         m.note_turn(cpu_us);
     }
 
-    fn start(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
+    fn start(&mut self, _m: &mut Mbd, ctl: &mut ShellControl) {
         let late = std::mem::take(&mut self.late);
         self.ask_groups(late, ctl);
         let Some(begin) = self.begin.take() else { return };
@@ -250,7 +250,7 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn effect(&mut self, _m: &mut Mbd, eff: Effect, ctl: &mut Ctl) {
+    fn effect(&mut self, _m: &mut Mbd, eff: Effect, ctl: &mut ShellControl) {
         let Some(eff) = self.front.take(eff, &mut ctl.tickets, &mut orders(&self.log)) else {
             return;
         };
@@ -264,21 +264,21 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn members(&mut self, m: &mut Mbd, all: Vec<Member>, ctl: &mut Ctl) {
+    fn members(&mut self, m: &mut Mbd, all: Vec<Member>, ctl: &mut ShellControl) {
         if let Some(conf) = m.with_members(&all) {
             log::info!("{} hosts have joined by themselves", all.len());
             ctl.input(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
         }
     }
 
-    fn end_of_turn(&mut self, _m: &mut Mbd, ctl: &mut Ctl) {
+    fn end_of_turn(&mut self, _m: &mut Mbd, ctl: &mut ShellControl) {
         if std::mem::take(&mut self.replied) {
             self.crash.reach(Point::AfterReply);
         }
         self.front.end_of_turn(&mut ctl.tickets, &mut orders(&self.log));
     }
 
-    fn woken(&mut self, m: &mut Mbd, ctl: &mut Ctl) {
+    fn woken(&mut self, m: &mut Mbd, ctl: &mut ShellControl) {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(found) = found {
             self.front = CommitQueue::new(RealDisk::read_only(&self.dir), found.epoch);
@@ -294,11 +294,11 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn durable(&mut self, _m: &mut Mbd, _ticket: u64, _ctl: &mut Ctl) {
+    fn durable(&mut self, _m: &mut Mbd, _ticket: u64, _ctl: &mut ShellControl) {
         self.replied = true;
     }
 
-    fn failed(&mut self, m: &mut Mbd, _ticket: u64, why: String, ctl: &mut Ctl) {
+    fn failed(&mut self, m: &mut Mbd, _ticket: u64, why: String, ctl: &mut ShellControl) {
         let limit = self.shared.durable_len.load(Ordering::SeqCst);
         match self.front.again(limit) {
             Ok(found) => m.reload(found),

@@ -6,7 +6,7 @@
 
 use super::boot::{Boot, resolve_missing};
 use super::boot_error::BootError;
-use super::shell::{self, Ctl, DaemonDriver};
+use super::shell::{self, DaemonDriver, ShellControl};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
@@ -148,7 +148,7 @@ struct Known {
 }
 
 impl Known {
-    fn look(&self, ctl: &Ctl) {
+    fn look(&self, ctl: &ShellControl) {
         let (envdir, host, new) = (self.envdir.clone(), self.host.clone(), self.new.clone());
         let remote = ctl.remote();
         std::thread::spawn(move || {
@@ -169,21 +169,21 @@ fn token(n: u64, slot: usize) -> usize {
     4 * n as usize + slot
 }
 
-fn tell(ctl: &mut Ctl, n: u64, news: TaskNews) {
+fn tell(ctl: &mut ShellControl, n: u64, news: TaskNews) {
     ctl.input(Input::Task { n, news });
 }
 
 impl DaemonDriver for Ends {
     type M = Res;
 
-    fn start(&mut self, _: &mut Res, ctl: &mut Ctl) {
+    fn start(&mut self, _: &mut Res, ctl: &mut ShellControl) {
         if let Err(e) = ctl.watch(self.listener.as_fd(), LISTENER, false) {
             log::error!("the socket for starters: {}", words(&e));
             ctl.exit(1);
         }
     }
 
-    fn ready(&mut self, _: &mut Res, at: usize, ctl: &mut Ctl) {
+    fn ready(&mut self, _: &mut Res, at: usize, ctl: &mut ShellControl) {
         let (n, slot) = (at as u64 / 4, at % 4);
         if n == 0 {
             return self.accept(ctl);
@@ -196,17 +196,17 @@ impl DaemonDriver for Ends {
         }
     }
 
-    fn hangup(&mut self, _: &mut Res, ctl: &mut Ctl) {
+    fn hangup(&mut self, _: &mut Res, ctl: &mut ShellControl) {
         self.known.look(ctl);
     }
 
-    fn woken(&mut self, _: &mut Res, ctl: &mut Ctl) {
+    fn woken(&mut self, _: &mut Res, ctl: &mut ShellControl) {
         if let Some(hosts) = self.known.new.lock().ok().and_then(|mut new| new.take()) {
             ctl.set_table(hosts);
         }
     }
 
-    fn effect(&mut self, _: &mut Res, effect: Effect, ctl: &mut Ctl) {
+    fn effect(&mut self, _: &mut Res, effect: Effect, ctl: &mut ShellControl) {
         match effect {
             Effect::LoadConfig => self.known.look(ctl),
             Effect::Task { n, op: TaskOp::Expect { uid, token } } => {
@@ -232,7 +232,7 @@ impl DaemonDriver for Ends {
 }
 
 impl Ends {
-    fn accept(&mut self, ctl: &mut Ctl) {
+    fn accept(&mut self, ctl: &mut ShellControl) {
         while let Ok((sock, _)) = self.listener.accept() {
             if let Err(e) = ctl.watch(sock.as_fd(), LISTENER, false) {
                 log::warn!("a starter: {}", words(&e));
@@ -262,7 +262,7 @@ impl Ends {
         sock: mio::net::UnixStream,
         shown: &[u8],
         fds: Vec<OwnedFd>,
-        ctl: &mut Ctl,
+        ctl: &mut ShellControl,
     ) -> io::Result<()> {
         let (uid, ..) = sock::peer_cred(sock.as_fd())?;
         let owns = |t: &&mut Task| t.uid == uid && t.token.len() == TOKEN && t.token == shown;
@@ -307,7 +307,7 @@ impl Ends {
 }
 
 impl Task {
-    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], ctl: &mut Ctl) {
+    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], ctl: &mut ShellControl) {
         match op {
             TaskOp::Write(bytes) => {
                 self.in_line = !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r");
@@ -366,7 +366,7 @@ impl Task {
     }
 
     /// Gives the task what it takes of its input.
-    fn feed(&mut self, n: u64, ctl: &mut Ctl) {
+    fn feed(&mut self, n: u64, ctl: &mut ShellControl) {
         let Some(input) = &mut self.input else { return };
         let mut wrote = 0;
         let gone = loop {
@@ -396,7 +396,7 @@ impl Task {
     }
 
     /// Takes what the task has put out, within its credit.
-    fn take(&mut self, n: u64, chunk: &mut [u8], ctl: &mut Ctl) {
+    fn take(&mut self, n: u64, chunk: &mut [u8], ctl: &mut ShellControl) {
         let mut dry = true;
         for (i, slot) in self.outs.iter_mut().enumerate() {
             while let Some(out) = slot {
@@ -424,7 +424,7 @@ impl Task {
         }
     }
 
-    fn heard(&mut self, n: u64, ctl: &mut Ctl) {
+    fn heard(&mut self, n: u64, ctl: &mut ShellControl) {
         let Some(control) = &mut self.control else { return };
         let mut byte = [0u8; 16];
         while let Ok(some) = control.read(&mut byte) {

@@ -2,7 +2,7 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
-use super::shell::{self, Ctl, DaemonDriver};
+use super::shell::{self, DaemonDriver, ShellControl};
 use crate::exec::plan::Site;
 use crate::exec::sbatchd::{Conf, Sbatchd};
 use crate::lim::election::Election;
@@ -48,7 +48,7 @@ struct Looks;
 impl DaemonDriver for Looks {
     type M = Sbatchd;
 
-    fn effect(&mut self, _: &mut Sbatchd, effect: Effect, ctl: &mut Ctl) {
+    fn effect(&mut self, _: &mut Sbatchd, effect: Effect, ctl: &mut ShellControl) {
         match effect {
             Effect::Os(OsEffect::Sample { sids }) => {
                 ctl.input(Input::Os(OsInput::Sampled(session::sample(&sids))));

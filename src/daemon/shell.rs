@@ -10,8 +10,8 @@
 //! - The shell carries out `Send`, `SendDurable`, `Close`, `Connect`, `Datagram`, `Say` and `Exit`.
 //!   All others (`Append`, `Spool`, `Account`, `Switch`, `LoadConfig`, `Sample`, `Os`, `SendBlob`)
 //!   go to `DaemonDriver::effect`, in their order among the others. The driver answers through
-//!   [`Ctl`]: `ctl.input(..)` is stepped in the next turn, which follows at once; `ctl.send(..)`
-//!   sends now (a blob).
+//!   [`ShellControl`]: `ctl.input(..)` is stepped in the next turn, which follows at once;
+//!   `ctl.send(..)` sends now (a blob).
 //! - Threads of the driver speak to the loop through a [`Remote`] (`ctl.remote()`, cloned): it can
 //!   give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
 //! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
@@ -33,8 +33,8 @@
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
 //! - What the machine has to do that takes longer than a turn may it does in small units
 //!   (`Machine::work`), for a share of each turn, as long as `DaemonDriver::takes_work`.
-//! - `Exit` with code 0, and `Ctl::exit(0)`, first let the log be written and the answers that
-//!   wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
+//! - `Exit` with code 0, and `ShellControl::exit(0)`, first let the log be written and the answers
+//!   that wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
 //! - SIGTERM and SIGINT call `DaemonDriver::terminate` (default: exit 0), SIGHUP reopens the log,
 //!   reads the key file again and calls `DaemonDriver::hangup`. They are read from a signalfd:
 //!   threads must be started after [`run`] has begun (in `DaemonDriver::start`), so that they
@@ -154,13 +154,13 @@ pub trait DaemonDriver {
     const MEASURED: bool = false;
 
     /// Before `Input::Start`: start threads here.
-    fn start(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
+    fn start(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
         let _ = (m, ctl);
     }
     /// An effect that the shell does not carry out itself.
-    fn effect(&mut self, m: &mut Self::M, eff: Effect, ctl: &mut Ctl);
-    /// A descriptor that [`Ctl::watch`] was asked for can be read or written.
-    fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut Ctl) {
+    fn effect(&mut self, m: &mut Self::M, eff: Effect, ctl: &mut ShellControl);
+    /// A descriptor that [`ShellControl::watch`] was asked for can be read or written.
+    fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut ShellControl) {
         let _ = (m, token, ctl);
     }
     /// May the machine do some of its long work now? What it writes must not outgrow memory.
@@ -173,33 +173,33 @@ pub trait DaemonDriver {
         let _ = (m, cpu_us);
     }
     /// Every effect of this turn has been carried out.
-    fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
+    fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
         let _ = (m, ctl);
     }
     /// Somebody called [`Remote::wake`].
-    fn woken(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
+    fn woken(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
         let _ = (m, ctl);
     }
     /// All tickets up to this one are durable; what they held is on its way.
-    fn durable(&mut self, m: &mut Self::M, ticket: u64, ctl: &mut Ctl) {
+    fn durable(&mut self, m: &mut Self::M, ticket: u64, ctl: &mut ShellControl) {
         let _ = (m, ticket, ctl);
     }
     /// This ticket could not be made durable; what it and later ones held is dropped.
-    fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, ctl: &mut Ctl) {
+    fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, ctl: &mut ShellControl) {
         let _ = (m, ticket);
         ctl.input(Input::LogFailed { why });
     }
     /// SIGTERM or SIGINT.
-    fn terminate(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
+    fn terminate(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
         let _ = m;
         ctl.exit(0);
     }
     /// SIGHUP, after the log was reopened.
-    fn hangup(&mut self, m: &mut Self::M, ctl: &mut Ctl) {
+    fn hangup(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
         let _ = (m, ctl);
     }
     /// These hosts have joined by themselves, and no others; the shell knows them.
-    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, ctl: &mut Ctl) {
+    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, ctl: &mut ShellControl) {
         let _ = (m, all, ctl);
     }
     /// The loop ends with this code: finish the log, join threads.
@@ -219,13 +219,13 @@ impl<M> Default for NoDriver<M> {
 
 impl<M: Machine> DaemonDriver for NoDriver<M> {
     type M = M;
-    fn effect(&mut self, _: &mut M, eff: Effect, _: &mut Ctl) {
+    fn effect(&mut self, _: &mut M, eff: Effect, _: &mut ShellControl) {
         log::warn!("no one here carries out an effect: {}", eff.name());
     }
 }
 
 /// What a [`DaemonDriver`] can ask of the shell while it is called.
-pub struct Ctl {
+pub struct ShellControl {
     /// The clocks at the start of the turn.
     pub now: Now,
     pub(super) inputs: std::collections::VecDeque<Input>,
@@ -238,7 +238,7 @@ pub struct Ctl {
     pub(super) registry: mio::Registry,
 }
 
-impl Ctl {
+impl ShellControl {
     /// Has [`DaemonDriver::ready`] called with this token, below 2^60, each time that the
     /// descriptor has become readable (writable); closing it ends that.
     pub fn watch(&mut self, fd: BorrowedFd<'_>, token: usize, write: bool) -> std::io::Result<()> {
@@ -275,7 +275,7 @@ impl Ctl {
     pub fn seal(&mut self) -> Option<u64> {
         self.tickets.seal()
     }
-    /// Whether something was appended since the last [`Ctl::seal`].
+    /// Whether something was appended since the last [`ShellControl::seal`].
     pub fn dirty(&self) -> bool {
         self.tickets.dirty()
     }
@@ -345,7 +345,7 @@ struct Shell<D: DaemonDriver> {
     told: Receiver<Told>,
     members: Option<Follower>,
     heartbeat: Option<Heartbeat>,
-    ctl: Ctl,
+    ctl: ShellControl,
     effects: Vec<Effect>,
     /// Processor time of this thread at the end of the last turn, microseconds.
     cpu_us: u64,
@@ -387,7 +387,7 @@ impl<D: DaemonDriver> Shell<D> {
         let port_of = Box::new(move |daemon| ports.port(daemon));
         let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of, checker)
             .map_err(fail("poll"))?;
-        let ctl = Ctl {
+        let ctl = ShellControl {
             now: crate::sys::now(),
             inputs: Default::default(),
             sends: Vec::new(),

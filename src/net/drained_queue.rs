@@ -1,8 +1,8 @@
 //! Connections whose output has room again, and when each is told to the machine
-//! (`Input::Drained`). The machine then sends a piece of something long (a slice of a listing): such
-//! work gets a share of the time while others say something, and all of it while nobody does. The
-//! first to ask is served first, so that in a storm some have all they asked for while the others
-//! wait, but nobody waits for long without a piece: a client that hears nothing gives up.
+//! (`Input::Drained`). The machine then sends a piece of something long (a slice of a listing):
+//! such work gets a share of the time while others say something, and all of it while nobody does.
+//! The first to ask is served first, so that in a storm some have all they asked for while the
+//! others wait, but nobody waits for long without a piece: a client that hears nothing gives up.
 
 use super::limits::{ROOM_PAUSE, ROOM_QUIET_US, ROOM_WAIT_US};
 use crate::proto::machine::ConnId;

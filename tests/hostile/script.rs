@@ -4,7 +4,7 @@
 use super::rig::{Rig, wait_for};
 use lsf::auth::{KeyRing, Ways};
 use lsf::conf::load;
-use lsf::daemon::shell::{self, Ctl, DaemonDriver, Ports, ShellConfig};
+use lsf::daemon::shell::{self, DaemonDriver, Ports, ShellConfig, ShellControl};
 use lsf::model::Now;
 use lsf::proto::machine::{ConnId, Endpoint};
 use lsf::proto::sbd::SbdMsg;
@@ -106,7 +106,7 @@ struct Nothing;
 
 impl DaemonDriver for Nothing {
     type M = Scripted;
-    fn effect(&mut self, _: &mut Scripted, _: Effect, _: &mut Ctl) {}
+    fn effect(&mut self, _: &mut Scripted, _: Effect, _: &mut ShellControl) {}
 }
 
 pub(super) fn site(rig: &Rig, host: &str) -> Site {

@@ -7,7 +7,7 @@ use lsf::cli::client::{Client, Patience};
 use lsf::conf::generate::{Plan, generate};
 use lsf::conf::{BaseConf, load};
 use lsf::daemon::authd::Authd;
-use lsf::daemon::shell::{self, Ctl, DaemonDriver, Ports, Remote, ShellConfig};
+use lsf::daemon::shell::{self, DaemonDriver, Ports, Remote, ShellConfig, ShellControl};
 use lsf::model::Now;
 use lsf::model::event::{Event, Record};
 use lsf::proto::client::{AdminOp, ClientMsg};
@@ -420,14 +420,14 @@ struct Log {
 impl DaemonDriver for Log {
     type M = Toy;
 
-    fn start(&mut self, _: &mut Toy, ctl: &mut Ctl) {
+    fn start(&mut self, _: &mut Toy, ctl: &mut ShellControl) {
         self.remote = Some(ctl.remote());
     }
-    fn effect(&mut self, _: &mut Toy, eff: Effect, _: &mut Ctl) {
+    fn effect(&mut self, _: &mut Toy, eff: Effect, _: &mut ShellControl) {
         assert!(matches!(eff, Effect::Append(_)), "{eff:?}");
         self.batch += 1;
     }
-    fn end_of_turn(&mut self, _: &mut Toy, ctl: &mut Ctl) {
+    fn end_of_turn(&mut self, _: &mut Toy, ctl: &mut ShellControl) {
         if self.busy {
             return;
         }
@@ -446,10 +446,10 @@ impl DaemonDriver for Log {
             }
         });
     }
-    fn durable(&mut self, _: &mut Toy, _: u64, _: &mut Ctl) {
+    fn durable(&mut self, _: &mut Toy, _: u64, _: &mut ShellControl) {
         self.busy = false;
     }
-    fn failed(&mut self, _: &mut Toy, _: u64, why: String, ctl: &mut Ctl) {
+    fn failed(&mut self, _: &mut Toy, _: u64, why: String, ctl: &mut ShellControl) {
         self.busy = false;
         self.batch = 0;
         ctl.input(Input::LogFailed { why });

@@ -267,7 +267,7 @@ impl Elem {
     }
 
     fn start(&mut self, time: i64, s: &JobStart) {
-        self.hosts = s.hosts.clone();
+        self.hosts = s.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect();
         self.host_factor = s.host_factor;
         self.ours = s.attempt > 0;
         // few requirements have one, and to read them takes long

@@ -58,7 +58,7 @@ fn new(job: u32, name: &str, command: &str, spec: JobSpec) -> Record {
 }
 
 fn start(after: i64, at: JobRef, hosts: &[(&str, u32)], res: &str) -> [Record; 3] {
-    let hosts = hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect();
+    let hosts = hosts.iter().map(|(h, n)| ((*h).into(), *n)).collect();
     let s = JobStart { at, attempt: 1, hosts, eff_res_req: res.into(), ..JobStart::default() };
     let pid = 17157;
     let accept = Event::JobStartAccept { at, attempt: 1, pid, pgid: pid };

@@ -21,6 +21,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes of logs that are read at most, newest first.
 const MOST_READ: u64 = 2 << 30;
@@ -166,10 +167,10 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
         let start = JobStart {
             at: fin.at,
             attempt,
-            hosts: fin.exec_hosts,
+            hosts: fin.exec_hosts.into_iter().map(|(h, n)| (h.into(), n)).collect(),
             host_factor: fin.host_factor,
-            eff_res_req: fin.eff_res_req,
-            boot: String::new(),
+            eff_res_req: fin.eff_res_req.into(),
+            boot: Arc::default(),
         };
         records.push(Record { time: fin.start_time, event: Event::JobStart(Box::new(start)) });
     }

@@ -40,7 +40,7 @@ impl Mbd {
         more: bool,
     ) {
         let h = &mut self.net.hosts[i];
-        h.boot_id = boot_id;
+        h.boot_id = boot_id.into();
         if h.told.is_none() {
             h.zombies.clear();
         }

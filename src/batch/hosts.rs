@@ -13,7 +13,8 @@ use crate::proto::Msg;
 use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// First and longest pause before a lost link is dialled again, microseconds.
 const REDIAL_FIRST: u64 = US / 5;
@@ -61,7 +62,7 @@ pub struct HostRt {
     pub link: Link,
     pub load: Option<HostLoad>,
     /// Boot id of the last inventory; empty before the first.
-    pub boot_id: String,
+    pub boot_id: Arc<str>,
     /// When it was last given a job.
     pub last_dispatch: Option<u64>,
     /// Since when there is no link to its sbatchd; None: there is one.
@@ -75,6 +76,8 @@ pub struct HostRt {
     pub told: Option<HashSet<JobKey>>,
     last_heard: u64,
     next_ping: u64,
+    /// Its entry in [`Net::due`].
+    due: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,8 @@ pub struct Net {
     pub hosts: HostMap<HostRt>,
     lim: Link,
     conns: IdMap<ConnId, Whose>,
+    /// When each host is to be dialled or probed next.
+    due: BTreeSet<(u64, HostId)>,
     next_conn: ConnId,
     /// False until the first start, and while the log cannot be written.
     on: bool,
@@ -111,6 +116,7 @@ impl Net {
             hosts,
             lim: Link::Down { at: 0, pause: REDIAL_FIRST },
             conns: IdMap::default(),
+            due: BTreeSet::new(),
             next_conn: 1,
             on: false,
             acts: 0,
@@ -135,15 +141,38 @@ impl Net {
         if !self.on {
             return None;
         }
-        let link = |l: &Link| match *l {
+        let lim = match self.lim {
             Link::Down { at, .. } => Some(at),
             _ => None,
         };
-        let hosts = self.hosts.values().filter_map(|h| match h.link {
+        self.due.first().map(|due| due.0).into_iter().chain(lim).min()
+    }
+
+    /// Notes when a host whose link has changed is to be dialled or probed next.
+    fn note_due(&mut self, host: HostId) {
+        let Some(h) = self.hosts.get_mut(host) else { return };
+        let due = match h.link {
             Link::Up { .. } | Link::Greeted { .. } => Some(h.next_ping),
-            _ => link(&h.link),
-        });
-        hosts.chain(link(&self.lim)).min()
+            Link::Down { at, .. } => Some(at),
+            Link::Dialing { .. } => None,
+        };
+        if due != h.due {
+            if let Some(at) = h.due {
+                self.due.remove(&(at, host));
+            }
+            if let Some(at) = due {
+                self.due.insert((at, host));
+            }
+            h.due = due;
+        }
+    }
+
+    /// The same of all hosts.
+    fn note_all_due(&mut self) {
+        self.due.clear();
+        self.hosts.iter_mut().for_each(|(_, h)| h.due = None);
+        let ids: Vec<HostId> = self.hosts.ids().collect();
+        ids.into_iter().for_each(|host| self.note_due(host));
     }
 }
 
@@ -153,7 +182,7 @@ impl HostRt {
             name: name.to_string(),
             link: Link::Down { at: 0, pause: REDIAL_FIRST },
             load: None,
-            boot_id: String::new(),
+            boot_id: Arc::default(),
             last_dispatch: None,
             lost: Some(0),
             given_up: false,
@@ -162,6 +191,7 @@ impl HostRt {
             told: None,
             last_heard: 0,
             next_ping: 0,
+            due: None,
         }
     }
     pub fn up(&self) -> Option<ConnId> {
@@ -226,6 +256,7 @@ impl Mbd {
             h.link = Link::down(cx.now);
             (h.lost, h.given_up) = (Some(cx.now.mono_us), false);
         }
+        self.net.note_all_due();
         self.unreached.look = true;
         self.look_left();
         if matches!(self.net.lim, Link::Down { .. }) {
@@ -245,6 +276,7 @@ impl Mbd {
             }
             (h.link, h.told) = (Link::down(cx.now), None);
         }
+        self.net.note_all_due();
     }
 
     /// Keeps the links of hosts that are still there.
@@ -254,6 +286,7 @@ impl Mbd {
             let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&pol.def.name) };
             self.net.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
+        self.net.note_all_due();
         for gone in old.into_values() {
             if let Some(conn) = gone.link.conn() {
                 self.net.conns.remove(&conn);
@@ -297,6 +330,9 @@ impl Mbd {
             _ => REDIAL_FIRST,
         };
         *link = Link::Dialing { conn, pause };
+        if let Whose::Host(host) = whose {
+            self.net.note_due(host);
+        }
         cx.out.push(Effect::Connect { conn, to });
     }
 
@@ -324,6 +360,7 @@ impl Mbd {
                 let back = std::mem::take(&mut h.given_up);
                 h.last_heard = cx.now.mono_us;
                 h.next_ping = cx.now.after(PING_SECS);
+                self.net.note_due(i);
                 let cluster = self.pol.conf.base.name.clone();
                 let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params, pieces: true };
                 cx.send(conn, Msg::Sbd(hello));
@@ -364,7 +401,10 @@ impl Mbd {
         }
         *link = Link::Down { at: now + pause, pause };
         match whose {
-            Whose::Host(i) => self.sched.host_changed(i),
+            Whose::Host(i) => {
+                self.net.note_due(i);
+                self.sched.host_changed(i);
+            }
             Whose::Lim => self.sched.changed(),
         }
     }
@@ -382,8 +422,9 @@ impl Mbd {
             self.dial(cx, Whose::Lim);
         }
         let silent = PING_SECS * u64::from(self.pol.params().max_sbd_fail.max(1)) * US;
-        let ids: Vec<HostId> = self.net.hosts.ids().collect();
-        for i in ids {
+        let due = self.net.due.range(..=(now, HostId::MAX));
+        let due: Vec<HostId> = due.map(|due| due.1).collect();
+        for i in due {
             match self.net.hosts[i].link {
                 Link::Down { at, .. } if at <= now => self.dial(cx, Whose::Host(i)),
                 Link::Greeted { conn } | Link::Up { conn }
@@ -391,6 +432,8 @@ impl Mbd {
                 {
                     let h = &mut self.net.hosts[i];
                     h.next_ping = cx.now.after(PING_SECS);
+                    self.net.note_due(i);
+                    let h = &mut self.net.hosts[i];
                     if now.saturating_sub(h.last_heard) > silent {
                         cx.say(log::Level::Warn, format!("sbatchd on {} is silent", h.name));
                         cx.out.push(Effect::Close { conn });
@@ -424,6 +467,7 @@ impl Mbd {
         if let Link::Greeted { conn } = self.net.hosts[i].link {
             let h = &mut self.net.hosts[i];
             (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
+            self.net.note_due(i);
             self.sched.host_changed(i);
             self.look_left();
         }

@@ -4,7 +4,7 @@
 //! Ids belong to one process: the log and the wire hold names.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The id of a name in a [`Table`]: its position there.
 pub trait Id: Copy {
@@ -42,8 +42,8 @@ id!(HostId, "a host");
 /// and hosts ever seen in one log.
 #[derive(Debug)]
 pub struct Table<I> {
-    list: Vec<Rc<str>>,
-    map: HashMap<Rc<str>, I>,
+    list: Vec<Arc<str>>,
+    map: HashMap<Arc<str>, I>,
 }
 
 impl<I> Default for Table<I> {
@@ -59,7 +59,7 @@ impl<I: Id> Table<I> {
             return id;
         }
         let id = I::from_index(self.list.len());
-        let name: Rc<str> = name.into();
+        let name: Arc<str> = name.into();
         self.list.push(name.clone());
         self.map.insert(name, id);
         id
@@ -68,7 +68,7 @@ impl<I: Id> Table<I> {
     pub fn find(&self, name: &str) -> Option<I> {
         self.map.get(name).copied()
     }
-    pub fn text(&self, id: I) -> &Rc<str> {
+    pub fn text(&self, id: I) -> &Arc<str> {
         &self.list[id.index()]
     }
     pub fn len(&self) -> usize {
@@ -88,13 +88,13 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn user(&self, id: UserId) -> &Rc<str> {
+    pub fn user(&self, id: UserId) -> &Arc<str> {
         self.users.text(id)
     }
-    pub fn queue(&self, id: QueueId) -> &Rc<str> {
+    pub fn queue(&self, id: QueueId) -> &Arc<str> {
         self.queues.text(id)
     }
-    pub fn host(&self, id: HostId) -> &Rc<str> {
+    pub fn host(&self, id: HostId) -> &Arc<str> {
         self.hosts.text(id)
     }
 }

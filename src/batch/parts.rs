@@ -287,7 +287,7 @@ impl State {
             job.env = m.env;
         }
         if !m.eff_res_req.is_empty() {
-            let eff: Rc<str> = m.eff_res_req.as_str().into();
+            let eff: Arc<str> = m.eff_res_req.as_str().into();
             job.each_run(&m.elems, m.alike, |run| run.eff_res_req = eff.clone());
         }
         did
@@ -398,6 +398,11 @@ impl Job {
             Body::Array(a) => {
                 let Array { own, started, .. } = &mut **a;
                 if let Some(part) = part {
+                    // one walk is several times cheaper than a look-up of each of very many
+                    if started.len() > own.len() / 8 {
+                        own.values_mut().filter(|e| e.part == part).for_each(&mut one);
+                        return;
+                    }
                     for idx in &*started {
                         own.get_mut(idx).filter(|e| e.part == part).into_iter().for_each(&mut one);
                     }

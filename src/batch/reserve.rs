@@ -17,6 +17,7 @@ use crate::model::idmap::IdMap;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The built-in indices of which a suspended job keeps what it reserved.
 const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
@@ -38,7 +39,7 @@ pub struct Taken {
 /// The requirement of a started element, and what it reserves by it.
 #[derive(Clone, Debug)]
 struct Held {
-    req: Rc<str>,
+    req: Arc<str>,
     terms: Rc<[RusageTerm]>,
 }
 
@@ -134,7 +135,7 @@ impl Mbd {
         });
         if let Some(run) = run.filter(|r| r.eff_res_req.contains("rusage[")) {
             let req = run.eff_res_req.clone();
-            let same = |held: &&Held| Rc::ptr_eq(&held.req, &req) || held.req == req;
+            let same = |held: &&Held| Arc::ptr_eq(&held.req, &req) || held.req == req;
             if self.reserve.held.get(&at).filter(same).is_some() {
                 return;
             }

@@ -468,9 +468,9 @@ pub struct Run {
     pub start_time: i64,
     pub hosts: Vec<(HostId, u32)>,
     pub host_factor: f64,
-    pub eff_res_req: Rc<str>,
+    pub eff_res_req: Arc<str>,
     /// Boot id of the first host the order was made for.
-    pub boot: Rc<str>,
+    pub boot: Arc<str>,
     pub phase: Phase,
     /// UNKWN: its first host cannot be reached; `phase` is what was known last.
     pub unknown: bool,

@@ -232,14 +232,15 @@ pub fn cpu_words(secs: Option<f64>) -> String {
 }
 
 /// `Dispatched to <hosta>, Effective RES_REQ <...>;`, as bhist -l and bacct -l tell it.
-pub fn dispatched(t: &mut String, hosts: &[(String, u32)], res_req: &str, tasks: bool) {
+pub fn dispatched<T: AsRef<str>>(t: &mut String, hosts: &[(T, u32)], res_req: &str, tasks: bool) {
     let slots: u32 = hosts.iter().map(|(_, n)| (*n).max(1)).sum();
     let list = |t: &mut String, condensed: bool| {
         let mut blank = "";
         for (host, n) in hosts {
+            let host = host.as_ref();
             let (times, name) = match (condensed, *n) {
                 (true, 2..) => (1, format!("{n}*{host}")),
-                (_, n) => (if condensed { 1 } else { n.max(1) }, host.clone()),
+                (_, n) => (if condensed { 1 } else { n.max(1) }, host.to_string()),
             };
             for _ in 0..times {
                 push(t, blank, &name);

@@ -158,8 +158,9 @@ impl World {
             }
             Event::JobStart(s) => {
                 let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
-                let first = s.hosts.first().map(|h| &h.0);
-                let host = self.hosts.iter().position(|h| Some(&h.name) == first).unwrap_or(0);
+                let first = s.hosts.first().map(|h| &*h.0);
+                let host =
+                    self.hosts.iter().position(|h| Some(h.name.as_str()) == first).unwrap_or(0);
                 self.deaths.last.insert(s.at, (key, host));
                 if let Some(old) = self.check.believed_alive(s.at).filter(|old| *old != key) {
                     self.fatal = Some(format!("{key} is started, {old} is believed to be alive"));

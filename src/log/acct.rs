@@ -51,13 +51,15 @@ impl Ended<'_> {
             submit_time: new.submit_time,
             start_time: self.start.map_or(0, |(time, _)| time),
             spec: self.spec.clone(),
-            exec_hosts: start.map_or(Vec::new(), |start| start.hosts.clone()),
+            exec_hosts: start.map_or(Vec::new(), |start| {
+                start.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect()
+            }),
             status: s.status & (stat::DONE | stat::EXIT),
             host_factor: start.map_or(0.0, |start| start.host_factor),
             usage: s.usage,
             exit_status: s.exit_status,
             exit_info: s.exit_info,
-            eff_res_req: start.map_or(String::new(), |start| start.eff_res_req.clone()),
+            eff_res_req: start.map_or(String::new(), |start| start.eff_res_req.to_string()),
             attempt: s.attempt,
             unknown_end: s.unknown_end,
             ..Finish::default()

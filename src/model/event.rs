@@ -67,12 +67,12 @@ pub struct JobStart {
     /// Our tail; counts from 1.
     pub attempt: u32,
     /// Execution hosts with their slots, first execution host first.
-    pub hosts: Vec<(String, u32)>,
+    pub hosts: Vec<(Arc<str>, u32)>,
     pub host_factor: f64,
-    pub eff_res_req: String,
+    pub eff_res_req: Arc<str>,
     /// Our tail: boot id of the first execution host when the order was made. If the host
     /// answers under another one, whether the job ran is unknown.
-    pub boot: String,
+    pub boot: Arc<str>,
 }
 
 /// JOB_STATUS: any other change of a job's state.

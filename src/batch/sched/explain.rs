@@ -87,7 +87,7 @@ impl Sched {
         for req in compiled.alternatives.iter() {
             let looks = self.explained.looks.get() + kind.looks() + view.hosts.len();
             self.explained.looks.set(looks);
-            let simple = req.as_ref().and_then(|r| r.0.first());
+            let simple = req.as_ref().and_then(|r| r.req.0.first());
             let look = Look { view: *view, queue, kind, asked: &compiled.asked, simple, room };
             match refusals(&look) {
                 None => return Reasons::new(),

@@ -37,6 +37,7 @@ use crate::model::{JobKey, JobRef, Now};
 use classes::Classes;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
+use place::Alternative;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -67,7 +68,7 @@ struct Decision {
     at: JobRef,
     /// Never empty; the first is the first execution host.
     hosts: Vec<(HostId, u32)>,
-    req: Option<Rc<Req>>,
+    req: Option<Rc<Alternative>>,
 }
 
 /// The work that a pass may still do in this turn.
@@ -253,13 +254,13 @@ impl Mbd {
         let event = JobStart {
             at,
             attempt,
-            hosts: hosts.iter().map(|(h, n)| (self.net.hosts[*h].name.clone(), *n)).collect(),
+            hosts: hosts.iter().map(|(h, n)| (self.st.names.host(*h).clone(), *n)).collect(),
             host_factor: self.net.hosts[first].cpu_factor(),
-            eff_res_req: req.as_ref().map_or(String::new(), |r| r.0.to_string()),
+            eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
             boot: self.net.hosts[first].boot_id.clone(),
         };
         self.emit(cx, Event::JobStart(Box::new(event)));
-        self.reserve_started(cx, at, req.as_ref().and_then(|r| r.0.first()));
+        self.reserve_started(cx, at, req.as_ref().and_then(|r| r.req.0.first()));
         for (host, _) in hosts {
             self.host_filled(host);
         }

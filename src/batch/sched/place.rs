@@ -16,6 +16,7 @@ use crate::model::reason::pend;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Why a class found no place: codes, each with the hosts that it holds for; no host: all.
 pub(crate) type Reasons = Vec<(u32, Vec<HostId>)>;
@@ -26,8 +27,15 @@ pub(super) struct Compiled {
     /// The whole requirement.
     pub req: Option<Rc<Req>>,
     /// The requirement, one entry per rusage alternative; never empty.
-    pub alternatives: Rc<[Option<Rc<Req>>]>,
+    pub alternatives: Vec<Option<Rc<Alternative>>>,
     pub asked: Rc<Asked>,
+}
+
+/// A requirement with one alternative of its rusage, and its text for the log.
+#[derive(Debug)]
+pub(super) struct Alternative {
+    pub req: Req,
+    pub text: Arc<str>,
 }
 
 /// The hosts that a class asks for.
@@ -45,10 +53,14 @@ impl Compiled {
     pub fn new(view: &View, kind: &Kind) -> Compiled {
         let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());
         let req = req.ok().map(Rc::new);
+        let alternative = |req: Req| {
+            let text = req.0.to_string().into();
+            Some(Rc::new(Alternative { req, text }))
+        };
         let alternatives = match &req {
             Some(r) => r.alternatives().map_or_else(
-                || vec![req.clone()],
-                |all| all.into_iter().map(|r| Some(Rc::new(r))).collect(),
+                || vec![alternative(Req::clone(r))],
+                |all| all.into_iter().map(alternative).collect(),
             ),
             None => vec![None],
         };
@@ -57,7 +69,7 @@ impl Compiled {
             first: first_hosts(view, &kind.hosts),
             fixed: fixed_slots(view, &kind.fixed),
         };
-        Compiled { req, alternatives: alternatives.into(), asked: Rc::new(asked) }
+        Compiled { req, alternatives, asked: Rc::new(asked) }
     }
 }
 

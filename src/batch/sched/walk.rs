@@ -7,11 +7,10 @@
 
 use super::open_hosts::{OrderNo, Rank};
 use super::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
-use super::place::{Compiled, Look, consumer_room};
+use super::place::{Alternative, Compiled, Look, consumer_room};
 use super::{Decision, Fuel, Sched};
 use crate::batch::names::{HostId, HostSet, QueueId, UserId};
 use crate::batch::policy::Queue;
-use crate::batch::require::Req;
 use crate::batch::view::View;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
@@ -72,7 +71,7 @@ enum Outcome {
 }
 
 /// Hosts that a class was given, by which requirement.
-type Found = (Vec<(HostId, u32)>, Option<Rc<Req>>);
+type Found = (Vec<(HostId, u32)>, Option<Rc<Alternative>>);
 
 impl Walk {
     /// A host takes no further job.
@@ -335,7 +334,7 @@ impl Sched {
         fuel.spend(kind.looks());
         let mut found: Option<Found> = None;
         for (n, req) in compiled.alternatives.iter().enumerate() {
-            let simple = req.as_ref().and_then(|r| r.0.first());
+            let simple = req.as_ref().and_then(|r| r.req.0.first());
             let asked: &Compiled = &compiled;
             let look = Look { view: *view, queue, kind: &kind, asked: &asked.asked, simple, room };
             if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {

@@ -420,7 +420,7 @@ fn started(r: &mut Rig) -> u32 {
     let begin_time = far(r);
     let name = format!("a[1-{STARTED}]");
     let job = r.submit(JobSpec { name, begin_time, ..spec("x") }).unwrap();
-    let hosts = vec![("h1".to_string(), 1)];
+    let hosts = vec![("h1".into(), 1)];
     for idx in 1..=STARTED {
         let at = JobRef { job, idx };
         let hosts = hosts.clone();
@@ -497,7 +497,7 @@ fn run_windows_are_kept_after_the_log_could_not_be_written_for_a_while() {
     let job = r.submit(JobSpec { name: "a[1-100]".into(), ..spec("x") }).unwrap();
     r.starts();
     for idx in 5..=100 {
-        let (at, hosts) = (JobRef { job, idx }, vec![("h1".to_string(), 1)]);
+        let (at, hosts) = (JobRef { job, idx }, vec![("h1".into(), 1)]);
         let start = crate::model::event::JobStart { at, hosts, attempt: 1, ..Default::default() };
         recorded(&mut r, Event::JobStart(Box::new(start)));
     }

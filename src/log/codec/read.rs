@@ -120,11 +120,13 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
         *f = ahead;
     }
     let at = JobRef { job, idx };
+    let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+    let eff_res_req = eff_res_req.into();
     let mut s = JobStart { at, hosts, host_factor, eff_res_req, ..JobStart::default() };
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),
-            b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into_owned(),
+            b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into(),
             _ => {}
         }
     }

@@ -86,12 +86,12 @@ pub(super) fn put_head(out: &mut Vec<u8>, name: &str, time: i64) {
 }
 
 /// Hosts, one string a slot, after their number.
-pub(super) fn put_slots(out: &mut Vec<u8>, hosts: &[(String, u32)]) {
+pub(super) fn put_slots<T: AsRef<str>>(out: &mut Vec<u8>, hosts: &[(T, u32)]) {
     let n: u64 = hosts.iter().map(|(_, slots)| u64::from(*slots)).sum();
     put_u64(out, n);
     for (host, slots) in hosts {
         for _ in 0..*slots {
-            put_str(out, host.as_bytes());
+            put_str(out, host.as_ref().as_bytes());
         }
     }
 }

@@ -209,8 +209,8 @@ fn records_of_other_systems_are_read() {
     let line =
         r#""JOB_START" "22" 1795167012 11 4 0 0 100.0 3 "vm" "2*vn" "vn" "" "" 0 7 "o[r15s]""#;
     let Event::JobStart(s) = read_record(line.as_bytes()).unwrap().event else { panic!() };
-    assert_eq!((s.at.idx, s.eff_res_req.as_str()), (7, "o[r15s]"));
-    assert_eq!(s.hosts, [("vm".to_string(), 1), ("vn".to_string(), 3)]);
+    assert_eq!((s.at.idx, &*s.eff_res_req), (7, "o[r15s]"));
+    assert_eq!(s.hosts, [("vm".into(), 1), ("vn".into(), 3)]);
 
     let line = r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#;
     let Event::JobSwitch { at, queue, uid, user } = read_record(line.as_bytes()).unwrap().event
@@ -509,6 +509,8 @@ fn job_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()]).prop_map(
             |(at, attempt, hosts, host_factor, [eff_res_req, boot])| {
+                let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+                let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
                 let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot };
                 Event::JobStart(Box::new(start))
             }

@@ -104,8 +104,6 @@ pub struct Sched {
     hosts: OpenHosts,
     /// The pass under way.
     walk: Option<Walk>,
-    /// The queue that it has come to.
-    walked: Option<super::names::QueueId>,
     entries: IdMap<u32, Entry>,
     /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,

@@ -97,8 +97,8 @@ impl Sched {
 
     fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
         while !fuel.is_empty() {
+            // a host that opens later has changed: nothing is lost on classes not yet looked at
             if self.hosts.none_open() {
-                self.end_early(walk);
                 return None;
             }
             let Some(here) = &mut walk.here else {
@@ -115,21 +115,6 @@ impl Sched {
             }
         }
         None
-    }
-
-    /// No host is open any more: classes that counted as unseen still do.
-    fn end_early(&mut self, walk: &mut Walk) {
-        let Some(here) = walk.here.take() else { return };
-        let Some(queue) = self.walked else { return };
-        if here.fresh {
-            self.order.pass_over_queue(queue);
-        }
-        for (user, of_user) in here.users {
-            if of_user.fresh {
-                self.order.pass_over_user(queue, user);
-                self.order.released(user);
-            }
-        }
     }
 
     /// Begins with a queue; none: nothing is to be done there.
@@ -150,7 +135,6 @@ impl Sched {
         if !every && !self.order.has_waiting(queue.id) {
             return None;
         }
-        self.walked = Some(queue.id);
         let mut here = QueueWalk { every, fresh, ..QueueWalk::default() };
         if !every {
             let waiting: Vec<UserId> = self.order.waiting(queue.id).collect();

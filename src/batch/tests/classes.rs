@@ -356,3 +356,33 @@ fn classes_of_a_queue_at_its_limit_are_looked_at_when_it_has_room_only() {
     assert_eq!(started, waiting[..1]);
     assert_eq!(r.mbd.sched.looks - looks, 1);
 }
+
+#[test]
+fn class_without_a_ready_job_while_a_host_was_freed_is_looked_at_when_one_comes() {
+    let mut c = cluster().hosts(2, 1).up();
+    let first = c.submit("ann", "-m h1");
+    // h2 is open, so that the class was looked at
+    let waits = c.submit("bob", "-m h1");
+    assert_eq!(c.started(), [first]);
+    c.kill("bob", waits);
+    c.end(first, 0);
+    let again = c.submit("bob", "-m h1");
+    assert_eq!(c.started(), [again]);
+}
+
+#[test]
+fn job_of_a_queue_with_a_pause_of_its_own_starts_when_that_is_over() {
+    let mut c = cluster()
+        .hosts(1, 4)
+        .queue("slow", "JOB_ACCEPT_INTERVAL = 2")
+        .param("MBD_SLEEP_TIME = 10")
+        .up();
+    let first = c.submit("ann", "");
+    assert_eq!(c.started(), [first]);
+    let waits = c.submit("ann", "-q slow");
+    c.advance(10);
+    assert_eq!(c.started(), []);
+    assert_eq!(c.reasons(waits)[0].0, pend::JUST_STARTED);
+    c.advance(120);
+    assert_eq!(c.started(), [waits]);
+}

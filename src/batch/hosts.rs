@@ -495,6 +495,7 @@ impl Mbd {
                     load.facts = facts;
                 }
                 h.load = Some(load);
+                self.reserve_measured(i);
                 self.sched.host_changed(i);
             }
             self.overload.look = true;

@@ -101,7 +101,6 @@ impl Mbd {
             }
             wanted.extend(servers);
         }
-        self.reserve_sum(cx);
         let mut rows = Vec::new();
         for i in self.net.hosts.ids() {
             if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {

@@ -44,6 +44,7 @@ impl Mbd {
                     run.soft.usage_time = now;
                     run.soft.pids = pids;
                     run.soft.groups = groups;
+                    self.reserve_used(key.job_ref());
                 }
             }
             _ => self.refuse(cx, i, "an order, which hosts do not give"),

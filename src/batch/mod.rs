@@ -178,7 +178,7 @@ pub struct Mbd {
     pub(crate) keep: housekeep::Keep,
     pub(crate) shut: windows::Shut,
     pub(crate) overload: overload::Overload,
-    pub(crate) reserve: reserve::Reserve,
+    pub(crate) reserve: reserve::ledger::Reserve,
     pub(crate) status: status::Status,
     pub(crate) unreached: unreached::Unreached,
     pub(crate) eligible: eligible::Eligible,
@@ -222,7 +222,7 @@ impl Mbd {
             keep: housekeep::Keep::default(),
             shut: windows::Shut::default(),
             overload: overload::Overload::default(),
-            reserve: reserve::Reserve::default(),
+            reserve: reserve::ledger::Reserve::default(),
             status: status::Status::default(),
             unreached: unreached::Unreached::default(),
             eligible: eligible::Eligible::default(),
@@ -384,10 +384,6 @@ impl Mbd {
         self.sched.slots_released(user);
         for host in hosts {
             self.sched.host_changed(host);
-        }
-        // an instance of a resource may be shared with any host
-        if self.reserve.shares_any() {
-            self.sched.changed();
         }
     }
 
@@ -597,6 +593,7 @@ impl Machine for Mbd {
         let mut cx = Cx { now, out };
         let cx = &mut cx;
         self.sched.now = now;
+        self.reserve.set_now(now.secs());
         let tick = matches!(input, Input::Tick);
         match input {
             Input::Start => self.start(cx),
@@ -651,6 +648,7 @@ impl Machine for Mbd {
             self.overload_due(cx);
             self.perf_due(cx);
             self.eligible_due(cx);
+            self.reserve_freed();
             // one pass for all that a turn brings: the tick comes behind the other inputs
             if tick {
                 self.schedule_due(cx);
@@ -661,6 +659,7 @@ impl Machine for Mbd {
 
     fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.work_left() {
+            self.reserve.set_now(now.secs());
             self.work_unit(&mut Cx { now, out });
         }
     }

@@ -1,8 +1,10 @@
-//! Ids of users, queues and hosts. Jobs, counters and the scheduler hold an id; its text is read
-//! where something is logged, sent or shown.
+//! Ids of users, queues, hosts and resources. Jobs, counters and the scheduler hold an id; its text
+//! is read where something is logged, sent or shown.
 //!
 //! Ids belong to one process: the log and the wire hold names.
 
+use crate::lang::resreq::HOST_NUMBERS;
+use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -37,6 +39,29 @@ macro_rules! id {
 id!(UserId, "a user");
 id!(QueueId, "a queue");
 id!(HostId, "a host");
+id!(ResourceId, "a numeric resource in the configuration that holds");
+
+/// Built-in numbers: their ids come before those of the site's resources.
+const BUILT_IN: usize = INDEX_NAMES.len() + HOST_NUMBERS.len();
+
+/// A built-in load index has the id of its position in a load vector; behind these stand the other
+/// built-in numbers of a host, and the resources of lsf.shared in their order.
+impl ResourceId {
+    pub fn of_load_index(position: usize) -> ResourceId {
+        ResourceId::from_index(position)
+    }
+    /// The position in a load vector.
+    pub fn load_index(self) -> Option<usize> {
+        Some(self.index()).filter(|position| *position < INDEX_NAMES.len())
+    }
+    pub fn of_site(position: usize) -> ResourceId {
+        ResourceId::from_index(BUILT_IN + position)
+    }
+    /// The position in lsf.shared.
+    pub fn site_position(self) -> Option<usize> {
+        self.index().checked_sub(BUILT_IN)
+    }
+}
 
 /// Names of one kind by id. Names are never removed: their number is bounded by the users, queues
 /// and hosts ever seen in one log.

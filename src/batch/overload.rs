@@ -10,6 +10,7 @@
 use super::names::HostId;
 use super::policy::{Bounds, External, Queue};
 use super::require::{Req, Sight};
+use super::reserve::ledger::Reserved;
 use super::state::{ElemState, Phase};
 use super::{Cx, Mbd};
 use crate::lang::resreq::SelectCx;
@@ -185,7 +186,7 @@ impl Mbd {
         if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
-        let sight = Sight { taken: &[], ..self.view().sight(i) };
+        let sight = Sight { taken: Reserved::default(), ..self.view().sight(i) };
         let (local_type, local_model) = (sight.host_type(), sight.model());
         let cx = SelectCx { local_type, local_model };
         cond.0.first().is_some_and(|s| s.selects(&sight, &cx))

@@ -2,7 +2,7 @@
 //! expanded, requirements compiled. Rebuilt whole at start and at a reconfiguration; never
 //! changed in between.
 
-use super::names::{self, HostId, HostMap, Id, QueueId};
+use super::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use super::require::{Names, Req};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -11,7 +11,7 @@ use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::resreq::{Per, RusageTerm};
 use crate::lang::window::Windows;
 use crate::model::sort::sort_by_key;
-use crate::proto::lim::{INDEX_NAMES, increasing};
+use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -28,6 +28,7 @@ pub type External = Vec<Bound>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     pub name: String,
+    pub id: ResourceId,
     pub sched: Option<f64>,
     pub stop: Option<f64>,
     /// More of it is more loaded.
@@ -100,11 +101,11 @@ fn bounds(t: &Thresholds) -> Bounds {
     b
 }
 
-fn external(t: &Thresholds, shared: &Shared) -> External {
+fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
     let own = |th: &crate::conf::types::Threshold| {
         let def = shared.resources.iter().find(|r| r.name == th.index)?;
         let (name, up) = (th.index.clone(), def.increasing.unwrap_or(false));
-        Some(Bound { name, sched: th.sched, stop: th.stop, up })
+        Some(Bound { id: names.id(&name)?, name, sched: th.sched, stop: th.stop, up })
     };
     t.iter().filter_map(own).collect()
 }
@@ -137,9 +138,9 @@ impl Policy {
                 window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
                 dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
-                external: pol
-                    .as_ref()
-                    .map_or(External::new(), |h| external(&h.thresholds, &p.conf.base.shared)),
+                external: pol.as_ref().map_or(External::new(), |h| {
+                    external(&h.thresholds, &p.conf.base.shared, &p.names)
+                }),
                 not_acted_on: pol.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
             };
@@ -182,7 +183,7 @@ impl Policy {
             hosts: self.queue_hosts(q),
             req: req.map(Rc::new),
             bounds: bounds(&q.thresholds),
-            external: external(&q.thresholds, &self.conf.base.shared),
+            external: external(&q.thresholds, &self.conf.base.shared, &self.names),
             dispatch_window: windows(&q.dispatch_window),
             run_window: windows(&q.run_window),
             stop_cond: cond(&q.stop_cond),
@@ -326,17 +327,6 @@ impl Policy {
         n * self.params().mbd_sleep_time
     }
 
-    /// Does more of this resource mean more load?
-    pub fn more_is_loaded(&self, res: &str) -> bool {
-        match INDEX_NAMES.iter().position(|n| *n == res) {
-            Some(k) => increasing(k),
-            None => {
-                let own = self.conf.base.shared.resources.iter().find(|r| r.name == res);
-                own.and_then(|r| r.increasing).unwrap_or(false)
-            }
-        }
-    }
-
     /// Is the amount of a rusage term reserved for each task, not once on a host?
     pub fn reserves_per_task(&self, term: &RusageTerm) -> bool {
         match term.per {
@@ -347,9 +337,8 @@ impl Policy {
     }
 
     /// A reason of this code with the number of the site's resource that it is about.
-    pub fn reason_about(&self, code: u32, res: &str) -> u32 {
-        let all = &self.conf.base.shared.resources;
-        let n = all.iter().position(|r| r.name == res).and_then(|n| u32::try_from(n + 1).ok());
+    pub fn reason_about(&self, code: u32, id: ResourceId) -> u32 {
+        let n = id.site_position().and_then(|n| u32::try_from(n + 1).ok());
         n.map_or(code, |n| code | n << RESOURCE_SHIFT)
     }
 

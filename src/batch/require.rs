@@ -2,17 +2,33 @@
 //! it, and the joined requirement of a job and its queue.
 
 use super::hosts::HostRt;
-use super::reserve::{Taken, left};
-use crate::conf::types::{BaseConf, HostDef, ResourceKind};
-use crate::lang::resreq::{Builtins, HostView, ResKind, ResNames, ResReq, ResReqError};
-use crate::lang::resreq::{Rusage, RusageTerm, Syntax};
-use crate::proto::lim::INDEX_NAMES;
+use super::names::{Id, ResourceId};
+use super::reserve::ledger::{Reserved, left};
+use crate::conf::types::{BaseConf, HostDef, ResourceDef, ResourceKind};
+use crate::lang::resreq::{Builtins, HOST_NUMBERS, HostView, ResKind, ResNames, ResReq};
+use crate::lang::resreq::{ResReqError, Rusage, RusageTerm, Syntax};
+use crate::proto::lim::{INDEX_NAMES, increasing};
 use std::collections::HashMap;
 
-/// Every resource name with its kind.
-#[derive(Debug, Default)]
+/// The built-in indices of which a suspended job keeps what it reserved.
+const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
+
+/// A resource that has an id.
+#[derive(Debug)]
+struct Resource {
+    name: String,
+    /// More of it means more load.
+    increasing: bool,
+    /// A suspended job gives back what it reserved of it.
+    release: bool,
+}
+
+/// Every resource name with its kind. A resource is resolved here once, to its id.
+#[derive(Debug)]
 pub struct Names {
     own: HashMap<String, ResKind>,
+    ids: HashMap<String, ResourceId>,
+    resources: Vec<Resource>,
     size_unit_mb: f64,
 }
 
@@ -23,9 +39,41 @@ impl Names {
             ResourceKind::String => ResKind::String,
             ResourceKind::Numeric => ResKind::Numeric { increasing: inc.unwrap_or(false) },
         };
-        let own =
-            base.shared.resources.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
-        Names { own: own.collect(), size_unit_mb: base.lsf.requirement_unit_mb() }
+        let site = &base.shared.resources;
+        let own = site.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
+        let resources = resources(site);
+        let mut ids = HashMap::new();
+        for (position, resource) in resources.iter().enumerate() {
+            ids.entry(resource.name.clone()).or_insert_with(|| ResourceId::from_index(position));
+        }
+        let (own, size_unit_mb) = (own.collect(), base.lsf.requirement_unit_mb());
+        Names { own, ids, resources, size_unit_mb }
+    }
+
+    /// The id of a resource.
+    pub fn id(&self, name: &str) -> Option<ResourceId> {
+        self.ids.get(name).copied()
+    }
+
+    /// Every resource that has an id.
+    pub fn all(&self) -> impl Iterator<Item = (ResourceId, &str)> {
+        let all = self.resources.iter().enumerate();
+        all.map(|(position, r)| (ResourceId::from_index(position), r.name.as_str()))
+    }
+
+    /// The id of what a term reserves.
+    pub fn reserved(&self, term: &RusageTerm) -> Option<ResourceId> {
+        term.number.map(|n| ResourceId::from_index(n as usize)).or_else(|| self.id(&term.res))
+    }
+
+    /// Does more of this resource mean more load?
+    pub fn increasing(&self, id: ResourceId) -> bool {
+        self.resources.get(id.index()).is_some_and(|r| r.increasing)
+    }
+
+    /// Does a suspended job give back what it reserved of this?
+    pub fn released(&self, id: ResourceId) -> bool {
+        self.resources.get(id.index()).is_some_and(|r| r.release)
     }
 
     fn syntax(&self) -> Syntax<'_> {
@@ -39,9 +87,33 @@ impl Names {
     }
 }
 
+/// What has an id, in the order of the ids.
+fn resources(site: &[ResourceDef]) -> Vec<Resource> {
+    let release = |name: &str| {
+        let own = site.iter().find(|r| r.name == name);
+        own.map_or(!KEPT.contains(&name), |r| r.release)
+    };
+    let built_in = |name: &str, increasing: bool| Resource {
+        name: name.to_owned(),
+        increasing,
+        release: release(name),
+    };
+    let indices = INDEX_NAMES.iter().enumerate().map(|(k, name)| built_in(name, increasing(k)));
+    let numbers = HOST_NUMBERS.iter().map(|name| built_in(name, false));
+    let own = site.iter().map(|r| Resource {
+        name: r.name.clone(),
+        increasing: r.increasing.unwrap_or(false),
+        release: r.release,
+    });
+    indices.chain(numbers).chain(own).collect()
+}
+
 impl ResNames for Names {
     fn kind(&self, name: &str) -> Option<ResKind> {
         Builtins.kind(name).or_else(|| self.own.get(name).copied())
+    }
+    fn number(&self, name: &str) -> Option<u32> {
+        self.id(name).map(|id| id.index() as u32)
     }
 }
 
@@ -97,7 +169,7 @@ pub struct Sight<'a> {
     pub max_slots: f64,
     pub status: &'a str,
     /// The reservations here, and the names of resources.
-    pub taken: &'a [Taken],
+    pub taken: Reserved<'a>,
     pub names: &'a Names,
 }
 
@@ -128,11 +200,10 @@ impl Sight<'_> {
 impl HostView for Sight<'_> {
     fn num(&self, name: &str) -> Option<f64> {
         let value = self.measured(name)?;
-        if self.taken.is_empty() {
-            return Some(value);
+        match self.names.id(name).filter(|_| !self.taken.is_empty()) {
+            Some(id) => Some(left(self.taken, id, value, self.names.increasing(id))),
+            None => Some(value),
         }
-        let up = self.names.kind(name) == Some(ResKind::Numeric { increasing: true });
-        Some(left(self.taken, name, value, up))
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -161,6 +232,15 @@ impl HostView for Sight<'_> {
 }
 
 impl Sight<'_> {
+    /// The value of a number of this id and name, less what is reserved.
+    pub fn available(&self, id: ResourceId, name: &str) -> Option<f64> {
+        let value = match id.load_index() {
+            Some(k) => self.rt.load.as_ref().map(|l| f64::from(l.index[k])),
+            None => self.measured(name),
+        };
+        Some(left(self.taken, id, value?, self.names.increasing(id)))
+    }
+
     /// The value of a number before reservations.
     fn measured(&self, name: &str) -> Option<f64> {
         let load = self.rt.load.as_ref();

@@ -377,7 +377,7 @@ impl Shown<'_> {
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
             let names = hosts.iter().filter_map(|host| self.mbd.net.hosts.get(*host));
-            let (code, about) = self.mbd.reason_told(*reason);
+            let (code, about) = self.mbd.pol.reason_told(*reason);
             Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));
         json(out, &rows);

@@ -42,6 +42,7 @@ mod refused;
 mod reporters;
 mod requeue;
 mod reserve;
+mod reserved;
 mod retry;
 mod shown;
 mod turns;
@@ -137,6 +138,10 @@ impl Rig {
         self.carry_out(out);
         let overlooked = self.mbd.overlooked();
         assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
+        // where a test does the work unit by unit it measures how long that takes
+        if self.works {
+            assert_eq!(self.mbd.reserve_audit(), Ok(()), "the reservations are not current");
+        }
     }
 
     /// One unit of work.

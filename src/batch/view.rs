@@ -3,14 +3,14 @@
 
 use super::depend::Deps;
 use super::hosts::{HostRt, HostStatus, beyond};
-use super::names::{HostId, HostMap, QueueId};
-use super::policy::{Bounds, External, Policy, Queue};
+use super::names::{HostId, HostMap, QueueId, ResourceId};
+use super::policy::{Bound, Bounds, External, Policy, Queue};
 use super::require::{Req, Sight};
-use super::reserve::{Reserve, left};
+use super::reserve::ledger::{Reserve, left};
 use super::state::State;
 use super::windows::Shut;
 use crate::conf::types::Mxj;
-use crate::lang::resreq::{HostView, ResReqError, Simple};
+use crate::lang::resreq::{ResReqError, Simple};
 use crate::model::Now;
 use crate::model::job::JobSpec;
 use crate::model::reason::pend;
@@ -52,18 +52,21 @@ impl<'a> View<'a> {
     pub fn load_over(&self, i: HostId, bounds: &Bounds) -> Option<usize> {
         let load = self.hosts[i].load.as_ref()?;
         let taken = self.reserve.on(i);
-        let value = |k: usize| left(taken, INDEX_NAMES[k], f64::from(load.index[k]), increasing(k));
+        let value = |k: usize| {
+            left(taken, ResourceId::of_load_index(k), f64::from(load.index[k]), increasing(k))
+        };
         (0..bounds.len()).find(|&k| bounds[k].0.is_some_and(|b| beyond(k, value(k), b)))
     }
 
     /// The first external index beyond a loadSched threshold on a host; an index that is not
     /// reported there is beyond none.
-    pub fn external_over<'b>(&self, i: HostId, bounds: &'b External) -> Option<&'b str> {
+    pub fn external_over<'b>(&self, i: HostId, bounds: &'b External) -> Option<&'b Bound> {
         let load = self.hosts[i].load.as_ref()?;
-        let over = bounds.iter().find(|b| {
+        let taken = self.reserve.on(i);
+        bounds.iter().find(|b| {
             let pair = load.external.iter().find(|(n, _)| *n == b.name);
             let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
-            let value = value.map(|v| left(self.reserve.on(i), &b.name, v, b.up));
+            let value = value.map(|v| left(taken, b.id, v, b.up));
             match (value, b.sched) {
                 (Some(v), Some(sched)) => {
                     if b.up {
@@ -74,15 +77,14 @@ impl<'a> View<'a> {
                 }
                 _ => false,
             }
-        });
-        over.map(|b| b.name.as_str())
+        })
     }
 
     /// The reason for which thresholds of a host or queue keep jobs from a host.
     pub fn load_reason(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
         let built_in = self.load_over(i, bounds).map(|k| pend::LOAD + k as u32);
         let own = || self.external_over(i, external);
-        built_in.or_else(|| own().map(|name| self.site.reason_about(pend::LOAD_EXTERNAL, name)))
+        built_in.or_else(|| own().map(|b| self.site.reason_about(pend::LOAD_EXTERNAL, b.id)))
     }
 
     /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
@@ -94,7 +96,11 @@ impl<'a> View<'a> {
             let (load, k) = load.map(|l| (l, l.over.trailing_zeros() as usize))?;
             Some(match k.checked_sub(INDEX_NAMES.len()) {
                 None => pend::LOAD + k as u32,
-                Some(at) => self.site.reason_about(pend::LOAD_EXTERNAL, &load.external.get(at)?.0),
+                Some(at) => {
+                    let id = self.site.names.id(&load.external.get(at)?.0);
+                    let about = |id| self.site.reason_about(pend::LOAD_EXTERNAL, id);
+                    id.map_or(pend::LOAD_EXTERNAL, about)
+                }
             })
         };
         let by_hosts = self.load_reason(i, &host.bounds, &host.external);
@@ -196,9 +202,13 @@ impl<'a> View<'a> {
     pub fn reserve_room(&self, host: HostId, simple: Option<&Simple>) -> (u64, u32) {
         let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
         let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
-        let sight = self.sight(host);
-        for term in rusage.terms().iter().filter(|t| !self.site.more_is_loaded(&t.res)) {
-            let (free, amount) = (sight.num(&term.res).unwrap_or(0.0), term.amount());
+        let (sight, names) = (self.sight(host), &self.site.names);
+        for term in rusage.terms() {
+            let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
+                continue;
+            };
+            let free = sight.available(id, &term.res).unwrap_or(0.0);
+            let amount = term.amount();
             let n = match amount > 0.0 {
                 false => u64::MAX,
                 true if self.site.reserves_per_task(term) => (free / amount) as u64,
@@ -206,9 +216,8 @@ impl<'a> View<'a> {
                 true => 0,
             };
             if n < room.0 {
-                let k = INDEX_NAMES.iter().position(|n| *n == term.res);
-                let own = || self.site.reason_about(pend::RESERVE_EXTERNAL, &term.res);
-                room = (n, k.map_or_else(own, |k| pend::RESERVE + k as u32));
+                let own = || self.site.reason_about(pend::RESERVE_EXTERNAL, id);
+                room = (n, id.load_index().map_or_else(own, |k| pend::RESERVE + k as u32));
             }
         }
         room

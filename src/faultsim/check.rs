@@ -131,6 +131,13 @@ impl Check {
         }
     }
 
+    /// What mbatchd has reserved is what the started jobs reserve.
+    pub fn reserved(&mut self, mbd: &Mbd) {
+        if let Err(why) = mbd.reserve_audit() {
+            self.fail(format!("the reservations are not those of the jobs: {why}"));
+        }
+    }
+
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
         let list = self.starts.entry(key.job_ref()).or_default();
         list.push(key);
@@ -209,6 +216,7 @@ impl Check {
     pub fn finish(&mut self, mbd: &Mbd) -> usize {
         let mut unknown = 0;
         self.counted(mbd);
+        self.reserved(mbd);
         for (request, id) in self.acked.clone() {
             if self.excused(id) {
                 continue;

@@ -32,6 +32,8 @@ const LONG_OF_FEW: f64 = 0.08;
 const LONG_OF_MANY: f64 = 0.01;
 /// Share of the submissions, and of the changes, that a change follows.
 const CHANGES: f64 = 0.5;
+/// Requirements of jobs, by turns. Of these indices a host has enough whatever is reserved.
+const RESERVE: [&str; 3] = ["", "rusage[r1m=0.5:duration=1:decay=1,ut=0.1/task]", "rusage[pg=2]"];
 /// Share of the time of faults over which the requests are spread.
 const SPREAD: f64 = 0.7;
 
@@ -95,6 +97,7 @@ impl Client {
                 extra,
                 queue: if rng.chance(0.2) { "high".into() } else { String::new() },
                 options: if rng.chance(0.4) { opt::RERUNNABLE } else { 0 },
+                res_req: RESERVE[wishes.len() % RESERVE.len()].into(),
                 depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
                 ..JobSpec::default()
             };

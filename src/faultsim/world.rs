@@ -33,6 +33,8 @@ const EPOCH_US: i64 = 1_800_000_000_000_000;
 const SETTLE_SECS: u64 = 3600;
 /// Events after which a run is taken for stuck.
 const MAX_EVENTS: u64 = 50_000_000;
+/// Events from one recount of the reservations to the next.
+const AUDIT_EVENTS: u64 = 100;
 
 /// Events.
 #[derive(Debug)]
@@ -288,6 +290,9 @@ impl World {
             let Some(ev) = self.events.remove(&id) else { continue };
             self.handle(ev);
             self.look_for_overlooked();
+            if self.handled.is_multiple_of(AUDIT_EVENTS) {
+                self.audit();
+            }
             if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
                 return Err(self.failure(what));
             }
@@ -332,6 +337,12 @@ impl World {
         }
         if let Some(job) = self.mbd().and_then(Mbd::overlooked) {
             self.check.fail(format!("the scheduler has overlooked job <{job}>"));
+        }
+    }
+
+    fn audit(&mut self) {
+        if let Some(Some(Mach::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
+            self.check.reserved(m);
         }
     }
 

@@ -227,7 +227,6 @@ impl Mbd {
     }
 
     fn pass(&mut self, cx: &mut Cx) {
-        self.reserve_sum(cx);
         let mut fuel = Fuel(PASS_FUEL);
         while let Some(decision) = self.next_decision(&mut fuel) {
             fuel.spend(DECISION_COST);
@@ -258,7 +257,6 @@ impl Mbd {
             boot: self.net.hosts[first].boot_id.clone(),
         };
         self.emit(cx, Event::JobStart(Box::new(event)));
-        self.reserve_started(cx, at, req.as_ref().and_then(|r| r.req.0.first()));
         for (host, _) in hosts {
             self.host_filled(host);
         }

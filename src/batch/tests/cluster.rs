@@ -109,6 +109,7 @@ impl Cluster {
             } else {
                 let overlooked = self.machine.overlooked();
                 assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
+                assert_eq!(self.machine.reserve_audit(), Ok(()));
                 return;
             }
             out.into_iter().for_each(|effect| self.carry_out(effect));
@@ -253,6 +254,17 @@ impl Cluster {
         assert_eq!(self.control(user, Verb::Resume, at), [0], "bresume {at}");
     }
 
+    /// brequeue of a job that runs.
+    pub fn requeue(&mut self, user: &str, at: JobRef) {
+        let running = Requeue { run: true, ..Requeue::default() };
+        self.control(user, Verb::Requeue(running), at);
+    }
+
+    pub fn switch(&mut self, user: &str, at: JobRef, queue: &str) {
+        let to = Verb::Switch { queue: queue.to_owned() };
+        assert_eq!(self.control(user, to, at), [0], "bswitch {at}");
+    }
+
     /// badmin: `qopen`, `qclose`, `qact`, `qinact` of a queue, `hopen`, `hclose` of a host.
     pub fn badmin(&mut self, command: &str) {
         let (verb, name) = command.split_once(' ').unwrap_or_else(|| panic!("{command}"));
@@ -327,6 +339,28 @@ impl Cluster {
     /// The configuration was read and has errors.
     pub fn configuration_refused(&mut self) {
         self.tell(Input::Config { conf: None, diags: Vec::new() });
+    }
+
+    /// How many sums of reservations were changed or worked out since this was asked last, and the
+    /// hosts on which something was given back.
+    pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {
+        let reserve = &mut self.machine.reserve;
+        let (touched, hosts) = (reserve.touches.take(), std::mem::take(&mut reserve.told));
+        let name = |host| self.machine.st.names.host(host).to_string();
+        (touched, hosts.into_iter().map(name).collect())
+    }
+
+    /// Is anything kept of what a job reserves?
+    pub fn holds_reservation(&self, at: JobRef) -> bool {
+        self.machine.reserve.holder(at).is_some()
+    }
+
+    /// What a job uses, as its host would tell it, without mbatchd being told.
+    pub fn uses_untold(&mut self, at: JobRef, mem: u64) -> Result<(), String> {
+        let (_, key) = self.attempt(at);
+        let run = self.machine.st.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
+        run.soft.usage.mem_kb = mem << 10;
+        self.machine.reserve_audit()
     }
 
     /// How often mbatchd wanted the configuration to be read since this was asked last.

@@ -30,8 +30,8 @@ pub use rusage::{Per, Phase, Rusage, RusageTerm};
 pub use parse::requested_mb;
 pub use requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
 pub use syntax::{
-    Builtins, HostView, MAX_NESTING, MAX_OPERATORS, MAX_RESREQ_TEXT, MAX_RUSAGE_ALTERNATIVES,
-    ResKind, ResNames, ResReqError, Syntax, alias, is_size,
+    Builtins, HOST_NUMBERS, HostView, MAX_NESTING, MAX_OPERATORS, MAX_RESREQ_TEXT,
+    MAX_RUSAGE_ALTERNATIVES, ResKind, ResNames, ResReqError, Syntax, alias, is_size,
 };
 
 #[cfg(test)]

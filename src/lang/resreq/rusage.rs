@@ -42,6 +42,8 @@ pub struct Phase {
 pub struct RusageTerm {
     /// The resource's real name.
     pub res: String,
+    /// Its number, where the table of names has numbers.
+    pub number: Option<u32>,
     /// What the amount is counted over.
     pub per: Per,
     /// One phase or more; only the last may lack a duration.
@@ -304,7 +306,8 @@ impl Parser<'_, '_> {
         let phases = d.amounts.into_iter().enumerate().map(phase).collect();
         let other_unit = is_size(&d.res) && self.syntax.size_unit_mb != 1.0;
         let suffix = if other_unit { "M" } else { "" };
-        Ok(RusageTerm { res: d.res, per: d.per, phases, suffix })
+        let number = self.syntax.names.number(&d.res);
+        Ok(RusageTerm { res: d.res, number, per: d.per, phases, suffix })
     }
 }
 

@@ -33,7 +33,29 @@ pub enum ResKind {
 pub trait ResNames {
     /// The kind of a resource; None for an unknown name.
     fn kind(&self, name: &str) -> Option<ResKind>;
+    /// The number of a resource in a table that numbers them.
+    fn number(&self, _name: &str) -> Option<u32> {
+        None
+    }
 }
+
+/// Numeric resources of every host that are no load indices.
+pub const HOST_NUMBERS: [&str; 14] = [
+    "ncpus",
+    "ndisks",
+    "maxmem",
+    "maxswp",
+    "maxtmp",
+    "cpuf",
+    "rexpri",
+    "slots",
+    "maxslots",
+    "nprocs",
+    "ncores",
+    "nthreads",
+    "ngpus",
+    "ngpus_physical",
+];
 
 /// The resources every cluster has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,11 +67,10 @@ impl ResNames for Builtins {
             "r15s" | "r1m" | "r15m" | "ut" | "pg" | "io" | "ls" => {
                 ResKind::Numeric { increasing: true }
             }
-            "it" | "tmp" | "swp" | "mem" | "ncpus" | "ndisks" | "maxmem" | "maxswp" | "maxtmp"
-            | "cpuf" | "rexpri" | "slots" | "maxslots" | "nprocs" | "ncores" | "nthreads"
-            | "ngpus" | "ngpus_physical" => ResKind::Numeric { increasing: false },
+            "it" | "tmp" | "swp" | "mem" => ResKind::Numeric { increasing: false },
             "server" => ResKind::Boolean,
             "type" | "model" | "hname" | "status" => ResKind::String,
+            _ if HOST_NUMBERS.contains(&name) => ResKind::Numeric { increasing: false },
             _ => return None,
         })
     }

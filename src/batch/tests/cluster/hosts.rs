@@ -147,7 +147,7 @@ impl Cluster {
     }
 
     /// The newest attempt of a job that a host knows of.
-    fn attempt(&self, at: JobRef) -> (usize, JobKey) {
+    pub(super) fn attempt(&self, at: JobRef) -> (usize, JobKey) {
         let of = |key: &JobKey| (key.job, key.idx) == (at.job, at.idx);
         let keys = |(i, host): (usize, &TestHost)| {
             host.tasks.keys().filter(|k| of(k)).map(|k| (i, *k)).collect::<Vec<_>>()

@@ -1,7 +1,7 @@
 //! badmin's requests: hosts, queues, reconfiguration, shutdown.
 
 use super::perm::{Action, Caller};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::event::{Ctrl, Event};
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -20,7 +20,7 @@ fn line(about: &str, code: i32) -> AdminLine {
 const MAX_LOCK_ID: usize = 128;
 
 impl Mbd {
-    pub(crate) fn admin(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, op: AdminOp) {
+    pub(crate) fn admin(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, op: AdminOp) {
         if let Some(why) = &self.log_failed
             && matches!(
                 op,
@@ -77,7 +77,7 @@ impl Mbd {
         }
     }
 
-    fn shutdown(&mut self, cx: &mut Cx, conn: ConnId, comment: &str) {
+    fn shutdown(&mut self, cx: &mut StepContext, conn: ConnId, comment: &str) {
         let (master, message) = (self.me.clone(), comment.to_string());
         // A log that cannot be written must not keep an administrator from a restart.
         if self.log_failed.is_none() {
@@ -89,7 +89,7 @@ impl Mbd {
 
     fn host_ctrl(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         open: bool,
         hosts: &[String],
@@ -147,7 +147,7 @@ impl Mbd {
 
     fn queue_ctrl(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         op: QueueOp,
         queues: &[String],

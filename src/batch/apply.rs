@@ -4,7 +4,7 @@
 //! holds.
 
 use super::counts::{owner, tally};
-use super::issued::Deed;
+use super::last_actions::ControlAction;
 use super::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
@@ -17,13 +17,13 @@ use std::rc::Rc;
 
 /// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum Applied {
     /// Nothing that concerns a job.
     Nothing,
     /// Changed this job or element (idx 0 of an array: the whole).
     Job(JobRef),
-    /// Did not fit the state.
-    Misfit(&'static str),
+    /// Applied not fit the state.
+    Rejected(&'static str),
 }
 
 /// An array that leaves memory with more elements of its own than this is taken apart bit by bit.
@@ -35,7 +35,7 @@ const MAX_GIVEN_GROUPS: usize = 100_000;
 pub const EXTRA_DEPEND: &str = crate::model::job::extra::RESOLVED;
 
 impl State {
-    pub fn apply(&mut self, rec: &Record) -> Did {
+    pub fn apply(&mut self, rec: &Record) -> Applied {
         let t = rec.time;
         match &rec.event {
             Event::JobNew(new) => self.job_new(new),
@@ -72,7 +72,7 @@ impl State {
                 q.comment = message.clone();
                 q.by = (*uid, user.clone());
                 q.time = t;
-                Did::Nothing
+                Applied::Nothing
             }
             Event::HostCtrl { op, host, uid, user, message, lock } => {
                 let h = self.host_ctl.entry(self.names.hosts.id(host)).or_default();
@@ -84,7 +84,7 @@ impl State {
                 h.comment = message.clone();
                 h.by = (*uid, user.clone());
                 h.time = t;
-                Did::Nothing
+                Applied::Nothing
             }
             Event::Eligible { at, on } => self.waits(t, *at, *on),
             Event::GroupHost { add, group, host, .. } => {
@@ -94,40 +94,42 @@ impl State {
                     false => drop(hosts.remove(host)),
                 }
                 self.group_hosts.retain(|_, hosts| !hosts.is_empty());
-                Did::Nothing
+                Applied::Nothing
             }
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
                 self.next_job = self.next_job.max(*next_job);
                 self.carried_at = t;
-                Did::Nothing
+                Applied::Nothing
             }
             Event::LogSwitch { last_job } => {
                 self.next_job = self.next_job.max(last_job.saturating_add(1));
                 self.finished = 0;
                 self.space.switched();
-                Did::Nothing
+                Applied::Nothing
             }
             Event::MbdStart { .. } => {
                 self.started(t);
-                Did::Nothing
+                Applied::Nothing
             }
-            Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => Did::Nothing,
+            Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => {
+                Applied::Nothing
+            }
         }
     }
 
     /// A request has done its work on a job or element. A record that does not fit is not written.
-    fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Did) -> Did {
-        if !matches!(did, Did::Misfit(_)) {
+    fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Applied) -> Applied {
+        if !matches!(did, Applied::Rejected(_)) {
             self.retries.note(t, request, at);
         }
         did
     }
 
-    fn job_new(&mut self, new: &JobNew) -> Did {
+    fn job_new(&mut self, new: &JobNew) -> Applied {
         if self.jobs.contains_key(&new.job) {
-            return Did::Misfit("a job of this ID is known already");
+            return Applied::Rejected("a job of this ID is known already");
         }
         let name = match JobName::parse(&new.spec.name) {
             Ok(n) => n,
@@ -197,7 +199,7 @@ impl State {
                 self.requests.remove(&id);
             }
         }
-        Did::Job(JobRef { job: new.job, idx: 0 })
+        Applied::Job(JobRef { job: new.job, idx: 0 })
     }
 
     fn new_array(
@@ -208,7 +210,7 @@ impl State {
     ) {
         let n = spec.len() as u32;
         let (own, started, waiting, exits) = Default::default();
-        let (fresh, parts) = (Fresh::new(n), Vec::new());
+        let (fresh, parts) = (Untouched::new(n), Vec::new());
         let a = Array { spec, fresh, held, own, started, waiting, exits, parts };
         job.tally.total = n;
         *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = n;
@@ -217,9 +219,9 @@ impl State {
     }
 
     /// Puts a new state in an element's place and keeps every counter right.
-    pub(super) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Did {
+    pub(super) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Applied {
         let Some(job) = self.jobs.get_mut(&at.job) else {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         };
         let part = job.part_no(at.idx);
         let (queue, user, slots) = owner(job, part);
@@ -228,13 +230,13 @@ impl State {
         if let Body::Array(a) = &mut job.body
             && !a.own.contains_key(&at.idx)
         {
-            let Some(pos) = a.pos(at.idx) else { return Did::Misfit("no such element") };
+            let Some(pos) = a.pos(at.idx) else { return Applied::Rejected("no such element") };
             if !a.fresh.take(pos) {
-                return Did::Misfit("the element has left memory");
+                return Applied::Rejected("the element has left memory");
             }
             a.touch(at.idx, submit_time);
         }
-        let Some(e) = job.elem_mut(at.idx) else { return Did::Misfit("no such element") };
+        let Some(e) = job.elem_mut(at.idx) else { return Applied::Rejected("no such element") };
         // The element is taken out for the change, so that job and counters can be borrowed.
         let hole = Elem { attempts: 0, part: 0, state: ElemState::Pend(Pend::default()) };
         let mut e = std::mem::replace(e, hole);
@@ -256,15 +258,15 @@ impl State {
         if let Some(place) = job.elem_mut(at.idx) {
             *place = e;
         }
-        Did::Job(at)
+        Applied::Job(at)
     }
 
-    fn job_start(&mut self, t: i64, s: &JobStart) -> Did {
+    fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
         let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.hosts.id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
-            None => return Did::Misfit("no such job"),
+            None => return Applied::Rejected("no such job"),
             Some(v) if v.stat() & (stat::PEND | stat::PSUSP) == 0 => {
-                return Did::Misfit("start of a job that is not pending");
+                return Applied::Rejected("start of a job that is not pending");
             }
             Some(_) => {}
         }
@@ -295,20 +297,20 @@ impl State {
         })
     }
 
-    fn with_run(&mut self, at: JobRef, f: impl FnOnce(&mut Run)) -> Did {
+    fn with_run(&mut self, at: JobRef, f: impl FnOnce(&mut Run)) -> Applied {
         let Some(elem) = self.jobs.get_mut(&at.job).and_then(|j| j.elem_mut(at.idx)) else {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         };
         match &mut elem.state {
             ElemState::Run(r) => {
                 f(r);
-                Did::Job(at)
+                Applied::Job(at)
             }
-            _ => Did::Misfit("the job is not started"),
+            _ => Applied::Rejected("the job is not started"),
         }
     }
 
-    fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Did {
+    fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Applied {
         let did = self.with_run(at, |r| {
             if attempt != 0 && attempt != r.key.attempt {
                 return;
@@ -319,13 +321,13 @@ impl State {
             r.pid = pid;
             r.pgid = pgid;
         });
-        if !matches!(did, Did::Misfit(_)) {
+        if !matches!(did, Applied::Rejected(_)) {
             self.retries_over(at);
         }
         did
     }
 
-    fn executes(&mut self, at: JobRef, pid: u32, pgid: u32, exec: Exec) -> Did {
+    fn executes(&mut self, at: JobRef, pid: u32, pgid: u32, exec: Exec) -> Applied {
         self.with_run(at, |r| {
             if r.phase == Phase::Starting {
                 r.phase = Phase::Running;
@@ -336,20 +338,20 @@ impl State {
         })
     }
 
-    fn signalled(&mut self, t: i64, s: &JobSignal) -> Did {
+    fn signalled(&mut self, t: i64, s: &JobSignal) -> Applied {
         use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
-        if s.signal.starts_with(super::windows::FOR_WINDOW) {
+        if s.signal.starts_with(super::window_suspend::FOR_WINDOW) {
             return match self.elem(at) {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.window_signal = t)
                 }
-                _ => Did::Job(at),
+                _ => Applied::Job(at),
             };
         }
         if !s.host.is_empty()
             && self.jobs.contains_key(&at.job)
-            && let Some(deed) = Deed::of(&s.signal)
+            && let Some(deed) = ControlAction::of(&s.signal)
         {
             let host = self.names.hosts.id(&s.host);
             self.issued.note(at, deed, host, &s.reason);
@@ -378,7 +380,7 @@ impl State {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.soft.asked = asked)
                 }
-                _ => Did::Job(at),
+                _ => Applied::Job(at),
             };
         }
         let why = match (s.signal.as_str(), by_admin) {
@@ -387,9 +389,9 @@ impl State {
             ("KILL", true) => term::ADMIN,
             ("DELETEJOB", false) => term::FORCE_OWNER,
             ("DELETEJOB", true) => term::FORCE_ADMIN,
-            (super::overload::BY_LOAD, _) => term::LOAD,
-            (super::overload::BY_WINDOW, _) => term::WINDOW,
-            _ => return Did::Job(at),
+            (super::load_suspend::BY_LOAD, _) => term::LOAD,
+            (super::load_suspend::BY_WINDOW, _) => term::WINDOW,
+            _ => return Applied::Job(at),
         };
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_), .. }) => {
@@ -398,14 +400,14 @@ impl State {
                     (r.killed, r.requeue, r.as_done) = (Some(why), None, done);
                 })
             }
-            _ => Did::Job(at),
+            _ => Applied::Job(at),
         }
     }
 
-    fn job_status(&mut self, t: i64, s: &JobStatus) -> Did {
+    fn job_status(&mut self, t: i64, s: &JobStatus) -> Applied {
         let known = match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             Some(v) => v.stat(),
-            None => return Did::Misfit("no such job"),
+            None => return Applied::Rejected("no such job"),
         };
         if known & (stat::DONE | stat::EXIT) != 0 {
             return self.posted(s);
@@ -431,11 +433,11 @@ impl State {
             }),
             stat::UNKWN => self.with_run(s.at, |r| r.unknown = true),
             stat::DONE | stat::EXIT => self.finish(t, s),
-            _ => Did::Misfit("a status this build does not know"),
+            _ => Applied::Rejected("a status this build does not know"),
         }
     }
 
-    fn finish(&mut self, t: i64, s: &JobStatus) -> Did {
+    fn finish(&mut self, t: i64, s: &JobStatus) -> Applied {
         let end_time = if s.end_time > 0 { s.end_time } else { t };
         let mut key = None;
         self.waited_until(end_time, s.at);
@@ -472,7 +474,7 @@ impl State {
             }));
         });
         self.posts.extend(key);
-        if let Did::Job(at) = did {
+        if let Applied::Job(at) = did {
             self.tries.remove(&at);
             self.finished += 1;
             let Some(job) = self.jobs.get(&at.job) else { return did };
@@ -491,9 +493,9 @@ impl State {
     }
 
     /// The post-execution of a job that has ended is over.
-    fn posted(&mut self, s: &JobStatus) -> Did {
+    fn posted(&mut self, s: &JobStatus) -> Applied {
         let post = match s.status & (stat::PDONE | stat::PERR) {
-            0 => return Did::Misfit("the job has finished already"),
+            0 => return Applied::Rejected("the job has finished already"),
             stat::PDONE => Post::Done,
             _ => Post::Failed,
         };
@@ -534,9 +536,9 @@ impl State {
         }
     }
 
-    fn clean(&mut self, at: JobRef) -> Did {
+    fn clean(&mut self, at: JobRef) -> Applied {
         let Some(job) = self.jobs.get_mut(&at.job) else {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         };
         if at.idx != 0
             && let Body::Array(a) = &mut job.body
@@ -549,13 +551,13 @@ impl State {
                 job.tally.cleaned += 1;
             }
             self.waited.remove(&at);
-            return Did::Job(at);
+            return Applied::Job(at);
         }
         if job.tally.unfinished() > 0 {
-            return Did::Misfit("clean of a job that has not finished");
+            return Applied::Rejected("clean of a job that has not finished");
         }
         self.remove(at.job);
-        Did::Job(at)
+        Applied::Job(at)
     }
 
     /// Takes a job out of memory, with all that is kept of it.
@@ -596,13 +598,13 @@ impl State {
         }
     }
 
-    fn damage(&mut self, at: JobRef, on: bool) -> Did {
+    fn damage(&mut self, at: JobRef, on: bool) -> Applied {
         match self.jobs.get_mut(&at.job) {
             Some(job) => {
                 job.damaged = on;
-                Did::Job(JobRef { job: at.job, idx: 0 })
+                Applied::Job(JobRef { job: at.job, idx: 0 })
             }
-            None => Did::Misfit("no such job"),
+            None => Applied::Rejected("no such job"),
         }
     }
 }

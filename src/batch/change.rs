@@ -1,13 +1,13 @@
 //! bswitch, brequeue: a job goes to another queue, or back to the queue; what these share with btop
 //! and bbot ([`super::reposition`]).
 //!
-//! Of an array all of it changes, or the elements named ([`super::parts`]).
+//! Of an array all of it changes, or the elements named ([`super::element_groups`]).
 
 use super::control::Asked;
 use super::perm::Caller;
-use super::state::{ElemState, Job, View};
+use super::state::{ElemState, ElementView, Job};
 use super::works::UNIT;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobModify};
 use crate::model::job::stat;
@@ -52,7 +52,7 @@ impl Mbd {
     /// Switches a job, or the elements named; the caller may control it.
     pub(crate) fn switch(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         to: &str,
@@ -77,7 +77,7 @@ impl Mbd {
 
     fn switch_parts(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         to: &str,
@@ -122,7 +122,7 @@ impl Mbd {
             let now = self.st.job(id).filter(|j| waits(j));
             let first = elems.first().copied();
             if now.is_some_and(|j| **first.map_or(&j.spec, |idx| j.spec_at(idx)) != spec) {
-                let elems = super::parts::ranges(elems);
+                let elems = super::element_groups::ranges(elems);
                 self.record_modified(
                     cx,
                     who,
@@ -138,7 +138,7 @@ impl Mbd {
     /// whether all have it. One part takes as much work as several elements.
     pub(crate) fn fit_parts(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         (id, to): (u32, &str),
         next: &mut u32,
@@ -174,7 +174,7 @@ impl Mbd {
     /// One job or element goes back to the queue: at once when it is over, else after its end.
     pub(crate) fn requeue_one(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         a: &Asked,
         which: Requeue,
         at: JobRef,
@@ -187,8 +187,8 @@ impl Mbd {
         let stop = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
         let held = if which.hold { stop } else { 0 };
         match view {
-            View::Fresh(_) => err::NOT_STARTED,
-            View::Own(e) => match &e.state {
+            ElementView::Untouched(_) => err::NOT_STARTED,
+            ElementView::Own(e) => match &e.state {
                 ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
                 ElemState::Pend(_) => err::NOT_STARTED,
                 ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {

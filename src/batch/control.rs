@@ -3,7 +3,7 @@
 
 use super::perm::{Action, Caller};
 use super::state::{Elem, ElemState, Job, Phase};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::jobname::{self, JobIdSpec, JobName};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::{JobSpec, stat};
@@ -48,7 +48,13 @@ fn never(at: JobRef) -> JobKey {
 }
 
 impl Mbd {
-    pub(crate) fn control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, mut c: Control) {
+    pub(crate) fn control(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        mut c: Control,
+    ) {
         // -r is not everybody's: from others it is a kill as any other
         let for_admins = c.verb == Verb::Remove && self.pol.params().force_kill_by_admins;
         if for_admins && !self.pol.is_admin(&who.user) {
@@ -129,7 +135,7 @@ impl Mbd {
     }
 
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
-    pub(crate) fn clean_bulk(&mut self, cx: &mut Cx, c: &Control, id: u32) {
+    pub(crate) fn clean_bulk(&mut self, cx: &mut StepContext, c: &Control, id: u32) {
         let Some(t) = self.st.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
         else {
             return;
@@ -148,11 +154,11 @@ impl Mbd {
             self.check(who, Action::ControlJob, owner, queue).is_ok()
         };
         // what is asked is looked for in the part, never the part gone through
-        let within = |p: &super::state::Part, &(a, b, step): &(u32, u32, u32)| match step {
+        let within = |p: &super::state::ElementGroup, &(a, b, step): &(u32, u32, u32)| match step {
             0 | 1 => a <= b && p.elems.range(a..=b).next().is_some(),
             step => (a..=b).step_by(step as usize).any(|idx| p.elems.contains(&idx)),
         };
-        let meant = |p: &super::state::Part| match sel.elems.is_empty() {
+        let meant = |p: &super::state::ElementGroup| match sel.elems.is_empty() {
             true => !p.elems.is_empty(),
             false => sel.elems.iter().any(|range| within(p, range)),
         };
@@ -160,7 +166,7 @@ impl Mbd {
     }
 
     /// An administrator lets a job go whose history is incomplete.
-    pub(crate) fn release(&mut self, cx: &mut Cx, who: &Caller, at: JobRef) -> i32 {
+    pub(crate) fn release(&mut self, cx: &mut StepContext, who: &Caller, at: JobRef) -> i32 {
         if self.check(who, Action::ReleaseDamaged, "", "").is_err() {
             return err::PERMISSION;
         }
@@ -170,7 +176,7 @@ impl Mbd {
 
     /// A request is repeated that was carried out on this element: done, but for what a crash
     /// cut off between two records of one deed.
-    pub(crate) fn control_again(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
+    pub(crate) fn control_again(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
         let elem = self.st.elem(at);
         let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));
         let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
@@ -188,15 +194,15 @@ impl Mbd {
         if open { self.control_one(cx, a, at) } else { 0 }
     }
 
-    pub(crate) fn control_one(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) -> i32 {
+    pub(crate) fn control_one(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
         let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(cx, a, *which, at);
         }
         let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
-            Some(view @ super::state::View::Fresh(held)) => (view.stat(), None, held),
-            Some(super::state::View::Own(e)) => match &e.state {
+            Some(view @ super::state::ElementView::Untouched(held)) => (view.stat(), None, held),
+            Some(super::state::ElementView::Own(e)) => match &e.state {
                 ElemState::Pend(p) => (e.stat(), None, p.held),
                 ElemState::Run(r) => (e.stat(), Some(r.key), None),
                 ElemState::End(_) => return err::JOB_FINISH,
@@ -238,14 +244,14 @@ impl Mbd {
         0
     }
 
-    fn kill_pending(&mut self, cx: &mut Cx, a: &Asked, at: JobRef) {
+    fn kill_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) {
         self.signal_event(cx, a, at, "KILL", never(at));
         self.end_unstarted(cx, at, a.killed(), a.as_done());
     }
 
     /// What waits is held. Who is not the owner takes it from him to resume it, also where he has
     /// stopped it himself.
-    fn stop_pending(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, held: Option<u32>) {
+    fn stop_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, held: Option<u32>) {
         let why = if a.by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
         if held.is_none() || (a.by_admin && held != Some(why)) {
             self.signal_event(cx, a, at, "STOP", never(at));
@@ -254,14 +260,21 @@ impl Mbd {
     }
 
     /// -r: out of the system at once, whether its host answers or not.
-    fn remove(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey) {
+    fn remove(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) {
         self.signal_event(cx, a, at, "DELETEJOB", key);
         let info = a.killed_by_force();
         self.act_on(cx, key, Act::Terminate { exit_info: info });
         self.end_unasked(cx, key, info, false);
     }
 
-    fn stop_running(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey, status: u32) {
+    fn stop_running(
+        &mut self,
+        cx: &mut StepContext,
+        a: &Asked,
+        at: JobRef,
+        key: JobKey,
+        status: u32,
+    ) {
         let why = if a.by_admin { susp::ADMIN } else { susp::USER };
         self.signal_event(cx, a, at, "STOP", key);
         if status == stat::USUSP {
@@ -277,7 +290,7 @@ impl Mbd {
         self.act_on(cx, key, Act::Suspend);
     }
 
-    fn resume_running(&mut self, cx: &mut Cx, a: &Asked, at: JobRef, key: JobKey) -> i32 {
+    fn resume_running(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) -> i32 {
         let phase = self.st.running(key).map(|r| r.phase);
         let admin = self.pol.is_admin(&a.who.user) || a.by_admin;
         if phase == Some(Phase::Ususp(susp::ADMIN))
@@ -314,7 +327,7 @@ impl Mbd {
 
     pub(crate) fn signal_event(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         a: &Asked,
         at: JobRef,
         signal: &str,
@@ -337,12 +350,12 @@ impl Mbd {
         self.emit(cx, Event::JobSignal(Box::new(s)));
     }
 
-    fn pend_event(&mut self, cx: &mut Cx, at: JobRef, status: u32, reason: u32) {
+    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, status: u32, reason: u32) {
         let s = JobStatus { at, status, reason, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    pub(crate) fn act_on(&mut self, cx: &mut Cx, key: JobKey, act: Act) {
+    pub(crate) fn act_on(&mut self, cx: &mut StepContext, key: JobKey, act: Act) {
         let Some(i) = self.st.running(key).and_then(|r| self.first_host(r)) else { return };
         self.act(cx, key, i, act);
     }

@@ -12,7 +12,7 @@ use super::retries::Done;
 use super::space::log_bytes;
 use super::state::{Body, Job};
 use super::works::{UNIT, UNIT_LOOKS, Work};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::model::time::US;
@@ -134,7 +134,13 @@ pub struct ControlWork {
 
 impl Mbd {
     /// Begins a request that has passed its checks, and does it where that takes no time.
-    pub(crate) fn begin_control(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, c: Control) {
+    pub(crate) fn begin_control(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        c: Control,
+    ) {
         let weight = 1 + c.select.ids.iter().map(|id| 1 + id.elems.len()).sum::<usize>();
         self.works.forget_request(who.uid, &c.request);
         if let Err(r) = self.works.room(conn, who.uid, weight) {
@@ -177,7 +183,7 @@ impl Mbd {
     /// Does a unit; gives the work back unless it is whole.
     pub(crate) fn control_unit(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         mut work: Box<ControlWork>,
     ) -> Option<Box<ControlWork>> {
         let (mut fuel, mut looks) = (UNIT, UNIT_LOOKS);
@@ -213,7 +219,7 @@ impl Mbd {
         Some(work)
     }
 
-    fn answer_control(&mut self, cx: &mut Cx, work: &mut ControlWork, more: bool) {
+    fn answer_control(&mut self, cx: &mut StepContext, work: &mut ControlWork, more: bool) {
         let mut outcomes = std::mem::take(&mut work.outcomes);
         if !work.c.pieces {
             outcomes.truncate(MAX_OUTCOMES);
@@ -337,7 +343,7 @@ impl Mbd {
     /// Goes on with a job; gives it back unless it is done.
     fn control_on(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         w: &mut ControlWork,
         mut one: OneJob,
         fuel: &mut usize,
@@ -431,7 +437,7 @@ impl Mbd {
     /// Acts on elements, one after the other.
     fn control_elements(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         w: &mut ControlWork,
         one: &mut OneJob,
         told_once: bool,
@@ -464,7 +470,7 @@ impl Mbd {
     /// bswitch of some elements.
     fn switch_some(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         w: &mut ControlWork,
         one: &mut OneJob,
         fuel: &mut usize,
@@ -481,7 +487,7 @@ impl Mbd {
         }
         *fuel -= some.len();
         w.acted += some.len() as u64;
-        let sel = IdSel { job: one.sel.job, elems: super::parts::ranges(some) };
+        let sel = IdSel { job: one.sel.job, elems: super::element_groups::ranges(some) };
         if let Verb::Switch { queue } = &w.c.verb {
             self.switch(cx, &w.who, &sel, queue, &mut w.outcomes);
         }

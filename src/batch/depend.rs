@@ -6,7 +6,7 @@
 use super::Mbd;
 use super::group_watch::GroupWatch;
 use super::named::{MAX_WAIT_NAMED, NAMED_LISTED};
-use super::state::{Body, Elem, ElemState, Job, View};
+use super::state::{Body, Elem, ElemState, ElementView, Job};
 use crate::lang::depend::{
     DepCounts, DepFacts, DepState, DepValue, Func, Group, JobLookup, NamedJob, PostState, Resolved,
     Resolver, Truth,
@@ -270,7 +270,7 @@ fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
 fn facts_of(e: &Elem) -> DepFacts {
     let (exit, started, post) = match &e.state {
         ElemState::End(end) => {
-            let code = super::inventory::exit_code(end.status);
+            let code = super::host_reports::exit_code(end.status);
             (code, end.run.is_some(), end.post_state())
         }
         ElemState::Run(_) => (None, true, PostState::None),
@@ -284,8 +284,8 @@ impl JobLookup for Mbd {
         let Some(job) = self.st.job(id as u32) else { return DepFacts::GONE };
         match job.view(index.unwrap_or(0)) {
             None => DepFacts::GONE,
-            Some(View::Own(e)) => facts_of(e),
-            Some(view @ View::Fresh(_)) => {
+            Some(ElementView::Own(e)) => facts_of(e),
+            Some(view @ ElementView::Untouched(_)) => {
                 let state = dep_state(view.stat(), None);
                 DepFacts { state, started: false, post: PostState::None }
             }
@@ -448,7 +448,7 @@ impl Mbd {
     }
 
     /// One unit of looking at the elements of arrays.
-    pub(crate) fn sweep_unit(&mut self, cx: &mut super::Cx) {
+    pub(crate) fn sweep_unit(&mut self, cx: &mut super::StepContext) {
         let Some((&id, &from)) = self.deps.sweeps.first_key_value() else { return };
         let Some(each) = self.deps.elements.remove(&id) else {
             self.deps.sweeps.remove(&id);
@@ -499,7 +499,7 @@ impl Mbd {
     /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
     /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
     /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
-    pub(crate) fn settle(&mut self, cx: &mut super::Cx) {
+    pub(crate) fn settle(&mut self, cx: &mut super::StepContext) {
         let params = self.pol.params();
         let bounded =
             params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
@@ -520,11 +520,11 @@ impl Mbd {
     }
 
     /// One unit of the work with these jobs.
-    pub(crate) fn settle_unit(&mut self, cx: &mut super::Cx) {
+    pub(crate) fn settle_unit(&mut self, cx: &mut super::StepContext) {
         self.settle_some(cx, SETTLED_AT_ONCE);
     }
 
-    fn settle_some(&mut self, cx: &mut super::Cx, mut left: u32) {
+    fn settle_some(&mut self, cx: &mut super::StepContext, mut left: u32) {
         loop {
             while let Some(first) = self.deps.dirty.pop_first() {
                 let mut elements = vec![first.idx];
@@ -550,7 +550,7 @@ impl Mbd {
         }
     }
 
-    fn settle_job(&mut self, cx: &mut super::Cx, changed: u32, elements: &[u32]) {
+    fn settle_job(&mut self, cx: &mut super::StepContext, changed: u32, elements: &[u32]) {
         self.wait_changed(cx, changed);
         self.watch_changed(cx, changed);
         let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);

@@ -6,7 +6,7 @@
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
 use super::perm::{Action, Caller};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
 use crate::model::reason::err;
@@ -87,7 +87,7 @@ impl Mbd {
     }
 
     /// A command asks for something.
-    pub(crate) fn note_query(&mut self, cx: &mut Cx, who: &Caller, msg: &ClientMsg) {
+    pub(crate) fn note_query(&mut self, cx: &mut StepContext, who: &Caller, msg: &ClientMsg) {
         if matches!(msg, ClientMsg::Submit(_) | ClientMsg::Control(_)) {
             return;
         }

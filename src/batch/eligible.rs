@@ -8,9 +8,9 @@
 //! while the parameter is off. The elements of an array share the entry of the array until one
 //! differs.
 
-use super::apply::Did;
+use super::apply::Applied;
 use super::state::{Body, Elem, ElemState, Job, State};
-use super::{Cx, Mbd, RECORDS_PER_TURN};
+use super::{Mbd, RECORDS_PER_TURN, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
 use crate::model::event::Event;
@@ -58,14 +58,14 @@ impl State {
         own.copied().unwrap_or_default()
     }
 
-    pub(super) fn waits(&mut self, t: i64, at: JobRef, on: bool) -> Did {
+    pub(super) fn waits(&mut self, t: i64, at: JobRef, on: bool) -> Applied {
         if !self.jobs.contains_key(&at.job) {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         }
         let mut w = self.waited_of(at);
         w.turn(t, on);
         self.waited.insert(at, w);
-        Did::Nothing
+        Applied::Nothing
     }
 
     /// A job or element waits no longer: what the array waits from now on is not its own.
@@ -136,7 +136,7 @@ impl Mbd {
     }
 
     /// Logs who became eligible, and who no longer is.
-    pub(crate) fn eligible_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn eligible_due(&mut self, cx: &mut StepContext) {
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
         while budget > 0
             && looks > 0

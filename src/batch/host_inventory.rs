@@ -10,7 +10,7 @@
 use super::names::HostId;
 use super::state::{ElemState, Phase as RunPhase, Run};
 use super::works::UNIT;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::job::End;
 use crate::model::reason::term;
 use crate::model::{JobKey, JobRef};
@@ -33,7 +33,7 @@ impl Mbd {
     /// One piece of what a host knows of.
     pub(super) fn inventory_piece(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         (i, conn): (HostId, ConnId),
         boot_id: String,
         tasks: &[TaskState],
@@ -92,7 +92,7 @@ impl Mbd {
     }
 
     /// One unit of what hosts do not know of.
-    pub(super) fn missing_unit(&mut self, cx: &mut Cx) -> Option<()> {
+    pub(super) fn missing_unit(&mut self, cx: &mut StepContext) -> Option<()> {
         let work = self.works.next_missing()?;
         // its connection is gone: the next inventory tells
         if let Some(i) = self.net.host_by_conn(work.conn) {
@@ -102,7 +102,7 @@ impl Mbd {
     }
 
     /// Settles some; after the last the host is ready.
-    fn some_missing(&mut self, cx: &mut Cx, i: HostId, mut work: Missing) {
+    fn some_missing(&mut self, cx: &mut StepContext, i: HostId, mut work: Missing) {
         for _ in 0..UNIT {
             let Some(key) = work.keys.pop() else { break };
             self.settle_missing(cx, i, key);
@@ -115,7 +115,7 @@ impl Mbd {
     }
 
     /// The host does not know an attempt.
-    fn settle_missing(&mut self, cx: &mut Cx, i: HostId, key: JobKey) {
+    fn settle_missing(&mut self, cx: &mut StepContext, i: HostId, key: JobKey) {
         let Some(run) = self.started(key.job_ref()).filter(|run| run.key == key) else {
             // what ran after it has failed
             return self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
@@ -130,7 +130,7 @@ impl Mbd {
     }
 
     /// The end of a started job that its host does not know of.
-    fn lost(&mut self, cx: &mut Cx, key: JobKey, rebooted: bool) {
+    fn lost(&mut self, cx: &mut StepContext, key: JobKey, rebooted: bool) {
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
         let t = TaskState {
             key,

@@ -3,8 +3,8 @@
 
 use super::names::{HostId, HostMap};
 use super::policy::Policy;
-use super::reporters::Refused;
-use super::{Cx, Mbd};
+use super::report_standing::Refused;
+use super::{Mbd, StepContext};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::model::{JobKey, Now};
@@ -250,7 +250,7 @@ pub fn beyond(i: usize, value: f64, bound: f64) -> bool {
 }
 
 impl Mbd {
-    pub(crate) fn net_start(&mut self, cx: &mut Cx) {
+    pub(crate) fn net_start(&mut self, cx: &mut StepContext) {
         self.net.on = true;
         for (_, h) in self.net.hosts.iter_mut() {
             h.link = Link::down(cx.now);
@@ -266,7 +266,7 @@ impl Mbd {
 
     /// Closes every link to a sbatchd: nothing that was said over them since the last durable
     /// record holds.
-    pub(crate) fn net_drop_all(&mut self, cx: &mut Cx) {
+    pub(crate) fn net_drop_all(&mut self, cx: &mut StepContext) {
         self.net.on = false;
         for (_, h) in self.net.hosts.iter_mut() {
             if let Some(conn) = h.link.conn() {
@@ -280,7 +280,7 @@ impl Mbd {
     }
 
     /// Keeps the links of hosts that are still there.
-    pub(crate) fn net_reconfigured(&mut self, cx: &mut Cx) {
+    pub(crate) fn net_reconfigured(&mut self, cx: &mut StepContext) {
         let mut old: IdMap<HostId, HostRt> = self.net.hosts.drain().into_iter().collect();
         for (id, pol) in self.pol.hosts.iter() {
             let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&pol.def.name) };
@@ -312,7 +312,7 @@ impl Mbd {
         }
     }
 
-    fn dial(&mut self, cx: &mut Cx, whose: Whose) {
+    fn dial(&mut self, cx: &mut StepContext, whose: Whose) {
         let conn = self.net.next_conn;
         self.net.next_conn += 1;
         self.net.conns.insert(conn, whose);
@@ -336,7 +336,7 @@ impl Mbd {
         cx.out.push(Effect::Connect { conn, to });
     }
 
-    pub(crate) fn net_opened(&mut self, cx: &mut Cx, conn: ConnId) {
+    pub(crate) fn net_opened(&mut self, cx: &mut StepContext, conn: ConnId) {
         let Some(&whose) = self.net.conns.get(&conn) else { return };
         match whose {
             Whose::Lim => {
@@ -371,12 +371,12 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn net_failed(&mut self, cx: &mut Cx, conn: ConnId, why: &str) {
+    pub(crate) fn net_failed(&mut self, cx: &mut StepContext, conn: ConnId, why: &str) {
         cx.say(log::Level::Debug, format!("connection {conn}: {why}"));
         self.net_closed(cx, conn);
     }
 
-    pub(crate) fn net_closed(&mut self, cx: &mut Cx, conn: ConnId) {
+    pub(crate) fn net_closed(&mut self, cx: &mut StepContext, conn: ConnId) {
         let Some(whose) = self.net.conns.remove(&conn) else { return };
         self.peers.remove(&conn);
         let now = cx.now.mono_us;
@@ -410,7 +410,7 @@ impl Mbd {
     }
 
     /// Dials what is due, probes what is silent.
-    pub(crate) fn net_tick(&mut self, cx: &mut Cx) {
+    pub(crate) fn net_tick(&mut self, cx: &mut StepContext) {
         if !self.net.on {
             return;
         }
@@ -448,7 +448,7 @@ impl Mbd {
     }
 
     /// The host behind a connection; notes that it is alive.
-    pub(crate) fn host_of(&mut self, cx: &Cx, conn: ConnId) -> Option<HostId> {
+    pub(crate) fn host_of(&mut self, cx: &StepContext, conn: ConnId) -> Option<HostId> {
         match self.net.conns.get(&conn) {
             Some(Whose::Host(i)) => {
                 self.net.hosts[*i].last_heard = cx.now.mono_us;
@@ -458,7 +458,7 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn heard(&mut self, cx: &Cx, conn: ConnId) {
+    pub(crate) fn heard(&mut self, cx: &StepContext, conn: ConnId) {
         let _ = self.host_of(cx, conn);
     }
 
@@ -474,7 +474,7 @@ impl Mbd {
     }
 
     /// A message of the LIM of this host; another LIM, which has called, is not believed.
-    pub(crate) fn from_lim(&mut self, cx: &mut Cx, conn: ConnId, msg: LimMsg) {
+    pub(crate) fn from_lim(&mut self, cx: &mut StepContext, conn: ConnId, msg: LimMsg) {
         if self.net.conns.get(&conn) != Some(&Whose::Lim) {
             return self.refuse_caller(cx, conn);
         }
@@ -506,7 +506,7 @@ impl Mbd {
     }
 
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
-    pub(crate) fn tell_exclusive(&mut self, cx: &mut Cx) {
+    pub(crate) fn tell_exclusive(&mut self, cx: &mut StepContext) {
         let Link::Up { conn } = self.net.lim else { return };
         let (told, changes) = (&self.net.told_alone, self.sched.changes());
         let empty = self.st.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty);

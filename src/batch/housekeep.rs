@@ -7,7 +7,7 @@
 
 use super::state::{Body, Elem, ElemState, Job};
 use super::works::{Count, UNIT};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use crate::model::time::US;
@@ -47,13 +47,13 @@ impl Keep {
 }
 
 impl Mbd {
-    pub(crate) fn housekeep(&mut self, cx: &mut Cx) {
+    pub(crate) fn housekeep(&mut self, cx: &mut StepContext) {
         self.clean_due(cx);
         self.switch_due(cx);
     }
 
     /// Is there a finished job to be taken out of memory?
-    fn clean_due(&mut self, cx: &mut Cx) {
+    fn clean_due(&mut self, cx: &mut StepContext) {
         let period = self.pol.params().clean_period as i64;
         let Some(&(ended, _)) = self.st.ended.front() else {
             self.keep.timer = None;
@@ -74,7 +74,7 @@ impl Mbd {
     }
 
     /// Takes some finished jobs out of memory. One that a pending job or a wait still names stays.
-    pub(crate) fn clean_unit(&mut self, cx: &mut Cx) {
+    pub(crate) fn clean_unit(&mut self, cx: &mut StepContext) {
         let now = cx.now.secs();
         let period = self.pol.params().clean_period as i64;
         for _ in 0..UNIT {
@@ -102,7 +102,7 @@ impl Mbd {
         }
     }
 
-    fn may_switch(&self, cx: &Cx) -> bool {
+    fn may_switch(&self, cx: &StepContext) -> bool {
         let p = self.pol.params();
         let many = self.st.finished >= p.max_job_num.max(1)
             && self.keep.written + CARRIED_FREELY >= self.keep.carried;
@@ -115,14 +115,14 @@ impl Mbd {
     }
 
     /// Begins to count what a switch would carry over, where one is due.
-    fn switch_due(&mut self, cx: &mut Cx) {
+    fn switch_due(&mut self, cx: &mut StepContext) {
         if self.works.count.is_none() && self.may_switch(cx) {
             self.works.count = Some(Count::begin(self.spool.spool));
         }
     }
 
     /// All was counted: the switch.
-    pub(crate) fn switch_counted(&mut self, cx: &mut Cx, count: &Count) {
+    pub(crate) fn switch_counted(&mut self, cx: &mut StepContext, count: &Count) {
         self.keep.switching = true;
         let last_job = self.st.next_job.saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
@@ -197,7 +197,7 @@ impl Mbd {
         head
     }
 
-    pub(crate) fn switched(&mut self, cx: &mut Cx, ok: bool) {
+    pub(crate) fn switched(&mut self, cx: &mut StepContext, ok: bool) {
         self.keep.switching = false;
         if ok {
             self.keep.last_switch = Some(cx.now.mono_us);

@@ -5,11 +5,11 @@
 use super::control_work::Cursor;
 use super::names::{Id, QueueId};
 use super::perm::Caller;
-use super::state::{ElemState, Job, View};
-use super::{Cx, Mbd, Recovered};
+use super::state::{ElemState, ElementView, Job};
+use super::{Mbd, Recovered, StepContext};
 use crate::conf::ClusterConf;
 use crate::model::JobRef;
-use crate::model::event::{Record, Spot};
+use crate::model::event::{QueuePosition, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::err;
@@ -160,10 +160,16 @@ pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
 }
 
 /// What rows are sorted by: kind, then host, queue or end, priority, place, element.
-type Order = (u8, i64, u32, Spot, u32);
+type Order = (u8, i64, u32, QueuePosition, u32);
 
 impl Mbd {
-    pub(crate) fn list_jobs(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, q: JobQuery) {
+    pub(crate) fn list_jobs(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        q: JobQuery,
+    ) {
         if let Err(r) = self.check_select(&q.select) {
             return cx.refuse(conn, r);
         }
@@ -284,7 +290,7 @@ impl Mbd {
         }
         if f.q.arrays {
             if job.is_array() {
-                let own = Spot { base: job.order, between: 0 };
+                let own = QueuePosition { base: job.order, between: 0 };
                 found.push(((0, 0, 0, own, 0), JobRef { job: job.id, idx: 0 }));
             }
             return;
@@ -337,14 +343,14 @@ impl Mbd {
     fn list_order(
         &self,
         job: &Job,
-        view: &View,
+        view: &ElementView,
         ranked: &mut Option<(QueueId, i64)>,
         idx: u32,
     ) -> Order {
-        let unmoved = |order| Spot { base: order, between: 0 };
+        let unmoved = |order| QueuePosition { base: order, between: 0 };
         let part = match view {
-            View::Fresh(_) => 0,
-            View::Own(e) => e.part,
+            ElementView::Untouched(_) => 0,
+            ElementView::Own(e) => e.part,
         };
         let queue = job.queue_of(part);
         let rank = match *ranked {
@@ -356,8 +362,8 @@ impl Mbd {
             (self.view().priority(job.spec_of(part)), self.st.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
-            View::Fresh(_) => pending,
-            View::Own(e) => match &e.state {
+            ElementView::Untouched(_) => pending,
+            ElementView::Own(e) => match &e.state {
                 ElemState::Pend(_) => pending,
                 ElemState::Run(r) => {
                     let host = self.first_host(r).map_or(i64::MAX, |i| i.index() as i64);
@@ -369,7 +375,7 @@ impl Mbd {
     }
 
     /// The next slice of a listing, once there is room for it.
-    pub(crate) fn next_slice(&mut self, cx: &mut Cx, conn: ConnId) {
+    pub(crate) fn next_slice(&mut self, cx: &mut StepContext, conn: ConnId) {
         let Some(mut l) = self.listings.take(conn) else { return };
         let now = cx.now.secs();
         let found = self.find_on(&mut l);

@@ -1,7 +1,7 @@
 //! Control records that damage took from the log: their queues and hosts are closed at the start
 //! rather than open, and it is said. An administrator opens them (badmin hopen, qopen, qact).
 
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::event::{Ctrl, Event, name_mark};
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ impl LostControl {
 
 impl Mbd {
     /// Closes what lost control records may have closed.
-    pub(crate) fn close_lost(&mut self, cx: &mut Cx) {
+    pub(crate) fn close_lost(&mut self, cx: &mut StepContext) {
         let lost = std::mem::take(&mut self.lost_controls);
         if lost.is_empty() {
             return;

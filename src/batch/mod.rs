@@ -7,57 +7,58 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | state, apply, parts, counts, names, space, retries | the event-sourced state |
-//! | policy, require | the configuration, compiled |
+//! | state, apply, element_groups, counts, names, space, retries | the event-sourced state |
+//! | policy, requirements | the configuration, compiled; a host as a requirement sees it |
 //! | submit, control, change, reposition, modify, admin, perm | requests that change something |
-//! | hosts, reporters | links to sbatchd and LIM; what hosts may report |
-//! | host_inventory, inventory | what hosts report of jobs, orders to hosts |
+//! | hosts, report_standing | links to sbatchd and LIM; what hosts may report |
+//! | host_inventory, host_reports | what hosts report of jobs, orders to hosts |
+//! | dynamic_hosts | hosts that badmin adds to host groups and compute units |
 //! | unreached | hosts that cannot be reached, and their jobs |
 //! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
 //! | requeue | what goes back to the queue by itself, or is given up |
+//! | view | what the scheduler and the queries read |
 //! | sched, reserve | which pending job goes where; what jobs reserve |
-//! | windows, overload | suspending by run windows and by load |
+//! | window_suspend, load_suspend | suspending by run windows and by load |
 //! | lost | closes what lost control records may have closed |
 //! | same | two states compared, for the tests and the simulator |
-//! | rows, listing, infos, consumers, peek, status | questions |
+//! | rows, listing, queue_host_rows, user_rows, peek, status | questions |
 //! | housekeep | cleaning, switching the log |
 //! | works, control_work | what takes longer than one turn may |
 
 pub mod admin;
 pub mod apply;
 pub mod change;
-pub mod consumers;
 pub mod control;
 pub mod control_work;
 pub mod counts;
 pub mod depend;
 pub mod diagnose;
+pub mod dynamic_hosts;
+pub mod element_groups;
 pub mod eligible;
-mod exceptions;
 pub mod group_watch;
-pub mod grouped;
 pub mod host_inventory;
+pub mod host_reports;
 pub mod hosts;
 pub mod housekeep;
-pub mod infos;
-pub mod inventory;
-mod issued;
+mod job_exceptions;
+mod last_actions;
 pub mod limits;
 pub mod listing;
+pub mod load_suspend;
 pub mod lost;
 pub mod modify;
 pub mod named;
 pub mod names;
-pub mod overload;
-pub mod parts;
 pub mod peek;
 pub mod perfmon;
 pub mod perm;
 pub mod policy;
-pub mod reporters;
+pub mod queue_host_rows;
+pub mod report_standing;
 pub mod reposition;
 pub mod requeue;
-pub mod require;
+pub mod requirements;
 pub mod reserve;
 mod retries;
 pub mod retry;
@@ -70,10 +71,11 @@ pub mod status;
 pub mod submit;
 pub mod tries;
 pub mod unreached;
+pub mod user_rows;
 pub mod view;
 pub mod wait;
 pub mod watch;
-pub mod windows;
+pub mod window_suspend;
 pub mod works;
 
 use crate::conf::{ClusterConf, Diag, Member};
@@ -86,7 +88,7 @@ use crate::proto::caps;
 use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
-use apply::Did;
+use apply::Applied;
 use names::{HostId, UserId};
 use policy::Policy;
 use state::{ElemState, State};
@@ -115,12 +117,12 @@ pub struct Recovered {
 }
 
 /// Now and the effects of one step.
-pub struct Cx<'a> {
+pub struct StepContext<'a> {
     pub now: Now,
     pub out: &'a mut Vec<Effect>,
 }
 
-impl Cx<'_> {
+impl StepContext<'_> {
     pub fn send(&mut self, conn: ConnId, msg: Msg) {
         self.out.push(Effect::Send { conn, msg });
     }
@@ -176,8 +178,8 @@ pub struct Mbd {
     pub(crate) listings: listing::Listings,
     pub(crate) works: works::Works,
     pub(crate) keep: housekeep::Keep,
-    pub(crate) shut: windows::Shut,
-    pub(crate) overload: overload::Overload,
+    pub(crate) shut: window_suspend::Shut,
+    pub(crate) overload: load_suspend::Overload,
     pub(crate) reserve: reserve::ledger::Reserve,
     pub(crate) status: status::Status,
     pub(crate) unreached: unreached::Unreached,
@@ -220,8 +222,8 @@ impl Mbd {
             listings: listing::Listings::default(),
             works: works::Works::default(),
             keep: housekeep::Keep::default(),
-            shut: windows::Shut::default(),
-            overload: overload::Overload::default(),
+            shut: window_suspend::Shut::default(),
+            overload: load_suspend::Overload::default(),
             reserve: reserve::ledger::Reserve::default(),
             status: status::Status::default(),
             unreached: unreached::Unreached::default(),
@@ -310,7 +312,7 @@ impl Mbd {
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
         self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
-        self.overload = overload::Overload::default();
+        self.overload = load_suspend::Overload::default();
         self.unreached = unreached::Unreached::default();
         self.look_left();
         self.reserve_rebuilt();
@@ -333,7 +335,7 @@ impl Mbd {
         self.begins_rebuilt();
         self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
-        self.overload = overload::Overload::default();
+        self.overload = load_suspend::Overload::default();
         self.unreached = unreached::Unreached::default();
         self.look_left();
         self.reserve_rebuilt();
@@ -341,16 +343,16 @@ impl Mbd {
     }
 
     /// Changes the state by one event and has it logged.
-    pub(crate) fn emit(&mut self, cx: &mut Cx, event: Event) {
+    pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
         let freed = self.frees(&rec.event);
         match self.st.apply(&rec) {
-            Did::Job(at) => {
+            Applied::Job(at) => {
                 self.touched(at);
                 self.note_freed(&rec.event, freed);
             }
-            Did::Nothing => {}
-            Did::Misfit(why) => {
+            Applied::Nothing => {}
+            Applied::Rejected(why) => {
                 cx.say(log::Level::Error, format!("an event does not fit: {why}"));
                 return;
             }
@@ -397,7 +399,7 @@ impl Mbd {
     }
 
     /// Where exact bytes will lie; asks for them to be spooled.
-    pub(crate) fn spool(&mut self, cx: &mut Cx, data: ByteStr) -> SpoolRef {
+    pub(crate) fn spool(&mut self, cx: &mut StepContext, data: ByteStr) -> SpoolRef {
         let len = data.len() as u32;
         let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };
         self.spool.at += u64::from(len);
@@ -406,7 +408,7 @@ impl Mbd {
     }
 
     /// The place of an environment: stored once for a user as long as the spool file lasts.
-    pub(crate) fn spool_env(&mut self, cx: &mut Cx, uid: u32, env: ByteStr) -> SpoolRef {
+    pub(crate) fn spool_env(&mut self, cx: &mut StepContext, uid: u32, env: ByteStr) -> SpoolRef {
         let key = (uid, env_hash(&env));
         if let Some(at) = self.envs.get(&key) {
             return *at;
@@ -424,7 +426,7 @@ impl Mbd {
         self.envs.get(&(uid, hash.to_string())).copied()
     }
 
-    fn start(&mut self, cx: &mut Cx) {
+    fn start(&mut self, cx: &mut StepContext) {
         self.started = true;
         self.status.started = cx.now.secs();
         self.perf_by_params(cx);
@@ -447,7 +449,7 @@ impl Mbd {
 
     /// Marks the jobs whose history is incomplete. After a reload they are those that the log
     /// does not mark yet: the marks of the start may be among what could not be written.
-    fn hold_damaged(&mut self, cx: &mut Cx) {
+    fn hold_damaged(&mut self, cx: &mut StepContext) {
         self.close_lost(cx);
         for (at, why) in std::mem::take(&mut self.damaged) {
             if self.st.jobs.contains_key(&at.job) {
@@ -460,7 +462,7 @@ impl Mbd {
         }
     }
 
-    fn message(&mut self, cx: &mut Cx, conn: ConnId, msg: Msg) {
+    fn message(&mut self, cx: &mut StepContext, conn: ConnId, msg: Msg) {
         let Some(peer) = self.peers.get(&conn).cloned() else { return };
         match (msg, peer) {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
@@ -484,7 +486,7 @@ impl Mbd {
         }
     }
 
-    fn client(&mut self, cx: &mut Cx, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
+    fn client(&mut self, cx: &mut StepContext, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
         self.perfmon.asked(&msg);
         self.note_query(cx, &who, &msg);
         if let Err(r) = caps::check(&msg) {
@@ -515,7 +517,7 @@ impl Mbd {
         }
     }
 
-    fn closed(&mut self, cx: &mut Cx, conn: ConnId) {
+    fn closed(&mut self, cx: &mut StepContext, conn: ConnId) {
         self.peers.remove(&conn);
         self.broken.remove(&conn);
         self.listings.close(conn);
@@ -526,7 +528,7 @@ impl Mbd {
         self.net_closed(cx, conn);
     }
 
-    fn config(&mut self, cx: &mut Cx, conf: Option<ClusterConf>, diags: Vec<Diag>) {
+    fn config(&mut self, cx: &mut StepContext, conf: Option<ClusterConf>, diags: Vec<Diag>) {
         if let Some(mut conf) = conf {
             conf.unix.keep_answers(&self.pol.conf.unix);
             let sampling = perfmon::differ(self.pol.params(), &conf.batch.params);
@@ -552,7 +554,7 @@ impl Mbd {
         conf.base.set_members(all, &self.me).then_some(conf)
     }
 
-    fn answer_reconfig(&mut self, cx: &mut Cx) {
+    fn answer_reconfig(&mut self, cx: &mut StepContext) {
         use crate::proto::client::AdminLine;
         let diags = std::mem::take(&mut self.reconfig_diags);
         let failed = crate::conf::has_errors(&diags);
@@ -577,7 +579,7 @@ impl Mbd {
         }
     }
 
-    fn failed(&mut self, cx: &mut Cx, why: String) {
+    fn failed(&mut self, cx: &mut StepContext, why: String) {
         cx.say(log::Level::Error, format!("the event log cannot be written: {why}"));
         self.log_failed = Some(why);
         for conn in self.works.give_up() {
@@ -590,7 +592,7 @@ impl Mbd {
 
 impl Machine for Mbd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        let mut cx = Cx { now, out };
+        let mut cx = StepContext { now, out };
         let cx = &mut cx;
         self.sched.now = now;
         self.reserve.set_now(now.secs());
@@ -660,7 +662,7 @@ impl Machine for Mbd {
     fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.work_left() {
             self.reserve.set_now(now.secs());
-            self.work_unit(&mut Cx { now, out });
+            self.work_unit(&mut StepContext { now, out });
         }
     }
 

@@ -5,17 +5,17 @@
 //! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
 //! hosts hear of its limits, what its rusage asks for is reserved, the rest is for the next time it
 //! is started. Of an array only elements that have not started are affected, and its list of
-//! indices stays; elements that are named become a part of their own ([`super::parts`]).
+//! indices stays; elements that are named become a part of their own ([`super::element_groups`]).
 
 use super::change::{Meant, PARTS_PER_UNIT, waits};
 use super::control_work::Cursor;
 use super::perm::Caller;
-use super::require::Req;
+use super::requirements::Req;
 use super::space::{log_bytes, spec_bytes};
 use super::state::{ElemState, Job};
 use super::submit::{Checked, bad_requirement, check_group, check_texts, check_times};
 use super::works::{ElementDeed, Left, UNIT_LOOKS, Work};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
@@ -63,7 +63,7 @@ pub struct ModifyWork {
 }
 
 impl Mbd {
-    pub(crate) fn modify(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, m: Modify) {
+    pub(crate) fn modify(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, m: Modify) {
         let weight = 1 + m.id.elems.len();
         if let Err(r) = self.works.room(conn, who.uid, weight) {
             return cx.refuse(conn, r);
@@ -94,7 +94,7 @@ impl Mbd {
     /// Changes a job, or some more of the elements named; gives the work back unless it is whole.
     pub(crate) fn modify_unit(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
         let id = work.m.id.clone();
@@ -122,7 +122,7 @@ impl Mbd {
             self.answer_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
             return None;
         }
-        work.m.id.elems = super::parts::ranges(some.iter().copied());
+        work.m.id.elems = super::element_groups::ranges(some.iter().copied());
         let before = cx.out.len();
         let mut did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
         work.m.id = id;
@@ -149,7 +149,11 @@ impl Mbd {
     }
 
     /// Changes a whole job: of an array first what was not changed by itself, then part by part.
-    fn modify_whole(&mut self, cx: &mut Cx, mut work: Box<ModifyWork>) -> Option<Box<ModifyWork>> {
+    fn modify_whole(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: Box<ModifyWork>,
+    ) -> Option<Box<ModifyWork>> {
         let (before, id) = (cx.out.len(), work.m.id.job);
         if work.part == 0 {
             match self.modified(cx, &work.who, &mut work.m) {
@@ -179,7 +183,7 @@ impl Mbd {
     }
 
     /// Changes some more parts of an array; whether all are.
-    fn modify_parts(&mut self, cx: &mut Cx, work: &mut ModifyWork) -> Checked<bool> {
+    fn modify_parts(&mut self, cx: &mut StepContext, work: &mut ModifyWork) -> Checked<bool> {
         let id = work.m.id.job;
         for _ in 0..PARTS_PER_UNIT {
             let gone = || Refusal::new(err::NO_JOB);
@@ -214,7 +218,7 @@ impl Mbd {
         false
     }
 
-    fn answer_modify(&mut self, cx: &mut Cx, work: &ModifyWork, did: Checked<()>) {
+    fn answer_modify(&mut self, cx: &mut StepContext, work: &ModifyWork, did: Checked<()>) {
         let Some(conn) = work.conn else { return };
         match did {
             Ok(()) => {
@@ -238,7 +242,7 @@ impl Mbd {
 
     /// Checks a change of all that is meant, and makes it; of whole parts of an array it is made
     /// by [`Mbd::modify_parts`]. Whether the job has been started.
-    fn modified(&mut self, cx: &mut Cx, who: &Caller, m: &mut Modify) -> Checked<bool> {
+    fn modified(&mut self, cx: &mut StepContext, who: &Caller, m: &mut Modify) -> Checked<bool> {
         self.log_works()?;
         let id = m.id.job;
         let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
@@ -279,7 +283,7 @@ impl Mbd {
     /// The record of a change of a part, or of elements of it.
     fn change_of(
         &self,
-        cx: &Cx,
+        cx: &StepContext,
         owner: &Caller,
         job: &Job,
         meant: Meant,
@@ -296,7 +300,7 @@ impl Mbd {
         let of = match meant.elems.is_empty() {
             true => job.change_of(meant.part),
             false => {
-                let elems = super::parts::ranges(meant.elems);
+                let elems = super::element_groups::ranges(meant.elems);
                 JobModify { job: job.id, elems, ..JobModify::default() }
             }
         };
@@ -334,7 +338,7 @@ impl Mbd {
     }
 
     /// Where the script and the environment that a job has from now on lie.
-    fn stored_anew(&mut self, cx: &mut Cx, m: &Modify) -> (SpoolRef, SpoolRef) {
+    fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
         let Some(job) = self.st.job(m.id.job) else { return <_>::default() };
         let (uid, first) = (job.uid, self.st.first.get(&job.id));
         let mut script = first.map_or(job.script, |f| f.script);
@@ -401,7 +405,7 @@ impl Mbd {
     /// The submission that a part of a job becomes of.
     fn changed(
         &self,
-        cx: &Cx,
+        cx: &StepContext,
         owner: &Caller,
         job: &Job,
         part: u32,
@@ -500,12 +504,12 @@ impl Mbd {
     }
 
     /// The hosts of a changed job's started elements hear of its limits.
-    pub(crate) fn tell_limits(&mut self, cx: &mut Cx, id: u32) {
+    pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
         self.to_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
     }
 
     /// What an element reserves is another amount, and its host hears of its limits.
-    pub(crate) fn tell_limits_of(&mut self, cx: &mut Cx, at: JobRef) {
+    pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
         self.reserve_touched(at);
         let Some(job) = self.st.job(at.job) else { return };
         let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
@@ -525,7 +529,7 @@ impl Mbd {
     }
 
     /// The job, or the elements, are what the change says from now on.
-    pub(crate) fn record_modified(&mut self, cx: &mut Cx, who: &Caller, m: JobModify) {
+    pub(crate) fn record_modified(&mut self, cx: &mut StepContext, who: &Caller, m: JobModify) {
         let job = m.job;
         let Some(submit_time) = self.st.job(job).map(|j| j.submit_time) else { return };
         let exact = self.spool_spec(cx, &m.spec);

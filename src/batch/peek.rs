@@ -2,9 +2,9 @@
 //! bjobs -env and -script: what is kept of a submission.
 
 use super::perm::{Action, Caller};
-use super::state::{ElemState, View};
+use super::state::{ElemState, ElementView};
 use super::submit::Checked;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
 use crate::model::job::{SpoolRef, extra};
@@ -15,7 +15,7 @@ use crate::proto::sbd::SbdMsg;
 use crate::proto::{Msg, Refusal};
 
 impl Mbd {
-    pub(crate) fn peek(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: &JobSelect) {
+    pub(crate) fn peek(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: &JobSelect) {
         match self.peeked(who, s) {
             Ok(info) => cx.reply(conn, ClientMsg::Peeked(Box::new(info))),
             Err(r) => cx.refuse(conn, r),
@@ -24,7 +24,7 @@ impl Mbd {
 
     pub(crate) fn stored(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         id: &IdSel,
@@ -66,8 +66,8 @@ impl Mbd {
         let owner = self.st.names.user(job.user);
         self.check(who, Action::PeekJob, owner, self.st.names.queue(job.queue_at(at.idx)))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
-            View::Fresh(_) => return Err(Refusal::new(err::NOT_STARTED)),
-            View::Own(e) => match &e.state {
+            ElementView::Untouched(_) => return Err(Refusal::new(err::NOT_STARTED)),
+            ElementView::Own(e) => match &e.state {
                 ElemState::Pend(_) => return Err(Refusal::new(err::NOT_STARTED)),
                 ElemState::End(_) => return Err(Refusal::new(err::JOB_FINISH)),
                 ElemState::Run(run) => run,

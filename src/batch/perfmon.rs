@@ -5,7 +5,7 @@
 //! comparison.
 
 use super::perm::{Action, Caller};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::conf::types::BatchParams;
 use crate::model::event::Event;
 use crate::model::job::stat;
@@ -176,7 +176,7 @@ impl Mbd {
     }
 
     /// At the start, and when lsb.params says otherwise than before.
-    pub(crate) fn perf_by_params(&mut self, cx: &Cx) {
+    pub(crate) fn perf_by_params(&mut self, cx: &StepContext) {
         let p = self.pol.params();
         let on = p.sched_metric;
         self.perfmon = Perfmon { longest: self.perfmon.longest, ..Perfmon::default() };
@@ -185,7 +185,7 @@ impl Mbd {
         }
     }
 
-    fn perf_start(&mut self, cx: &Cx, period: Option<u64>) {
+    fn perf_start(&mut self, cx: &StepContext, period: Option<u64>) {
         let set = self.perfmon.period;
         let period = period.or(set).unwrap_or(self.pol.params().sched_metric_period);
         self.perfmon.run = Some(Box::new(Sampling {
@@ -204,7 +204,7 @@ impl Mbd {
     }
 
     /// Ends the periods that are over; one that nobody saw was empty.
-    pub(crate) fn perf_due(&mut self, cx: &Cx) {
+    pub(crate) fn perf_due(&mut self, cx: &StepContext) {
         let Some(s) = &mut self.perfmon.run else { return };
         if s.due > cx.now.mono_us {
             return;
@@ -215,7 +215,7 @@ impl Mbd {
 
     pub(crate) fn perf_admin(
         &mut self,
-        cx: &Cx,
+        cx: &StepContext,
         who: &Caller,
         what: &str,
         secs: u64,

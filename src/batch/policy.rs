@@ -3,7 +3,7 @@
 //! changed in between.
 
 use super::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
-use super::require::{Names, Req};
+use super::requirements::{Names, Req};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
 };

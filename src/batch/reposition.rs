@@ -16,9 +16,9 @@ use super::change::{Meant, named, waits};
 use super::names::{QueueId, UserId};
 use super::perm::Caller;
 use super::state::Job;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::JobRef;
-use crate::model::event::{Event, Spot};
+use crate::model::event::{Event, QueuePosition};
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ const ROOM: u64 = 1024;
 /// A pending job, or a part of one, at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Placed {
-    spot: Spot,
+    spot: QueuePosition,
     job: u32,
     part: u32,
 }
@@ -113,7 +113,7 @@ impl Mbd {
     /// Moves what an operand means, or looks on for its place.
     pub(crate) fn reposition(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         (top, position): (bool, u32),
@@ -250,7 +250,7 @@ impl Mbd {
 }
 
 /// The next place before (or behind) one in a set.
-fn beside(set: &BTreeSet<Placed>, spot: Spot, before: bool) -> Option<Spot> {
+fn beside(set: &BTreeSet<Placed>, spot: QueuePosition, before: bool) -> Option<QueuePosition> {
     let end = |n| Placed { spot, job: n, part: n };
     let found = match before {
         true => set.range(..end(0)).next_back(),
@@ -261,7 +261,12 @@ fn beside(set: &BTreeSet<Placed>, spot: Spot, before: bool) -> Option<Spot> {
 
 /// The place before what holds the position among the rivals, with the position that this is;
 /// counted from the bottom: behind it.
-fn place_at(scan: &PlaceScan, own: Spot, top: bool, position: u32) -> Result<(u32, Spot), i32> {
+fn place_at(
+    scan: &PlaceScan,
+    own: QueuePosition,
+    top: bool,
+    position: u32,
+) -> Result<(u32, QueuePosition), i32> {
     let rivals = scan.rivals();
     let turned = |spot| if top { spot } else { mirrored(spot) };
     let place = position.max(1) as usize - 1;
@@ -285,27 +290,27 @@ fn place_at(scan: &PlaceScan, own: Spot, top: bool, position: u32) -> Result<(u3
 }
 
 /// The order counted from its other end.
-fn mirrored(s: Spot) -> Spot {
-    Spot { base: u64::MAX - s.base, between: u32::MAX - s.between }
+fn mirrored(s: QueuePosition) -> QueuePosition {
+    QueuePosition { base: u64::MAX - s.base, between: u32::MAX - s.between }
 }
 
 /// A place right before `next` and behind `last`, which lies before it; `None`: there is no room
 /// left.
-fn before(next: Spot, last: Option<Spot>) -> Option<Spot> {
+fn before(next: QueuePosition, last: Option<QueuePosition>) -> Option<QueuePosition> {
     let low = match last {
         Some(last) if last.base == next.base => u64::from(last.between) + 1,
         _ => 0,
     };
     let room = u64::from(next.between).checked_sub(low).filter(|r| *r > 0)?;
     let between = u64::from(next.between) - (room / ROOM).max(1);
-    Some(Spot { base: next.base, between: between as u32 })
+    Some(QueuePosition { base: next.base, between: between as u32 })
 }
 
 /// A place behind the last one.
-fn behind(last: Spot) -> Option<Spot> {
+fn behind(last: QueuePosition) -> Option<QueuePosition> {
     let room = u64::from(u32::MAX - last.between);
     let between = u64::from(last.between) + (room / ROOM).max(u64::from(room > 0));
-    (room > 0).then_some(Spot { base: last.base, between: between as u32 })
+    (room > 0).then_some(QueuePosition { base: last.base, between: between as u32 })
 }
 
 #[cfg(test)]
@@ -314,7 +319,7 @@ mod tests {
 
     #[test]
     fn places_between_never_meet() {
-        let (a, b) = (Spot::submitted(100, 1), Spot::submitted(100, 2));
+        let (a, b) = (QueuePosition::submitted(100, 1), QueuePosition::submitted(100, 2));
         let mut spots = vec![a, b];
         for _ in 0..5000 {
             let new = before(spots[1], Some(spots[0])).unwrap();
@@ -322,7 +327,7 @@ mod tests {
             spots.insert(1, new);
         }
         assert!(before(a, None).unwrap() < a && behind(b).unwrap() > b);
-        let tight = [Spot { base: 7, between: 3 }, Spot { base: 7, between: 4 }];
+        let tight = [QueuePosition { base: 7, between: 3 }, QueuePosition { base: 7, between: 4 }];
         assert_eq!(before(tight[1], Some(tight[0])), None);
         assert_eq!(mirrored(mirrored(a)), a);
         assert!(mirrored(a) > mirrored(b));
@@ -339,7 +344,7 @@ mod tests {
         for _ in 0..500 {
             let mut scan = PlaceScan::new((QueueId::default(), 0), Some(mine));
             for job in 1..1 + dice(12) as u32 {
-                let spot = Spot { base: 5 + dice(4), between: 1000 * dice(4) as u32 };
+                let spot = QueuePosition { base: 5 + dice(4), between: 1000 * dice(4) as u32 };
                 let placed = Placed { spot, job, part: 0 };
                 scan.all.insert(placed);
                 if dice(2) == 0 {
@@ -350,15 +355,15 @@ mod tests {
                 scan.user = other;
             }
             let (top, position) = (dice(2) == 0, dice(8) as u32);
-            let own = Spot { base: 99, between: 1 };
+            let own = QueuePosition { base: 99, between: 1 };
             let turned = |spot| if top { spot } else { mirrored(spot) };
             let list = |set: &BTreeSet<Placed>| {
-                let mut spots: Vec<Spot> = set.iter().map(|p| turned(p.spot)).collect();
+                let mut spots: Vec<QueuePosition> = set.iter().map(|p| turned(p.spot)).collect();
                 spots.sort_unstable();
                 spots
             };
             let (all, rivals) = (list(&scan.all), list(scan.rivals()));
-            let to = |next: Spot| before(next, all.iter().copied().rfind(|s| *s < next));
+            let to = |next: QueuePosition| before(next, all.iter().copied().rfind(|s| *s < next));
             let want = match (rivals.get(position.max(1) as usize - 1), rivals.last()) {
                 (Some(next), _) => (position.max(1), to(*next)),
                 (None, Some(last)) => {

@@ -3,12 +3,12 @@
 //! hold (-ti).
 
 use super::control_work::Cursor;
-use super::inventory::exit_code;
+use super::host_reports::exit_code;
 use super::policy::Queue;
 use super::retry::pause;
 use super::state::{ElemState, Job};
 use super::works::{ElementDeed, ElementWork, Left, UNIT};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
@@ -47,7 +47,12 @@ impl Mbd {
 
     /// Sends an element that ended by one of its exit values back to the queue; held where it
     /// came back too often (MAX_JOB_REQUEUE). False: it has ended.
-    pub(crate) fn requeued_by_exit(&mut self, cx: &mut Cx, t: &TaskState, end: End) -> bool {
+    pub(crate) fn requeued_by_exit(
+        &mut self,
+        cx: &mut StepContext,
+        t: &TaskState,
+        end: End,
+    ) -> bool {
         let at = t.key.job_ref();
         let End::Status(status) = end else { return false };
         let Some(code) = exit_code(Some(status)) else { return false };
@@ -92,7 +97,7 @@ impl Mbd {
     /// When a job that went back for the `n`th time may start, seconds since the epoch: in the
     /// next scheduling interval at the earliest, and so long after its last start as the pause
     /// that doubles each time says. A job that ran for long has waited already.
-    fn requeued_until(&self, cx: &Cx, started: i64, n: u32) -> i64 {
+    fn requeued_until(&self, cx: &StepContext, started: i64, n: u32) -> i64 {
         let interval = self.pol.params().sched_interval_min_ms.div_ceil(1000).max(1);
         let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let next = cx.now.secs().saturating_add(secs(interval));
@@ -100,7 +105,7 @@ impl Mbd {
     }
 
     /// A pre-execution command has failed once more: it was asked often enough?
-    pub(crate) fn tried_enough(&mut self, cx: &mut Cx, at: JobRef) {
+    pub(crate) fn tried_enough(&mut self, cx: &mut StepContext, at: JobRef) {
         let queue = self.queue_at(at);
         let number = |name: &str| self.param(queue, name).and_then(|n| n.parse::<u32>().ok());
         let most = number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES);
@@ -120,7 +125,7 @@ impl Mbd {
 
     /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
-    pub(crate) fn end_orphans(&mut self, cx: &mut Cx, id: u32) {
+    pub(crate) fn end_orphans(&mut self, cx: &mut StepContext, id: u32) {
         let graced = self.pol.params().orphan_grace.is_some();
         let whole = JobRef { job: id, idx: 0 };
         let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
@@ -179,7 +184,7 @@ impl Mbd {
     }
 
     /// An orphan ends, if it waits still, and for what can never be.
-    pub(crate) fn end_orphan(&mut self, cx: &mut Cx, at: JobRef, at_once: bool) {
+    pub(crate) fn end_orphan(&mut self, cx: &mut StepContext, at: JobRef, at_once: bool) {
         let asked = |job: &Job| !at_once || ends_at_once(job, job.part_no(at.idx));
         let never = self.waits_at(at) && self.deps.never(at);
         if never && self.st.job(at.job).is_some_and(asked) {
@@ -193,7 +198,7 @@ impl Mbd {
     }
 
     /// Orphans whose time is over end.
-    pub(crate) fn orphans_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn orphans_due(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
         if self.orphan_deadline().is_none_or(|at| at > now) {
             return;
@@ -213,7 +218,7 @@ impl Mbd {
     }
 
     /// At a start, or when the log can be written again: orphans that nobody has ended.
-    pub(crate) fn end_all_orphans(&mut self, cx: &mut Cx) {
+    pub(crate) fn end_all_orphans(&mut self, cx: &mut StepContext) {
         let some = self.st.each_job().filter(|job| job.depend.is_some());
         let ids: Vec<u32> = some.map(|job| job.id).collect();
         ids.into_iter().for_each(|id| self.end_orphans(cx, id));

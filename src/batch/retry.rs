@@ -5,7 +5,7 @@
 //! then the job is held and its user gets a mail.
 
 use super::names::HostId;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::event::{Event, JobStatus, Retry};
 use crate::model::job::stat;
 use crate::model::reason::pend;
@@ -32,7 +32,13 @@ pub fn pause(first: u64, n: u32) -> u64 {
 
 impl Mbd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
-    pub(super) fn start_failed(&mut self, cx: &mut Cx, i: HostId, t: &TaskState, reason: u32) {
+    pub(super) fn start_failed(
+        &mut self,
+        cx: &mut StepContext,
+        i: HostId,
+        t: &TaskState,
+        reason: u32,
+    ) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         let host = self.net.hosts[i].name.clone();
@@ -57,7 +63,14 @@ impl Mbd {
         self.order(cx, i, SbdMsg::Forget { key: t.key, mail });
     }
 
-    fn retry_of(&self, cx: &Cx, at: JobRef, host: String, t: &TaskState, pre_exec: bool) -> Retry {
+    fn retry_of(
+        &self,
+        cx: &StepContext,
+        at: JobRef,
+        host: String,
+        t: &TaskState,
+        pre_exec: bool,
+    ) -> Retry {
         let now = cx.now.secs();
         let after = |secs: u64| now.saturating_add(i64::try_from(secs).unwrap_or(i64::MAX));
         let note = cut(&t.note, NOTE_MAX).to_string();
@@ -71,7 +84,7 @@ impl Mbd {
     }
 
     /// Holds an element whose start has failed too often in a row; what its user is mailed.
-    fn started_enough(&mut self, cx: &mut Cx, at: JobRef, note: &str) -> String {
+    fn started_enough(&mut self, cx: &mut StepContext, at: JobRef, note: &str) -> String {
         if self.st.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }

@@ -2,7 +2,7 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use super::Mbd;
-use super::issued::Deed;
+use super::last_actions::ControlAction;
 use super::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::job::{except, stat};
@@ -188,7 +188,7 @@ impl Shown<'_> {
             Col::StartTime => int(out, run.map_or(0, |r| r.start_time)),
             Col::EndTime => int(out, self.end().map_or(0, |e| e.end_time)),
             Col::ExitCode => {
-                json(out, &self.end().and_then(|e| super::inventory::exit_code(e.status)))
+                json(out, &self.end().and_then(|e| super::host_reports::exit_code(e.status)))
             }
             Col::WaitStatus => json(out, &self.end().and_then(|e| e.status)),
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
@@ -280,7 +280,7 @@ impl Shown<'_> {
     /// What was asked for last: host and reason of each.
     fn issued(&self) -> [(&str, &str); 3] {
         let st = &self.mbd.st;
-        Deed::ALL.map(|deed| {
+        ControlAction::ALL.map(|deed| {
             let last = st.issued.last(self.at, deed);
             last.map_or(("", ""), |(host, reason)| (&**st.names.host(host), reason))
         })
@@ -352,7 +352,7 @@ impl Shown<'_> {
                 None => rows.push(h.clone()),
             }
         }
-        json(out, &super::infos::bounds_shown(&rows));
+        json(out, &super::queue_host_rows::bounds_shown(&rows));
     }
 
     /// Why it waits, most telling first; `[]` for what does not wait.

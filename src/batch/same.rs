@@ -4,7 +4,7 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
-use super::state::{Body, Elem, ElemState, HostCtl, Job, Look, QueueCtl, Run, State};
+use super::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
@@ -243,14 +243,14 @@ impl State {
                     " {:?} {:?} fresh {:?}",
                     a.spec,
                     a.held,
-                    super::parts::ranges(a.fresh_indices())
+                    super::element_groups::ranges(a.fresh_indices())
                 );
                 a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
                 for part in &a.parts {
-                    let Look { queue, spec, spot } = &part.look;
+                    let ElementSpec { queue, spec, spot } = &part.look;
                     let queue = self.names.queue(*queue);
                     let _ = write!(out, " part {queue} {spec:?} {spot:?}");
-                    let super::state::Part { elems, waiting, pend, started, .. } = part;
+                    let super::state::ElementGroup { elems, waiting, pend, started, .. } = part;
                     let _ = write!(out, " {elems:?} {waiting:?} {pend} {started}");
                 }
             }

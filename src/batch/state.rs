@@ -5,16 +5,16 @@
 //! those that have started, ended or been held have an [`Elem`] of their own.
 
 use super::counts::Counts;
+use super::dynamic_hosts::Added;
 use super::eligible::Waited;
-use super::grouped::Added;
-use super::issued::Issued;
+use super::last_actions::LastActions;
 use super::named::{ByName, Groups};
 use super::names::{HostId, Names, QueueId, UserId};
 use super::retries::Retries;
 use super::space::Space;
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
-use crate::model::event::Spot;
+use crate::model::event::QueuePosition;
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
 use crate::model::{ByteStr, JobKey, JobRef};
@@ -66,7 +66,7 @@ pub struct State {
     /// IDs that must not be given again although no job of that ID is known.
     pub reserved: BTreeSet<u32>,
     /// Jobs that btop or bbot gave another place in the order of dispatch.
-    pub moved: BTreeMap<u32, Spot>,
+    pub moved: BTreeMap<u32, QueuePosition>,
     /// Where the spool holds what jobs were changed to.
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
     /// What jobs ran, and where, before bmod first changed that.
@@ -82,7 +82,7 @@ pub struct State {
     /// Ended attempts after which commands still run.
     pub posts: BTreeSet<JobKey>,
     /// What was last asked for, where and why.
-    pub issued: Issued,
+    pub issued: LastActions,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
     /// How long jobs and elements could not be dispatched whatever room there was, while that is
@@ -274,7 +274,7 @@ pub enum Body {
 pub struct Array {
     pub spec: ArraySpec,
     /// Elements nothing has happened to yet.
-    pub fresh: Fresh,
+    pub fresh: Untouched,
     /// These were submitted to be held (bsub -H), for this pending reason.
     pub held: Option<u32>,
     /// All others that are still in memory.
@@ -286,13 +286,13 @@ pub struct Array {
     /// How many have ended without success, by their exit status.
     pub exits: BTreeMap<Option<i32>, u32>,
     /// What some of those were changed to; an element names its part by number, from 1.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ElementGroup>,
 }
 
 /// Elements of an array that were changed alike: they are of another submission than the rest.
 #[derive(Debug)]
-pub struct Part {
-    pub look: Look,
+pub struct ElementGroup {
+    pub look: ElementSpec,
     /// Those in memory.
     pub elems: BTreeSet<u32>,
     /// Those of them that are pending and not held.
@@ -305,15 +305,15 @@ pub struct Part {
 
 /// In what the elements of a part differ.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct ElementSpec {
     pub queue: QueueId,
     pub spec: Arc<JobSpec>,
     /// Where btop or bbot put them; else they stand where their job does.
-    pub spot: Option<Spot>,
+    pub spot: Option<QueuePosition>,
 }
 
-impl PartialEq for Look {
-    fn eq(&self, other: &Look) -> bool {
+impl PartialEq for ElementSpec {
+    fn eq(&self, other: &ElementSpec) -> bool {
         (self.queue, self.spot) == (other.queue, other.spot)
             && (Arc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
     }
@@ -321,14 +321,14 @@ impl PartialEq for Look {
 
 /// Untouched elements of an array: a bit per element in the order of its list.
 #[derive(Debug, Default)]
-pub struct Fresh {
+pub struct Untouched {
     bits: Vec<u64>,
     left: u32,
     /// No set bit below this word.
     low: usize,
 }
 
-impl Fresh {
+impl Untouched {
     pub fn new(count: u32) -> Self {
         let mut bits = vec![u64::MAX; (count as usize).div_ceil(64)];
         if let Some(last) = bits.last_mut()
@@ -336,7 +336,7 @@ impl Fresh {
         {
             *last = (1u64 << (count % 64)) - 1;
         }
-        Fresh { bits, left: count, low: 0 }
+        Untouched { bits, left: count, low: 0 }
     }
     pub fn left(&self) -> u32 {
         self.left
@@ -634,26 +634,26 @@ impl Elem {
 }
 
 /// What can be said of one element without having one: untouched elements share a view.
-pub enum View<'a> {
+pub enum ElementView<'a> {
     /// Never touched: pending since submission, or held since then for this pending reason.
-    Fresh(Option<u32>),
+    Untouched(Option<u32>),
     Own(&'a Elem),
 }
 
-impl View<'_> {
+impl ElementView<'_> {
     pub fn stat(&self) -> u32 {
         match self {
-            View::Fresh(None) => stat::PEND,
-            View::Fresh(Some(_)) => stat::PSUSP,
-            View::Own(e) => e.stat(),
+            ElementView::Untouched(None) => stat::PEND,
+            ElementView::Untouched(Some(_)) => stat::PSUSP,
+            ElementView::Own(e) => e.stat(),
         }
     }
     /// The pending reason for which it is held.
     pub fn held(&self) -> Option<u32> {
         match self {
-            View::Fresh(held) => *held,
-            View::Own(Elem { state: ElemState::Pend(p), .. }) => p.held,
-            View::Own(_) => None,
+            ElementView::Untouched(held) => *held,
+            ElementView::Own(Elem { state: ElemState::Pend(p), .. }) => p.held,
+            ElementView::Own(_) => None,
         }
     }
 }
@@ -663,18 +663,18 @@ impl Job {
         matches!(self.body, Body::Array(_))
     }
     /// The element, if it exists and is still in memory.
-    pub fn view(&self, idx: u32) -> Option<View<'_>> {
+    pub fn view(&self, idx: u32) -> Option<ElementView<'_>> {
         match &self.body {
-            Body::Single(e) => (idx == 0).then_some(View::Own(e)),
+            Body::Single(e) => (idx == 0).then_some(ElementView::Own(e)),
             Body::Array(a) => match a.own.get(&idx) {
-                Some(e) => Some(View::Own(e)),
-                None => a.fresh_has(idx).then_some(View::Fresh(a.held)),
+                Some(e) => Some(ElementView::Own(e)),
+                None => a.fresh_has(idx).then_some(ElementView::Untouched(a.held)),
             },
         }
     }
     pub fn elem(&self, idx: u32) -> Option<&Elem> {
         match self.view(idx) {
-            Some(View::Own(e)) => Some(e),
+            Some(ElementView::Own(e)) => Some(e),
             _ => None,
         }
     }
@@ -717,13 +717,13 @@ impl Job {
     pub fn part_no(&self, idx: u32) -> u32 {
         self.elem(idx).map_or(0, |e| e.part)
     }
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[ElementGroup] {
         match &self.body {
             Body::Array(a) => &a.parts,
             Body::Single(_) => &[],
         }
     }
-    pub fn part(&self, no: u32) -> Option<&Part> {
+    pub fn part(&self, no: u32) -> Option<&ElementGroup> {
         self.parts().get((no as usize).checked_sub(1)?)
     }
     /// The submission of a part; 0: that of the job.
@@ -812,12 +812,12 @@ impl State {
         }
     }
     /// The place of a part of a job among those of its priority.
-    pub fn spot_of(&self, job: &Job, part: u32) -> Spot {
+    pub fn spot_of(&self, job: &Job, part: u32) -> QueuePosition {
         job.part(part).and_then(|p| p.look.spot).unwrap_or_else(|| self.spot(job))
     }
     /// The place of a job among those of its priority.
-    pub fn spot(&self, job: &Job) -> Spot {
-        let own = || Spot::submitted(job.submit_time, job.id);
+    pub fn spot(&self, job: &Job) -> QueuePosition {
+        let own = || QueuePosition::submitted(job.submit_time, job.id);
         self.moved.get(&job.id).copied().unwrap_or_else(own)
     }
     /// An ID that neither is known nor may still be in a log.
@@ -851,7 +851,7 @@ mod tests {
     #[test]
     fn fresh_counts_and_walks() {
         for n in [1u32, 63, 64, 65, 130] {
-            let mut f = Fresh::new(n);
+            let mut f = Untouched::new(n);
             assert_eq!(f.left(), n);
             assert_eq!(f.iter().count() as u32, n);
             assert!(f.take(0) && !f.take(0) && !f.has(0));

@@ -3,7 +3,7 @@
 
 use super::hosts::HostStatus;
 use super::perm::{Action, Caller};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::reason::{err, pend, pend_text};
 use crate::proto::client::AdminLine;
 use crate::proto::machine::Effect;
@@ -123,7 +123,7 @@ impl Mbd {
     /// Has this daemon log otherwise, or those of hosts.
     pub(crate) fn set_logging(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         hosts: &[String],
         set: Logging,

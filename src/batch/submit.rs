@@ -8,7 +8,7 @@ use super::policy::Queue;
 use super::sched::split_host_word;
 use super::space::spec_bytes;
 use super::state::Request;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub(crate) type Checked<T> = Result<T, Refusal>;
 
 impl Mbd {
-    pub(crate) fn submit(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, s: Submit) {
+    pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
         if !s.request.is_empty()
             && let Some(&job) = self.st.requests.get(&Request::of(&s.request))
         {
@@ -54,7 +54,7 @@ impl Mbd {
     }
 
     /// A retry gets the first answer, if it is the submitter's own.
-    fn answer_again(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, job: u32) {
+    fn answer_again(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, job: u32) {
         match self.st.job(job) {
             Some(j) if j.uid != who.uid => cx.refuse(conn, Refusal::new(err::PERMISSION)),
             Some(_) => self.answer(cx, conn, job),
@@ -62,7 +62,7 @@ impl Mbd {
         }
     }
 
-    fn answer(&mut self, cx: &mut Cx, conn: ConnId, job: u32) {
+    fn answer(&mut self, cx: &mut StepContext, conn: ConnId, job: u32) {
         let Some(j) = self.st.job(job) else { return };
         let queue = self.st.names.queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
@@ -70,7 +70,7 @@ impl Mbd {
         cx.reply_durable(conn, msg);
     }
 
-    fn accept(&mut self, cx: &mut Cx, who: &Caller, s: Submit) -> Checked<u32> {
+    fn accept(&mut self, cx: &mut StepContext, who: &Caller, s: Submit) -> Checked<u32> {
         self.log_works()?;
         if who.uid == 0 && !self.pol.personal() && !self.root_jobs {
             return Err(Refusal::new(err::ROOT));
@@ -164,7 +164,7 @@ impl Mbd {
     #[allow(clippy::too_many_arguments)]
     fn job_new(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         job: u32,
         spec: JobSpec,
@@ -184,7 +184,7 @@ impl Mbd {
     }
 
     /// The exact submission goes to the spool.
-    pub(crate) fn spool_spec(&mut self, cx: &mut Cx, spec: &JobSpec) -> SpoolRef {
+    pub(crate) fn spool_spec(&mut self, cx: &mut StepContext, spec: &JobSpec) -> SpoolRef {
         match serde_json::to_vec(spec) {
             Ok(json) => self.spool(cx, ByteStr(json)),
             Err(_) => SpoolRef::default(),

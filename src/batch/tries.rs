@@ -3,7 +3,7 @@
 //! back (REQUEUE_EXIT_VALUES), with the hosts passed over until mbatchd is started again
 //! (EXCLUDE()). Like everything that changes the state this is only reached through `apply`.
 
-use super::apply::Did;
+use super::apply::Applied;
 use super::state::{Bar, Elem, ElemState, Pend, State, Tries};
 use crate::model::JobRef;
 use crate::model::event::{JobStatus, Retry};
@@ -85,10 +85,10 @@ impl State {
         uncounted: bool,
         passed: &[String],
         until: i64,
-    ) -> Did {
+    ) -> Applied {
         let over = |e: &Elem| matches!(&e.state, ElemState::Run(_) | ElemState::End(_));
         if !self.elem(at).is_some_and(over) {
-            return Did::Misfit("requeue of a job that is not started");
+            return Applied::Rejected("requeue of a job that is not started");
         }
         let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
         if self.elem(at).is_some_and(unasked) && !uncounted {

@@ -16,7 +16,7 @@
 use super::hosts::{Link, PING_SECS};
 use super::names::HostId;
 use super::state::{ElemState, Left};
-use super::{Cx, Mbd, RECORDS_PER_TURN};
+use super::{Mbd, RECORDS_PER_TURN, StepContext};
 use crate::model::event::JobStatus;
 use crate::model::job::{opt, stat};
 use crate::model::time::US;
@@ -67,7 +67,7 @@ impl Mbd {
     }
 
     /// Looks at the hosts without a link where that is due.
-    pub(crate) fn unreached_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn unreached_due(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
         if self.unreached.deadline().is_none_or(|t| t > now) {
             return;
@@ -97,7 +97,7 @@ impl Mbd {
     }
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
-    fn lose_unlisted(&mut self, cx: &mut Cx, budget: &mut usize) {
+    fn lose_unlisted(&mut self, cx: &mut StepContext, budget: &mut usize) {
         let listed = |host: &HostId| self.net.hosts.contains(*host);
         let busy = self.st.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
@@ -107,7 +107,13 @@ impl Mbd {
     }
 
     /// The jobs of a host that has been out of reach for long enough.
-    fn lose_jobs(&mut self, cx: &mut Cx, host: HostId, given_up: bool, budget: &mut usize) {
+    fn lose_jobs(
+        &mut self,
+        cx: &mut StepContext,
+        host: HostId,
+        given_up: bool,
+        budget: &mut usize,
+    ) {
         let jobs = self.st.counts.host.get(&host).map(|h| &h.jobs);
         let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
         let (mut unknown, mut rerun) = (0, 0);
@@ -150,7 +156,7 @@ impl Mbd {
         job.is_some_and(|j| j.spec_at(at.idx).options & opt::RERUNNABLE != 0)
     }
 
-    pub(crate) fn unknown_event(&mut self, cx: &mut Cx, key: JobKey) {
+    pub(crate) fn unknown_event(&mut self, cx: &mut StepContext, key: JobKey) {
         let status = JobStatus {
             at: key.job_ref(),
             status: stat::UNKWN,
@@ -161,7 +167,7 @@ impl Mbd {
     }
 
     /// The host of an attempt that was UNKWN has spoken of it.
-    pub(crate) fn known_again(&mut self, cx: &mut Cx, key: JobKey) {
+    pub(crate) fn known_again(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(run) = self.st.running(key).filter(|r| r.unknown) else { return };
         let status = JobStatus {
             at: key.job_ref(),
@@ -174,7 +180,7 @@ impl Mbd {
     }
 
     /// A started job ends without its host's word.
-    pub(crate) fn end_unasked(&mut self, cx: &mut Cx, key: JobKey, info: u32, done: bool) {
+    pub(crate) fn end_unasked(&mut self, cx: &mut StepContext, key: JobKey, info: u32, done: bool) {
         let at = key.job_ref();
         let end = JobStatus {
             at,

@@ -5,10 +5,10 @@ use super::depend::Deps;
 use super::hosts::{HostRt, HostStatus, beyond};
 use super::names::{HostId, HostMap, QueueId, ResourceId};
 use super::policy::{Bound, Bounds, External, Policy, Queue};
-use super::require::{Req, Sight};
+use super::requirements::{HostSnapshot, Req};
 use super::reserve::ledger::{Reserve, left};
 use super::state::State;
-use super::windows::Shut;
+use super::window_suspend::Shut;
 use crate::conf::types::Mxj;
 use crate::lang::resreq::{ResReqError, Simple};
 use crate::model::Now;
@@ -156,7 +156,7 @@ impl<'a> View<'a> {
     }
 
     /// The host as a requirement sees it.
-    pub fn sight(&self, i: HostId) -> Sight<'a> {
+    pub fn snapshot(&self, i: HostId) -> HostSnapshot<'a> {
         let used = self.host_used(i) as f64;
         let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
         let status = match self.host_status(i) {
@@ -166,7 +166,7 @@ impl<'a> View<'a> {
             HostStatus::ClosedLock => "lockU",
             _ => "ok",
         };
-        Sight {
+        HostSnapshot {
             def: &self.site.hosts[i].def,
             rt: &self.hosts[i],
             slots: (max - used).max(0.0),
@@ -202,7 +202,7 @@ impl<'a> View<'a> {
     pub fn reserve_room(&self, host: HostId, simple: Option<&Simple>) -> (u64, u32) {
         let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
         let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
-        let (sight, names) = (self.sight(host), &self.site.names);
+        let (sight, names) = (self.snapshot(host), &self.site.names);
         for term in rusage.terms() {
             let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
                 continue;

@@ -3,7 +3,7 @@
 
 use super::perm::Caller;
 use super::state::ElemState;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
 use crate::model::idmap::IdMap;
 use crate::model::reason::err;
@@ -54,7 +54,7 @@ impl Waits {
 }
 
 impl Mbd {
-    pub(crate) fn wait(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, w: Wait) {
+    pub(crate) fn wait(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
         if let Some(select) = w.watch {
             return self.watch(cx, conn, who, *select);
         }
@@ -91,7 +91,7 @@ impl Mbd {
         self.look(cx, conn);
     }
 
-    fn look(&mut self, cx: &mut Cx, conn: ConnId) {
+    fn look(&mut self, cx: &mut StepContext, conn: ConnId) {
         let Some(w) = self.waits.by_conn.get(&conn) else { return };
         let answer = match w.expr.eval(self, None) {
             DepValue::False => return,
@@ -112,20 +112,20 @@ impl Mbd {
         let e = self.st.job(id as u32)?.elem(0)?;
         let ElemState::End(end) = &e.state else { return None };
         Some(Waited::Ended {
-            exit_code: super::inventory::exit_code(end.status),
+            exit_code: super::host_reports::exit_code(end.status),
             status: e.stat(),
             started: end.run.is_some(),
         })
     }
 
-    pub(crate) fn wait_changed(&mut self, cx: &mut Cx, job: u32) {
+    pub(crate) fn wait_changed(&mut self, cx: &mut StepContext, job: u32) {
         let Some(conns) = self.waits.named.get(&job) else { return };
         for conn in conns.clone() {
             self.look(cx, conn);
         }
     }
 
-    pub(crate) fn wait_tick(&mut self, cx: &mut Cx) {
+    pub(crate) fn wait_tick(&mut self, cx: &mut StepContext) {
         while let Some(&(t, conn)) = self.waits.timers.keys().next() {
             if t > cx.now.mono_us {
                 break;

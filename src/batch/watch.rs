@@ -5,7 +5,7 @@
 //! at most one word waits for each, however slow it is; a change between the two is remembered.
 
 use super::perm::Caller;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, JobSelect, Waited};
@@ -38,7 +38,13 @@ impl Watches {
 
 impl Mbd {
     /// Asks for the next change; what changed since the last answer counts.
-    pub(crate) fn watch(&mut self, cx: &mut Cx, conn: ConnId, who: &Caller, mut select: JobSelect) {
+    pub(crate) fn watch(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        mut select: JobSelect,
+    ) {
         // an element is watched with its array
         select.ids.iter_mut().for_each(|id| id.elems = Vec::new());
         if let Err(r) = self.check_select(&select) {
@@ -56,7 +62,7 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn watch_changed(&mut self, cx: &mut Cx, job: u32) {
+    pub(crate) fn watch_changed(&mut self, cx: &mut StepContext, job: u32) {
         let watches = &self.watches.by_conn;
         let told = watches.iter().filter(|(_, w)| !w.changed && self.is_watched(w, job));
         for conn in told.map(|(conn, _)| *conn).collect::<Vec<_>>() {

@@ -21,7 +21,7 @@ use super::modify::ModifyWork;
 use super::names::HostId;
 use super::reposition::PlaceScan;
 use super::state::Body;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -325,7 +325,7 @@ impl Mbd {
     }
 
     /// Does one unit of what is to be done.
-    pub(crate) fn work_unit(&mut self, cx: &mut Cx) {
+    pub(crate) fn work_unit(&mut self, cx: &mut StepContext) {
         // classes and conditions are not whole before
         if self.works.refill.is_some() {
             return self.refill_unit(cx);
@@ -351,7 +351,7 @@ impl Mbd {
         self.settle(cx);
     }
 
-    fn queued_unit(&mut self, cx: &mut Cx) -> Option<()> {
+    fn queued_unit(&mut self, cx: &mut StepContext) -> Option<()> {
         match self.works.next()? {
             Work::Control(work) => {
                 if let Some(work) = self.control_unit(cx, work) {
@@ -368,7 +368,7 @@ impl Mbd {
     }
 
     /// One unit of the changes of very many elements.
-    fn elements_unit(&mut self, cx: &mut Cx) -> Option<()> {
+    fn elements_unit(&mut self, cx: &mut StepContext) -> Option<()> {
         let work = self.works.elements.pop_front()?;
         let (job, these) = (work.job, matches!(work.left, Left::These(_)));
         let ends = matches!(work.deed, ElementDeed::EndOrphans { .. });
@@ -385,7 +385,11 @@ impl Mbd {
     }
 
     /// Does what is to be done to some more elements; gives the work back unless it is whole.
-    fn some_elements(&mut self, cx: &mut Cx, mut work: ElementWork) -> Option<ElementWork> {
+    fn some_elements(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: ElementWork,
+    ) -> Option<ElementWork> {
         let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
         for _ in 0..UNIT {
             let job = self.st.job(work.job)?;
@@ -413,13 +417,19 @@ impl Mbd {
     }
 
     /// Does something to these elements of a job, the first of them at once.
-    pub(crate) fn to_elements(&mut self, cx: &mut Cx, job: u32, left: Left, deed: ElementDeed) {
+    pub(crate) fn to_elements(
+        &mut self,
+        cx: &mut StepContext,
+        job: u32,
+        left: Left,
+        deed: ElementDeed,
+    ) {
         let left = self.some_elements(cx, ElementWork { job, left, deed });
         left.into_iter().for_each(|work| self.works.put_elements(work));
     }
 
     /// One unit of looking at jobs after a reconfiguration.
-    fn refill_unit(&mut self, cx: &mut Cx) {
+    fn refill_unit(&mut self, cx: &mut StepContext) {
         let Some(from) = self.works.refill else { return };
         let some: Vec<u32> = self.st.jobs.range(from..).map(|j| *j.0).take(UNIT_LOOKS).collect();
         let waits = |id: &u32| self.st.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
@@ -441,7 +451,7 @@ impl Mbd {
     }
 
     /// A unit of the count before a switch of the log.
-    fn count_unit(&mut self, cx: &mut Cx) {
+    fn count_unit(&mut self, cx: &mut StepContext) {
         let Some(mut count) = self.works.count.take() else { return };
         let (mut looked, mut last) = (0, None);
         for (id, job) in self.st.jobs.range(count.from..) {

@@ -3,7 +3,7 @@
 //! true.
 
 use crate::batch::Mbd;
-use crate::batch::state::{ElemState, View};
+use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
 use crate::model::event::Finish;
 use crate::model::reason::term;
@@ -232,7 +232,7 @@ impl Check {
             }
             for idx in job.indices() {
                 let at = JobRef { job: id, idx };
-                let Some(View::Own(e)) = job.view(idx) else {
+                let Some(ElementView::Own(e)) = job.view(idx) else {
                     self.fail(format!("job <{at}> never finished"));
                     continue;
                 };

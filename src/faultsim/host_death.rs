@@ -7,7 +7,7 @@
 //! so. An attempt may be given up only when its host has not been heard of for MAX_SBD_FAIL tries.
 
 use super::world::{Ev, Mach, World};
-use crate::batch::state::{ElemState, View};
+use crate::batch::state::{ElemState, ElementView};
 use crate::model::event::Event;
 use crate::model::job::{extra, opt};
 use crate::model::time::US;
@@ -112,7 +112,7 @@ impl World {
         let name = &self.hosts[host].name;
         for job in mbd.st.each_job() {
             for idx in job.indices() {
-                let Some(View::Own(e)) = job.view(idx) else { continue };
+                let Some(ElementView::Own(e)) = job.view(idx) else { continue };
                 let ElemState::Run(run) = &e.state else { continue };
                 if run.hosts.first().is_none_or(|h| **mbd.st.names.host(h.0) != **name) {
                     continue;

@@ -145,17 +145,17 @@ pub struct JobSignal {
 /// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
 /// and between two such places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct QueuePosition {
     /// Seconds since the epoch, then the job ID, 32 bits each.
     pub base: u64,
     pub between: u32,
 }
 
-impl Spot {
+impl QueuePosition {
     /// The place of a job that nobody moved.
     pub fn submitted(time: i64, job: u32) -> Self {
         let secs = u64::try_from(time).unwrap_or(0) & u64::from(u32::MAX);
-        Spot { base: secs << 32 | u64::from(job), between: 1 << 31 }
+        QueuePosition { base: secs << 32 | u64::from(job), between: 1 << 31 }
     }
 }
 
@@ -235,7 +235,7 @@ pub enum Event {
         uid: u32,
         user: String,
         /// Our tail: the place; `None` in another LSF's log.
-        place: Option<Spot>,
+        place: Option<QueuePosition>,
     },
     /// A finished job left memory. idx 0 of an array: all of it.
     JobClean {

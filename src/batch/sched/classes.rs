@@ -2,7 +2,7 @@
 
 use super::order::{DispatchOrder, Head};
 use super::place::Compiled;
-use super::{Place, Sched};
+use super::{DispatchKey, Sched};
 use crate::batch::Mbd;
 use crate::batch::names::{HostId, QueueId, UserId};
 use crate::batch::view::View;
@@ -21,7 +21,7 @@ pub const CLASSES_KEPT: usize = 1024;
 
 /// The key of a class: pending jobs of one key are alike to the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Kind {
+pub(super) struct ClassKey {
     pub queue: QueueId,
     pub user: UserId,
     pub from_host: String,
@@ -37,7 +37,7 @@ pub(super) struct Kind {
     pub barred: Vec<(HostId, u32)>,
 }
 
-impl Kind {
+impl ClassKey {
     fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         self.res_req.len() + self.fixed.len() + words
@@ -52,12 +52,12 @@ impl Kind {
 /// A class of pending jobs.
 #[derive(Debug)]
 pub(super) struct Class {
-    pub kind: Rc<Kind>,
+    pub kind: Rc<ClassKey>,
     pub compiled: Option<Rc<Compiled>>,
     /// Pending jobs and parts of them.
     pub pending: u32,
     /// In dispatch order; jobs that were moved within two queues may have one place.
-    pub ready: BTreeSet<(Place, u32)>,
+    pub ready: BTreeSet<(DispatchKey, u32)>,
     /// The class is to be held against all open hosts.
     pub unseen: bool,
 }
@@ -66,7 +66,7 @@ pub(super) struct Class {
 #[derive(Debug, Default)]
 pub(super) struct Classes {
     all: Vec<Class>,
-    by_kind: HashMap<Rc<Kind>, u32>,
+    by_key: HashMap<Rc<ClassKey>, u32>,
     /// Bytes of what is kept compiled.
     compiled: usize,
     /// Classes that were forgotten: their places are given to new ones.
@@ -120,7 +120,7 @@ impl Classes {
         }
     }
 
-    fn add(&mut self, kind: Kind) -> u32 {
+    fn add(&mut self, kind: ClassKey) -> u32 {
         let kind = Rc::new(kind);
         let (ready, compiled) = (BTreeSet::new(), None);
         let class = Class { kind: kind.clone(), compiled, pending: 0, ready, unseen: true };
@@ -129,7 +129,7 @@ impl Classes {
             Some(place) => *place = class,
             None => self.all.push(class),
         }
-        self.by_kind.insert(kind, c);
+        self.by_key.insert(kind, c);
         c
     }
 
@@ -137,22 +137,22 @@ impl Classes {
     /// ask for something of their own must not fill the memory. Not within a walk, which knows
     /// classes by their number.
     pub fn forget(&mut self) {
-        if self.by_kind.len() < self.crowded.max(2 * CLASSES_KEPT) {
+        if self.by_key.len() < self.crowded.max(2 * CLASSES_KEPT) {
             return;
         }
-        let gone = self.by_kind.values().copied().filter(|c| self.get(*c).pending == 0);
+        let gone = self.by_key.values().copied().filter(|c| self.get(*c).pending == 0);
         for c in gone.collect::<Vec<u32>>() {
             self.drop_compiled(c);
             let kind = std::mem::take(&mut self.get_mut(c).kind);
-            self.by_kind.remove(&kind);
+            self.by_key.remove(&kind);
             self.free.push(c);
         }
         self.recent = None;
-        self.crowded = 2 * self.by_kind.len();
+        self.crowded = 2 * self.by_key.len();
     }
 
     /// The first ready job of a class.
-    pub fn head(&self, class: u32) -> Option<(Place, u32)> {
+    pub fn head(&self, class: u32) -> Option<(DispatchKey, u32)> {
         self.get(class).ready.first().copied()
     }
 
@@ -160,7 +160,7 @@ impl Classes {
     pub fn set_ready(
         &mut self,
         order: &mut DispatchOrder,
-        (class, place, job): (u32, Place, u32),
+        (class, place, job): (u32, DispatchKey, u32),
         ready: bool,
     ) {
         let c = &mut self.all[class as usize];
@@ -176,7 +176,7 @@ impl Classes {
         }
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
-        let head = |place: Place| -> Head { (place, class) };
+        let head = |place: DispatchKey| -> Head { (place, class) };
         before.into_iter().for_each(|place| order.remove(of, head(place)));
         after.into_iter().for_each(|place| order.insert(of, head(place), c.unseen));
     }
@@ -195,7 +195,7 @@ impl Classes {
         {
             return *c;
         }
-        let kind = Kind {
+        let kind = ClassKey {
             queue,
             user,
             from_host: spec.from_host.clone(),
@@ -207,7 +207,7 @@ impl Classes {
             fixed: spec.given(extra::HOST_SLOTS).to_string(),
             barred: barred.to_vec(),
         };
-        let c = match self.by_kind.get(&kind) {
+        let c = match self.by_key.get(&kind) {
             Some(c) => *c,
             None => self.add(kind),
         };
@@ -238,7 +238,7 @@ impl Classes {
 
 impl Sched {
     /// A job becomes ready, or is no more.
-    pub(super) fn set_ready(&mut self, class: u32, place: Place, job: u32, ready: bool) {
+    pub(super) fn set_ready(&mut self, class: u32, place: DispatchKey, job: u32, ready: bool) {
         self.classes.set_ready(&mut self.order, (class, place, job), ready);
     }
 }

@@ -1,6 +1,6 @@
 //! Why a class finds no host: the pass's own functions, asked about every host.
 
-use super::place::{Compiled, Look, Reasons, consumer_room};
+use super::place::{Compiled, HostMatch, Reasons, consumer_room};
 use super::{Entry, Sched};
 use crate::batch::names::HostId;
 use crate::batch::view::View;
@@ -88,7 +88,7 @@ impl Sched {
             let looks = self.explained.looks.get() + kind.looks() + view.hosts.len();
             self.explained.looks.set(looks);
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look = Look { view: *view, queue, kind, asked: &compiled.asked, simple, room };
+            let look = HostMatch { view: *view, queue, kind, asked: &compiled.asked, simple, room };
             match refusals(&look) {
                 None => return Reasons::new(),
                 // the first one's tell most
@@ -100,7 +100,7 @@ impl Sched {
 }
 
 /// Why each host does not do; none: there are hosts for a job.
-fn refusals(look: &Look) -> Option<Reasons> {
+fn refusals(look: &HostMatch) -> Option<Reasons> {
     let mut all: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
     let mut free: Vec<(HostId, u32)> = Vec::new();
     for host in look.view.hosts.ids() {

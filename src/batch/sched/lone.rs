@@ -9,12 +9,12 @@
 //! [`crate::batch::unreached::Unreached`] and the time.
 
 use super::super::state::{Bar, ElemState, Tries};
-use super::{DUE_PER_TURN, Entry, Place, Reverse};
+use super::{DUE_PER_TURN, DispatchKey, Entry, Reverse};
 use crate::batch::names::HostId;
-use crate::batch::{Cx, Mbd};
+use crate::batch::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
-use crate::model::event::Spot;
+use crate::model::event::QueuePosition;
 use crate::model::reason::pend;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -174,9 +174,9 @@ impl Mbd {
         let part = job.part_no(at.idx);
         let ready = self.may_start(job, part) && self.depends_no_more(at);
         let priority = Reverse(self.view().priority(job.spec_of(part)));
-        let Spot { base, between } = self.st.spot_of(job, part);
+        let QueuePosition { base, between } = self.st.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
-            let place = Place { priority, base, between, next: at.idx, part };
+            let place = DispatchKey { priority, base, between, next: at.idx, part };
             let class = self.class_of(at.job, part, &barred);
             self.sched.classes.get_mut(class).pending += 1;
             if ready {
@@ -195,7 +195,7 @@ impl Mbd {
     }
 
     /// Looks again at elements whose wait is over.
-    pub(super) fn lone_due(&mut self, cx: &Cx) {
+    pub(super) fn lone_due(&mut self, cx: &StepContext) {
         for _ in 0..DUE_PER_TURN {
             let due = self.sched.lone.due.first().copied();
             let Some((_, at)) = due.filter(|due| due.0 <= cx.now.mono_us) else { return };

@@ -29,8 +29,8 @@ pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 pub(crate) use place::split_host_word;
 
 use super::names::HostId;
-use super::require::Req;
-use super::{Cx, Mbd};
+use super::requirements::Req;
+use super::{Mbd, StepContext};
 use crate::model::event::{Event, JobStart};
 use crate::model::idmap::IdMap;
 use crate::model::{JobKey, JobRef, Now};
@@ -53,9 +53,10 @@ pub const DUE_PER_TURN: usize = 1024;
 /// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
 /// the next element of each part, whose number comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct DispatchKey {
     priority: Reverse<u32>,
-    /// [`crate::model::event::Spot`], without the gap that it would leave: there are very many.
+    /// [`crate::model::event::QueuePosition`], without the gap that it would leave: there are very
+    /// many.
     base: u64,
     between: u32,
     next: u32,
@@ -86,7 +87,7 @@ impl Fuel {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    place: Place,
+    place: DispatchKey,
     class: u32,
     ready: bool,
 }
@@ -200,7 +201,7 @@ impl Sched {
 
 impl Mbd {
     /// Runs a pass if one is due.
-    pub(crate) fn schedule_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn schedule_due(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
         // what is due is due when all jobs were looked at
         if self.works.refill.is_some() {
@@ -226,7 +227,7 @@ impl Mbd {
         }
     }
 
-    fn pass(&mut self, cx: &mut Cx) {
+    fn pass(&mut self, cx: &mut StepContext) {
         let mut fuel = Fuel(PASS_FUEL);
         while let Some(decision) = self.next_decision(&mut fuel) {
             fuel.spend(DECISION_COST);
@@ -241,7 +242,7 @@ impl Mbd {
         sched.next_decision(&view, fuel)
     }
 
-    fn dispatch(&mut self, cx: &mut Cx, decision: Decision) {
+    fn dispatch(&mut self, cx: &mut StepContext, decision: Decision) {
         let Decision { at, hosts, req } = decision;
         let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;

@@ -26,7 +26,7 @@ pub(super) struct Rank {
 
 impl Rank {
     pub fn of(view: &View, host: HostId, order: Option<&Order>) -> Rank {
-        let by = order.map_or(Vec::new(), |o| o.rank(&view.sight(host) as &dyn HostView));
+        let by = order.map_or(Vec::new(), |o| o.rank(&view.snapshot(host) as &dyn HostView));
         Rank { by, host }
     }
 }

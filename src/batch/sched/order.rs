@@ -8,7 +8,7 @@
 //! one user in one queue; further ones have turns, [`CLASSES_PER_TURN`] every [`TURN_PAUSE_US`], so
 //! that the many different requirements of one user delay nobody else.
 
-use super::Place;
+use super::DispatchKey;
 use crate::batch::names::{QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
@@ -23,7 +23,7 @@ pub const CLASSES_PER_TURN: usize = 256;
 pub const TURN_PAUSE_US: u64 = US / 10;
 
 /// A class at the place of its first ready job.
-pub(super) type Head = (Place, u32);
+pub(super) type Head = (DispatchKey, u32);
 
 /// The classes of a user beyond those that a walk looks at.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 use super::super::hosts::HostStatus;
 use super::super::names::{HostId, UserId};
 use super::super::policy::Queue;
-use super::super::require::Req;
+use super::super::requirements::Req;
 use super::super::view::View;
-use super::classes::Kind;
+use super::classes::ClassKey;
 use crate::lang::resreq::{SelectCx, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
@@ -50,7 +50,7 @@ pub(super) struct Asked {
 }
 
 impl Compiled {
-    pub fn new(view: &View, kind: &Kind) -> Compiled {
+    pub fn new(view: &View, kind: &ClassKey) -> Compiled {
         let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());
         let req = req.ok().map(Rc::new);
         let alternative = |req: Req| {
@@ -124,10 +124,10 @@ fn fixed_slots(view: &View, text: &str) -> Vec<(HostId, u32)> {
 }
 
 /// One look for hosts for a job of a class.
-pub(super) struct Look<'a> {
+pub(super) struct HostMatch<'a> {
     pub view: View<'a>,
     pub queue: &'a Queue,
-    pub kind: &'a Kind,
+    pub kind: &'a ClassKey,
     pub asked: &'a Asked,
     /// The requirement with one alternative of its rusage.
     pub simple: Option<&'a Simple>,
@@ -135,7 +135,7 @@ pub(super) struct Look<'a> {
     pub room: u64,
 }
 
-impl<'a> Look<'a> {
+impl<'a> HostMatch<'a> {
     /// The most slots that a job may get.
     pub fn max(&self) -> u32 {
         u64::from(self.kind.max).min(self.room) as u32
@@ -208,7 +208,7 @@ impl<'a> Look<'a> {
         if let Some(reason) = view.load_reason(host, &self.queue.bounds, &self.queue.external) {
             return Some(reason);
         }
-        let sight = view.sight(host);
+        let sight = view.snapshot(host);
         let local = self.local();
         let cx = SelectCx { local_type: local.0, local_model: local.1 };
         if !self.simple.is_none_or(|s| s.selects(&sight, &cx)) {

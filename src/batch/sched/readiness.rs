@@ -6,11 +6,11 @@
 
 use super::super::state::{Body, Job};
 use super::super::view::View;
-use super::super::{Cx, Mbd};
-use super::{DUE_PER_TURN, Entry, Place, Sched};
+use super::super::{Mbd, StepContext};
+use super::{DUE_PER_TURN, DispatchKey, Entry, Sched};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
-use crate::model::event::Spot;
+use crate::model::event::QueuePosition;
 use std::cmp::Reverse;
 
 impl Sched {
@@ -98,14 +98,14 @@ impl Mbd {
             Some(e) => e,
             None => {
                 let priority = Reverse(self.view().priority(job.spec_of(part)));
-                let Spot { base, between } = self.st.spot_of(job, part);
-                let place = Place { priority, base, between, next, part };
+                let QueuePosition { base, between } = self.st.spot_of(job, part);
+                let place = DispatchKey { priority, base, between, next, part };
                 let class = self.class_of(id, part, &[]);
                 self.sched.classes.get_mut(class).pending += 1;
                 Entry { class, place, ready: false }
             }
         };
-        let place = Place { next, ..entry.place };
+        let place = DispatchKey { next, ..entry.place };
         if known.is_some() && (ready, place) == (entry.ready, entry.place) {
             return;
         }
@@ -138,7 +138,7 @@ impl Mbd {
     }
 
     /// Puts a job with a start time ahead on the timer.
-    pub(crate) fn watch_begin(&mut self, cx: &Cx, id: u32) {
+    pub(crate) fn watch_begin(&mut self, cx: &StepContext, id: u32) {
         let Some(job) = self.st.jobs.get(&id) else { return };
         let mut ahead = false;
         for begin in begins(job).filter(|begin| *begin > cx.now.secs()) {
@@ -152,7 +152,7 @@ impl Mbd {
     }
 
     /// Its start time is about to be another one.
-    pub(crate) fn unwatch_begin(&mut self, cx: &Cx, id: u32) {
+    pub(crate) fn unwatch_begin(&mut self, cx: &StepContext, id: u32) {
         if let Some(job) = self.st.jobs.get(&id) {
             for begin in begins(job) {
                 self.sched.begins.remove(&(begin, id));
@@ -177,12 +177,12 @@ impl Mbd {
         }
     }
 
-    fn set_begin_timer(&mut self, cx: &Cx) {
+    fn set_begin_timer(&mut self, cx: &StepContext) {
         let first = self.sched.begins.keys().next();
         self.sched.begin_timer = first.map(|(t, _)| cx.now.mono_of_wall(*t));
     }
 
-    pub(super) fn begin_due(&mut self, cx: &Cx) {
+    pub(super) fn begin_due(&mut self, cx: &StepContext) {
         for _ in 0..DUE_PER_TURN {
             let Some(&(t, id)) = self.sched.begins.keys().next() else { break };
             if t > cx.now.secs() {

@@ -7,7 +7,7 @@
 
 use super::open_hosts::{OrderNo, Rank};
 use super::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
-use super::place::{Alternative, Compiled, Look, consumer_room};
+use super::place::{Alternative, Compiled, HostMatch, consumer_room};
 use super::{Decision, Fuel, Sched};
 use crate::batch::names::{HostId, HostSet, QueueId, UserId};
 use crate::batch::policy::Queue;
@@ -320,7 +320,8 @@ impl Sched {
         for (n, req) in compiled.alternatives.iter().enumerate() {
             let simple = req.as_ref().and_then(|r| r.req.0.first());
             let asked: &Compiled = &compiled;
-            let look = Look { view: *view, queue, kind: &kind, asked: &asked.asked, simple, room };
+            let look =
+                HostMatch { view: *view, queue, kind: &kind, asked: &asked.asked, simple, room };
             if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
                 found = Some((hosts, req.clone()));
                 break;
@@ -335,7 +336,7 @@ impl Sched {
     /// Hosts for one job of a class.
     fn find_hosts(
         &mut self,
-        look: &Look,
+        look: &HostMatch,
         of: (u32, usize),
         here: &mut QueueWalk,
         only: Option<&HostSet>,
@@ -387,7 +388,7 @@ impl Sched {
 
 /// Gathers hosts with slots, best first, until a job has enough.
 struct FirstFit<'a> {
-    look: &'a Look<'a>,
+    look: &'a HostMatch<'a>,
     /// Hosts that were just given a job, until when they take none of this queue.
     rests: Vec<(HostId, u64)>,
     free: Vec<(HostId, u32)>,

@@ -20,11 +20,11 @@ fn jobs_of_one_place_are_all_dispatched() {
     let mine: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
     // each was moved to the top of another queue, and switched
     for job in &mine[..2] {
-        let place = Some(crate::model::event::Spot::submitted(1, 1));
+        let place = Some(crate::model::event::QueuePosition::submitted(1, 1));
         let (at, uid, user) = (JobRef { job: *job, idx: 0 }, 1001, "ann".to_string());
         r.mbd.sched.drop_entry(*job);
         let moved = Event::JobMove { at, position: 1, top: true, uid, user, place };
-        r.mbd.emit(&mut Cx { now: r.now, out: &mut Vec::new() }, moved);
+        r.mbd.emit(&mut StepContext { now: r.now, out: &mut Vec::new() }, moved);
         r.mbd.refresh(*job);
     }
     let mut went = Vec::new();

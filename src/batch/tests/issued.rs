@@ -1,7 +1,7 @@
 //! What bkill, bstop and bresume were told: reasons, hosts, and how what they end is recorded.
 
 use super::*;
-use crate::batch::issued::Deed;
+use crate::batch::last_actions::ControlAction;
 use crate::model::reason::term;
 
 fn of(job: u32) -> JobSelect {
@@ -21,7 +21,7 @@ fn why(verb: Verb, job: u32, reason: &str) -> Control {
     Control { reason: reason.into(), ..Control::of(verb, of(job)) }
 }
 
-fn last(m: &Mbd, job: u32, idx: u32, deed: Deed) -> Option<(String, String)> {
+fn last(m: &Mbd, job: u32, idx: u32, deed: ControlAction) -> Option<(String, String)> {
     let (host, reason) = m.st.issued.last(JobRef { job, idx }, deed)?;
     Some((m.st.names.host(host).to_string(), reason.to_string()))
 }
@@ -48,18 +48,18 @@ fn reasons_and_hosts_outlive_a_restart() {
     let later = r.submit(JobSpec { begin_time: i64::MAX, ..spec("y") }).unwrap();
     assert_eq!(acted(&mut r, there, why(Verb::Stop, later, "not yet")), [0]);
     assert_eq!(acted(&mut r, USER, why(Verb::Resume, later, "now")), [0]);
-    assert_eq!(last(&r.mbd, id, 0, Deed::Kill), said("h1", "say \"no\"\nmore"));
+    assert_eq!(last(&r.mbd, id, 0, ControlAction::Kill), said("h1", "say \"no\"\nmore"));
     for m in [&r.mbd, &r.restarted()] {
-        assert_eq!(last(m, id, 0, Deed::Suspend), said("h1", "the disk is full"));
-        assert_eq!(last(m, id, 0, Deed::Resume), said("h2", ""));
-        assert_eq!(last(m, later, 0, Deed::Suspend), said("h2", "not yet"));
-        assert_eq!(last(m, later, 0, Deed::Resume), said("h1", "now"));
-        assert_eq!(last(m, later, 0, Deed::Kill), None);
+        assert_eq!(last(m, id, 0, ControlAction::Suspend), said("h1", "the disk is full"));
+        assert_eq!(last(m, id, 0, ControlAction::Resume), said("h2", ""));
+        assert_eq!(last(m, later, 0, ControlAction::Suspend), said("h2", "not yet"));
+        assert_eq!(last(m, later, 0, ControlAction::Resume), said("h1", "now"));
+        assert_eq!(last(m, later, 0, ControlAction::Kill), None);
     }
     // a text of the log is one line
-    assert_eq!(last(&r.restarted(), id, 0, Deed::Kill), said("h1", "say \"no\";more"));
+    assert_eq!(last(&r.restarted(), id, 0, ControlAction::Kill), said("h1", "say \"no\";more"));
     r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
-    assert!(last(&r.mbd, id, 0, Deed::Kill).is_some(), "as long as it is known");
+    assert!(last(&r.mbd, id, 0, ControlAction::Kill).is_some(), "as long as it is known");
     let long = "x".repeat(MAX_REASON + 1);
     let answer = r.ask(USER, ClientMsg::Control(Box::new(why(Verb::Kill, later, &long))));
     assert!(matches!(answer, Some(Msg::Refused(r)) if r.code == err::BAD_ARG));
@@ -69,7 +69,7 @@ fn reasons_and_hosts_outlive_a_restart() {
     r.now.wall_us += 7200 * 1_000_000;
     r.step(Input::Tick);
     assert!(r.mbd.st.job(id).is_none() && r.mbd.st.job(later).is_none());
-    assert!(last(&r.mbd, id, 0, Deed::Kill).is_none());
+    assert!(last(&r.mbd, id, 0, ControlAction::Kill).is_none());
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn a_move_heeds_what_has_moved_while_it_looked() {
     // an administrator wants to move one meanwhile: its turn is when the first look is over
     assert!(r.ask(ADMIN, top(3000)).is_none());
     // another comes to where it is going
-    let place = Some(crate::model::event::Spot::submitted(1, 1));
+    let place = Some(crate::model::event::QueuePosition::submitted(1, 1));
     let (uid, user) = (1001, "ann".to_string());
     let moved = Event::JobMove {
         at: JobRef { job: jobs[17], idx: 0 },
@@ -218,7 +218,7 @@ fn a_move_heeds_what_has_moved_while_it_looked() {
         user,
         place,
     };
-    r.mbd.emit(&mut Cx { now: r.now, out: &mut Vec::new() }, moved);
+    r.mbd.emit(&mut StepContext { now: r.now, out: &mut Vec::new() }, moved);
     while r.mbd.has_work() {
         r.work();
     }
@@ -330,7 +330,7 @@ fn names_are_found_without_looking_at_all_jobs() {
 /// A record that is in the log and in the state, without a request.
 fn recorded(r: &mut Rig, event: Event) {
     let rec = Record { time: r.now.secs(), event };
-    assert!(matches!(r.mbd.st.apply(&rec), apply::Did::Job(_)));
+    assert!(matches!(r.mbd.st.apply(&rec), apply::Applied::Job(_)));
     r.log.push(rec);
 }
 

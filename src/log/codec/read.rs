@@ -9,7 +9,7 @@ use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
 use super::{modify, new};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record, Spot};
+use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
 use crate::model::job::stat;
 
 /// Reads a line, with or without its newline.
@@ -91,7 +91,7 @@ fn get_change(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
     let spot = pairs.iter().find(|(k, _)| &**k == b"lsf.place");
     let place = match spot.and_then(|(_, v)| nums(v, ' ')).as_deref() {
         Some(&[base, between]) => {
-            Some(Spot { base, between: between.try_into().unwrap_or(u32::MAX) })
+            Some(QueuePosition { base, between: between.try_into().unwrap_or(u32::MAX) })
         }
         _ => None,
     };

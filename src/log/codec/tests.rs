@@ -591,7 +591,7 @@ fn job_event() -> impl Strategy<Value = Event> {
             .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
         (at(), any::<[u32; 2]>(), any::<bool>(), kept(), option::of(any::<(u64, u32)>())).prop_map(
             |(at, [position, uid], top, user, place)| {
-                let place = place.map(|(base, between)| Spot { base, between });
+                let place = place.map(|(base, between)| QueuePosition { base, between });
                 Event::JobMove { at, position, top, uid, user, place }
             }
         ),

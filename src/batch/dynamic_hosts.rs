@@ -7,7 +7,7 @@
 
 use super::perm::{Action, Caller};
 use super::policy::Policy;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::conf::ClusterConf;
 use crate::model::event::Event;
 use crate::model::reason::err;
@@ -43,7 +43,7 @@ pub fn put(conf: &mut ClusterConf, added: &Added) {
 
 impl Mbd {
     /// Another policy holds from now on.
-    pub(crate) fn take_policy(&mut self, cx: &mut Cx, mut conf: ClusterConf) {
+    pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
         put(&mut conf, &self.st.group_hosts);
         self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
         self.net_reconfigured(cx);
@@ -64,7 +64,7 @@ impl Mbd {
     /// again, as what is taken away may be in them.
     pub(crate) fn group_ctrl(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         who: &Caller,
         add: bool,
         group: &str,

@@ -161,7 +161,7 @@ impl Req {
 }
 
 /// A host as a requirement sees it.
-pub struct Sight<'a> {
+pub struct HostSnapshot<'a> {
     pub def: &'a HostDef,
     pub rt: &'a HostRt,
     /// Free slots now, and all.
@@ -173,7 +173,7 @@ pub struct Sight<'a> {
     pub names: &'a Names,
 }
 
-impl Sight<'_> {
+impl HostSnapshot<'_> {
     fn resource(&self, name: &str) -> Option<&Option<String>> {
         let own = self.def.resources.iter().find(|r| r.name == name && !r.absent).map(|r| &r.value);
         own.or_else(|| {
@@ -197,7 +197,7 @@ impl Sight<'_> {
     }
 }
 
-impl HostView for Sight<'_> {
+impl HostView for HostSnapshot<'_> {
     fn num(&self, name: &str) -> Option<f64> {
         let value = self.measured(name)?;
         match self.names.id(name).filter(|_| !self.taken.is_empty()) {
@@ -231,7 +231,7 @@ impl HostView for Sight<'_> {
     }
 }
 
-impl Sight<'_> {
+impl HostSnapshot<'_> {
     /// The value of a number of this id and name, less what is reserved.
     pub fn available(&self, id: ResourceId, name: &str) -> Option<f64> {
         let value = match id.load_index() {

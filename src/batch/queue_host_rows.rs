@@ -4,7 +4,7 @@ use super::counts::Slots;
 use super::hosts::HostStatus;
 use super::names::HostId;
 use super::policy::External;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::resreq::SelectCx;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -21,7 +21,7 @@ pub(super) fn bounds_shown(of: &External) -> Vec<(String, String)> {
 impl Mbd {
     pub(crate) fn list_queues(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         conn: ConnId,
         names: &[String],
         user: &str,
@@ -83,7 +83,13 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn list_hosts(&mut self, cx: &mut Cx, conn: ConnId, names: &[String], req: &str) {
+    pub(crate) fn list_hosts(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        names: &[String],
+        req: &str,
+    ) {
         let parsed = match req.is_empty() {
             true => Ok(None),
             false => self.pol.names.parse(req).map(Some),
@@ -107,7 +113,7 @@ impl Mbd {
                 continue;
             }
             if let Some(simple) = req.as_ref().and_then(|r| r.first())
-                && !simple.selects(&self.view().sight(i), &SelectCx::default())
+                && !simple.selects(&self.view().snapshot(i), &SelectCx::default())
             {
                 continue;
             }
@@ -146,7 +152,7 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn list_params(&mut self, cx: &mut Cx, conn: ConnId) {
+    pub(crate) fn list_params(&mut self, cx: &mut StepContext, conn: ConnId) {
         let p = self.pol.params();
         let on = |b: bool| if b { "Y" } else { "N" }.to_string();
         let mut values = Vec::new();

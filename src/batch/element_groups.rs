@@ -1,15 +1,15 @@
 //! What bmod, bswitch, btop and bbot change: a whole job, or elements of an array. Elements that
-//! were changed alike form a part ([`super::state::Part`]); the rest is as the job is. Like
+//! were changed alike form a part ([`super::state::ElementGroup`]); the rest is as the job is. Like
 //! everything that changes the state this is only reached through `apply`.
 
-use super::apply::{Did, EXTRA_DEPEND};
+use super::apply::{Applied, EXTRA_DEPEND};
 use super::counts::{Counts, owner};
 use super::names::{QueueId, UserId};
-use super::state::{Array, Body, Elem, ElemState, First, Job, Look, Part, State};
+use super::state::{Array, Body, Elem, ElemState, ElementGroup, ElementSpec, First, Job, State};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
-use crate::model::event::{JobModify, Spot};
+use crate::model::event::{JobModify, QueuePosition};
 use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ impl Array {
             .filter(|idx| self.pos(*idx).is_some())
     }
 
-    fn part_mut(&mut self, no: u32) -> Option<&mut Part> {
+    fn part_mut(&mut self, no: u32) -> Option<&mut ElementGroup> {
         (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
     }
 
@@ -70,7 +70,7 @@ impl Array {
             },
             ElemState::End(end) if end.done => {}
             ElemState::End(end) => {
-                let code = super::inventory::exit_code(end.status);
+                let code = super::host_reports::exit_code(end.status);
                 let n = self.exits.entry(code).or_default();
                 *n = if add { *n + 1 } else { *n - 1 };
                 if *n == 0 {
@@ -97,12 +97,12 @@ impl Array {
 
     /// The number of the part that looks like this; a new one, or one that nobody is of any more,
     /// where there is none.
-    fn part_like(&mut self, look: Look) -> u32 {
+    fn part_like(&mut self, look: ElementSpec) -> u32 {
         if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
             return i as u32 + 1;
         }
         let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
-        let new = Part { look, elems, waiting, pend: 0, started: 0 };
+        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0 };
         match self.parts.iter().position(|p| p.elems.is_empty()) {
             Some(i) => {
                 self.parts[i] = new;
@@ -123,13 +123,13 @@ fn resolved(spec: &JobSpec) -> Option<Resolved> {
 
 impl State {
     /// Every counter of the job follows it to the queue.
-    pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Did {
+    pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
         let to = self.names.queues.id(queue);
         if at.idx != 0 {
             return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
                 let mut spec = (*look.spec).clone();
                 spec.queue = queue.to_string();
-                Look { queue: to, spec: Arc::new(spec), ..look.clone() }
+                ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
             });
         }
         let before = self.space_before(at.job);
@@ -148,9 +148,9 @@ impl State {
     }
 
     /// Changes a job in what its counters are made of.
-    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Did {
+    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Applied {
         let Some(job) = self.jobs.get_mut(&id) else {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         };
         let queues: Vec<QueueId> =
             (0..=job.parts().len() as u32).map(|p| job.queue_of(p)).collect();
@@ -158,17 +158,22 @@ impl State {
         change(job);
         self.counts.pending(job, true);
         self.counts.started_moved(job, &queues);
-        Did::Job(JobRef { job: id, idx: 0 })
+        Applied::Job(JobRef { job: id, idx: 0 })
     }
 
     /// Puts elements of an array that are in memory into the part that `change` says, from what
     /// they are.
-    fn change_elements(&mut self, id: u32, elems: &Ranges, change: impl Fn(&Look) -> Look) -> Did {
-        let Some(job) = self.jobs.get_mut(&id) else { return Did::Misfit("no such job") };
-        let whole = Look { queue: job.queue, spec: job.spec.clone(), spot: None };
+    fn change_elements(
+        &mut self,
+        id: u32,
+        elems: &Ranges,
+        change: impl Fn(&ElementSpec) -> ElementSpec,
+    ) -> Applied {
+        let Some(job) = self.jobs.get_mut(&id) else { return Applied::Rejected("no such job") };
+        let whole = ElementSpec { queue: job.queue, spec: job.spec.clone(), spot: None };
         let indices: Vec<u32> = match &job.body {
             Body::Array(a) => a.named(elems).collect(),
-            Body::Single(_) => return Did::Misfit("a change of an element of no array"),
+            Body::Single(_) => return Applied::Rejected("a change of an element of no array"),
         };
         // from which part into which
         let mut known: Vec<(u32, u32)> = Vec::new();
@@ -190,14 +195,18 @@ impl State {
             };
             put_in_part(&mut self.counts, job, idx, to);
         }
-        Did::Job(JobRef { job: id, idx: 0 })
+        Applied::Job(JobRef { job: id, idx: 0 })
     }
 
     /// Changes all elements at once that are of the part of this one.
-    fn change_part(&mut self, at: JobRef, change: impl FnOnce(&Look) -> Look) -> Did {
+    fn change_part(
+        &mut self,
+        at: JobRef,
+        change: impl FnOnce(&ElementSpec) -> ElementSpec,
+    ) -> Applied {
         let part = self.jobs.get(&at.job).map_or(0, |job| job.part_no(at.idx));
         if part == 0 {
-            return Did::Misfit("a change of elements that were not changed before");
+            return Applied::Rejected("a change of elements that were not changed before");
         }
         let did = self.recount(at.job, |job| {
             if let Body::Array(a) = &mut job.body
@@ -215,7 +224,7 @@ impl State {
     fn join_part(&mut self, id: u32, part: u32) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let Some(own) = job.part(part) else { return };
-        let like = |p: &Part| !p.elems.is_empty() && p.look == own.look;
+        let like = |p: &ElementGroup| !p.elems.is_empty() && p.look == own.look;
         let mut others = job.parts().iter().zip(1..).filter(|(p, no)| *no != part && like(p));
         let Some((other, no)) = others.next() else { return };
         let (few, to) = match own.elems.len() <= other.elems.len() {
@@ -245,7 +254,7 @@ impl State {
         }
     }
 
-    pub(super) fn modify(&mut self, m: &JobModify) -> Did {
+    pub(super) fn modify(&mut self, m: &JobModify) -> Applied {
         let queue = self.names.queues.id(&m.spec.queue);
         let before = self.space_before(m.job);
         self.note_first(m);
@@ -267,13 +276,14 @@ impl State {
             did
         } else {
             let spec = Arc::new(m.spec.clone());
-            let change = |look: &Look| Look { queue, spec: spec.clone(), spot: look.spot };
+            let change =
+                |look: &ElementSpec| ElementSpec { queue, spec: spec.clone(), spot: look.spot };
             match m.elems[..] {
                 [(idx, ..)] if m.alike => self.change_part(JobRef { job: m.job, idx }, change),
                 _ => self.change_elements(m.job, &m.elems, change),
             }
         };
-        if matches!(did, Did::Job(_)) {
+        if matches!(did, Applied::Job(_)) {
             let places = [m.exact, m.script, m.env].into_iter().filter(|at| at.len > 0);
             self.changed.entry(m.job).or_default().extend(places);
         }
@@ -302,23 +312,24 @@ impl State {
         }
     }
 
-    pub(super) fn moved(&mut self, at: JobRef, place: Option<Spot>, top: bool) -> Did {
+    pub(super) fn moved(&mut self, at: JobRef, place: Option<QueuePosition>, top: bool) -> Applied {
         // Another LSF's record does not tell the place: before or behind all.
-        let place = place.unwrap_or(Spot { base: if top { 0 } else { u64::MAX }, between: at.job });
+        let place = place
+            .unwrap_or(QueuePosition { base: if top { 0 } else { u64::MAX }, between: at.job });
         if at.idx != 0 {
-            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| Look {
+            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| ElementSpec {
                 spot: Some(place),
                 ..look.clone()
             });
         }
         let Some(job) = self.jobs.get_mut(&at.job) else {
-            return Did::Misfit("no such job");
+            return Applied::Rejected("no such job");
         };
         if let Body::Array(a) = &mut job.body {
             a.parts.iter_mut().for_each(|p| p.look.spot = None);
         }
         self.moved.insert(at.job, place);
-        Did::Job(at)
+        Applied::Job(at)
     }
 }
 

@@ -5,15 +5,15 @@
 //! it knows: so an order is never lost and never carried out twice. A started job that its host
 //! does not know has an unknown end; it is never guessed and never run again by itself (a
 //! rerunnable one is, when the host was restarted, whether the host still knows of it or not).
-//! Which host may say what is in [`super::reporters`], what becomes of jobs whose host says nothing
-//! in [`super::unreached`].
+//! [`super::report_standing`] says which host may report of which job; [`super::unreached`] what
+//! becomes of jobs whose host says nothing.
 
 use super::hosts::Link;
+use super::load_suspend::by_load;
 use super::names::HostId;
-use super::overload::by_load;
-use super::reporters::Standing;
+use super::report_standing::Standing;
 use super::state::{ElemState, Phase as RunPhase, Run};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::event::{Event, Finish, JobStatus};
 use crate::model::job::{self, End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
 use crate::model::reason::{susp, term};
@@ -24,7 +24,7 @@ use crate::proto::sbd::{Act, Phase, Post, SbdMsg, StartJob, TaskState};
 use std::collections::HashSet;
 
 impl Mbd {
-    pub(crate) fn from_sbd(&mut self, cx: &mut Cx, conn: ConnId, msg: SbdMsg) {
+    pub(crate) fn from_sbd(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
         let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
         if self.log_failed.is_some() {
             return;
@@ -51,24 +51,30 @@ impl Mbd {
         }
     }
 
-    pub(crate) fn back_to_queue(&mut self, cx: &mut Cx, at: JobRef, held: u32) {
+    pub(crate) fn back_to_queue(&mut self, cx: &mut StepContext, at: JobRef, held: u32) {
         self.requeue(cx, at, held, false);
     }
 
     /// Its condition is watched again where that had ended with its start. Hosts that it is not to
     /// go to (EXCLUDE()) stay so.
-    pub(crate) fn requeue(&mut self, cx: &mut Cx, at: JobRef, held: u32, uncounted: bool) {
+    pub(crate) fn requeue(&mut self, cx: &mut StepContext, at: JobRef, held: u32, uncounted: bool) {
         self.requeue_for(cx, at, (held, uncounted), String::new());
     }
 
     /// The same for a request of this id.
-    pub(crate) fn requeue_asked(&mut self, cx: &mut Cx, at: JobRef, held: u32, request: &str) {
+    pub(crate) fn requeue_asked(
+        &mut self,
+        cx: &mut StepContext,
+        at: JobRef,
+        held: u32,
+        request: &str,
+    ) {
         self.requeue_for(cx, at, (held, false), request.to_string());
     }
 
     fn requeue_for(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         at: JobRef,
         (held, uncounted): (u32, bool),
         request: String,
@@ -85,7 +91,7 @@ impl Mbd {
         self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
-    pub(crate) fn send_back(&mut self, cx: &mut Cx, event: Event) {
+    pub(crate) fn send_back(&mut self, cx: &mut StepContext, event: Event) {
         let Event::JobRequeue { at, .. } = event else { return };
         self.emit(cx, event);
         let depends = self.st.job(at.job).is_some_and(|job| job.depend.is_some());
@@ -97,7 +103,7 @@ impl Mbd {
 
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
-    fn not_running(&mut self, cx: &mut Cx, i: HostId, t: &TaskState, is: Standing) {
+    fn not_running(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
         let (at, name) = (t.key.job_ref(), &self.net.hosts[i].name);
         let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
         match (is, over) {
@@ -119,7 +125,7 @@ impl Mbd {
     }
 
     /// An attempt as its host sees it.
-    pub(super) fn task_state(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
+    pub(super) fn task_state(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState) {
         let at = t.key.job_ref();
         let is = self.standing(i, t.key);
         if is != Standing::Running {
@@ -192,7 +198,7 @@ impl Mbd {
     /// The host has suspended it: for its queue's run windows, or for who asked.
     fn suspended(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         i: HostId,
         key: JobKey,
         phase: RunPhase,
@@ -218,7 +224,7 @@ impl Mbd {
     }
 
     /// The host has started it: JOB_START_ACCEPT and JOB_EXECUTE.
-    fn confirmed(&mut self, cx: &mut Cx, t: &TaskState) {
+    fn confirmed(&mut self, cx: &mut StepContext, t: &TaskState) {
         let at = t.key.job_ref();
         let (pid, pgid) = (t.pid, t.pgid);
         self.emit(cx, Event::JobStartAccept { at, attempt: t.key.attempt, pid, pgid });
@@ -227,7 +233,14 @@ impl Mbd {
         self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user, note });
     }
 
-    pub(crate) fn phase_event(&mut self, cx: &mut Cx, at: JobRef, attempt: u32, st: u32, why: u32) {
+    pub(crate) fn phase_event(
+        &mut self,
+        cx: &mut StepContext,
+        at: JobRef,
+        attempt: u32,
+        st: u32,
+        why: u32,
+    ) {
         let unreached = self.st.elem(at).is_some_and(|e| e.stat() == stat::UNKWN);
         let status = JobStatus { at, status: st, reason: why, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
@@ -242,12 +255,18 @@ impl Mbd {
     }
 
     /// A job that never ran ends.
-    pub(crate) fn exit_unstarted(&mut self, cx: &mut Cx, at: JobRef, info: u32) {
+    pub(crate) fn exit_unstarted(&mut self, cx: &mut StepContext, at: JobRef, info: u32) {
         self.end_unstarted(cx, at, info, false);
     }
 
     /// The same, with what it is from then on.
-    pub(crate) fn end_unstarted(&mut self, cx: &mut Cx, at: JobRef, info: u32, done: bool) {
+    pub(crate) fn end_unstarted(
+        &mut self,
+        cx: &mut StepContext,
+        at: JobRef,
+        info: u32,
+        done: bool,
+    ) {
         let now = cx.now.secs();
         let status = JobStatus {
             at,
@@ -261,7 +280,7 @@ impl Mbd {
     }
 
     /// A started job ends.
-    pub(super) fn ended(&mut self, cx: &mut Cx, t: &TaskState, end: End, info: u32) {
+    pub(super) fn ended(&mut self, cx: &mut StepContext, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         // Only one that is over for certain: it must not run twice at the same time.
@@ -305,7 +324,7 @@ impl Mbd {
     }
 
     /// The report of a host on the commands after an attempt that has ended.
-    pub(super) fn posted(&mut self, cx: &mut Cx, t: &TaskState) {
+    pub(super) fn posted(&mut self, cx: &mut StepContext, t: &TaskState) {
         let at = t.key.job_ref();
         let bit = match t.post {
             Post::Done => stat::PDONE,
@@ -319,14 +338,14 @@ impl Mbd {
     }
 
     /// The attempt is over; what still runs after it is waited for.
-    fn forget(&mut self, cx: &mut Cx, i: HostId, t: &TaskState) {
+    fn forget(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState) {
         if t.post != Post::Running {
             self.order(cx, i, SbdMsg::Forget { key: t.key, mail: String::new() });
         }
     }
 
     /// lsb.acct: what the state says of an element that has just ended.
-    pub(crate) fn account(&mut self, cx: &mut Cx, at: JobRef) {
+    pub(crate) fn account(&mut self, cx: &mut StepContext, at: JobRef) {
         let Some(f) = self.finish_record(at) else { return };
         cx.out.push(Effect::Account(Box::new(f)));
     }
@@ -363,13 +382,13 @@ impl Mbd {
 
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
     /// when it is back: the inventory settles everything.
-    pub(crate) fn order(&mut self, cx: &mut Cx, i: HostId, msg: SbdMsg) {
+    pub(crate) fn order(&mut self, cx: &mut StepContext, i: HostId, msg: SbdMsg) {
         if let Link::Up { conn } | Link::Greeted { conn } = self.net.hosts[i].link {
             cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
         }
     }
 
-    pub(crate) fn act(&mut self, cx: &mut Cx, key: JobKey, i: HostId, act: Act) {
+    pub(crate) fn act(&mut self, cx: &mut StepContext, key: JobKey, i: HostId, act: Act) {
         let (seq, order) = self.next_act();
         self.order(cx, i, SbdMsg::Act { key, seq, order, act });
     }
@@ -379,7 +398,7 @@ impl Mbd {
         run.hosts.first().map(|h| h.0).filter(|host| self.net.hosts.contains(*host))
     }
 
-    pub(crate) fn send_start(&mut self, cx: &mut Cx, key: JobKey) {
+    pub(crate) fn send_start(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(order) = self.start_order(key) else { return };
         let Some(i) = order.hosts.first().and_then(|h| self.pol.host_id(&h.0)) else {
             return;

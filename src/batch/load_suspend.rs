@@ -9,10 +9,10 @@
 
 use super::names::HostId;
 use super::policy::{Bounds, External, Queue};
-use super::require::{Req, Sight};
+use super::requirements::{HostSnapshot, Req};
 use super::reserve::ledger::Reserved;
 use super::state::{ElemState, Phase};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::resreq::SelectCx;
 use crate::model::event::{Event, JobSignal};
 use crate::model::idmap::IdMap;
@@ -65,7 +65,7 @@ struct Candidate {
 
 impl Mbd {
     /// Suspends and resumes by load where that is due.
-    pub(crate) fn overload_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn overload_due(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
         let due = self.overload.timer.is_some_and(|t| t <= now);
         if !(self.pol.stops || self.overload.some) {
@@ -115,7 +115,7 @@ impl Mbd {
     }
 
     /// Acts on one job of a host at most; says whether it did.
-    fn host_by_load(&mut self, cx: &mut Cx, i: HostId, jobs: Vec<Candidate>) -> bool {
+    fn host_by_load(&mut self, cx: &mut StepContext, i: HostId, jobs: Vec<Candidate>) -> bool {
         let pol = self.pol.clone();
         let host = &pol.hosts[i];
         let running = jobs.iter().filter(|c| c.phase == Phase::Running).count();
@@ -172,7 +172,7 @@ impl Mbd {
     }
 
     /// Ends a job that TERMINATE_WHEN does not let be suspended.
-    pub(crate) fn end_for(&mut self, cx: &mut Cx, key: JobKey, signal: &str, why: u32) {
+    pub(crate) fn end_for(&mut self, cx: &mut StepContext, key: JobKey, signal: &str, why: u32) {
         let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (at, run_count) = (key.job_ref(), key.attempt);
         let signal = signal.to_owned();
@@ -186,7 +186,7 @@ impl Mbd {
         if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
-        let sight = Sight { taken: Reserved::default(), ..self.view().sight(i) };
+        let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
         let (local_type, local_model) = (sight.host_type(), sight.model());
         let cx = SelectCx { local_type, local_model };
         cond.0.first().is_some_and(|s| s.selects(&sight, &cx))

@@ -10,7 +10,7 @@
 
 use super::names::HostId;
 use super::state::Elem;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef};
@@ -69,7 +69,7 @@ impl Mbd {
     }
 
     /// The connection a message of a sbatchd came over is none that was dialled.
-    pub(crate) fn refuse_caller(&mut self, cx: &mut Cx, conn: ConnId) {
+    pub(crate) fn refuse_caller(&mut self, cx: &mut StepContext, conn: ConnId) {
         let host = match self.peers.get(&conn) {
             Some(Peer::Daemon { host, .. }) => host.clone(),
             _ => return,
@@ -80,7 +80,13 @@ impl Mbd {
     }
 
     /// A report on an attempt that is not the host's to speak of.
-    pub(crate) fn refuse_report(&mut self, cx: &mut Cx, i: HostId, what: &str, at: JobRef) {
+    pub(crate) fn refuse_report(
+        &mut self,
+        cx: &mut StepContext,
+        i: HostId,
+        what: &str,
+        at: JobRef,
+    ) {
         let run = self.st.elem(at).and_then(Elem::run);
         let host = run.and_then(|r| r.hosts.first()).map(|h| self.st.names.host(h.0).to_string());
         match host {
@@ -90,7 +96,7 @@ impl Mbd {
     }
 
     /// Counts what a host may not say; logs it where the last line is long enough ago.
-    pub(crate) fn refuse(&mut self, cx: &mut Cx, i: HostId, what: impl Display) {
+    pub(crate) fn refuse(&mut self, cx: &mut StepContext, i: HostId, what: impl Display) {
         let h = &mut self.net.hosts[i];
         h.refused.count += 1;
         let text = format!("{}: {what}: refused ({} so far)", h.name, h.refused.count);
@@ -98,7 +104,13 @@ impl Mbd {
     }
 
     /// Logs what a host has said where the last such line is long enough ago.
-    pub(crate) fn say_bounded(&mut self, cx: &mut Cx, i: HostId, level: log::Level, text: String) {
+    pub(crate) fn say_bounded(
+        &mut self,
+        cx: &mut StepContext,
+        i: HostId,
+        level: log::Level,
+        text: String,
+    ) {
         let (now, said) = (cx.now.mono_us, &mut self.net.hosts[i].refused.said);
         if said.is_none_or(|t| now >= t + LINE_SECS * US) {
             *said = Some(now);
@@ -112,7 +124,13 @@ impl Mbd {
     }
 
     /// Only the bytes of jobs that this host is the first of.
-    pub(crate) fn need_blob(&mut self, cx: &mut Cx, i: HostId, conn: ConnId, at: SpoolRef) {
+    pub(crate) fn need_blob(
+        &mut self,
+        cx: &mut StepContext,
+        i: HostId,
+        conn: ConnId,
+        at: SpoolRef,
+    ) {
         // what started before bmod changed the job has what it was changed from
         let was = |job: u32| self.st.changed.get(&job).is_some_and(|all| all.contains(&at));
         let is = |job: u32| self.st.job(job).is_some_and(|j| j.env == at || j.script == at);

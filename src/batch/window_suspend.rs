@@ -8,12 +8,12 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
+use super::load_suspend::BY_WINDOW;
 use super::names::{HostId, HostMap};
-use super::overload::BY_WINDOW;
 use super::policy::Queue;
 use super::state::{ElemState, Phase, Run};
 use super::works::{ElementDeed, Left, UNIT, WindowWork};
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::lang::window::Windows;
 use crate::model::event::{Event, JobSignal};
 use crate::model::job::{extra, stat};
@@ -106,7 +106,7 @@ impl Mbd {
     }
 
     /// Looks at the windows when one may have opened or closed.
-    pub(crate) fn windows_due(&mut self, cx: &mut Cx) {
+    pub(crate) fn windows_due(&mut self, cx: &mut StepContext) {
         let (now, s) = (cx.now.secs(), &self.shut);
         let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
         if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
@@ -151,7 +151,7 @@ impl Mbd {
     }
 
     /// Begins to suspend and resume what is not as the run windows want it.
-    fn keep_run_windows(&mut self, cx: &mut Cx) {
+    fn keep_run_windows(&mut self, cx: &mut StepContext) {
         let hosts = self.st.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
         let hosts = hosts.map(|(host, _)| *host).collect();
         self.works.windows = WindowWork { hosts, from: JobRef::default() };
@@ -160,7 +160,7 @@ impl Mbd {
 
     /// Suspends and resumes some jobs. A job that holds several hosts is found on each, and is as
     /// it should be by then.
-    pub(crate) fn windows_unit(&mut self, cx: &mut Cx) {
+    pub(crate) fn windows_unit(&mut self, cx: &mut StepContext) {
         let mut left = UNIT;
         while left > 0
             && let Some(host) = self.works.windows.hosts.last()
@@ -186,7 +186,7 @@ impl Mbd {
     }
 
     /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
-    pub(crate) fn keep_run_window(&mut self, cx: &mut Cx, at: JobRef) {
+    pub(crate) fn keep_run_window(&mut self, cx: &mut StepContext, at: JobRef) {
         let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
         let (key, phase) = (run.key, run.phase);
         match self.run_shut(at) {
@@ -198,7 +198,7 @@ impl Mbd {
 
     /// A job, or these elements of it, are in another queue than before: what has been started
     /// is as the windows and the thresholds of that queue want it.
-    pub(crate) fn queue_changed(&mut self, cx: &mut Cx, id: u32, elems: &[u32]) {
+    pub(crate) fn queue_changed(&mut self, cx: &mut StepContext, id: u32, elems: &[u32]) {
         let left = match elems {
             [] | [0] => Left::Started(0),
             named => Left::These(named.iter().rev().copied().collect()),
@@ -209,7 +209,7 @@ impl Mbd {
 
     /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
     /// that the host has not confirmed yet follows when it does.
-    pub(crate) fn shut_job(&mut self, cx: &mut Cx, key: JobKey) {
+    pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(run) = self.st.running(key) else { return };
         let runs = match run.phase {
             Phase::Running => true,
@@ -233,7 +233,7 @@ impl Mbd {
 
     /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
     /// time the windows close.
-    fn window_signal(&mut self, cx: &mut Cx, key: JobKey, number: i32) {
+    fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
         let Some(run) = self.st.running(key).filter(|r| r.phase == Phase::Running) else { return };
         let (sent, now) = (run.window_signal, cx.now.secs());
         let queue = self.queue_of(key.job_ref()).map(|q| &self.pol.queues[q]);
@@ -255,13 +255,19 @@ impl Mbd {
         self.act_on(cx, key, Act::Signal { number });
     }
 
-    pub(crate) fn resume_job(&mut self, cx: &mut Cx, key: JobKey) {
+    pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
         if self.st.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
             self.order_for_window(cx, key, Some(0), Act::Resume);
         }
     }
 
-    fn order_for_window(&mut self, cx: &mut Cx, key: JobKey, asked: Option<u32>, act: Act) {
+    fn order_for_window(
+        &mut self,
+        cx: &mut StepContext,
+        key: JobKey,
+        asked: Option<u32>,
+        act: Act,
+    ) {
         let Some(run) = self.st.running_mut(key) else { return };
         run.soft.asked = asked;
         let host = self.st.running(key).and_then(|r: &Run| self.first_host(r));

@@ -7,21 +7,22 @@ use std::collections::BTreeMap;
 
 /// In the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ControlAction {
     Kill,
     Suspend,
     Resume,
 }
 
-impl Deed {
-    pub const ALL: [Deed; 3] = [Deed::Kill, Deed::Suspend, Deed::Resume];
+impl ControlAction {
+    pub const ALL: [ControlAction; 3] =
+        [ControlAction::Kill, ControlAction::Suspend, ControlAction::Resume];
 
     /// What a signal of JOB_SIGNAL does; `None`: something else.
-    pub fn of(signal: &str) -> Option<Deed> {
+    pub fn of(signal: &str) -> Option<ControlAction> {
         Some(match signal {
-            "KILL" | "DELETEJOB" => Deed::Kill,
-            "STOP" | "TSTP" => Deed::Suspend,
-            "CONT" => Deed::Resume,
+            "KILL" | "DELETEJOB" => ControlAction::Kill,
+            "STOP" | "TSTP" => ControlAction::Suspend,
+            "CONT" => ControlAction::Resume,
             _ => return None,
         })
     }
@@ -29,35 +30,35 @@ impl Deed {
 
 #[derive(Debug)]
 struct Last {
-    deed: Deed,
+    deed: ControlAction,
     host: HostId,
     reason: Box<str>,
 }
 
 #[derive(Debug, Default)]
-pub struct Issued {
+pub struct LastActions {
     /// At most one of each deed.
     by_job: BTreeMap<JobRef, Vec<Last>>,
 }
 
-impl Issued {
-    pub fn note(&mut self, at: JobRef, deed: Deed, host: HostId, reason: &str) {
+impl LastActions {
+    pub fn note(&mut self, at: JobRef, deed: ControlAction, host: HostId, reason: &str) {
         let all = self.by_job.entry(at).or_default();
         all.retain(|last| last.deed != deed);
         all.push(Last { deed, host, reason: reason.into() });
         all.shrink_to_fit();
     }
 
-    pub fn last(&self, at: JobRef, deed: Deed) -> Option<(HostId, &str)> {
+    pub fn last(&self, at: JobRef, deed: ControlAction) -> Option<(HostId, &str)> {
         let last = self.by_job.get(&at)?.iter().find(|last| last.deed == deed)?;
         Some((last.host, &last.reason))
     }
 
     /// All that is known of a job and its elements.
-    pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, Deed, HostId, &str)) {
+    pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, ControlAction, HostId, &str)) {
         let own = |idx| JobRef { job, idx };
         for at in self.by_job.range(own(0)..=own(u32::MAX)).map(|(at, _)| at) {
-            for deed in Deed::ALL {
+            for deed in ControlAction::ALL {
                 if let Some((host, why)) = self.last(*at, deed) {
                     tell(*at, deed, host, why);
                 }
@@ -88,23 +89,23 @@ mod tests {
 
     #[test]
     fn the_last_of_each_is_kept_until_the_job_goes() {
-        let (mut names, mut all) = (Names::default(), Issued::default());
+        let (mut names, mut all) = (Names::default(), LastActions::default());
         let (a, b) = (names.hosts.id("hosta"), names.hosts.id("hostb"));
         let at = |job, idx| JobRef { job, idx };
-        all.note(at(7, 1), Deed::Suspend, a, "one");
-        all.note(at(7, 2), Deed::Kill, a, "");
-        all.note(at(8, 0), Deed::Kill, b, "eight");
-        all.note(at(7, 1), Deed::Suspend, b, "two");
-        all.note(at(7, 1), Deed::Resume, a, "three");
-        assert_eq!(all.last(at(7, 1), Deed::Suspend), Some((b, "two")));
-        assert_eq!(all.last(at(7, 1), Deed::Resume), Some((a, "three")));
-        assert_eq!(all.last(at(7, 1), Deed::Kill), None);
-        assert_eq!(all.last(at(7, 2), Deed::Kill), Some((a, "")));
+        all.note(at(7, 1), ControlAction::Suspend, a, "one");
+        all.note(at(7, 2), ControlAction::Kill, a, "");
+        all.note(at(8, 0), ControlAction::Kill, b, "eight");
+        all.note(at(7, 1), ControlAction::Suspend, b, "two");
+        all.note(at(7, 1), ControlAction::Resume, a, "three");
+        assert_eq!(all.last(at(7, 1), ControlAction::Suspend), Some((b, "two")));
+        assert_eq!(all.last(at(7, 1), ControlAction::Resume), Some((a, "three")));
+        assert_eq!(all.last(at(7, 1), ControlAction::Kill), None);
+        assert_eq!(all.last(at(7, 2), ControlAction::Kill), Some((a, "")));
         all.forget(at(7, 1));
-        assert_eq!(all.last(at(7, 1), Deed::Suspend), None);
-        assert!(all.last(at(7, 2), Deed::Kill).is_some());
+        assert_eq!(all.last(at(7, 1), ControlAction::Suspend), None);
+        assert!(all.last(at(7, 2), ControlAction::Kill).is_some());
         all.forget(at(7, 0));
-        assert_eq!(all.last(at(7, 2), Deed::Kill), None);
-        assert_eq!(all.last(at(8, 0), Deed::Kill), Some((b, "eight")));
+        assert_eq!(all.last(at(7, 2), ControlAction::Kill), None);
+        assert_eq!(all.last(at(8, 0), ControlAction::Kill), Some((b, "eight")));
     }
 }

@@ -1,7 +1,7 @@
 //! busers, bugroup, bmgroup: users and groups as configured, with what they use.
 
 use super::counts::Slots;
-use super::{Cx, Mbd};
+use super::{Mbd, StepContext};
 use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
 use crate::conf::units::user_shares;
 use crate::model::reason::err;
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 
 impl Mbd {
     /// Those of lsb.users and those who have jobs; the row `default` first.
-    pub(crate) fn list_users(&mut self, cx: &mut Cx, conn: ConnId, names: &[String]) {
+    pub(crate) fn list_users(&mut self, cx: &mut StepContext, conn: ConnId, names: &[String]) {
         let users = &self.pol.conf.batch.users;
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
@@ -98,7 +98,7 @@ impl Mbd {
 
     pub(crate) fn list_groups(
         &mut self,
-        cx: &mut Cx,
+        cx: &mut StepContext,
         conn: ConnId,
         (hosts, units): (bool, bool),
         names: &[String],

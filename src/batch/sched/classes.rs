@@ -14,10 +14,15 @@ use std::sync::Arc;
 
 /// Bytes of host words, host files and requirements that cost as much as a look at a host.
 const BYTES_PER_LOOK: usize = 32;
-/// Bytes of requirements that are kept compiled; compiled they take many times as much.
+/// Bytes of requirements and of hosts asked for that are kept compiled; a requirement takes many
+/// times as much compiled as its text.
 const MAX_COMPILED: usize = 4 << 20;
 /// So many classes are kept whether a job is pending in them or not.
 pub const CLASSES_KEPT: usize = 1024;
+/// Bytes of a host among those that a class asks for.
+pub const BYTES_PER_HOST: usize = 32;
+/// Finding a host that a word stands for costs as much as so many looks at a host.
+const LOOKS_TO_EXPAND: usize = 4;
 
 /// The key of a class: pending jobs of one key are alike to the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,13 +58,20 @@ impl ClassKey {
 #[derive(Debug)]
 pub(super) struct Class {
     pub kind: Rc<ClassKey>,
-    pub compiled: Option<Rc<Compiled>>,
+    compiled: Option<Rc<Compiled>>,
     /// Pending jobs and parts of them.
     pub pending: u32,
     /// In dispatch order; jobs that were moved within two queues may have one place.
     pub ready: BTreeSet<(DispatchKey, u32)>,
     /// The class is to be held against all open hosts.
     pub unseen: bool,
+}
+
+impl Class {
+    /// What a class takes while it is kept compiled: a short word may stand for very many hosts.
+    fn compiled_bytes(&self, compiled: &Compiled) -> usize {
+        self.kind.bytes() + BYTES_PER_HOST * compiled.asked.hosts()
+    }
 }
 
 /// All classes.
@@ -88,18 +100,26 @@ impl Classes {
         &mut self.all[class as usize]
     }
 
-    /// What a class asks for, compiled; kept where there is room.
-    pub fn compiled(&mut self, view: &View, class: u32) -> Rc<Compiled> {
+    /// What a class asks for, compiled, and the work of it in looks at a host; kept where there is
+    /// room.
+    pub fn compiled(&mut self, view: &View, class: u32) -> (Rc<Compiled>, usize) {
         let c = &mut self.all[class as usize];
         if let Some(compiled) = &c.compiled {
-            return compiled.clone();
+            return (compiled.clone(), 0);
         }
         let compiled = Rc::new(Compiled::new(view, &c.kind));
-        if self.compiled + c.kind.bytes() <= MAX_COMPILED {
-            self.compiled += c.kind.bytes();
+        let bytes = c.compiled_bytes(&compiled);
+        if self.compiled + bytes <= MAX_COMPILED {
+            self.compiled += bytes;
             c.compiled = Some(compiled.clone());
         }
-        compiled
+        let looks = c.kind.looks() + LOOKS_TO_EXPAND * compiled.asked.hosts();
+        (compiled, looks)
+    }
+
+    /// What is kept compiled of a class.
+    pub fn kept(&self, class: u32) -> Option<&Rc<Compiled>> {
+        self.get(class).compiled.as_ref()
     }
 
     /// Slots that MAX_JOBS lets a user have.
@@ -115,8 +135,8 @@ impl Classes {
 
     fn drop_compiled(&mut self, class: u32) {
         let class = &mut self.all[class as usize];
-        if class.compiled.take().is_some() {
-            self.compiled -= class.kind.bytes();
+        if let Some(compiled) = class.compiled.take() {
+            self.compiled -= class.compiled_bytes(&compiled);
         }
     }
 
@@ -177,8 +197,9 @@ impl Classes {
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
         let head = |place: DispatchKey| -> Head { (place, class) };
-        before.into_iter().for_each(|place| order.remove(of, head(place)));
+        // in this order, so that a user with one class is not forgotten in between
         after.into_iter().for_each(|place| order.insert(of, head(place), c.unseen));
+        before.into_iter().for_each(|place| order.remove(of, head(place)));
     }
 
     /// The class of a submission.
@@ -229,10 +250,10 @@ impl Classes {
         self.all.len()
     }
 
-    /// Classes whose requirement is kept compiled.
+    /// Bytes of what is kept compiled.
     #[cfg(test)]
-    pub fn kept(&self) -> usize {
-        self.all.iter().filter(|c| c.compiled.is_some()).count()
+    pub fn compiled_bytes(&self) -> usize {
+        self.compiled
     }
 }
 

@@ -67,9 +67,8 @@ impl Sched {
         self.explained.looks.get()
     }
 
-    fn explain(&self, view: &View, class: u32) -> Reasons {
-        let class = self.classes.get(class);
-        let kind = &class.kind;
+    fn explain(&self, view: &View, number: u32) -> Reasons {
+        let kind = &self.classes.get(number).kind;
         let Some(queue) = view.site.queue(kind.queue) else { return Reasons::new() };
         if let Some(why) = view.queue_closed(queue) {
             return vec![(why, Vec::new())];
@@ -79,13 +78,16 @@ impl Sched {
         if room < u64::from(kind.min) {
             return vec![(why, Vec::new())];
         }
-        let compiled = match &class.compiled {
+        let compiled = match self.classes.kept(number) {
             Some(compiled) => compiled.clone(),
             None => Rc::new(Compiled::new(view, kind)),
         };
         let mut first = None;
         for req in compiled.alternatives.iter() {
-            let looks = self.explained.looks.get() + kind.looks() + view.hosts.len();
+            let looks = self.explained.looks.get()
+                + kind.looks()
+                + compiled.asked.hosts()
+                + view.hosts.len();
             self.explained.looks.set(looks);
             let simple = req.as_ref().and_then(|r| r.req.0.first());
             let look = HostMatch { view: *view, queue, kind, asked: &compiled.asked, simple, room };

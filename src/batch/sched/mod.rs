@@ -24,7 +24,7 @@ mod place;
 mod readiness;
 mod walk;
 
-pub use classes::CLASSES_KEPT;
+pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 pub(crate) use place::split_host_word;
 
@@ -194,8 +194,7 @@ impl Sched {
 
     /// The requirement of a job's class, where it was compiled.
     pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        let class = self.classes.get(self.entry(job, part)?.class);
-        class.compiled.as_ref()?.req.clone()
+        self.classes.kept(self.entry(job, part)?.class)?.req.clone()
     }
 }
 
@@ -289,9 +288,9 @@ impl Sched {
     pub fn places(&self) -> usize {
         self.classes.places()
     }
-    /// Classes with a compiled requirement.
-    pub fn kept(&self) -> usize {
-        self.classes.kept()
+    /// Bytes of classes that are kept compiled.
+    pub fn compiled_bytes(&self) -> usize {
+        self.classes.compiled_bytes()
     }
     /// How often an element that waits by itself was looked at.
     pub fn lone_looks(&self) -> usize {

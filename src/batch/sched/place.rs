@@ -49,6 +49,13 @@ pub(super) struct Asked {
     fixed: Vec<(HostId, u32)>,
 }
 
+impl Asked {
+    /// Hosts that the words of -m and the lines of -hostfile stand for.
+    pub fn hosts(&self) -> usize {
+        self.preferred.as_ref().map_or(0, BTreeMap::len) + self.fixed.len()
+    }
+}
+
 impl Compiled {
     pub fn new(view: &View, kind: &ClassKey) -> Compiled {
         let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());

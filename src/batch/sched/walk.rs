@@ -314,8 +314,8 @@ impl Sched {
             false => Some(JobRef { job: id, idx: place.next }),
         };
         let Some(at) = at else { return Outcome::None };
-        let compiled = self.classes.compiled(view, class);
-        fuel.spend(kind.looks());
+        let (compiled, looks) = self.classes.compiled(view, class);
+        fuel.spend(looks + kind.looks());
         let mut found: Option<Found> = None;
         for (n, req) in compiled.alternatives.iter().enumerate() {
             let simple = req.as_ref().and_then(|r| r.req.0.first());
@@ -352,7 +352,7 @@ impl Sched {
         };
         let mut first_fit = FirstFit { look, rests: Vec::new(), free: Vec::new(), slots: 0 };
         if let Some(hosts) = &mut some {
-            fuel.spend(hosts.len() / 8);
+            fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
             let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or(0));
             hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));

@@ -2,7 +2,9 @@
 
 use super::cluster::{Cluster, cluster};
 use super::*;
-use crate::batch::sched::{CLASSES_KEPT, CLASSES_PER_TURN, DUE_PER_TURN, LOOKS_PER_USER};
+use crate::batch::sched::{
+    BYTES_PER_HOST, CLASSES_KEPT, CLASSES_PER_TURN, DUE_PER_TURN, LOOKS_PER_USER,
+};
 use crate::model::reason::pend;
 
 fn asking(n: usize) -> JobSpec {
@@ -385,4 +387,33 @@ fn job_of_a_queue_with_a_pause_of_its_own_starts_when_that_is_over() {
     assert_eq!(c.reasons(waits)[0].0, pend::JUST_STARTED);
     c.advance(120);
     assert_eq!(c.started(), [waits]);
+}
+
+#[test]
+fn class_of_a_limited_user_whose_first_job_goes_is_looked_at_when_the_limit_has_room() {
+    let mut c = cluster().hosts(2, 1).queue("one", "UJOB_LIMIT = 1").up();
+    let holds = c.submit("bob", "-q one -m h1");
+    // h2 is open, so that the class was looked at
+    let first = c.submit("ann", "-q one -m h1");
+    let second = c.submit("ann", "-q one -m h1");
+    let runs = c.submit("ann", "-q one -m h2");
+    assert_eq!(c.started(), [holds, runs]);
+    // a host is freed while the limit leaves no room
+    c.end(holds, 0);
+    c.kill("ann", first);
+    c.end(runs, 0);
+    assert_eq!(c.started(), [second]);
+}
+
+#[test]
+fn compiled_class_is_counted_with_the_hosts_that_its_words_stand_for() {
+    let kept = |hosts: Vec<String>| {
+        let mut r = Rig::new();
+        flood(&mut r, USER, [JobSpec { hosts, ..never(0) }].into_iter());
+        settled(&mut r);
+        r.mbd.sched.compiled_bytes()
+    };
+    // one short word for every host of the cluster
+    let (none, all) = (kept(Vec::new()), kept(vec!["all".into()]));
+    assert!(all >= none + 2 * BYTES_PER_HOST, "{none} bytes without hosts, {all} with two");
 }

@@ -44,7 +44,7 @@ fn among(list: &[String], has: &[u8]) -> bool {
 }
 
 impl Filter {
-    /// What the first fields of a line tell.
+    /// The values of the first fields of a line.
     pub fn may_want(&self, b: &Brief<'_>) -> bool {
         let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
         !self.none

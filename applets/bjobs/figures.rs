@@ -23,7 +23,7 @@ pub fn eligible_secs(r: &Row) -> Option<i64> {
     Some((r.cell(Col::PendTime).int()? - ineligible).max(0))
 }
 
-/// What [`efficiency`] is made of.
+/// The figures that [`efficiency`] is made of.
 pub const EFFICIENCY_COLS: &[Col] = &[
     Col::MaxMemKb,
     Col::AvgMemKb,
@@ -36,7 +36,7 @@ pub const EFFICIENCY_COLS: &[Col] = &[
     Col::CpuPeakSecs,
 ];
 
-/// What a job made of what it was given, once something is known of that.
+/// The share that a job used of its resources, once something is known of it.
 pub fn efficiency(r: &Row) -> Option<Efficiency> {
     let of = |col| lsf::lang::resreq::requested_mb(&r.text(col)).filter(|mb| *mb > 0.0);
     let kb = |col| u64::try_from(r.int(col)).unwrap_or(0);

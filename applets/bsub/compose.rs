@@ -65,7 +65,7 @@ pub fn compose(
     Ok(Submit { request: request_id()?, spec, env, script, ..Submit::default() })
 }
 
-/// What `-b` and `-t` came to, on stderr.
+/// The time that `-b` and `-t` came to, on stderr.
 pub fn say_times(ctx: &mut Ctx, spec: &JobSpec, zone: &TimeZone) {
     for (secs, what) in [(spec.begin_time, "scheduled after"), (spec.term_time, "terminated by")] {
         if secs != 0 {

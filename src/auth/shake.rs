@@ -132,7 +132,7 @@ pub struct Auth {
     /// What `eauth -c` printed.
     #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
     pub data: ByteStr,
-    /// What it left beside that, as [`eauth_aux::pack`] has it.
+    /// The auxiliary data that it left, as [`eauth_aux::pack`] has it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub aux: String,
 }

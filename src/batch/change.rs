@@ -113,7 +113,7 @@ impl Mbd {
             self.sched.drop_entry(id);
             self.emit(cx, Event::JobSwitch { at, queue: to.to_string(), uid, user });
         }
-        // What the new queue gives and the old one gave; to whole parts it does one by one.
+        // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
             let waits = |j: &Job| match elems.is_empty() {
                 true => j.tally.pend + j.tally.psusp > 0,

@@ -7,7 +7,7 @@
 //! that very many jobs may have to be looked at: that is done unit by unit, and what changes
 //! meanwhile is looked at again at the end.
 //!
-//! What is found is kept in order, so that no place is looked for among all of them at the end.
+//! Places found are kept in order, so that none is looked for among all of them at the end.
 //!
 //! Invariant: one request looks at a time ([`super::works::Works::begin_scan`]). What it has found
 //! is kept for the further jobs of that request: memory and time are those of one look.
@@ -44,7 +44,7 @@ pub struct PlaceScan {
     /// The next job to be looked at; `None`: all were.
     next: Option<u32>,
     all: BTreeSet<Placed>,
-    /// Those of the user.
+    /// The jobs of the user.
     own: BTreeSet<Placed>,
     /// Where jobs were found, by job; and since they have changed.
     found: Vec<Placed>,

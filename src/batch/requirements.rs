@@ -87,7 +87,7 @@ impl Names {
     }
 }
 
-/// What has an id, in the order of the ids.
+/// Values by id, in the order of the ids.
 fn resources(site: &[ResourceDef]) -> Vec<Resource> {
     let release = |name: &str| {
         let own = site.iter().find(|r| r.name == name);

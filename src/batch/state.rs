@@ -776,11 +776,11 @@ impl State {
             Body::Array(_) => self.last_ends.get(&job.id).copied().unwrap_or(0),
         }
     }
-    /// What was last said of a queue, by its name.
+    /// The last control record of a queue, by its name.
     pub fn queue_ctl_of(&self, name: &str) -> Option<&QueueCtl> {
         self.queue_ctl.get(&self.names.queues.find(name)?)
     }
-    /// What was last said of a host, by its name.
+    /// The last control record of a host, by its name.
     pub fn host_ctl_of(&self, name: &str) -> Option<&HostCtl> {
         self.host_ctl.get(&self.names.hosts.find(name)?)
     }

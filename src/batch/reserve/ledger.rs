@@ -37,7 +37,7 @@ pub struct Term {
     pub per_job: bool,
     /// A suspended job gives it back.
     pub released: bool,
-    /// What the job uses of it is in the measured value already.
+    /// The measured value shows already how much of it the job uses.
     pub measured: bool,
 }
 
@@ -61,7 +61,7 @@ impl Term {
     }
 }
 
-/// What the requirement of a started element reserves.
+/// The reservations by the requirement of a started element.
 #[derive(Debug)]
 pub struct Requirement {
     pub text: Arc<str>,
@@ -108,7 +108,7 @@ pub struct Holder {
     pub hosts: Hosts,
     /// Seconds since the epoch.
     pub start_time: i64,
-    /// It is suspended, and gives something back.
+    /// The element is suspended, and gives something back.
     pub stopped: bool,
     /// Memory in use, KB, where it reserves memory.
     pub used_kb: u64,
@@ -272,7 +272,7 @@ impl Reserved<'_> {
         own(row).or_else(shared).unwrap_or_default()
     }
 
-    /// What all jobs reserve of a resource; `None`: nothing.
+    /// The amount that all jobs reserve of a resource; `None`: nothing.
     pub fn all(&self, id: ResourceId) -> Option<f64> {
         Some(self.sum(id).all).filter(|n| *n > 0).map(|n| n as f64 / PARTS)
     }

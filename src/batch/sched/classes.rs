@@ -68,7 +68,7 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// What a class takes while it is kept compiled: a short word may stand for very many hosts.
+    /// Bytes of a class while it is kept compiled: a short word may stand for very many hosts.
     fn compiled_bytes(&self, compiled: &Compiled) -> usize {
         self.kind.bytes() + BYTES_PER_HOST * compiled.asked.hosts()
     }
@@ -100,8 +100,8 @@ impl Classes {
         &mut self.all[class as usize]
     }
 
-    /// What a class asks for, compiled, and the work of it in looks at a host; kept where there is
-    /// room.
+    /// The compiled form of a class, kept where there is room, and the work of making it in looks
+    /// at a host.
     pub fn compiled(&mut self, view: &View, class: u32) -> (Rc<Compiled>, usize) {
         let c = &mut self.all[class as usize];
         if let Some(compiled) = &c.compiled {
@@ -117,7 +117,7 @@ impl Classes {
         (compiled, looks)
     }
 
-    /// What is kept compiled of a class.
+    /// The compiled form of a class, where it is kept.
     pub fn kept(&self, class: u32) -> Option<&Rc<Compiled>> {
         self.get(class).compiled.as_ref()
     }

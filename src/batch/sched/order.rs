@@ -78,7 +78,7 @@ impl DispatchOrder {
         of_queue.first_moved(user, before);
     }
 
-    /// It has none, or another one.
+    /// The class has no ready job at this place any more.
     pub fn remove(&mut self, (queue, user): (QueueId, UserId), head: Head) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Why a class found no place: codes, each with the hosts that it holds for; no host: all.
 pub(crate) type Reasons = Vec<(u32, Vec<HostId>)>;
 
-/// What a class asks for, compiled.
+/// The requirement and the hosts that a class asks for, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     /// The whole requirement.

@@ -61,7 +61,7 @@ struct UserWalk {
     unseen_only: bool,
 }
 
-/// What became of a class that a walk came to.
+/// The outcome of holding a class against hosts.
 enum Outcome {
     /// No host takes it.
     None,

@@ -42,7 +42,7 @@ pub struct Cluster {
     lim: Option<ConnId>,
     users: BTreeMap<String, ConnId>,
     next_client: ConnId,
-    /// What is still to be told to the machine.
+    /// Inputs that the machine has not taken yet.
     inputs: VecDeque<Input>,
     /// Answers to clients.
     answers: Vec<(ConnId, Msg)>,

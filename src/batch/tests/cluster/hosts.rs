@@ -20,7 +20,7 @@ pub struct TestHost {
     name: String,
     /// The connection of mbatchd to its sbatchd.
     pub link: Option<ConnId>,
-    /// It answers.
+    /// The host answers.
     reachable: bool,
     load: HostLoad,
     tasks: BTreeMap<JobKey, Phase>,

@@ -1,6 +1,6 @@
 //! The sentences of bhist -l, one a record (bhist(1)).
 
-use lsf::batch::window_suspend::FOR_WINDOW;
+use lsf::batch::lifecycle::window_suspend::FOR_WINDOW;
 use lsf::cli::long_format::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};

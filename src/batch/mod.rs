@@ -5,78 +5,25 @@
 //! `SendDurable`. Beside the event-sourced state there is soft state only: links to hosts, load,
 //! readiness of pending jobs, open listings and waits. It is rebuilt from the state at any time.
 //!
-//! | file | what |
+//! | room | what lives there |
 //! |---|---|
-//! | state, apply, element_groups, counts, names, space, retries | the event-sourced state |
-//! | policy, requirements | the configuration, compiled; a host as a requirement sees it |
-//! | submit, control, change, reposition, modify, admin, perm | requests that change something |
-//! | hosts, report_standing | links to sbatchd and LIM; what hosts may report |
-//! | host_inventory, host_reports | what hosts report of jobs, orders to hosts |
-//! | dynamic_hosts | hosts that badmin adds to host groups and compute units |
-//! | unreached | hosts that cannot be reached, and their jobs |
-//! | depend, wait, watch | dependency conditions and who waits for them, or for any change |
-//! | requeue | what goes back to the queue by itself, or is given up |
-//! | view | what the scheduler and the queries read |
-//! | sched, reserve | which pending job goes where; what jobs reserve |
-//! | window_suspend, load_suspend | suspending by run windows and by load |
-//! | lost | closes what lost control records may have closed |
-//! | same | two states compared, for the tests and the simulator |
-//! | rows, listing, queue_host_rows, user_rows, peek, status | questions |
-//! | housekeep | cleaning, switching the log |
-//! | works, control_work | what takes longer than one turn may |
+//! | state | the event-sourced state, and `apply`, which alone changes it |
+//! | site | the configuration, compiled; a host as a requirement sees it |
+//! | cluster | links to sbatchd and LIM; what hosts may report |
+//! | usage | what follows from the state: reservations, dependency conditions |
+//! | sched | which pending job goes where, and why not |
+//! | query | what commands list, read or wait for |
+//! | admin | requests of administrators; permissions; what mbatchd says about itself |
+//! | lifecycle | what happens to jobs, by request, by report, by load and time |
 
 pub mod admin;
-pub mod apply;
-pub mod change;
-pub mod control;
-pub mod control_work;
-pub mod counts;
-pub mod depend;
-pub mod diagnose;
-pub mod dynamic_hosts;
-pub mod element_groups;
-pub mod eligible;
-pub mod group_watch;
-pub mod host_inventory;
-pub mod host_reports;
-pub mod hosts;
-pub mod housekeep;
-mod job_exceptions;
-mod last_actions;
-pub mod limits;
-pub mod listing;
-pub mod load_suspend;
-pub mod lost;
-pub mod modify;
-pub mod named;
-pub mod names;
-pub mod peek;
-pub mod perfmon;
-pub mod perm;
-pub mod policy;
-pub mod queue_host_rows;
-pub mod report_standing;
-pub mod reposition;
-pub mod requeue;
-pub mod requirements;
-pub mod reserve;
-mod retries;
-pub mod retry;
-pub mod rows;
-pub mod same;
+pub mod cluster;
+pub mod lifecycle;
+pub mod query;
 pub mod sched;
-pub mod space;
+pub mod site;
 pub mod state;
-pub mod status;
-pub mod submit;
-pub mod tries;
-pub mod unreached;
-pub mod user_rows;
-pub mod view;
-pub mod wait;
-pub mod watch;
-pub mod window_suspend;
-pub mod works;
+pub mod usage;
 
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Event, Record};
@@ -88,13 +35,13 @@ use crate::proto::caps;
 use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
-use apply::Applied;
-use names::{HostId, UserId};
-use policy::Policy;
+use sched::view::View;
+use site::policy::Policy;
+use state::apply::Applied;
+use state::names::{HostId, UserId};
 use state::{ElemState, State};
 use std::collections::HashMap;
 use std::rc::Rc;
-use view::View;
 
 /// Records that one pass over eligible jobs may write before other work gets its turn.
 pub const RECORDS_PER_TURN: usize = 2000;
@@ -106,7 +53,7 @@ pub struct Recovered {
     /// Jobs whose records were lost, with the words for the log.
     pub damaged: Vec<(JobRef, String)>,
     /// Control records that were lost.
-    pub controls: Vec<lost::LostControl>,
+    pub controls: Vec<lifecycle::lost_controls::LostControl>,
     /// IDs seen in any log.
     pub seen_ids: Vec<u32>,
     /// This run's number: larger than any before.
@@ -161,7 +108,7 @@ pub struct Mbd {
     /// Jobs to hold because the log lost part of their history.
     damaged: Vec<(JobRef, String)>,
     /// Queues and hosts to close because the log lost their control records.
-    lost_controls: Vec<lost::LostControl>,
+    lost_controls: Vec<lifecycle::lost_controls::LostControl>,
     /// Root may submit (lsf.sudoers; launchers check again).
     root_jobs: bool,
     started: bool,
@@ -170,22 +117,22 @@ pub struct Mbd {
     pub(crate) peers: IdMap<ConnId, Peer>,
     /// Of connections: the chain of submissions of which one was refused.
     pub(crate) broken: IdMap<ConnId, u32>,
-    pub(crate) net: hosts::Net,
+    pub(crate) net: cluster::hosts::Net,
     pub(crate) sched: sched::Sched,
-    pub(crate) deps: depend::Deps,
-    pub(crate) waits: wait::Waits,
-    pub(crate) watches: watch::Watches,
-    pub(crate) listings: listing::Listings,
-    pub(crate) works: works::Works,
-    pub(crate) keep: housekeep::Keep,
-    pub(crate) shut: window_suspend::Shut,
-    pub(crate) overload: load_suspend::Overload,
-    pub(crate) reserve: reserve::ledger::Reserve,
-    pub(crate) status: status::Status,
-    pub(crate) unreached: unreached::Unreached,
-    pub(crate) eligible: eligible::Eligible,
-    pub(crate) perfmon: perfmon::Perfmon,
-    pub(crate) diagnose: diagnose::Diagnose,
+    pub(crate) deps: usage::dependencies::Deps,
+    pub(crate) waits: query::wait::Waits,
+    pub(crate) watches: query::watch::Watches,
+    pub(crate) listings: query::jobs::Listings,
+    pub(crate) works: lifecycle::works::Works,
+    pub(crate) keep: lifecycle::clean::Keep,
+    pub(crate) shut: lifecycle::window_suspend::Shut,
+    pub(crate) overload: lifecycle::load_suspend::Overload,
+    pub(crate) reserve: usage::reserve::ledger::Reserve,
+    pub(crate) status: admin::status::Status,
+    pub(crate) unreached: lifecycle::unreached_hosts::Unreached,
+    pub(crate) eligible: lifecycle::pending_time::Eligible,
+    pub(crate) perfmon: admin::perfmon::Perfmon,
+    pub(crate) diagnose: admin::diagnose::Diagnose,
     /// Who asked for the reconfiguration under way.
     reconfig: Vec<ConnId>,
     /// The errors of a reconfiguration, answered when it is whole.
@@ -201,7 +148,7 @@ impl Mbd {
         let mut st = State { next_job: 1, ..State::default() };
         let pol = Rc::new(Policy::new(conf, &mut st.names));
         let mut mbd = Mbd {
-            net: hosts::Net::new(&pol),
+            net: cluster::hosts::Net::new(&pol),
             pol,
             st,
             me: me.to_string(),
@@ -216,20 +163,20 @@ impl Mbd {
             peers: IdMap::default(),
             broken: IdMap::default(),
             sched: sched::Sched::default(),
-            deps: depend::Deps::default(),
-            waits: wait::Waits::default(),
-            watches: watch::Watches::default(),
-            listings: listing::Listings::default(),
-            works: works::Works::default(),
-            keep: housekeep::Keep::default(),
-            shut: window_suspend::Shut::default(),
-            overload: load_suspend::Overload::default(),
-            reserve: reserve::ledger::Reserve::default(),
-            status: status::Status::default(),
-            unreached: unreached::Unreached::default(),
-            eligible: eligible::Eligible::default(),
-            perfmon: perfmon::Perfmon::default(),
-            diagnose: diagnose::Diagnose::default(),
+            deps: usage::dependencies::Deps::default(),
+            waits: query::wait::Waits::default(),
+            watches: query::watch::Watches::default(),
+            listings: query::jobs::Listings::default(),
+            works: lifecycle::works::Works::default(),
+            keep: lifecycle::clean::Keep::default(),
+            shut: lifecycle::window_suspend::Shut::default(),
+            overload: lifecycle::load_suspend::Overload::default(),
+            reserve: usage::reserve::ledger::Reserve::default(),
+            status: admin::status::Status::default(),
+            unreached: lifecycle::unreached_hosts::Unreached::default(),
+            eligible: lifecycle::pending_time::Eligible::default(),
+            perfmon: admin::perfmon::Perfmon::default(),
+            diagnose: admin::diagnose::Diagnose::default(),
             reconfig: Vec::new(),
             reconfig_diags: Vec::new(),
         };
@@ -312,8 +259,8 @@ impl Mbd {
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
         self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
-        self.overload = load_suspend::Overload::default();
-        self.unreached = unreached::Unreached::default();
+        self.overload = lifecycle::load_suspend::Overload::default();
+        self.unreached = lifecycle::unreached_hosts::Unreached::default();
         self.look_left();
         self.reserve_rebuilt();
         self.works.refill = Some(0);
@@ -324,7 +271,7 @@ impl Mbd {
     fn rebuild(&mut self) {
         self.works.refill = None;
         self.sched = self.sched.anew();
-        self.deps = depend::Deps::default();
+        self.deps = usage::dependencies::Deps::default();
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
         let (mut waiting, mut pending) = (Vec::new(), Vec::new());
         for job in self.st.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
@@ -335,8 +282,8 @@ impl Mbd {
         self.begins_rebuilt();
         self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
-        self.overload = load_suspend::Overload::default();
-        self.unreached = unreached::Unreached::default();
+        self.overload = lifecycle::load_suspend::Overload::default();
+        self.unreached = lifecycle::unreached_hosts::Unreached::default();
         self.look_left();
         self.reserve_rebuilt();
         self.sched.changed();
@@ -466,7 +413,7 @@ impl Mbd {
         let Some(peer) = self.peers.get(&conn).cloned() else { return };
         match (msg, peer) {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
-                self.client(cx, conn, perm::Caller { uid, gid, user, host }, m);
+                self.client(cx, conn, admin::permissions::Caller { uid, gid, user, host }, m);
             }
             (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, host }) => {
                 if let Some(why) = caps::check_sbd(&m) {
@@ -486,7 +433,13 @@ impl Mbd {
         }
     }
 
-    fn client(&mut self, cx: &mut StepContext, conn: ConnId, who: perm::Caller, msg: ClientMsg) {
+    fn client(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: admin::permissions::Caller,
+        msg: ClientMsg,
+    ) {
         self.perfmon.asked(&msg);
         self.note_query(cx, &who, &msg);
         if let Err(r) = caps::check(&msg) {
@@ -531,7 +484,7 @@ impl Mbd {
     fn config(&mut self, cx: &mut StepContext, conf: Option<ClusterConf>, diags: Vec<Diag>) {
         if let Some(mut conf) = conf {
             conf.unix.keep_answers(&self.pol.conf.unix);
-            let sampling = perfmon::differ(self.pol.params(), &conf.batch.params);
+            let sampling = admin::perfmon::differ(self.pol.params(), &conf.batch.params);
             self.take_policy(cx, conf);
             if sampling {
                 self.perf_by_params(cx);

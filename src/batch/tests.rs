@@ -1,10 +1,8 @@
 //! The machine driven by hand: a cluster of two hosts, a user, a fake sbatchd and LIM. Here is the
 //! rig alone; the tests stand by subject in the files named below.
 
-#[path = "perm_tests.rs"]
-mod matrix;
-
 use super::*;
+use crate::batch::state::names::{HostId, Id};
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::lang::depend::DepValue;
 use crate::model::JobKey;
@@ -14,7 +12,6 @@ use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::Endpoint;
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
-use names::{HostId, Id};
 
 mod back;
 mod change;
@@ -35,6 +32,7 @@ mod lost;
 mod named;
 mod parts;
 mod perfmon;
+mod permissions;
 mod policies;
 mod post;
 mod properties;
@@ -237,7 +235,7 @@ impl Rig {
 
     fn stat(&self, job: u32, idx: u32) -> &'static str {
         let view = self.mbd.st.job(job).and_then(|j| j.view(idx)).map(|v| v.stat());
-        rows::stat_name(view.unwrap_or(0))
+        crate::batch::query::job_columns::stat_name(view.unwrap_or(0))
     }
 
     fn kill(&mut self, conn: ConnId, job: u32) -> i32 {
@@ -335,7 +333,9 @@ impl Rig {
 
     /// LIM shows this status of a host.
     fn lock_shown(&mut self, host: &str, status: u32) {
-        let hosts::Link::Up { conn } = self.mbd.net.lim() else { panic!("no LIM") };
+        let crate::batch::cluster::hosts::Link::Up { conn } = self.mbd.net.lim() else {
+            panic!("no LIM")
+        };
         let load = HostLoad { host: host.into(), status, ..HostLoad::default() };
         let msg = Msg::Lim(LimMsg::Loads { hosts: vec![load] });
         self.step(Input::Msg { conn, msg });

@@ -1,6 +1,6 @@
 //! The events: what changes the state of mbatchd, one for one the records of lsb.events
-//! (lsb.events(5)). `batch::apply` is the only function that acts on them; `log::codec` writes them
-//! as classic text and reads them back.
+//! (lsb.events(5)). `batch::state::apply` is the only function that acts on them; `log::codec`
+//! writes them as classic text and reads them back.
 
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};

@@ -57,7 +57,7 @@ pub const MAX_MOVED: u64 = 1000;
 /// Elements and jobs that one request acts on.
 pub const MAX_ACTED: u64 = 10_000_000;
 /// Bytes that one request writes to lsb.events, lsb.acct and the spool, over all that it acts on,
-/// as `batch::space::log_bytes` counts them.
+/// as `batch::state::space::log_bytes` counts them.
 pub const MAX_LOG_BYTES: u64 = 1 << 30;
 /// Outcomes in one message of an answer that comes in pieces.
 pub const OUTCOMES_PIECE: usize = 8192;

@@ -90,10 +90,11 @@ fn asked(out: &[Effect]) -> Vec<&'static str> {
     out.iter().filter_map(name).collect()
 }
 
-/// The rows of perm.txt that are ours, each sent by who is the task's owner and by who is not.
+/// The rows of permissions.txt that are ours, each sent by the owner of the task and by others.
 #[test]
 fn the_matrix_of_message_and_role() {
-    let rows = include_str!("../batch/perm.txt").lines().filter(|l| l.starts_with("Res."));
+    let rows =
+        include_str!("../batch/admin/permissions.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 7);
     let message = |name: &str| match name {

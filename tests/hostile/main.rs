@@ -18,7 +18,7 @@
 //! | traversal | rows::names_are_no_paths | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. That of the mail program is a second fence: it shows where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
-//! | control across users | cluster::users::jobs_are, batch::tests::matrix, exec::launcher | the table `perm::allowed` and its checks; `Launcher::opened` |
+//! | control across users | cluster::users::jobs_are, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
@@ -27,7 +27,7 @@
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
-//! | exhaustion by one request | bounds::*, messages::*, host_messages::* | `caps::check` and its like; units of `batch::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
+//! | exhaustion by one request | bounds::*, messages::*, host_messages::* | `caps::check` and its like; units of `batch::lifecycle::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
 //! | many requirements | classes, batch::tests::classes | `sched::walk` looks at `LOOKS_PER_USER` classes of a user in a pass, at none twice while nothing changes |
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
 

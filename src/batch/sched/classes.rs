@@ -1,11 +1,11 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
-use super::order::{DispatchOrder, Head};
-use super::place::Compiled;
-use super::{DispatchKey, Sched};
 use crate::batch::Mbd;
-use crate::batch::names::{HostId, QueueId, UserId};
-use crate::batch::view::View;
+use crate::batch::sched::order::{DispatchOrder, Head};
+use crate::batch::sched::place::Compiled;
+use crate::batch::sched::view::View;
+use crate::batch::sched::{DispatchKey, Sched};
+use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, extra, opt};
 use std::collections::{BTreeSet, HashMap};
@@ -38,7 +38,7 @@ pub(super) struct ClassKey {
     pub exclusive: bool,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub fixed: String,
-    /// Hosts that these are not to be started on, and why: of single elements ([`super::lone`]).
+    /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
     pub barred: Vec<(HostId, u32)>,
 }
 

@@ -1,9 +1,9 @@
 //! Why a class finds no host: the pass's own functions, asked about every host.
 
-use super::place::{Compiled, HostMatch, Reasons, consumer_room};
-use super::{Entry, Sched};
-use crate::batch::names::HostId;
-use crate::batch::view::View;
+use crate::batch::sched::place::{Compiled, HostMatch, Reasons, consumer_room};
+use crate::batch::sched::view::View;
+use crate::batch::sched::{Entry, Sched};
+use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cell::{Cell, RefCell};

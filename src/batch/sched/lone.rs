@@ -5,12 +5,11 @@
 //! entry and a class of its own, whose key names the hosts that it is kept from. So no other
 //! element is held back by its reason, or told of it.
 //!
-//! Soft state: derived from [`crate::batch::state::Tries`], from
-//! [`crate::batch::unreached::Unreached`] and the time.
+//! Soft state: derived from `state::Tries`, `lifecycle::unreached_hosts::Unreached` and the time.
 
-use super::super::state::{Bar, ElemState, Tries};
-use super::{DUE_PER_TURN, DispatchKey, Entry, Reverse};
-use crate::batch::names::HostId;
+use crate::batch::sched::{DUE_PER_TURN, DispatchKey, Entry, Reverse};
+use crate::batch::state::names::HostId;
+use crate::batch::state::{Bar, ElemState, Tries};
 use crate::batch::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;

@@ -22,15 +22,16 @@ mod open_hosts;
 mod order;
 mod place;
 mod readiness;
+pub mod view;
 mod walk;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 pub(crate) use place::split_host_word;
 
-use super::names::HostId;
-use super::requirements::Req;
-use super::{Mbd, StepContext};
+use crate::batch::site::requirements::Req;
+use crate::batch::state::names::HostId;
+use crate::batch::{Mbd, StepContext};
 use crate::model::event::{Event, JobStart};
 use crate::model::idmap::IdMap;
 use crate::model::{JobKey, JobRef, Now};
@@ -157,7 +158,7 @@ impl Sched {
     }
 
     /// A job of a user has left its slots.
-    pub(crate) fn slots_released(&mut self, user: super::names::UserId) {
+    pub(crate) fn slots_released(&mut self, user: crate::batch::state::names::UserId) {
         self.note_change();
         self.order.released(user);
     }

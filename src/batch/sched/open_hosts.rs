@@ -5,9 +5,9 @@
 //! the next walk begins. So a class that has come to a host of an order need not look at those
 //! before it again in this walk.
 
-use super::super::hosts::HostStatus;
-use super::super::names::{HostId, HostSet};
-use super::super::view::View;
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::sched::view::View;
+use crate::batch::state::names::{HostId, HostSet};
 use crate::lang::resreq::{HostView, Order};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;

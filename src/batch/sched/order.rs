@@ -8,8 +8,8 @@
 //! one user in one queue; further ones have turns, [`CLASSES_PER_TURN`] every [`TURN_PAUSE_US`], so
 //! that the many different requirements of one user delay nobody else.
 
-use super::DispatchKey;
-use crate::batch::names::{QueueId, UserId};
+use crate::batch::sched::DispatchKey;
+use crate::batch::state::names::{QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,12 +3,12 @@
 //! The pass and the listing of pending reasons ask the same functions: the pass until it has found
 //! hosts, the listing all of them.
 
-use super::super::hosts::HostStatus;
-use super::super::names::{HostId, UserId};
-use super::super::policy::Queue;
-use super::super::requirements::Req;
-use super::super::view::View;
-use super::classes::ClassKey;
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::sched::classes::ClassKey;
+use crate::batch::sched::view::View;
+use crate::batch::site::policy::Queue;
+use crate::batch::site::requirements::Req;
+use crate::batch::state::names::{HostId, UserId};
 use crate::lang::resreq::{SelectCx, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
@@ -438,7 +438,7 @@ mod tests {
 
     #[test]
     fn hosts_fill_in_order() {
-        use crate::batch::names::Id;
+        use crate::batch::state::names::Id;
         let on = |hosts: &[(usize, u32)]| -> Vec<(HostId, u32)> {
             hosts.iter().map(|(i, n)| (HostId::from_index(*i), *n)).collect()
         };

@@ -4,10 +4,10 @@
 //! place, and whether it is ready. Entries are looked at again when something about their job has
 //! changed, and not before.
 
-use super::super::state::{Body, Job};
-use super::super::view::View;
-use super::super::{Mbd, StepContext};
-use super::{DUE_PER_TURN, DispatchKey, Entry, Sched};
+use crate::batch::sched::view::View;
+use crate::batch::sched::{DUE_PER_TURN, DispatchKey, Entry, Sched};
+use crate::batch::state::{Body, Job};
+use crate::batch::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
 use crate::model::event::QueuePosition;

@@ -5,13 +5,13 @@
 //! no host has changed it comes to unseen classes alone, and it ends when no host is open. What
 //! changes while it goes on is taken up by the next walk.
 
-use super::open_hosts::{OrderNo, Rank};
-use super::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
-use super::place::{Alternative, Compiled, HostMatch, consumer_room};
-use super::{Decision, Fuel, Sched};
-use crate::batch::names::{HostId, HostSet, QueueId, UserId};
-use crate::batch::policy::Queue;
-use crate::batch::view::View;
+use crate::batch::sched::open_hosts::{OrderNo, Rank};
+use crate::batch::sched::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
+use crate::batch::sched::place::{Alternative, Compiled, HostMatch, consumer_room};
+use crate::batch::sched::view::View;
+use crate::batch::sched::{Decision, Fuel, Sched};
+use crate::batch::site::policy::Queue;
+use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;

@@ -1,8 +1,8 @@
 //! Inventories that come in pieces, and those of very many attempts: how long one turn of them is.
 
-use super::names::HostId;
 use super::turns::{LONGEST, cpu_us};
 use super::*;
+use crate::batch::state::names::HostId;
 use crate::proto::caps;
 
 const JOBS: u32 = 3000;

@@ -1,7 +1,7 @@
 //! What bkill, bstop and bresume were told: reasons, hosts, and how what they end is recorded.
 
 use super::*;
-use crate::batch::last_actions::ControlAction;
+use crate::batch::state::last_actions::ControlAction;
 use crate::model::reason::term;
 
 fn of(job: u32) -> JobSelect {

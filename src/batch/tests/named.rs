@@ -2,7 +2,7 @@
 
 use super::requeue::{at, exit};
 use super::*;
-use crate::batch::named::NAMED_LISTED;
+use crate::batch::state::named::NAMED_LISTED;
 use crate::model::specfield::SpecField;
 
 const N: usize = 3 * NAMED_LISTED;
@@ -167,7 +167,7 @@ fn names_that_take_too_long_to_look_up_are_refused() {
     let mut r = Rig::of(conf());
     r.submit(named("s1")).unwrap();
     let user = r.mbd.st.names.users.find("ann").unwrap();
-    let most = crate::batch::named::MAX_NAME_RUNS as u32;
+    let most = crate::batch::state::named::MAX_NAME_RUNS as u32;
     for n in 1..most {
         r.mbd.st.by_name.insert(user, &format!("t{n}"), 10 + n);
     }

@@ -1,6 +1,6 @@
 //! Who may report on what: each message of a sbatchd, sent by the first host of an attempt, by
 //! another host of its job, by a host that has nothing of it, over a connection that mbatchd has
-//! not made, and by a user; the rows are those of perm.txt.
+//! not made, and by a user; the rows are those of permissions.txt.
 
 use super::*;
 use crate::model::job::{SpoolRef, extra};
@@ -79,7 +79,7 @@ fn let_through(r: &Rig, key: JobKey, out: &[Effect]) -> bool {
 
 #[test]
 fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
-    let rows = perm::rows();
+    let rows = crate::batch::admin::permissions::rows();
     let mut n = 0;
     for (name, want) in rows.iter().filter_map(|(n, w)| Some((n.strip_prefix("Sbd.")?, w))) {
         for (role, want) in ROLES.into_iter().zip(want) {

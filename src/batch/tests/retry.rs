@@ -2,7 +2,7 @@
 
 use super::cluster::{Cluster, Site, cluster, element, elements};
 use super::*;
-use crate::batch::retry::START_TRIES;
+use crate::batch::lifecycle::retry::START_TRIES;
 use crate::model::reason::pend;
 use crate::model::specfield::SpecField;
 

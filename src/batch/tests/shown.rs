@@ -94,7 +94,7 @@ fn thresholds_of_external_indices_are_the_tighter_ones() {
 #[test]
 fn listings_come_in_slices() {
     let mut r = Rig::new();
-    let n = listing::FIND_STEP + 1000;
+    let n = crate::batch::query::jobs::FIND_STEP + 1000;
     for _ in 0..n {
         r.submit(JobSpec { options2: 1, ..spec("x") }).unwrap();
     }

@@ -2,7 +2,7 @@
 //! crash between two units leaves. Bounds of a request and of a user.
 
 use super::*;
-use crate::batch::works::{MAX_WORKS, UNIT};
+use crate::batch::lifecycle::works::{MAX_WORKS, UNIT};
 use crate::proto::caps::{MAX_ELEMENTS, OUTCOMES_PIECE};
 
 fn large() -> ClusterConf {
@@ -288,7 +288,7 @@ fn bytes_of_records_are_counted_as_they_are_written() {
             while r.mbd.has_work() {
                 r.mbd.work(r.now, &mut out);
             }
-            let counted = space::log_bytes(&out);
+            let counted = crate::batch::state::space::log_bytes(&out);
             r.carry_out(out);
             let mut text = Vec::new();
             r.log[from..].iter().for_each(|rec| write_record(rec, &mut text));

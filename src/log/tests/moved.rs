@@ -5,7 +5,7 @@ use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::Order;
 use super::*;
-use crate::batch::lost::LostControl;
+use crate::batch::lifecycle::lost_controls::LostControl;
 use crate::model::event::Ctrl;
 
 /// A small generator (xorshift64*).

@@ -1,0 +1,135 @@
+//! The permissions: the one table of verb x role. Its answer for each message and command is
+//! in permissions.txt, which the tests hold it against.
+
+use crate::batch::Mbd;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+
+/// Who asks, as authenticated.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub uid: u32,
+    pub gid: u32,
+    pub user: String,
+    pub host: String,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Submit,
+    /// Kill, stop, resume, signal.
+    ControlJob,
+    /// Where a job's output is.
+    PeekJob,
+    /// The environment and the script that a job was submitted with.
+    SeeSubmission,
+    /// Let go a job held after damage to the log.
+    ReleaseDamaged,
+    SeeJobs,
+    HostCtrl,
+    QueueCtrl,
+    Reconfig,
+    Shutdown,
+    /// What daemons log.
+    Logging,
+    /// Sampling of metrics.
+    Perfmon,
+}
+
+/// What the caller is in regard to the object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Roles {
+    pub owner: bool,
+    pub admin: bool,
+    /// Root, where LSF_ROOT_USER lets root administer, or in a personal cluster of root.
+    pub root: bool,
+    pub queue_admin: bool,
+}
+
+/// The table.
+pub fn allowed(action: Action, r: Roles) -> bool {
+    let cluster = r.admin || r.root;
+    match action {
+        Action::Submit | Action::SeeJobs => true,
+        Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
+        Action::SeeSubmission => r.owner || cluster,
+        Action::QueueCtrl => cluster || r.queue_admin,
+        Action::ReleaseDamaged | Action::HostCtrl => cluster,
+        Action::Reconfig | Action::Shutdown | Action::Logging | Action::Perfmon => cluster,
+    }
+}
+
+impl Mbd {
+    /// The roles of a caller towards a job's owner and queue (empty: none).
+    pub(crate) fn roles(&self, who: &Caller, owner: &str, queue: &str) -> Roles {
+        Roles {
+            owner: !owner.is_empty() && owner == who.user,
+            admin: self.pol.is_admin(&who.user),
+            root: who.uid == 0 && self.pol.root_user(),
+            queue_admin: !queue.is_empty() && self.pol.is_queue_admin(queue, &who.user, who.gid),
+        }
+    }
+
+    /// Refuses what the table does not allow.
+    pub(crate) fn check(
+        &self,
+        who: &Caller,
+        action: Action,
+        owner: &str,
+        queue: &str,
+    ) -> Result<(), Refusal> {
+        match allowed(action, self.roles(who, owner, queue)) {
+            true => Ok(()),
+            false => Err(Refusal::new(err::PERMISSION)),
+        }
+    }
+}
+
+/// The rows of permissions.txt: the message, and for each role whether it is let through.
+#[cfg(test)]
+pub fn rows() -> Vec<(&'static str, Vec<bool>)> {
+    let lines = include_str!("permissions.txt").lines().filter(|l| !l.starts_with('#'));
+    let row = |line: &'static str| {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let roles = words.by_ref().take(5).map(|w| match w {
+            "+" => true,
+            "-" => false,
+            _ => panic!("{line}"),
+        });
+        (name, roles.collect())
+    };
+    lines.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_matrix() {
+        use Action::*;
+        let none = Roles::default();
+        let owner = Roles { owner: true, ..none };
+        let admin = Roles { admin: true, ..none };
+        let root = Roles { root: true, ..none };
+        let qadmin = Roles { queue_admin: true, ..none };
+        let rows = [
+            (Submit, [true; 5]),
+            (SeeJobs, [true; 5]),
+            (ControlJob, [false, true, true, true, true]),
+            (PeekJob, [false, true, true, true, true]),
+            (ReleaseDamaged, [false, false, true, true, false]),
+            (HostCtrl, [false, false, true, true, false]),
+            (QueueCtrl, [false, false, true, true, true]),
+            (Reconfig, [false, false, true, true, false]),
+            (Shutdown, [false, false, true, true, false]),
+            (Logging, [false, false, true, true, false]),
+        ];
+        for (action, want) in rows {
+            let got = [none, owner, admin, root, qadmin].map(|r| allowed(action, r));
+            assert_eq!(got, want, "{action:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! badmin showstatus, showconf and the verbs that have daemons log more: what this mbatchd is
+//! and has seen.
+
+use crate::batch::admin::permissions::{Action, Caller};
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::{Mbd, StepContext};
+use crate::model::reason::{err, pend, pend_text};
+use crate::proto::client::AdminLine;
+use crate::proto::machine::Effect;
+use crate::proto::sbd::SbdMsg;
+use crate::proto::{Logging, Msg, Refusal};
+
+/// Soft state for showstatus.
+#[derive(Debug, Default)]
+pub struct Status {
+    pub pid: u32,
+    /// Seconds since the epoch; 0 never.
+    pub started: i64,
+    pub reconfigured: i64,
+    /// Most clients, servers, CPUs, cores and slots seen.
+    peak: [u64; 5],
+}
+
+/// The slots of a host without a limit.
+const UNLIMITED: u64 = u64::MAX;
+
+fn row(about: &str, text: impl ToString) -> AdminLine {
+    AdminLine { about: about.to_string(), code: 0, text: text.to_string() }
+}
+
+impl Mbd {
+    /// Says which process this is.
+    pub fn with_pid(mut self, pid: u32) -> Self {
+        self.status.pid = pid;
+        self
+    }
+
+    /// Clients, servers, CPUs, cores and slots that are there now.
+    fn present(&self) -> [u64; 5] {
+        let known = self.pol.conf.base.cluster.hosts.iter();
+        let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
+        for (i, h) in self.net.hosts.iter().filter(|(_, h)| h.lim_ok()) {
+            let Some(f) = h.load.as_ref().and_then(|l| l.facts.as_ref()) else { continue };
+            let procs = u64::from(f.nprocs.max(1));
+            n[1] += 1;
+            n[2] += procs;
+            n[3] += procs * u64::from(f.ncores.max(1));
+            n[4] = n[4].saturating_add(self.view().host_max(i).unwrap_or(UNLIMITED));
+        }
+        n
+    }
+
+    /// Keeps the peaks; called as loads come in.
+    pub(crate) fn note_peak(&mut self) {
+        let now = self.present();
+        for (peak, now) in self.status.peak.iter_mut().zip(now) {
+            *peak = (*peak).max(now);
+        }
+    }
+
+    /// What badmin shows: `status`, or `conf`.
+    pub(crate) fn show(&mut self, what: &str) -> Result<Vec<AdminLine>, Refusal> {
+        match what {
+            "status" => Ok(self.status_rows()),
+            "conf" => {
+                let mut rows = vec![row("@host", &self.me)];
+                let values = crate::conf::settings(&self.pol.conf.base.lsf);
+                rows.extend(values.iter().map(|(name, value)| row(name, value)));
+                Ok(rows)
+            }
+            _ => Err(Refusal::new(err::BAD_ARG)),
+        }
+    }
+
+    fn status_rows(&mut self) -> Vec<AdminLine> {
+        self.note_peak();
+        let (now, peak) = (self.present(), self.status.peak);
+        let names = ["clients", "servers", "cpus", "cores", "slots"].into_iter();
+        let shown = |n: u64| if n == UNLIMITED { "unlimited".to_owned() } else { n.to_string() };
+        let pairs = names.zip(now.into_iter().zip(peak));
+        let mut rows: Vec<AdminLine> = pairs
+            .map(|(name, (now, peak))| row(name, format!("{}/{}", shown(now), shown(peak))))
+            .collect();
+        let n = self.net.hosts.len();
+        let mut hosts = [0; 4];
+        for i in self.net.hosts.ids() {
+            let at = match self.view().host_status(i) {
+                HostStatus::Ok => 0,
+                HostStatus::Unreach => 2,
+                HostStatus::Unavail => 3,
+                _ => 1,
+            };
+            hosts[at] += 1;
+        }
+        if self.reports_refused() > 0 {
+            rows.push(row("refused", self.reports_refused()));
+        }
+        rows.push(row("hosts", n));
+        let names = ["ok", "closed", "unreach", "unavail"].into_iter().zip(hosts);
+        rows.extend(names.map(|(name, n)| row(name, n)));
+        let mut jobs = [0u64; 4];
+        for job in self.st.jobs.values() {
+            let t = &job.tally;
+            jobs[0] += u64::from(t.run);
+            jobs[1] += u64::from(t.ssusp) + u64::from(t.ususp) + u64::from(t.psusp);
+            jobs[2] += u64::from(t.pend);
+            jobs[3] += u64::from(t.done) + u64::from(t.exit);
+        }
+        rows.push(row("jobs", jobs.iter().sum::<u64>()));
+        let names = ["running", "suspended", "pending", "finished"].into_iter().zip(jobs);
+        rows.extend(names.map(|(name, n)| row(name, n)));
+        let users = &self.st.counts.user;
+        rows.push(row("users", users.len()));
+        rows.push(row("groups", self.pol.conf.batch.users.groups.len()));
+        rows.push(row("active", users.values().filter(|u| u.all() > 0).count()));
+        rows.push(row("start", self.status.started));
+        rows.push(row("pid", self.status.pid));
+        rows.push(row("reconfig", self.status.reconfigured));
+        rows.push(row("master", &self.me));
+        rows
+    }
+
+    /// Has this daemon log otherwise, or those of hosts.
+    pub(crate) fn set_logging(
+        &mut self,
+        cx: &mut StepContext,
+        who: &Caller,
+        hosts: &[String],
+        set: Logging,
+    ) -> Result<Vec<AdminLine>, Refusal> {
+        self.check(who, Action::Logging, "", "")?;
+        if hosts.is_empty() {
+            cx.out.push(Effect::Logging(set));
+            return Ok(vec![row(&self.me, "")]);
+        }
+        let mut lines = Vec::new();
+        for word in hosts {
+            let names = self.pol.expand_host(word);
+            if names.is_empty() {
+                lines.push(AdminLine { code: err::BAD_HOST, ..row(word, "") });
+            }
+            for host in names {
+                let i = self.pol.host_id(&host);
+                match i.and_then(|i| self.net.hosts[i].up()) {
+                    Some(conn) => {
+                        cx.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));
+                        lines.push(row(&host, ""));
+                    }
+                    None => {
+                        let why = pend_text(pend::SBD_UNREACH);
+                        lines.push(AdminLine { code: err::CONN_REFUSED, ..row(&host, why) });
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,5 @@
+//! The hosts at run time: links to their sbatchd, load and status, and which host may report on
+//! which attempt.
+
+pub mod hosts;
+pub mod report_standing;

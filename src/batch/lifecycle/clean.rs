@@ -1,0 +1,227 @@
+//! Cleaning finished jobs out of memory after CLEAN_PERIOD, and switching lsb.events after
+//! MAX_JOB_NUM finished jobs.
+//!
+//! A switch carries over the records of all jobs in memory, pending and finished. So that its cost
+//! is that of the work done since the last one, whatever is in memory, it also waits until the log
+//! has about as many records more as would be carried over.
+
+use crate::batch::lifecycle::works::{Count, UNIT};
+use crate::batch::state::{Body, Elem, ElemState, Job};
+use crate::batch::{Mbd, StepContext};
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+use crate::model::time::US;
+use crate::proto::machine::Effect;
+
+/// Seconds until a failed switch is tried again.
+const SWITCH_RETRY: u64 = 60;
+/// Seconds before a finished job that is still named is looked at again, at least.
+const NAMED_AGAIN: i64 = 1;
+/// Records that a switch may carry over whatever has been written since the last one.
+const CARRIED_FREELY: u64 = 4000;
+/// Bytes in the spool file that is written of which no job has any use: with so many the log is
+/// switched, however few jobs have finished.
+const SPOOL_GONE: u64 = 256 << 20;
+
+#[derive(Debug, Default)]
+pub struct Keep {
+    timer: Option<u64>,
+    pub(crate) switching: bool,
+    last_switch: Option<u64>,
+    not_before: u64,
+    /// Records written since the last switch, or since the state was read.
+    written: u64,
+    /// About so many were carried over by it, or are in the log that was recovered.
+    carried: u64,
+}
+
+impl Keep {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timer
+    }
+
+    /// A record goes to the log.
+    pub fn wrote(&mut self) {
+        self.written += 1;
+    }
+}
+
+impl Mbd {
+    pub(crate) fn housekeep(&mut self, cx: &mut StepContext) {
+        self.clean_due(cx);
+        self.switch_due(cx);
+    }
+
+    /// Is there a finished job to be taken out of memory?
+    fn clean_due(&mut self, cx: &mut StepContext) {
+        let period = self.pol.params().clean_period as i64;
+        let Some(&(ended, _)) = self.st.ended.front() else {
+            self.keep.timer = None;
+            return;
+        };
+        let due = ended + period;
+        if due <= cx.now.secs() {
+            self.works.cleaning = true;
+            self.keep.timer = None;
+        } else {
+            self.keep.timer = Some(cx.now.mono_of_wall(due).max(cx.now.mono_us + 1000));
+        }
+    }
+
+    /// Does a pending job or a wait name the job? As long as that is not known of all, each may.
+    pub(crate) fn is_named(&self, id: u32) -> bool {
+        self.works.refill.is_some() || self.deps.is_named(id) || self.waits.is_named(id)
+    }
+
+    /// Takes some finished jobs out of memory. One that a pending job or a wait still names stays.
+    pub(crate) fn clean_unit(&mut self, cx: &mut StepContext) {
+        let now = cx.now.secs();
+        let period = self.pol.params().clean_period as i64;
+        for _ in 0..UNIT {
+            let Some(&(ended, id)) = self.st.ended.front().filter(|e| e.0 + period <= now) else {
+                self.works.cleaning = false;
+                return self.clean_due(cx);
+            };
+            self.st.ended.pop_front();
+            let Some(job) = self.st.job(id) else { continue };
+            // The ID may have been given again since, or the job have run again: its last end
+            // has an entry of its own.
+            if job.submit_time > ended
+                || job.tally.unfinished() > 0
+                || self.st.last_end(job) > ended
+            {
+                continue;
+            }
+            // its host may come back with what must not go on
+            if self.is_named(id) || self.left_alive(id) {
+                let again = (NAMED_AGAIN - period).max(0);
+                self.st.ended.push_back((now.saturating_add(again), id));
+                continue;
+            }
+            self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
+        }
+    }
+
+    fn may_switch(&self, cx: &StepContext) -> bool {
+        let p = self.pol.params();
+        let many = self.st.finished >= p.max_job_num.max(1)
+            && self.keep.written + CARRIED_FREELY >= self.keep.carried;
+        let min = p.min_switch_period * US;
+        let too_soon = self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us);
+        (many || self.st.space.gone() >= SPOOL_GONE)
+            && !self.keep.switching
+            && cx.now.mono_us >= self.keep.not_before
+            && !too_soon
+    }
+
+    /// Begins to count what a switch would carry over, where one is due.
+    fn switch_due(&mut self, cx: &mut StepContext) {
+        if self.works.count.is_none() && self.may_switch(cx) {
+            self.works.count = Some(Count::begin(self.spool.spool));
+        }
+    }
+
+    /// All was counted: the switch.
+    pub(crate) fn switch_counted(&mut self, cx: &mut StepContext, count: &Count) {
+        self.keep.switching = true;
+        let last_job = self.st.next_job.saturating_sub(1);
+        // The old log ends with LOG_SWITCH; what follows it goes to the new one.
+        self.emit(cx, Event::LogSwitch { last_job });
+        let head = self.switch_head(cx.now.secs());
+        let live: Vec<u32> = self.st.jobs.keys().copied().collect();
+        (self.keep.written, self.keep.carried) = (0, count.carried);
+        self.spool.spool += 1;
+        self.spool.at = 0;
+        self.envs.clear();
+        let (spool, oldest_spool) = (self.spool.spool, count.oldest.min(self.spool.spool));
+        cx.out.push(Effect::Switch { live, head, spool, oldest_spool });
+    }
+
+    /// Counts anew from here what is written beside what is carried over.
+    pub(crate) fn note_carried(&mut self) {
+        self.keep.written = 0;
+        self.keep.carried = self.st.each_job().map(records_of).sum();
+    }
+
+    /// The oldest spool file that a job needs. What it gets from now on lies in a newer one.
+    pub(crate) fn oldest_of(&self, job: &Job) -> Option<u32> {
+        let changed = self.st.changed.get(&job.id).into_iter().flatten().copied();
+        let used = [job.env, job.script, job.exact].into_iter().chain(changed);
+        used.filter(|r| r.len > 0).map(|r| r.spool).min()
+    }
+
+    /// The records at the head of a new log: numbers, the start of mbatchd, and the last word on
+    /// queues and hosts.
+    pub(crate) fn switch_head(&self, time: i64) -> Vec<Record> {
+        use crate::model::event::Ctrl;
+        // the new log has nothing of a job that damage took, whose ID is not free all the same
+        let free = self.st.free_id(self.max_job_id());
+        let next_job = free.unwrap_or(self.st.next_job);
+        let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
+        if self.st.started_at > 0 {
+            head.push(Record { time: self.st.started_at, event: self.start_event() });
+        }
+        for (id, c) in &self.st.queue_ctl {
+            let queue = self.st.names.queue(*id);
+            let mut put = |op| {
+                let (uid, user) = c.by.clone();
+                let (queue, message) = (queue.to_string(), c.comment.clone());
+                let event = Event::QueueCtrl { op, queue, uid, user, message };
+                head.push(Record { time: c.time, event });
+            };
+            if c.closed {
+                put(Ctrl::Close);
+            }
+            if c.inactive {
+                put(Ctrl::Inactivate);
+            }
+        }
+        for (id, c) in &self.st.host_ctl {
+            let host = self.st.names.host(*id);
+            let locks = c.closed.then(String::new).into_iter().chain(c.locks.iter().cloned());
+            for lock in locks {
+                let (uid, user) = c.by.clone();
+                let (host, message) = (host.to_string(), c.comment.clone());
+                let event = Event::HostCtrl { op: Ctrl::Close, host, uid, user, message, lock };
+                head.push(Record { time: c.time, event });
+            }
+        }
+        for (group, hosts) in &self.st.group_hosts {
+            for host in hosts {
+                let (group, host) = (group.clone(), host.clone());
+                let (uid, user, message) = (0, String::new(), String::new());
+                let event = Event::GroupHost { add: true, group, host, uid, user, message };
+                head.push(Record { time, event });
+            }
+        }
+        head
+    }
+
+    pub(crate) fn switched(&mut self, cx: &mut StepContext, ok: bool) {
+        self.keep.switching = false;
+        if ok {
+            self.keep.last_switch = Some(cx.now.mono_us);
+        } else {
+            self.keep.not_before = cx.now.after(SWITCH_RETRY);
+            self.keep.carried = 0;
+            cx.say(log::Level::Error, "lsb.events could not be switched; tried again later");
+        }
+    }
+}
+
+/// About how many records a job has in the log.
+pub(crate) fn records_of(job: &Job) -> u64 {
+    let of = |e: &Elem| match e.state {
+        ElemState::Pend(_) => 0,
+        // started, accepted, executed
+        ElemState::Run(_) => 3,
+        ElemState::End(_) => 4,
+    };
+    1 + match &job.body {
+        Body::Single(e) => of(e),
+        Body::Array(_) => {
+            let t = &job.tally;
+            3 * u64::from(t.started()) + 4 * u64::from(t.done + t.exit)
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! A control request (bkill, bstop, bresume, bswitch, btop, bbot, brequeue) as work that is done
+//! unit by unit: which jobs it means, element by element, and the answer when all is done, or in
+//! pieces to a client that takes those. A request for a few jobs is done and answered at once.
+//!
+//! Invariant: what the request has done before its first answer was lost (`state::retries`) is
+//! not done again where that would be another deed, and is answered as done.
+
+use crate::batch::admin::permissions::Caller;
+use crate::batch::lifecycle::control::Asked;
+use crate::batch::lifecycle::reposition::{Moved, PlaceScan};
+use crate::batch::lifecycle::works::{UNIT, UNIT_LOOKS, Work};
+use crate::batch::state::retries::Done;
+use crate::batch::state::space::log_bytes;
+use crate::batch::state::{Body, Job};
+use crate::batch::{Mbd, StepContext};
+use crate::model::JobRef;
+use crate::model::reason::err;
+use crate::model::time::US;
+use crate::proto::Refusal;
+use crate::proto::caps::{MAX_ACTED, MAX_OUTCOMES, OUTCOMES_PIECE};
+use crate::proto::client::{ClientMsg, Control, IdSel, Outcome, Verb};
+use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
+
+/// Units of a request that are done at once, before others get their turn.
+const UNITS_AT_ONCE: usize = 2;
+/// A client that takes pieces hears at least so often that its request is under way, microseconds.
+const WORD_US: u64 = 2 * US;
+
+/// The jobs that are meant.
+enum Source {
+    /// The operands, from this one on.
+    Named(usize),
+    /// Every job that the filters let through, from this ID on.
+    All { from: u32 },
+    /// The newest of them alone: those found so far, by their order.
+    Newest { from: u32, found: Vec<(u64, u32)> },
+    /// These, the last first.
+    Chosen(Vec<u32>),
+    /// No further one.
+    Over,
+}
+
+/// The elements that are gone through: of a whole job by their place in its list, or of ranges.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cursor {
+    range: usize,
+    next: u32,
+}
+
+impl Cursor {
+    /// The next element that `sel` names; of a whole job those in memory.
+    pub fn next(&mut self, job: &Job, sel: &IdSel, looks: &mut usize) -> Option<u32> {
+        if sel.elems.is_empty() {
+            return self.next_of_all(job, looks);
+        }
+        while let Some(&(first, last, step)) = sel.elems.get(self.range) {
+            let idx = self.next.max(first);
+            if idx > last || self.next == u32::MAX {
+                (self.range, self.next) = (self.range + 1, 0);
+                continue;
+            }
+            self.next = idx.saturating_add(step.max(1));
+            return Some(idx);
+        }
+        None
+    }
+
+    fn next_of_all(&mut self, job: &Job, looks: &mut usize) -> Option<u32> {
+        let Body::Array(a) = &job.body else {
+            self.next += 1;
+            return (self.next == 1).then_some(0);
+        };
+        while self.next < job.tally.total && *looks > 0 {
+            let idx = a.index(self.next);
+            self.next += 1;
+            *looks -= 1;
+            if job.view(idx).is_some() {
+                return Some(idx);
+            }
+        }
+        None
+    }
+
+    /// Is there nothing left?
+    pub fn over(&self, job: &Job, sel: &IdSel) -> bool {
+        match (sel.elems.is_empty(), &job.body) {
+            (false, _) => self.clone().next(job, sel, &mut 0).is_none(),
+            (true, Body::Single(_)) => self.next > 0,
+            (true, Body::Array(_)) => self.next >= job.tally.total,
+        }
+    }
+}
+
+/// The job under way.
+struct OneJob {
+    sel: IdSel,
+    cursor: Cursor,
+    /// The elements that -J names; none: all.
+    named: Vec<(u32, u32, u32)>,
+    /// Filters that concern elements are applied first: the elements they leave so far, and
+    /// whether those are all.
+    sift: Option<(Vec<(u32, u32, u32)>, bool)>,
+    /// Of a whole job, which is told of once: what is told.
+    best: i32,
+    by_admin: bool,
+}
+
+/// The request under way.
+pub struct ControlWork {
+    pub conn: Option<ConnId>,
+    pub who: Caller,
+    pub c: Control,
+    /// Job IDs and ranges that it holds.
+    pub weight: usize,
+    /// The client has to take what it was told.
+    pub waits: bool,
+    /// The outcomes of the same request, asked for earlier.
+    before: Option<Done>,
+    source: Source,
+    /// Jobs submitted from then on are not meant.
+    until: u64,
+    hosts: Option<BTreeSet<String>>,
+    job: Option<OneJob>,
+    outcomes: Vec<Outcome>,
+    acted: u64,
+    /// Bytes that it has written, [`log_bytes`].
+    written: u64,
+    /// Of btop and bbot: the places among which jobs are moved.
+    pub(crate) scan: Option<PlaceScan>,
+    /// When the client was last told something.
+    said: u64,
+}
+
+impl Mbd {
+    /// Begins a request that has passed its checks, and does it where that takes no time.
+    pub(crate) fn begin_control(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        c: Control,
+    ) {
+        let weight = 1 + c.select.ids.iter().map(|id| 1 + id.elems.len()).sum::<usize>();
+        self.works.forget_request(who.uid, &c.request);
+        if let Err(r) = self.works.room(conn, who.uid, weight) {
+            return cx.refuse(conn, r);
+        }
+        let s = &c.select;
+        let source = match (s.ids.is_empty(), s.all) {
+            (false, _) => Source::Named(0),
+            (true, true) => Source::All { from: 0 },
+            // without 0 or an ID only the last job submitted is meant
+            (true, false) => Source::Newest { from: 0, found: Vec::new() },
+        };
+        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
+        let mut work = Box::new(ControlWork {
+            conn: Some(conn),
+            who: who.clone(),
+            weight,
+            waits: false,
+            before: self.st.retries.of(&c.request),
+            source,
+            until: self.st.next_order,
+            hosts,
+            job: None,
+            outcomes: Vec::new(),
+            acted: 0,
+            written: 0,
+            scan: None,
+            said: cx.now.mono_us,
+            c,
+        });
+        for _ in 0..UNITS_AT_ONCE {
+            match self.control_unit(cx, work) {
+                Some(left) => work = left,
+                None => return,
+            }
+        }
+        self.works.put(Work::Control(work));
+    }
+
+    /// Does a unit; gives the work back unless it is whole.
+    pub(crate) fn control_unit(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: Box<ControlWork>,
+    ) -> Option<Box<ControlWork>> {
+        let (mut fuel, mut looks) = (UNIT, UNIT_LOOKS);
+        while fuel > 0 && looks > 0 {
+            let before = cx.out.len();
+            if let Some(job) = work.job.take() {
+                work.job = self.control_on(cx, &mut work, job, &mut fuel, &mut looks);
+            } else if !self.next_job(&mut work, &mut fuel, &mut looks) {
+                self.works.end_scan(&mut work);
+                self.answer_control(cx, &mut work, false);
+                return None;
+            }
+            work.written += log_bytes(&cx.out[before..]);
+            if let Some(why) = work.beyond(self.works.log_most()) {
+                self.works.end_scan(&mut work);
+                self.answer_control(cx, &mut work, true);
+                if let Some(conn) = work.conn {
+                    cx.refuse(conn, why);
+                }
+                return None;
+            }
+        }
+        if work.conn.is_none() {
+            work.outcomes.clear();
+        }
+        if !work.c.pieces {
+            work.outcomes.truncate(MAX_OUTCOMES);
+        }
+        let full = work.outcomes.len() >= OUTCOMES_PIECE;
+        if work.c.pieces && (full || cx.now.mono_us >= work.said + WORD_US) {
+            self.answer_control(cx, &mut work, true);
+        }
+        Some(work)
+    }
+
+    fn answer_control(&mut self, cx: &mut StepContext, work: &mut ControlWork, more: bool) {
+        let mut outcomes = std::mem::take(&mut work.outcomes);
+        if !work.c.pieces {
+            outcomes.truncate(MAX_OUTCOMES);
+        }
+        let Some(conn) = work.conn else { return };
+        if more && !work.c.pieces {
+            return;
+        }
+        (work.said, work.waits) = (cx.now.mono_us, more);
+        cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more });
+    }
+
+    /// Takes the next job that is meant, or looks for it; false: there is none.
+    fn next_job(&mut self, w: &mut ControlWork, fuel: &mut usize, looks: &mut usize) -> bool {
+        match &mut w.source {
+            Source::Named(at) => {
+                let Some(sel) = w.c.select.ids.get(*at).cloned() else { return false };
+                *at += 1;
+                *fuel -= 1;
+                let sift = !w.c.select.states.unset() && self.st.job(sel.job).is_some();
+                w.job = self.one_job(w, sel, sift);
+            }
+            Source::All { from } => {
+                let mut from_here = *from;
+                let found = self.look_for(w, &mut from_here, looks);
+                let Some(id) = found else {
+                    w.source = match *looks {
+                        0 => Source::All { from: from_here },
+                        _ => Source::Over,
+                    };
+                    return *looks == 0;
+                };
+                w.source = Source::All { from: from_here };
+                *fuel -= 1;
+                w.job = self.chosen_job(w, id);
+            }
+            Source::Newest { from, found } => {
+                let (mut from_here, mut found) = (*from, std::mem::take(found));
+                let sifts = self.sifts(&w.c);
+                while let Some(id) = self.look_for(w, &mut from_here, looks) {
+                    let order = self.st.job(id).map_or(0, |j| j.order);
+                    // without filters of elements each of them will do
+                    if !sifts && found.first().is_none_or(|f| f.0 <= order) {
+                        found.clear();
+                    }
+                    if sifts || found.is_empty() {
+                        found.push((order, id));
+                    }
+                }
+                if *looks == 0 {
+                    w.source = Source::Newest { from: from_here, found };
+                    return true;
+                }
+                w.source = Source::Chosen(self.newest_first(w, found));
+            }
+            Source::Chosen(ids) => match ids.pop() {
+                Some(id) if w.acted == 0 && w.outcomes.is_empty() => {
+                    w.job = self.chosen_job(w, id);
+                    *fuel -= 1;
+                }
+                _ => return false,
+            },
+            Source::Over => return false,
+        }
+        true
+    }
+
+    /// Jobs found, the last to be taken first; a retry means the job that it meant before.
+    fn newest_first(&self, w: &ControlWork, mut found: Vec<(u64, u32)>) -> Vec<u32> {
+        if let Some(done) = &w.before {
+            return done.jobs().take(1).collect();
+        }
+        found.sort_unstable();
+        found.into_iter().map(|f| f.1).collect()
+    }
+
+    /// The next job that the filters let through.
+    fn look_for(&self, w: &ControlWork, from: &mut u32, looks: &mut usize) -> Option<u32> {
+        let ended = matches!(w.c.verb, Verb::Requeue(r) if r.done || r.exit);
+        let states = w.c.select.states;
+        let finished = ended || states.all || states.done;
+        for (id, job) in self.st.jobs.range(*from..) {
+            if *looks == 0 {
+                return None;
+            }
+            *looks -= 1;
+            *from = id.saturating_add(1);
+            let before = || w.before.as_ref().is_some_and(|done| done.has_job(*id));
+            let open = job.tally.unfinished() > 0 || finished || before();
+            if open && job.order < w.until && self.selects(&w.who, &w.c.select, job) {
+                return Some(*id);
+            }
+        }
+        // nothing left: that is not for want of looks
+        *looks = (*looks).max(1);
+        None
+    }
+
+    /// A job that the filters have let through, with the elements that they mean.
+    fn chosen_job(&self, w: &ControlWork, id: u32) -> Option<OneJob> {
+        let named = crate::batch::lifecycle::control::name_elements(&w.c.select.name);
+        let parted = self.st.job(id).is_some_and(|j| !j.parts().is_empty());
+        let sift = parted || !named.is_empty() || self.sifts(&w.c);
+        let one = self.one_job(w, IdSel { job: id, elems: Vec::new() }, sift)?;
+        Some(OneJob { named, ..one })
+    }
+
+    /// Do filters concern elements?
+    fn sifts(&self, c: &Control) -> bool {
+        !c.select.states.unset() || !c.select.host.is_empty() || matches!(c.verb, Verb::Requeue(_))
+    }
+
+    fn one_job(&self, w: &ControlWork, sel: IdSel, sift: bool) -> Option<OneJob> {
+        let owner = self.st.job(sel.job).map(|j| self.st.names.user(j.user));
+        let by_admin = owner.is_some_and(|owner| **owner != *w.who.user);
+        let sift = sift.then(|| (Vec::new(), true));
+        let (cursor, named, best) = (Cursor::default(), Vec::new(), err::JOB_FINISH);
+        Some(OneJob { sel, cursor, named, sift, best, by_admin })
+    }
+
+    /// Goes on with a job; gives it back unless it is done.
+    fn control_on(
+        &mut self,
+        cx: &mut StepContext,
+        w: &mut ControlWork,
+        mut one: OneJob,
+        fuel: &mut usize,
+        looks: &mut usize,
+    ) -> Option<OneJob> {
+        let id = one.sel.job;
+        let whole = JobRef { job: id, idx: 0 };
+        let Some(job) = self.st.job(id) else {
+            let did = w.before.as_ref().is_some_and(|done| done.has_job(id));
+            w.outcomes.push(Outcome::new(whole, if did { 0 } else { err::NO_JOB }));
+            return None;
+        };
+        if one.sift.is_some() {
+            return self.sift(w, one, looks);
+        }
+        let told_once = !job.is_array() || one.sel.elems.is_empty();
+        let switched = match &w.c.verb {
+            Verb::Switch { queue } if one.sel.elems.is_empty() => Some(queue.clone()),
+            _ => None,
+        };
+        if one.cursor.range == 0 && one.cursor.next == 0 {
+            if let Some(code) = self.refused_at_once(w, job, &one.sel) {
+                w.outcomes.push(code);
+                return None;
+            }
+            match &w.c.verb {
+                Verb::Move { top, position } => {
+                    let to = (*top, *position);
+                    let moved = self.reposition(cx, &w.who, &one.sel, to, &mut w.scan, looks);
+                    w.outcomes.push(match moved {
+                        Moved::Later => return Some(one),
+                        Moved::To(place) => Outcome { id: whole, code: 0, place },
+                        Moved::Refused(code) => Outcome::new(whole, code),
+                    });
+                    (*fuel, w.acted) = (0, w.acted + 1);
+                    return None;
+                }
+                Verb::Switch { queue } if one.sel.elems.is_empty() => {
+                    let told = w.outcomes.len();
+                    self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
+                    w.acted += 1;
+                    one.cursor.next = 1;
+                    one.best = w.outcomes.drain(told..).next().map_or(0, |o| o.code);
+                    if one.best != 0 {
+                        w.outcomes.push(Outcome::new(whole, one.best));
+                        return None;
+                    }
+                }
+                Verb::Resume if job.damaged => {
+                    let code = self.release(cx, &w.who, whole);
+                    w.outcomes.push(Outcome::new(whole, code));
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        if let Some(queue) = switched {
+            if !self.fit_parts(cx, &w.who, (id, &queue), &mut one.cursor.next, fuel) {
+                return Some(one);
+            }
+            w.outcomes.push(Outcome::new(whole, 0));
+            return None;
+        }
+        match w.c.verb {
+            Verb::Switch { .. } => self.switch_some(cx, w, &mut one, fuel),
+            _ => self.control_elements(cx, w, &mut one, told_once, fuel, looks),
+        }
+        let over = self.st.job(id).is_none_or(|job| one.cursor.over(job, &one.sel));
+        if !over {
+            return Some(one);
+        }
+        if told_once && !matches!(w.c.verb, Verb::Switch { .. }) {
+            w.outcomes.push(Outcome::new(whole, one.best));
+        }
+        self.clean_bulk(cx, &w.c, id);
+        None
+    }
+
+    /// Why nothing is done of a job.
+    fn refused_at_once(&self, w: &ControlWork, job: &Job, sel: &IdSel) -> Option<Outcome> {
+        // who names an element does not mean a job that has none
+        let first =
+            crate::batch::lifecycle::control::elements(&sel.elems).next().filter(|i| *i != 0);
+        if let Some(idx) = first.filter(|_| !job.is_array()) {
+            return Some(Outcome::new(JobRef { job: sel.job, idx }, err::NO_JOB));
+        }
+        let whole = JobRef { job: sel.job, idx: 0 };
+        let may = self.may_control(&w.who, job, sel);
+        (!may).then(|| Outcome::new(whole, err::PERMISSION))
+    }
+
+    /// Acts on elements, one after the other.
+    fn control_elements(
+        &mut self,
+        cx: &mut StepContext,
+        w: &mut ControlWork,
+        one: &mut OneJob,
+        told_once: bool,
+        fuel: &mut usize,
+        looks: &mut usize,
+    ) {
+        while *fuel > 0 && *looks > 0 {
+            let Some(job) = self.st.job(one.sel.job) else { return };
+            let Some(idx) = one.cursor.next(job, &one.sel, looks) else { return };
+            let at = JobRef { job: one.sel.job, idx };
+            *fuel -= 1;
+            w.acted += 1;
+            let again = w.before.as_ref().is_some_and(|done| done.has(at));
+            let known = job.view(idx).is_some();
+            let asked = Asked { who: &w.who, c: &w.c, by_admin: one.by_admin };
+            let code = match (known, again) {
+                (true, false) => self.control_one(cx, &asked, at),
+                (true, true) => self.control_again(cx, &asked, at),
+                (false, true) => 0,
+                (false, false) => err::NO_JOB,
+            };
+            match told_once {
+                true if code == 0 || one.best == err::JOB_FINISH => one.best = code,
+                true => {}
+                false => w.outcomes.push(Outcome::new(at, code)),
+            }
+        }
+    }
+
+    /// bswitch of some elements.
+    fn switch_some(
+        &mut self,
+        cx: &mut StepContext,
+        w: &mut ControlWork,
+        one: &mut OneJob,
+        fuel: &mut usize,
+    ) {
+        let Some(job) = self.st.job(one.sel.job) else { return };
+        let (mut some, mut any) = (Vec::new(), usize::MAX);
+        while some.len() < *fuel
+            && let Some(idx) = one.cursor.next(job, &one.sel, &mut any)
+        {
+            some.push(idx);
+        }
+        if some.is_empty() {
+            return;
+        }
+        *fuel -= some.len();
+        w.acted += some.len() as u64;
+        let sel =
+            IdSel { job: one.sel.job, elems: crate::batch::state::element_groups::ranges(some) };
+        if let Verb::Switch { queue } = &w.c.verb {
+            self.switch(cx, &w.who, &sel, queue, &mut w.outcomes);
+        }
+    }
+
+    /// Finds out which elements the filters leave.
+    fn sift(&self, w: &mut ControlWork, mut one: OneJob, looks: &mut usize) -> Option<OneJob> {
+        let job = self.st.job(one.sel.job)?;
+        let named = matches!(w.source, Source::Named(_));
+        let parts = if named { None } else { self.selected_parts(&w.c.select, job) };
+        let (left, all) = one.sift.as_mut()?;
+        while *looks > 0 {
+            let Some(idx) = one.cursor.next(job, &one.sel, looks) else { break };
+            *looks = looks.saturating_sub(1);
+            if job.view(idx).is_none() {
+                continue;
+            }
+            let at = JobRef { job: job.id, idx };
+            let before = || w.before.as_ref().is_some_and(|done| done.has(at));
+            let part = parts.as_ref().is_none_or(|p| p.contains(&job.part_no(idx)));
+            let meant = |&(a, b, step): &(u32, u32, u32)| {
+                (a..=b).contains(&idx) && (idx - a) % step.max(1) == 0
+            };
+            let part = part && (one.named.is_empty() || one.named.iter().any(meant));
+            *looks = looks.saturating_sub(one.named.len() / 16);
+            if (part && self.element_fits(w, job, idx, named)) || before() {
+                match left.last_mut() {
+                    Some((_, last, _)) if last.checked_add(1) == Some(idx) => *last = idx,
+                    _ => left.push((idx, idx, 1)),
+                }
+            } else {
+                *all = false;
+            }
+        }
+        if !one.cursor.over(job, &one.sel) {
+            return Some(one);
+        }
+        let (left, all) = one.sift.take()?;
+        if left.is_empty() {
+            // an operand that means nothing is told of, a filter that does is not
+            if named {
+                let whole = JobRef { job: job.id, idx: 0 };
+                w.outcomes.push(Outcome::new(whole, err::NO_JOB));
+            }
+            return None;
+        }
+        if job.is_array() && (!all || !one.named.is_empty()) {
+            one.sel.elems = left;
+        }
+        one.cursor = Cursor::default();
+        Some(one)
+    }
+
+    /// The filters that concern elements.
+    fn element_fits(&self, w: &ControlWork, job: &Job, idx: u32, named: bool) -> bool {
+        let states = w.c.select.states;
+        if !states.unset() && !crate::batch::lifecycle::control::stands(states, job, idx) {
+            return false;
+        }
+        if named {
+            return true;
+        }
+        let there = |hosts: &BTreeSet<String>| self.on_host(job, idx, hosts);
+        w.hosts.as_ref().is_none_or(there)
+            && match w.c.verb {
+                Verb::Requeue(which) => crate::batch::lifecycle::control::requeues(which, job, idx),
+                _ => true,
+            }
+    }
+}
+
+impl ControlWork {
+    /// Whether the request has done as much as one may.
+    fn beyond(&self, most: u64) -> Option<Refusal> {
+        let what = match () {
+            () if self.acted >= MAX_ACTED => format!("at most {MAX_ACTED} are"),
+            () if self.written > most => {
+                format!(
+                    "the log takes {most} bytes of a request and no more; ask for the rest again"
+                )
+            }
+            () => return None,
+        };
+        let done = self.acted;
+        let text = format!("the request was carried out for {done} jobs and elements: {what}");
+        Some(Refusal::text(err::BAD_ARG, text))
+    }
+}

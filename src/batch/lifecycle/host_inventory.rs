@@ -1,0 +1,143 @@
+//! The inventory of a host: after every connect its sbatchd tells all attempts that it knows of, in
+//! pieces that a turn can take each. Every attempt told is settled at once. A job or a
+//! post-execution command of the host that none of the pieces names is settled after the last one,
+//! some in each unit of work; then the host may be given jobs.
+//!
+//! Invariants: nothing of an inventory is believed after its connection is gone; the next one
+//! begins anew. Of a host that knows a started attempt no second start is ordered, and an attempt
+//! that its host does not know has an unknown end, unless its start was never confirmed.
+
+use crate::batch::lifecycle::works::UNIT;
+use crate::batch::state::names::HostId;
+use crate::batch::state::{ElemState, Phase as RunPhase, Run};
+use crate::batch::{Mbd, StepContext};
+use crate::model::job::End;
+use crate::model::reason::term;
+use crate::model::{JobKey, JobRef};
+use crate::proto::caps::MAX_INVENTORY;
+use crate::proto::machine::{ConnId, Effect};
+use crate::proto::sbd::{Phase, Post, TaskState};
+use std::collections::HashSet;
+
+/// The attempts that a host has not named in its inventory although they were started there.
+#[derive(Debug)]
+pub struct Missing {
+    /// The connection that the inventory came over.
+    pub conn: ConnId,
+    keys: Vec<JobKey>,
+    /// The attempts that it has named.
+    told: HashSet<JobKey>,
+}
+
+impl Mbd {
+    /// One piece of what a host knows of.
+    pub(crate) fn inventory_piece(
+        &mut self,
+        cx: &mut StepContext,
+        (i, conn): (HostId, ConnId),
+        boot_id: String,
+        tasks: &[TaskState],
+        more: bool,
+    ) {
+        let h = &mut self.net.hosts[i];
+        h.boot_id = boot_id.into();
+        if h.told.is_none() {
+            h.zombies.clear();
+        }
+        let told = h.told.get_or_insert_default();
+        told.extend(tasks.iter().map(|t| t.key));
+        if told.len() > MAX_INVENTORY {
+            let most = MAX_INVENTORY;
+            let text = format!("sbatchd of <{}> tells of more than {most} attempts", h.name);
+            cx.say(log::Level::Warn, format!("{text}; closed"));
+            cx.out.push(Effect::Close { conn });
+            return self.net_closed(cx, conn);
+        }
+        for t in tasks {
+            self.task_state(cx, i, t);
+            // an order that told of changed limits may have been lost
+            if self.st.changed.contains_key(&t.key.job) && self.st.running(t.key).is_some() {
+                self.tell_limits_of(cx, t.key.job_ref());
+            }
+        }
+        if !more {
+            let told = self.net.hosts[i].told.take().unwrap_or_default();
+            let keys = self.missing(i, &told);
+            self.works.drop_missing(conn);
+            self.some_missing(cx, i, Missing { conn, keys, told });
+        }
+    }
+
+    /// What was started on a host, or runs there after its job, and is none of what it has told.
+    fn missing(&self, host: HostId, told: &HashSet<JobKey>) -> Vec<JobKey> {
+        let is = |run: &&Run| run.hosts.first().map(|h| h.0) == Some(host);
+        let posts = self.st.posts.iter().filter(|key| {
+            let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
+            run.filter(is).is_some()
+        });
+        let here = self.st.counts.host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
+        let runs = here.filter_map(|at| self.started(*at).filter(is).map(|run| run.key));
+        let all = posts.copied().chain(runs).filter(|key| !told.contains(key));
+        let mut all: Vec<JobKey> = all.collect();
+        // the last is taken first
+        all.reverse();
+        all
+    }
+
+    fn started(&self, at: JobRef) -> Option<&Run> {
+        match &self.st.elem(at)?.state {
+            ElemState::Run(r) => Some(r),
+            _ => None,
+        }
+    }
+
+    /// One unit of what hosts do not know of.
+    pub(crate) fn missing_unit(&mut self, cx: &mut StepContext) -> Option<()> {
+        let work = self.works.next_missing()?;
+        // its connection is gone: the next inventory tells
+        if let Some(i) = self.net.host_by_conn(work.conn) {
+            self.some_missing(cx, i, work);
+        }
+        Some(())
+    }
+
+    /// Settles some; after the last the host is ready.
+    fn some_missing(&mut self, cx: &mut StepContext, i: HostId, mut work: Missing) {
+        for _ in 0..UNIT {
+            let Some(key) = work.keys.pop() else { break };
+            self.settle_missing(cx, i, key);
+        }
+        if !work.keys.is_empty() {
+            return self.works.put_missing(work);
+        }
+        self.left_told(i, &work.told);
+        self.host_ready(i);
+    }
+
+    /// The host does not know an attempt.
+    fn settle_missing(&mut self, cx: &mut StepContext, i: HostId, key: JobKey) {
+        let Some(run) = self.started(key.job_ref()).filter(|run| run.key == key) else {
+            // what ran after it has failed
+            return self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
+        };
+        let rebooted = *run.boot != *self.net.hosts[i].boot_id;
+        if !rebooted && run.phase == RunPhase::Starting {
+            self.known_again(cx, key);
+            self.send_start(cx, key);
+        } else {
+            self.lost(cx, key, rebooted);
+        }
+    }
+
+    /// The end of a started job that its host does not know of.
+    fn lost(&mut self, cx: &mut StepContext, key: JobKey, rebooted: bool) {
+        let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
+        let t = TaskState {
+            key,
+            phase: Phase::Ended { end: End::Unknown, exit_info: info },
+            time: cx.now.secs(),
+            ..TaskState::default()
+        };
+        self.ended(cx, &t, End::Unknown, info);
+    }
+}

@@ -1,0 +1,67 @@
+//! Control records that damage took from the log: their queues and hosts are closed at the start
+//! rather than open, and it is said. An administrator opens them (badmin hopen, qopen, qact).
+
+use crate::batch::{Mbd, StepContext};
+use crate::model::event::{Ctrl, Event, name_mark};
+use std::collections::BTreeSet;
+
+/// A control record that the log lost, or may have lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LostControl {
+    /// The record was of a queue, or of a host; both where that is not known.
+    pub queues: bool,
+    pub hosts: bool,
+    /// [`name_mark`] of the name; 0: not known whose.
+    pub mark: u32,
+    /// States that later records tell: of a queue (else a host), whether it is active (else open),
+    /// whose.
+    pub known: BTreeSet<(bool, bool, String)>,
+    /// Which bytes are damaged.
+    pub why: String,
+}
+
+impl LostControl {
+    fn hits(&self, queue: bool, active: bool, name: &str) -> bool {
+        (if queue { self.queues } else { self.hosts })
+            && (self.mark == 0 || self.mark == name_mark(name))
+            && !self.known.contains(&(queue, active, name.to_string()))
+    }
+}
+
+impl Mbd {
+    /// Closes what lost control records may have closed.
+    pub(crate) fn close_lost(&mut self, cx: &mut StepContext) {
+        let lost = std::mem::take(&mut self.lost_controls);
+        if lost.is_empty() {
+            return;
+        }
+        let why = |queue, active, name: &str| lost.iter().find(|l| l.hits(queue, active, name));
+        let mut events = Vec::new();
+        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let queues: Vec<String> = self.pol.queues.iter().map(|q| q.conf.name.clone()).collect();
+        for (queue, active) in queues.iter().flat_map(|queue| [(queue, false), (queue, true)]) {
+            let ctl = self.st.queue_ctl_of(queue).cloned().unwrap_or_default();
+            let shut = if active { ctl.inactive } else { ctl.closed };
+            let Some(lost) = why(true, active, queue).filter(|_| !shut) else { continue };
+            let op = if active { Ctrl::Inactivate } else { Ctrl::Close };
+            let did = if active { "inactivated" } else { "closed" };
+            cx.say(log::Level::Error, format!("queue <{queue}> is {did}: {}", words(lost)));
+            let (queue, user, message) = (queue.clone(), user.clone(), words(lost));
+            events.push(Event::QueueCtrl { op, queue, uid: 0, user, message });
+        }
+        let hosts: Vec<String> = self.pol.hosts.values().map(|h| h.def.name.clone()).collect();
+        for host in hosts {
+            let shut = self.st.host_ctl_of(&host).is_some_and(|ctl| ctl.closed);
+            let Some(lost) = why(false, false, &host).filter(|_| !shut) else { continue };
+            cx.say(log::Level::Error, format!("host <{host}> is closed: {}", words(lost)));
+            let (op, lock) = (Ctrl::Close, String::new());
+            let (user, message) = (user.clone(), words(lost));
+            events.push(Event::HostCtrl { op, host, uid: 0, user, message, lock });
+        }
+        events.into_iter().for_each(|event| self.emit(cx, event));
+    }
+}
+
+fn words(lost: &LostControl) -> String {
+    format!("a control record was lost: {}", lost.why)
+}

@@ -1,0 +1,20 @@
+//! What happens to jobs: requests that change them, reports of hosts, time windows, load, requeue
+//! and cleaning. Each file decides, and changes the state by events alone.
+
+pub mod clean;
+pub mod control;
+pub mod control_work;
+pub mod host_inventory;
+pub mod host_reports;
+pub mod load_suspend;
+pub mod lost_controls;
+pub mod modify;
+pub mod pending_time;
+pub mod reposition;
+pub mod requeue;
+pub mod retry;
+pub mod submit;
+pub mod switch_requeue;
+pub mod unreached_hosts;
+pub mod window_suspend;
+pub mod works;

@@ -1,0 +1,576 @@
+//! bmod: a pending job gets another submission (bmod(1)). The fields asked for are put over those
+//! it has, what its queue gave is taken back, and the whole passes the checks of a new submission
+//! by its owner; then one JOB_MODIFY2 records all of it.
+//!
+//! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
+//! hosts hear of its limits, what its rusage asks for is reserved, the rest is for the next time it
+//! is started. Of an array only elements that have not started are affected, and its list of
+//! indices stays; elements that are named become a part of their own (`state::element_groups`).
+
+use crate::batch::admin::permissions::Caller;
+use crate::batch::lifecycle::control_work::Cursor;
+use crate::batch::lifecycle::submit::{
+    Checked, bad_requirement, check_group, check_texts, check_times,
+};
+use crate::batch::lifecycle::switch_requeue::{Meant, PARTS_PER_UNIT, waits};
+use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT_LOOKS, Work};
+use crate::batch::site::requirements::Req;
+use crate::batch::state::space::{log_bytes, spec_bytes};
+use crate::batch::state::{ElemState, Job};
+use crate::batch::{Mbd, StepContext};
+use crate::lang::resreq::{ResReq, Simple};
+use crate::model::event::{Event, JobModify};
+use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
+use crate::model::reason::err;
+use crate::model::specfield::SpecField;
+use crate::model::{ByteStr, JobRef};
+use crate::proto::Refusal;
+use crate::proto::caps::MAX_MODIFY_BYTES;
+use crate::proto::client::{ClientMsg, Modify, Outcome};
+use crate::proto::machine::ConnId;
+use crate::proto::sbd::Act;
+
+/// What can be changed of a job that runs.
+const WHILE_RUNNING: [SpecField; 7] = [
+    SpecField::ResReq,
+    SpecField::CpuLimit,
+    SpecField::MemLimit,
+    SpecField::RunLimit,
+    SpecField::OutFile,
+    SpecField::ErrFile,
+    SpecField::Rerun,
+];
+
+/// Elements that are modified in one unit.
+const MODIFIED_AT_ONCE: u64 = 256;
+
+/// A bmod of many elements under way.
+pub struct ModifyWork {
+    pub conn: Option<ConnId>,
+    pub who: Caller,
+    pub m: Modify,
+    cursor: Cursor,
+    /// The elements named were looked at: those that wait, and other ones that are there.
+    sorted: bool,
+    waiting: Vec<u32>,
+    others: Vec<u32>,
+    /// The last element that was modified.
+    done: Option<u32>,
+    /// Of a whole array: the next part to be changed; 0: nothing was.
+    part: u32,
+    /// Of a whole job: nothing of it waits.
+    running: bool,
+    /// Bytes that were written, [`log_bytes`].
+    written: u64,
+}
+
+impl Mbd {
+    pub(crate) fn modify(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, m: Modify) {
+        let weight = 1 + m.id.elems.len();
+        if let Err(r) = self.works.room(conn, who.uid, weight) {
+            return cx.refuse(conn, r);
+        }
+        let (conn, who) = (Some(conn), who.clone());
+        let (cursor, sorted, done) = (Cursor::default(), false, None);
+        let (waiting, others) = (Vec::new(), Vec::new());
+        let (part, running, written) = (0, false, 0);
+        let work = ModifyWork {
+            conn,
+            who,
+            m,
+            cursor,
+            sorted,
+            waiting,
+            others,
+            done,
+            part,
+            running,
+            written,
+        };
+        let work = Box::new(work);
+        if let Some(left) = self.modify_unit(cx, work) {
+            self.works.put(Work::Modify(left));
+        }
+    }
+
+    /// Changes a job, or some more of the elements named; gives the work back unless it is whole.
+    pub(crate) fn modify_unit(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: Box<ModifyWork>,
+    ) -> Option<Box<ModifyWork>> {
+        let id = work.m.id.clone();
+        if id.elems.is_empty() {
+            return self.modify_whole(cx, work);
+        }
+        if id.named() <= MODIFIED_AT_ONCE {
+            let did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
+            self.answer_modify(cx, &work, did);
+            return None;
+        }
+        if !work.sorted {
+            work.sorted = self.sort_elements(&mut work);
+            return Some(work);
+        }
+        // those that wait; where none does, what is said of the others is said of all
+        let some: Vec<u32> = match work.waiting.is_empty() {
+            true => std::mem::take(&mut work.others),
+            false => {
+                let most = work.waiting.len().min(MODIFIED_AT_ONCE as usize);
+                work.waiting.drain(..most).collect()
+            }
+        };
+        if some.is_empty() {
+            self.answer_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
+            return None;
+        }
+        work.m.id.elems = crate::batch::state::element_groups::ranges(some.iter().copied());
+        let before = cx.out.len();
+        let mut did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
+        work.m.id = id;
+        work.written += log_bytes(&cx.out[before..]);
+        if did.is_ok() && !work.waiting.is_empty() {
+            work.done = some.last().copied();
+            did = self.log_takes(work.written);
+            if did.is_ok() {
+                return Some(work);
+            }
+        }
+        self.answer_modify(cx, &work, did);
+        None
+    }
+
+    /// Whether a request may write more than that many bytes.
+    fn log_takes(&self, written: u64) -> Checked<()> {
+        let most = self.works.log_most();
+        if written <= most {
+            return Ok(());
+        }
+        let text = format!("the log takes {most} bytes of a request and no more");
+        Err(Refusal::text(err::BAD_ARG, text))
+    }
+
+    /// Changes a whole job: of an array first what was not changed by itself, then part by part.
+    fn modify_whole(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: Box<ModifyWork>,
+    ) -> Option<Box<ModifyWork>> {
+        let (before, id) = (cx.out.len(), work.m.id.job);
+        if work.part == 0 {
+            match self.modified(cx, &work.who, &mut work.m) {
+                Ok(running) => (work.part, work.running) = (1, running),
+                Err(refused) => {
+                    self.answer_modify(cx, &work, Err(refused));
+                    return None;
+                }
+            }
+        }
+        let mut did = self.modify_parts(cx, &mut work);
+        work.written += log_bytes(&cx.out[before..]);
+        if let Ok(false) = did {
+            match self.log_takes(work.written) {
+                Ok(()) => return Some(work),
+                Err(full) => did = Err(full),
+            }
+        }
+        if work.running {
+            self.tell_limits(cx, id);
+        }
+        if work.m.fields.contains(&SpecField::Queue) {
+            self.queue_changed(cx, id, &[]);
+        }
+        self.answer_modify(cx, &work, did.map(|_| ()));
+        None
+    }
+
+    /// Changes some more parts of an array; whether all are.
+    fn modify_parts(&mut self, cx: &mut StepContext, work: &mut ModifyWork) -> Checked<bool> {
+        let id = work.m.id.job;
+        for _ in 0..PARTS_PER_UNIT {
+            let gone = || Refusal::new(err::NO_JOB);
+            let job = self.st.job(id).ok_or_else(gone)?;
+            let left = (work.part..).zip(job.parts().iter().skip(work.part as usize - 1));
+            let Some((part, _)) = left.into_iter().find(|(_, p)| p.pend + p.started > 0) else {
+                return Ok(true);
+            };
+            self.log_works()?;
+            let owner = self.owner(id)?;
+            let meant = Meant { part, elems: Vec::new() };
+            let change = self.change_of(cx, &owner, job, meant, &work.m, work.running)?;
+            self.record_modified(cx, &work.who, change);
+            work.part = part + 1;
+        }
+        Ok(false)
+    }
+
+    /// Finds out which of the elements named are there, and which of them wait; whether all were
+    /// looked at.
+    fn sort_elements(&self, work: &mut ModifyWork) -> bool {
+        let Some(job) = self.st.job(work.m.id.job) else { return true };
+        let mut any = usize::MAX;
+        for _ in 0..UNIT_LOOKS {
+            let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
+            match job.view(idx).map(|v| waits(v.stat())) {
+                Some(true) => work.waiting.push(idx),
+                Some(false) => work.others.push(idx),
+                None => {}
+            }
+        }
+        false
+    }
+
+    fn answer_modify(&mut self, cx: &mut StepContext, work: &ModifyWork, did: Checked<()>) {
+        let Some(conn) = work.conn else { return };
+        match did {
+            Ok(()) => {
+                let outcomes = vec![Outcome::new(JobRef { job: work.m.id.job, idx: 0 }, 0)];
+                cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
+            }
+            Err(mut r) => {
+                let before = match (work.done, work.part) {
+                    (Some(last), _) => format!("elements up to <{last}> were"),
+                    (None, 0) => String::new(),
+                    (None, _) => "a part of the array was".to_string(),
+                };
+                if !before.is_empty() {
+                    r.text = format!("{} ({before} modified before)", r.words());
+                    r.about = String::new();
+                }
+                cx.refuse(conn, r);
+            }
+        }
+    }
+
+    /// Checks a change of all that is meant, and makes it; of whole parts of an array it is made
+    /// by [`Mbd::modify_parts`]. Whether the job has been started.
+    fn modified(&mut self, cx: &mut StepContext, who: &Caller, m: &mut Modify) -> Checked<bool> {
+        self.log_works()?;
+        let id = m.id.job;
+        let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
+        let owner = self.owner(id)?;
+        if !self.may_control(who, job, &m.id) {
+            return Err(Refusal::new(err::PERMISSION));
+        }
+        let (meant, running) = self.changeable(job, m)?;
+        if m.fields.is_empty() {
+            return Err(Refusal::new(err::MOD_UNUSED));
+        }
+        self.as_submitted(job, m);
+        self.room_to_modify(job, m, meant.len())?;
+        let mut all = Vec::new();
+        for part in meant {
+            let later = part.part != 0 && part.elems.is_empty();
+            let change = self.change_of(cx, &owner, job, part, m, running)?;
+            all.extend((!later).then_some(change));
+        }
+        let (script, env) = self.stored_anew(cx, m);
+        for change in all {
+            self.record_modified(cx, who, JobModify { script, env, ..change });
+        }
+        if m.id.elems.is_empty() {
+            // they are stored
+            (m.script, m.env) = (ByteStr::default(), None);
+            return Ok(running);
+        }
+        if running {
+            self.tell_limits(cx, id);
+        }
+        if m.fields.contains(&SpecField::Queue) {
+            self.queue_changed(cx, id, &[]);
+        }
+        Ok(running)
+    }
+
+    /// The record of a change of a part, or of elements of it.
+    fn change_of(
+        &self,
+        cx: &StepContext,
+        owner: &Caller,
+        job: &Job,
+        meant: Meant,
+        m: &Modify,
+        running: bool,
+    ) -> Checked<JobModify> {
+        let mut spec = self.changed(cx, owner, job, meant.part, m)?;
+        let mut eff_res_req = String::new();
+        if running && m.fields.contains(&SpecField::ResReq) {
+            spec.res_req = self.other_rusage(&job.spec_of(meant.part).res_req, &m.spec)?;
+            eff_res_req = self.effective(&spec)?;
+        }
+        let fields = m.fields.clone();
+        let of = match meant.elems.is_empty() {
+            true => job.change_of(meant.part),
+            false => {
+                let elems = crate::batch::state::element_groups::ranges(meant.elems);
+                JobModify { job: job.id, elems, ..JobModify::default() }
+            }
+        };
+        Ok(JobModify { spec, fields, eff_res_req, ..of })
+    }
+
+    /// Bounds the bytes that a change writes: by itself, and with all that the owner's jobs keep.
+    fn room_to_modify(&self, job: &Job, m: &Modify, parts: usize) -> Checked<()> {
+        let spec = (0..=job.parts().len() as u32).map(|part| spec_bytes(job.spec_of(part))).max();
+        let spec = spec.unwrap_or(0) + spec_bytes(&m.spec);
+        let bytes = spec.saturating_mul(parts as u64);
+        if bytes > MAX_MODIFY_BYTES as u64 {
+            let text = format!(
+                "the change writes {bytes} bytes for {parts} differing parts of the array, at most \
+                 {MAX_MODIFY_BYTES} are taken; modify fewer elements at a time"
+            );
+            return Err(Refusal::text(err::BAD_ARG, text));
+        }
+        let env = m.env.as_ref().map_or(0, ByteStr::len);
+        self.check_space(job.user, bytes + (m.script.len() + env) as u64, 0)
+    }
+
+    /// Puts in place what -Zsn goes back to.
+    fn as_submitted(&self, job: &Job, m: &mut Modify) {
+        if m.fields.contains(&SpecField::Script) && m.spec.command.is_empty() {
+            let first = self.st.first.get(&job.id);
+            let now = || job.spec.options2 & opt2::SCRIPT != 0;
+            m.spec.command = first.map_or(&job.spec.command, |f| &f.command).clone();
+            m.spec.options2 &= !opt2::SCRIPT;
+            if first.map_or_else(now, |f| f.scripted) {
+                m.spec.options2 |= opt2::SCRIPT;
+            }
+            m.script = ByteStr::default();
+        }
+    }
+
+    /// Where the script and the environment that a job has from now on lie.
+    fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
+        let Some(job) = self.st.job(m.id.job) else { return <_>::default() };
+        let (uid, first) = (job.uid, self.st.first.get(&job.id));
+        let mut script = first.map_or(job.script, |f| f.script);
+        let mut env = first.map_or(job.env, |f| f.env);
+        let asked = |field| m.fields.contains(&field);
+        if !asked(SpecField::Script) {
+            script = SpoolRef::default();
+        } else if !m.script.is_empty() {
+            script = self.spool(cx, m.script.clone());
+        }
+        if !asked(SpecField::Env) {
+            env = SpoolRef::default();
+        } else if let Some(new) = &m.env {
+            env = self.spool_env(cx, uid, new.clone());
+        }
+        (script, env)
+    }
+
+    /// What the request means of a job, and whether that has been started.
+    fn changeable(&self, job: &Job, m: &Modify) -> Checked<(Vec<Meant>, bool)> {
+        let refuse = |code| Err(Refusal::new(code));
+        if !m.id.elems.is_empty() && !job.is_array() {
+            return refuse(err::NO_JOB);
+        }
+        let (mut meant, not) = self.meant(job, &m.id);
+        if job.tally.unfinished() == 0 {
+            return refuse(err::JOB_FINISH);
+        }
+        if meant.is_empty() {
+            return refuse(not.first().map_or(err::NO_JOB, |n| n.1));
+        }
+        let waits = |idx: &u32| job.view(*idx).is_some_and(|v| waits(v.stat()));
+        let running = match m.id.elems.is_empty() {
+            true => job.tally.pend + job.tally.psusp == 0,
+            false => !meant.iter().any(|part| part.elems.iter().any(waits)),
+        };
+        let may = self.pol.conf.base.lsf.yes("LSB_MOD_ALL_JOBS");
+        let few = m.fields.iter().all(|f| WHILE_RUNNING.contains(f));
+        if running && !may {
+            return refuse(err::RUNNING);
+        }
+        if running && !few {
+            return refuse(err::MOD_RUNNING);
+        }
+        if m.id.elems.is_empty() {
+            return Ok((meant, running));
+        }
+        if m.fields.contains(&SpecField::Name) {
+            return refuse(err::ARRAY_NAME);
+        }
+        // These are the whole job's.
+        let whole = [SpecField::Depend, SpecField::Script, SpecField::Env];
+        if whole.iter().any(|f| m.fields.contains(f)) {
+            return refuse(err::ELEMENT);
+        }
+        if !running {
+            meant.iter_mut().for_each(|part| part.elems.retain(waits));
+            meant.retain(|part| !part.elems.is_empty());
+        }
+        self.room_for_parts(job, &m.id, meant.len()).map_err(Refusal::new)?;
+        Ok((meant, running))
+    }
+
+    /// The submission that a part of a job becomes of.
+    fn changed(
+        &self,
+        cx: &StepContext,
+        owner: &Caller,
+        job: &Job,
+        part: u32,
+        m: &Modify,
+    ) -> Checked<JobSpec> {
+        let asked = |field| m.fields.contains(&field);
+        let mut spec = (**job.spec_of(part)).clone();
+        let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
+        if !spec.given(extra::HOST_SLOTS).is_empty() && asked(SpecField::HostFile) {
+            (spec.min_slots, spec.max_slots) = (0, 0);
+            spec.hosts.clear();
+            spec.options &= !opt::HOST;
+        } else if !spec.given(extra::HOST_SLOTS).is_empty()
+            && let Some(field) = places.into_iter().find(|field| asked(*field))
+        {
+            let words = "Option -hostfile cannot be combined with option -";
+            return Err(Refusal::text(err::BAD_ARG, format!("{words}{}", field.word())));
+        }
+        crate::batch::site::limits::unfill(&mut spec);
+        let was = spec.cwd.clone();
+        for field in &m.fields {
+            field.copy(&mut spec, &m.spec);
+        }
+        if asked(SpecField::Cwd) {
+            submission_directory(&mut spec, was);
+        }
+        crate::batch::site::limits::user_limits(&mut spec, &m.spec, &m.fields);
+        let file = asked(SpecField::HostFile) && !spec.given(extra::HOST_SLOTS).is_empty();
+        if file && !spec.res_req.is_empty() {
+            let words = "Option -hostfile cannot be combined with option -R";
+            return Err(Refusal::text(err::BAD_ARG, words));
+        }
+        let none = ByteStr::default();
+        check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
+        check_group(&spec)?;
+        // of an array the limit alone
+        if asked(SpecField::Name)
+            && let (Some(limit), Some(array)) = (spec.name.strip_prefix('%'), &job.name.array)
+        {
+            spec.name = format!("{}[{}]%{limit}", job.name.name, array.list);
+        }
+        if asked(SpecField::Name) && job.name.array.is_none() && is_array_limit(&spec.name) {
+            let (limit, id) = (&spec.name, job.id);
+            let words = format!("<{limit}> is the limit of a job array; job <{id}> is not one");
+            return Err(Refusal::text(err::ARRAY_NONE, words));
+        }
+        let name = self.check_name(&spec)?;
+        if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
+            return Err(Refusal::new(err::ARRAY_NAME));
+        }
+        let queue = match asked(SpecField::Queue) {
+            true => self.choose_queue(&mut spec, owner)?,
+            false => spec.queue.clone(),
+        };
+        let queue =
+            self.pol.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
+        self.fit(&mut spec, queue)?;
+        if asked(SpecField::Begin) || asked(SpecField::Term) {
+            check_times(&spec, cx.now.secs())?;
+        }
+        self.check_priority(&spec)?;
+        if asked(SpecField::Depend) {
+            self.check_depend(&mut spec, owner, &name)?;
+        }
+        self.default_project(&mut spec);
+        Ok(spec)
+    }
+
+    /// What a started job asked for, with the rusage of `new` in place of its own: nothing else
+    /// of it changes any more.
+    fn other_rusage(&self, old: &str, new: &JobSpec) -> Checked<String> {
+        let parse = |text: &str| match text.is_empty() {
+            true => Ok(ResReq::default()),
+            false => self.pol.names.parse(text).map_err(|e| bad_requirement(text, &e)),
+        };
+        let (ResReq::Simple(mut was), ResReq::Simple(mut new)) =
+            (parse(old)?, parse(&new.res_req)?)
+        else {
+            return Err(Refusal::new(err::MOD_RUNNING));
+        };
+        let rusage = new.rusage.take();
+        was.rusage = None;
+        if *new != Simple::default() && new != was {
+            return Err(Refusal::new(err::MOD_RUNNING));
+        }
+        was.rusage = rusage;
+        Ok(ResReq::Simple(was).to_string())
+    }
+
+    /// The requirement that acts for a submission.
+    fn effective(&self, spec: &JobSpec) -> Checked<String> {
+        let queue = self.pol.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
+        Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.pol.names)
+            .map(|req| req.0.to_string())
+            .map_err(|_| Refusal::new(err::BAD_RESREQ))
+    }
+
+    /// The hosts of a changed job's started elements hear of its limits.
+    pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
+        self.to_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
+    }
+
+    /// What an element reserves is another amount, and its host hears of its limits.
+    pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
+        self.reserve_touched(at);
+        let Some(job) = self.st.job(at.job) else { return };
+        let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
+        let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
+        self.act_on(cx, key, Act::Limits(limits));
+    }
+
+    /// Who submitted a job, as one who submits.
+    pub(crate) fn owner(&self, id: u32) -> Checked<Caller> {
+        let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
+        Ok(Caller {
+            uid: job.uid,
+            gid: job.gid,
+            user: self.st.names.user(job.user).to_string(),
+            host: job.spec.from_host.clone(),
+        })
+    }
+
+    /// The job, or the elements, are what the change says from now on.
+    pub(crate) fn record_modified(&mut self, cx: &mut StepContext, who: &Caller, m: JobModify) {
+        let job = m.job;
+        let Some(submit_time) = self.st.job(job).map(|j| j.submit_time) else { return };
+        let exact = self.spool_spec(cx, &m.spec);
+        let (uid, user) = (who.uid, who.user.clone());
+        let other = |field| m.fields.contains(&field);
+        let (begin, depend) = (other(SpecField::Begin), other(SpecField::Depend) && !m.alike);
+        self.sched.drop_entry(job);
+        if begin {
+            self.unwatch_begin(cx, job);
+        }
+        if depend {
+            self.unwatch_depend(job);
+        }
+        let m = JobModify { uid, user, submit_time, exact, ..m };
+        self.emit(cx, Event::JobModify(Box::new(m)));
+        if depend {
+            self.watch_depend(job);
+        }
+        if begin {
+            self.watch_begin(cx, job);
+        }
+        self.refresh(job);
+        self.end_orphans(cx, job);
+    }
+}
+
+/// `%N`, the limit of an array without its name.
+fn is_array_limit(name: &str) -> bool {
+    let digits = name.strip_prefix('%').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// -cwd leaves the directory of the submission behind, -cwdn goes back to it.
+fn submission_directory(spec: &mut JobSpec, was: ByteStr) {
+    let kept = spec.given(extra::SUB_CWD).to_string();
+    if spec.cwd.is_empty() {
+        spec.extra.retain(|(key, _)| key != extra::SUB_CWD);
+        spec.cwd = if kept.is_empty() { was } else { ByteStr(kept.into_bytes()) };
+    } else if kept.is_empty() {
+        spec.extra.push((extra::SUB_CWD.to_string(), was.lossy().to_string()));
+    }
+}

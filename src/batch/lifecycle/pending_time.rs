@@ -1,0 +1,215 @@
+//! Eligible and ineligible pending time (TRACK_ELIGIBLE_PENDINFO=Y): a job waits ineligible while
+//! more room would not help it: it is held, before its start time, waits for others, or its queue
+//! is inactive, outside its windows or gone. All other waiting is eligible.
+//!
+//! Intervals are kept, not samples: whether a job is eligible is looked at only after
+//! something about it or its queue has changed, and only a change is logged (LSF_ELIGIBLE). A job
+//! that was always eligible has no record and no entry, so that most cost nothing, and none does
+//! while the parameter is off. The elements of an array share the entry of the array until one
+//! differs.
+
+use crate::batch::state::apply::Applied;
+use crate::batch::state::{Body, Elem, ElemState, Job, State};
+use crate::batch::{Mbd, RECORDS_PER_TURN, StepContext};
+use crate::lang::depend::DepValue;
+use crate::model::JobRef;
+use crate::model::event::Event;
+use std::collections::BTreeSet;
+
+/// Jobs that one turn looks at.
+const LOOKS_PER_TURN: usize = 4096;
+
+/// How long a job or element could not be dispatched whatever room there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Seconds, in intervals that are over.
+    pub secs: i64,
+    /// When the present one began; 0: it is eligible, or waits no longer.
+    pub since: i64,
+}
+
+impl Waited {
+    /// The element is eligible from then on, or no longer.
+    pub fn turn(&mut self, t: i64, on: bool) {
+        if on {
+            self.end(t);
+        } else if self.since == 0 {
+            self.since = t;
+        }
+    }
+    /// The element waits no longer, or for room alone.
+    pub fn end(&mut self, t: i64) {
+        *self = Waited { secs: self.until(t), since: 0 };
+    }
+    /// Seconds until then.
+    pub fn until(self, t: i64) -> i64 {
+        self.secs + if self.since > 0 { (t - self.since).max(0) } else { 0 }
+    }
+}
+
+fn whole(at: JobRef) -> JobRef {
+    JobRef { idx: 0, ..at }
+}
+
+impl State {
+    /// The intervals of an element, or of the array that it belongs to.
+    pub fn waited_of(&self, at: JobRef) -> Waited {
+        let own = self.waited.get(&at).or_else(|| self.waited.get(&whole(at)));
+        own.copied().unwrap_or_default()
+    }
+
+    pub(crate) fn waits(&mut self, t: i64, at: JobRef, on: bool) -> Applied {
+        if !self.jobs.contains_key(&at.job) {
+            return Applied::Rejected("no such job");
+        }
+        let mut w = self.waited_of(at);
+        w.turn(t, on);
+        self.waited.insert(at, w);
+        Applied::Nothing
+    }
+
+    /// A job or element waits no longer: what the array waits from now on is not its own.
+    pub(crate) fn waited_until(&mut self, t: i64, at: JobRef) {
+        // all that is done where nothing is tracked
+        if self.waited.is_empty() {
+            return;
+        }
+        let pending = matches!(self.elem(at).map(|e| &e.state), None | Some(ElemState::Pend(_)));
+        let mut w = self.waited_of(at);
+        if pending && w != Waited::default() {
+            w.end(t);
+            self.waited.insert(at, w);
+        }
+    }
+
+    pub(crate) fn forget_waited(&mut self, job: u32) {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let gone: Vec<JobRef> = self.waited.range(all).map(|(at, _)| *at).collect();
+        for at in gone {
+            self.waited.remove(&at);
+        }
+    }
+}
+
+/// Jobs to be looked at; soft state.
+#[derive(Debug, Default)]
+pub struct Eligible {
+    todo: BTreeSet<u32>,
+    /// All jobs from this one on are to be looked at as well.
+    from: Option<u32>,
+}
+
+impl Eligible {
+    /// Is something left to do?
+    pub fn left(&self) -> bool {
+        !self.todo.is_empty() || self.from.is_some()
+    }
+}
+
+impl Mbd {
+    fn tracks(&self) -> bool {
+        self.pol.params().track_eligible
+    }
+
+    /// Something about a job has changed.
+    pub(crate) fn eligible_touched(&mut self, id: u32) {
+        if self.tracks() {
+            self.eligible.todo.insert(id);
+        }
+    }
+
+    /// Something about queues has changed.
+    pub(crate) fn eligible_all(&mut self) {
+        if self.tracks() {
+            self.eligible.from = Some(0);
+        }
+    }
+
+    /// The next job to be looked at.
+    fn next_eligible(&mut self) -> Option<u32> {
+        if let Some(id) = self.eligible.todo.pop_first() {
+            return Some(id);
+        }
+        let next = self.st.jobs.range(self.eligible.from?..).next().map(|j| *j.0);
+        self.eligible.from = next.and_then(|id| id.checked_add(1));
+        next
+    }
+
+    /// Logs who became eligible, and who no longer is.
+    pub(crate) fn eligible_due(&mut self, cx: &mut StepContext) {
+        let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
+        while budget > 0
+            && looks > 0
+            && let Some(id) = self.next_eligible()
+        {
+            looks -= 1;
+            for (at, on) in self.eligible_changes(id, cx.now.secs()) {
+                self.emit(cx, Event::Eligible { at, on });
+                budget = budget.saturating_sub(1);
+            }
+        }
+    }
+
+    /// The records to be logged of a job: of the whole first, as its elements follow it.
+    fn eligible_changes(&self, id: u32, now: i64) -> Vec<(JobRef, bool)> {
+        let mut changes = Vec::new();
+        let Some(job) = self.st.job(id) else { return changes };
+        if job.tally.pend + job.tally.psusp == 0 {
+            return changes;
+        }
+        let at = JobRef { job: id, idx: 0 };
+        let one_by_one = self.deps.ready_elements(id);
+        let on = match &job.body {
+            Body::Single(e) => self.could_go(job, 0, Some(e), now),
+            Body::Array(_) => one_by_one.is_none() && self.could_go(job, 0, None, now),
+        };
+        let known = self.st.waited.get(&at).is_none_or(|w| w.since == 0);
+        if on != known {
+            changes.push((at, on));
+        }
+        let Body::Array(a) = &job.body else { return changes };
+        let mut look = |idx: u32, elem: Option<&Elem>| {
+            let at = JobRef { job: id, idx };
+            if elem.is_some_and(|e| !matches!(e.state, ElemState::Pend(_))) {
+                return;
+            }
+            let part = elem.map_or(0, |e| e.part);
+            let ready = one_by_one.is_none_or(|set| set.contains(&idx));
+            let may = ready && self.could_go(job, part, elem, now);
+            let known = self.st.waited.get(&at).map_or(on, |w| w.since == 0);
+            if may != known {
+                changes.push((at, may));
+            }
+        };
+        let all = JobRef { job: id, idx: 1 }..=JobRef { job: id, idx: u32::MAX };
+        let some_own = job.tally.psusp > 0 || !a.parts.is_empty();
+        if some_own || self.st.waited.range(all).next().is_some() {
+            a.own.iter().for_each(|(idx, e)| look(*idx, Some(e)));
+        }
+        for &idx in one_by_one.into_iter().flatten().filter(|idx| a.fresh_has(**idx)) {
+            look(idx, None);
+        }
+        changes
+    }
+
+    /// Would room be all that is missing?
+    fn could_go(&self, job: &Job, part: u32, elem: Option<&Elem>, now: i64) -> bool {
+        let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
+        let queue = job.queue_of(part);
+        let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
+        let all_held = || matches!(&job.body, Body::Array(a) if a.held.is_some());
+        let out = job.damaged
+            || elem.map_or_else(all_held, held)
+            || job.spec_of(part).begin_time > now
+            || (!one_by_one && self.deps.value(job.id) != DepValue::True)
+            || self.pol.queue(queue).is_none()
+            || self.st.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
+            || self.view().queue_shut(queue);
+        !out
+    }
+
+    /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
+    pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
+        self.tracks().then(|| self.st.waited_of(at).until(t))
+    }
+}

@@ -1,0 +1,112 @@
+//! Jobs that could not be started: where and when they are tried again, and when they no longer
+//! are. A pre-execution command waits for something: it is asked again before long, as often as
+//! LOCAL_MAX_PREEXEC_RETRY says. Anything else (an input file that is missing, a login shell that
+//! is not there, a host without resources) is tried after growing pauses, [`START_TRIES`] times;
+//! then the job is held and its user gets a mail.
+
+use crate::batch::state::names::HostId;
+use crate::batch::{Mbd, StepContext};
+use crate::model::event::{Event, JobStatus, Retry};
+use crate::model::job::stat;
+use crate::model::reason::pend;
+use crate::model::{JobRef, cut};
+use crate::proto::sbd::{SbdMsg, TaskState};
+
+/// Starts of an element that fail in a row before it is held.
+pub const START_TRIES: u32 = 10;
+/// Pause after the first of them before another host is asked, seconds; it doubles each time. The
+/// same host is asked again after twice the pause.
+pub const RETRY_FIRST: u64 = 5;
+/// Longest pause, seconds.
+pub const RETRY_MOST: u64 = 600;
+/// Longest pause before a host is asked again whether a pre-execution command succeeds, seconds.
+const PRE_EXEC_MOST: u64 = 60;
+/// Longest words of a host that are kept of a start that failed, bytes.
+const NOTE_MAX: usize = 1024;
+
+/// A pause that doubles: `n` counts from 1.
+pub fn pause(first: u64, n: u32) -> u64 {
+    let factor = 1u64.checked_shl(n.saturating_sub(1)).unwrap_or(u64::MAX);
+    first.max(1).saturating_mul(factor).min(RETRY_MOST)
+}
+
+impl Mbd {
+    /// The host could not start it: back to the queue, elsewhere if there is a choice.
+    pub(crate) fn start_failed(
+        &mut self,
+        cx: &mut StepContext,
+        i: HostId,
+        t: &TaskState,
+        reason: u32,
+    ) {
+        let at = t.key.job_ref();
+        let (killed, requeue, as_done) = self.killed(t.key);
+        let host = self.net.hosts[i].name.clone();
+        cx.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
+        let mut mail = String::new();
+        if let Some(held) = requeue {
+            self.back_to_queue(cx, at, held);
+        } else if let Some(info) = killed {
+            self.end_unstarted(cx, at, info, as_done);
+        } else {
+            let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
+            let pre_exec = matches!(reason, pend::PRE_EXEC | pend::QUEUE_PRE_EXEC);
+            let retry = Some(Box::new(self.retry_of(cx, at, host, t, pre_exec)));
+            let (status, attempt) = (stat::PEND, t.key.attempt);
+            let s = JobStatus { at, status, reason, attempt, retry, ..JobStatus::default() };
+            self.emit(cx, Event::JobStatus(Box::new(s)));
+            match pre_exec {
+                true => self.tried_enough(cx, at),
+                false => mail = self.started_enough(cx, at, &t.note),
+            }
+        }
+        self.order(cx, i, SbdMsg::Forget { key: t.key, mail });
+    }
+
+    fn retry_of(
+        &self,
+        cx: &StepContext,
+        at: JobRef,
+        host: String,
+        t: &TaskState,
+        pre_exec: bool,
+    ) -> Retry {
+        let now = cx.now.secs();
+        let after = |secs: u64| now.saturating_add(i64::try_from(secs).unwrap_or(i64::MAX));
+        let note = cut(&t.note, NOTE_MAX).to_string();
+        if pre_exec {
+            let again = self.pol.params().mbd_sleep_time.min(PRE_EXEC_MOST);
+            return Retry { host, host_until: after(again), until: 0, note };
+        }
+        let failed = self.st.tries.get(&at).map_or(0, |tries| tries.failed);
+        let (until, host_until) = (pause(RETRY_FIRST, failed + 1), pause(RETRY_FIRST, failed + 2));
+        Retry { host, host_until: after(host_until), until: after(until), note }
+    }
+
+    /// Holds an element whose start has failed too often in a row; what its user is mailed.
+    fn started_enough(&mut self, cx: &mut StepContext, at: JobRef, note: &str) -> String {
+        if self.st.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
+            return String::new();
+        }
+        let (status, reason) = (stat::PSUSP, pend::START_LIMIT);
+        let s = JobStatus { at, status, reason, ..JobStatus::default() };
+        self.emit(cx, Event::JobStatus(Box::new(s)));
+        format!(
+            "The job could not be started {START_TRIES} times in a row and is held (PSUSP). The \
+             last reason:\n\n{}\n\nbresume {at} has it tried again, bkill {at} removes it.\n",
+            cut(note, NOTE_MAX)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_doubles_up_to_the_longest() {
+        let all: Vec<u64> = (1..=9).map(|n| pause(RETRY_FIRST, n)).collect();
+        assert_eq!(all, [5, 10, 20, 40, 80, 160, 320, 600, 600]);
+        assert_eq!((pause(1, 0), pause(0, 1), pause(3, u32::MAX)), (1, 1, RETRY_MOST));
+    }
+}

@@ -1,0 +1,514 @@
+//! Submissions: every check, in LSF's words, before anything changes; then one JOB_NEW.
+
+use crate::batch::admin::permissions::Caller;
+use crate::batch::sched::split_host_word;
+use crate::batch::site::policy::Queue;
+use crate::batch::state::Request;
+use crate::batch::state::apply::EXTRA_DEPEND;
+use crate::batch::state::counts::Slots;
+use crate::batch::state::names::UserId;
+use crate::batch::state::space::spec_bytes;
+use crate::batch::{Mbd, StepContext};
+use crate::conf::types::Interactive;
+use crate::lang::depend::{DepExpr, ResolveError};
+use crate::lang::jobname::{JobName, JobNameError};
+use crate::lang::resreq::ResReqError;
+use crate::model::ByteStr;
+use crate::model::event::{Event, JobNew};
+use crate::model::job::{JobSpec, SpoolRef, extra, host_slots, opt, opt2};
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::caps::{self, MAX_ENV, MAX_GROUP, MAX_NAME, MAX_SCRIPT, MAX_SLOTS};
+use crate::proto::client::{ClientMsg, Submit};
+use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub(crate) type Checked<T> = Result<T, Refusal>;
+
+impl Mbd {
+    pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
+        if !s.request.is_empty()
+            && let Some(&job) = self.st.requests.get(&Request::of(&s.request))
+        {
+            return self.answer_again(cx, conn, who, job);
+        }
+        let chain = s.chain;
+        if chain != 0 && self.broken.get(&conn) == Some(&chain) {
+            return cx.refuse(conn, Refusal::new(err::CHAIN));
+        }
+        match self.accept(cx, who, s) {
+            Ok(job) => self.answer(cx, conn, job),
+            Err(r) => {
+                if chain != 0 {
+                    self.broken.insert(conn, chain);
+                }
+                cx.refuse(conn, r);
+            }
+        }
+    }
+
+    /// MAX_JOBID.
+    pub(crate) fn max_job_id(&self) -> u32 {
+        self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32
+    }
+
+    /// A retry gets the first answer, if it is the submitter's own.
+    fn answer_again(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, job: u32) {
+        match self.st.job(job) {
+            Some(j) if j.uid != who.uid => cx.refuse(conn, Refusal::new(err::PERMISSION)),
+            Some(_) => self.answer(cx, conn, job),
+            None => cx.refuse(conn, Refusal::about(err::JOB_FINISH, format!("Job <{job}>"))),
+        }
+    }
+
+    fn answer(&mut self, cx: &mut StepContext, conn: ConnId, job: u32) {
+        let Some(j) = self.st.job(job) else { return };
+        let queue = self.st.names.queue(j.queue).to_string();
+        let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
+        let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
+        cx.reply_durable(conn, msg);
+    }
+
+    fn accept(&mut self, cx: &mut StepContext, who: &Caller, s: Submit) -> Checked<u32> {
+        self.log_works()?;
+        if who.uid == 0 && !self.pol.personal() && !self.root_jobs {
+            return Err(Refusal::new(err::ROOT));
+        }
+        let kept = self.kept_env(who, &s)?;
+        let mut spec = s.spec;
+        spec.extra.retain(|(key, _)| key != EXTRA_DEPEND);
+        spec.from_host = who.host.clone();
+        check_texts(&spec, &s.env, &s.script)?;
+        check_group(&spec)?;
+        let name = self.check_name(&spec)?;
+        let pol = self.pol.clone();
+        let queue = self.choose_queue(&mut spec, who)?;
+        let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
+        self.fit(&mut spec, queue)?;
+        check_times(&spec, cx.now.secs())?;
+        self.check_pending(&spec, who, &name)?;
+        if let Some(user) = self.st.names.users.find(&who.user) {
+            let bytes = s.env.len() + s.script.len();
+            self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
+        }
+        self.check_priority(&spec)?;
+        self.check_depend(&mut spec, who, &name)?;
+        self.default_project(&mut spec);
+        let job = self.st.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
+        let env = match kept {
+            Some(at) => at,
+            None => self.spool_env(cx, who.uid, s.env),
+        };
+        let new = self.job_new(cx, who, job, spec, s.request, env, s.script);
+        self.emit(cx, Event::JobNew(Box::new(new)));
+        self.watch_depend(job);
+        self.watch_begin(cx, job);
+        self.refresh(job);
+        self.end_orphans(cx, job);
+        Ok(job)
+    }
+
+    /// Where the environment lies that a submission names by its hash. Whoever knows the hash of
+    /// another user's environment gets nothing by it.
+    fn kept_env(&self, who: &Caller, s: &Submit) -> Checked<Option<SpoolRef>> {
+        if s.env_hash.is_empty() {
+            return Ok(None);
+        }
+        let at = self.env_kept(who.uid, &s.env_hash);
+        at.map(Some).ok_or_else(|| Refusal::new(err::ENV_GONE))
+    }
+
+    /// Nothing is accepted that could not be recorded.
+    pub(crate) fn log_works(&self) -> Checked<()> {
+        match &self.log_failed {
+            None => Ok(()),
+            Some(why) => {
+                let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
+                Err(Refusal::text(err::LOG_FULL, text))
+            }
+        }
+    }
+
+    pub(crate) fn default_project(&self, spec: &mut JobSpec) {
+        if spec.project.is_empty() {
+            spec.project = self.pol.params().default_project.clone();
+        }
+    }
+
+    /// What a job must have for this queue, and what the queue gives to it.
+    pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        crate::batch::site::limits::unfill(spec);
+        self.host_file(spec, queue)?;
+        let asked = crate::batch::site::limits::Asked::by(spec);
+        self.check_slots(spec, queue)?;
+        self.check_hosts(spec, queue)?;
+        if !spec.res_req.is_empty()
+            && let Err(e) = self.pol.names.parse(&spec.res_req)
+        {
+            return Err(bad_requirement(&spec.res_req, &e));
+        }
+        crate::batch::site::limits::check(spec, queue, &self.pol)?;
+        if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
+            return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
+        }
+        if spec.options2 & opt2::NEVER_RERUN != 0 {
+            spec.options &= !opt::RERUNNABLE;
+        } else if queue.conf.rerunnable {
+            spec.options |= opt::RERUNNABLE;
+        }
+        asked.note_filled(spec);
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn job_new(
+        &mut self,
+        cx: &mut StepContext,
+        who: &Caller,
+        job: u32,
+        spec: JobSpec,
+        request: String,
+        env: SpoolRef,
+        script: ByteStr,
+    ) -> JobNew {
+        let script = if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
+        let exact = match spec.text_loses() {
+            true => self.spool_spec(cx, &spec),
+            false => SpoolRef::default(),
+        };
+        let (uid, gid, user) = (who.uid, who.gid, who.user.clone());
+        let submit_time = cx.now.secs();
+        let spec = Arc::new(spec);
+        JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
+    }
+
+    /// The exact submission goes to the spool.
+    pub(crate) fn spool_spec(&mut self, cx: &mut StepContext, spec: &JobSpec) -> SpoolRef {
+        match serde_json::to_vec(spec) {
+            Ok(json) => self.spool(cx, ByteStr(json)),
+            Err(_) => SpoolRef::default(),
+        }
+    }
+
+    pub(crate) fn check_name(&self, spec: &JobSpec) -> Checked<JobName> {
+        if spec.name.is_empty() {
+            return Ok(JobName { name: String::new(), array: None });
+        }
+        let refuse = |e: JobNameError| match e {
+            JobNameError::BadName => Refusal::about(err::BAD_JOB, &spec.name),
+            JobNameError::ArrayIndex => Refusal::about(err::ARRAY_INDEX, &spec.name),
+            JobNameError::ArrayTooLarge => Refusal::new(err::ARRAY_LARGE),
+        };
+        let name = JobName::parse(&spec.name).map_err(refuse)?;
+        if let Some(a) = &name.array {
+            a.check_size(self.pol.params().max_job_array_size).map_err(refuse)?;
+        }
+        Ok(name)
+    }
+
+    /// The first of the queues named (or the default ones) that takes the job.
+    pub(crate) fn choose_queue(&self, spec: &mut JobSpec, who: &Caller) -> Checked<String> {
+        let defaulted = spec.queue.trim().is_empty();
+        let names: Vec<String> = match defaulted {
+            true => self.pol.default_queues(),
+            false => spec.queue.split_whitespace().map(str::to_string).collect(),
+        };
+        let mut first = None;
+        for name in &names {
+            match self.queue_takes(name, who) {
+                Ok(()) => {
+                    spec.queue = name.clone();
+                    spec.options |= opt::QUEUE;
+                    if defaulted {
+                        spec.options2 |= opt2::DEFAULT_QUEUE;
+                    }
+                    return Ok(name.clone());
+                }
+                Err(r) => first = first.or(Some(r)),
+            }
+        }
+        Err(first.unwrap_or_else(|| Refusal::new(err::QUEUE_NAME)))
+    }
+
+    pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
+        let queue =
+            self.pol.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
+        if self.st.queue_ctl_of(name).is_some_and(|c| c.closed) {
+            return Err(Refusal::about(err::QUEUE_CLOSED, name));
+        }
+        if !self.pol.may_use(&queue.conf, &who.user, Some(who.gid)) {
+            return Err(Refusal::about(err::QUEUE_USE, name));
+        }
+        if queue.conf.interactive == Interactive::Only {
+            return Err(Refusal::about(err::ONLY_INTERACTIVE, name));
+        }
+        Ok(())
+    }
+
+    fn check_slots(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        if let Some(t) = queue.conf.task_limit {
+            if spec.min_slots == 0 {
+                spec.min_slots = t.default;
+                spec.max_slots = t.default;
+            }
+            if spec.min_slots > t.max {
+                return Err(Refusal::new(err::PROC_NUM));
+            }
+            if spec.max_slots.max(spec.min_slots) < t.min {
+                return Err(Refusal::new(err::PROC_LESS));
+            }
+            spec.max_slots = spec.max_slots.min(t.max);
+        }
+        spec.min_slots = spec.min_slots.max(1);
+        spec.max_slots = spec.max_slots.max(spec.min_slots);
+        if spec.max_slots > MAX_SLOTS {
+            return Err(Refusal::new(err::PROC_NUM));
+        }
+        let over = |limit: Option<u32>| limit.is_some_and(|l| spec.min_slots > l);
+        if over(queue.conf.ujob_limit) {
+            return Err(Refusal::new(err::UJOB_LIMIT));
+        }
+        if over(queue.conf.qjob_limit) {
+            return Err(Refusal::new(err::PROC_NUM));
+        }
+        Ok(())
+    }
+
+    /// -hostfile: the job asks for exactly the hosts and slots that it names.
+    fn host_file(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
+        let text = spec.given(extra::HOST_SLOTS).to_string();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let list = host_slots(&text).ok_or_else(|| Refusal::about(err::BAD_HOST, &text))?;
+        let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
+        let mut known_hosts = BTreeSet::new();
+        for (host, slots) in list {
+            let known = self.pol.canonical(host).and_then(|h| self.pol.host_id(h));
+            let id = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?;
+            let name = &self.pol.hosts[id].def.name;
+            if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&id)) {
+                return Err(Refusal::about(err::QUEUE_HOST, name));
+            }
+            total = total.saturating_add(slots);
+            if known_hosts.insert(id) {
+                hosts.push(name.clone());
+            }
+        }
+        (spec.min_slots, spec.max_slots, spec.hosts) = (total, total, hosts);
+        spec.options |= opt::HOST;
+        Ok(())
+    }
+
+    fn check_hosts(&self, spec: &JobSpec, queue: &Queue) -> Checked<()> {
+        let mut usable = spec.hosts.is_empty();
+        let mut looked_at = BTreeSet::new();
+        for word in &spec.hosts {
+            let (name, _) = split_host_word(word);
+            // a group that is named again has as many hosts again
+            if !looked_at.insert(name) {
+                continue;
+            }
+            if name == "others" || name == "all" {
+                usable = true;
+                continue;
+            }
+            let hosts = self.pol.expand_host(name);
+            if hosts.is_empty() {
+                return Err(Refusal::about(err::BAD_HOST, name));
+            }
+            usable |= match &queue.hosts {
+                None => true,
+                Some(set) => {
+                    let mut servers = hosts.iter().filter_map(|h| self.pol.host_id(h));
+                    servers.any(|h| set.contains_key(&h))
+                }
+            };
+        }
+        if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
+    }
+
+    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster, of the user and of groups of users. What is
+    /// more than one even where nothing is pending is refused for good; else bsub may ask again.
+    fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
+        let p = self.pol.params();
+        let more = name.array.as_ref().map_or(1, |a| a.len());
+        let slots = more.saturating_mul(u64::from(spec.min_slots.max(1)));
+        let fits = |now: &Slots, jobs: Option<u64>, most: Option<u64>| {
+            jobs.is_none_or(|max| now.pend_jobs.saturating_add(more) <= max)
+                && most.is_none_or(|max| now.pend.saturating_add(slots) <= max)
+        };
+        let user = self.pol.user_row(&who.user);
+        let groups: Vec<_> =
+            self.pol.pending_groups(&who.user).map(|g| (g, self.slots_of_group(&g.name))).collect();
+        let none = Slots::default();
+        let fit = |all: &Slots, own: &Slots, empty: bool| {
+            fits(all, p.max_pend_jobs, p.max_pend_slots)
+                && user.is_none_or(|u| fits(own, u.max_pend_jobs, u.max_pend_slots))
+                && groups.iter().all(|(g, now)| {
+                    fits(if empty { &none } else { now }, g.max_pend_jobs, g.max_pend_slots)
+                })
+        };
+        let mut all = Slots::default();
+        if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
+            self.st.counts.queue.values().for_each(|s| all.add(s));
+        }
+        let own = self.st.names.users.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
+        if fit(&all, own.unwrap_or(&none), false) {
+            return Ok(());
+        }
+        let again = if fit(&none, &none, true) { p.sub_try_interval } else { 0 };
+        Err(Refusal { again, ..Refusal::new(err::PJOB_LIMIT) })
+    }
+
+    /// Is there room for so many bytes and jobs more of a user (MAX_USER_SPACE, MAX_USER_JOBS)?
+    pub(crate) fn check_space(&self, user: UserId, bytes: u64, jobs: u64) -> Checked<()> {
+        let (kept, p) = (self.st.space.of(user), self.pol.params());
+        let name = self.st.names.user(user);
+        let most = p.max_user_jobs.unwrap_or(p.max_jobid / 2);
+        if kept.jobs + jobs > most {
+            let text = format!(
+                "user <{name}> has {} jobs in the system, finished ones that are not yet cleaned \
+                 included; at most {most} are taken (MAX_USER_JOBS)",
+                kept.jobs
+            );
+            return Err(Refusal::text(err::PJOB_LIMIT, text));
+        }
+        let most = p.max_user_space_mb.saturating_mul(1 << 20);
+        if kept.bytes.saturating_add(kept.gone).saturating_add(bytes) > most {
+            let text = format!(
+                "the jobs of user <{name}> keep {} MB of scripts, environments and submissions, \
+                 at most {} MB are taken (MAX_USER_SPACE)",
+                (kept.bytes + kept.gone) >> 20,
+                p.max_user_space_mb
+            );
+            return Err(Refusal::text(err::PJOB_LIMIT, text));
+        }
+        Ok(())
+    }
+
+    /// What all members of a user group have together.
+    fn slots_of_group(&self, group: &str) -> Slots {
+        let mut sum = Slots::default();
+        for (user, slots) in &self.st.counts.user {
+            if slots.pend > 0 && self.pol.in_group(self.st.names.user(*user), group) {
+                sum.add(slots);
+            }
+        }
+        sum
+    }
+
+    /// The priority that a job has among those of its queue: that of -sp, or half of
+    /// MAX_USER_PRIORITY; 0 where there are none.
+    pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
+        match (spec.priority, self.pol.params().max_user_priority) {
+            (0, _) => Ok(()),
+            (_, None) => Err(Refusal::new(err::PRIORITY_UNDEF)),
+            (p, Some(max)) if p > max => Err(Refusal::new(err::BAD_PRIORITY)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Parses the dependency and binds its names to jobs, once, now.
+    pub(crate) fn check_depend(
+        &self,
+        spec: &mut JobSpec,
+        who: &Caller,
+        name: &JobName,
+    ) -> Checked<()> {
+        spec.extra.retain(|(k, _)| k != EXTRA_DEPEND);
+        if spec.depend.trim().is_empty() {
+            return Ok(());
+        }
+        let expr = DepExpr::parse(&spec.depend)
+            .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
+        let recorded = true;
+        if !self.names_within(&who.user, &expr, recorded) {
+            return Err(too_many(&spec.depend));
+        }
+        let finder =
+            crate::batch::usage::dependencies::Finder { mbd: self, user: &who.user, recorded };
+        let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
+            ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
+            ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
+            ResolveError::TooMany(about) => too_many(&about),
+        })?;
+        if let Some(user) = self.st.names.users.find(&who.user)
+            && self.st.names_too_many(user, &resolved)
+        {
+            return Err(too_many(&spec.depend));
+        }
+        spec.options |= opt::DEPEND_COND;
+        spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
+        Ok(())
+    }
+}
+
+/// A resource requirement that cannot be read: which name or sign, and where.
+pub(crate) fn bad_requirement(text: &str, e: &ResReqError) -> Refusal {
+    Refusal::about(err::BAD_RESREQ, e.place(text))
+}
+
+/// A name in a dependency condition stands for too many jobs.
+pub(crate) fn too_many(about: &str) -> Refusal {
+    let text = format!("Dependency condition <{about}> names too many jobs; give job IDs instead");
+    Refusal::text(err::BAD_ARG, text)
+}
+
+/// Names without control characters, texts and blobs within their limits.
+pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Checked<()> {
+    let plain = |what: &str, s: &str| {
+        if s.len() > MAX_NAME || s.chars().any(char::is_control) {
+            return Err(Refusal::about(err::BAD_ARG, format!("{what} <{}>", s.escape_debug())));
+        }
+        Ok(())
+    };
+    if spec.name.chars().any(char::is_control) || spec.name.len() > MAX_NAME {
+        return Err(Refusal::about(err::BAD_JOB, spec.name.escape_debug().to_string()));
+    }
+    plain("project", &spec.project)?;
+    plain("user group", &spec.user_group)?;
+    plain("queue", &spec.queue)?;
+    plain("mail user", &spec.mail_user)?;
+    plain("host specification", &spec.limit_spec)?;
+    caps::check_spec(spec)?;
+    for h in &spec.hosts {
+        plain("host", h)?;
+    }
+    let long = |what: &str, len: usize, max: usize| match len > max {
+        true => Err(Refusal::text(
+            err::BAD_ARG,
+            format!("{what} is {len} bytes long, at most {max} are taken"),
+        )),
+        false => Ok(()),
+    };
+    long("the environment", env.len(), MAX_ENV)?;
+    long("the job script", script.len(), MAX_SCRIPT)?;
+    if spec.command.is_empty() && script.is_empty() {
+        return Err(Refusal::new(err::BAD_CMD));
+    }
+    Ok(())
+}
+
+/// A job group is a path from the root.
+pub(crate) fn check_group(spec: &JobSpec) -> Checked<()> {
+    let Some((_, group)) = spec.extra.iter().find(|(k, _)| k == extra::GROUP) else {
+        return Ok(());
+    };
+    let good = group.starts_with('/') && !group.contains("//") && group.len() <= MAX_GROUP;
+    if !good || group.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Refusal::new(err::BAD_JGRP));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {
+    if spec.term_time != 0 && spec.term_time <= now {
+        return Err(Refusal::new(err::BAD_TIME));
+    }
+    if spec.term_time != 0 && spec.begin_time > spec.term_time {
+        return Err(Refusal::new(err::START_TIME));
+    }
+    Ok(())
+}

@@ -1,0 +1,277 @@
+//! Hosts that cannot be reached, and what becomes of their jobs (UNKWN, ZOMBI).
+//!
+//! | the host | its jobs, being those of which it is the first host |
+//! |---|---|
+//! | no link: bhosts says unreach | as they were |
+//! | no link for MAX_SBD_FAIL tries | UNKWN; ZOMBI where somebody wants them killed |
+//! | that, and LIM says unavail: given up | rerunnable ones are requeued; killed ones of them end |
+//! | linked again, inventory told | as the host says |
+//!
+//! A try is 20 seconds, or MBD_SLEEP_TIME where that is shorter. An attempt of a job that was
+//! requeued or ended meanwhile is kept in mind (`state::Left`): the host may come back
+//! with it. Until the host has said that it is over, or is given up once more, the job is not
+//! started again; where it runs, it is killed, and holds its slots until then. A host's
+//! word is soft state: after a restart every such job waits for its host, or for its giving up.
+
+use crate::batch::cluster::hosts::{Link, PING_SECS};
+use crate::batch::state::names::HostId;
+use crate::batch::state::{ElemState, Left};
+use crate::batch::{Mbd, RECORDS_PER_TURN, StepContext};
+use crate::model::event::JobStatus;
+use crate::model::job::{opt, stat};
+use crate::model::time::US;
+use crate::model::{JobKey, JobRef, event::Event};
+use std::collections::{BTreeSet, HashSet};
+
+/// Soft state.
+#[derive(Debug)]
+pub struct Unreached {
+    /// Something has changed that decides on it.
+    pub look: bool,
+    /// When a host has been out of reach for long enough next.
+    next: Option<u64>,
+    /// Attempts left behind of which their hosts have said that they are over.
+    gone: HashSet<JobKey>,
+    /// Pending elements that wait for attempts left behind.
+    barred: BTreeSet<JobRef>,
+}
+
+impl Default for Unreached {
+    fn default() -> Self {
+        let (gone, barred) = (HashSet::new(), BTreeSet::new());
+        Unreached { look: true, next: None, gone, barred }
+    }
+}
+
+impl Unreached {
+    pub fn deadline(&self) -> Option<u64> {
+        if self.look { Some(0) } else { self.next }
+    }
+    /// Does a pending element wait for an attempt left behind?
+    pub fn bars(&self, at: JobRef) -> bool {
+        self.barred.contains(&at)
+    }
+    /// How many elements of a job do so.
+    pub fn barred_of(&self, job: u32) -> impl Iterator<Item = u32> + '_ {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        self.barred.range(all).map(|at| at.idx)
+    }
+}
+
+impl Mbd {
+    /// For how long a host is out of reach before its jobs are UNKWN, microseconds.
+    fn reach_limit(&self) -> u64 {
+        let p = self.pol.params();
+        let one = p.mbd_sleep_time.clamp(1, PING_SECS);
+        (one * US).saturating_mul(u64::from(p.max_sbd_fail.max(1)))
+    }
+
+    /// Looks at the hosts without a link where that is due.
+    pub(crate) fn unreached_due(&mut self, cx: &mut StepContext) {
+        let now = cx.now.mono_us;
+        if self.unreached.deadline().is_none_or(|t| t > now) {
+            return;
+        }
+        (self.unreached.look, self.unreached.next) = (false, None);
+        let limit = self.reach_limit();
+        let mut budget = RECORDS_PER_TURN;
+        let mut next: Option<u64> = None;
+        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        for i in ids {
+            let Some(lost) = self.net.hosts[i].lost else { continue };
+            let due = lost.saturating_add(limit);
+            if now < due {
+                next = Some(next.map_or(due, |t: u64| t.min(due)));
+                continue;
+            }
+            let down = self.net.hosts[i].load.as_ref().is_some_and(|l| l.unavailable());
+            let given_up = down && self.net.lim_linked();
+            if given_up != self.net.hosts[i].given_up {
+                self.net.hosts[i].given_up = given_up;
+                self.look_left();
+            }
+            self.lose_jobs(cx, i, given_up, &mut budget);
+        }
+        self.lose_unlisted(cx, &mut budget);
+        (self.unreached.look, self.unreached.next) = (budget == 0, next);
+    }
+
+    /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
+    fn lose_unlisted(&mut self, cx: &mut StepContext, budget: &mut usize) {
+        let listed = |host: &HostId| self.net.hosts.contains(*host);
+        let busy = self.st.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
+        let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
+        for host in off {
+            self.lose_jobs(cx, host, false, budget);
+        }
+    }
+
+    /// The jobs of a host that has been out of reach for long enough.
+    fn lose_jobs(
+        &mut self,
+        cx: &mut StepContext,
+        host: HostId,
+        given_up: bool,
+        budget: &mut usize,
+    ) {
+        let jobs = self.st.counts.host.get(&host).map(|h| &h.jobs);
+        let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
+        let (mut unknown, mut rerun) = (0, 0);
+        for at in here {
+            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            if run.hosts.first().map(|h| h.0) != Some(host) {
+                continue;
+            }
+            if *budget == 0 {
+                break;
+            }
+            let (key, known) = (run.key, !run.unknown);
+            let (killed, requeue, as_done) = (run.killed, run.requeue, run.as_done);
+            if known {
+                self.unknown_event(cx, key);
+                (unknown, *budget) = (unknown + 1, *budget - 1);
+            }
+            if !given_up || !self.rerunnable(at) {
+                continue;
+            }
+            *budget = budget.saturating_sub(1);
+            match (requeue, killed) {
+                (Some(held), _) => self.requeue(cx, at, held, true),
+                (None, None) => self.requeue(cx, at, 0, true),
+                (None, Some(why)) => self.end_unasked(cx, key, why, as_done),
+            }
+            rerun += 1;
+        }
+        if unknown + rerun > 0 {
+            let name = self.st.names.host(host);
+            let is = if given_up { "is given up" } else { "cannot be reached" };
+            let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
+            cx.say(log::Level::Warn, text);
+        }
+    }
+
+    /// bsub -r, or RERUNNABLE of its queue.
+    pub(crate) fn rerunnable(&self, at: JobRef) -> bool {
+        let job = self.st.job(at.job);
+        job.is_some_and(|j| j.spec_at(at.idx).options & opt::RERUNNABLE != 0)
+    }
+
+    pub(crate) fn unknown_event(&mut self, cx: &mut StepContext, key: JobKey) {
+        let status = JobStatus {
+            at: key.job_ref(),
+            status: stat::UNKWN,
+            attempt: key.attempt,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(status)));
+    }
+
+    /// The host of an attempt that was UNKWN has spoken of it.
+    pub(crate) fn known_again(&mut self, cx: &mut StepContext, key: JobKey) {
+        let Some(run) = self.st.running(key).filter(|r| r.unknown) else { return };
+        let status = JobStatus {
+            at: key.job_ref(),
+            status: run.phase.stat(),
+            reason: run.phase.reason(),
+            attempt: key.attempt,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(status)));
+    }
+
+    /// A started job ends without its host's word.
+    pub(crate) fn end_unasked(&mut self, cx: &mut StepContext, key: JobKey, info: u32, done: bool) {
+        let at = key.job_ref();
+        let end = JobStatus {
+            at,
+            status: if done { stat::DONE } else { stat::EXIT },
+            end_time: cx.now.secs(),
+            exit_info: info,
+            attempt: key.attempt,
+            unknown_end: true,
+            ..JobStatus::default()
+        };
+        self.emit(cx, Event::JobStatus(Box::new(end)));
+        self.account(cx, at);
+    }
+
+    // ---- attempts left behind ----
+
+    /// A host says that an attempt left behind there still runs: it holds its slots until it is
+    /// killed.
+    pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
+        let left = self.st.left.get(&key.job_ref());
+        let slots = left.and_then(|all| all.iter().find(|l| l.key == key)).map_or(1, |l| l.slots);
+        self.net.hosts[i].zombies.insert(key, slots);
+        self.sched.host_changed(i);
+    }
+
+    /// A host says that an attempt left behind there is over.
+    pub(crate) fn left_over(&mut self, i: HostId, key: JobKey) {
+        if self.net.hosts[i].zombies.remove(&key).is_some() {
+            self.sched.host_changed(i);
+        }
+        if self.st.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
+            self.unreached.gone.insert(key);
+            self.look_left_of(key.job_ref());
+        }
+    }
+
+    /// The host has told all it has.
+    pub(crate) fn left_told(&mut self, host: HostId, seen: &HashSet<JobKey>) {
+        let all = self.st.left.values().flatten();
+        let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
+        self.unreached.gone.extend(over);
+    }
+
+    /// May an attempt left behind be taken for over?
+    fn is_over(&self, left: &Left) -> bool {
+        if self.unreached.gone.contains(&left.key) {
+            return true;
+        }
+        self.net.hosts.get(left.host).is_none_or(|host| host.given_up)
+    }
+
+    /// Is a job, or an element of it, not over where it was left behind?
+    pub(crate) fn left_alive(&self, job: u32) -> bool {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let over =
+            |l: &Left| !self.net.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
+        !self.st.left.is_empty() && !self.st.left.range(all).all(|(_, all)| all.iter().all(over))
+    }
+
+    /// Looks again at every job that has left an attempt behind.
+    pub(crate) fn look_left(&mut self) {
+        let st = &self.st.left;
+        let known =
+            |k: &JobKey| st.get(&k.job_ref()).is_some_and(|a| a.iter().any(|l| l.key == *k));
+        self.unreached.gone.retain(known);
+        let all: BTreeSet<JobRef> = st.keys().chain(&self.unreached.barred).copied().collect();
+        all.into_iter().for_each(|at| self.look_left_of(at));
+    }
+
+    /// Has a pending element that has left attempts behind wait for them, or no longer.
+    pub(crate) fn look_left_of(&mut self, at: JobRef) {
+        if self.st.left.is_empty() && self.unreached.barred.is_empty() {
+            return;
+        }
+        let pends = matches!(self.st.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
+        let left = self.st.left.get(&at);
+        let bar = pends && left.is_some_and(|all| !all.iter().all(|l| self.is_over(l)));
+        let changed = match bar {
+            true => self.unreached.barred.insert(at),
+            false => self.unreached.barred.remove(&at),
+        };
+        if changed {
+            self.refresh_at(at);
+            self.sched.note_change();
+        }
+    }
+}
+
+impl crate::batch::cluster::hosts::Net {
+    /// Is what LIM said of hosts what it says now?
+    pub fn lim_linked(&self) -> bool {
+        matches!(self.lim(), Link::Up { .. })
+    }
+}

@@ -1,0 +1,278 @@
+//! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues also
+//! suspends what runs when it closes and lets it go on when it opens.
+//!
+//! The same edges are those of `#if time(...)`: there the configuration is read again.
+//!
+//! Windows are evaluated at their edges, never while scheduling. That a job is suspended for a
+//! window is logged before the host is told; whatever the host says later is compared with that,
+//! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
+//! stopped stays stopped.
+
+use crate::batch::lifecycle::load_suspend::BY_WINDOW;
+use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT, WindowWork};
+use crate::batch::site::policy::Queue;
+use crate::batch::state::names::{HostId, HostMap};
+use crate::batch::state::{ElemState, Phase, Run};
+use crate::batch::{Mbd, StepContext};
+use crate::lang::window::Windows;
+use crate::model::event::{Event, JobSignal};
+use crate::model::job::{extra, stat};
+use crate::model::reason::{susp, term};
+use crate::model::{JobKey, JobRef, signals};
+use crate::proto::machine::Effect;
+use crate::proto::sbd::Act;
+use jiff::tz::TimeZone;
+
+/// The prefix in lsb.events of the name of a signal of bsub -s.
+pub const FOR_WINDOW: &str = "SIG_WINDOW_";
+
+/// Longest time between two looks, seconds: clocks may be set, and zones changed.
+const LOOK_SECS: u64 = 600;
+
+/// Queues and hosts that their windows close; soft state.
+#[derive(Debug)]
+pub struct Shut {
+    /// The master's zone, in which windows are civil time.
+    zone: TimeZone,
+    /// By queue, as the policy has them: run windows, dispatch windows.
+    queues: Vec<(bool, bool)>,
+    /// By host, as the policy has them.
+    hosts: HostMap<bool>,
+    /// The policy is new.
+    stale: bool,
+    /// When it was looked at last, seconds since the epoch.
+    looked: i64,
+    /// When something opens or closes next, likewise; and the instant to look at.
+    next: Option<i64>,
+    timer: Option<u64>,
+    /// When the configuration was last asked for because another branch of it may hold.
+    asked: i64,
+}
+
+impl Shut {
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+}
+
+impl Default for Shut {
+    fn default() -> Self {
+        Shut {
+            zone: TimeZone::UTC,
+            queues: Vec::new(),
+            hosts: HostMap::default(),
+            stale: true,
+            looked: 0,
+            next: None,
+            timer: None,
+            asked: i64::MIN,
+        }
+    }
+}
+
+impl Shut {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timer
+    }
+    pub fn host(&self, i: HostId) -> bool {
+        self.hosts.get(i).copied().unwrap_or(false)
+    }
+    /// Does a queue start no jobs now?
+    pub fn queue(&self, i: usize) -> bool {
+        self.queues.get(i).is_some_and(|q| q.0 || q.1)
+    }
+    /// Look again at the next turn.
+    pub fn renew(&mut self) {
+        self.stale = true;
+    }
+}
+
+impl Mbd {
+    /// The same with windows in this zone.
+    pub fn with_zone(mut self, zone: TimeZone) -> Self {
+        self.shut.zone = zone;
+        self
+    }
+
+    /// Are the run windows of an element's queue closed?
+    pub(crate) fn run_shut(&self, at: JobRef) -> bool {
+        self.queue_of(at).and_then(|i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+    }
+
+    /// A job's queue, as the policy has it.
+    pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
+        let job = self.st.job(at.job)?;
+        self.pol.queue_position(job.queue_at(at.idx))
+    }
+
+    /// Looks at the windows when one may have opened or closed.
+    pub(crate) fn windows_due(&mut self, cx: &mut StepContext) {
+        let (now, s) = (cx.now.secs(), &self.shut);
+        let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
+        if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
+            return;
+        }
+        let (zone, pol) = (s.zone.clone(), self.pol.clone());
+        let mut next: Option<i64>;
+        let mut asked = s.asked;
+        match pol.conf.changes {
+            // A new branch of `#if time(...)`; where it was refused, it is tried again.
+            Some(t) if t <= now => {
+                if asked < t || now >= asked.saturating_add(LOOK_SECS as i64) {
+                    asked = now;
+                    cx.out.push(Effect::LoadConfig);
+                }
+                next = Some(asked.saturating_add(LOOK_SECS as i64));
+            }
+            edge => next = edge,
+        }
+        let mut shut = |w: &Windows| {
+            let edge = w.next_change(now, &zone);
+            next = [next, edge].into_iter().flatten().min();
+            !w.open_at(now, &zone)
+        };
+        let queues: Vec<_> =
+            pol.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
+        let mut hosts = HostMap::default();
+        for (id, host) in pol.hosts.iter() {
+            hosts.insert(id, shut(&host.window));
+        }
+        let changed = s.stale || queues != s.queues || hosts != s.hosts;
+        let timer =
+            next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));
+        let zone = self.shut.zone.clone();
+        let stale = false;
+        self.shut = Shut { zone, queues, hosts, stale, looked: now, next, timer, asked };
+        if changed {
+            self.sched.changed();
+            self.keep_run_windows(cx);
+            self.eligible_all();
+        }
+    }
+
+    /// Begins to suspend and resume what is not as the run windows want it.
+    fn keep_run_windows(&mut self, cx: &mut StepContext) {
+        let hosts = self.st.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
+        let hosts = hosts.map(|(host, _)| *host).collect();
+        self.works.windows = WindowWork { hosts, from: JobRef::default() };
+        self.windows_unit(cx);
+    }
+
+    /// Suspends and resumes some jobs. A job that holds several hosts is found on each, and is as
+    /// it should be by then.
+    pub(crate) fn windows_unit(&mut self, cx: &mut StepContext) {
+        let mut left = UNIT;
+        while left > 0
+            && let Some(host) = self.works.windows.hosts.last()
+        {
+            let jobs = self.st.counts.host.get(host).map(|host| &host.jobs);
+            let all = jobs.into_iter().flat_map(|jobs| jobs.range(self.works.windows.from..));
+            let some: Vec<JobRef> = all.copied().take(left).collect();
+            match some.last() {
+                Some(&last) if some.len() == left => {
+                    let idx = last.idx.checked_add(1);
+                    let job = if idx.is_some() { last.job } else { last.job.saturating_add(1) };
+                    self.works.windows.from = JobRef { job, idx: idx.unwrap_or(0) };
+                }
+                _ => {
+                    self.works.windows.from = JobRef::default();
+                    self.works.windows.hosts.pop();
+                }
+            }
+            // a host without jobs takes some time as well
+            left = left.saturating_sub(some.len().max(1));
+            some.into_iter().for_each(|at| self.keep_run_window(cx, at));
+        }
+    }
+
+    /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
+    pub(crate) fn keep_run_window(&mut self, cx: &mut StepContext, at: JobRef) {
+        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
+        let (key, phase) = (run.key, run.phase);
+        match self.run_shut(at) {
+            true => self.shut_job(cx, key),
+            false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
+            false => {}
+        }
+    }
+
+    /// A job, or these elements of it, are in another queue than before: what has been started
+    /// is as the windows and the thresholds of that queue want it.
+    pub(crate) fn queue_changed(&mut self, cx: &mut StepContext, id: u32, elems: &[u32]) {
+        let left = match elems {
+            [] | [0] => Left::Started(0),
+            named => Left::These(named.iter().rev().copied().collect()),
+        };
+        self.to_elements(cx, id, left, ElementDeed::KeepRunWindow);
+        self.overload.look = true;
+    }
+
+    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
+    /// that the host has not confirmed yet follows when it does.
+    pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
+        let Some(run) = self.st.running(key) else { return };
+        let runs = match run.phase {
+            Phase::Running => true,
+            Phase::Ssusp(why) => why != susp::WINDOW,
+            Phase::Starting | Phase::Ususp(_) => false,
+        };
+        // where the host cannot be asked, it follows when it can
+        if !runs || run.unknown || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
+            return;
+        }
+        if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {
+            return self.end_for(cx, key, BY_WINDOW, term::WINDOW);
+        }
+        let word = self.st.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
+        if let Some(number) = word.and_then(signals::number) {
+            return self.window_signal(cx, key, number);
+        }
+        self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
+        self.order_for_window(cx, key, None, Act::Suspend);
+    }
+
+    /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
+    /// time the windows close.
+    fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
+        let Some(run) = self.st.running(key).filter(|r| r.phase == Phase::Running) else { return };
+        let (sent, now) = (run.window_signal, cx.now.secs());
+        let queue = self.queue_of(key.job_ref()).map(|q| &self.pol.queues[q]);
+        let opened = |q: &Queue| q.run_window.next_change(sent, &self.shut.zone);
+        if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
+            return;
+        }
+        let name = signals::name(number).map_or(number.to_string(), str::to_string);
+        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let s = JobSignal {
+            at: key.job_ref(),
+            user,
+            signal: format!("{FOR_WINDOW}{name}"),
+            run_count: key.attempt,
+            by_admin: true,
+            ..JobSignal::default()
+        };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
+        self.act_on(cx, key, Act::Signal { number });
+    }
+
+    pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
+        if self.st.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
+            self.order_for_window(cx, key, Some(0), Act::Resume);
+        }
+    }
+
+    fn order_for_window(
+        &mut self,
+        cx: &mut StepContext,
+        key: JobKey,
+        asked: Option<u32>,
+        act: Act,
+    ) {
+        let Some(run) = self.st.running_mut(key) else { return };
+        run.soft.asked = asked;
+        let host = self.st.running(key).and_then(|r: &Run| self.first_host(r));
+        if let Some(i) = host {
+            self.act(cx, key, i, act);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! One row of a job listing: the columns asked for, written as JSON straight into the slice.
+//! The types of the values are documented at `proto::client::Col`.
+
+use crate::batch::Mbd;
+use crate::batch::state::last_actions::ControlAction;
+use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
+use crate::model::JobRef;
+use crate::model::job::{except, stat};
+use crate::model::reason::pend;
+use crate::proto::client::Col;
+use crate::proto::sbd::Post;
+
+/// A job or element with all that a row may show.
+struct Shown<'a> {
+    mbd: &'a Mbd,
+    job: &'a Job,
+    elem: Option<&'a Elem>,
+    /// The pending reason for which the element is held.
+    held: Option<u32>,
+    /// Of the array it belongs to.
+    part: u32,
+    at: JobRef,
+    arrays: bool,
+    now: i64,
+}
+
+fn json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    // Writing to a Vec does not fail; a value that cannot be written shows as null.
+    if serde_json::to_writer(&mut *out, value).is_err() {
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn int(out: &mut Vec<u8>, n: i64) {
+    json(out, &n);
+}
+
+impl Mbd {
+    /// Appends `[...]`; false if the job or element is no longer in memory.
+    pub(crate) fn write_row(
+        &self,
+        out: &mut Vec<u8>,
+        at: JobRef,
+        cols: &[Col],
+        arrays: bool,
+        now: i64,
+    ) -> bool {
+        let Some(job) = self.st.job(at.job) else { return false };
+        let view = job.view(at.idx);
+        if !arrays && view.is_none() {
+            return false;
+        }
+        let held = view.and_then(|v| v.held());
+        let elem = job.elem(at.idx);
+        let part = elem.map_or(0, |e| e.part);
+        let shown = Shown { mbd: self, job, elem, held, part, at, arrays, now };
+        out.push(b'[');
+        for (i, col) in cols.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            shown.col(out, *col);
+        }
+        out.push(b']');
+        true
+    }
+}
+
+/// `PEND` and its like.
+pub fn stat_name(bits: u32) -> &'static str {
+    match bits {
+        stat::PEND => "PEND",
+        stat::PSUSP => "PSUSP",
+        stat::RUN => "RUN",
+        stat::SSUSP => "SSUSP",
+        stat::USUSP => "USUSP",
+        stat::DONE => "DONE",
+        stat::EXIT => "EXIT",
+        _ => "UNKWN",
+    }
+}
+
+impl Shown<'_> {
+    fn spec(&self) -> &crate::model::job::JobSpec {
+        self.job.spec_of(self.part)
+    }
+
+    fn queue(&self) -> Option<&crate::batch::site::policy::Queue> {
+        self.mbd.pol.queue(self.job.queue_of(self.part))
+    }
+
+    fn run(&self) -> Option<&Run> {
+        self.elem.and_then(Elem::run)
+    }
+
+    fn end(&self) -> Option<&crate::batch::state::End> {
+        match &self.elem?.state {
+            ElemState::End(e) => Some(e),
+            _ => None,
+        }
+    }
+
+    fn stat(&self) -> u32 {
+        let untouched = if self.held.is_some() { stat::PSUSP } else { stat::PEND };
+        self.elem.map_or(untouched, Elem::stat)
+    }
+
+    fn usage(&self) -> Option<crate::model::job::Usage> {
+        self.elem?.usage()
+    }
+
+    /// Columns that identify and describe the submission; the rest in [`Shown::col_run`].
+    fn col(&self, out: &mut Vec<u8>, col: Col) {
+        let s = self.spec();
+        let names = &self.mbd.st.names;
+        match col {
+            Col::Job => int(out, i64::from(self.job.id)),
+            Col::Idx => int(out, i64::from(self.at.idx)),
+            Col::User => json(out, &**names.user(self.job.user)),
+            Col::UserGroup => json(out, &s.user_group),
+            Col::Queue => json(out, &**names.queue(self.job.queue_of(self.part))),
+            Col::Name => json(out, &self.job.display_name(self.at.idx)),
+            Col::GivenName => json(out, &s.name),
+            Col::Project => json(out, &s.project),
+            Col::Description => json(out, &s.description),
+            Col::Command => json(out, &s.command),
+            Col::FromHost => json(out, &s.from_host),
+            Col::MinSlots => int(out, i64::from(s.min_slots)),
+            Col::MaxSlots => int(out, i64::from(s.max_slots)),
+            Col::SubmitTime => int(out, self.job.submit_time),
+            Col::BeginTime => int(out, s.begin_time),
+            Col::TermTime => int(out, s.term_time),
+            Col::ResReq => json(out, &s.res_req),
+            Col::CombinedResReq => self.combined(out),
+            Col::AskedHosts => json(out, &s.hosts),
+            Col::Depend => json(out, &s.depend),
+            Col::InFile => json(out, &s.in_file),
+            Col::OutFile => json(out, &s.out_file),
+            Col::ErrFile => json(out, &s.err_file),
+            Col::Cwd => json(out, &s.cwd),
+            Col::Home => json(out, &s.home),
+            Col::Limits => json(out, &s.limits),
+            Col::LimitSpec => json(out, &s.limit_spec),
+            Col::Options => int(out, i64::from(s.options)),
+            Col::Options2 => int(out, i64::from(s.options2)),
+            Col::MailUser => json(out, &s.mail_user),
+            Col::LoginShell => json(out, &s.login_shell),
+            Col::PreExec => json(out, &s.pre_exec),
+            Col::PostExec => json(out, &s.post_exec),
+            Col::Priority => int(out, i64::from(self.mbd.view().priority(s))),
+            Col::UserPriority => int(out, i64::from(s.priority)),
+            Col::Counters => {
+                let t = &self.job.tally;
+                let c = [t.total, t.pend, t.done, t.run, t.exit, t.ssusp, t.ususp, t.psusp];
+                json(out, &c);
+            }
+            Col::ArrayLimit => {
+                let limit = self.job.name.array.as_ref().and_then(|a| a.limit);
+                int(out, i64::from(limit.unwrap_or(0)));
+            }
+            Col::Thresholds => self.thresholds(out),
+            Col::ExternalThresholds => self.external_thresholds(out),
+            Col::Extra => self.extra(out),
+            _ if self.arrays => out.extend_from_slice(b"null"),
+            _ => self.col_run(out, col),
+        }
+    }
+
+    /// Columns about where the element stands.
+    fn col_run(&self, out: &mut Vec<u8>, col: Col) {
+        let run = self.run();
+        match col {
+            Col::Stat => {
+                // one that is to be killed where its host cannot be asked
+                let zombie = run.is_some_and(|r| r.unknown && r.killed.is_some());
+                let zombie = zombie && self.stat() == stat::UNKWN;
+                json(out, if zombie { "ZOMBI" } else { stat_name(self.stat()) });
+            }
+            Col::ExecHosts => {
+                let names = &self.mbd.st.names;
+                let hosts: Vec<(&str, u32)> = run
+                    .map_or(&[][..], |r| &r.hosts)
+                    .iter()
+                    .map(|h| (&**names.host(h.0), h.1))
+                    .collect();
+                json(out, &hosts);
+            }
+            Col::StartTime => int(out, run.map_or(0, |r| r.start_time)),
+            Col::EndTime => int(out, self.end().map_or(0, |e| e.end_time)),
+            Col::ExitCode => json(
+                out,
+                &self
+                    .end()
+                    .and_then(|e| crate::batch::lifecycle::host_reports::exit_code(e.status)),
+            ),
+            Col::WaitStatus => json(out, &self.end().and_then(|e| e.status)),
+            Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
+            Col::PendReasons => self.pend_reasons(out),
+            Col::SuspReason => int(out, i64::from(self.susp_reason())),
+            Col::Pid => int(out, run.map_or(0, |r| i64::from(r.pid))),
+            Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),
+            Col::Pids => json(out, run.map_or(&[][..], |r| &r.soft.pids)),
+            Col::PidGroups => json(out, run.map_or(&[][..], |r| &r.soft.groups)),
+            Col::RunTime => int(out, self.run_time()),
+            Col::PendTime => {
+                let until =
+                    run.map_or(self.end().map_or(self.now, |e| e.end_time), |r| r.start_time);
+                int(out, (until - self.job.submit_time).max(0));
+            }
+            Col::IneligibleTime => json(out, &self.mbd.ineligible_secs(self.at, self.now)),
+            Col::PendLimits => {
+                json(
+                    out,
+                    &self.queue().map_or([None; 2], |q| [q.conf.pend_limit, q.conf.eligible_limit]),
+                );
+            }
+            Col::EffectiveResReq => json(out, run.map_or("", |r| &r.eff_res_req)),
+            Col::ExecCwd => json(out, self.exec(|e| &e.cwd)),
+            Col::ExecHome => json(out, self.exec(|e| &e.home)),
+            Col::ExecNote => json(out, self.exec(|e| &e.note)),
+            Col::ExecUser => json(out, self.exec(|e| &e.user)),
+            Col::Attempt => int(out, self.elem.map_or(0, |e| i64::from(e.attempts))),
+            Col::UsageTime => int(out, run.map_or(0, |r| r.soft.usage_time)),
+            Col::Post => json(
+                out,
+                match self.end().map(|e| e.post) {
+                    Some(Post::Done) => "done",
+                    Some(Post::Failed) => "err",
+                    _ => "",
+                },
+            ),
+            Col::HostFactor => json(out, &run.map_or(0.0, |r| r.host_factor)),
+            Col::Exceptions => json(out, &self.exceptions()),
+            Col::Issued => json(out, &self.issued()),
+            Col::Held => json(out, &self.held.is_some()),
+            _ => self.col_usage(out, col),
+        }
+    }
+
+    fn col_usage(&self, out: &mut Vec<u8>, col: Col) {
+        let u = self.usage();
+        let cpu = match (self.end(), u) {
+            (Some(e), None) => e.cpu,
+            (_, Some(u)) => u.cpu_secs(),
+            (None, None) => 0.0,
+        };
+        match col {
+            Col::CpuUsed => json(out, &cpu),
+            Col::Utime => json(out, &u.map_or(0.0, |u| u.utime_us as f64 / 1e6)),
+            Col::Stime => json(out, &u.map_or(0.0, |u| u.stime_us as f64 / 1e6)),
+            Col::MemKb => json(out, &u.map_or(0, |u| u.mem_kb)),
+            Col::MaxMemKb => json(out, &u.map_or(0, |u| u.max_mem_kb)),
+            Col::AvgMemKb => json(out, &u.map_or(0, |u| u.avg_mem_kb)),
+            Col::SwapKb => json(out, &u.map_or(0, |u| u.swap_kb)),
+            Col::NThreads => json(out, &u.map_or(0, |u| u.nthreads)),
+            Col::CpuPeak => json(out, &u.map(|u| f64::from(u.cpu_peak) / 100.0)),
+            Col::CpuPeakSecs => json(out, &u.map(|u| u.cpu_peak_secs)),
+            _ => out.extend_from_slice(b"null"),
+        }
+    }
+
+    fn exec(&self, f: impl Fn(&crate::batch::state::Exec) -> &String) -> &str {
+        self.run().and_then(|r| r.exec.as_deref()).map_or("", |e| f(e))
+    }
+
+    /// What is kept of further options, without what mbatchd keeps there for itself.
+    fn extra(&self, out: &mut Vec<u8>) {
+        use crate::model::job::extra::USER_LIMITS;
+        let own = [
+            crate::batch::state::apply::EXTRA_DEPEND,
+            crate::batch::site::limits::EXTRA_FILLED,
+            USER_LIMITS,
+        ];
+        let mut sep = b'{';
+        for (option, value) in &self.spec().extra {
+            if !own.contains(&option.as_str()) {
+                out.push(sep);
+                json(out, option);
+                out.push(b':');
+                json(out, value);
+                sep = b',';
+            }
+        }
+        out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
+    }
+
+    /// What was asked for last: host and reason of each.
+    fn issued(&self) -> [(&str, &str); 3] {
+        let st = &self.mbd.st;
+        ControlAction::ALL.map(|deed| {
+            let last = st.issued.last(self.at, deed);
+            last.map_or(("", ""), |(host, reason)| (&**st.names.host(host), reason))
+        })
+    }
+
+    fn exceptions(&self) -> String {
+        let bits = self.elem.map_or(0, |e| self.mbd.exceptions(self.job, self.part, e, self.now));
+        except::words(bits)
+    }
+
+    fn combined(&self, out: &mut Vec<u8>) {
+        let req = self.mbd.sched.req(self.job.id, self.part).map(|r| r.0.to_string());
+        let (spec, view) = (self.spec(), self.mbd.view());
+        let asked = !spec.hosts.is_empty();
+        let combined =
+            || view.combined_req(self.job.queue_of(self.part), &spec.res_req, asked).ok();
+        let req = req.or_else(|| combined().map(|r| r.0.to_string()));
+        json(out, &req.unwrap_or_default());
+    }
+
+    fn run_time(&self) -> i64 {
+        self.elem.map_or(0, |e| e.ran(self.now))
+    }
+
+    fn susp_reason(&self) -> u32 {
+        match self.elem.map(|e| &e.state) {
+            Some(ElemState::Run(r)) => match r.phase {
+                Phase::Ssusp(why) | Phase::Ususp(why) => why,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// The tighter of the queue's and the host's thresholds.
+    fn thresholds(&self, out: &mut Vec<u8>) {
+        let queue = self.queue();
+        let host = self.run().and_then(|r| self.mbd.first_host(r));
+        let mut rows: Vec<(usize, Option<f64>, Option<f64>)> = Vec::new();
+        for k in 0..11 {
+            let q = queue.map_or((None, None), |q| q.bounds[k]);
+            let h = host.map_or((None, None), |i| self.mbd.pol.hosts[i].bounds[k]);
+            let tight = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                (Some(a), Some(b)) if k >= 7 => Some(a.max(b)),
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            rows.push((k, tight(q.0, h.0), tight(q.1, h.1)));
+        }
+        json(out, &rows);
+    }
+
+    /// The same of external indices.
+    fn external_thresholds(&self, out: &mut Vec<u8>) {
+        let host = self.run().and_then(|r| self.mbd.first_host(r));
+        let of_host = host.map_or(&[][..], |i| &self.mbd.pol.hosts[i].external);
+        let mut rows = self.queue().map_or(Vec::new(), |q| q.external.clone());
+        for h in of_host {
+            let tight = |a: Option<f64>, b: Option<f64>| match (a, b) {
+                // more of it is more loaded: the smaller value acts first
+                (Some(a), Some(b)) if h.up => Some(a.min(b)),
+                (Some(a), Some(b)) => Some(a.max(b)),
+                (a, b) => a.or(b),
+            };
+            match rows.iter_mut().find(|row| row.name == h.name) {
+                Some(row) => {
+                    (row.sched, row.stop) = (tight(row.sched, h.sched), tight(row.stop, h.stop));
+                }
+                None => rows.push(h.clone()),
+            }
+        }
+        json(out, &crate::batch::query::queues_hosts::bounds_shown(&rows));
+    }
+
+    /// Why it waits, most telling first; `[]` for what does not wait.
+    fn pend_reasons(&self, out: &mut Vec<u8>) {
+        let st = self.stat();
+        if st & (stat::PEND | stat::PSUSP) == 0 {
+            out.extend_from_slice(b"[]");
+            return;
+        }
+        if let Some(code) = self.own_reason() {
+            let limits = [pend::START_LIMIT, pend::PREEXEC_LIMIT];
+            let tries = self.tries().filter(|_| limits.contains(&code));
+            let note = tries.map_or("", |tries| &tries.note);
+            json(out, &[Reason::new(code, 0, Vec::new(), note)]);
+            return;
+        }
+        let found = self.mbd.sched.reasons(&self.mbd.view(), self.at, self.part);
+        let note = self.tries().map_or("", |tries| &tries.note);
+        let mut rows = Vec::new();
+        if found.is_empty() || !note.is_empty() {
+            rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
+        }
+        rows.extend(found.iter().map(|(reason, hosts)| {
+            let names = hosts.iter().filter_map(|host| self.mbd.net.hosts.get(*host));
+            let (code, about) = self.mbd.pol.reason_told(*reason);
+            Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
+        }));
+        json(out, &rows);
+    }
+
+    /// The record of starts that failed.
+    fn tries(&self) -> Option<&crate::batch::state::Tries> {
+        self.mbd.st.tries.get(&self.at)
+    }
+
+    /// What keeps this job, wherever there may be room.
+    fn own_reason(&self) -> Option<u32> {
+        use crate::lang::depend::DepValue;
+        if self.mbd.log_failed.is_some() {
+            return Some(pend::LOG_FULL);
+        }
+        if self.job.damaged {
+            return Some(pend::DAMAGED);
+        }
+        if self.held.is_some() {
+            return self.held;
+        }
+        if self.mbd.unreached.bars(self.at) {
+            return Some(pend::ZOMBIE);
+        }
+        if self.spec().begin_time > self.now {
+            return Some(pend::START_TIME);
+        }
+        if self.job.depend.is_some() {
+            let ready = self.mbd.deps.ready_elements(self.job.id);
+            let value = match ready {
+                Some(set) if set.contains(&self.at.idx) => DepValue::True,
+                Some(_) if self.mbd.deps.value(self.job.id) != DepValue::Never => DepValue::False,
+                _ => self.mbd.deps.value(self.job.id),
+            };
+            match value {
+                DepValue::True => {}
+                DepValue::False => return Some(pend::DEPEND),
+                DepValue::Never => return Some(pend::DEPEND_NEVER),
+            }
+        }
+        self.job.at_limit().then_some(pend::ARRAY_LIMIT)
+    }
+
+    fn last_reason(&self) -> u32 {
+        match self.elem.map(|e| &e.state) {
+            Some(ElemState::Pend(p)) if p.reason != 0 => p.reason,
+            _ => pend::NEW,
+        }
+    }
+}
+
+/// A pending reason on the wire: code, hosts that it holds for, their names, and what there is to
+/// tell besides.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Reason<'a> {
+    Plain(u32, usize, Vec<&'a str>),
+    Told(u32, usize, Vec<&'a str>, &'a str),
+}
+
+impl<'a> Reason<'a> {
+    fn new(code: u32, hosts: usize, names: Vec<&'a str>, detail: &'a str) -> Self {
+        match detail {
+            "" => Reason::Plain(code, hosts, names),
+            _ => Reason::Told(code, hosts, names, detail),
+        }
+    }
+}

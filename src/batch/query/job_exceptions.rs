@@ -1,0 +1,27 @@
+//! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did.
+
+use crate::batch::Mbd;
+use crate::batch::state::{Elem, Job};
+use crate::model::job::{except, stat};
+
+/// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
+const IDLE_AFTER: f64 = 20.0 * 60.0;
+
+impl Mbd {
+    /// What is exceptional of a started element until now or its end: [`except`] bits.
+    pub(crate) fn exceptions(&self, job: &Job, part: u32, elem: &Elem, now: i64) -> u32 {
+        let queue = self.pol.queue(job.queue_of(part));
+        let (Some(queue), Some(_)) = (queue, elem.run()) else { return 0 };
+        let limit = |name: &str| {
+            let text = queue.conf.raw.get(name)?.text.trim();
+            text.parse::<f64>().ok().filter(|n| *n > 0.0)
+        };
+        let (ran, over) = (elem.ran(now) as f64, elem.stat() & (stat::DONE | stat::EXIT) != 0);
+        let cpu = || elem.usage().map_or(0.0, |u| u.cpu_secs());
+        let idle = |factor| ran > IDLE_AFTER && cpu() / ran < factor;
+        let bit = |on: bool, bit: u32| if on { bit } else { 0 };
+        bit(limit("JOB_OVERRUN").is_some_and(|m| ran > m * 60.0), except::OVERRUN)
+            | bit(over && limit("JOB_UNDERRUN").is_some_and(|m| ran < m * 60.0), except::UNDERRUN)
+            | bit(limit("JOB_IDLE").is_some_and(idle), except::IDLE)
+    }
+}

@@ -1,0 +1,10 @@
+//! Questions: what commands list, read or wait for. Nothing in here changes a job.
+
+pub mod job_columns;
+pub mod job_exceptions;
+pub mod jobs;
+pub mod queues_hosts;
+pub mod submission;
+pub mod users_groups;
+pub mod wait;
+pub mod watch;

@@ -1,0 +1,232 @@
+//! bqueues, bhosts and the parameters commands ask for.
+
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::site::policy::External;
+use crate::batch::state::counts::Slots;
+use crate::batch::state::names::HostId;
+use crate::batch::{Mbd, StepContext};
+use crate::lang::resreq::SelectCx;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
+use crate::proto::machine::ConnId;
+use std::collections::BTreeSet;
+
+/// Thresholds of external indices by name, as `sched/stop`.
+pub(crate) fn bounds_shown(of: &External) -> Vec<(String, String)> {
+    let side = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+    of.iter().map(|b| (b.name.clone(), format!("{}/{}", side(b.sched), side(b.stop)))).collect()
+}
+
+impl Mbd {
+    pub(crate) fn list_queues(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        names: &[String],
+        user: &str,
+        host: &str,
+    ) {
+        if let Some(bad) = names.iter().find(|n| self.pol.find_queue(n).is_none()) {
+            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
+        }
+        let hosts = self.pol.expand_servers(host);
+        if !host.is_empty() && hosts.is_empty() {
+            return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
+        }
+        let asked: BTreeSet<&String> = names.iter().collect();
+        let mut rows = Vec::new();
+        for q in &self.pol.queues {
+            let name_fits = names.is_empty() || asked.contains(&q.conf.name);
+            let user_fits =
+                user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user, None);
+            let host_fits = hosts.is_empty()
+                || q.hosts.as_ref().is_none_or(|set| hosts.iter().any(|h| set.contains_key(h)));
+            if name_fits && user_fits && host_fits {
+                rows.push(self.queue_info(q));
+            }
+        }
+        cx.reply(conn, ClientMsg::QueueRows { rows });
+    }
+
+    fn queue_info(&self, q: &crate::batch::site::policy::Queue) -> QueueInfo {
+        let c = &q.conf;
+        let s = self.st.counts.queue.get(&q.id).copied().unwrap_or_default();
+        let ctl = self.st.queue_ctl.get(&q.id).cloned().unwrap_or_default();
+        QueueInfo {
+            name: c.name.clone(),
+            description: c.description.clone(),
+            priority: i64::from(c.priority),
+            nice: c.nice,
+            open: !ctl.closed,
+            active: !ctl.inactive,
+            window_closed: self.view().queue_shut(q.id),
+            is_default: self.pol.default_queues().contains(&c.name),
+            max: c.qjob_limit.map(u64::from),
+            jl_u: c.ujob_limit.map(u64::from),
+            jl_p: c.pjob_limit,
+            jl_h: c.hjob_limit.map(u64::from),
+            njobs: s.all(),
+            pend: s.pend,
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            pjobs: s.pend_jobs,
+            accept_interval_secs: self.pol.accept_interval(c),
+            sleep_secs: self.pol.params().mbd_sleep_time,
+            params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
+            thresholds: q.bounds.to_vec(),
+            external: bounds_shown(&q.external),
+            admin_comment: ctl.comment,
+            shares: c.fairshare.as_deref().map_or(Vec::new(), |f| self.shares_of(&c.name, f)),
+        }
+    }
+
+    pub(crate) fn list_hosts(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        names: &[String],
+        req: &str,
+    ) {
+        let parsed = match req.is_empty() {
+            true => Ok(None),
+            false => self.pol.names.parse(req).map(Some),
+        };
+        let Ok(req) = parsed else {
+            return cx.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
+        };
+        let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for n in names.iter().filter(|n| seen.insert(*n)) {
+            let hosts = self.pol.expand_host(n);
+            let servers: Vec<_> =
+                hosts.into_iter().filter(|h| self.pol.host_id(h).is_some()).collect();
+            if servers.is_empty() {
+                return cx.refuse(conn, Refusal::about(err::BAD_HOST, n));
+            }
+            wanted.extend(servers);
+        }
+        let mut rows = Vec::new();
+        for i in self.net.hosts.ids() {
+            if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {
+                continue;
+            }
+            if let Some(simple) = req.as_ref().and_then(|r| r.first())
+                && !simple.selects(&self.view().snapshot(i), &SelectCx::default())
+            {
+                continue;
+            }
+            rows.push(self.host_info(i));
+        }
+        cx.reply(conn, ClientMsg::HostRows { rows });
+    }
+
+    fn host_info(&self, i: HostId) -> HostInfo {
+        let rt = &self.net.hosts[i];
+        let pol = &self.pol.hosts[i];
+        let s = self.st.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
+        let status = self.view().host_status(i);
+        let known = status != HostStatus::Unavail;
+        let ctl = self.st.host_ctl.get(&i).filter(|c| c.shut());
+        let (reserved, reserved_external) = self.reserved_shown(i);
+        HostInfo {
+            name: rt.name.clone(),
+            status: status.text().to_string(),
+            cpu_factor: rt.cpu_factor(),
+            jl_u: pol.jl_u.map(u64::from),
+            max: self.view().host_max(i),
+            njobs: s.started(),
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            dispatch_window: pol.dispatch_window.clone(),
+            load: rt.load.clone().filter(|_| known).map(|l| self.as_scheduled(i, l)),
+            reserved,
+            reserved_external,
+            thresholds: pol.bounds.to_vec(),
+            external: bounds_shown(&pol.external),
+            admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
+            not_acted_on: pol.not_acted_on.clone(),
+        }
+    }
+
+    pub(crate) fn list_params(&mut self, cx: &mut StepContext, conn: ConnId) {
+        let p = self.pol.params();
+        let on = |b: bool| if b { "Y" } else { "N" }.to_string();
+        let mut values = Vec::new();
+        let mut put = |name: &str, value: String| values.push((name.to_string(), value));
+        put("CLUSTER", self.pol.conf.base.name.clone());
+        put("MASTER", self.me.clone());
+        put("DEFAULT_QUEUE", self.pol.default_queues().join(" "));
+        for (name, value) in [
+            ("DEFAULT_HOST_SPEC", &p.default_host_spec),
+            ("DEFAULT_APPLICATION", &p.default_application),
+            ("DEFAULT_JOBGROUP", &p.default_jobgroup),
+            ("DEFAULT_USER_GROUP", &p.default_user_group),
+            ("DEFAULT_JOB_CWD", &p.default_job_cwd),
+            ("DEFAULT_JOB_OUTDIR", &p.default_job_outdir),
+            ("JOB_SPOOL_DIR", &p.job_spool_dir),
+        ] {
+            if let Some(value) = value {
+                put(name, value.clone());
+            }
+        }
+        for (name, value) in [
+            ("MBD_SLEEP_TIME", p.mbd_sleep_time),
+            ("SBD_SLEEP_TIME", p.sbd_sleep_time),
+            ("JOB_ACCEPT_INTERVAL", p.job_accept_interval),
+            ("PG_SUSP_IT", p.pg_susp_it),
+            ("CLEAN_PERIOD", p.clean_period),
+            ("MAX_JOB_NUM", p.max_job_num),
+            ("MAX_SBD_FAIL", p.max_sbd_fail.into()),
+            ("JOB_TERMINATE_INTERVAL", p.job_terminate_interval),
+            ("MAX_JOB_ARRAY_SIZE", p.max_job_array_size.into()),
+            ("MAX_JOBID", p.max_jobid),
+            ("SUB_TRY_INTERVAL", p.sub_try_interval),
+            ("MIN_SWITCH_PERIOD", p.min_switch_period),
+            ("MAX_JOB_MSG_NUM", p.max_job_msg_num.into()),
+        ] {
+            put(name, value.to_string());
+        }
+        put("DEFAULT_PROJECT", p.default_project.clone());
+        for (name, value) in [
+            ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
+            ("MAX_PEND_JOBS", p.max_pend_jobs),
+            ("MAX_PEND_SLOTS", p.max_pend_slots),
+            ("MAX_CONCURRENT_QUERY", p.max_concurrent_query.map(u64::from)),
+        ] {
+            if let Some(value) = value {
+                put(name, value.to_string());
+            }
+        }
+        for (name, value) in [
+            ("RUN_TIME_FACTOR", p.run_time_factor),
+            ("CPU_TIME_FACTOR", p.cpu_time_factor),
+            ("RUN_JOB_FACTOR", p.run_job_factor),
+            ("HIST_HOURS", p.hist_hours),
+        ] {
+            put(name, format!("{value:.6}"));
+        }
+        put("RESOURCE_RESERVE_PER_TASK", on(p.resource_reserve_per_task));
+        put("ABS_RUNLIMIT", on(p.abs_runlimit));
+        put("ENABLE_USER_RESUME", on(p.enable_user_resume));
+        if p.force_kill_by_admins {
+            put("PRIVILEGED_USER_FORCE_BKILL", on(true));
+        }
+        put("JOB_DEP_LAST_SUB", on(p.job_dep_last_sub));
+        put("JOB_INCLUDE_POSTPROC", on(p.job_include_postproc));
+        put("JOB_POSITION_CONTROL_BY_ADMIN", on(p.job_position_control_by_admin));
+        // What else the file holds, as written.
+        for (name, value) in &p.raw {
+            if values.iter().all(|(n, _)| n != name) {
+                values.push((name.clone(), value.text.clone()));
+            }
+        }
+        if let Some(why) = &self.log_failed {
+            values.push(("LOG_FAILED".to_string(), why.clone()));
+        }
+        cx.reply(conn, ClientMsg::ParamRows { values });
+    }
+}

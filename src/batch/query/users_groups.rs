@@ -1,0 +1,244 @@
+//! busers, bugroup, bmgroup: users and groups as configured, with what they use.
+
+use crate::batch::state::counts::Slots;
+use crate::batch::{Mbd, StepContext};
+use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
+use crate::conf::units::user_shares;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, GroupInfo, ShareInfo, UserInfo};
+use crate::proto::machine::ConnId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Deepest nesting of groups that is followed; a cycle was refused when the file was read.
+const MAX_DEPTH: usize = 32;
+
+impl Mbd {
+    /// Those of lsb.users and those who have jobs; the row `default` first.
+    pub(crate) fn list_users(&mut self, cx: &mut StepContext, conn: ConnId, names: &[String]) {
+        let users = &self.pol.conf.batch.users;
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
+        known.extend(users.groups.iter().map(|g| g.name.as_str()));
+        known.extend(self.st.counts.user.keys().map(|s| &**self.st.names.user(*s)));
+        known.extend(self.pol.conf.base.cluster.admins.iter().map(String::as_str));
+        let mut rows = Vec::new();
+        if names.is_empty() || names.iter().any(|n| n == "default") {
+            rows.push(self.user_info("default"));
+        }
+        match names {
+            [] => rows.extend(known.iter().map(|n| self.user_info(n))),
+            names => {
+                // each is looked at once, however often it is named
+                let mut known: BTreeMap<&str, UserInfo> = BTreeMap::new();
+                for name in names.iter().filter(|n| *n != "default") {
+                    let row = known.entry(name).or_insert_with(|| self.user_info(name));
+                    rows.push(row.clone());
+                }
+            }
+        }
+        cx.reply(conn, ClientMsg::UserRows { rows });
+    }
+
+    /// A user's own row of lsb.users, a group's whose every member it limits, or `default`.
+    fn policy_of(&self, user: &str) -> Option<&UserPolicy> {
+        let rows = &self.pol.conf.batch.users.users;
+        let each = |u: &&UserPolicy| {
+            u.each_member && self.group_members(&u.name).is_some_and(|m| self.is_in(m, user))
+        };
+        let own = rows.iter().find(|u| u.name == user && !u.each_member);
+        let group = self.group_members(user).is_some();
+        let other = || rows.iter().find(|u| u.name == "default").filter(|_| !group);
+        own.or_else(|| rows.iter().find(each)).or_else(other)
+    }
+
+    fn group_members(&self, name: &str) -> Option<&[UserTerm]> {
+        let groups = &self.pol.conf.batch.users.groups;
+        groups.iter().find(|g| g.name == name).map(|g| g.members.as_slice())
+    }
+
+    fn is_in(&self, members: &[UserTerm], user: &str) -> bool {
+        self.pol.user_in(members, user, None)
+    }
+
+    fn user_info(&self, name: &str) -> UserInfo {
+        let policy = self.policy_of(name);
+        let mut s = Slots::default();
+        let members = self.group_members(name);
+        match members {
+            // nearly always
+            None => {
+                let own = self.st.names.users.find(name).and_then(|u| self.st.counts.user.get(&u));
+                own.into_iter().for_each(|of| s.add(of));
+            }
+            Some(members) => {
+                for (sym, of) in &self.st.counts.user {
+                    let user: &str = self.st.names.user(*sym);
+                    if user == name || self.is_in(members, user) {
+                        s.add(of);
+                    }
+                }
+            }
+        }
+        UserInfo {
+            name: name.to_string(),
+            jl_p: policy.and_then(|p| p.jl_p),
+            max: policy.and_then(|p| p.max_jobs).map(u64::from),
+            njobs: s.all(),
+            pend: s.pend,
+            run: s.run,
+            ssusp: s.ssusp,
+            ususp: s.ususp,
+            rsv: 0,
+            pjobs: s.pend_jobs,
+            mpend: policy.and_then(|p| p.max_pend_slots),
+            mpjobs: policy.and_then(|p| p.max_pend_jobs),
+        }
+    }
+
+    pub(crate) fn list_groups(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        (hosts, units): (bool, bool),
+        names: &[String],
+        expand: bool,
+    ) {
+        let rows: Vec<GroupInfo> = match (hosts, units) {
+            (false, _) => self.user_groups(names, expand),
+            (true, false) => self.host_groups(names, expand),
+            (true, true) => self.compute_units(names, expand),
+        };
+        let known: BTreeSet<&str> = rows.iter().map(|g| g.name.as_str()).collect();
+        if let Some(bad) = names.iter().find(|n| !known.contains(n.as_str())) {
+            let code = if hosts { err::BAD_HOST } else { err::BAD_USER_GROUP };
+            return cx.refuse(conn, Refusal::about(code, bad));
+        }
+        cx.reply(conn, ClientMsg::GroupRows { rows });
+    }
+
+    /// The shares of a queue with what is held by started jobs; what was used before is not kept.
+    /// Who has started jobs and no share of his own has that of `default`.
+    pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
+        let sym = self.st.names.queues.find(queue);
+        let held = self.st.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
+        let held: BTreeMap<&str, u64> =
+            held.map(|(k, n)| (&**self.st.names.user(k.1), *n)).collect();
+        let factor = self.pol.params().run_job_factor;
+        let mut named = BTreeSet::new();
+        let row = |name: &str, shares: u64, started: u64| ShareInfo {
+            name: name.to_string(),
+            shares,
+            priority: shares as f64 / (factor * (1 + started) as f64).max(f64::MIN_POSITIVE),
+            started,
+        };
+        let (mut rows, mut others) = (Vec::new(), None);
+        for (name, share) in user_shares(fairshare) {
+            let shares = share.parse().unwrap_or(0);
+            let group = name.trim_end_matches('@');
+            match (name, self.group_members(group)) {
+                ("default" | "others", _) => others = Some(shares),
+                (_, Some(members)) => {
+                    let of: Vec<_> = held.iter().filter(|(u, _)| self.is_in(members, u)).collect();
+                    named.extend(of.iter().map(|(user, _)| **user));
+                    rows.push(row(name, shares, of.iter().map(|(_, n)| **n).sum()));
+                }
+                (_, None) => {
+                    named.insert(name);
+                    rows.push(row(name, shares, held.get(name).copied().unwrap_or(0)));
+                }
+            }
+        }
+        if let Some(shares) = others {
+            let rest = held.iter().filter(|(user, _)| !named.contains(**user));
+            rows.extend(rest.map(|(user, started)| row(user, shares, *started)));
+        }
+        rows
+    }
+
+    fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.users.groups;
+        let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
+        let row = |g: &crate::conf::types::UserGroup| {
+            let mut members = Vec::new();
+            self.user_members(&g.members, expand, 0, &mut members);
+            let (admins, shares) = (g.admins.clone(), g.shares.clone());
+            GroupInfo { name: g.name.clone(), members, admins, shares, ..GroupInfo::default() }
+        };
+        wanted.map(row).collect()
+    }
+
+    fn user_members(&self, terms: &[UserTerm], expand: bool, depth: usize, out: &mut Vec<String>) {
+        for t in terms {
+            let shown = match (self.group_members(&t.name), t.exclude) {
+                (Some(inner), false) if expand && depth < MAX_DEPTH => {
+                    self.user_members(inner, expand, depth + 1, out);
+                    continue;
+                }
+                (Some(_), false) => format!("{}/", t.name),
+                (_, true) => format!("~{}", t.name),
+                (None, false) => t.name.clone(),
+            };
+            if !out.contains(&shown) {
+                out.push(shown);
+            }
+        }
+    }
+
+    fn host_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.hosts.groups;
+        let is_group = |word: &str| all.iter().any(|g| g.name == word);
+        let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
+        let row = |g: &crate::conf::types::HostGroup| {
+            let members = match expand {
+                true => self.pol.expand_host(&g.name).into_iter().collect(),
+                false => g
+                    .members
+                    .iter()
+                    .map(|m| if is_group(m) { format!("{m}/") } else { m.clone() })
+                    .collect(),
+            };
+            GroupInfo {
+                name: g.name.clone(),
+                members,
+                admins: g.admins.clone(),
+                ..GroupInfo::default()
+            }
+        };
+        wanted.map(row).collect()
+    }
+
+    fn compute_units(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
+        let all = &self.pol.conf.batch.hosts.units;
+        let wanted = all.iter().filter(|u| names.is_empty() || names.contains(&u.name));
+        let row = |u: &ComputeUnit| {
+            let mut members = Vec::new();
+            self.unit_members(u, expand, 0, &mut members);
+            let (name, kind) = (u.name.clone(), u.kind.clone());
+            GroupInfo { name, kind, members, ..GroupInfo::default() }
+        };
+        wanted.map(row).collect()
+    }
+
+    fn unit_members(&self, unit: &ComputeUnit, expand: bool, depth: usize, out: &mut Vec<String>) {
+        let hosts = &self.pol.conf.batch.hosts;
+        for m in &unit.members {
+            let inner = hosts.units.iter().find(|u| u.name == *m && u.name != unit.name);
+            let group = hosts.groups.iter().any(|g| g.name == *m);
+            let shown = match (inner, group) {
+                (Some(inner), _) if expand && depth < MAX_DEPTH => {
+                    self.unit_members(inner, expand, depth + 1, out);
+                    continue;
+                }
+                (None, true) if expand => self.pol.expand_host(m).into_iter().collect(),
+                (Some(_), _) | (None, true) => vec![format!("{m}/")],
+                (None, false) => vec![m.clone()],
+            };
+            for name in shown {
+                if !out.contains(&name) {
+                    out.push(name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! bwait and bsub -K: requests that are answered when a condition becomes true, can never be, or
+//! the time is over. Nothing polls: a change of a named job looks at the condition again.
+
+use crate::batch::admin::permissions::Caller;
+use crate::batch::state::ElemState;
+use crate::batch::{Mbd, StepContext};
+use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
+use crate::model::idmap::IdMap;
+use crate::model::reason::err;
+use crate::model::time::US;
+use crate::proto::Refusal;
+use crate::proto::client::{ClientMsg, Wait, Waited};
+use crate::proto::machine::ConnId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Waits at a time.
+pub const MAX_WAITS: usize = 100_000;
+
+#[derive(Debug)]
+struct Waiter {
+    expr: Resolved,
+    until: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub struct Waits {
+    by_conn: IdMap<ConnId, Waiter>,
+    /// Named job -> connections.
+    named: IdMap<u32, BTreeSet<ConnId>>,
+    timers: BTreeMap<(u64, ConnId), ()>,
+}
+
+impl Waits {
+    pub fn deadline(&self) -> Option<u64> {
+        self.timers.keys().next().map(|(t, _)| *t)
+    }
+    pub fn close(&mut self, conn: ConnId) {
+        let Some(w) = self.by_conn.remove(&conn) else { return };
+        for id in w.expr.job_ids() {
+            if let Some(set) = self.named.get_mut(&(id as u32)) {
+                set.remove(&conn);
+                if set.is_empty() {
+                    self.named.remove(&(id as u32));
+                }
+            }
+        }
+        if let Some(t) = w.until {
+            self.timers.remove(&(t, conn));
+        }
+    }
+    pub fn is_named(&self, job: u32) -> bool {
+        self.named.contains_key(&job)
+    }
+}
+
+impl Mbd {
+    pub(crate) fn wait(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
+        if let Some(select) = w.watch {
+            return self.watch(cx, conn, who, *select);
+        }
+        let resolved = DepExpr::parse(&w.expr)
+            .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
+            .and_then(|e| {
+                let recorded = false;
+                if !self.names_within(&who.user, &e, recorded) {
+                    return Err(crate::batch::lifecycle::submit::too_many(&w.expr));
+                }
+                let finder = crate::batch::usage::dependencies::Finder {
+                    mbd: self,
+                    user: &who.user,
+                    recorded,
+                };
+                e.resolve(&finder, None).map_err(|e| match e {
+                    ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
+                    ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
+                    ResolveError::TooMany(about) => {
+                        crate::batch::lifecycle::submit::too_many(&about)
+                    }
+                })
+            });
+        let expr = match resolved {
+            Ok(e) => e,
+            Err(r) => return cx.refuse(conn, r),
+        };
+        if self.waits.by_conn.len() >= MAX_WAITS {
+            return cx.refuse(conn, Refusal::new(err::BUSY));
+        }
+        self.waits.close(conn);
+        let until = (w.timeout > 0).then(|| cx.now.mono_us.saturating_add(w.timeout * US));
+        for id in expr.job_ids() {
+            self.waits.named.entry(id as u32).or_default().insert(conn);
+        }
+        if let Some(t) = until {
+            self.waits.timers.insert((t, conn), ());
+        }
+        self.waits.by_conn.insert(conn, Waiter { expr, until });
+        self.look(cx, conn);
+    }
+
+    fn look(&mut self, cx: &mut StepContext, conn: ConnId) {
+        let Some(w) = self.waits.by_conn.get(&conn) else { return };
+        let answer = match w.expr.eval(self, None) {
+            DepValue::False => return,
+            DepValue::True => self.end_of_one(&w.expr).unwrap_or(Waited::True),
+            DepValue::Never => Waited::Never,
+        };
+        self.waits.close(conn);
+        cx.reply_durable(conn, ClientMsg::Waited(answer));
+    }
+
+    /// For `ended(ID)` of one plain job: how it ended (bsub -K needs it).
+    fn end_of_one(&self, expr: &Resolved) -> Option<Waited> {
+        let ids = expr.job_ids();
+        let [id] = ids[..] else { return None };
+        if expr.to_string() != format!("ended({id})") {
+            return None;
+        }
+        let e = self.st.job(id as u32)?.elem(0)?;
+        let ElemState::End(end) = &e.state else { return None };
+        Some(Waited::Ended {
+            exit_code: crate::batch::lifecycle::host_reports::exit_code(end.status),
+            status: e.stat(),
+            started: end.run.is_some(),
+        })
+    }
+
+    pub(crate) fn wait_changed(&mut self, cx: &mut StepContext, job: u32) {
+        let Some(conns) = self.waits.named.get(&job) else { return };
+        for conn in conns.clone() {
+            self.look(cx, conn);
+        }
+    }
+
+    pub(crate) fn wait_tick(&mut self, cx: &mut StepContext) {
+        while let Some(&(t, conn)) = self.waits.timers.keys().next() {
+            if t > cx.now.mono_us {
+                break;
+            }
+            self.waits.close(conn);
+            cx.reply(conn, ClientMsg::Waited(Waited::Timeout));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What the scheduler and the queries read: the state, the configuration and what hosts said, none
+//! of which they may change.
+
+use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
+use crate::batch::lifecycle::window_suspend::Shut;
+use crate::batch::site::policy::{Bound, Bounds, External, Policy, Queue};
+use crate::batch::site::requirements::{HostSnapshot, Req};
+use crate::batch::state::State;
+use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
+use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::reserve::ledger::{Reserve, left};
+use crate::conf::types::Mxj;
+use crate::lang::resreq::{ResReqError, Simple};
+use crate::model::Now;
+use crate::model::job::JobSpec;
+use crate::model::reason::pend;
+use crate::proto::lim::{INDEX_NAMES, increasing, status};
+
+/// The parts of mbatchd below the scheduler, for reading.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The instant of the step.
+    pub now: Now,
+    pub state: &'a State,
+    pub site: &'a Policy,
+    pub hosts: &'a HostMap<HostRt>,
+    pub reserve: &'a Reserve,
+    pub windows: &'a Shut,
+    pub depends: &'a Deps,
+}
+
+impl<'a> View<'a> {
+    /// Slots of a host; `None` unlimited.
+    pub fn host_max(&self, i: HostId) -> Option<u64> {
+        match self.site.hosts[i].mxj {
+            Mxj::Unlimited => None,
+            Mxj::Slots(n) => Some(u64::from(n)),
+            Mxj::Cpus => Some(u64::from(self.hosts[i].ncpus())),
+        }
+    }
+
+    pub fn host_used(&self, i: HostId) -> u64 {
+        let used = self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
+        used + self.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
+    }
+
+    pub fn host_closed(&self, i: HostId) -> bool {
+        self.state.host_ctl.get(&i).is_some_and(|c| c.shut())
+    }
+
+    /// The first built-in index beyond a loadSched threshold of the host.
+    pub fn load_over(&self, i: HostId, bounds: &Bounds) -> Option<usize> {
+        let load = self.hosts[i].load.as_ref()?;
+        let taken = self.reserve.on(i);
+        let value = |k: usize| {
+            left(taken, ResourceId::of_load_index(k), f64::from(load.index[k]), increasing(k))
+        };
+        (0..bounds.len()).find(|&k| bounds[k].0.is_some_and(|b| beyond(k, value(k), b)))
+    }
+
+    /// The first external index beyond a loadSched threshold on a host; an index that is not
+    /// reported there is beyond none.
+    pub fn external_over<'b>(&self, i: HostId, bounds: &'b External) -> Option<&'b Bound> {
+        let load = self.hosts[i].load.as_ref()?;
+        let taken = self.reserve.on(i);
+        bounds.iter().find(|b| {
+            let pair = load.external.iter().find(|(n, _)| *n == b.name);
+            let value = pair.and_then(|(_, v)| v.parse::<f64>().ok());
+            let value = value.map(|v| left(taken, b.id, v, b.up));
+            match (value, b.sched) {
+                (Some(v), Some(sched)) => {
+                    if b.up {
+                        v > sched
+                    } else {
+                        v < sched
+                    }
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// The reason for which thresholds of a host or queue keep jobs from a host.
+    pub fn load_reason(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
+        let built_in = self.load_over(i, bounds).map(|k| pend::LOAD + k as u32);
+        let own = || self.external_over(i, external);
+        built_in.or_else(|| own().map(|b| self.site.reason_about(pend::LOAD_EXTERNAL, b.id)))
+    }
+
+    /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
+    /// lsf.cluster, which LIM knows.
+    pub fn busy_reason(&self, i: HostId) -> u32 {
+        let host = &self.site.hosts[i];
+        let by_lim = || {
+            let load = self.hosts[i].load.as_ref().filter(|l| l.over != 0);
+            let (load, k) = load.map(|l| (l, l.over.trailing_zeros() as usize))?;
+            Some(match k.checked_sub(INDEX_NAMES.len()) {
+                None => pend::LOAD + k as u32,
+                Some(at) => {
+                    let id = self.site.names.id(&load.external.get(at)?.0);
+                    let about = |id| self.site.reason_about(pend::LOAD_EXTERNAL, id);
+                    id.map_or(pend::LOAD_EXTERNAL, about)
+                }
+            })
+        };
+        let by_hosts = self.load_reason(i, &host.bounds, &host.external);
+        by_hosts.or_else(by_lim).unwrap_or(pend::LOAD_EXTERNAL)
+    }
+
+    /// Does an exclusive job (bsub -x) run there?
+    pub fn held_alone(&self, i: HostId) -> bool {
+        if self.state.alone.is_empty() {
+            return false;
+        }
+        let here = self.state.counts.host.get(&i);
+        here.is_some_and(|here| here.jobs.iter().any(|at| self.state.alone.contains(at)))
+    }
+
+    /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
+    pub fn lock_reason(&self, i: HostId) -> u32 {
+        let lim = self.hosts[i].load.as_ref().map_or(0, |l| l.status);
+        if lim & status::LOCK_U != 0 {
+            pend::HOST_LOCKED
+        } else if lim & status::LOCK_M != 0 {
+            pend::HOST_LOCKED_MASTER
+        } else {
+            pend::HOST_LOCKED_WINDOW
+        }
+    }
+
+    pub fn host_status(&self, i: HostId) -> HostStatus {
+        let h = &self.hosts[i];
+        let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
+        if lim & status::UNAVAIL != 0 {
+            HostStatus::Unavail
+        } else if h.up().is_none() {
+            HostStatus::Unreach
+        } else if self.host_closed(i) {
+            HostStatus::ClosedAdm
+        } else if lim & (status::LOCK_U | status::LOCK_W | status::LOCK_M) != 0 {
+            HostStatus::ClosedLock
+        } else if self.windows.host(i) {
+            HostStatus::ClosedWind
+        } else if self.held_alone(i) {
+            HostStatus::ClosedExcl
+        } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
+            HostStatus::ClosedFull
+        } else if lim & status::BUSY != 0
+            || self.load_over(i, &self.site.hosts[i].bounds).is_some()
+            || self.external_over(i, &self.site.hosts[i].external).is_some()
+        {
+            HostStatus::ClosedBusy
+        } else {
+            HostStatus::Ok
+        }
+    }
+
+    /// The host as a requirement sees it.
+    pub fn snapshot(&self, i: HostId) -> HostSnapshot<'a> {
+        let used = self.host_used(i) as f64;
+        let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
+        let status = match self.host_status(i) {
+            HostStatus::Ok => "ok",
+            HostStatus::Unavail | HostStatus::Unreach => "unavail",
+            HostStatus::ClosedBusy => "busy",
+            HostStatus::ClosedLock => "lockU",
+            _ => "ok",
+        };
+        HostSnapshot {
+            def: &self.site.hosts[i].def,
+            rt: &self.hosts[i],
+            slots: (max - used).max(0.0),
+            max_slots: max,
+            status,
+            taken: self.reserve.on(i),
+            names: &self.site.names,
+        }
+    }
+
+    /// Does this queue start no jobs now, by its windows?
+    pub fn queue_shut(&self, queue: QueueId) -> bool {
+        self.site.queue_position(queue).is_some_and(|i| self.windows.queue(i))
+    }
+
+    /// Why a queue starts no jobs at all now, if so.
+    pub fn queue_closed(&self, queue: &Queue) -> Option<u32> {
+        if self.state.queue_ctl.get(&queue.id).is_some_and(|c| c.inactive) {
+            return Some(pend::QUEUE_INACT);
+        }
+        self.queue_shut(queue.id).then_some(pend::QUEUE_WINDOW)
+    }
+
+    /// The priority of a job among those of its queue (bsub -sp); larger goes first.
+    pub fn priority(&self, spec: &JobSpec) -> u32 {
+        match spec.priority {
+            0 => self.site.params().max_user_priority.map_or(0, |max| max / 2),
+            given => given,
+        }
+    }
+
+    /// Slots for which a host still has what a job reserves, and the reason where there are none.
+    pub fn reserve_room(&self, host: HostId, simple: Option<&Simple>) -> (u64, u32) {
+        let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
+        let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
+        let (sight, names) = (self.snapshot(host), &self.site.names);
+        for term in rusage.terms() {
+            let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
+                continue;
+            };
+            let free = sight.available(id, &term.res).unwrap_or(0.0);
+            let amount = term.amount();
+            let n = match amount > 0.0 {
+                false => u64::MAX,
+                true if self.site.reserves_per_task(term) => (free / amount) as u64,
+                true if free >= amount => u64::MAX,
+                true => 0,
+            };
+            if n < room.0 {
+                let own = || self.site.reason_about(pend::RESERVE_EXTERNAL, id);
+                room = (n, id.load_index().map_or_else(own, |k| pend::RESERVE + k as u32));
+            }
+        }
+        room
+    }
+
+    /// The requirement that acts for a job: its own over its queue's, with defaults.
+    pub fn combined_req(
+        &self,
+        queue: QueueId,
+        res_req: &str,
+        hosts_asked: bool,
+    ) -> Result<Req, ResReqError> {
+        let of_queue = self.site.queue(queue).and_then(|q| q.req.as_deref());
+        Req::combined(res_req, of_queue, hosts_asked, &self.site.names)
+    }
+}

@@ -1,0 +1,272 @@
+//! Requirements against hosts: the resource names of this cluster, a host as `lang::resreq` sees
+//! it, and the joined requirement of a job and its queue.
+
+use crate::batch::cluster::hosts::HostRt;
+use crate::batch::state::names::{Id, ResourceId};
+use crate::batch::usage::reserve::ledger::{Reserved, left};
+use crate::conf::types::{BaseConf, HostDef, ResourceDef, ResourceKind};
+use crate::lang::resreq::{Builtins, HOST_NUMBERS, HostView, ResKind, ResNames, ResReq};
+use crate::lang::resreq::{ResReqError, Rusage, RusageTerm, Syntax};
+use crate::proto::lim::{INDEX_NAMES, increasing};
+use std::collections::HashMap;
+
+/// The built-in indices of which a suspended job keeps what it reserved.
+const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
+
+/// A resource that has an id.
+#[derive(Debug)]
+struct Resource {
+    name: String,
+    /// More of it means more load.
+    increasing: bool,
+    /// A suspended job gives back what it reserved of it.
+    release: bool,
+}
+
+/// Every resource name with its kind. A resource is resolved here once, to its id.
+#[derive(Debug)]
+pub struct Names {
+    own: HashMap<String, ResKind>,
+    ids: HashMap<String, ResourceId>,
+    resources: Vec<Resource>,
+    size_unit_mb: f64,
+}
+
+impl Names {
+    pub fn new(base: &BaseConf) -> Names {
+        let kind = |k: ResourceKind, inc: Option<bool>| match k {
+            ResourceKind::Boolean => ResKind::Boolean,
+            ResourceKind::String => ResKind::String,
+            ResourceKind::Numeric => ResKind::Numeric { increasing: inc.unwrap_or(false) },
+        };
+        let site = &base.shared.resources;
+        let own = site.iter().map(|r| (r.name.clone(), kind(r.kind, r.increasing)));
+        let resources = resources(site);
+        let mut ids = HashMap::new();
+        for (position, resource) in resources.iter().enumerate() {
+            ids.entry(resource.name.clone()).or_insert_with(|| ResourceId::from_index(position));
+        }
+        let (own, size_unit_mb) = (own.collect(), base.lsf.requirement_unit_mb());
+        Names { own, ids, resources, size_unit_mb }
+    }
+
+    /// The id of a resource.
+    pub fn id(&self, name: &str) -> Option<ResourceId> {
+        self.ids.get(name).copied()
+    }
+
+    /// Every resource that has an id.
+    pub fn all(&self) -> impl Iterator<Item = (ResourceId, &str)> {
+        let all = self.resources.iter().enumerate();
+        all.map(|(position, r)| (ResourceId::from_index(position), r.name.as_str()))
+    }
+
+    /// The id of what a term reserves.
+    pub fn reserved(&self, term: &RusageTerm) -> Option<ResourceId> {
+        term.number.map(|n| ResourceId::from_index(n as usize)).or_else(|| self.id(&term.res))
+    }
+
+    /// Does more of this resource mean more load?
+    pub fn increasing(&self, id: ResourceId) -> bool {
+        self.resources.get(id.index()).is_some_and(|r| r.increasing)
+    }
+
+    /// Does a suspended job give back what it reserved of this?
+    pub fn released(&self, id: ResourceId) -> bool {
+        self.resources.get(id.index()).is_some_and(|r| r.release)
+    }
+
+    fn syntax(&self) -> Syntax<'_> {
+        // the default of the type, in tests, has no unit
+        let size_unit_mb = if self.size_unit_mb > 0.0 { self.size_unit_mb } else { 1.0 };
+        Syntax { names: self, size_unit_mb }
+    }
+
+    pub fn parse(&self, text: &str) -> Result<ResReq, ResReqError> {
+        ResReq::parse(text, &self.syntax())
+    }
+}
+
+/// Values by id, in the order of the ids.
+fn resources(site: &[ResourceDef]) -> Vec<Resource> {
+    let release = |name: &str| {
+        let own = site.iter().find(|r| r.name == name);
+        own.map_or(!KEPT.contains(&name), |r| r.release)
+    };
+    let built_in = |name: &str, increasing: bool| Resource {
+        name: name.to_owned(),
+        increasing,
+        release: release(name),
+    };
+    let indices = INDEX_NAMES.iter().enumerate().map(|(k, name)| built_in(name, increasing(k)));
+    let numbers = HOST_NUMBERS.iter().map(|name| built_in(name, false));
+    let own = site.iter().map(|r| Resource {
+        name: r.name.clone(),
+        increasing: r.increasing.unwrap_or(false),
+        release: r.release,
+    });
+    indices.chain(numbers).chain(own).collect()
+}
+
+impl ResNames for Names {
+    fn kind(&self, name: &str) -> Option<ResKind> {
+        Builtins.kind(name).or_else(|| self.own.get(name).copied())
+    }
+    fn number(&self, name: &str) -> Option<u32> {
+        self.id(name).map(|id| id.index() as u32)
+    }
+}
+
+/// A compiled requirement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Req(pub ResReq);
+
+impl Req {
+    pub fn parse(text: &str, names: &Names) -> Result<Req, ResReqError> {
+        names.parse(text).map(Req)
+    }
+
+    /// The requirement once for each alternative of its rusage, with that one alone; none where
+    /// there is only one.
+    pub fn alternatives(&self) -> Option<Vec<Req>> {
+        let rusage = match &self.0 {
+            ResReq::Simple(s) => s.rusage.as_ref(),
+            _ => None,
+        };
+        let all = rusage.map(|r| &r.alternatives).filter(|a| a.len() > 1)?;
+        let one = |terms: &Vec<RusageTerm>| {
+            let mut req = self.clone();
+            if let ResReq::Simple(s) = &mut req.0 {
+                s.rusage = Some(Rusage { alternatives: vec![terms.clone()] });
+            }
+            req
+        };
+        Some(all.iter().map(one).collect())
+    }
+
+    /// Job over queue, with the defaults: what acts.
+    pub fn combined(
+        job: &str,
+        queue: Option<&Req>,
+        hosts_asked: bool,
+        names: &Names,
+    ) -> Result<Req, ResReqError> {
+        let job = if job.is_empty() { ResReq::default() } else { names.parse(job)? };
+        let joined = match queue {
+            Some(q) => job.over(&q.0),
+            None => job,
+        };
+        Ok(Req(joined.with_defaults(hosts_asked)))
+    }
+}
+
+/// A host as a requirement sees it.
+pub struct HostSnapshot<'a> {
+    pub def: &'a HostDef,
+    pub rt: &'a HostRt,
+    /// Free slots now, and all.
+    pub slots: f64,
+    pub max_slots: f64,
+    pub status: &'a str,
+    /// The reservations here, and the names of resources.
+    pub taken: Reserved<'a>,
+    pub names: &'a Names,
+}
+
+impl HostSnapshot<'_> {
+    fn resource(&self, name: &str) -> Option<&Option<String>> {
+        let own = self.def.resources.iter().find(|r| r.name == name && !r.absent).map(|r| &r.value);
+        own.or_else(|| {
+            let facts = self.rt.load.as_ref()?.facts.as_ref()?;
+            facts.resources.iter().find(|r| r.0 == name).map(|r| &r.1)
+        })
+    }
+    /// The value of a static resource that the host has, or shares with others.
+    fn fixed(&self, name: &str) -> Option<&str> {
+        let facts = || self.rt.load.as_ref()?.facts.as_ref();
+        let shared = || facts()?.shared.iter().find(|r| r.0 == name).map(|r| r.1.as_str());
+        self.resource(name).and_then(|v| v.as_deref()).or_else(shared)
+    }
+    pub fn host_type(&self) -> &str {
+        let facts = self.rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        self.def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str())).unwrap_or("")
+    }
+    pub fn model(&self) -> &str {
+        let facts = self.rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        self.def.model.as_deref().or(facts.map(|f| f.model.as_str())).unwrap_or("")
+    }
+}
+
+impl HostView for HostSnapshot<'_> {
+    fn num(&self, name: &str) -> Option<f64> {
+        let value = self.measured(name)?;
+        match self.names.id(name).filter(|_| !self.taken.is_empty()) {
+            Some(id) => Some(left(self.taken, id, value, self.names.increasing(id))),
+            None => Some(value),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match name {
+            "type" => Some(self.host_type()),
+            "model" => Some(self.model()),
+            "hname" => Some(&self.def.name),
+            "status" => Some(self.status),
+            _ => {
+                let load = self.rt.load.as_ref();
+                let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+                external.map(|e| e.1.as_str()).or_else(|| self.fixed(name))
+            }
+        }
+    }
+
+    fn boolean(&self, name: &str) -> Option<bool> {
+        let load = self.rt.load.as_ref();
+        let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+        match (name, external) {
+            ("server", _) => Some(self.def.server),
+            (_, Some((_, value))) => Some(value.parse() != Ok(0.0)),
+            _ => Some(self.resource(name).is_some()),
+        }
+    }
+}
+
+impl HostSnapshot<'_> {
+    /// The value of a number of this id and name, less what is reserved.
+    pub fn available(&self, id: ResourceId, name: &str) -> Option<f64> {
+        let value = match id.load_index() {
+            Some(k) => self.rt.load.as_ref().map(|l| f64::from(l.index[k])),
+            None => self.measured(name),
+        };
+        Some(left(self.taken, id, value?, self.names.increasing(id)))
+    }
+
+    /// The value of a number before reservations.
+    fn measured(&self, name: &str) -> Option<f64> {
+        let load = self.rt.load.as_ref();
+        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
+            return load.map(|l| f64::from(l.index[i]));
+        }
+        let facts = load.and_then(|l| l.facts.as_ref());
+        match name {
+            "slots" => return Some(self.slots),
+            "maxslots" => return Some(self.max_slots),
+            "rexpri" => return Some(f64::from(self.def.rexpri)),
+            "cpuf" => return facts.map(|f| f.cpu_factor),
+            "ncpus" => return facts.map(|f| f64::from(f.ncpus)),
+            "nprocs" => return facts.map(|f| f64::from(f.nprocs)),
+            "ncores" => return facts.map(|f| f64::from(f.ncores)),
+            "nthreads" => return facts.map(|f| f64::from(f.nthreads)),
+            "ndisks" => return facts.map(|f| f64::from(f.ndisks)),
+            "maxmem" => return facts.map(|f| f.max_mem as f64),
+            "maxswp" => return facts.map(|f| f.max_swp as f64),
+            "maxtmp" => return facts.map(|f| f.max_tmp as f64),
+            _ => {}
+        }
+        let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+        if let Some((_, v)) = external {
+            return v.parse().ok();
+        }
+        self.fixed(name)?.parse().ok()
+    }
+}

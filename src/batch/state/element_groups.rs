@@ -1,0 +1,440 @@
+//! What bmod, bswitch, btop and bbot change: a whole job, or elements of an array. Elements that
+//! were changed alike form a part (`state::ElementGroup`); the rest is as the job is. Like
+//! everything that changes the state this is only reached through `apply`.
+
+use crate::batch::state::apply::{Applied, EXTRA_DEPEND};
+use crate::batch::state::counts::{Counts, owner};
+use crate::batch::state::names::{QueueId, UserId};
+use crate::batch::state::{
+    Array, Body, Elem, ElemState, ElementGroup, ElementSpec, First, Job, State,
+};
+use crate::lang::depend::Resolved;
+use crate::lang::jobname::JobName;
+use crate::model::JobRef;
+use crate::model::event::{JobModify, QueuePosition};
+use crate::model::job::{JobSpec, SpoolRef, opt2};
+use crate::model::specfield::SpecField;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Elements that join others at once, at most.
+const JOINED: usize = 256;
+
+/// Elements as (first, last, step).
+pub type Ranges = [(u32, u32, u32)];
+
+/// Runs of indices, as short as they can be said.
+pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
+    let mut out: Vec<(u32, u32, u32)> = Vec::new();
+    for idx in indices {
+        match out.last_mut() {
+            Some((_, last, _)) if *last + 1 == idx => *last = idx,
+            _ => out.push((idx, idx, 1)),
+        }
+    }
+    out
+}
+
+impl Array {
+    /// The indices of its list that ranges name.
+    pub fn named<'a>(&'a self, ranges: &'a Ranges) -> impl Iterator<Item = u32> + 'a {
+        let max = self.spec.list.max();
+        ranges
+            .iter()
+            .flat_map(move |&(a, b, step)| (a..=b.min(max)).step_by(step.max(1) as usize))
+            .filter(|idx| self.pos(*idx).is_some())
+    }
+
+    fn part_mut(&mut self, no: u32) -> Option<&mut ElementGroup> {
+        (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
+    }
+
+    /// Counts an element of its own in or out, as it stands.
+    fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        let put = |set: &mut BTreeSet<u32>| match add {
+            true => set.insert(idx),
+            false => set.remove(&idx),
+        };
+        match &e.state {
+            ElemState::Run(_) => {
+                put(&mut self.started);
+                if let Some(part) = self.part_mut(e.part) {
+                    part.started = if add { part.started + 1 } else { part.started - 1 };
+                }
+            }
+            ElemState::Pend(p) => match self.part_mut(e.part) {
+                Some(part) => {
+                    part.pend = if add { part.pend + 1 } else { part.pend - 1 };
+                    p.held.is_none().then(|| put(&mut part.waiting));
+                }
+                None => drop(p.held.is_none().then(|| put(&mut self.waiting))),
+            },
+            ElemState::End(end) if end.done => {}
+            ElemState::End(end) => {
+                let code = crate::batch::lifecycle::host_reports::exit_code(end.status);
+                let n = self.exits.entry(code).or_default();
+                *n = if add { *n + 1 } else { *n - 1 };
+                if *n == 0 {
+                    self.exits.remove(&code);
+                }
+            }
+        }
+    }
+
+    /// Something is about to happen to an element to which nothing has happened.
+    pub fn touch(&mut self, idx: u32, submit_time: i64) {
+        let e = self.untouched(submit_time);
+        self.note(idx, &e, true);
+        self.own.insert(idx, e);
+    }
+
+    /// An element leaves memory.
+    pub fn leave(&mut self, idx: u32, e: &Elem) {
+        self.note(idx, e, false);
+        if let Some(part) = self.part_mut(e.part) {
+            part.elems.remove(&idx);
+        }
+    }
+
+    /// The number of the part that looks like this; a new one, or one that nobody is of any more,
+    /// where there is none.
+    fn part_like(&mut self, look: ElementSpec) -> u32 {
+        if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
+            return i as u32 + 1;
+        }
+        let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
+        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0 };
+        match self.parts.iter().position(|p| p.elems.is_empty()) {
+            Some(i) => {
+                self.parts[i] = new;
+                i as u32 + 1
+            }
+            None => {
+                self.parts.push(new);
+                self.parts.len() as u32
+            }
+        }
+    }
+}
+
+fn resolved(spec: &JobSpec) -> Option<Resolved> {
+    let depend = spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+    depend.and_then(|(_, v)| Resolved::parse(v).ok())
+}
+
+impl State {
+    /// Every counter of the job follows it to the queue.
+    pub(crate) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
+        let to = self.names.queues.id(queue);
+        if at.idx != 0 {
+            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
+                let mut spec = (*look.spec).clone();
+                spec.queue = queue.to_string();
+                ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
+            });
+        }
+        let before = self.space_before(at.job);
+        let did = self.recount(at.job, |job| {
+            job.queue = to;
+            Arc::make_mut(&mut job.spec).queue = queue.to_string();
+            if let Body::Array(a) = &mut job.body {
+                for part in &mut a.parts {
+                    part.look.queue = to;
+                    Arc::make_mut(&mut part.look.spec).queue = queue.to_string();
+                }
+            }
+        });
+        self.space_changed(at.job, before, &[]);
+        did
+    }
+
+    /// Changes a job in what its counters are made of.
+    fn recount(&mut self, id: u32, change: impl FnOnce(&mut Job)) -> Applied {
+        let Some(job) = self.jobs.get_mut(&id) else {
+            return Applied::Rejected("no such job");
+        };
+        let queues: Vec<QueueId> =
+            (0..=job.parts().len() as u32).map(|p| job.queue_of(p)).collect();
+        self.counts.pending(job, false);
+        change(job);
+        self.counts.pending(job, true);
+        self.counts.started_moved(job, &queues);
+        Applied::Job(JobRef { job: id, idx: 0 })
+    }
+
+    /// Puts elements of an array that are in memory into the part that `change` says, from what
+    /// they are.
+    fn change_elements(
+        &mut self,
+        id: u32,
+        elems: &Ranges,
+        change: impl Fn(&ElementSpec) -> ElementSpec,
+    ) -> Applied {
+        let Some(job) = self.jobs.get_mut(&id) else { return Applied::Rejected("no such job") };
+        let whole = ElementSpec { queue: job.queue, spec: job.spec.clone(), spot: None };
+        let indices: Vec<u32> = match &job.body {
+            Body::Array(a) => a.named(elems).collect(),
+            Body::Single(_) => return Applied::Rejected("a change of an element of no array"),
+        };
+        // from which part into which
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        for idx in indices {
+            if job.view(idx).is_none() {
+                continue;
+            }
+            let from = job.part_no(idx);
+            let Body::Array(a) = &mut job.body else { break };
+            let to = match known.iter().find(|k| k.0 == from) {
+                Some(k) => k.1,
+                None => {
+                    let now = (from as usize).checked_sub(1).and_then(|i| a.parts.get(i));
+                    let look = change(now.map_or(&whole, |p| &p.look));
+                    let to = a.part_like(look);
+                    known.push((from, to));
+                    to
+                }
+            };
+            put_in_part(&mut self.counts, job, idx, to);
+        }
+        Applied::Job(JobRef { job: id, idx: 0 })
+    }
+
+    /// Changes all elements at once that are of the part of this one.
+    fn change_part(
+        &mut self,
+        at: JobRef,
+        change: impl FnOnce(&ElementSpec) -> ElementSpec,
+    ) -> Applied {
+        let part = self.jobs.get(&at.job).map_or(0, |job| job.part_no(at.idx));
+        if part == 0 {
+            return Applied::Rejected("a change of elements that were not changed before");
+        }
+        let did = self.recount(at.job, |job| {
+            if let Body::Array(a) = &mut job.body
+                && let Some(part) = a.part_mut(part)
+            {
+                part.look = change(&part.look);
+            }
+        });
+        self.join_part(at.job, part);
+        did
+    }
+
+    /// Elements that have become of the same submission as those of another part join these, where
+    /// they are few: parts are bounded in number.
+    fn join_part(&mut self, id: u32, part: u32) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(own) = job.part(part) else { return };
+        let like = |p: &ElementGroup| !p.elems.is_empty() && p.look == own.look;
+        let mut others = job.parts().iter().zip(1..).filter(|(p, no)| *no != part && like(p));
+        let Some((other, no)) = others.next() else { return };
+        let (few, to) = match own.elems.len() <= other.elems.len() {
+            true => (own, no),
+            false => (other, part),
+        };
+        if few.elems.len() <= JOINED {
+            let few: Vec<u32> = few.elems.iter().copied().collect();
+            few.into_iter().for_each(|idx| put_in_part(&mut self.counts, job, idx, to));
+        }
+    }
+
+    /// Keeps what a job runs as it was submitted, before something else is put in its place.
+    fn note_first(&mut self, m: &JobModify) {
+        use SpecField::{Command, Env, Script};
+        let other = [Command, Script, Env].iter().any(|f| m.fields.contains(f));
+        let Some(job) = self.jobs.get(&m.job).filter(|_| other) else { return };
+        if !self.first.contains_key(&m.job) {
+            let first = First {
+                command: job.spec.command.clone(),
+                scripted: job.spec.options2 & opt2::SCRIPT != 0,
+                script: job.script,
+                env: job.env,
+            };
+            self.changed.entry(m.job).or_default().extend([first.script, first.env]);
+            self.first.insert(m.job, first);
+        }
+    }
+
+    pub(crate) fn modify(&mut self, m: &JobModify) -> Applied {
+        let queue = self.names.queues.id(&m.spec.queue);
+        let before = self.space_before(m.job);
+        self.note_first(m);
+        self.retry_modified(m.job);
+        let did = if m.elems.is_empty() {
+            let named = self.jobs.get(&m.job).map(|j| (j.user, j.name.name.clone()));
+            let user = named.as_ref().map(|n| n.0);
+            // what a condition that stays stands for stays too
+            let other = m.fields.contains(&SpecField::Depend);
+            let depend = resolved(&m.spec).filter(|_| other).zip(user);
+            let depend = depend.map(|(depend, user)| Rc::new(self.bind(user, depend)));
+            let did = self.recount(m.job, |job| {
+                if other {
+                    job.depend = depend;
+                }
+                modify_job(job, m, queue);
+            });
+            self.renamed(m.job, named);
+            did
+        } else {
+            let spec = Arc::new(m.spec.clone());
+            let change =
+                |look: &ElementSpec| ElementSpec { queue, spec: spec.clone(), spot: look.spot };
+            match m.elems[..] {
+                [(idx, ..)] if m.alike => self.change_part(JobRef { job: m.job, idx }, change),
+                _ => self.change_elements(m.job, &m.elems, change),
+            }
+        };
+        if matches!(did, Applied::Job(_)) {
+            let places = [m.exact, m.script, m.env].into_iter().filter(|at| at.len > 0);
+            self.changed.entry(m.job).or_default().extend(places);
+        }
+        self.space_changed(m.job, before, &[m.exact, m.script, m.env]);
+        let Some(job) = self.jobs.get_mut(&m.job) else { return did };
+        // these two are the whole job's
+        if m.fields.contains(&SpecField::Script) && !m.alike {
+            job.script = m.script;
+        }
+        if m.fields.contains(&SpecField::Env) && !m.alike {
+            job.env = m.env;
+        }
+        if !m.eff_res_req.is_empty() {
+            let eff: Arc<str> = m.eff_res_req.as_str().into();
+            job.each_run(&m.elems, m.alike, |run| run.eff_res_req = eff.clone());
+        }
+        did
+    }
+
+    /// A job that had this name may have another.
+    fn renamed(&mut self, id: u32, was: Option<(UserId, String)>) {
+        let (Some(job), Some((user, was))) = (self.jobs.get(&id), was) else { return };
+        if job.name.name != was {
+            self.by_name.remove(user, &was, id);
+            self.by_name.insert(user, &job.name.name, id);
+        }
+    }
+
+    pub(crate) fn moved(&mut self, at: JobRef, place: Option<QueuePosition>, top: bool) -> Applied {
+        // Another LSF's record does not tell the place: before or behind all.
+        let place = place
+            .unwrap_or(QueuePosition { base: if top { 0 } else { u64::MAX }, between: at.job });
+        if at.idx != 0 {
+            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| ElementSpec {
+                spot: Some(place),
+                ..look.clone()
+            });
+        }
+        let Some(job) = self.jobs.get_mut(&at.job) else {
+            return Applied::Rejected("no such job");
+        };
+        if let Body::Array(a) = &mut job.body {
+            a.parts.iter_mut().for_each(|p| p.look.spot = None);
+        }
+        self.moved.insert(at.job, place);
+        Applied::Job(at)
+    }
+}
+
+/// An element that is in memory is of this part from now on.
+fn put_in_part(counts: &mut Counts, job: &mut Job, idx: u32, to: u32) {
+    let at = JobRef { job: job.id, idx };
+    let (queue, user, slots) = owner(job, job.part_no(idx));
+    let submit_time = job.submit_time;
+    let Body::Array(a) = &mut job.body else { return };
+    if a.part_mut(to).is_none() {
+        return;
+    }
+    if let Some(pos) = a.pos(idx)
+        && a.fresh.take(pos)
+    {
+        a.touch(idx, submit_time);
+    }
+    let Some(mut e) = a.own.remove(&idx) else { return };
+    a.leave(idx, &e);
+    counts.elem(queue, user, slots, at, &e, false);
+    e.part = to;
+    a.note(idx, &e, true);
+    let Some(part) = a.part_mut(to) else { return };
+    part.elems.insert(idx);
+    let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
+    counts.elem(queue, user, slots, at, &e, true);
+    a.own.insert(idx, e);
+}
+
+/// What is not in a part becomes of this submission.
+fn modify_job(job: &mut Job, m: &JobModify, queue: QueueId) {
+    job.queue = queue;
+    job.spec = Arc::new(m.spec.clone());
+    if m.fields.contains(&SpecField::Command) {
+        job.script = SpoolRef::default();
+    }
+    // The list of an array stays; its limit may change.
+    let name = match m.spec.name.as_str() {
+        "" => JobName { name: String::new(), array: None },
+        text => JobName::parse(text).unwrap_or_else(|_| job.name.clone()),
+    };
+    match (&mut job.body, &name.array) {
+        (Body::Array(a), Some(new)) => a.spec.limit = new.limit,
+        (Body::Single(_), None) => {}
+        _ => return,
+    }
+    job.name = name;
+}
+
+impl Job {
+    /// Counts an element of its own in or out of what is kept of all.
+    pub(crate) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        if let Body::Array(a) = &mut self.body {
+            a.note(idx, e, add);
+        }
+    }
+
+    /// The started ones among these elements; none named: among those that are in no part; with
+    /// `alike`: among those in the part of the one that is named.
+    fn each_run(
+        &mut self,
+        elems: &Ranges,
+        alike: bool,
+        mut change: impl FnMut(&mut crate::batch::state::Run),
+    ) {
+        let part = match elems {
+            [] => Some(0),
+            [(idx, ..), ..] => alike.then(|| self.part_no(*idx)),
+        };
+        let mut one = |e: &mut Elem| {
+            if let ElemState::Run(run) = &mut e.state {
+                change(run);
+            }
+        };
+        match &mut self.body {
+            Body::Single(e) => one(e),
+            Body::Array(a) => {
+                let Array { own, started, .. } = &mut **a;
+                if let Some(part) = part {
+                    // one walk is several times cheaper than a look-up of each of very many
+                    if started.len() > own.len() / 8 {
+                        own.values_mut().filter(|e| e.part == part).for_each(&mut one);
+                        return;
+                    }
+                    for idx in &*started {
+                        own.get_mut(idx).filter(|e| e.part == part).into_iter().for_each(&mut one);
+                    }
+                    return;
+                }
+                let named: Vec<u32> = a.named(elems).collect();
+                named.iter().for_each(|idx| a.own.get_mut(idx).into_iter().for_each(&mut one));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_indices() {
+        assert_eq!(ranges([1, 2, 3, 7, 9, 10]), [(1, 3, 1), (7, 7, 1), (9, 10, 1)]);
+        assert!(ranges([]).is_empty());
+    }
+}

@@ -1,0 +1,335 @@
+//! Compares two states in all that lsb.events has to bring back. For the tests and the simulator:
+//! what a restart makes of the log must be what mbatchd knew before.
+//!
+//! Invariant: every field of the state and of a job is named here, so that a new one has to be
+//! compared or left out on purpose.
+
+use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::{Debug, Write};
+
+/// Differences told at most.
+const TOLD: usize = 8;
+
+impl State {
+    /// The differences between this state and another one, in words; empty: there is none. `but`:
+    /// jobs that are not compared.
+    pub fn differences(&self, other: &State, but: &BTreeSet<u32>) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut put = |key: &str, a: &str, b: &str| {
+            if a != b && out.len() < TOLD {
+                out.push(format!("{key}: [{a}] is [{b}]"));
+            }
+        };
+        let (mine, theirs) = (self.told(but), other.told(but));
+        let keys: BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
+        let text = |of: &BTreeMap<String, String>, key| of.get(key).cloned().unwrap_or_default();
+        for key in keys {
+            put(key, &text(&mine, key), &text(&theirs, key));
+        }
+        let leaving = |of: &State| of.ended.iter().map(|e| e.1).collect::<HashSet<u32>>();
+        let (my_leaving, their_leaving) = (leaving(self), leaving(other));
+        let ids: BTreeSet<&u32> = self.jobs.keys().chain(other.jobs.keys()).collect();
+        for id in ids.into_iter().filter(|id| !but.contains(id)) {
+            let (a, b) = (self.jobs.get(id), other.jobs.get(id));
+            // most are of one submission, which is long
+            let alike = a.zip(b).is_some_and(|(a, b)| a.spec == b.spec);
+            let of = |state: &State, job: Option<&Box<Job>>, leaving: &HashSet<u32>| match job {
+                Some(job) => {
+                    let beside = state.beside(job, leaving.contains(id));
+                    (state.job_told(job, !alike), job.damaged, beside)
+                }
+                None => Default::default(),
+            };
+            let (a, b) = (of(self, a, &my_leaving), of(other, b, &their_leaving));
+            put(&format!("job <{id}>"), &a.0, &b.0);
+            put(&format!("job <{id}> held"), &a.1.to_string(), &b.1.to_string());
+            put(&format!("job <{id}> beside"), &a.2, &b.2);
+        }
+        for (request, job) in &self.requests {
+            let kept = other.requests.get(request) == Some(job);
+            if self.jobs.contains_key(job) && !but.contains(job) && !kept {
+                out.push(format!("the request of job <{job}> is forgotten"));
+            }
+        }
+        out
+    }
+
+    /// The state of one job; `all`: also the places of its changes in the spool.
+    pub fn about(&self, job: u32, all: bool) -> String {
+        let Some(job) = self.jobs.get(&job) else { return String::new() };
+        let leaves = self.ended.iter().any(|(_, id)| *id == job.id);
+        let beside = if all { self.beside(job, leaves) } else { String::new() };
+        self.job_told(job, true) + &beside
+    }
+
+    /// The state without its jobs, thing by thing.
+    fn told(&self, but: &BTreeSet<u32>) -> BTreeMap<String, String> {
+        let State {
+            names: _,
+            jobs,
+            next_job,
+            // of the log, not of what it says
+            carried_at: _,
+            started_at,
+            // the order of submission alone counts
+            next_order: _,
+            // compared by themselves: those of jobs that left memory are no longer in the log
+            requests: _,
+            request_ages: _,
+            queue_ctl,
+            host_ctl,
+            group_hosts,
+            counts,
+            // told with the counts
+            space: _,
+            // that of jobs which left memory may be gone from the log
+            retries: _,
+            given_groups: _,
+            remains: _,
+            // told with the jobs whose conditions have them
+            groups: _,
+            // follows from the jobs
+            by_name: _,
+            // counted from the last switch on
+            finished: _,
+            reserved: _,
+            // told with their jobs
+            moved: _,
+            changed: _,
+            first: _,
+            tries: _,
+            left: _,
+            posts: _,
+            issued: _,
+            alone: _,
+            waited: _,
+            ended: _,
+            last_ends: _,
+            kinds: _,
+        } = self;
+        let mut out = Told::default();
+        let in_order: BTreeMap<u64, &Job> = jobs.values().map(|j| (j.order, &**j)).collect();
+        let order: Vec<u32> = in_order.values().map(|j| j.id).collect();
+        out.put(
+            "the order of submission",
+            order.iter().filter(|id| !but.contains(id)).collect::<Vec<_>>(),
+        );
+        out.put("the next job", next_job);
+        out.put("the start of mbatchd", started_at);
+        out.put("group hosts", group_hosts);
+        for (queue, ctl) in queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
+            let QueueCtl { closed, inactive, comment, by, time } = ctl;
+            out.put(
+                format!("queue {}", self.names.queue(*queue)),
+                (closed, inactive, comment, by, time),
+            );
+        }
+        for (host, ctl) in host_ctl.iter().filter(|(_, c)| c.shut()) {
+            let HostCtl { closed, locks, comment, by, time } = ctl;
+            out.put(format!("host {}", self.names.host(*host)), (closed, locks, comment, by, time));
+        }
+        if but.is_empty() {
+            self.counts_told(counts, &mut out);
+        }
+        out.0
+    }
+
+    /// The state of a job that is kept beside it. `leaves`: it is among the jobs that are to leave
+    /// memory.
+    fn beside(&self, job: &Job, leaves: bool) -> String {
+        let State { moved, changed, first, tries, left, posts, issued, .. } = self;
+        let State { alone, waited, last_ends, .. } = self;
+        let id = job.id;
+        let mut beside = String::new();
+        let more = (moved.get(&id), changed.get(&id), first.get(&id), last_ends.get(&id));
+        let _ = write!(beside, "{more:?}");
+        let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
+        for (at, t) in tries.range(range.clone()) {
+            let passed: Vec<_> = t.passed.iter().map(|host| self.names.host(*host)).collect();
+            let counts = (t.requeues, t.pre_exec, t.failed);
+            let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
+        }
+        for l in left.range(range.clone()).flat_map(|(_, all)| all) {
+            let _ = write!(beside, " {} left {} on {}", l.key, l.slots, self.names.host(l.host));
+        }
+        for (at, w) in waited.range(range.clone()) {
+            let _ = write!(beside, " {at} waited {w:?}");
+        }
+        for at in alone.range(range) {
+            let _ = write!(beside, " {at} alone");
+        }
+        let key = |idx, attempt| JobKey { job: id, idx, attempt };
+        for key in posts.range(key(0, 0)..=key(u32::MAX, u32::MAX)) {
+            let _ = write!(beside, " {key} posts");
+        }
+        issued.each(id, &mut |at, deed, host, why| {
+            let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.host(host));
+        });
+        // or it would never leave memory
+        let over = job.tally.unfinished() == 0 && job.tally.total > 0;
+        if over && !leaves {
+            beside.push_str(" will not be cleaned");
+        }
+        beside
+    }
+
+    fn counts_told(&self, counts: &crate::batch::state::counts::Counts, out: &mut Told) {
+        let crate::batch::state::counts::Counts {
+            queue,
+            user,
+            host,
+            queue_user,
+            host_user,
+            host_queue,
+        } = counts;
+        let names = &self.names;
+        for (user, kept) in self.space.each() {
+            out.put(format!("kept by {}", self.names.user(user)), (kept.jobs, kept.bytes));
+        }
+        for (id, slots) in queue.iter().filter(|(_, slots)| slots.all() > 0) {
+            out.put(format!("slots of queue {}", names.queue(*id)), slots);
+        }
+        for (id, slots) in user.iter().filter(|(_, slots)| slots.all() > 0) {
+            out.put(format!("slots of user {}", names.user(*id)), slots);
+        }
+        for (id, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
+            out.put(format!("slots of host {}", names.host(*id)), (&on.slots, &on.jobs));
+        }
+        for ((a, b), n) in queue_user.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of queue, user {} {}", names.queue(*a), names.user(*b)), n);
+        }
+        for ((a, b), n) in host_user.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of host, user {} {}", names.host(*a), names.user(*b)), n);
+        }
+        for ((a, b), n) in host_queue.iter().filter(|(_, n)| **n > 0) {
+            out.put(format!("slots of host, queue {} {}", names.host(*a), names.queue(*b)), n);
+        }
+    }
+
+    /// `all`: with the submission.
+    fn job_told(&self, job: &Job, all: bool) -> String {
+        let Job {
+            id: _,
+            order: _,
+            uid,
+            gid,
+            user,
+            queue,
+            submit_time,
+            spec,
+            name,
+            env,
+            script,
+            exact,
+            depend,
+            body,
+            tally,
+            // by itself
+            damaged: _,
+        } = job;
+        let (user, queue) = (self.names.user(*user), self.names.queue(*queue));
+        let mut out = format!("{uid} {gid} {user} {queue} {submit_time} {name:?}");
+        if all {
+            let _ = write!(out, " {spec:?}");
+        }
+        // of what a name stands for only what is in memory counts
+        let known = |id: &&u32| self.jobs.contains_key(*id);
+        let waits = depend.as_deref().map(|depend| {
+            let groups = depend.groups();
+            let members = groups.iter().flat_map(|(_, g)| g.members.iter().filter(known).copied());
+            (depend.to_string(), members.collect::<Vec<u32>>())
+        });
+        let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?}");
+        match body {
+            Body::Single(e) => self.elem_told(&mut out, 0, e),
+            Body::Array(a) => {
+                let _ = write!(
+                    out,
+                    " {:?} {:?} fresh {:?}",
+                    a.spec,
+                    a.held,
+                    crate::batch::state::element_groups::ranges(a.fresh_indices())
+                );
+                a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
+                for part in &a.parts {
+                    let ElementSpec { queue, spec, spot } = &part.look;
+                    let queue = self.names.queue(*queue);
+                    let _ = write!(out, " part {queue} {spec:?} {spot:?}");
+                    let crate::batch::state::ElementGroup { elems, waiting, pend, started, .. } =
+                        part;
+                    let _ = write!(out, " {elems:?} {waiting:?} {pend} {started}");
+                }
+            }
+        }
+        out
+    }
+
+    fn elem_told(&self, out: &mut String, idx: u32, e: &Elem) {
+        let Elem { attempts, part, state } = e;
+        let _ = write!(out, " [{idx}] {attempts} {part}");
+        match state {
+            ElemState::Pend(p) => {
+                let _ = write!(out, " {p:?}");
+            }
+            ElemState::Run(run) => self.run_told(out, run),
+            ElemState::End(end) => {
+                let crate::batch::state::End {
+                    end_time,
+                    done,
+                    status,
+                    exit_info,
+                    unknown,
+                    cpu,
+                    usage,
+                    run,
+                    post,
+                } = &**end;
+                let _ = write!(out, " ended {end_time} {done} {status:?} {exit_info} {unknown}");
+                let _ = write!(out, " {cpu:.3} {usage:?} {post:?}");
+                run.iter().for_each(|run| self.run_told(out, run));
+            }
+        }
+    }
+
+    fn run_told(&self, out: &mut String, run: &Run) {
+        let Run {
+            key,
+            start_time,
+            hosts,
+            host_factor,
+            eff_res_req,
+            boot,
+            phase,
+            unknown,
+            pid,
+            pgid,
+            exec,
+            killed,
+            as_done,
+            requeue,
+            window_signal,
+            susp_since,
+            susp_total,
+            // what the host tells again
+            soft: _,
+        } = run;
+        let _ = write!(out, " {key} at {start_time} on");
+        for (host, slots) in hosts {
+            let _ = write!(out, " {slots}*{}", self.names.host(*host));
+        }
+        let _ = write!(out, " {host_factor} {eff_res_req:?} {boot:?} {phase:?} {pid} {pgid}");
+        let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
+        let _ = write!(out, " {susp_since} {susp_total} {unknown}");
+    }
+}
+
+#[derive(Default)]
+struct Told(BTreeMap<String, String>);
+
+impl Told {
+    fn put(&mut self, key: impl Into<String>, value: impl Debug) {
+        self.0.insert(key.into(), format!("{value:?}"));
+    }
+}

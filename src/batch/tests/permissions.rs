@@ -1,0 +1,151 @@
+//! The whole matrix of message x role, each sent to the machine; the rows are those of
+//! permissions.txt.
+
+use super::*;
+use crate::model::reason::err;
+
+const QUEUE_ADMIN: ConnId = crate::proto::machine::INCOMING + 4;
+const ROOT: ConnId = crate::proto::machine::INCOMING + 5;
+/// In the order of the columns.
+const ROLES: [(&str, ConnId); 5] = [
+    ("anybody", OTHER),
+    ("owner", USER),
+    ("queue", QUEUE_ADMIN),
+    ("cluster", ADMIN),
+    ("root", ROOT),
+];
+
+/// A cluster with somebody in each role, and a job of ann's.
+fn rig() -> (Rig, u32) {
+    let mut conf = conf();
+    conf.batch.queues[0].admins = vec!["quinn".into()];
+    conf.base.lsf.set("LSF_ROOT_USER", "Y");
+    let mut r = Rig::of(conf);
+    r.mbd.root_jobs = true;
+    for (conn, user, uid) in [(QUEUE_ADMIN, "quinn", 1003), (ROOT, "root", 0)] {
+        let peer = Peer::User { uid, gid: uid, user: user.into(), host: "h1".into() };
+        r.step(Input::Opened { conn, peer });
+    }
+    let job = r.submit(spec("x")).unwrap();
+    (r, job)
+}
+
+fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
+    let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..JobSelect::default() };
+    let control = |verb| {
+        let select = select.clone();
+        ClientMsg::Control(Box::new(Control::of(verb, select)))
+    };
+    let queues = |op| {
+        let (queues, comment) = (vec!["normal".to_owned()], String::new());
+        ClientMsg::Admin(AdminOp::QueueCtrl { op, queues, comment })
+    };
+    let comment = String::new();
+    match row {
+        "Submit" => ClientMsg::Submit(Box::new(Submit { spec: spec("y"), ..Submit::default() })),
+        "Control.Kill" => control(Verb::Kill),
+        "Control.Remove" => control(Verb::Remove),
+        "Control.Signal" => control(Verb::Signal { number: 10, name: "USR1".into() }),
+        "Control.Stop" => control(Verb::Stop),
+        "Control.Resume" => control(Verb::Resume),
+        "Control.Switch" => control(Verb::Switch { queue: "high".into() }),
+        "Control.Move" => control(Verb::Move { top: true, position: 1 }),
+        "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
+        "Modify" => {
+            use crate::model::job::opt2::HOLD;
+            let job = r.submit(JobSpec { options2: HOLD, ..spec("z") }).unwrap();
+            let (id, spec) = (IdSel { job, elems: vec![] }, spec("y"));
+            let fields = vec![crate::model::specfield::SpecField::Command];
+            ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
+        }
+        "Control.Resume/damaged" => {
+            r.mbd.st.jobs.get_mut(&job).unwrap().damaged = true;
+            control(Verb::Resume)
+        }
+        "Peek" => {
+            let (conn, key) = r.starts_of(job)[0];
+            r.report(conn, key, Phase::Running);
+            ClientMsg::Peek(Box::new(select))
+        }
+        "Stored" => ClientMsg::Stored { id: select.ids[0].clone(), script: false },
+        "Jobs" => ClientMsg::Jobs(Box::new(JobQuery {
+            select,
+            cols: vec![Col::Command],
+            ..JobQuery::default()
+        })),
+        "Queues" => {
+            let names = vec![];
+            ClientMsg::Queues { names, user: String::new(), host: String::new() }
+        }
+        "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
+        "Users" => ClientMsg::Users { names: vec![] },
+        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
+        "Params" => ClientMsg::Params,
+        "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
+        "Admin.HostCtrl" => {
+            let (hosts, lock) = (vec!["h1".into()], String::new());
+            ClientMsg::Admin(AdminOp::HostCtrl { open: false, hosts, comment, lock })
+        }
+        "Admin.QueueCtrl.Open" => queues(QueueOp::Open),
+        "Admin.QueueCtrl.Close" => queues(QueueOp::Close),
+        "Admin.QueueCtrl.Activate" => queues(QueueOp::Activate),
+        "Admin.QueueCtrl.Inactivate" => queues(QueueOp::Inactivate),
+        "Admin.Reconfig" => ClientMsg::Admin(AdminOp::Reconfig { comment }),
+        "Admin.Logging" => ClientMsg::Admin(AdminOp::Logging {
+            hosts: vec!["h1".into()],
+            set: crate::proto::Logging { level: Some(1), ..Default::default() },
+        }),
+        "Admin.GroupHosts" => {
+            let (group, hosts) = ("nosuch".into(), vec!["h1".into()]);
+            ClientMsg::Admin(AdminOp::GroupHosts { add: true, group, hosts, comment })
+        }
+        "Admin.Perfmon" => ClientMsg::Admin(AdminOp::Perfmon { what: "view".into(), secs: 0 }),
+        "Admin.Diagnose" => {
+            let (what, on, file) = ("job".into(), false, String::new());
+            ClientMsg::Admin(AdminOp::Diagnose { what, on, file, minutes: 0 })
+        }
+        "Admin.Show" => ClientMsg::Admin(AdminOp::Show { what: "status".into() }),
+        "Admin.Shutdown" => ClientMsg::Admin(AdminOp::Shutdown { comment }),
+        other => panic!("no message {other} is sent here"),
+    }
+}
+
+/// Whether what was asked was let through.
+fn let_through(answer: Option<Msg>) -> bool {
+    match answer {
+        Some(Msg::Refused(r)) => {
+            assert_eq!(r.code, err::PERMISSION, "{}", r.words());
+            false
+        }
+        Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => {
+            assert_eq!(outcomes.len(), 1);
+            outcomes[0].code != err::PERMISSION
+        }
+        Some(Msg::Client(ClientMsg::AdminDone { lines })) => {
+            lines.iter().all(|l| l.code != err::PERMISSION)
+        }
+        _ => true,
+    }
+}
+
+/// Messages that another daemon receives, or sends.
+fn of_others(name: &str) -> bool {
+    ["Launch.", "Res.", "Sbd."].iter().any(|of| name.starts_with(of))
+}
+
+#[test]
+fn the_whole_matrix_of_message_and_role() {
+    let rows = crate::batch::admin::permissions::rows();
+    let mine = rows.iter().filter(|(name, _)| *name != "none" && !of_others(name));
+    assert!(mine.clone().count() > 15);
+    for (name, want) in mine {
+        for ((role, conn), want) in ROLES.into_iter().zip(want) {
+            let (mut r, job) = rig();
+            let ask = message(name, &mut r, job);
+            let before = r.log.len();
+            let answer = r.ask(conn, ask);
+            assert_eq!(let_through(answer), *want, "{name} by {role}");
+            assert!(*want || r.log.len() == before, "{name} by {role} is in the log");
+        }
+    }
+}

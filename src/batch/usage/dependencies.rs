@@ -1,0 +1,590 @@
+//! Dependency conditions of pending jobs: who waits for whom, and what a condition says now.
+//! Conditions were bound to job IDs at submission; here they are only evaluated, and only when a
+//! job they name has changed; where elements wait for elements of their own index, only for the
+//! elements that changed.
+
+use crate::batch::Mbd;
+use crate::batch::state::named::{MAX_WAIT_NAMED, NAMED_LISTED};
+use crate::batch::state::{Body, Elem, ElemState, ElementView, Job};
+use crate::batch::usage::group_watch::GroupWatch;
+use crate::lang::depend::{
+    DepCounts, DepFacts, DepState, DepValue, Func, Group, JobLookup, NamedJob, PostState, Resolved,
+    Resolver, Truth,
+};
+use crate::model::JobRef;
+use crate::model::idmap::IdMap;
+use crate::model::job::stat;
+use crate::model::time::US;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Soft state about conditions.
+#[derive(Debug, Default)]
+pub struct Deps {
+    /// Named job -> jobs whose condition names it.
+    waiters: IdMap<u32, BTreeSet<u32>>,
+    /// The same of conditions on all jobs of a name.
+    pub(crate) groups: GroupWatch,
+    /// Value of each pending job's condition; a job without one is absent and counts as true.
+    values: IdMap<u32, DepValue>,
+    /// The elements, for conditions with `[*]`.
+    elements: IdMap<u32, Each>,
+    /// Jobs and elements that changed since the conditions were last looked at; idx 0 of an
+    /// array: all of it.
+    dirty: BTreeSet<JobRef>,
+    /// Jobs whose condition is to be looked at, with the elements that changed of those it names.
+    todo: BTreeMap<u32, BTreeSet<u32>>,
+    /// Of jobs that very many wait for: the change, and who is to look at it next.
+    spread: BTreeMap<u32, Spread>,
+    /// Arrays whose elements are looked at unit by unit, with the next place in their lists.
+    sweeps: BTreeMap<u32, u32>,
+    orphans: Orphans,
+    pace: Pace,
+    /// Elements whose condition was evaluated.
+    #[cfg(test)]
+    pub looked: usize,
+}
+
+/// Conditions looked at at once where no parameter says how many.
+const SETTLED_AT_ONCE: u32 = 64;
+
+/// More that wait for one job than this look at its change unit by unit.
+const MANY_WAITERS: usize = 1000;
+
+/// A change of a job that very many wait for.
+#[derive(Debug, Default)]
+struct Spread {
+    /// The changes of a job that conditions may be about.
+    elements: BTreeSet<u32>,
+    /// The first of those that have not looked at it; 0: nobody has.
+    next: u32,
+    /// Jobs that changed since, for another round.
+    again: BTreeSet<u32>,
+}
+
+/// Elements of an array that are looked at at once; the others unit by unit.
+const SWEPT_AT_ONCE: u32 = 1024;
+
+/// Since when elements wait for what can never be, microseconds of the monotonic clock; where
+/// ORPHAN_JOB_TERM_GRACE_PERIOD asks for that. idx 0 of an array: all of it.
+#[derive(Debug, Default)]
+struct Orphans {
+    since: BTreeMap<JobRef, u64>,
+    by_time: BTreeSet<(u64, JobRef)>,
+}
+
+impl Orphans {
+    /// An element that is known already goes on waiting.
+    fn insert(&mut self, at: JobRef, now: u64) {
+        let since = *self.since.entry(at).or_insert(now);
+        self.by_time.insert((since, at));
+    }
+
+    fn remove(&mut self, at: JobRef) {
+        if let Some(since) = self.since.remove(&at) {
+            self.by_time.remove(&(since, at));
+        }
+    }
+}
+
+/// Conditions looked at in the first turn for which there is a time.
+const FIRST_SHARE: u32 = 1000;
+
+/// How many conditions a turn looks at where it has a time for them. The machine does not see time
+/// pass within a turn; it sees how long one took when the next begins.
+#[derive(Debug)]
+struct Pace {
+    /// In one turn.
+    share: u32,
+    /// When the turn began, and how many it has looked at.
+    began: u64,
+    looked: u32,
+    /// It looked at its share, and some were left.
+    full: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { share: FIRST_SHARE, began: 0, looked: 0, full: false }
+    }
+}
+
+impl Pace {
+    /// How many are looked at now, with `most` microseconds for all of a turn.
+    fn left(&mut self, now: u64, most: u64) -> u32 {
+        if now != self.began {
+            let took = now.saturating_sub(self.began);
+            match self.full {
+                true if took > most => self.share = (self.share / 2).max(1),
+                true if took <= most / 2 => self.share = self.share.saturating_mul(2),
+                _ => {}
+            }
+            (self.began, self.looked, self.full) = (now, 0, false);
+        }
+        self.share.saturating_sub(self.looked)
+    }
+}
+
+/// An array whose elements wait for elements of their own index.
+#[derive(Debug, Default)]
+struct Each {
+    /// Pending elements whose condition holds.
+    ready: BTreeSet<u32>,
+    /// Pending elements whose condition can never hold.
+    never: BTreeSet<u32>,
+    /// Jobs that have come to these or have left them, and are to be looked at as orphans.
+    turned: BTreeSet<u32>,
+    /// [`Resolved::shared`] when they were last looked at.
+    shared: Vec<u8>,
+}
+
+impl Deps {
+    /// Is the condition of the job looked at when what it names changes?
+    pub fn watched(&self, job: u32) -> bool {
+        self.values.contains_key(&job)
+    }
+    pub fn value(&self, job: u32) -> DepValue {
+        self.values.get(&job).copied().unwrap_or(DepValue::True)
+    }
+    /// Those that wait by themselves for what can never be.
+    pub fn never_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
+        self.elements.get(&job).map(|each| &each.never)
+    }
+    pub fn ready_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
+        self.elements.get(&job).map(|each| &each.ready)
+    }
+    /// What was found of an array with `pend` pending elements, `_looked` of them evaluated.
+    fn keep(&mut self, job: u32, pend: u32, each: Each, _looked: usize) {
+        let value = match (each.ready.is_empty(), each.never.len() < pend as usize) {
+            (false, _) => DepValue::True,
+            (true, true) => DepValue::False,
+            (true, false) => DepValue::Never,
+        };
+        self.values.insert(job, value);
+        self.elements.insert(job, each);
+        #[cfg(test)]
+        {
+            self.looked += _looked;
+        }
+    }
+    /// The elements that are to be looked at as orphans: whether each of them waits by itself
+    /// for what can never be. `None`: elements of this job do not wait by themselves.
+    pub fn turned(&mut self, job: u32) -> Option<Vec<(u32, bool)>> {
+        let each = self.elements.get_mut(&job)?;
+        let mut some = Vec::new();
+        while some.len() < SWEPT_AT_ONCE as usize
+            && let Some(idx) = each.turned.pop_first()
+        {
+            some.push((idx, each.never.contains(&idx)));
+        }
+        if !each.turned.is_empty() {
+            self.sweeps.entry(job).or_insert(u32::MAX);
+        }
+        Some(some)
+    }
+    /// Nobody asks which elements are orphans.
+    pub fn no_orphans(&mut self, job: u32) {
+        if let Some(each) = self.elements.get_mut(&job) {
+            each.turned.clear();
+        }
+    }
+    /// Whether an element (idx 0 of an array: all of it) is an orphan with some time left.
+    pub fn set_orphan(&mut self, at: JobRef, now: u64, on: bool) {
+        if on { self.orphans.insert(at, now) } else { self.orphans.remove(at) }
+    }
+    /// As many orphans since that instant or before.
+    pub fn orphans_by(&self, since: u64, most: usize) -> Vec<JobRef> {
+        let old = self.orphans.by_time.iter().take_while(|(t, _)| *t <= since);
+        old.take(most).map(|(_, at)| *at).collect()
+    }
+    pub fn first_orphan(&self) -> Option<u64> {
+        self.orphans.by_time.first().map(|(t, _)| *t)
+    }
+    /// Can the condition of an element never hold?
+    pub fn never(&self, at: JobRef) -> bool {
+        match self.elements.get(&at.job) {
+            Some(each) => each.never.contains(&at.idx),
+            None => self.value(at.job) == DepValue::Never,
+        }
+    }
+    /// The same with nothing known but the orphans, which go on waiting.
+    pub fn anew(self) -> Deps {
+        Deps { orphans: self.orphans, ..Deps::default() }
+    }
+    /// Are there arrays left whose elements were not all looked at?
+    pub fn sweeps_left(&self) -> bool {
+        !self.sweeps.is_empty()
+    }
+    /// Are there conditions left that were not looked at?
+    pub fn left(&self) -> bool {
+        !self.todo.is_empty() || !self.spread.is_empty()
+    }
+    /// Has some more of those that wait for a job look at its change.
+    fn spread_on(&mut self) {
+        let Some(mut entry) = self.spread.first_entry() else { return };
+        let (changed, spread) = (*entry.key(), entry.get_mut());
+        let waiters = self.waiters.get(&changed).into_iter().flat_map(|w| w.range(spread.next..));
+        let some: Vec<u32> = waiters.copied().take(SETTLED_AT_ONCE as usize).collect();
+        for &id in &some {
+            self.todo.entry(id).or_default().extend(&spread.elements);
+        }
+        match some.last().and_then(|id| id.checked_add(1)) {
+            Some(next) => spread.next = next,
+            None if spread.again.is_empty() => drop(entry.remove()),
+            None => {
+                let elements = std::mem::take(&mut spread.again);
+                *spread = Spread { elements, ..Spread::default() };
+            }
+        }
+    }
+    /// Does an unfinished job still name this one?
+    pub fn is_named(&self, job: u32) -> bool {
+        self.waiters.get(&job).is_some_and(|w| !w.is_empty()) || self.groups.is_named(job)
+    }
+    fn forget(&mut self, job: u32, named: &[u64]) {
+        for id in named {
+            if let Some(set) = self.waiters.get_mut(&(*id as u32)) {
+                set.remove(&job);
+                if set.is_empty() {
+                    self.waiters.remove(&(*id as u32));
+                }
+            }
+        }
+        self.values.remove(&job);
+        self.elements.remove(&job);
+        self.sweeps.remove(&job);
+    }
+}
+
+fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
+    match stat_bits {
+        stat::PEND => DepState::Pend,
+        stat::PSUSP => DepState::Held,
+        // where its host cannot be asked, it has not ended
+        stat::RUN | stat::UNKWN => DepState::Run,
+        stat::SSUSP | stat::USUSP => DepState::Susp,
+        stat::DONE => DepState::Done,
+        _ => DepState::Exit(exit),
+    }
+}
+
+fn facts_of(e: &Elem) -> DepFacts {
+    let (exit, started, post) = match &e.state {
+        ElemState::End(end) => {
+            let code = crate::batch::lifecycle::host_reports::exit_code(end.status);
+            (code, end.run.is_some(), end.post_state())
+        }
+        ElemState::Run(_) => (None, true, PostState::None),
+        ElemState::Pend(_) => (None, false, PostState::None),
+    };
+    DepFacts { state: dep_state(e.stat(), exit), started, post }
+}
+
+impl JobLookup for Mbd {
+    fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
+        let Some(job) = self.st.job(id as u32) else { return DepFacts::GONE };
+        match job.view(index.unwrap_or(0)) {
+            None => DepFacts::GONE,
+            Some(ElementView::Own(e)) => facts_of(e),
+            Some(view @ ElementView::Untouched(_)) => {
+                let state = dep_state(view.stat(), None);
+                DepFacts { state, started: false, post: PostState::None }
+            }
+        }
+    }
+
+    fn counts(&self, id: u64) -> DepCounts {
+        let Some(job) = self.st.job(id as u32) else { return DepCounts::one(&DepFacts::GONE) };
+        let t = &job.tally;
+        DepCounts {
+            total: t.total,
+            pend: t.pend,
+            held: t.psusp,
+            run: t.run,
+            susp: t.ssusp + t.ususp,
+            done: t.done,
+            exit: t.exit,
+            exit_unstarted: t.exit_unstarted,
+            gone: t.cleaned,
+            post_done: t.post_done,
+            post_err: t.post_err,
+        }
+    }
+
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
+        match self.st.job(id as u32).map(|j| &j.body) {
+            Some(Body::Single(e)) => {
+                if let DepState::Exit(code) = facts_of(e).state {
+                    f(code, 1);
+                }
+            }
+            Some(Body::Array(a)) => a.exits.iter().for_each(|(code, n)| f(*code, *n)),
+            None => {}
+        }
+    }
+
+    fn external(&self, _id: u64, _index: Option<u32>) -> Option<String> {
+        None
+    }
+
+    fn group(&self, group: &Group, func: &Func) -> Truth {
+        self.group_truth(group, func)
+    }
+}
+
+/// Finds the jobs that a submission names, or what bwait waits for.
+pub struct Finder<'a> {
+    pub mbd: &'a Mbd,
+    pub user: &'a str,
+    /// It is recorded: names that stand for many jobs stay names.
+    pub recorded: bool,
+}
+
+fn named(job: &Job) -> NamedJob<'_> {
+    NamedJob { id: u64::from(job.id), array: job.name.array.as_deref() }
+}
+
+impl Resolver for Finder<'_> {
+    fn by_id(&self, id: u64) -> Option<NamedJob<'_>> {
+        self.mbd.st.job(u32::try_from(id).ok()?).map(named)
+    }
+
+    fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
+        let Some(user) = self.mbd.st.names.users.find(self.user) else { return Vec::new() };
+        let found = match self.mbd.pol.params().job_dep_last_sub {
+            true => self.mbd.st.last_named(user, name, prefix).into_iter().collect(),
+            // one more says that there are too many
+            false => self.mbd.st.named(user, name, prefix, MAX_WAIT_NAMED + 1),
+        };
+        found.into_iter().map(named).collect()
+    }
+
+    fn kept(&self, name: &str, prefix: bool) -> bool {
+        let many = |user| self.mbd.st.names_more(user, name, prefix, NAMED_LISTED);
+        let last = self.mbd.pol.params().job_dep_last_sub;
+        self.recorded && !last && self.mbd.st.names.users.find(self.user).is_some_and(many)
+    }
+
+    fn most(&self) -> usize {
+        MAX_WAIT_NAMED
+    }
+}
+
+impl Mbd {
+    /// Begins to watch the condition of a new (or recovered) job.
+    pub(crate) fn watch_depend(&mut self, id: u32) {
+        let Some(dep) = self.st.job(id).and_then(|j| j.depend.clone()) else { return };
+        if self.st.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
+            return;
+        }
+        for named in dep.job_ids() {
+            self.deps.waiters.entry(named as u32).or_default().insert(id);
+        }
+        self.watch_groups(id, &dep);
+        self.evaluate(id);
+    }
+
+    /// Its condition is about to be another one.
+    pub(crate) fn unwatch_depend(&mut self, id: u32) {
+        let dep = self.st.job(id).and_then(|j| j.depend.clone());
+        self.forget_depend(id, dep.as_deref());
+    }
+
+    fn forget_depend(&mut self, id: u32, dep: Option<&Resolved>) {
+        self.deps.forget(id, &dep.map_or(Vec::new(), Resolved::job_ids));
+        if let Some(dep) = dep {
+            self.unwatch_groups(id, dep);
+        }
+    }
+
+    fn evaluate(&mut self, id: u32) {
+        let Some(job) = self.st.job(id) else { return };
+        let Some(dep) = job.depend.clone() else { return };
+        // it waits until all is known
+        if !self.deps.groups.known(&dep) {
+            self.deps.elements.remove(&id);
+            self.deps.values.insert(id, DepValue::False);
+            return;
+        }
+        if !dep.per_element() {
+            let value = dep.eval(self, None);
+            self.deps.values.insert(id, value);
+            return;
+        }
+        let turned = self.deps.elements.remove(&id).map_or(BTreeSet::new(), |mut each| {
+            each.turned.append(&mut each.never);
+            each.turned
+        });
+        let each = Each { shared: dep.shared(self), turned, ..Each::default() };
+        self.sweep(id, each, 0);
+    }
+
+    /// Looks at elements of an array from this place in its list on.
+    fn sweep(&mut self, id: u32, mut each: Each, from: u32) {
+        let Some(job) = self.st.job(id) else { return };
+        let Some(dep) = &job.depend else { return };
+        let total = job.tally.total;
+        let from = from.min(total);
+        let to = from.saturating_add(SWEPT_AT_ONCE).min(total);
+        for place in from..to {
+            let idx = match &job.body {
+                Body::Array(a) => a.index(place),
+                Body::Single(_) => 0,
+            };
+            self.look_at_element(job, dep, idx, &mut each);
+        }
+        let pend = job.tally.pend;
+        match to < total {
+            true => drop(self.deps.sweeps.insert(id, to)),
+            false => drop(self.deps.sweeps.remove(&id)),
+        }
+        self.deps.keep(id, pend, each, (to - from) as usize);
+    }
+
+    /// One unit of looking at the jobs that a name stands for.
+    pub(crate) fn groups_unit(&mut self) {
+        for id in self.groups_on() {
+            self.deps.todo.entry(id).or_default().insert(0);
+        }
+    }
+
+    /// One unit of looking at the elements of arrays.
+    pub(crate) fn sweep_unit(&mut self, cx: &mut crate::batch::StepContext) {
+        let Some((&id, &from)) = self.deps.sweeps.first_key_value() else { return };
+        let Some(each) = self.deps.elements.remove(&id) else {
+            self.deps.sweeps.remove(&id);
+            return;
+        };
+        self.sweep(id, each, from);
+        self.end_orphans(cx, id);
+        self.refresh(id);
+        self.sched.needed = true;
+    }
+
+    /// One element of an array whose elements wait one by one: it changed, or what it waits for.
+    fn evaluate_element(&mut self, id: u32, idx: u32) {
+        let Some(mut each) = self.deps.elements.remove(&id) else { return };
+        let Some(job) = self.st.job(id) else { return };
+        let Some(dep) = &job.depend else { return };
+        self.look_at_element(job, dep, idx, &mut each);
+        let pend = job.tally.pend;
+        self.deps.keep(id, pend, each, 1);
+    }
+
+    fn look_at_element(&self, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
+        each.ready.remove(&idx);
+        if each.never.remove(&idx) {
+            each.turned.insert(idx);
+        }
+        if job.view(idx).is_some_and(|v| v.stat() == stat::PEND) {
+            match dep.eval(self, Some(idx)) {
+                DepValue::True => each.ready.insert(idx),
+                DepValue::Never => each.turned.insert(idx) | each.never.insert(idx),
+                DepValue::False => false,
+            };
+        }
+    }
+
+    /// A job changed: at once where its own elements wait one by one, so that what has started
+    /// is no longer among the ready; what waits for it is looked at by [`Mbd::settle`].
+    pub(crate) fn depend_touched(&mut self, at: JobRef) {
+        if self.deps.elements.contains_key(&at.job) {
+            match at.idx {
+                0 => self.evaluate(at.job),
+                idx => self.evaluate_element(at.job, idx),
+            }
+        }
+        self.deps.dirty.insert(at);
+    }
+
+    /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
+    /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
+    /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
+    pub(crate) fn settle(&mut self, cx: &mut crate::batch::StepContext) {
+        let params = self.pol.params();
+        let bounded =
+            params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
+        let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
+        if let Some(ms) = params.evaluate_timeout_ms {
+            let most = ms.saturating_mul(US / 1000);
+            left = left.min(self.deps.pace.left(cx.now.mono_us, most));
+        }
+        self.settle_some(cx, left);
+    }
+
+    /// Are conditions left that are looked at unit by unit?
+    pub(crate) fn conditions_left(&self) -> bool {
+        let params = self.pol.params();
+        let bounded =
+            params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
+        !bounded && self.deps.left()
+    }
+
+    /// One unit of the work with these jobs.
+    pub(crate) fn settle_unit(&mut self, cx: &mut crate::batch::StepContext) {
+        self.settle_some(cx, SETTLED_AT_ONCE);
+    }
+
+    fn settle_some(&mut self, cx: &mut crate::batch::StepContext, mut left: u32) {
+        loop {
+            while let Some(first) = self.deps.dirty.pop_first() {
+                let mut elements = vec![first.idx];
+                while self.deps.dirty.first().is_some_and(|at| at.job == first.job) {
+                    elements.extend(self.deps.dirty.pop_first().map(|at| at.idx));
+                }
+                self.settle_job(cx, first.job, &elements);
+            }
+            if left == 0 {
+                self.deps.pace.full = self.deps.left();
+                return;
+            }
+            if self.deps.todo.is_empty() {
+                self.deps.spread_on();
+            }
+            let Some((id, elements)) = self.deps.todo.pop_first() else { return };
+            left -= 1;
+            self.deps.pace.looked = self.deps.pace.looked.saturating_add(1);
+            self.named_changed(id, &elements);
+            self.end_orphans(cx, id);
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+    }
+
+    fn settle_job(&mut self, cx: &mut crate::batch::StepContext, changed: u32, elements: &[u32]) {
+        self.wait_changed(cx, changed);
+        self.watch_changed(cx, changed);
+        let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
+        if over && self.deps.values.contains_key(&changed) {
+            let dep = self.st.job(changed).and_then(|j| j.depend.clone());
+            self.forget_depend(changed, dep.as_deref());
+        }
+        // one that was held may have become an orphan meanwhile
+        self.end_orphans(cx, changed);
+        for id in self.group_changed(changed) {
+            self.deps.todo.entry(id).or_default().insert(0);
+        }
+        let Some(waiters) = self.deps.waiters.get(&changed) else { return };
+        if waiters.len() > MANY_WAITERS {
+            let spread = self.deps.spread.entry(changed).or_default();
+            let to = if spread.next == 0 { &mut spread.elements } else { &mut spread.again };
+            return to.extend(elements);
+        }
+        for &id in waiters {
+            self.deps.todo.entry(id).or_default().extend(elements);
+        }
+    }
+
+    /// These elements (0: all) of a job that the condition of `id` names have changed.
+    fn named_changed(&mut self, id: u32, elements: &BTreeSet<u32>) {
+        let dep = self.st.job(id).and_then(|j| j.depend.clone());
+        let one_by_one = match (&dep, self.deps.elements.get(&id)) {
+            (Some(dep), Some(each)) => !elements.contains(&0) && dep.shared(self) == each.shared,
+            _ => false,
+        };
+        if one_by_one {
+            elements.iter().for_each(|&idx| self.evaluate_element(id, idx));
+        } else {
+            self.evaluate(id);
+        }
+    }
+}

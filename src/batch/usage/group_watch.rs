@@ -1,0 +1,256 @@
+//! Conditions on all jobs of a name: what is asked of a group is counted once for all conditions
+//! that share it, job by job as these change, so that neither the number of the jobs nor that of
+//! the conditions is gone through for a change. Soft state.
+
+use crate::batch::Mbd;
+use crate::lang::depend::{Func, Group, Resolved, Truth, of_job};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Jobs of a name that are looked at, or given up, in one unit.
+const UNIT: usize = 1024;
+
+#[derive(Debug, Default)]
+pub struct GroupWatch {
+    groups: BTreeMap<u32, Watched>,
+    /// The groups that a job is in (job, group), and its place there.
+    of_job: BTreeMap<(u32, u32), u32>,
+    /// Groups of which not all jobs were looked at.
+    begun: BTreeSet<u32>,
+    /// Groups that nobody waits for any more, and how many of their jobs are still in `of_job`.
+    leaving: BTreeMap<u32, (Rc<Group>, usize)>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    group: Rc<Group>,
+    /// So many jobs are in `of_job`: changes of these are noticed.
+    noticed: usize,
+    asked: Vec<Asked>,
+    /// Jobs whose condition is about it.
+    waiters: BTreeSet<u32>,
+}
+
+/// One function over the jobs of a group.
+#[derive(Debug)]
+struct Asked {
+    func: Func,
+    /// Of each job that was looked at, none of which is beyond those noticed.
+    truths: Vec<Truth>,
+    /// Jobs that are not as it says.
+    not: u32,
+    /// Of those the ones that never will be.
+    never: u32,
+    /// Jobs of which it may still change.
+    open: u32,
+}
+
+impl Asked {
+    fn new(func: &Func) -> Asked {
+        Asked { func: func.clone(), truths: Vec::new(), not: 0, never: 0, open: 0 }
+    }
+
+    fn count(&mut self, t: Truth, add: bool) {
+        let step = |n: &mut u32, on: bool| {
+            if on {
+                *n = if add { *n + 1 } else { *n - 1 };
+            }
+        };
+        step(&mut self.not, !t.holds);
+        step(&mut self.never, !t.holds && t.fixed);
+        step(&mut self.open, !t.fixed);
+    }
+
+    /// Of a group that was wholly looked at.
+    fn truth(&self) -> Truth {
+        match (self.truths.is_empty(), self.never > 0, self.not > 0) {
+            (true, ..) | (_, true, _) => Truth { holds: false, fixed: true },
+            (_, _, true) => Truth { holds: false, fixed: false },
+            _ => Truth { holds: true, fixed: self.open == 0 },
+        }
+    }
+}
+
+impl Watched {
+    fn known(&self) -> bool {
+        let all = self.group.members.len();
+        self.noticed == all && self.asked.iter().all(|asked| asked.truths.len() == all)
+    }
+}
+
+impl GroupWatch {
+    /// Is a job in a group that an unfinished job waits for?
+    pub fn is_named(&self, job: u32) -> bool {
+        let member = |number| {
+            let group = self.groups.get(number).map(|watched| &watched.group);
+            group.is_some_and(|group| group.members.binary_search(&job).is_ok())
+        };
+        self.of_job.range((job, 0)..=(job, u32::MAX)).next().is_some()
+            || self.begun.iter().any(member)
+    }
+
+    fn truth(&self, group: &Group, func: &Func) -> Option<Truth> {
+        let watched = self.groups.get(&group.number)?;
+        let asked = watched.asked.iter().find(|a| a.func == *func)?;
+        (asked.truths.len() == watched.group.members.len()).then(|| asked.truth())
+    }
+
+    /// Is there something left to look at?
+    pub fn left(&self) -> bool {
+        !self.begun.is_empty() || !self.leaving.is_empty()
+    }
+
+    /// Were all jobs looked at that the names in a condition stand for?
+    pub fn known(&self, condition: &Resolved) -> bool {
+        let open = |group: &Group, func: &Func| {
+            self.begun.contains(&group.number) && self.truth(group, func).is_none()
+        };
+        self.begun.is_empty() || !condition.groups().iter().any(|(func, group)| open(group, func))
+    }
+
+    /// Forgets some more jobs of a group that nobody waits for.
+    fn leave_on(&mut self, number: u32) {
+        let Some((group, left)) = self.leaving.get_mut(&number) else { return };
+        let from = left.saturating_sub(UNIT);
+        for job in &group.members[from..*left] {
+            self.of_job.remove(&(*job, number));
+        }
+        *left = from;
+        if from == 0 {
+            self.leaving.remove(&number);
+        }
+    }
+}
+
+impl Mbd {
+    /// The state of a job of a group; a job that has left memory has none.
+    fn member_truth(&self, func: &Func, job: u32) -> Truth {
+        match self.st.jobs.contains_key(&job) {
+            true => of_job(func, u64::from(job), self),
+            false => Truth { holds: true, fixed: true },
+        }
+    }
+
+    pub(crate) fn group_truth(&self, group: &Group, func: &Func) -> Truth {
+        self.deps.groups.truth(group, func).unwrap_or_else(|| {
+            let mut asked = Asked::new(func);
+            for job in &*group.members {
+                asked.truths.push(self.member_truth(func, *job));
+                asked.count(asked.truths[asked.truths.len() - 1], true);
+            }
+            asked.truth()
+        })
+    }
+
+    /// Begins to watch the groups of a condition: small ones at once, others unit by unit.
+    pub(crate) fn watch_groups(&mut self, id: u32, condition: &Resolved) {
+        for (func, group) in condition.groups() {
+            let number = group.number;
+            let watch = &mut self.deps.groups;
+            // those of its jobs that are still there stay
+            watch.leaving.remove(&number);
+            let (noticed, asked, waiters) = Default::default();
+            let new = Watched { group, noticed, asked, waiters };
+            let watched = watch.groups.entry(number).or_insert(new);
+            watched.waiters.insert(id);
+            if watched.asked.iter().any(|asked| asked.func == func) {
+                continue;
+            }
+            watched.asked.push(Asked::new(&func));
+            watch.begun.insert(number);
+            self.look_on(number);
+        }
+    }
+
+    /// Looks at some more jobs of a group; whether that was the last of it.
+    fn look_on(&mut self, number: u32) -> bool {
+        let watch = &mut self.deps.groups;
+        let Some(mut watched) = watch.groups.remove(&number) else {
+            return watch.begun.remove(&number);
+        };
+        let all = &watched.group.members;
+        let to = (watched.noticed + UNIT).min(all.len());
+        for place in watched.noticed..to {
+            watch.of_job.insert((all[place], number), place as u32);
+        }
+        watched.noticed = to;
+        let mut left = UNIT;
+        for asked in &mut watched.asked {
+            let from = asked.truths.len();
+            for job in &all[from..(from + left).min(to)] {
+                let truth = self.member_truth(&asked.func, *job);
+                asked.truths.push(truth);
+                asked.count(truth, true);
+                left -= 1;
+            }
+        }
+        let known = watched.known();
+        self.deps.groups.groups.insert(number, watched);
+        known && self.deps.groups.begun.remove(&number)
+    }
+
+    /// Looks at some more jobs of groups; returns the jobs whose conditions can be looked at now.
+    pub(crate) fn groups_on(&mut self) -> Vec<u32> {
+        if let Some(number) = self.deps.groups.begun.first().copied()
+            && self.look_on(number)
+        {
+            let watched = self.deps.groups.groups.get(&number);
+            return watched.map_or(Vec::new(), |w| w.waiters.iter().copied().collect());
+        }
+        let leaving = self.deps.groups.leaving.first_key_value().map(|first| *first.0);
+        leaving.into_iter().for_each(|number| self.deps.groups.leave_on(number));
+        Vec::new()
+    }
+
+    pub(crate) fn unwatch_groups(&mut self, id: u32, condition: &Resolved) {
+        let watch = &mut self.deps.groups;
+        for (_, group) in condition.groups() {
+            let number = group.number;
+            let Some(watched) = watch.groups.get_mut(&number) else { continue };
+            watched.waiters.remove(&id);
+            if watched.waiters.is_empty() {
+                watch.groups.remove(&number);
+                watch.begun.remove(&number);
+                let all = group.members.len();
+                watch.leaving.insert(number, (group, all));
+                watch.leave_on(number);
+            }
+        }
+    }
+
+    /// A job has changed: the jobs whose conditions are about a group of which that changes what
+    /// holds.
+    pub(crate) fn group_changed(&mut self, job: u32) -> BTreeSet<u32> {
+        let places = self.deps.groups.of_job.range((job, 0)..=(job, u32::MAX));
+        let places: Vec<(u32, u32)> = places.map(|(of, place)| (of.1, *place)).collect();
+        let mut look = BTreeSet::new();
+        for (number, place) in places {
+            let Some(mut watched) = self.deps.groups.groups.remove(&number) else { continue };
+            let mut other = false;
+            for asked in &mut watched.asked {
+                // one that is yet to be looked at
+                if place as usize >= asked.truths.len() {
+                    continue;
+                }
+                let (before, now) = (asked.truth(), self.member_truth(&asked.func, job));
+                let was = std::mem::replace(&mut asked.truths[place as usize], now);
+                asked.count(was, false);
+                asked.count(now, true);
+                other |= asked.truth() != before;
+            }
+            if other {
+                look.extend(&watched.waiters);
+            }
+            self.deps.groups.groups.insert(number, watched);
+        }
+        look
+    }
+
+    /// Conditions and jobs that are watched by name.
+    #[cfg(test)]
+    pub fn watched_by_name(&self) -> (usize, usize) {
+        let asked = self.deps.groups.groups.values().map(|w| w.asked.len());
+        let jobs: BTreeSet<u32> = self.deps.groups.of_job.keys().map(|of| of.0).collect();
+        (asked.sum(), jobs.len())
+    }
+}

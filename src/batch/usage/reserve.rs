@@ -1,0 +1,152 @@
+//! Resources of hosts that running jobs reserve (rusage), and what is left of them.
+//!
+//! The scheduler sees a load index as measured less what is reserved (more, where more is more
+//! loaded), a static number less what is reserved. A resource that hosts share is reserved once for
+//! a job on all of them. Memory that a job has come to use is in the measured value already and is
+//! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft state:
+//! derived from the jobs, element by element as they change, and kept in [`ledger`].
+
+mod audit;
+pub mod ledger;
+
+use crate::batch::Mbd;
+use crate::batch::state::names::{HostId, ResourceId};
+use crate::batch::state::{Elem, ElemState, Phase};
+use crate::conf::types::{BaseConf, ResourceKind};
+use crate::lang::resreq::{Per, RusageTerm};
+use crate::lim::facts;
+use crate::model::JobRef;
+use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
+use ledger::{Holder, Hosts, Reserve, Term, left};
+
+/// The resource of which the measured value shows what a job has come to use.
+const MEASURED: &str = "mem";
+
+/// The instances of resources that more than one host shares: the resource and its hosts.
+fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
+    let fixed = facts::shared_rows(base).into_iter().map(|r| (r.name, r.hosts));
+    let moving = facts::dynamic_instances(base).into_iter();
+    let moving = moving.filter(|i| i.reporter != facts::Reporter::Each);
+    let all = fixed.chain(moving.map(|i| (i.resource, i.hosts)));
+    all.filter(|(_, hosts)| hosts.len() > 1)
+}
+
+impl Mbd {
+    /// Notes what an element that changed reserves.
+    pub(crate) fn reserve_touched(&mut self, at: JobRef) {
+        let holder = self.reserve_holder(at);
+        if holder.is_some() || !self.reserve.is_empty() {
+            self.reserve.set(at, holder);
+        }
+    }
+
+    /// An element uses another amount of memory. What its host measures shows that when its load is
+    /// heard of next, and only then it is no longer taken away.
+    pub(crate) fn reserve_used(&mut self, at: JobRef) {
+        let used = |e: &Elem| e.run().map(|run| run.soft.usage.mem_kb);
+        if let Some(used) = self.st.elem(at).and_then(used) {
+            self.reserve.note_used(at, used);
+        }
+    }
+
+    /// The load of a host was heard of.
+    pub(crate) fn reserve_measured(&mut self, host: HostId) {
+        for at in self.reserve.take_used(host) {
+            self.reserve_touched(at);
+        }
+    }
+
+    /// By what a started element reserves something.
+    fn reserve_holder(&mut self, at: JobRef) -> Option<Holder> {
+        let ElemState::Run(run) = &self.st.elem(at)?.state else { return None };
+        if !run.eff_res_req.contains("rusage[") {
+            return None;
+        }
+        let pol = &self.pol;
+        let requirement = self.reserve.requirement(&run.eff_res_req, |text| {
+            let req = pol.names.parse(text).ok();
+            let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
+            let term = |rusage: &RusageTerm| {
+                let resource = pol.names.reserved(rusage)?;
+                Some(Term {
+                    resource,
+                    per_slot: pol.reserves_per_task(rusage),
+                    per_job: rusage.per == Per::Job,
+                    released: pol.names.released(resource),
+                    measured: rusage.res == MEASURED,
+                    rusage: rusage.clone(),
+                })
+            };
+            rusage.map_or(&[][..], |r| r.terms()).iter().filter_map(term).collect()
+        });
+        let terms = &requirement.terms;
+        if terms.is_empty() {
+            return None;
+        }
+        let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
+        let measured = terms.iter().any(|term| term.measured);
+        Some(Holder {
+            hosts: Hosts::of(&run.hosts, |i| self.net.hosts.contains(i)),
+            start_time: run.start_time,
+            stopped: stopped && terms.iter().any(|term| term.released),
+            used_kb: match measured {
+                true => self.reserve.unmeasured(at).unwrap_or(run.soft.usage.mem_kb),
+                false => 0,
+            },
+            requirement,
+        })
+    }
+
+    /// Finds the holders anew, with a new policy or a new state.
+    pub(crate) fn reserve_rebuilt(&mut self) {
+        let (pol, names) = (&self.pol, &self.pol.names);
+        let instance = |(resource, hosts): (String, Vec<String>)| {
+            let hosts = hosts.iter().filter_map(|host| pol.host_id(host)).collect();
+            Some((names.id(&resource)?, hosts))
+        };
+        let instances = instances(&pol.conf.base).filter_map(instance).collect();
+        let hosts = self.st.names.hosts.len();
+        self.reserve = Reserve::new(hosts, instances, self.reserve.now());
+        let on_hosts = self.st.counts.host.values();
+        let all: Vec<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        all.into_iter().for_each(|at| self.reserve_touched(at));
+    }
+
+    /// Tells the scheduler on which hosts less is reserved than before.
+    pub(crate) fn reserve_freed(&mut self) {
+        for host in self.reserve.take_freed() {
+            self.sched.host_changed(host);
+        }
+    }
+
+    /// A host's load as the scheduler sees it: with what is reserved.
+    pub(crate) fn as_scheduled(&self, i: HostId, mut load: HostLoad) -> HostLoad {
+        let (reserved, names) = (self.reserve.on(i), &self.pol.names);
+        for k in 0..INDEX_NAMES.len() {
+            let value = f64::from(load.index[k]);
+            load.index[k] =
+                left(reserved, ResourceId::of_load_index(k), value, increasing(k)) as f32;
+        }
+        let shared = load.facts.as_mut().map_or(&mut [][..], |f| &mut f.shared);
+        for (name, value) in load.external.iter_mut().chain(shared) {
+            if let Some(id) = names.id(name).filter(|id| reserved.all(*id).is_some())
+                && let Ok(v) = value.parse::<f64>()
+            {
+                *value = left(reserved, id, v, names.increasing(id)).to_string();
+            }
+        }
+        load
+    }
+
+    /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
+    pub(crate) fn reserved_shown(&self, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
+        let reserved = self.reserve.on(i);
+        let built_in = |k| reserved.all(ResourceId::of_load_index(k)).unwrap_or(0.0);
+        let own = self.pol.conf.base.shared.resources.iter().enumerate();
+        let own = own.filter(|(_, r)| r.kind == ResourceKind::Numeric).filter_map(|(k, r)| {
+            let amount = reserved.all(ResourceId::of_site(k))?;
+            Some((r.name.clone(), format!("{amount:.1}")))
+        });
+        ((0..INDEX_NAMES.len()).map(built_in).collect(), own.collect())
+    }
+}

@@ -1,0 +1,528 @@
+//! The reservations of started elements, added up where they are held: on a host, or in an
+//! instance of a resource that hosts share.
+//!
+//! Invariants: the sums are current whenever they are read, and they are what the holders reserve
+//! at that second, to the billionth. What an element adds is worked out from its [`Holder`] alone,
+//! so that the same is taken away again when it changes or ends. An element touches the rows of its
+//! hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
+
+use crate::batch::state::names::{HostId, Id, ResourceId};
+use crate::lang::resreq::RusageTerm;
+use crate::model::JobRef;
+use crate::model::idmap::IdMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Parts of a resource's unit that are counted.
+const PARTS: f64 = 1e9;
+/// Largest amount of one element, in these parts: sums of all elements stay within an i128.
+const MAX_AMOUNT: f64 = 1e30;
+/// Resolved requirements kept beside those that are held; beyond it they are kept anew.
+const MAX_REQUIREMENTS: usize = 4096;
+/// After how many seconds something of a reservation that decays counts as given back.
+const DECAY_SECS: i64 = 15;
+/// KB in a MB.
+const MB: f64 = 1024.0;
+
+/// A term of a requirement, resolved.
+#[derive(Debug)]
+pub struct Term {
+    pub resource: ResourceId,
+    pub rusage: RusageTerm,
+    /// Counted for every slot.
+    pub per_slot: bool,
+    /// Counted once for the job, on its first host.
+    pub per_job: bool,
+    /// A suspended job gives it back.
+    pub released: bool,
+    /// The measured value shows already how much of it the job uses.
+    pub measured: bool,
+}
+
+impl Term {
+    fn varies(&self) -> bool {
+        self.rusage.phases.iter().any(|phase| phase.duration.is_some())
+    }
+
+    /// The first second after `now` at which the amount may be another, for a job that was started
+    /// at `start`.
+    fn next_change(&self, start: i64, now: i64) -> Option<i64> {
+        let mut end = start;
+        for phase in &self.rusage.phases {
+            end = end.saturating_add(i64::try_from(phase.duration?).unwrap_or(i64::MAX));
+            if now < end {
+                let soon = now.max(start).saturating_add(DECAY_SECS);
+                return Some(if phase.decay { end.min(soon) } else { end });
+            }
+        }
+        None
+    }
+}
+
+/// The reservations by the requirement of a started element.
+#[derive(Debug)]
+pub struct Requirement {
+    pub text: Arc<str>,
+    pub terms: Vec<Term>,
+}
+
+/// Slots by host, each host once, the first one first. Most elements have one host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hosts {
+    One((HostId, u32)),
+    Some(Box<[(HostId, u32)]>),
+}
+
+impl Hosts {
+    /// Of these the hosts that are known.
+    pub fn of(all: &[(HostId, u32)], known: impl Fn(HostId) -> bool) -> Hosts {
+        if let [one] = *all
+            && known(one.0)
+        {
+            return Hosts::One(one);
+        }
+        let hosts = || all.iter().filter(|h| known(h.0));
+        let mut slots: BTreeMap<HostId, u32> = BTreeMap::new();
+        for (host, n) in hosts() {
+            let sum = slots.entry(*host).or_default();
+            *sum = sum.saturating_add(*n);
+        }
+        // in the order in which they come first
+        Hosts::Some(hosts().filter_map(|(host, _)| slots.remove_entry(host)).collect())
+    }
+
+    fn all(&self) -> &[(HostId, u32)] {
+        match self {
+            Hosts::One(one) => std::slice::from_ref(one),
+            Hosts::Some(all) => all,
+        }
+    }
+}
+
+/// Everything by which an element reserves something.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    pub requirement: Rc<Requirement>,
+    pub hosts: Hosts,
+    /// Seconds since the epoch.
+    pub start_time: i64,
+    /// The element is suspended, and gives something back.
+    pub stopped: bool,
+    /// Memory in use, KB, where it reserves memory.
+    pub used_kb: u64,
+}
+
+impl PartialEq for Holder {
+    fn eq(&self, other: &Holder) -> bool {
+        let (a, b) = (&self.requirement, &other.requirement);
+        (Rc::ptr_eq(a, b) || a.text == b.text)
+            && self.hosts == other.hosts
+            && (self.start_time, self.stopped, self.used_kb)
+                == (other.start_time, other.stopped, other.used_kb)
+    }
+}
+
+/// Reserved by all elements, and of that what the measured value does not show yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    all: i128,
+    unseen: i128,
+}
+
+impl Sum {
+    fn of(amount: f64, used: f64) -> Sum {
+        let all = parts(amount);
+        Sum { all, unseen: all - parts(used).min(all) }
+    }
+    fn add(&mut self, of: Sum) {
+        self.all += of.all;
+        self.unseen += of.unseen;
+    }
+    fn take(&mut self, of: Sum) {
+        self.all -= of.all;
+        self.unseen -= of.unseen;
+        debug_assert!(self.all >= self.unseen && self.unseen >= 0, "below nothing: {self:?}");
+    }
+}
+
+fn parts(amount: f64) -> i128 {
+    (amount * PARTS).round().clamp(0.0, MAX_AMOUNT) as i128
+}
+
+/// A reservation whose amount depends on the time.
+#[derive(Debug)]
+struct Varying {
+    requirement: Rc<Requirement>,
+    /// The position of its term.
+    term: usize,
+    factor: f64,
+    start_time: i64,
+    /// In use, in the unit of the resource.
+    used: f64,
+}
+
+impl Varying {
+    fn term(&self) -> &Term {
+        &self.requirement.terms[self.term]
+    }
+    fn at(&self, now: i64) -> Sum {
+        let elapsed = u64::try_from(now - self.start_time).unwrap_or(0);
+        Sum::of(self.term().rusage.amount_at(elapsed) * self.factor, self.used)
+    }
+}
+
+/// The reservations of one resource in one row.
+#[derive(Debug)]
+struct Entry {
+    resource: ResourceId,
+    /// Of those that do not depend on the time, and how many these are.
+    steady: Sum,
+    holders: u32,
+    varying: BTreeMap<JobRef, Varying>,
+    /// The sum of all at a second, where some depend on the time.
+    known: Cell<Option<(i64, Sum)>>,
+}
+
+impl Entry {
+    fn new(resource: ResourceId) -> Entry {
+        let (steady, varying) = (Sum::default(), BTreeMap::new());
+        Entry { resource, steady, holders: 0, varying, known: Cell::new(None) }
+    }
+
+    fn sum(&self, now: i64) -> Sum {
+        if self.varying.is_empty() {
+            return self.steady;
+        }
+        if let Some((_, sum)) = self.known.get().filter(|known| known.0 == now) {
+            return sum;
+        }
+        let mut sum = self.steady;
+        self.varying.values().for_each(|v| sum.add(v.at(now)));
+        self.known.set(Some((now, sum)));
+        sum
+    }
+}
+
+/// A host, or an instance of a resource that hosts share.
+#[derive(Debug, Default)]
+struct Row {
+    entries: Vec<Entry>,
+    /// Of a host: the rows of the instances that it shares, by resource.
+    shared: Vec<(ResourceId, usize)>,
+    /// Of an instance: the hosts that share it.
+    hosts: Vec<HostId>,
+    /// Stands in [`Reserve::freed`].
+    noted: bool,
+    /// When it stands in [`Reserve::due`].
+    due: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+pub struct Reserve {
+    /// Started elements that reserve something.
+    holders: IdMap<JobRef, Holder>,
+    /// Elements whose memory in use has changed since the load of their first host was heard of.
+    used: BTreeSet<(HostId, JobRef)>,
+    /// Requirements by their text.
+    requirements: HashMap<Arc<str>, Rc<Requirement>>,
+    /// Those of the hosts by id, and behind them those of instances that hosts share.
+    rows: Vec<Row>,
+    /// Rows of which something may be given back, not taken yet.
+    freed: Vec<usize>,
+    /// When the sums of rows change by themselves.
+    due: BTreeSet<(i64, usize)>,
+    /// Seconds since the epoch.
+    now: i64,
+    /// Entries that were changed or added up.
+    #[cfg(test)]
+    pub touches: Cell<usize>,
+    /// Hosts that were told to have something given back.
+    #[cfg(test)]
+    pub told: BTreeSet<HostId>,
+}
+
+/// The reservations on a host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reserved<'a> {
+    of: Option<(&'a Reserve, &'a Row)>,
+}
+
+impl Reserved<'_> {
+    /// Is nothing reserved there?
+    pub fn is_empty(&self) -> bool {
+        self.of.is_none_or(|(_, row)| row.entries.is_empty() && row.shared.is_empty())
+    }
+
+    fn sum(&self, id: ResourceId) -> Sum {
+        let Some((reserve, row)) = self.of else { return Sum::default() };
+        let own = |row: &Row| {
+            let entry = row.entries.iter().find(|e| e.resource == id)?;
+            #[cfg(test)]
+            if !entry.varying.is_empty() && entry.known.get().is_none_or(|k| k.0 != reserve.now) {
+                reserve.touches.set(reserve.touches.get() + 1);
+            }
+            Some(entry.sum(reserve.now))
+        };
+        let shared = || {
+            let at = row.shared.iter().find(|s| s.0 == id)?.1;
+            own(&reserve.rows[at])
+        };
+        own(row).or_else(shared).unwrap_or_default()
+    }
+
+    /// The amount that all jobs reserve of a resource; `None`: nothing.
+    pub fn all(&self, id: ResourceId) -> Option<f64> {
+        Some(self.sum(id).all).filter(|n| *n > 0).map(|n| n as f64 / PARTS)
+    }
+
+    /// Of that, what the measured value does not show yet.
+    pub fn unseen(&self, id: ResourceId) -> f64 {
+        self.sum(id).unseen as f64 / PARTS
+    }
+}
+
+/// A value as reservations leave it. `up`: more of it means more load.
+pub fn left(reserved: Reserved, id: ResourceId, value: f64, up: bool) -> f64 {
+    match reserved.unseen(id) {
+        0.0 => value,
+        unseen if up => value + unseen,
+        unseen => (value - unseen).max(0.0),
+    }
+}
+
+impl Reserve {
+    /// Nothing is reserved yet on so many hosts, of which these share instances of resources.
+    /// Where a host has several instances of a resource, the first one is meant.
+    pub fn new(hosts: usize, instances: Vec<(ResourceId, Vec<HostId>)>, now: i64) -> Reserve {
+        let mut rows: Vec<Row> = Vec::new();
+        rows.resize_with(hosts, Row::default);
+        for (resource, hosts) in instances {
+            let at = rows.len();
+            for host in &hosts {
+                let Some(row) = rows.get_mut(host.index()) else { continue };
+                if row.shared.iter().all(|s| s.0 != resource) {
+                    row.shared.push((resource, at));
+                }
+            }
+            rows.push(Row { hosts, ..Row::default() });
+        }
+        Reserve { rows, now, ..Reserve::default() }
+    }
+
+    /// The second for which sums are read.
+    pub fn set_now(&mut self, now: i64) {
+        self.now = now;
+    }
+
+    pub fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// The reservations on a host.
+    pub fn on(&self, i: HostId) -> Reserved<'_> {
+        Reserved { of: self.rows.get(i.index()).map(|row| (self, row)) }
+    }
+
+    pub fn holder(&self, at: JobRef) -> Option<&Holder> {
+        self.holders.get(&at)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.holders.is_empty()
+    }
+
+    /// An element uses this much memory from now on, KB.
+    pub fn note_used(&mut self, at: JobRef, kb: u64) {
+        let Some(holder) = self.holders.get(&at) else { return };
+        let measured = holder.requirement.terms.iter().any(|term| term.measured);
+        if let Some((first, _)) = holder.hosts.all().first().filter(|_| measured) {
+            match holder.used_kb == kb {
+                true => self.used.remove(&(*first, at)),
+                false => self.used.insert((*first, at)),
+            };
+        }
+    }
+
+    /// The memory, KB, that an element used when the load of its host was heard of, where it uses
+    /// another amount now.
+    pub fn unmeasured(&self, at: JobRef) -> Option<u64> {
+        let holder = self.holders.get(&at)?;
+        let first = holder.hosts.all().first()?.0;
+        self.used.contains(&(first, at)).then_some(holder.used_kb)
+    }
+
+    /// The elements of a host that use another amount of memory than when this was asked last.
+    pub fn take_used(&mut self, host: HostId) -> Vec<JobRef> {
+        let last = JobRef { job: u32::MAX, idx: u32::MAX };
+        let all = (host, JobRef { job: 0, idx: 0 })..=(host, last);
+        let found: Vec<JobRef> = self.used.range(all).map(|used| used.1).collect();
+        for at in &found {
+            self.used.remove(&(host, *at));
+        }
+        found
+    }
+
+    /// A requirement by its text, which is resolved where it was not seen lately.
+    pub fn requirement(
+        &mut self,
+        text: &Arc<str>,
+        resolve: impl FnOnce(&str) -> Vec<Term>,
+    ) -> Rc<Requirement> {
+        if let Some(known) = self.requirements.get(text) {
+            return known.clone();
+        }
+        if self.requirements.len() >= MAX_REQUIREMENTS {
+            self.requirements.clear();
+        }
+        let new = Rc::new(Requirement { text: text.clone(), terms: resolve(text) });
+        self.requirements.insert(text.clone(), new.clone());
+        new
+    }
+
+    /// An element reserves this from now on; `None`: nothing.
+    pub fn set(&mut self, at: JobRef, holder: Option<Holder>) {
+        if self.holders.get(&at) == holder.as_ref() {
+            return;
+        }
+        if let Some(before) = self.holders.remove(&at) {
+            self.spread_all(at, &before, false);
+        }
+        if let Some(holder) = holder {
+            self.spread_all(at, &holder, true);
+            self.holders.insert(at, holder);
+        }
+    }
+
+    fn spread_all(&mut self, at: JobRef, holder: &Holder, adds: bool) {
+        for (number, term) in holder.requirement.terms.iter().enumerate() {
+            if !(holder.stopped && term.released) {
+                self.spread(at, holder, (number, term), adds);
+            }
+        }
+    }
+
+    /// Adds what a term of an element reserves to the rows it is held in, or takes it away.
+    fn spread(&mut self, at: JobRef, holder: &Holder, (number, term): (usize, &Term), adds: bool) {
+        let used = if term.measured { holder.used_kb as f64 / MB } else { 0.0 };
+        let hosts = holder.hosts.all();
+        let hosts = &hosts[..if term.per_job { hosts.len().min(1) } else { hosts.len() }];
+        // instances, each with the slots of the element that share it, and what is in use of it
+        let mut shared: Vec<(usize, u64, f64)> = Vec::new();
+        for (n, &(host, slots)) in hosts.iter().enumerate() {
+            let Some(row) = self.rows.get(host.index()) else { continue };
+            let instance = row.shared.iter().find(|s| s.0 == term.resource).map(|s| s.1);
+            let used = if n == 0 { used } else { 0.0 };
+            match (instance, shared.iter_mut().find(|s| Some(s.0) == instance)) {
+                (None, _) => {
+                    self.enter(host.index(), at, holder, (number, slots.into(), used), adds)
+                }
+                (Some(_), Some(known)) => known.1 += u64::from(slots),
+                (Some(row), None) => shared.push((row, slots.into(), used)),
+            }
+        }
+        for (row, slots, used) in shared {
+            self.enter(row, at, holder, (number, slots, used), adds);
+        }
+    }
+
+    /// Adds a term for slots in one row, or takes it away; of it `used` is in use.
+    fn enter(
+        &mut self,
+        row: usize,
+        at: JobRef,
+        holder: &Holder,
+        (number, slots, used): (usize, u64, f64),
+        adds: bool,
+    ) {
+        let term = &holder.requirement.terms[number];
+        let factor = if term.per_slot { slots as f64 } else { 1.0 };
+        let steady = (!term.varies()).then(|| Sum::of(term.rusage.amount() * factor, used));
+        if steady.is_some_and(|sum| sum.all == 0) {
+            return;
+        }
+        #[cfg(test)]
+        self.touches.set(self.touches.get() + 1);
+        let entries = &mut self.rows[row].entries;
+        let place = match entries.iter().position(|e| e.resource == term.resource) {
+            Some(place) => place,
+            None => {
+                entries.push(Entry::new(term.resource));
+                entries.len() - 1
+            }
+        };
+        let entry = &mut entries[place];
+        entry.known.set(None);
+        match (steady, adds) {
+            (Some(sum), true) => {
+                entry.steady.add(sum);
+                entry.holders += 1;
+            }
+            (Some(sum), false) => {
+                entry.steady.take(sum);
+                entry.holders -= 1;
+            }
+            (None, true) => {
+                let (requirement, term) = (holder.requirement.clone(), number);
+                let start_time = holder.start_time;
+                let varying = Varying { requirement, term, factor, start_time, used };
+                entry.varying.insert(at, varying);
+            }
+            (None, false) => drop(entry.varying.remove(&at)),
+        }
+        if entry.holders == 0 && entry.varying.is_empty() {
+            entries.swap_remove(place);
+        }
+        if !adds {
+            self.note(row);
+        }
+        if steady.is_none() && adds {
+            self.expect(row, term.next_change(holder.start_time, self.now));
+        }
+    }
+
+    fn note(&mut self, row: usize) {
+        if !std::mem::replace(&mut self.rows[row].noted, true) {
+            self.freed.push(row);
+        }
+    }
+
+    /// The sums of a row change by themselves at this second, or before.
+    fn expect(&mut self, row: usize, at: Option<i64>) {
+        let due = &mut self.rows[row].due;
+        let Some(at) = at.filter(|at| due.is_none_or(|due| *at < due)) else { return };
+        if let Some(later) = due.replace(at) {
+            self.due.remove(&(later, row));
+        }
+        self.due.insert((at, row));
+    }
+
+    /// The hosts on which something may be given back since this was asked last, by id. Of a
+    /// reservation that decays that is told now and then only.
+    pub fn take_freed(&mut self) -> Vec<HostId> {
+        while let Some((_, row)) = self.due.first().copied().filter(|due| due.0 <= self.now) {
+            self.due.pop_first();
+            self.rows[row].due = None;
+            self.note(row);
+            let now = self.now;
+            let varying = self.rows[row].entries.iter().flat_map(|e| e.varying.values());
+            let next = varying.filter_map(|v| v.term().next_change(v.start_time, now)).min();
+            self.expect(row, next);
+        }
+        let mut hosts: Vec<HostId> = Vec::new();
+        for at in std::mem::take(&mut self.freed) {
+            let row = &mut self.rows[at];
+            row.noted = false;
+            match row.hosts.is_empty() {
+                true => hosts.push(HostId::from_index(at)),
+                false => hosts.extend(&row.hosts),
+            }
+        }
+        hosts.sort_unstable();
+        hosts.dedup();
+        #[cfg(test)]
+        self.told.extend(&hosts);
+        hosts
+    }
+}

@@ -2,6 +2,8 @@
 //! Each rule is a test of its own; what it finds is printed as file:line: words.
 
 mod counts;
+mod examples;
+mod headings;
 mod imports;
 mod man;
 mod verbs;

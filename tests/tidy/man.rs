@@ -99,13 +99,13 @@ fn every_parameter_is_told_as_it_acts() {
 }
 
 /// What a command prints, on both streams.
-fn said(binary: &Path, args: &[&str]) -> String {
+pub fn said(binary: &Path, args: &[&str]) -> String {
     let mut command = Command::new(binary);
     let out = command.args(args).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
 }
 
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     match std::env::var_os("LSF_TEST_BIN") {
         Some(path) => PathBuf::from(path),
         None => PathBuf::from(env!("CARGO_BIN_EXE_lsf")),
@@ -113,7 +113,7 @@ fn binary() -> PathBuf {
 }
 
 /// Options and commands in a help text: `  -x value   what`, `    command   what`.
-fn options(help: &str) -> Vec<String> {
+pub fn options(help: &str) -> Vec<String> {
     let mut all = Vec::new();
     for line in help.lines() {
         let indent = line.len() - line.trim_start().len();

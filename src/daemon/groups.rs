@@ -94,14 +94,15 @@ fn serve(orders: &Mutex<Orders>, remote: &Remote) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::users;
 
     #[test]
     fn the_name_service_is_asked_word_by_word() {
+        if !users::getent_for("the_name_service_is_asked_word_by_word") {
+            return;
+        }
         let words = ["root".to_owned(), "no-such-group-here".to_owned()];
         let (asked, found) = ask(&words, Duration::from_secs(20));
-        if asked.is_empty() {
-            return; // no getent here
-        }
         assert_eq!(asked, words);
         assert_eq!(
             found.iter().map(|g| (g.name.as_str(), g.gid)).collect::<Vec<_>>(),

@@ -36,7 +36,7 @@ fn running(rig: &Rig, queue: &str, more: &[&str]) -> usize {
     rig.run("bkill", &[&["-s", "KILL"][..], &ids].concat());
     wait_for("the jobs to end", || {
         let out = rig.run("bjobs", &[&["-a", "-noheader", "-o", "stat"][..], &ids].concat()).out;
-        out.lines().all(|l| l.trim() == "EXIT")
+        out.lines().filter(|l| l.trim() == "EXIT").count() == ids.len()
     });
     found
 }
@@ -83,15 +83,15 @@ fn submissions_are_bounded_as_the_pages_say() {
     let refused = |args: &[&str], why: &str| {
         let said = Said::from(rig.cmd("bsub").args(args).env("LSB_NTRIES", "1").output().unwrap());
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}: {}", said.err);
-        assert!(said.err.contains(why), "{args:?}: {}", said.err);
+        assert_eq!(said.err, format!("{why}. Job not submitted.\n"), "{args:?}");
     };
     refused(&["-q", "low", "-n", "3", "true"], "Too many processors requested");
     refused(&["-q", "low", "-W", "5", "true"], "RUNLIMIT: Cannot exceed queue's hard limit(s)");
     refused(&["-q", "low", "-M", "60", "true"], "MEMLIMIT: Cannot exceed queue's hard limit(s)");
     refused(&["-q", "low", "-F", "11M", "true"], "FILELIMIT: Cannot exceed queue's hard limit(s)");
-    refused(&["-q", "low", "-x", "true"], "Queue does not accept EXCLUSIVE jobs");
-    refused(&["-J", "a[1-5]", "true"], "");
-    refused(&["-sp", "8", "true"], "");
+    refused(&["-q", "low", "-x", "true"], "low: Queue does not accept EXCLUSIVE jobs");
+    refused(&["-J", "a[1-5]", "true"], "Job array index too large");
+    refused(&["-sp", "8", "true"], "Bad user priority");
 
     let out = rig.path("limits.out");
     let script = "nice; ulimit -c; ulimit -s; ulimit -d";
@@ -112,7 +112,7 @@ fn submissions_are_bounded_as_the_pages_say() {
     for _ in 0..5 {
         rig.bsub(&["-q", "nohost", "-o", "/dev/null", "true"]);
     }
-    refused(&["-q", "nohost", "true"], "");
+    refused(&["-q", "nohost", "true"], "Pending job threshold reached");
 }
 
 #[test]

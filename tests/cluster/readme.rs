@@ -110,6 +110,7 @@ fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
     nodes.ok("root", "hosta", "lsf_daemons reload");
     let after = pids();
     assert_eq!(after.matches("is running...").count(), 5, "{after}");
+    assert_eq!(before.matches("is running...").count(), 5, "{before}");
     let same = before.lines().skip(1).filter(|l| after.contains(*l)).count();
     assert_eq!(same, 0, "{before}{after}");
     ready(&nodes, 3);
@@ -137,8 +138,10 @@ fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
     ready(&nodes, 3);
     assert_eq!(nodes.end_of("hosta", job), "EXIT");
     assert!(nodes.path("home/ann/made").exists(), "it ran to its end");
-    let long = nodes.ok(ADMIN, "hosta", &format!("bjobs -al {job}"));
-    assert!(long.contains("TERM_LOST_STATUS") || long.contains("unknown"), "{long}");
+    let long = nodes.ok(ADMIN, "hosta", &format!("bjobs -a -UF {job}"));
+    let lost =
+        "TERM_LOST_STATUS: exit status unknown, the launcher on the execution host was lost.";
+    assert!(long.contains(lost), "{long}");
     let job = run(&nodes, "hostc", "-o score 'cat /proc/self/oom_score_adj'");
     assert_eq!(nodes.end_of("hosta", job), "DONE");
     let text = std::fs::read_to_string(nodes.path("home/ann/score")).unwrap();

@@ -114,6 +114,10 @@ fn nobody_has_jobs(site: &Site) {
             let cells: Vec<&str> = line.split_whitespace().collect();
             assert!(cells[columns.clone()].iter().all(|c| *c == "0"), "{words}: {line}");
         }
+        assert_eq!(
+            text.lines().next().map(|head| head.split_whitespace().count()),
+            Some(columns.end)
+        );
         text.lines().count() - 1
     };
     assert_eq!(zeros("bqueues", 7..11), 3);

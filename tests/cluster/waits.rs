@@ -139,8 +139,8 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
     refused(&rig, BATCH, &WORDS[..1]);
     refused(&rig, MORE, &WORDS[..1]);
     for (line, said) in ends(&rig, start(&rig, &BASE[..6], None)) {
-        let told = said.err.contains("`lsf up --dir");
-        assert!(said.code != 0 && (told || line == "lsid"), "{line}: {said:?}");
+        let told = said.err.contains("is not running; `lsf up --dir");
+        assert!(said.code == 255 && told, "{line}: {said:?}");
     }
     // as often as it is told to
     for tries in ["1", "2", "3"] {

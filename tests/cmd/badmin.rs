@@ -97,9 +97,10 @@ fn commands_from_standard_input() {
     assert!(said.err.ends_with("nosuch: No such queue\n"), "{}", said.err);
 }
 
-/// A copy of the cluster's configuration with more text in lsb.queues, for LSF_ENVDIR.
+/// A copy of the cluster's configuration with more text in lsb.queues, for LSF_ENVDIR. `None`,
+/// reported as skipped, where the cluster is not ours.
 fn changed_queues(name: &str, more: &str) -> Option<std::path::PathBuf> {
-    let Site::Own(rig) = site() else { return None };
+    let rig = own_site()?;
     let dir = rig.path(&format!("changed-{name}"));
     std::fs::create_dir(&dir).unwrap();
     let from = rig.path("conf").display().to_string();

@@ -26,6 +26,7 @@ fn the_table() {
 #[test]
 fn integers_for_scripts() {
     let out = ok("bhosts", &["-noheader", "-o", "hname max ng"]);
+    assert!(!out.is_empty());
     for line in out.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let numbers = words[1..].iter().filter(|w| w.parse::<u32>().is_ok()).count();

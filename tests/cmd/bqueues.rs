@@ -15,21 +15,55 @@ fn the_table() {
     assert_eq!(lines.len(), 2);
     let all = ok("bqueues", &["-w"]);
     let priorities: Vec<i64> =
-        all.lines().skip(1).filter_map(|l| l.split_whitespace().nth(1)?.parse().ok()).collect();
+        rows(&all).iter().map(|l| l.split_whitespace().nth(1).unwrap().parse().unwrap()).collect();
     assert!(priorities.len() > 1 && priorities.is_sorted_by(|a, b| a >= b), "{all}");
 }
 
 #[test]
-fn at_length() {
-    let out = ok("bqueues", &["-l", "normal"]);
-    assert!(out.starts_with("\nQUEUE: normal\n  -- "), "{out}");
-    for part in ["\nPARAMETERS/STATISTICS\n", "\nSCHEDULING PARAMETERS\n", "\nUSERS: ", "\nHOSTS: "]
-    {
-        assert!(out.contains(part), "{part}: {out}");
+fn a_queue_at_length_has_its_parameters_counts_limits_and_thresholds() {
+    if own_site().is_none() {
+        return;
     }
+    let id = bsub(&["-H", "-n", "2", "-q", "idle", "true"]);
+    let out = ok("bqueues", &["-l", "idle"]);
+    // others may have jobs in the queue meanwhile
+    let counts = out.lines().nth(6).unwrap_or_default();
+    let numbers: Vec<u64> =
+        counts.split_whitespace().skip(7).map(|word| word.parse().unwrap()).collect();
+    let [jobs, pending, .., reserved, elements] = numbers[..] else { panic!("{out}") };
+    assert!(pending >= 2 && elements >= 1 && reserved == 0, "{out}");
+    assert_eq!(jobs, numbers[1..5].iter().sum::<u64>(), "{out}");
+    let widths = [6, 6, 6, 6, 6, 5, 6];
+    let cells = numbers.iter().zip(widths).map(|(n, width)| format!("{n:>width$}"));
+    let cells: String = cells.collect();
+    assert_eq!(counts, format!(" 20   20  Open:Active       -    -    -    -{cells}"));
+    assert_eq!(out.replace(counts, "COUNTS"), IDLE_AT_LENGTH);
     let all = ok("bqueues", &["-l"]);
-    assert_eq!(all.matches("\nQUEUE: ").count(), all.matches(&"-".repeat(79)).count() + 1);
+    let queues = rows(&ok("bqueues", &[])).len();
+    assert_eq!(all.matches("\nQUEUE: ").count(), queues);
+    assert_eq!(all.matches(&"-".repeat(79)).count(), queues - 1);
+    ok("bkill", &[&id]);
 }
+
+/// A queue as `lsf up` makes it.
+const IDLE_AT_LENGTH: &str = "
+QUEUE: idle
+  -- For jobs that can wait until nothing else does
+
+PARAMETERS/STATISTICS
+PRIO NICE STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN SSUSP USUSP  RSV PJOBS
+COUNTS
+Interval for a host to accept two jobs is 0 seconds
+
+SCHEDULING PARAMETERS
+           r15s   r1m  r15m   ut      pg    io   ls    it    tmp    swp    mem
+ loadSched   -     -     -     -       -     -    -     -     -      -      -\x20\x20
+ loadStop    -     -     -     -       -     -    -     -     -      -      -\x20\x20
+
+USERS: all\x20\x20
+HOSTS:  all\x20
+
+";
 
 #[test]
 fn fields_and_json() {

@@ -73,6 +73,19 @@ fn stop_after(rig: &Rig) {
         .unwrap();
 }
 
+/// The cluster of this program. `None`, reported as skipped, where another one is tested.
+pub fn own_site() -> Option<&'static Rig> {
+    match site() {
+        Site::Own(rig) => Some(rig),
+        Site::Path => {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("cmd");
+            crate::rig::skipped(&format!("{test}: it changes the files of its cluster"));
+            None
+        }
+    }
+}
+
 /// A command of the site.
 pub fn cmd(applet: &str) -> Command {
     match site() {
@@ -115,6 +128,18 @@ pub fn feed(mut c: Command, input: &[u8]) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
+/// The lines of a table below its heading. There must be some: a loop over none tests nothing.
+pub fn rows(table: &str) -> Vec<&str> {
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert!(!rows.is_empty(), "a table without rows: {table:?}");
+    rows
+}
+
+/// The first words of the rows of a table.
+pub fn first_words(table: &str) -> Vec<&str> {
+    rows(table).iter().map(|row| row.split_whitespace().next().unwrap_or_default()).collect()
+}
+
 /// Submits a job and returns its ID.
 pub fn bsub(args: &[&str]) -> String {
     let out = ok("bsub", args);
@@ -152,10 +177,10 @@ pub fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// A directory with the site's lsf.conf and more lines in it, for LSF_ENVDIR. `None` where the
-/// site is not ours.
+/// A directory with the site's lsf.conf and more lines in it, for LSF_ENVDIR. `None`, reported as
+/// skipped, where the site is not ours.
 pub fn other_envdir(dir: &Path, lines: &str) -> Option<PathBuf> {
-    let Site::Own(rig) = site() else { return None };
+    let rig = own_site()?;
     let text = rig.read("conf/lsf.conf");
     std::fs::write(dir.join("lsf.conf"), format!("{text}\n{lines}")).unwrap();
     Some(dir.to_path_buf())

@@ -68,18 +68,17 @@ fn elements_are_changed_by_themselves() {
     assert!(logged(&rig, "JOB_MODIFY2")[0].starts_with(&format!("\"{id}[2-3,5]\" ")));
     let user = rig.field(&id.to_string(), "user");
     let user = user.lines().next().unwrap().to_string();
-    let switched = logged(&rig, "JOB_SWITCH");
+    let (switched, moved) = (logged(&rig, "JOB_SWITCH"), logged(&rig, "JOB_MOVE"));
+    assert_eq!((switched.len(), moved.len()), (2, 2));
     for (line, idx) in switched.iter().zip([5, 6]) {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         assert_eq!(words, [&id.to_string(), "\"idle\"", &idx.to_string(), &format!("\"{user}\"")]);
     }
-    let moved = logged(&rig, "JOB_MOVE");
     for (line, (base, idx)) in moved.iter().zip([(1, 4), (2, 1)]) {
         let words: Vec<&str> = line.split(' ').skip(1).take(5).collect();
         let want = format!("{id} 1 {base} {idx} \"{user}\"");
         assert_eq!(words.join(" "), want);
     }
-    assert_eq!((switched.len(), moved.len()), (2, 2));
     rig.down();
     rig.start();
     rig.ready();

@@ -124,8 +124,7 @@ fn as_uid(uid: u32, path: &Path, ring: &KeyRing) -> String {
 #[test]
 fn other_uids_get_their_own_name_or_nothing() {
     if lsf::sys::euid() != 0 {
-        eprintln!("skipped: needs root");
-        return;
+        return crate::rig::skipped("other_uids_get_their_own_name_or_nothing: it needs root");
     }
     let (path, ring) = start("others", None);
     let nobody = as_uid(65534, &path, &ring);

@@ -69,7 +69,7 @@ impl Node {
     /// Do all of its elements stand so?
     fn all_are(&self, job: u32, stat: &str) -> bool {
         let said = self.rig.ok("bjobs", &["-noheader", "-a", "-o", "stat", &job.to_string()]);
-        said.lines().all(|l| l.trim() == stat)
+        !said.is_empty() && said.lines().all(|l| l.trim() == stat)
     }
 
     /// An array whose elements are all started on the test's host.

@@ -118,7 +118,7 @@ pub fn options(help: &str) -> Vec<String> {
     for line in help.lines() {
         let indent = line.len() - line.trim_start().len();
         let first = line.split_whitespace().next().unwrap_or_default();
-        let command = indent == 4 && line.len() > 16 && first != "?";
+        let command = indent == 4 && line.len() > 16 && first != "?" && !line.ends_with(':');
         if command || (indent == 2 && first.starts_with('-')) {
             all.push(first.to_owned());
         }

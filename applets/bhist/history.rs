@@ -6,7 +6,7 @@
 //! begins anew.
 
 use super::lines;
-use lsf::batch::lifecycle::pending_time::Waited;
+use lsf::batch::state::ineligible::Waited;
 use lsf::cli::long_format::Efficiency;
 use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};

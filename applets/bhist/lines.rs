@@ -1,8 +1,8 @@
 //! The sentences of bhist -l, one a record (bhist(1)).
 
-use lsf::batch::lifecycle::window_suspend::FOR_WINDOW;
 use lsf::cli::long_format::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
+use lsf::model::event::SIGNAL_FOR_WINDOW;
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{pend, pend_text, susp_text, term_text};
@@ -81,7 +81,7 @@ fn signal(t: &mut String, s: &JobSignal) {
     match s.signal.as_str() {
         "DELETEJOB" => t.push_str("Delete"),
         // that of bsub -s
-        signal => push(t, "Signal ", signal.strip_prefix(FOR_WINDOW).unwrap_or(signal)),
+        signal => push(t, "Signal ", signal.strip_prefix(SIGNAL_FOR_WINDOW).unwrap_or(signal)),
     }
     push(t, " requested by user or administrator ", &s.user);
     t.push(';');

@@ -8,9 +8,9 @@
 //! | room | what lives there |
 //! |---|---|
 //! | state | the event-sourced state, and `apply`, which alone changes it |
-//! | site | the configuration, compiled; a host as a requirement sees it |
-//! | cluster | links to sbatchd and LIM; what hosts may report |
-//! | usage | what follows from the state: reservations, dependency conditions |
+//! | site | the configuration, compiled |
+//! | cluster | the hosts at run time: links, load, status |
+//! | usage | what follows from the state: reservations, dependency conditions, closed windows |
 //! | sched | which pending job goes where, and why not |
 //! | query | what commands list, read or wait for |
 //! | admin | requests of administrators; permissions; what mbatchd says about itself |
@@ -42,6 +42,7 @@ use state::names::{HostId, UserId};
 use state::{ElemState, State};
 use std::collections::HashMap;
 use std::rc::Rc;
+use usage::reserve::ledger::Reserve;
 
 /// Records that one pass over eligible jobs may write before other work gets its turn.
 pub const RECORDS_PER_TURN: usize = 2000;
@@ -125,11 +126,11 @@ pub struct Mbd {
     pub(crate) listings: query::jobs::Listings,
     pub(crate) works: lifecycle::works::Works,
     pub(crate) keep: lifecycle::clean::Keep,
-    pub(crate) shut: lifecycle::window_suspend::Shut,
+    pub(crate) windows: usage::windows::ClosedByWindows,
     pub(crate) overload: lifecycle::load_suspend::Overload,
-    pub(crate) reserve: usage::reserve::ledger::Reserve,
+    pub(crate) reserve: Reserve,
     pub(crate) status: admin::status::Status,
-    pub(crate) unreached: lifecycle::unreached_hosts::Unreached,
+    pub(crate) unreached: cluster::unreached::Unreached,
     pub(crate) eligible: lifecycle::pending_time::Eligible,
     pub(crate) perfmon: admin::perfmon::Perfmon,
     pub(crate) diagnose: admin::diagnose::Diagnose,
@@ -169,11 +170,11 @@ impl Mbd {
             listings: query::jobs::Listings::default(),
             works: lifecycle::works::Works::default(),
             keep: lifecycle::clean::Keep::default(),
-            shut: lifecycle::window_suspend::Shut::default(),
+            windows: usage::windows::ClosedByWindows::default(),
             overload: lifecycle::load_suspend::Overload::default(),
-            reserve: usage::reserve::ledger::Reserve::default(),
+            reserve: Reserve::default(),
             status: admin::status::Status::default(),
-            unreached: lifecycle::unreached_hosts::Unreached::default(),
+            unreached: cluster::unreached::Unreached::default(),
             eligible: lifecycle::pending_time::Eligible::default(),
             perfmon: admin::perfmon::Perfmon::default(),
             diagnose: admin::diagnose::Diagnose::default(),
@@ -192,8 +193,9 @@ impl Mbd {
             site: &self.pol,
             hosts: &self.net.hosts,
             reserve: &self.reserve,
-            windows: &self.shut,
+            windows: &self.windows,
             depends: &self.deps,
+            unreached: &self.unreached,
         }
     }
 
@@ -205,8 +207,9 @@ impl Mbd {
             site: &self.pol,
             hosts: &self.net.hosts,
             reserve: &self.reserve,
-            windows: &self.shut,
+            windows: &self.windows,
             depends: &self.deps,
+            unreached: &self.unreached,
         };
         (&mut self.sched, view)
     }
@@ -221,6 +224,12 @@ impl Mbd {
             return None;
         }
         self.sched.overlooked(&self.view(), MOST_CLASSES)
+    }
+
+    /// Are the reservations of all hosts what the started elements reserve? Else where they are
+    /// not. For tests and the simulator: it looks at every started element.
+    pub fn reserve_audit(&self) -> Result<(), String> {
+        self.reserve.audit(&self.st, &self.pol)
     }
 
     /// Says whether root may submit.
@@ -260,9 +269,9 @@ impl Mbd {
         self.works.drop_scans();
         self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
         self.overload = lifecycle::load_suspend::Overload::default();
-        self.unreached = lifecycle::unreached_hosts::Unreached::default();
+        self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
-        self.reserve_rebuilt();
+        self.reserve = Reserve::of_all(&self.st, &self.pol, self.reserve.now());
         self.works.refill = Some(0);
         self.sched.changed();
     }
@@ -279,13 +288,14 @@ impl Mbd {
             waiting.extend(job.depend.as_ref().map(|_| job.id));
         }
         waiting.into_iter().for_each(|id| self.watch_depend(id));
-        self.begins_rebuilt();
+        let (sched, view) = self.sched_and_view();
+        sched.begins_rebuilt(&view);
         self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
         self.overload = lifecycle::load_suspend::Overload::default();
-        self.unreached = lifecycle::unreached_hosts::Unreached::default();
+        self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
-        self.reserve_rebuilt();
+        self.reserve = Reserve::of_all(&self.st, &self.pol, self.reserve.now());
         self.sched.changed();
     }
 
@@ -339,10 +349,10 @@ impl Mbd {
     /// A job changed: its readiness, and what depends on it, are looked at again.
     fn touched(&mut self, at: JobRef) {
         self.works.note_changed(at.job);
-        self.depend_touched(at);
+        self.deps.touched(&self.st, at);
         self.look_left_of(at);
         self.refresh_at(at);
-        self.reserve_touched(at);
+        self.reserve.refresh(&self.st, &self.pol, at);
     }
 
     /// Where exact bytes will lie; asks for them to be spooled.
@@ -579,7 +589,7 @@ impl Machine for Mbd {
                 self.hold_damaged(cx);
                 self.end_all_orphans(cx);
                 // jobs may not be as run windows want them: that work was given up
-                self.shut.renew();
+                self.windows.renew();
                 self.sched.changed();
                 self.net_start(cx);
             }
@@ -603,7 +613,9 @@ impl Machine for Mbd {
             self.overload_due(cx);
             self.perf_due(cx);
             self.eligible_due(cx);
-            self.reserve_freed();
+            for host in self.reserve.take_freed() {
+                self.sched.host_changed(host);
+            }
             // one pass for all that a turn brings: the tick comes behind the other inputs
             if tick {
                 self.schedule_due(cx);
@@ -627,12 +639,12 @@ impl Machine for Mbd {
         // While nothing may be decided, nothing is due.
         let on = self.started && self.log_failed.is_none();
         let work = on.then(|| {
-            let (keep, shut) = (self.keep.deadline(), self.shut.deadline());
+            let (keep, windows) = (self.keep.deadline(), self.windows.deadline());
             let left = (self.deps.left() && !self.conditions_left()) || self.eligible.left();
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
             let unreached = self.unreached.deadline();
-            [keep, self.sched.deadline(), shut, self.overload.deadline(), deps, perf, unreached]
+            [keep, self.sched.deadline(), windows, self.overload.deadline(), deps, perf, unreached]
         });
         let d = [self.net.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()

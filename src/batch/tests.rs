@@ -278,7 +278,7 @@ impl Rig {
             secs -= step;
             self.now.mono_us += step * 1_000_000;
             self.now.wall_us += step as i64 * 1_000_000;
-            let due = self.mbd.shut.deadline();
+            let due = self.mbd.windows.deadline();
             assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
             for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });

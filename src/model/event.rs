@@ -120,6 +120,13 @@ pub struct Retry {
     pub note: String,
 }
 
+/// [`JobSignal::signal`] of a job that ended because of load, by TERMINATE_WHEN of its queue.
+pub const SIGNAL_BY_LOAD: &str = "SIG_TERM_LOAD";
+/// [`JobSignal::signal`] of a job that ended because of its queue's run window, likewise.
+pub const SIGNAL_BY_WINDOW: &str = "SIG_TERM_WINDOW";
+/// The prefix of [`JobSignal::signal`] where the signal of bsub -s was sent.
+pub const SIGNAL_FOR_WINDOW: &str = "SIG_WINDOW_";
+
 /// JOB_SIGNAL: a signal, or what acts like one, was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSignal {

@@ -460,3 +460,8 @@ impl JobSpec {
             || self.extra.iter().any(|(k, v)| bad(k) || bad(v))
     }
 }
+
+/// Exit code as shown, for a finished element.
+pub fn exit_code(status: Option<i32>) -> Option<i32> {
+    status.and_then(|s| End::Status(s).code())
+}

@@ -1,7 +1,7 @@
 //! Imports, as tests/tidy/imports.py reads them: they run downwards, and in no circle but those that
 //! circles.txt lists.
 
-use super::{FLOORS, report, root};
+use super::{FLOORS, ROOMS, ROOMS_HIGHEST, report, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -50,6 +50,49 @@ fn imports_run_downwards() {
     let arrows = list.lines().count();
     assert!(arrows > 2000, "only {arrows} arrows were read");
     report("imports run downwards", upwards(&list));
+}
+
+/// The room of a file of mbatchd and how high it is; the files beside the rooms hold what the
+/// highest rooms share.
+fn room(file: &str) -> Option<(&str, u32)> {
+    let (room, _) = file.strip_prefix("src/batch/")?.split_once('/').unwrap_or(("", ""));
+    let height = ROOMS.iter().find(|r| r.0 == room).map(|r| r.1);
+    Some((room, height.unwrap_or(ROOMS_HIGHEST)))
+}
+
+/// The arrows from a room of mbatchd to one beside or above it.
+fn out_of_the_room(list: &str) -> Vec<String> {
+    let outward = |line: &str| {
+        let mut parts = line.split('\t');
+        let (from, to, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let (own, height) = room(from.split(':').next()?)?;
+        let (other, other_height) = room(to)?;
+        let allowed = own == other || other_height < height || height == ROOMS_HIGHEST;
+        (!allowed).then(|| format!("{from}: takes {name} from {to}, which is no lower room"))
+    };
+    list.lines().filter_map(outward).collect()
+}
+
+#[test]
+fn rooms_of_mbatchd_take_from_lower_rooms_alone() {
+    let Some(list) = read(&root(), &["--list"]) else { return };
+    for (room, _) in ROOMS {
+        let inside = format!("src/batch/{room}/");
+        assert!(list.lines().any(|line| line.starts_with(&inside)), "{inside} is empty");
+    }
+    report("rooms", out_of_the_room(&list));
+}
+
+#[test]
+fn an_arrow_out_of_a_lower_room_is_found() {
+    let arrow = |from: &str, to: &str| format!("src/batch/{from}:3\tsrc/batch/{to}\tname\n");
+    let found = |from, to| out_of_the_room(&arrow(from, to)).len();
+    assert_eq!(found("sched/walk.rs", "state/mod.rs"), 0);
+    assert_eq!(found("sched/walk.rs", "sched/order.rs"), 0);
+    assert_eq!(found("query/jobs.rs", "mod.rs"), 0);
+    assert_eq!(found("sched/walk.rs", "query/jobs.rs"), 1);
+    assert_eq!(found("sched/walk.rs", "mod.rs"), 1);
+    assert_eq!(found("cluster/hosts.rs", "usage/windows.rs"), 1);
 }
 
 /// A circle: how many files and arrows, and the lines that tie it.

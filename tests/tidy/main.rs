@@ -37,6 +37,20 @@ const FLOORS: &[(&str, u32)] = &[
     ("cli", 6),
 ];
 
+/// The rooms of mbatchd (src/batch), lowest first. A file takes from its own room and from rooms
+/// below it; the highest ones take from each other and from `src/batch/*.rs`, too.
+const ROOMS: &[(&str, u32)] = &[
+    ("state", 0),
+    ("site", 1),
+    ("cluster", 2),
+    ("usage", 2),
+    ("sched", 3),
+    ("query", ROOMS_HIGHEST),
+    ("admin", ROOMS_HIGHEST),
+    ("lifecycle", ROOMS_HIGHEST),
+];
+const ROOMS_HIGHEST: u32 = 4;
+
 /// Floors in which nothing may know a clock, a file, a socket or the environment.
 const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res"];
 

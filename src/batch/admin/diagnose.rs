@@ -94,7 +94,7 @@ impl Mbd {
         let Some(file) = self.query_log(cx.now) else { return };
         let Some((command, option)) = told(msg) else { return };
         let size = serde_json::to_vec(msg).map_or(0, |m| m.len());
-        let time = ctime(self.shut.zone(), cx.now.secs());
+        let time = ctime(self.windows.zone(), cx.now.secs());
         let (user, host, option) = (clean(&who.user), clean(&who.host), clean(&option));
         let text = format!("{time} {command},{user},{host},{size},{option}\n");
         cx.out.push(Effect::Aside { file, text });

@@ -7,17 +7,15 @@
 
 use crate::batch::admin::permissions::{Action, Caller};
 use crate::batch::site::policy::Policy;
+use crate::batch::state::AddedHosts;
 use crate::batch::{Mbd, StepContext};
 use crate::conf::ClusterConf;
 use crate::model::event::Event;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::AdminLine;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// Hosts by the group or unit that they were added to.
-pub type Added = BTreeMap<String, BTreeSet<String>>;
 
 /// Most hosts that are added to groups.
 const MAX_ADDED: usize = 65_536;
@@ -28,7 +26,7 @@ const NOT_DYNAMIC: (i32, &str) = (233, "Host is not a dynamic host");
 const NOT_ADDED: (i32, &str) = (234, "Host was not added with badmin hghostadd");
 
 /// Puts the hosts into their groups; a group that is no more is passed over.
-pub fn put(conf: &mut ClusterConf, added: &Added) {
+pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
     let hosts = &mut conf.batch.hosts;
     let groups = hosts.groups.iter_mut().map(|g| (&g.name, &mut g.members));
     let units = hosts.units.iter_mut().map(|u| (&u.name, &mut u.members));
@@ -48,7 +46,7 @@ impl Mbd {
         self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
         self.net_reconfigured(cx);
         self.rebuild_by_units();
-        self.shut.renew();
+        self.windows.renew();
     }
 
     /// After the log was read: the policy with the hosts that it adds.

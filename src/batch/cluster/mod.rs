@@ -2,4 +2,4 @@
 //! which attempt.
 
 pub mod hosts;
-pub mod report_standing;
+pub mod unreached;

@@ -5,17 +5,17 @@
 //! it knows: so an order is never lost and never carried out twice. A started job that its host
 //! does not know has an unknown end; it is never guessed and never run again by itself (a
 //! rerunnable one is, when the host was restarted, whether the host still knows of it or not).
-//! `cluster::report_standing` says which host may report of which job;
+//! `lifecycle::report_standing` says which host may report of which job;
 //! `lifecycle::unreached_hosts` says what becomes of jobs whose host says nothing.
 
 use crate::batch::cluster::hosts::Link;
-use crate::batch::cluster::report_standing::Standing;
 use crate::batch::lifecycle::load_suspend::by_load;
+use crate::batch::lifecycle::report_standing::Standing;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase as RunPhase, Run};
 use crate::batch::{Mbd, StepContext};
 use crate::model::event::{Event, Finish, JobStatus};
-use crate::model::job::{self, End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
+use crate::model::job::{End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
@@ -44,7 +44,7 @@ impl Mbd {
                     run.soft.usage_time = now;
                     run.soft.pids = pids;
                     run.soft.groups = groups;
-                    self.reserve_used(key.job_ref());
+                    self.reserve.used(&self.st, key.job_ref());
                 }
             }
             _ => self.refuse(cx, i, "an order, which hosts do not give"),
@@ -494,9 +494,4 @@ impl Mbd {
         };
         host.map(|i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
-}
-
-/// Exit code as shown, for a finished element.
-pub fn exit_code(status: Option<i32>) -> Option<i32> {
-    status.and_then(|s| job::End::Status(s).code())
 }

@@ -7,23 +7,21 @@
 //! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
 //! for run windows, the suspension is logged before the host is told.
 
+use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::policy::{Bounds, External, Queue};
-use crate::batch::site::requirements::{HostSnapshot, Req};
+use crate::batch::site::requirements::Req;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbd, StepContext};
 use crate::lang::resreq::SelectCx;
-use crate::model::event::{Event, JobSignal};
+use crate::model::event::{Event, JobSignal, SIGNAL_BY_LOAD};
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
 
-/// Signals of the log that end a job for its queue's TERMINATE_WHEN.
-pub const BY_LOAD: &str = "SIG_TERM_LOAD";
-pub const BY_WINDOW: &str = "SIG_TERM_WINDOW";
 /// Positions of pg and it among the built-in indices.
 const PG: usize = 4;
 const IT: usize = 7;
@@ -137,7 +135,7 @@ impl Mbd {
         }
         if let Some((c, why)) = worst {
             if pol.queues[c.queue].end_by_load {
-                self.end_for(cx, c.key, BY_LOAD, term::LOAD);
+                self.end_for(cx, c.key, SIGNAL_BY_LOAD, term::LOAD);
                 return true;
             }
             let at = c.key.job_ref();

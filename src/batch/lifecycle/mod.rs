@@ -4,12 +4,16 @@
 pub mod clean;
 pub mod control;
 pub mod control_work;
+pub mod dependencies;
+pub mod dispatch;
 pub mod host_inventory;
+pub mod host_links;
 pub mod host_reports;
 pub mod load_suspend;
 pub mod lost_controls;
 pub mod modify;
 pub mod pending_time;
+pub mod report_standing;
 pub mod reposition;
 pub mod requeue;
 pub mod retry;

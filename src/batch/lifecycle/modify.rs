@@ -512,7 +512,7 @@ impl Mbd {
 
     /// What an element reserves is another amount, and its host hears of its limits.
     pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
-        self.reserve_touched(at);
+        self.reserve.refresh(&self.st, &self.pol, at);
         let Some(job) = self.st.job(at.job) else { return };
         let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
         let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
@@ -540,10 +540,10 @@ impl Mbd {
         let (begin, depend) = (other(SpecField::Begin), other(SpecField::Depend) && !m.alike);
         self.sched.drop_entry(job);
         if begin {
-            self.unwatch_begin(cx, job);
+            self.unwatch_begin(job);
         }
         if depend {
-            self.unwatch_depend(job);
+            self.deps.unwatch(&self.st, job);
         }
         let m = JobModify { uid, user, submit_time, exact, ..m };
         self.emit(cx, Event::JobModify(Box::new(m)));
@@ -551,7 +551,7 @@ impl Mbd {
             self.watch_depend(job);
         }
         if begin {
-            self.watch_begin(cx, job);
+            self.watch_begin(job);
         }
         self.refresh(job);
         self.end_orphans(cx, job);

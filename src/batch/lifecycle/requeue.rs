@@ -3,7 +3,6 @@
 //! hold (-ti).
 
 use crate::batch::lifecycle::control_work::Cursor;
-use crate::batch::lifecycle::host_reports::exit_code;
 use crate::batch::lifecycle::retry::pause;
 use crate::batch::lifecycle::works::{ElementDeed, ElementWork, Left, UNIT};
 use crate::batch::site::policy::Queue;
@@ -13,6 +12,7 @@ use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus};
+use crate::model::job::exit_code;
 use crate::model::job::{End, JobSpec, extra, stat};
 use crate::model::reason::{pend, term};
 use crate::model::time::US;

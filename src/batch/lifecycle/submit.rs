@@ -103,7 +103,7 @@ impl Mbd {
         let new = self.job_new(cx, who, job, spec, s.request, env, s.script);
         self.emit(cx, Event::JobNew(Box::new(new)));
         self.watch_depend(job);
-        self.watch_begin(cx, job);
+        self.watch_begin(job);
         self.refresh(job);
         self.end_orphans(cx, job);
         Ok(job)
@@ -424,11 +424,16 @@ impl Mbd {
         let expr = DepExpr::parse(&spec.depend)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
         let recorded = true;
-        if !self.names_within(&who.user, &expr, recorded) {
+        let last = self.pol.params().job_dep_last_sub;
+        if !self.st.names_within(&who.user, &expr, recorded, last) {
             return Err(too_many(&spec.depend));
         }
-        let finder =
-            crate::batch::usage::dependencies::Finder { mbd: self, user: &who.user, recorded };
+        let finder = crate::batch::usage::dependencies::Finder {
+            state: &self.st,
+            last,
+            user: &who.user,
+            recorded,
+        };
         let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
             ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),

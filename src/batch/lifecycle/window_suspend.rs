@@ -8,14 +8,15 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
-use crate::batch::lifecycle::load_suspend::BY_WINDOW;
 use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT, WindowWork};
 use crate::batch::site::policy::Queue;
-use crate::batch::state::names::{HostId, HostMap};
+use crate::batch::state::names::HostMap;
 use crate::batch::state::{ElemState, Phase, Run};
+use crate::batch::usage::windows::ClosedByWindows;
 use crate::batch::{Mbd, StepContext};
 use crate::lang::window::Windows;
-use crate::model::event::{Event, JobSignal};
+use crate::model::event::SIGNAL_BY_WINDOW;
+use crate::model::event::{Event, JobSignal, SIGNAL_FOR_WINDOW};
 use crate::model::job::{extra, stat};
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef, signals};
@@ -23,80 +24,19 @@ use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
 use jiff::tz::TimeZone;
 
-/// The prefix in lsb.events of the name of a signal of bsub -s.
-pub const FOR_WINDOW: &str = "SIG_WINDOW_";
-
 /// Longest time between two looks, seconds: clocks may be set, and zones changed.
 const LOOK_SECS: u64 = 600;
-
-/// Queues and hosts that their windows close; soft state.
-#[derive(Debug)]
-pub struct Shut {
-    /// The master's zone, in which windows are civil time.
-    zone: TimeZone,
-    /// By queue, as the policy has them: run windows, dispatch windows.
-    queues: Vec<(bool, bool)>,
-    /// By host, as the policy has them.
-    hosts: HostMap<bool>,
-    /// The policy is new.
-    stale: bool,
-    /// When it was looked at last, seconds since the epoch.
-    looked: i64,
-    /// When something opens or closes next, likewise; and the instant to look at.
-    next: Option<i64>,
-    timer: Option<u64>,
-    /// When the configuration was last asked for because another branch of it may hold.
-    asked: i64,
-}
-
-impl Shut {
-    pub fn zone(&self) -> &TimeZone {
-        &self.zone
-    }
-}
-
-impl Default for Shut {
-    fn default() -> Self {
-        Shut {
-            zone: TimeZone::UTC,
-            queues: Vec::new(),
-            hosts: HostMap::default(),
-            stale: true,
-            looked: 0,
-            next: None,
-            timer: None,
-            asked: i64::MIN,
-        }
-    }
-}
-
-impl Shut {
-    pub fn deadline(&self) -> Option<u64> {
-        self.timer
-    }
-    pub fn host(&self, i: HostId) -> bool {
-        self.hosts.get(i).copied().unwrap_or(false)
-    }
-    /// Does a queue start no jobs now?
-    pub fn queue(&self, i: usize) -> bool {
-        self.queues.get(i).is_some_and(|q| q.0 || q.1)
-    }
-    /// Look again at the next turn.
-    pub fn renew(&mut self) {
-        self.stale = true;
-    }
-}
 
 impl Mbd {
     /// The same with windows in this zone.
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
-        self.shut.zone = zone;
+        self.windows.zone = zone;
         self
     }
 
     /// Are the run windows of an element's queue closed?
     pub(crate) fn run_shut(&self, at: JobRef) -> bool {
-        self.queue_of(at).and_then(|i| self.shut.queues.get(i)).is_some_and(|q| q.0)
+        self.queue_of(at).and_then(|i| self.windows.queues.get(i)).is_some_and(|q| q.0)
     }
 
     /// A job's queue, as the policy has it.
@@ -107,7 +47,7 @@ impl Mbd {
 
     /// Looks at the windows when one may have opened or closed.
     pub(crate) fn windows_due(&mut self, cx: &mut StepContext) {
-        let (now, s) = (cx.now.secs(), &self.shut);
+        let (now, s) = (cx.now.secs(), &self.windows);
         let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
         if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
             return;
@@ -140,9 +80,10 @@ impl Mbd {
         let changed = s.stale || queues != s.queues || hosts != s.hosts;
         let timer =
             next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));
-        let zone = self.shut.zone.clone();
+        let zone = self.windows.zone.clone();
         let stale = false;
-        self.shut = Shut { zone, queues, hosts, stale, looked: now, next, timer, asked };
+        self.windows =
+            ClosedByWindows { zone, queues, hosts, stale, looked: now, next, timer, asked };
         if changed {
             self.sched.changed();
             self.keep_run_windows(cx);
@@ -221,7 +162,7 @@ impl Mbd {
             return;
         }
         if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {
-            return self.end_for(cx, key, BY_WINDOW, term::WINDOW);
+            return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
         }
         let word = self.st.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
         if let Some(number) = word.and_then(signals::number) {
@@ -237,7 +178,7 @@ impl Mbd {
         let Some(run) = self.st.running(key).filter(|r| r.phase == Phase::Running) else { return };
         let (sent, now) = (run.window_signal, cx.now.secs());
         let queue = self.queue_of(key.job_ref()).map(|q| &self.pol.queues[q]);
-        let opened = |q: &Queue| q.run_window.next_change(sent, &self.shut.zone);
+        let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
             return;
         }
@@ -246,7 +187,7 @@ impl Mbd {
         let s = JobSignal {
             at: key.job_ref(),
             user,
-            signal: format!("{FOR_WINDOW}{name}"),
+            signal: format!("{SIGNAL_FOR_WINDOW}{name}"),
             run_count: key.attempt,
             by_admin: true,
             ..JobSignal::default()

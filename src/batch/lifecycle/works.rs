@@ -341,7 +341,7 @@ impl Mbd {
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
                 6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
                 7 => self.missing_unit(cx),
-                8 => self.deps.groups.left().then(|| self.groups_unit()),
+                8 => self.deps.groups.left().then(|| self.deps.groups_unit(&self.st)),
                 _ => self.remains_unit(),
             };
             if done.is_some() {
@@ -436,7 +436,9 @@ impl Mbd {
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
         for id in pending {
             self.watch_depend(id);
-            self.begins_of(id);
+            if let Some(job) = self.st.job(id) {
+                self.sched.begins_of(job);
+            }
             self.refresh(id);
             self.end_orphans(cx, id);
         }

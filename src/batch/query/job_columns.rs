@@ -187,12 +187,9 @@ impl Shown<'_> {
             }
             Col::StartTime => int(out, run.map_or(0, |r| r.start_time)),
             Col::EndTime => int(out, self.end().map_or(0, |e| e.end_time)),
-            Col::ExitCode => json(
-                out,
-                &self
-                    .end()
-                    .and_then(|e| crate::batch::lifecycle::host_reports::exit_code(e.status)),
-            ),
+            Col::ExitCode => {
+                json(out, &self.end().and_then(|e| crate::model::job::exit_code(e.status)))
+            }
             Col::WaitStatus => json(out, &self.end().and_then(|e| e.status)),
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
             Col::PendReasons => self.pend_reasons(out),

@@ -129,7 +129,7 @@ impl Mbd {
         let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
         let ctl = self.st.host_ctl.get(&i).filter(|c| c.shut());
-        let (reserved, reserved_external) = self.reserved_shown(i);
+        let (reserved, reserved_external) = self.reserve.shown(&self.pol, i);
         HostInfo {
             name: rt.name.clone(),
             status: status.text().to_string(),
@@ -142,7 +142,11 @@ impl Mbd {
             ususp: s.ususp,
             rsv: 0,
             dispatch_window: pol.dispatch_window.clone(),
-            load: rt.load.clone().filter(|_| known).map(|l| self.as_scheduled(i, l)),
+            load: rt
+                .load
+                .clone()
+                .filter(|_| known)
+                .map(|l| self.reserve.as_scheduled(&self.pol, i, l)),
             reserved,
             reserved_external,
             thresholds: pol.bounds.to_vec(),

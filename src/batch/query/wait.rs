@@ -62,11 +62,13 @@ impl Mbd {
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
             .and_then(|e| {
                 let recorded = false;
-                if !self.names_within(&who.user, &e, recorded) {
+                let last = self.pol.params().job_dep_last_sub;
+                if !self.st.names_within(&who.user, &e, recorded, last) {
                     return Err(crate::batch::lifecycle::submit::too_many(&w.expr));
                 }
                 let finder = crate::batch::usage::dependencies::Finder {
-                    mbd: self,
+                    state: &self.st,
+                    last,
                     user: &who.user,
                     recorded,
                 };
@@ -99,7 +101,7 @@ impl Mbd {
 
     fn look(&mut self, cx: &mut StepContext, conn: ConnId) {
         let Some(w) = self.waits.by_conn.get(&conn) else { return };
-        let answer = match w.expr.eval(self, None) {
+        let answer = match w.expr.eval(&self.facts(), None) {
             DepValue::False => return,
             DepValue::True => self.end_of_one(&w.expr).unwrap_or(Waited::True),
             DepValue::Never => Waited::Never,
@@ -118,7 +120,7 @@ impl Mbd {
         let e = self.st.job(id as u32)?.elem(0)?;
         let ElemState::End(end) = &e.state else { return None };
         Some(Waited::Ended {
-            exit_code: crate::batch::lifecycle::host_reports::exit_code(end.status),
+            exit_code: crate::model::job::exit_code(end.status),
             status: e.stat(),
             started: end.run.is_some(),
         })

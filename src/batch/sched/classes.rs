@@ -1,6 +1,5 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
-use crate::batch::Mbd;
 use crate::batch::sched::order::{DispatchOrder, Head};
 use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
@@ -264,10 +263,16 @@ impl Sched {
     }
 }
 
-impl Mbd {
-    pub(super) fn class_of(&mut self, id: u32, part: u32, barred: &[(HostId, u32)]) -> u32 {
-        let job = &self.st.jobs[&id];
+impl Sched {
+    pub(super) fn class_of(
+        &mut self,
+        view: &View,
+        id: u32,
+        part: u32,
+        barred: &[(HostId, u32)],
+    ) -> u32 {
+        let job = &view.state.jobs[&id];
         let of = (job.queue_of(part), job.user);
-        self.sched.classes.find(of, job.spec_of(part), barred)
+        self.classes.find(of, job.spec_of(part), barred)
     }
 }

@@ -5,16 +5,16 @@
 //! entry and a class of its own, whose key names the hosts that it is kept from. So no other
 //! element is held back by its reason, or told of it.
 //!
-//! Soft state: derived from `state::Tries`, `lifecycle::unreached_hosts::Unreached` and the time.
+//! Soft state: derived from `state::Tries`, `cluster::unreached::Unreached` and the time.
 
-use crate::batch::sched::{DUE_PER_TURN, DispatchKey, Entry, Reverse};
+use crate::batch::sched::view::View;
+use crate::batch::sched::{DispatchKey, Entry, Reverse, Sched};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Bar, ElemState, Tries};
-use crate::batch::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
-use crate::model::JobRef;
 use crate::model::event::QueuePosition;
 use crate::model::reason::pend;
+use crate::model::{JobRef, Now};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An element that waits by itself.
@@ -114,93 +114,90 @@ fn barred(tries: &Tries, now: Option<i64>) -> Vec<(HostId, u32)> {
     all.into_iter().collect()
 }
 
-impl Mbd {
+fn depends_no_more(view: &View, at: JobRef) -> bool {
+    match view.depends.ready_elements(at.job) {
+        Some(ready) => ready.contains(&at.idx),
+        None => view.depends.value(at.job) == DepValue::True,
+    }
+}
+
+impl Sched {
     /// Looks again at an element; idx 0 of an array: at all of it.
-    pub(super) fn refresh_lones(&mut self, at: JobRef) {
-        let left = self.unreached.barred_of(at.job).next().is_some();
-        if self.st.tries.is_empty() && self.sched.lone.all.is_empty() && !left {
+    pub(super) fn refresh_lones(&mut self, view: &View, at: JobRef) {
+        let left = view.unreached.barred_of(at.job).next().is_some();
+        if view.state.tries.is_empty() && self.lone.all.is_empty() && !left {
             return;
         }
-        let Some(job) = self.st.jobs.get(&at.job) else { return };
+        let Some(job) = view.state.jobs.get(&at.job) else { return };
         // where a limit bounds how many are started, what one does may concern all
         let full = job.is_array() && job.at_limit();
         let turned = match full {
-            true => self.sched.lone.at_limit.insert(at.job),
-            false => self.sched.lone.at_limit.remove(&at.job),
+            true => self.lone.at_limit.insert(at.job),
+            false => self.lone.at_limit.remove(&at.job),
         };
         if !job.is_array() || at.idx != 0 {
-            self.refresh_lone(at);
+            self.refresh_lone(view, at);
             if turned {
-                let others: Vec<JobRef> = self.sched.lone.placed_of(at.job).collect();
-                others.into_iter().for_each(|at| self.refresh_lone(at));
+                let others: Vec<JobRef> = self.lone.placed_of(at.job).collect();
+                others.into_iter().for_each(|at| self.refresh_lone(view, at));
             }
             return;
         }
-        let mut all: BTreeSet<JobRef> = self.sched.lone.of_job(at.job).collect();
-        all.extend(self.st.tried_of(at.job));
-        all.extend(self.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
-        all.into_iter().for_each(|at| self.refresh_lone(at));
+        let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
+        all.extend(view.state.tried_of(at.job));
+        all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
+        all.into_iter().for_each(|at| self.refresh_lone(view, at));
     }
 
-    fn refresh_lone(&mut self, at: JobRef) {
+    fn refresh_lone(&mut self, view: &View, at: JobRef) {
         #[cfg(test)]
         {
-            self.sched.lone.looks += 1;
+            self.lone.looks += 1;
         }
-        if let Some(was) = self.sched.lone.remove(at) {
-            self.sched.classes.get_mut(was.class).pending -= 1;
+        if let Some(was) = self.lone.remove(at) {
+            self.classes.get_mut(was.class).pending -= 1;
             if was.ready {
-                self.sched.set_ready(was.class, was.place, at.job, false);
+                self.set_ready(was.class, was.place, at.job, false);
             }
         }
         let none = Tries::default();
-        let tries = self.st.tries.get(&at).unwrap_or(&none);
+        let tries = view.state.tries.get(&at).unwrap_or(&none);
         let pending = |state: &ElemState| matches!(state, ElemState::Pend(p) if p.held.is_none());
-        if !self.st.elem(at).is_some_and(|e| pending(&e.state)) {
+        if !view.state.elem(at).is_some_and(|e| pending(&e.state)) {
             return;
         }
-        let now = Some(self.sched.now).filter(|now| now.wall_us != 0);
+        let now = Some(view.now).filter(|now| now.wall_us != 0);
         let secs = now.map(|now| now.secs());
         let waits = secs.map_or(tries.wait.1 > 0, |secs| tries.waits(secs));
-        let left = self.unreached.bars(at);
+        let left = view.unreached.bars(at);
         let barred = barred(tries, secs);
         if !waits && !left && barred.is_empty() {
             return;
         }
         let next = bars(tries, secs).map(|bar| bar.until).chain(waits.then_some(tries.wait.1));
         let next = next.min().map(|next| now.map_or(0, |now| now.mono_of_wall(next)));
-        let Some(job) = self.st.job(at.job) else { return };
+        let Some(job) = view.state.job(at.job) else { return };
         let part = job.part_no(at.idx);
-        let ready = self.may_start(job, part) && self.depends_no_more(at);
-        let priority = Reverse(self.view().priority(job.spec_of(part)));
-        let QueuePosition { base, between } = self.st.spot_of(job, part);
+        let ready = self.may_start(job, part) && depends_no_more(view, at);
+        let priority = Reverse(view.priority(job.spec_of(part)));
+        let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
             let place = DispatchKey { priority, base, between, next: at.idx, part };
-            let class = self.class_of(at.job, part, &barred);
-            self.sched.classes.get_mut(class).pending += 1;
+            let class = self.class_of(view, at.job, part, &barred);
+            self.classes.get_mut(class).pending += 1;
             if ready {
-                self.sched.set_ready(class, place, at.job, true);
+                self.set_ready(class, place, at.job, true);
             }
             Entry { class, place, ready }
         });
-        self.sched.lone.insert(at, Lone { part, entry, next });
+        self.lone.insert(at, Lone { part, entry, next });
     }
 
-    fn depends_no_more(&self, at: JobRef) -> bool {
-        match self.deps.ready_elements(at.job) {
-            Some(ready) => ready.contains(&at.idx),
-            None => self.deps.value(at.job) == DepValue::True,
-        }
-    }
-
-    /// Looks again at elements whose wait is over.
-    pub(super) fn lone_due(&mut self, cx: &StepContext) {
-        for _ in 0..DUE_PER_TURN {
-            let due = self.sched.lone.due.first().copied();
-            let Some((_, at)) = due.filter(|due| due.0 <= cx.now.mono_us) else { return };
-            self.sched.lone.due.pop_first();
-            self.refresh_at(at);
-            self.sched.needed = true;
-        }
+    /// The next element whose wait is over.
+    pub(crate) fn next_lone(&mut self, now: Now) -> Option<JobRef> {
+        let due = self.lone.due.first().copied();
+        let (_, at) = due.filter(|due| due.0 <= now.mono_us)?;
+        self.lone.due.pop_first();
+        Some(at)
     }
 }

@@ -17,6 +17,7 @@
 
 mod classes;
 mod explain;
+pub mod host_snapshot;
 mod lone;
 mod open_hosts;
 mod order;
@@ -27,14 +28,14 @@ mod walk;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
+#[cfg(test)]
+pub(crate) use place::Reasons;
 pub(crate) use place::split_host_word;
 
 use crate::batch::site::requirements::Req;
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
-use crate::model::event::{Event, JobStart};
 use crate::model::idmap::IdMap;
-use crate::model::{JobKey, JobRef, Now};
+use crate::model::{JobRef, Now};
 use classes::Classes;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
@@ -42,6 +43,7 @@ use place::Alternative;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use view::View;
 use walk::Walk;
 
 /// Looks of a class at a host that a pass may take in one turn.
@@ -66,18 +68,27 @@ struct DispatchKey {
 
 /// A job that starts, where, and the requirement that it was found by.
 #[derive(Debug)]
-struct Decision {
-    at: JobRef,
+pub(crate) struct Decision {
+    pub at: JobRef,
     /// Never empty; the first is the first execution host.
-    hosts: Vec<(HostId, u32)>,
-    req: Option<Rc<Alternative>>,
+    pub hosts: Vec<(HostId, u32)>,
+    /// The text of the requirement.
+    pub req: Option<Rc<Alternative>>,
 }
 
 /// The work that a pass may still do in this turn.
 #[derive(Debug)]
-struct Fuel(usize);
+pub(crate) struct Fuel(usize);
 
 impl Fuel {
+    /// What a pass may spend in one turn.
+    pub(crate) fn of_a_turn() -> Fuel {
+        Fuel(PASS_FUEL)
+    }
+    /// A decision is carried out.
+    pub(crate) fn spend_decision(&mut self) {
+        self.spend(DECISION_COST);
+    }
     fn is_empty(&self) -> bool {
         self.0 == 0
     }
@@ -199,87 +210,38 @@ impl Sched {
     }
 }
 
-impl Mbd {
-    /// Runs a pass if one is due.
-    pub(crate) fn schedule_due(&mut self, cx: &mut StepContext) {
-        let now = cx.now.mono_us;
-        // what is due is due when all jobs were looked at
-        if self.works.refill.is_some() {
-            return;
+impl Sched {
+    /// Begins a pass if one is due.
+    pub(crate) fn begin_pass(&mut self, now: Now) -> bool {
+        if self.hosts.wake(now.mono_us) {
+            self.note_change();
         }
-        if self.sched.begin_timer.is_some_and(|t| t <= now) {
-            self.begin_due(cx);
+        if let Some(unseen) = self.order.take_turns(now.mono_us) {
+            self.needed = true;
+            unseen.iter().for_each(|head| self.classes.get_mut(head.1).unseen = true);
         }
-        self.lone_due(cx);
-        if self.sched.hosts.wake(now) {
-            self.sched.note_change();
-        }
-        if let Some(unseen) = self.sched.order.take_turns(now) {
-            self.sched.needed = true;
-            unseen.iter().for_each(|head| self.sched.classes.get_mut(head.1).unseen = true);
-        }
-        if self.sched.needed {
-            self.sched.needed = false;
-            if self.sched.walk.is_none() {
-                self.sched.classes.forget();
+        if std::mem::take(&mut self.needed) {
+            if self.walk.is_none() {
+                self.classes.forget();
             }
-            self.pass(cx);
+            return true;
         }
+        false
     }
 
-    fn pass(&mut self, cx: &mut StepContext) {
-        let mut fuel = Fuel(PASS_FUEL);
-        while let Some(decision) = self.next_decision(&mut fuel) {
-            fuel.spend(DECISION_COST);
-            self.dispatch(cx, decision);
-        }
-        // the walk goes on, or another takes up what has changed meanwhile
-        self.sched.needed |= self.sched.walk.is_some() || self.sched.hosts.any_changed();
+    /// The work of the turn is done: the walk goes on in the next, or another takes up what has
+    /// changed meanwhile.
+    pub(crate) fn end_turn(&mut self) {
+        self.needed |= self.walk.is_some() || self.hosts.any_changed();
     }
 
-    fn next_decision(&mut self, fuel: &mut Fuel) -> Option<Decision> {
-        let (sched, view) = self.sched_and_view();
-        sched.next_decision(&view, fuel)
-    }
-
-    fn dispatch(&mut self, cx: &mut StepContext, decision: Decision) {
-        let Decision { at, hosts, req } = decision;
-        let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
-        let first = hosts[0].0;
-        for (host, _) in &hosts {
-            self.net.hosts[*host].last_dispatch = Some(cx.now.mono_us);
-        }
-        let event = JobStart {
-            at,
-            attempt,
-            hosts: hosts.iter().map(|(h, n)| (self.st.names.host(*h).clone(), *n)).collect(),
-            host_factor: self.net.hosts[first].cpu_factor(),
-            eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
-            boot: self.net.hosts[first].boot_id.clone(),
-        };
-        self.emit(cx, Event::JobStart(Box::new(event)));
-        for (host, _) in hosts {
-            self.host_filled(host);
-        }
-        self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
-    }
-
-    /// Closes a host that takes no further job.
-    fn host_filled(&mut self, host: HostId) {
-        let (sched, view) = self.sched_and_view();
-        if !sched.hosts.started(&view, host)
-            && let Some(walk) = &mut sched.walk
+    /// A host was given a job: it is closed where it takes no further one.
+    pub(crate) fn host_filled(&mut self, view: &View, host: HostId) {
+        if !self.hosts.started(view, host)
+            && let Some(walk) = &mut self.walk
         {
             walk.closed(host);
         }
-    }
-}
-
-#[cfg(test)]
-impl Mbd {
-    /// Why a job finds no host.
-    pub fn reasons_of(&self, job: u32) -> Rc<place::Reasons> {
-        self.sched.reasons(&self.view(), JobRef { job, idx: 0 }, 0)
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Compiled {
 
 /// A requirement with one alternative of its rusage, and its text for the log.
 #[derive(Debug)]
-pub(super) struct Alternative {
+pub(crate) struct Alternative {
     pub req: Req,
     pub text: Arc<str>,
 }

@@ -7,10 +7,9 @@
 use crate::batch::sched::view::View;
 use crate::batch::sched::{DUE_PER_TURN, DispatchKey, Entry, Sched};
 use crate::batch::state::{Body, Job};
-use crate::batch::{Mbd, StepContext};
 use crate::lang::depend::DepValue;
-use crate::model::JobRef;
 use crate::model::event::QueuePosition;
+use crate::model::{JobRef, Now};
 use std::cmp::Reverse;
 
 impl Sched {
@@ -60,48 +59,42 @@ impl Sched {
     }
 }
 
-impl Mbd {
+impl Sched {
     /// Looks again whether a job is ready, after anything about it has changed.
-    pub(crate) fn refresh(&mut self, id: u32) {
-        self.refresh_at(JobRef { job: id, idx: 0 });
-    }
-
-    /// The same, where one element has changed; idx 0 of an array: all of it.
-    pub(crate) fn refresh_at(&mut self, at: JobRef) {
+    /// Where one element has changed, `at` names it; idx 0 of an array: all of it.
+    pub(crate) fn refresh(&mut self, view: &View, at: JobRef) {
         let id = at.job;
-        let Some(job) = self.st.jobs.get(&id) else {
-            self.sched.drop_entry(id);
+        let Some(job) = view.state.jobs.get(&id) else {
+            self.drop_entry(id);
             return;
         };
         if job.tally.pend + job.tally.psusp == 0 {
-            self.sched.drop_entry(id);
+            self.drop_entry(id);
             return;
         }
-        self.eligible_touched(id);
-        self.refresh_lones(at);
-        let Some(job) = self.st.jobs.get(&id) else { return };
+        self.refresh_lones(view, at);
         let parts = job.parts().len() as u32;
         for part in 0..=parts {
-            self.refresh_part(id, part);
+            self.refresh_part(view, id, part);
         }
     }
 
-    fn refresh_part(&mut self, id: u32, part: u32) {
-        let Some(job) = self.st.jobs.get(&id) else { return };
-        let ready = self.ready(job, part);
+    fn refresh_part(&mut self, view: &View, id: u32, part: u32) {
+        let Some(job) = view.state.jobs.get(&id) else { return };
+        let ready = self.is_ready(view, job, part);
         let next = match job.parts().is_empty() || !ready {
             true => 0,
-            false => self.sched.next_element(&self.view(), id, part).map_or(0, |at| at.idx),
+            false => self.next_element(view, id, part).map_or(0, |at| at.idx),
         };
-        let known = self.sched.entry(id, part).copied();
+        let known = self.entry(id, part).copied();
         let entry = match known {
             Some(e) => e,
             None => {
-                let priority = Reverse(self.view().priority(job.spec_of(part)));
-                let QueuePosition { base, between } = self.st.spot_of(job, part);
+                let priority = Reverse(view.priority(job.spec_of(part)));
+                let QueuePosition { base, between } = view.state.spot_of(job, part);
                 let place = DispatchKey { priority, base, between, next, part };
-                let class = self.class_of(id, part, &[]);
-                self.sched.classes.get_mut(class).pending += 1;
+                let class = self.class_of(view, id, part, &[]);
+                self.classes.get_mut(class).pending += 1;
                 Entry { class, place, ready: false }
             }
         };
@@ -110,23 +103,22 @@ impl Mbd {
             return;
         }
         if entry.ready {
-            self.sched.set_ready(entry.class, entry.place, id, false);
+            self.set_ready(entry.class, entry.place, id, false);
         }
         if ready {
-            self.sched.set_ready(entry.class, place, id, true);
+            self.set_ready(entry.class, place, id, true);
         }
-        self.sched.keep(id, part, Entry { ready, place, ..entry });
+        self.keep(id, part, Entry { ready, place, ..entry });
     }
 
-    fn ready(&self, job: &Job, part: u32) -> bool {
-        if !self.may_start(job, part) || job.waiting(part) <= self.sched.lone.of_part(job.id, part)
-        {
+    fn is_ready(&self, view: &View, job: &Job, part: u32) -> bool {
+        if !self.may_start(job, part) || job.waiting(part) <= self.lone.of_part(job.id, part) {
             return false;
         }
         if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
-            return self.deps.value(job.id) == DepValue::True;
+            return view.depends.value(job.id) == DepValue::True;
         }
-        self.sched.ready_element(&self.view(), job, part).is_some()
+        self.ready_element(view, job, part).is_some()
     }
 
     /// Does nothing keep all of a part from starting, but what it depends on?
@@ -134,65 +126,67 @@ impl Mbd {
         !job.damaged
             && job.tally.pend > 0
             && !job.at_limit()
-            && !self.sched.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
+            && !self.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
     }
 
-    /// Puts a job with a start time ahead on the timer.
-    pub(crate) fn watch_begin(&mut self, cx: &StepContext, id: u32) {
-        let Some(job) = self.st.jobs.get(&id) else { return };
+    /// Puts a job with a start time ahead on the timer. True: it is ahead.
+    pub(crate) fn watch_begin(&mut self, view: &View, id: u32) -> bool {
+        let Some(job) = view.state.jobs.get(&id) else { return false };
         let mut ahead = false;
-        for begin in begins(job).filter(|begin| *begin > cx.now.secs()) {
-            self.sched.begins.insert((begin, id), ());
+        for begin in begins(job).filter(|begin| *begin > view.now.secs()) {
+            self.begins.insert((begin, id), ());
             ahead = true;
         }
         if ahead {
-            self.set_begin_timer(cx);
-            self.refresh(id);
+            self.set_begin_timer(view.now);
         }
+        ahead
     }
 
     /// Its start time is about to be another one.
-    pub(crate) fn unwatch_begin(&mut self, cx: &StepContext, id: u32) {
-        if let Some(job) = self.st.jobs.get(&id) {
+    pub(crate) fn unwatch_begin(&mut self, view: &View, id: u32) {
+        if let Some(job) = view.state.jobs.get(&id) {
             for begin in begins(job) {
-                self.sched.begins.remove(&(begin, id));
+                self.begins.remove(&(begin, id));
             }
-            self.set_begin_timer(cx);
+            self.set_begin_timer(view.now);
         }
     }
 
     /// All start times, whether ahead or over, to be looked at in the next turn.
-    pub(crate) fn begins_rebuilt(&mut self) {
+    pub(crate) fn begins_rebuilt(&mut self, view: &View) {
         let pending = |j: &&Job| j.tally.pend + j.tally.psusp > 0 && has_begin(j);
-        let ids: Vec<u32> = self.st.each_job().filter(pending).map(|j| j.id).collect();
-        ids.into_iter().for_each(|id| self.begins_of(id));
+        view.state.each_job().filter(pending).for_each(|job| self.begins_of(job));
     }
 
     /// The start times of one job, likewise.
-    pub(crate) fn begins_of(&mut self, id: u32) {
-        let Some(job) = self.st.jobs.get(&id) else { return };
+    pub(crate) fn begins_of(&mut self, job: &Job) {
         for begin in begins(job).filter(|begin| *begin > 0) {
-            self.sched.begins.insert((begin, id), ());
-            self.sched.begin_timer = Some(0);
+            self.begins.insert((begin, job.id), ());
+            self.begin_timer = Some(0);
         }
     }
 
-    fn set_begin_timer(&mut self, cx: &StepContext) {
-        let first = self.sched.begins.keys().next();
-        self.sched.begin_timer = first.map(|(t, _)| cx.now.mono_of_wall(*t));
+    fn set_begin_timer(&mut self, now: Now) {
+        let first = self.begins.keys().next();
+        self.begin_timer = first.map(|(t, _)| now.mono_of_wall(*t));
     }
 
-    pub(super) fn begin_due(&mut self, cx: &StepContext) {
-        for _ in 0..DUE_PER_TURN {
-            let Some(&(t, id)) = self.sched.begins.keys().next() else { break };
-            if t > cx.now.secs() {
-                break;
-            }
-            self.sched.begins.remove(&(t, id));
-            self.refresh(id);
-            self.sched.needed = true;
+    /// The jobs whose start time has come, as many as one turn takes.
+    pub(crate) fn begun(&mut self, now: Now) -> Vec<u32> {
+        let mut begun = Vec::new();
+        if self.begin_timer.is_none_or(|t| t > now.mono_us) {
+            return begun;
         }
-        self.set_begin_timer(cx);
+        while begun.len() < DUE_PER_TURN
+            && let Some(&(t, id)) = self.begins.keys().next()
+            && t <= now.secs()
+        {
+            self.begins.remove(&(t, id));
+            begun.push(id);
+        }
+        self.set_begin_timer(now);
+        begun
     }
 }
 

@@ -2,13 +2,15 @@
 //! of which they may change.
 
 use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
-use crate::batch::lifecycle::window_suspend::Shut;
+use crate::batch::cluster::unreached::Unreached;
+use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::policy::{Bound, Bounds, External, Policy, Queue};
-use crate::batch::site::requirements::{HostSnapshot, Req};
+use crate::batch::site::requirements::Req;
 use crate::batch::state::State;
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
+use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::types::Mxj;
 use crate::lang::resreq::{ResReqError, Simple};
 use crate::model::Now;
@@ -25,8 +27,9 @@ pub struct View<'a> {
     pub site: &'a Policy,
     pub hosts: &'a HostMap<HostRt>,
     pub reserve: &'a Reserve,
-    pub windows: &'a Shut,
+    pub windows: &'a ClosedByWindows,
     pub depends: &'a Deps,
+    pub unreached: &'a Unreached,
 }
 
 impl<'a> View<'a> {

@@ -83,7 +83,7 @@ impl Walk {
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
     /// turn. A decision has to be carried out before the next one is asked for.
-    pub(super) fn next_decision(&mut self, view: &View, fuel: &mut Fuel) -> Option<Decision> {
+    pub(crate) fn next_decision(&mut self, view: &View, fuel: &mut Fuel) -> Option<Decision> {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None => Walk { changed: self.hosts.take_changes(view), ..Walk::default() },

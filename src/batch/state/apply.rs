@@ -341,7 +341,7 @@ impl State {
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Applied {
         use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
-        if s.signal.starts_with(crate::batch::lifecycle::window_suspend::FOR_WINDOW) {
+        if s.signal.starts_with(crate::model::event::SIGNAL_FOR_WINDOW) {
             return match self.elem(at) {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.window_signal = t)
@@ -389,8 +389,8 @@ impl State {
             ("KILL", true) => term::ADMIN,
             ("DELETEJOB", false) => term::FORCE_OWNER,
             ("DELETEJOB", true) => term::FORCE_ADMIN,
-            (crate::batch::lifecycle::load_suspend::BY_LOAD, _) => term::LOAD,
-            (crate::batch::lifecycle::load_suspend::BY_WINDOW, _) => term::WINDOW,
+            (crate::model::event::SIGNAL_BY_LOAD, _) => term::LOAD,
+            (crate::model::event::SIGNAL_BY_WINDOW, _) => term::WINDOW,
             _ => return Applied::Job(at),
         };
         match self.elem(at) {

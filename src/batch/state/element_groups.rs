@@ -72,7 +72,7 @@ impl Array {
             },
             ElemState::End(end) if end.done => {}
             ElemState::End(end) => {
-                let code = crate::batch::lifecycle::host_reports::exit_code(end.status);
+                let code = crate::model::job::exit_code(end.status);
                 let n = self.exits.entry(code).or_default();
                 *n = if add { *n + 1 } else { *n - 1 };
                 if *n == 0 {

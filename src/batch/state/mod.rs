@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod counts;
 pub mod element_groups;
+pub mod ineligible;
 pub mod last_actions;
 pub mod named;
 pub mod names;
@@ -15,9 +16,8 @@ pub mod same;
 pub mod space;
 pub mod tries;
 
-use crate::batch::admin::dynamic_hosts::Added;
-use crate::batch::lifecycle::pending_time::Waited;
 use crate::batch::state::counts::Counts;
+use crate::batch::state::ineligible::Waited;
 use crate::batch::state::last_actions::LastActions;
 use crate::batch::state::named::{ByName, Groups};
 use crate::batch::state::names::{HostId, Names, QueueId, UserId};
@@ -41,6 +41,9 @@ pub const REQUEST_WINDOW: i64 = 3600;
 /// Kinds of job looked through for the one that a submission is of.
 const KINDS: usize = 16;
 
+/// Hosts by the host group or compute unit that they were added to (badmin hghostadd).
+pub type AddedHosts = BTreeMap<String, BTreeSet<String>>;
+
 /// Everything that survives a restart.
 #[derive(Debug, Default)]
 pub struct State {
@@ -62,7 +65,7 @@ pub struct State {
     pub queue_ctl: IdMap<QueueId, QueueCtl>,
     pub host_ctl: IdMap<HostId, HostCtl>,
     /// Dynamic hosts that were added to host groups and compute units.
-    pub group_hosts: Added,
+    pub group_hosts: AddedHosts,
     pub counts: Counts,
     /// The space that the jobs of each user take.
     pub space: Space,

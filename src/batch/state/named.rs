@@ -3,7 +3,6 @@
 //! that stands for many stays a name in the log, and what it stands for follows from the state at
 //! that place in it. Conditions made while it stands for the same jobs share them.
 
-use crate::batch::Mbd;
 use crate::batch::state::names::UserId;
 use crate::batch::state::{Job, State};
 use crate::lang::depend::{DepExpr, Group, Resolved};
@@ -239,17 +238,23 @@ impl State {
     }
 }
 
-impl Mbd {
+impl State {
     /// Can the names in a condition be looked up in one turn? All of it counts, whether a name is
     /// there before or not.
-    pub(crate) fn names_within(&self, user: &str, condition: &DepExpr, recorded: bool) -> bool {
-        let Some(user) = self.st.names.users.find(user) else { return true };
-        let last = self.pol.params().job_dep_last_sub;
+    /// `last`: a name stands for the job submitted last alone (JOB_DEP_LAST_SUB=1).
+    pub(crate) fn names_within(
+        &self,
+        user: &str,
+        condition: &DepExpr,
+        recorded: bool,
+        last: bool,
+    ) -> bool {
+        let Some(user) = self.names.users.find(user) else { return true };
         let (mut runs, mut kept, mut listed) = (0, 0, 0);
         let mut within = true;
         condition.names(&mut |name, prefix, whole| {
             let jobs = if last || (recorded && whole) { &mut kept } else { &mut listed };
-            let mut all = self.st.by_name.runs(user, name, prefix);
+            let mut all = self.by_name.runs(user, name, prefix);
             while within && let Some(run) = all.next() {
                 (runs, *jobs) = (runs + 1, *jobs + length(run));
                 within =

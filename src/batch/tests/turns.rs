@@ -250,7 +250,7 @@ fn elements_that_wait_for_elements_are_looked_at_in_short_turns() {
     assert_eq!(r.mbd.deps.value(second), DepValue::False);
     // what changes while not all were looked at is not forgotten
     r.works = false;
-    r.mbd.unwatch_depend(second);
+    r.mbd.deps.unwatch(&r.mbd.st, second);
     r.mbd.watch_depend(second);
     r.works = true;
     for idx in [3, MANY - 3] {
@@ -300,10 +300,10 @@ fn exit_values_of_a_large_array_are_counted_not_gone_through() {
     let name = format!("b[1-{MANY}]");
     let said = r.bounded("bsub -w", USER, submit(JobSpec { name, depend, ..spec("y") }));
     let waits = r.mbd.st.job(job_of(said)).unwrap().depend.clone().unwrap();
-    assert_eq!(waits.eval(&r.mbd, Some(6)), DepValue::False);
+    assert_eq!(waits.eval(&r.mbd.facts(), Some(6)), DepValue::False);
     let mut codes = Vec::new();
     let told = &mut |code, n| codes.push((code, n));
-    crate::lang::depend::JobLookup::exit_codes(&r.mbd, u64::from(first), told);
+    crate::lang::depend::JobLookup::exit_codes(&r.mbd.facts(), u64::from(first), told);
     assert_eq!(codes, [(None, MANY / 2 - 2)]);
 }
 
@@ -526,7 +526,7 @@ fn a_name_of_very_many_own_jobs_is_looked_up_in_short_turns() {
         let waits = job_of(r.bounded(depend, USER, submit(waits)));
         assert_eq!(r.mbd.deps.value(waits), first);
     }
-    assert_eq!(r.mbd.watched_by_name(), (1, JOBS as usize));
+    assert_eq!(r.mbd.deps.groups.watched_by_name(), (1, JOBS as usize));
     let last = jobs[jobs.len() - 1];
     r.bounded("bkill", USER, control(Verb::Kill, last, vec![]));
     let all: Vec<u32> = (last + 1..=last + 2).collect();
@@ -534,7 +534,7 @@ fn a_name_of_very_many_own_jobs_is_looked_up_in_short_turns() {
     for id in all {
         r.bounded("bkill", USER, control(Verb::Kill, id, vec![]));
     }
-    assert_eq!(r.mbd.watched_by_name(), (0, 0));
+    assert_eq!(r.mbd.deps.groups.watched_by_name(), (0, 0));
 }
 
 #[test]
@@ -553,7 +553,7 @@ fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
     assert!(r.mbd.has_work() && r.mbd.deps.is_named(jobs[4998]));
     // one that was not looked at yet changes
     r.apply_status(JobRef { job: jobs[4999], idx: 0 }, stat::DONE);
-    r.mbd.depend_touched(JobRef { job: jobs[4999], idx: 0 });
+    r.mbd.deps.touched(&r.mbd.st, JobRef { job: jobs[4999], idx: 0 });
     r.works = true;
     r.step(Input::Tick);
     let value = |id| r.mbd.deps.value(id);

@@ -70,7 +70,7 @@ fn hosts_are_brought_in_line_with_run_windows() {
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
     // Without windows nothing is due.
     r.step(Input::Config { conf: Some(Box::new(conf())), diags: vec![] });
-    assert_eq!(r.mbd.shut.deadline(), None);
+    assert_eq!(r.mbd.windows.deadline(), None);
 }
 
 #[test]

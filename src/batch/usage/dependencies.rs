@@ -3,18 +3,13 @@
 //! job they name has changed; where elements wait for elements of their own index, only for the
 //! elements that changed.
 
-use crate::batch::Mbd;
 use crate::batch::state::named::{MAX_WAIT_NAMED, NAMED_LISTED};
-use crate::batch::state::{Body, Elem, ElemState, ElementView, Job};
-use crate::batch::usage::group_watch::GroupWatch;
-use crate::lang::depend::{
-    DepCounts, DepFacts, DepState, DepValue, Func, Group, JobLookup, NamedJob, PostState, Resolved,
-    Resolver, Truth,
-};
+use crate::batch::state::{Body, Job, State};
+use crate::batch::usage::group_watch::{Facts, GroupWatch};
+use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
-use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Soft state about conditions.
@@ -45,7 +40,7 @@ pub struct Deps {
 }
 
 /// Conditions looked at at once where no parameter says how many.
-const SETTLED_AT_ONCE: u32 = 64;
+pub(crate) const SETTLED_AT_ONCE: u32 = 64;
 
 /// More that wait for one job than this look at its change unit by unit.
 const MANY_WAITERS: usize = 1000;
@@ -255,85 +250,11 @@ impl Deps {
     }
 }
 
-fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
-    match stat_bits {
-        stat::PEND => DepState::Pend,
-        stat::PSUSP => DepState::Held,
-        // where its host cannot be asked, it has not ended
-        stat::RUN | stat::UNKWN => DepState::Run,
-        stat::SSUSP | stat::USUSP => DepState::Susp,
-        stat::DONE => DepState::Done,
-        _ => DepState::Exit(exit),
-    }
-}
-
-fn facts_of(e: &Elem) -> DepFacts {
-    let (exit, started, post) = match &e.state {
-        ElemState::End(end) => {
-            let code = crate::batch::lifecycle::host_reports::exit_code(end.status);
-            (code, end.run.is_some(), end.post_state())
-        }
-        ElemState::Run(_) => (None, true, PostState::None),
-        ElemState::Pend(_) => (None, false, PostState::None),
-    };
-    DepFacts { state: dep_state(e.stat(), exit), started, post }
-}
-
-impl JobLookup for Mbd {
-    fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
-        let Some(job) = self.st.job(id as u32) else { return DepFacts::GONE };
-        match job.view(index.unwrap_or(0)) {
-            None => DepFacts::GONE,
-            Some(ElementView::Own(e)) => facts_of(e),
-            Some(view @ ElementView::Untouched(_)) => {
-                let state = dep_state(view.stat(), None);
-                DepFacts { state, started: false, post: PostState::None }
-            }
-        }
-    }
-
-    fn counts(&self, id: u64) -> DepCounts {
-        let Some(job) = self.st.job(id as u32) else { return DepCounts::one(&DepFacts::GONE) };
-        let t = &job.tally;
-        DepCounts {
-            total: t.total,
-            pend: t.pend,
-            held: t.psusp,
-            run: t.run,
-            susp: t.ssusp + t.ususp,
-            done: t.done,
-            exit: t.exit,
-            exit_unstarted: t.exit_unstarted,
-            gone: t.cleaned,
-            post_done: t.post_done,
-            post_err: t.post_err,
-        }
-    }
-
-    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
-        match self.st.job(id as u32).map(|j| &j.body) {
-            Some(Body::Single(e)) => {
-                if let DepState::Exit(code) = facts_of(e).state {
-                    f(code, 1);
-                }
-            }
-            Some(Body::Array(a)) => a.exits.iter().for_each(|(code, n)| f(*code, *n)),
-            None => {}
-        }
-    }
-
-    fn external(&self, _id: u64, _index: Option<u32>) -> Option<String> {
-        None
-    }
-
-    fn group(&self, group: &Group, func: &Func) -> Truth {
-        self.group_truth(group, func)
-    }
-}
-
 /// Finds the jobs that a submission names, or what bwait waits for.
 pub struct Finder<'a> {
-    pub mbd: &'a Mbd,
+    pub state: &'a State,
+    /// A name stands for the job submitted last alone (JOB_DEP_LAST_SUB=1).
+    pub last: bool,
     pub user: &'a str,
     /// It is recorded: names that stand for many jobs stay names.
     pub recorded: bool,
@@ -345,23 +266,22 @@ fn named(job: &Job) -> NamedJob<'_> {
 
 impl Resolver for Finder<'_> {
     fn by_id(&self, id: u64) -> Option<NamedJob<'_>> {
-        self.mbd.st.job(u32::try_from(id).ok()?).map(named)
+        self.state.job(u32::try_from(id).ok()?).map(named)
     }
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
-        let Some(user) = self.mbd.st.names.users.find(self.user) else { return Vec::new() };
-        let found = match self.mbd.pol.params().job_dep_last_sub {
-            true => self.mbd.st.last_named(user, name, prefix).into_iter().collect(),
+        let Some(user) = self.state.names.users.find(self.user) else { return Vec::new() };
+        let found = match self.last {
+            true => self.state.last_named(user, name, prefix).into_iter().collect(),
             // one more says that there are too many
-            false => self.mbd.st.named(user, name, prefix, MAX_WAIT_NAMED + 1),
+            false => self.state.named(user, name, prefix, MAX_WAIT_NAMED + 1),
         };
         found.into_iter().map(named).collect()
     }
 
     fn kept(&self, name: &str, prefix: bool) -> bool {
-        let many = |user| self.mbd.st.names_more(user, name, prefix, NAMED_LISTED);
-        let last = self.mbd.pol.params().job_dep_last_sub;
-        self.recorded && !last && self.mbd.st.names.users.find(self.user).is_some_and(many)
+        let many = |user| self.state.names_more(user, name, prefix, NAMED_LISTED);
+        self.recorded && !self.last && self.state.names.users.find(self.user).is_some_and(many)
     }
 
     fn most(&self) -> usize {
@@ -369,58 +289,77 @@ impl Resolver for Finder<'_> {
     }
 }
 
-impl Mbd {
+fn look_at_element(facts: &Facts, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
+    each.ready.remove(&idx);
+    if each.never.remove(&idx) {
+        each.turned.insert(idx);
+    }
+    if job.view(idx).is_some_and(|v| v.stat() == stat::PEND) {
+        match dep.eval(facts, Some(idx)) {
+            DepValue::True => each.ready.insert(idx),
+            DepValue::Never => each.turned.insert(idx) | each.never.insert(idx),
+            DepValue::False => false,
+        };
+    }
+}
+
+impl Deps {
+    /// What conditions are about, as of now.
+    pub(crate) fn facts<'a>(&'a self, state: &'a State) -> Facts<'a> {
+        Facts { state, groups: &self.groups }
+    }
+
     /// Begins to watch the condition of a new (or recovered) job.
-    pub(crate) fn watch_depend(&mut self, id: u32) {
-        let Some(dep) = self.st.job(id).and_then(|j| j.depend.clone()) else { return };
-        if self.st.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
+    pub(crate) fn watch(&mut self, state: &State, id: u32) {
+        let Some(dep) = state.job(id).and_then(|j| j.depend.clone()) else { return };
+        if state.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
             return;
         }
         for named in dep.job_ids() {
-            self.deps.waiters.entry(named as u32).or_default().insert(id);
+            self.waiters.entry(named as u32).or_default().insert(id);
         }
-        self.watch_groups(id, &dep);
-        self.evaluate(id);
+        self.groups.watch(state, id, &dep);
+        self.evaluate(state, id);
     }
 
     /// Its condition is about to be another one.
-    pub(crate) fn unwatch_depend(&mut self, id: u32) {
-        let dep = self.st.job(id).and_then(|j| j.depend.clone());
-        self.forget_depend(id, dep.as_deref());
+    pub(crate) fn unwatch(&mut self, state: &State, id: u32) {
+        let dep = state.job(id).and_then(|j| j.depend.clone());
+        self.forget_condition(id, dep.as_deref());
     }
 
-    fn forget_depend(&mut self, id: u32, dep: Option<&Resolved>) {
-        self.deps.forget(id, &dep.map_or(Vec::new(), Resolved::job_ids));
+    fn forget_condition(&mut self, id: u32, dep: Option<&Resolved>) {
+        self.forget(id, &dep.map_or(Vec::new(), Resolved::job_ids));
         if let Some(dep) = dep {
-            self.unwatch_groups(id, dep);
+            self.groups.unwatch(id, dep);
         }
     }
 
-    fn evaluate(&mut self, id: u32) {
-        let Some(job) = self.st.job(id) else { return };
+    fn evaluate(&mut self, state: &State, id: u32) {
+        let Some(job) = state.job(id) else { return };
         let Some(dep) = job.depend.clone() else { return };
         // it waits until all is known
-        if !self.deps.groups.known(&dep) {
-            self.deps.elements.remove(&id);
-            self.deps.values.insert(id, DepValue::False);
+        if !self.groups.known(&dep) {
+            self.elements.remove(&id);
+            self.values.insert(id, DepValue::False);
             return;
         }
         if !dep.per_element() {
-            let value = dep.eval(self, None);
-            self.deps.values.insert(id, value);
+            let value = dep.eval(&self.facts(state), None);
+            self.values.insert(id, value);
             return;
         }
-        let turned = self.deps.elements.remove(&id).map_or(BTreeSet::new(), |mut each| {
+        let turned = self.elements.remove(&id).map_or(BTreeSet::new(), |mut each| {
             each.turned.append(&mut each.never);
             each.turned
         });
-        let each = Each { shared: dep.shared(self), turned, ..Each::default() };
-        self.sweep(id, each, 0);
+        let each = Each { shared: dep.shared(&self.facts(state)), turned, ..Each::default() };
+        self.sweep(state, id, each, 0);
     }
 
     /// Looks at elements of an array from this place in its list on.
-    fn sweep(&mut self, id: u32, mut each: Each, from: u32) {
-        let Some(job) = self.st.job(id) else { return };
+    fn sweep(&mut self, state: &State, id: u32, mut each: Each, from: u32) {
+        let Some(job) = state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
         let total = job.tally.total;
         let from = from.min(total);
@@ -430,161 +369,125 @@ impl Mbd {
                 Body::Array(a) => a.index(place),
                 Body::Single(_) => 0,
             };
-            self.look_at_element(job, dep, idx, &mut each);
+            look_at_element(&self.facts(state), job, dep, idx, &mut each);
         }
         let pend = job.tally.pend;
         match to < total {
-            true => drop(self.deps.sweeps.insert(id, to)),
-            false => drop(self.deps.sweeps.remove(&id)),
+            true => drop(self.sweeps.insert(id, to)),
+            false => drop(self.sweeps.remove(&id)),
         }
-        self.deps.keep(id, pend, each, (to - from) as usize);
-    }
-
-    /// One unit of looking at the jobs that a name stands for.
-    pub(crate) fn groups_unit(&mut self) {
-        for id in self.groups_on() {
-            self.deps.todo.entry(id).or_default().insert(0);
-        }
-    }
-
-    /// One unit of looking at the elements of arrays.
-    pub(crate) fn sweep_unit(&mut self, cx: &mut crate::batch::StepContext) {
-        let Some((&id, &from)) = self.deps.sweeps.first_key_value() else { return };
-        let Some(each) = self.deps.elements.remove(&id) else {
-            self.deps.sweeps.remove(&id);
-            return;
-        };
-        self.sweep(id, each, from);
-        self.end_orphans(cx, id);
-        self.refresh(id);
-        self.sched.needed = true;
+        self.keep(id, pend, each, (to - from) as usize);
     }
 
     /// One element of an array whose elements wait one by one: it changed, or what it waits for.
-    fn evaluate_element(&mut self, id: u32, idx: u32) {
-        let Some(mut each) = self.deps.elements.remove(&id) else { return };
-        let Some(job) = self.st.job(id) else { return };
+    fn evaluate_element(&mut self, state: &State, id: u32, idx: u32) {
+        let Some(mut each) = self.elements.remove(&id) else { return };
+        let Some(job) = state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
-        self.look_at_element(job, dep, idx, &mut each);
+        look_at_element(&self.facts(state), job, dep, idx, &mut each);
         let pend = job.tally.pend;
-        self.deps.keep(id, pend, each, 1);
-    }
-
-    fn look_at_element(&self, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
-        each.ready.remove(&idx);
-        if each.never.remove(&idx) {
-            each.turned.insert(idx);
-        }
-        if job.view(idx).is_some_and(|v| v.stat() == stat::PEND) {
-            match dep.eval(self, Some(idx)) {
-                DepValue::True => each.ready.insert(idx),
-                DepValue::Never => each.turned.insert(idx) | each.never.insert(idx),
-                DepValue::False => false,
-            };
-        }
+        self.keep(id, pend, each, 1);
     }
 
     /// A job changed: at once where its own elements wait one by one, so that what has started
-    /// is no longer among the ready; what waits for it is looked at by [`Mbd::settle`].
-    pub(crate) fn depend_touched(&mut self, at: JobRef) {
-        if self.deps.elements.contains_key(&at.job) {
+    /// is no longer among the ready; what waits for it is looked at by `Mbd::settle`.
+    pub(crate) fn touched(&mut self, state: &State, at: JobRef) {
+        if self.elements.contains_key(&at.job) {
             match at.idx {
-                0 => self.evaluate(at.job),
-                idx => self.evaluate_element(at.job, idx),
+                0 => self.evaluate(state, at.job),
+                idx => self.evaluate_element(state, at.job, idx),
             }
         }
-        self.deps.dirty.insert(at);
+        self.dirty.insert(at);
     }
 
-    /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
-    /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
-    /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
-    pub(crate) fn settle(&mut self, cx: &mut crate::batch::StepContext) {
-        let params = self.pol.params();
-        let bounded =
-            params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
-        let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
-        if let Some(ms) = params.evaluate_timeout_ms {
-            let most = ms.saturating_mul(US / 1000);
-            left = left.min(self.deps.pace.left(cx.now.mono_us, most));
-        }
-        self.settle_some(cx, left);
-    }
-
-    /// Are conditions left that are looked at unit by unit?
-    pub(crate) fn conditions_left(&self) -> bool {
-        let params = self.pol.params();
-        let bounded =
-            params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
-        !bounded && self.deps.left()
-    }
-
-    /// One unit of the work with these jobs.
-    pub(crate) fn settle_unit(&mut self, cx: &mut crate::batch::StepContext) {
-        self.settle_some(cx, SETTLED_AT_ONCE);
-    }
-
-    fn settle_some(&mut self, cx: &mut crate::batch::StepContext, mut left: u32) {
-        loop {
-            while let Some(first) = self.deps.dirty.pop_first() {
-                let mut elements = vec![first.idx];
-                while self.deps.dirty.first().is_some_and(|at| at.job == first.job) {
-                    elements.extend(self.deps.dirty.pop_first().map(|at| at.idx));
-                }
-                self.settle_job(cx, first.job, &elements);
+    /// These elements (0: all) of a job that the condition of `id` names have changed.
+    pub(crate) fn named_changed(&mut self, state: &State, id: u32, elements: &BTreeSet<u32>) {
+        let dep = state.job(id).and_then(|j| j.depend.clone());
+        let one_by_one = match (&dep, self.elements.get(&id)) {
+            (Some(dep), Some(each)) => {
+                !elements.contains(&0) && dep.shared(&self.facts(state)) == each.shared
             }
-            if left == 0 {
-                self.deps.pace.full = self.deps.left();
-                return;
-            }
-            if self.deps.todo.is_empty() {
-                self.deps.spread_on();
-            }
-            let Some((id, elements)) = self.deps.todo.pop_first() else { return };
-            left -= 1;
-            self.deps.pace.looked = self.deps.pace.looked.saturating_add(1);
-            self.named_changed(id, &elements);
-            self.end_orphans(cx, id);
-            self.refresh(id);
-            self.sched.needed = true;
+            _ => false,
+        };
+        if one_by_one {
+            elements.iter().for_each(|&idx| self.evaluate_element(state, id, idx));
+        } else {
+            self.evaluate(state, id);
         }
     }
 
-    fn settle_job(&mut self, cx: &mut crate::batch::StepContext, changed: u32, elements: &[u32]) {
-        self.wait_changed(cx, changed);
-        self.watch_changed(cx, changed);
-        let over = self.st.job(changed).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
-        if over && self.deps.values.contains_key(&changed) {
-            let dep = self.st.job(changed).and_then(|j| j.depend.clone());
-            self.forget_depend(changed, dep.as_deref());
+    /// A job has changed, in these elements (0: all of it): those that wait for it look at it in
+    /// their turn.
+    pub(crate) fn job_changed(&mut self, state: &State, changed: u32, elements: &[u32]) {
+        for id in self.groups.job_changed(state, changed) {
+            self.todo.entry(id).or_default().insert(0);
         }
-        // one that was held may have become an orphan meanwhile
-        self.end_orphans(cx, changed);
-        for id in self.group_changed(changed) {
-            self.deps.todo.entry(id).or_default().insert(0);
-        }
-        let Some(waiters) = self.deps.waiters.get(&changed) else { return };
+        let Some(waiters) = self.waiters.get(&changed) else { return };
         if waiters.len() > MANY_WAITERS {
-            let spread = self.deps.spread.entry(changed).or_default();
+            let spread = self.spread.entry(changed).or_default();
             let to = if spread.next == 0 { &mut spread.elements } else { &mut spread.again };
             return to.extend(elements);
         }
         for &id in waiters {
-            self.deps.todo.entry(id).or_default().extend(elements);
+            self.todo.entry(id).or_default().extend(elements);
         }
     }
 
-    /// These elements (0: all) of a job that the condition of `id` names have changed.
-    fn named_changed(&mut self, id: u32, elements: &BTreeSet<u32>) {
-        let dep = self.st.job(id).and_then(|j| j.depend.clone());
-        let one_by_one = match (&dep, self.deps.elements.get(&id)) {
-            (Some(dep), Some(each)) => !elements.contains(&0) && dep.shared(self) == each.shared,
-            _ => false,
-        };
-        if one_by_one {
-            elements.iter().for_each(|&idx| self.evaluate_element(id, idx));
-        } else {
-            self.evaluate(id);
+    /// Forgets the condition of a job that waits no longer.
+    pub(crate) fn forget_ended(&mut self, state: &State, id: u32) {
+        let over = state.job(id).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
+        if over && self.values.contains_key(&id) {
+            let dep = state.job(id).and_then(|j| j.depend.clone());
+            self.forget_condition(id, dep.as_deref());
         }
+    }
+
+    /// The next job that changed since the conditions were last looked at, and its elements.
+    pub(crate) fn next_changed(&mut self) -> Option<(u32, Vec<u32>)> {
+        let first = self.dirty.pop_first()?;
+        let mut elements = vec![first.idx];
+        while self.dirty.first().is_some_and(|at| at.job == first.job) {
+            elements.extend(self.dirty.pop_first().map(|at| at.idx));
+        }
+        Some((first.job, elements))
+    }
+
+    /// The next job whose condition is to be looked at, with what changed of those it names.
+    pub(crate) fn next_to_look_at(&mut self) -> Option<(u32, BTreeSet<u32>)> {
+        if self.todo.is_empty() {
+            self.spread_on();
+        }
+        let next = self.todo.pop_first()?;
+        self.pace.looked = self.pace.looked.saturating_add(1);
+        Some(next)
+    }
+
+    /// How many conditions are looked at now, with `most` microseconds for all of a turn.
+    pub(crate) fn share(&mut self, now: u64, most: u64) -> u32 {
+        self.pace.left(now, most)
+    }
+
+    /// A turn has looked at its share.
+    pub(crate) fn turn_over(&mut self) {
+        self.pace.full = self.left();
+    }
+
+    /// One unit of looking at the jobs that a name stands for.
+    pub(crate) fn groups_unit(&mut self, state: &State) {
+        for id in self.groups.go_on(state) {
+            self.todo.entry(id).or_default().insert(0);
+        }
+    }
+
+    /// One unit of looking at the elements of arrays; the job that was looked at.
+    pub(crate) fn sweep_unit(&mut self, state: &State) -> Option<u32> {
+        let (&id, &from) = self.sweeps.first_key_value()?;
+        let Some(each) = self.elements.remove(&id) else {
+            self.sweeps.remove(&id);
+            return None;
+        };
+        self.sweep(state, id, each, from);
+        Some(id)
     }
 }

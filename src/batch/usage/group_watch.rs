@@ -1,9 +1,13 @@
-//! Conditions on all jobs of a name: what is asked of a group is counted once for all conditions
-//! that share it, job by job as these change, so that neither the number of the jobs nor that of
-//! the conditions is gone through for a change. Soft state.
+//! The facts that conditions are about, and conditions on all jobs of a name: what is asked of a
+//! group is counted once for all conditions that share it, job by job as these change, so that
+//! neither the number of the jobs nor that of the conditions is gone through for a change. Soft
+//! state.
 
-use crate::batch::Mbd;
-use crate::lang::depend::{Func, Group, Resolved, Truth, of_job};
+use crate::batch::state::{Body, Elem, ElemState, ElementView, State};
+use crate::lang::depend::{
+    DepCounts, DepFacts, DepState, Func, Group, JobLookup, PostState, Resolved, Truth, of_job,
+};
+use crate::model::job::stat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -122,20 +126,103 @@ impl GroupWatch {
     }
 }
 
-impl Mbd {
+fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
+    match stat_bits {
+        stat::PEND => DepState::Pend,
+        stat::PSUSP => DepState::Held,
+        // where its host cannot be asked, it has not ended
+        stat::RUN | stat::UNKWN => DepState::Run,
+        stat::SSUSP | stat::USUSP => DepState::Susp,
+        stat::DONE => DepState::Done,
+        _ => DepState::Exit(exit),
+    }
+}
+
+fn facts_of(e: &Elem) -> DepFacts {
+    let (exit, started, post) = match &e.state {
+        ElemState::End(end) => {
+            let code = crate::model::job::exit_code(end.status);
+            (code, end.run.is_some(), end.post_state())
+        }
+        ElemState::Run(_) => (None, true, PostState::None),
+        ElemState::Pend(_) => (None, false, PostState::None),
+    };
+    DepFacts { state: dep_state(e.stat(), exit), started, post }
+}
+
+/// What conditions are about: the jobs, and what was counted of those that share a name.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    pub state: &'a State,
+    pub groups: &'a GroupWatch,
+}
+
+impl JobLookup for Facts<'_> {
+    fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
+        let Some(job) = self.state.job(id as u32) else { return DepFacts::GONE };
+        match job.view(index.unwrap_or(0)) {
+            None => DepFacts::GONE,
+            Some(ElementView::Own(e)) => facts_of(e),
+            Some(view @ ElementView::Untouched(_)) => {
+                let state = dep_state(view.stat(), None);
+                DepFacts { state, started: false, post: PostState::None }
+            }
+        }
+    }
+
+    fn counts(&self, id: u64) -> DepCounts {
+        let Some(job) = self.state.job(id as u32) else { return DepCounts::one(&DepFacts::GONE) };
+        let t = &job.tally;
+        DepCounts {
+            total: t.total,
+            pend: t.pend,
+            held: t.psusp,
+            run: t.run,
+            susp: t.ssusp + t.ususp,
+            done: t.done,
+            exit: t.exit,
+            exit_unstarted: t.exit_unstarted,
+            gone: t.cleaned,
+            post_done: t.post_done,
+            post_err: t.post_err,
+        }
+    }
+
+    fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
+        match self.state.job(id as u32).map(|j| &j.body) {
+            Some(Body::Single(e)) => {
+                if let DepState::Exit(code) = facts_of(e).state {
+                    f(code, 1);
+                }
+            }
+            Some(Body::Array(a)) => a.exits.iter().for_each(|(code, n)| f(*code, *n)),
+            None => {}
+        }
+    }
+
+    fn external(&self, _id: u64, _index: Option<u32>) -> Option<String> {
+        None
+    }
+
+    fn group(&self, group: &Group, func: &Func) -> Truth {
+        self.groups.truth_of(self.state, group, func)
+    }
+}
+
+impl GroupWatch {
     /// The state of a job of a group; a job that has left memory has none.
-    fn member_truth(&self, func: &Func, job: u32) -> Truth {
-        match self.st.jobs.contains_key(&job) {
-            true => of_job(func, u64::from(job), self),
+    fn member_truth(&self, state: &State, func: &Func, job: u32) -> Truth {
+        match state.jobs.contains_key(&job) {
+            true => of_job(func, u64::from(job), &Facts { state, groups: self }),
             false => Truth { holds: true, fixed: true },
         }
     }
 
-    pub(crate) fn group_truth(&self, group: &Group, func: &Func) -> Truth {
-        self.deps.groups.truth(group, func).unwrap_or_else(|| {
+    pub(crate) fn truth_of(&self, state: &State, group: &Group, func: &Func) -> Truth {
+        self.truth(group, func).unwrap_or_else(|| {
             let mut asked = Asked::new(func);
             for job in &*group.members {
-                asked.truths.push(self.member_truth(func, *job));
+                asked.truths.push(self.member_truth(state, func, *job));
                 asked.count(asked.truths[asked.truths.len() - 1], true);
             }
             asked.truth()
@@ -143,10 +230,10 @@ impl Mbd {
     }
 
     /// Begins to watch the groups of a condition: small ones at once, others unit by unit.
-    pub(crate) fn watch_groups(&mut self, id: u32, condition: &Resolved) {
+    pub(crate) fn watch(&mut self, state: &State, id: u32, condition: &Resolved) {
         for (func, group) in condition.groups() {
             let number = group.number;
-            let watch = &mut self.deps.groups;
+            let watch = &mut *self;
             // those of its jobs that are still there stay
             watch.leaving.remove(&number);
             let (noticed, asked, waiters) = Default::default();
@@ -158,13 +245,13 @@ impl Mbd {
             }
             watched.asked.push(Asked::new(&func));
             watch.begun.insert(number);
-            self.look_on(number);
+            self.look_on(state, number);
         }
     }
 
     /// Looks at some more jobs of a group; whether that was the last of it.
-    fn look_on(&mut self, number: u32) -> bool {
-        let watch = &mut self.deps.groups;
+    fn look_on(&mut self, state: &State, number: u32) -> bool {
+        let watch = &mut *self;
         let Some(mut watched) = watch.groups.remove(&number) else {
             return watch.begun.remove(&number);
         };
@@ -178,32 +265,32 @@ impl Mbd {
         for asked in &mut watched.asked {
             let from = asked.truths.len();
             for job in &all[from..(from + left).min(to)] {
-                let truth = self.member_truth(&asked.func, *job);
+                let truth = self.member_truth(state, &asked.func, *job);
                 asked.truths.push(truth);
                 asked.count(truth, true);
                 left -= 1;
             }
         }
         let known = watched.known();
-        self.deps.groups.groups.insert(number, watched);
-        known && self.deps.groups.begun.remove(&number)
+        self.groups.insert(number, watched);
+        known && self.begun.remove(&number)
     }
 
     /// Looks at some more jobs of groups; returns the jobs whose conditions can be looked at now.
-    pub(crate) fn groups_on(&mut self) -> Vec<u32> {
-        if let Some(number) = self.deps.groups.begun.first().copied()
-            && self.look_on(number)
+    pub(crate) fn go_on(&mut self, state: &State) -> Vec<u32> {
+        if let Some(number) = self.begun.first().copied()
+            && self.look_on(state, number)
         {
-            let watched = self.deps.groups.groups.get(&number);
+            let watched = self.groups.get(&number);
             return watched.map_or(Vec::new(), |w| w.waiters.iter().copied().collect());
         }
-        let leaving = self.deps.groups.leaving.first_key_value().map(|first| *first.0);
-        leaving.into_iter().for_each(|number| self.deps.groups.leave_on(number));
+        let leaving = self.leaving.first_key_value().map(|first| *first.0);
+        leaving.into_iter().for_each(|number| self.leave_on(number));
         Vec::new()
     }
 
-    pub(crate) fn unwatch_groups(&mut self, id: u32, condition: &Resolved) {
-        let watch = &mut self.deps.groups;
+    pub(crate) fn unwatch(&mut self, id: u32, condition: &Resolved) {
+        let watch = &mut *self;
         for (_, group) in condition.groups() {
             let number = group.number;
             let Some(watched) = watch.groups.get_mut(&number) else { continue };
@@ -220,19 +307,19 @@ impl Mbd {
 
     /// A job has changed: the jobs whose conditions are about a group of which that changes what
     /// holds.
-    pub(crate) fn group_changed(&mut self, job: u32) -> BTreeSet<u32> {
-        let places = self.deps.groups.of_job.range((job, 0)..=(job, u32::MAX));
+    pub(crate) fn job_changed(&mut self, state: &State, job: u32) -> BTreeSet<u32> {
+        let places = self.of_job.range((job, 0)..=(job, u32::MAX));
         let places: Vec<(u32, u32)> = places.map(|(of, place)| (of.1, *place)).collect();
         let mut look = BTreeSet::new();
         for (number, place) in places {
-            let Some(mut watched) = self.deps.groups.groups.remove(&number) else { continue };
+            let Some(mut watched) = self.groups.remove(&number) else { continue };
             let mut other = false;
             for asked in &mut watched.asked {
                 // one that is yet to be looked at
                 if place as usize >= asked.truths.len() {
                     continue;
                 }
-                let (before, now) = (asked.truth(), self.member_truth(&asked.func, job));
+                let (before, now) = (asked.truth(), self.member_truth(state, &asked.func, job));
                 let was = std::mem::replace(&mut asked.truths[place as usize], now);
                 asked.count(was, false);
                 asked.count(now, true);
@@ -241,7 +328,7 @@ impl Mbd {
             if other {
                 look.extend(&watched.waiters);
             }
-            self.deps.groups.groups.insert(number, watched);
+            self.groups.insert(number, watched);
         }
         look
     }
@@ -249,8 +336,8 @@ impl Mbd {
     /// Conditions and jobs that are watched by name.
     #[cfg(test)]
     pub fn watched_by_name(&self) -> (usize, usize) {
-        let asked = self.deps.groups.groups.values().map(|w| w.asked.len());
-        let jobs: BTreeSet<u32> = self.deps.groups.of_job.keys().map(|of| of.0).collect();
+        let asked = self.groups.values().map(|w| w.asked.len());
+        let jobs: BTreeSet<u32> = self.of_job.keys().map(|of| of.0).collect();
         (asked.sum(), jobs.len())
     }
 }

@@ -4,3 +4,4 @@
 pub mod dependencies;
 pub mod group_watch;
 pub mod reserve;
+pub mod windows;

@@ -9,9 +9,9 @@
 mod audit;
 pub mod ledger;
 
-use crate::batch::Mbd;
+use crate::batch::site::policy::Policy;
 use crate::batch::state::names::{HostId, ResourceId};
-use crate::batch::state::{Elem, ElemState, Phase};
+use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::conf::types::{BaseConf, ResourceKind};
 use crate::lang::resreq::{Per, RusageTerm};
 use crate::lim::facts;
@@ -31,48 +31,47 @@ fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
     all.filter(|(_, hosts)| hosts.len() > 1)
 }
 
-impl Mbd {
+impl Reserve {
     /// Notes what an element that changed reserves.
-    pub(crate) fn reserve_touched(&mut self, at: JobRef) {
-        let holder = self.reserve_holder(at);
-        if holder.is_some() || !self.reserve.is_empty() {
-            self.reserve.set(at, holder);
+    pub(crate) fn refresh(&mut self, state: &State, site: &Policy, at: JobRef) {
+        let holder = self.holder_of(state, site, at);
+        if holder.is_some() || !self.is_empty() {
+            self.set(at, holder);
         }
     }
 
     /// An element uses another amount of memory. What its host measures shows that when its load is
     /// heard of next, and only then it is no longer taken away.
-    pub(crate) fn reserve_used(&mut self, at: JobRef) {
+    pub(crate) fn used(&mut self, state: &State, at: JobRef) {
         let used = |e: &Elem| e.run().map(|run| run.soft.usage.mem_kb);
-        if let Some(used) = self.st.elem(at).and_then(used) {
-            self.reserve.note_used(at, used);
+        if let Some(used) = state.elem(at).and_then(used) {
+            self.note_used(at, used);
         }
     }
 
     /// The load of a host was heard of.
-    pub(crate) fn reserve_measured(&mut self, host: HostId) {
-        for at in self.reserve.take_used(host) {
-            self.reserve_touched(at);
+    pub(crate) fn measured(&mut self, state: &State, site: &Policy, host: HostId) {
+        for at in self.take_used(host) {
+            self.refresh(state, site, at);
         }
     }
 
     /// By what a started element reserves something.
-    fn reserve_holder(&mut self, at: JobRef) -> Option<Holder> {
-        let ElemState::Run(run) = &self.st.elem(at)?.state else { return None };
+    fn holder_of(&mut self, state: &State, site: &Policy, at: JobRef) -> Option<Holder> {
+        let ElemState::Run(run) = &state.elem(at)?.state else { return None };
         if !run.eff_res_req.contains("rusage[") {
             return None;
         }
-        let pol = &self.pol;
-        let requirement = self.reserve.requirement(&run.eff_res_req, |text| {
-            let req = pol.names.parse(text).ok();
+        let requirement = self.requirement(&run.eff_res_req, |text| {
+            let req = site.names.parse(text).ok();
             let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
             let term = |rusage: &RusageTerm| {
-                let resource = pol.names.reserved(rusage)?;
+                let resource = site.names.reserved(rusage)?;
                 Some(Term {
                     resource,
-                    per_slot: pol.reserves_per_task(rusage),
+                    per_slot: site.reserves_per_task(rusage),
                     per_job: rusage.per == Per::Job,
-                    released: pol.names.released(resource),
+                    released: site.names.released(resource),
                     measured: rusage.res == MEASURED,
                     rusage: rusage.clone(),
                 })
@@ -86,42 +85,35 @@ impl Mbd {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
         let measured = terms.iter().any(|term| term.measured);
         Some(Holder {
-            hosts: Hosts::of(&run.hosts, |i| self.net.hosts.contains(i)),
+            hosts: Hosts::of(&run.hosts, |i| site.hosts.contains(i)),
             start_time: run.start_time,
             stopped: stopped && terms.iter().any(|term| term.released),
             used_kb: match measured {
-                true => self.reserve.unmeasured(at).unwrap_or(run.soft.usage.mem_kb),
+                true => self.unmeasured(at).unwrap_or(run.soft.usage.mem_kb),
                 false => 0,
             },
             requirement,
         })
     }
 
-    /// Finds the holders anew, with a new policy or a new state.
-    pub(crate) fn reserve_rebuilt(&mut self) {
-        let (pol, names) = (&self.pol, &self.pol.names);
+    /// The reservations of all started elements, with a new configuration or a new state, at the
+    /// second `now`.
+    pub(crate) fn of_all(state: &State, site: &Policy, now: i64) -> Reserve {
+        let names = &site.names;
         let instance = |(resource, hosts): (String, Vec<String>)| {
-            let hosts = hosts.iter().filter_map(|host| pol.host_id(host)).collect();
+            let hosts = hosts.iter().filter_map(|host| site.host_id(host)).collect();
             Some((names.id(&resource)?, hosts))
         };
-        let instances = instances(&pol.conf.base).filter_map(instance).collect();
-        let hosts = self.st.names.hosts.len();
-        self.reserve = Reserve::new(hosts, instances, self.reserve.now());
-        let on_hosts = self.st.counts.host.values();
-        let all: Vec<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
-        all.into_iter().for_each(|at| self.reserve_touched(at));
-    }
-
-    /// Tells the scheduler on which hosts less is reserved than before.
-    pub(crate) fn reserve_freed(&mut self) {
-        for host in self.reserve.take_freed() {
-            self.sched.host_changed(host);
-        }
+        let instances = instances(&site.conf.base).filter_map(instance).collect();
+        let mut all = Reserve::new(state.names.hosts.len(), instances, now);
+        let started = state.counts.host.values().flat_map(|h| h.jobs.iter());
+        started.for_each(|at| all.refresh(state, site, *at));
+        all
     }
 
     /// A host's load as the scheduler sees it: with what is reserved.
-    pub(crate) fn as_scheduled(&self, i: HostId, mut load: HostLoad) -> HostLoad {
-        let (reserved, names) = (self.reserve.on(i), &self.pol.names);
+    pub(crate) fn as_scheduled(&self, site: &Policy, i: HostId, mut load: HostLoad) -> HostLoad {
+        let (reserved, names) = (self.on(i), &site.names);
         for k in 0..INDEX_NAMES.len() {
             let value = f64::from(load.index[k]);
             load.index[k] =
@@ -139,10 +131,10 @@ impl Mbd {
     }
 
     /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
-    pub(crate) fn reserved_shown(&self, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
-        let reserved = self.reserve.on(i);
+    pub(crate) fn shown(&self, site: &Policy, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
+        let reserved = self.on(i);
         let built_in = |k| reserved.all(ResourceId::of_load_index(k)).unwrap_or(0.0);
-        let own = self.pol.conf.base.shared.resources.iter().enumerate();
+        let own = site.conf.base.shared.resources.iter().enumerate();
         let own = own.filter(|(_, r)| r.kind == ResourceKind::Numeric).filter_map(|(k, r)| {
             let amount = reserved.all(ResourceId::of_site(k))?;
             Some((r.name.clone(), format!("{amount:.1}")))

@@ -1,8 +1,9 @@
 //! Counts the reservations anew from the started elements, in the plainest way, and compares.
 
-use crate::batch::Mbd;
+use crate::batch::site::policy::Policy;
 use crate::batch::state::names::HostId;
-use crate::batch::state::{ElemState, Phase, Run};
+use crate::batch::state::{ElemState, Phase, Run, State};
+use crate::batch::usage::reserve::ledger::Reserve;
 use crate::lang::resreq::{Per, RusageTerm};
 use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,17 +16,31 @@ const MB: f64 = 1024.0;
 /// By host and resource: reserved by all, and what of it the measured value does not show.
 type Sums = BTreeMap<(HostId, String), (f64, f64)>;
 
-impl Mbd {
+/// What the recount reads.
+struct Audit<'a> {
+    reserve: &'a Reserve,
+    state: &'a State,
+    site: &'a Policy,
+}
+
+impl Reserve {
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
     /// not. Looks at every started element.
-    pub fn reserve_audit(&self) -> Result<(), String> {
+    pub fn audit(&self, state: &State, site: &Policy) -> Result<(), String> {
+        Audit { reserve: self, state, site }.recount()
+    }
+}
+
+impl Audit<'_> {
+    fn recount(&self) -> Result<(), String> {
         let mut sums = Sums::new();
-        let shared: Vec<_> = crate::batch::usage::reserve::instances(&self.pol.conf.base).collect();
-        let on_hosts = self.st.counts.host.values();
+        let shared: Vec<_> =
+            crate::batch::usage::reserve::instances(&self.site.conf.base).collect();
+        let on_hosts = self.state.counts.host.values();
         let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         let mut terms: HashMap<&str, Vec<RusageTerm>> = HashMap::new();
         for at in started {
-            match self.st.elem(at).map(|e| &e.state) {
+            match self.state.elem(at).map(|e| &e.state) {
                 Some(ElemState::Run(run)) => {
                     let text: &str = &run.eff_res_req;
                     let terms = terms.entry(text).or_insert_with(|| self.audit_terms(text));
@@ -34,15 +49,15 @@ impl Mbd {
                 _ => return Err(format!("job <{at}> is counted on a host and does not run")),
             }
         }
-        let names = &self.pol.names;
-        for i in self.pol.hosts.ids() {
+        let names = &self.site.names;
+        for i in self.site.hosts.ids() {
             for (id, name) in names.all() {
                 let (all, unseen) = sums.remove(&(i, name.to_owned())).unwrap_or_default();
                 let reserved = self.reserve.on(i);
                 let kept = (reserved.all(id).unwrap_or(0.0), reserved.unseen(id));
                 let same = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
                 if !same(all, kept.0) || !same(unseen, kept.1) {
-                    let host = self.st.names.host(i);
+                    let host = self.state.names.host(i);
                     return Err(format!(
                         "{name} of {host}: reserved {kept:?} (all, not measured), by the jobs \
                          {all:?} and {unseen:?}"
@@ -66,9 +81,9 @@ impl Mbd {
     ) {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
         let mut hosts = run.hosts.clone();
-        hosts.retain(|h| self.net.hosts.contains(h.0));
+        hosts.retain(|h| self.site.hosts.contains(h.0));
         let elapsed = u64::try_from(self.reserve.now() - run.start_time).unwrap_or(0);
-        let own = &self.pol.conf.base.shared.resources;
+        let own = &self.site.conf.base.shared.resources;
         for term in terms {
             let def = own.iter().find(|r| r.name == term.res);
             let kept = matches!(term.res.as_str(), "tmp" | "swp" | "mem");
@@ -86,11 +101,11 @@ impl Mbd {
                 let used = self.reserve.unmeasured(run.key.job_ref());
                 let used = used.unwrap_or(run.soft.usage.mem_kb) as f64 / MB;
                 let seen = if term.res == "mem" && n == 0 { used.min(amount) } else { 0.0 };
-                let host = self.st.names.host(i);
+                let host = self.state.names.host(i);
                 let mut instances = shared.iter().filter(|s| s.0 == term.res);
                 let instance = instances.find(|s| s.1.iter().any(|h| **h == **host));
                 let all = instance.map_or(vec![i], |s| {
-                    s.1.iter().filter_map(|host| self.pol.host_id(host)).collect()
+                    s.1.iter().filter_map(|host| self.site.host_id(host)).collect()
                 });
                 for k in all {
                     let sum = sums.entry((k, term.res.clone())).or_default();
@@ -103,13 +118,13 @@ impl Mbd {
     }
 
     fn audit_terms(&self, requirement: &str) -> Vec<RusageTerm> {
-        let req = self.pol.names.parse(requirement).ok();
+        let req = self.site.names.parse(requirement).ok();
         let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
         rusage.map_or(Vec::new(), |r| r.terms().to_vec())
     }
 
     fn audit_per_slot(&self, term: &RusageTerm) -> bool {
         term.per == Per::Task
-            || (term.per == Per::Unsaid && self.pol.params().resource_reserve_per_task)
+            || (term.per == Per::Unsaid && self.site.params().resource_reserve_per_task)
     }
 }

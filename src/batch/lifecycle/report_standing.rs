@@ -37,14 +37,6 @@ pub(crate) enum Standing {
     NoJob,
 }
 
-/// The reports of a host that were refused.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Refused {
-    count: u64,
-    /// When it was last logged, microseconds of the monotonic clock.
-    said: Option<u64>,
-}
-
 impl Mbd {
     /// The relation of an attempt to the host `i`.
     pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {

@@ -1,0 +1,82 @@
+//! What becomes of jobs whose dependency conditions change: they may be dispatched, or are orphans.
+//! The conditions themselves are in `usage::dependencies`.
+
+use crate::batch::usage::dependencies::SETTLED_AT_ONCE;
+use crate::batch::usage::group_watch::Facts;
+use crate::batch::{Mbd, StepContext};
+use crate::model::time::US;
+
+impl Mbd {
+    /// What conditions are about, as of now.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        self.deps.facts(&self.st)
+    }
+
+    /// Begins to watch the condition of a new (or recovered) job.
+    pub(crate) fn watch_depend(&mut self, id: u32) {
+        self.deps.watch(&self.st, id);
+    }
+
+    /// One unit of looking at the elements of arrays.
+    pub(crate) fn sweep_unit(&mut self, cx: &mut StepContext) {
+        if let Some(id) = self.deps.sweep_unit(&self.st) {
+            self.end_orphans(cx, id);
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+    }
+
+    /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
+    /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
+    /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
+    pub(crate) fn settle(&mut self, cx: &mut StepContext) {
+        let params = self.pol.params();
+        let bounded =
+            params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
+        let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
+        if let Some(ms) = params.evaluate_timeout_ms {
+            let most = ms.saturating_mul(US / 1000);
+            left = left.min(self.deps.share(cx.now.mono_us, most));
+        }
+        self.settle_some(cx, left);
+    }
+
+    /// Are conditions left that are looked at unit by unit?
+    pub(crate) fn conditions_left(&self) -> bool {
+        let params = self.pol.params();
+        let bounded =
+            params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
+        !bounded && self.deps.left()
+    }
+
+    /// One unit of the work with these jobs.
+    pub(crate) fn settle_unit(&mut self, cx: &mut StepContext) {
+        self.settle_some(cx, SETTLED_AT_ONCE);
+    }
+
+    fn settle_some(&mut self, cx: &mut StepContext, mut left: u32) {
+        loop {
+            while let Some((job, elements)) = self.deps.next_changed() {
+                self.settle_job(cx, job, &elements);
+            }
+            if left == 0 {
+                return self.deps.turn_over();
+            }
+            let Some((id, elements)) = self.deps.next_to_look_at() else { return };
+            left -= 1;
+            self.deps.named_changed(&self.st, id, &elements);
+            self.end_orphans(cx, id);
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+    }
+
+    fn settle_job(&mut self, cx: &mut StepContext, changed: u32, elements: &[u32]) {
+        self.wait_changed(cx, changed);
+        self.watch_changed(cx, changed);
+        self.deps.forget_ended(&self.st, changed);
+        // one that was held may have become an orphan meanwhile
+        self.end_orphans(cx, changed);
+        self.deps.job_changed(&self.st, changed, elements);
+    }
+}

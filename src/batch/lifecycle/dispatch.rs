@@ -1,0 +1,98 @@
+//! Carries out what the scheduler decides: a start is logged, and its host is told.
+
+use crate::batch::sched::{DUE_PER_TURN, Decision, Fuel};
+use crate::batch::{Mbd, StepContext};
+use crate::model::event::{Event, JobStart};
+use crate::model::{JobKey, JobRef};
+
+impl Mbd {
+    /// Looks again whether a job is ready, after anything about it has changed.
+    pub(crate) fn refresh(&mut self, id: u32) {
+        self.refresh_at(JobRef { job: id, idx: 0 });
+    }
+
+    /// The same, where one element has changed; idx 0 of an array: all of it.
+    pub(crate) fn refresh_at(&mut self, at: JobRef) {
+        let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
+        if self.st.job(at.job).is_some_and(|job| waits(&job.tally)) {
+            self.eligible_touched(at.job);
+        }
+        let (sched, view) = self.sched_and_view();
+        sched.refresh(&view, at);
+    }
+
+    /// Runs a pass if one is due.
+    pub(crate) fn schedule_due(&mut self, cx: &mut StepContext) {
+        // what is due is due when all jobs were looked at
+        if self.works.refill.is_some() {
+            return;
+        }
+        for id in self.sched.begun(cx.now) {
+            self.refresh(id);
+            self.sched.needed = true;
+        }
+        for _ in 0..DUE_PER_TURN {
+            let Some(at) = self.sched.next_lone(cx.now) else { break };
+            self.refresh_at(at);
+            self.sched.needed = true;
+        }
+        if self.sched.begin_pass(cx.now) {
+            let mut fuel = Fuel::of_a_turn();
+            while let Some(decision) = self.next_decision(&mut fuel) {
+                fuel.spend_decision();
+                self.dispatch(cx, decision);
+            }
+            self.sched.end_turn();
+        }
+    }
+
+    fn next_decision(&mut self, fuel: &mut Fuel) -> Option<Decision> {
+        let (sched, view) = self.sched_and_view();
+        sched.next_decision(&view, fuel)
+    }
+
+    fn dispatch(&mut self, cx: &mut StepContext, decision: Decision) {
+        let Decision { at, hosts, req } = decision;
+        let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
+        let first = hosts[0].0;
+        for (host, _) in &hosts {
+            self.net.hosts[*host].last_dispatch = Some(cx.now.mono_us);
+        }
+        let event = JobStart {
+            at,
+            attempt,
+            hosts: hosts.iter().map(|(h, n)| (self.st.names.host(*h).clone(), *n)).collect(),
+            host_factor: self.net.hosts[first].cpu_factor(),
+            eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
+            boot: self.net.hosts[first].boot_id.clone(),
+        };
+        self.emit(cx, Event::JobStart(Box::new(event)));
+        for (host, _) in hosts {
+            let (sched, view) = self.sched_and_view();
+            sched.host_filled(&view, host);
+        }
+        self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
+    }
+
+    /// Puts a job with a start time ahead on the timer.
+    pub(crate) fn watch_begin(&mut self, id: u32) {
+        let (sched, view) = self.sched_and_view();
+        if sched.watch_begin(&view, id) {
+            self.refresh(id);
+        }
+    }
+
+    /// Its start time is about to be another one.
+    pub(crate) fn unwatch_begin(&mut self, id: u32) {
+        let (sched, view) = self.sched_and_view();
+        sched.unwatch_begin(&view, id);
+    }
+}
+
+#[cfg(test)]
+impl Mbd {
+    /// Why a job finds no host.
+    pub fn reasons_of(&self, job: u32) -> std::rc::Rc<crate::batch::sched::Reasons> {
+        self.sched.reasons(&self.view(), JobRef { job, idx: 0 }, 0)
+    }
+}

@@ -1,0 +1,120 @@
+//! A host as a requirement sees it (`lang::resreq`): its load and resources, less what is reserved.
+
+use crate::batch::cluster::hosts::HostRt;
+use crate::batch::site::requirements::Names;
+use crate::batch::state::names::ResourceId;
+use crate::batch::usage::reserve::ledger::{Reserved, left};
+use crate::conf::types::HostDef;
+use crate::lang::resreq::HostView;
+use crate::proto::lim::INDEX_NAMES;
+
+/// A host as a requirement sees it.
+pub struct HostSnapshot<'a> {
+    pub def: &'a HostDef,
+    pub rt: &'a HostRt,
+    /// Free slots now, and all.
+    pub slots: f64,
+    pub max_slots: f64,
+    pub status: &'a str,
+    /// The reservations here, and the names of resources.
+    pub taken: Reserved<'a>,
+    pub names: &'a Names,
+}
+
+impl HostSnapshot<'_> {
+    fn resource(&self, name: &str) -> Option<&Option<String>> {
+        let own = self.def.resources.iter().find(|r| r.name == name && !r.absent).map(|r| &r.value);
+        own.or_else(|| {
+            let facts = self.rt.load.as_ref()?.facts.as_ref()?;
+            facts.resources.iter().find(|r| r.0 == name).map(|r| &r.1)
+        })
+    }
+    /// The value of a static resource that the host has, or shares with others.
+    fn fixed(&self, name: &str) -> Option<&str> {
+        let facts = || self.rt.load.as_ref()?.facts.as_ref();
+        let shared = || facts()?.shared.iter().find(|r| r.0 == name).map(|r| r.1.as_str());
+        self.resource(name).and_then(|v| v.as_deref()).or_else(shared)
+    }
+    pub fn host_type(&self) -> &str {
+        let facts = self.rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        self.def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str())).unwrap_or("")
+    }
+    pub fn model(&self) -> &str {
+        let facts = self.rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        self.def.model.as_deref().or(facts.map(|f| f.model.as_str())).unwrap_or("")
+    }
+}
+
+impl HostView for HostSnapshot<'_> {
+    fn num(&self, name: &str) -> Option<f64> {
+        let value = self.measured(name)?;
+        match self.names.id(name).filter(|_| !self.taken.is_empty()) {
+            Some(id) => Some(left(self.taken, id, value, self.names.increasing(id))),
+            None => Some(value),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match name {
+            "type" => Some(self.host_type()),
+            "model" => Some(self.model()),
+            "hname" => Some(&self.def.name),
+            "status" => Some(self.status),
+            _ => {
+                let load = self.rt.load.as_ref();
+                let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+                external.map(|e| e.1.as_str()).or_else(|| self.fixed(name))
+            }
+        }
+    }
+
+    fn boolean(&self, name: &str) -> Option<bool> {
+        let load = self.rt.load.as_ref();
+        let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+        match (name, external) {
+            ("server", _) => Some(self.def.server),
+            (_, Some((_, value))) => Some(value.parse() != Ok(0.0)),
+            _ => Some(self.resource(name).is_some()),
+        }
+    }
+}
+
+impl HostSnapshot<'_> {
+    /// The value of a number of this id and name, less what is reserved.
+    pub fn available(&self, id: ResourceId, name: &str) -> Option<f64> {
+        let value = match id.load_index() {
+            Some(k) => self.rt.load.as_ref().map(|l| f64::from(l.index[k])),
+            None => self.measured(name),
+        };
+        Some(left(self.taken, id, value?, self.names.increasing(id)))
+    }
+
+    /// The value of a number before reservations.
+    fn measured(&self, name: &str) -> Option<f64> {
+        let load = self.rt.load.as_ref();
+        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
+            return load.map(|l| f64::from(l.index[i]));
+        }
+        let facts = load.and_then(|l| l.facts.as_ref());
+        match name {
+            "slots" => return Some(self.slots),
+            "maxslots" => return Some(self.max_slots),
+            "rexpri" => return Some(f64::from(self.def.rexpri)),
+            "cpuf" => return facts.map(|f| f.cpu_factor),
+            "ncpus" => return facts.map(|f| f64::from(f.ncpus)),
+            "nprocs" => return facts.map(|f| f64::from(f.nprocs)),
+            "ncores" => return facts.map(|f| f64::from(f.ncores)),
+            "nthreads" => return facts.map(|f| f64::from(f.nthreads)),
+            "ndisks" => return facts.map(|f| f64::from(f.ndisks)),
+            "maxmem" => return facts.map(|f| f.max_mem as f64),
+            "maxswp" => return facts.map(|f| f.max_swp as f64),
+            "maxtmp" => return facts.map(|f| f.max_tmp as f64),
+            _ => {}
+        }
+        let external = load.and_then(|l| l.external.iter().find(|e| e.0 == name));
+        if let Some((_, v)) = external {
+            return v.parse().ok();
+        }
+        self.fixed(name)?.parse().ok()
+    }
+}

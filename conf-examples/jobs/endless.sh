@@ -1,5 +1,5 @@
 #!/bin/sh
-# Would run for ever: to be ended with bkill.
+# This job never ends by itself: end it with bkill.
 #BSUB -J endless
 #BSUB -o log/endless
 echo "waiting for bkill"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Merges what the elements of "pages" wrote, once all of them are done.
+# Merges the files of the elements of "pages" after all of them are done.
 #BSUB -J merge
 #BSUB -w done(pages)
 #BSUB -o log/merge

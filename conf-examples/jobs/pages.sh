@@ -1,8 +1,8 @@
 #!/bin/sh
-# One element a page: compresses the page whose path is line LSB_JOBINDEX of the file "list",
-# checks that it comes back whole, and writes down its checksums and sizes.
+# Each element compresses one page, whose path is line LSB_JOBINDEX of the file "list",
+# checks that the page can be restored, and writes its checksums and sizes to a file.
 #     bsub -J "pages[1-$(wc -l < list)]" < pages.sh
-#BSUB -J pages[1-10]            # -J on the command line counts more than this
+#BSUB -J pages[1-10]            # -J on the command line overrides this
 #BSUB -o log/page.%I            # %I is the index of the element
 #BSUB -W 5
 set -eu

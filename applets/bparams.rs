@@ -5,7 +5,7 @@ use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::{clean, push_clean};
-use lsf::conf::names::params::PARAMETERS;
+use lsf::conf::names::lsb_params::PARAMETERS;
 use lsf::proto::client::ClientMsg;
 use std::fmt::Write;
 

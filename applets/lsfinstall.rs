@@ -55,7 +55,7 @@ fn install(ctx: &mut Ctx, file: &str) -> Result<(), String> {
 
 fn read(ctx: &mut Ctx, file: &str) -> Result<Plan, String> {
     let mut diags = Diags::new();
-    let plan = lsf::conf::install::parse(&RealFiles, file, &mut diags);
+    let plan = lsf::conf::install_config::parse(&RealFiles, file, &mut diags);
     for d in diags.list() {
         errln!(ctx, "{}: {d}", d.severity.word());
     }

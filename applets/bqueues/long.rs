@@ -3,7 +3,7 @@
 use super::table::{per_processor, status};
 use lsf::cli::columns::count;
 use lsf::cli::long_format::{LimitBlock, clean, external_thresholds, push_clean, thresholds};
-use lsf::conf::names::queues::QUEUE;
+use lsf::conf::names::lsb_queues::QUEUE;
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;

@@ -9,10 +9,12 @@ use super::check;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::files::{Files, Moment};
 use super::hosts::HostTable;
-use super::lsfconf;
+use super::lsf_conf;
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
-use super::{clusterfile, lsb_hosts, lsb_resources, lsb_users, params, queues, shared, unix};
+use super::{
+    lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_users, lsf_cluster, lsf_shared, unix,
+};
 
 /// The same files with branches that are to be read.
 struct Forced<'a> {
@@ -52,7 +54,7 @@ pub fn load_base(files: &dyn Files, envdir: &str) -> (Option<BaseConf>, Vec<Diag
 /// Reads lsf.conf alone.
 pub fn load_lsf_conf(files: &dyn Files, envdir: &str) -> (Option<LsfConf>, Vec<Diag>) {
     let mut diags = Diags::new();
-    let conf = lsfconf::parse(files, envdir, &mut diags);
+    let conf = lsf_conf::parse(files, envdir, &mut diags);
     strict((conf, diags.into_list()))
 }
 
@@ -135,13 +137,13 @@ fn base(
     local_host: Option<&str>,
     diags: &mut Diags,
 ) -> Option<BaseConf> {
-    let lsf = lsfconf::parse(files, envdir, diags)?;
+    let lsf = lsf_conf::parse(files, envdir, diags)?;
     let confdir = lsf.confdir().to_owned();
-    let shared = shared::parse(files, &format!("{confdir}/lsf.shared"), diags)?;
+    let shared = lsf_shared::parse(files, &format!("{confdir}/lsf.shared"), diags)?;
     let local_host = local_host.or(lsf.local_host());
     let name = cluster_name(files, &confdir, &shared, local_host)?;
     let path = format!("{confdir}/lsf.cluster.{name}");
-    let cluster = clusterfile::parse(files, &path, &shared, diags)?;
+    let cluster = lsf_cluster::parse(files, &path, &shared, diags)?;
     let names = cluster.hosts.iter().map(|h| h.name.as_str());
     let mut hosts = HostTable::new(names, &lsf.strip_domains());
     read_hosts(files, &confdir, &mut hosts, diags);
@@ -211,7 +213,7 @@ fn cluster_name(
         readable.get_or_insert(&cluster.name);
         let Some(local_host) = local_host else { break };
         // Mistakes in the files of other clusters are not ours to tell.
-        let file = clusterfile::parse(files, &path, shared, &mut Diags::new());
+        let file = lsf_cluster::parse(files, &path, shared, &mut Diags::new());
         if file.is_some_and(|f| f.hosts.iter().any(|h| h.name.eq_ignore_ascii_case(local_host))) {
             return Some(cluster.name.clone());
         }
@@ -244,10 +246,10 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let path = |file: &str| format!("{dir}/{file}");
     let unit = base.lsf.unit();
     // Every file is tried before giving up, so that one run names all that are amiss.
-    let params = params::parse(files, &path("lsb.params"), diags);
+    let params = lsb_params::parse(files, &path("lsb.params"), diags);
     let hosts = lsb_hosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
     let users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
-    let queues = queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
+    let queues = lsb_queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
     let resources = optional(files, &path("lsb.resources"), diags, lsb_resources::parse);
     untouched(files, &dir, &UNTOUCHED, diags);
     Some(BatchConf {

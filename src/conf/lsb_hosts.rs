@@ -5,10 +5,10 @@
 use super::diag::{Diags, Pos};
 use super::files::Files;
 use super::lexer::{self, Section, shown};
+use super::lsb_queues::index_name;
+use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION};
-use super::queues::index_name;
 use super::section::{Row, Values, known_params, list, table};
-use super::shared::{key, nothing, twice, unknown_section};
 use super::types::{
     BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam, Shared,
 };

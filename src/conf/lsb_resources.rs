@@ -5,9 +5,9 @@
 use super::diag::Diags;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
+use super::lsf_shared::{nothing, unknown_section};
 use super::names::tables::{LIMIT, OTHER_SECTIONS};
 use super::section::{known_params, table};
-use super::shared::{nothing, unknown_section};
 use super::types::{BatchResources, ResourceSection};
 
 /// Reads lsb.resources. None: it cannot be read.

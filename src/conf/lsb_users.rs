@@ -5,10 +5,10 @@
 use super::diag::Diags;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
+use super::lsb_queues::user_terms;
+use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
-use super::queues::user_terms;
 use super::section::{Values, table};
-use super::shared::{key, nothing, twice, unknown_section};
 use super::types::{BatchUsers, UserGroup, UserPolicy};
 
 /// Sections of lsb.users.

@@ -6,27 +6,27 @@
 
 pub mod address_range;
 pub mod check;
-pub mod clusterfile;
 pub mod diag;
 pub mod equiv;
 pub mod expressions;
 pub mod files;
 pub mod generate;
 pub mod hosts;
-pub mod install;
+pub mod install_config;
 pub mod lexer;
 pub mod load;
 pub mod lsb_hosts;
+pub mod lsb_params;
+pub mod lsb_queues;
 pub mod lsb_resources;
 pub mod lsb_users;
-pub mod lsfconf;
-pub mod lsfsudoers;
+pub mod lsf_cluster;
+pub mod lsf_conf;
+pub mod lsf_shared;
+pub mod lsf_sudoers;
 pub mod members;
 pub mod names;
-pub mod params;
-pub mod queues;
 pub mod section;
-pub mod shared;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]
@@ -42,6 +42,6 @@ pub use hosts::{HostEntry, HostTable};
 pub use load::{
     check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,
 };
-pub use lsfconf::settings;
+pub use lsf_conf::settings;
 pub use types::*;
 pub use units::{SizeUnit, size_kb, time_limit};

@@ -478,7 +478,7 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::super::lexer;
-    use super::super::names::queues::QUEUE;
+    use super::super::names::lsb_queues::QUEUE;
     use super::super::names::tables::BATCH_HOST;
     use super::super::testing::MapFiles;
     use super::*;

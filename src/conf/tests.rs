@@ -95,7 +95,7 @@ fn limits_of_a_user_are_read() {
     let text = "Begin Parameters\nMAX_USER_JOBS = 20000\nMAX_USER_SPACE = 100\nEnd Parameters\n";
     let files = MapFiles::one("/c/lsb.params", text);
     let mut diags = super::Diags::new();
-    let p = super::params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+    let p = super::lsb_params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
     assert_eq!((p.max_user_jobs, p.max_user_space_mb), (Some(20_000), 100));
 }
 
@@ -261,7 +261,7 @@ fn mistakes_in_lsf_conf() {
     for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
         let mut diags = super::Diags::new();
         let files = MapFiles::one("/c/lsf.conf", text);
-        let conf = super::lsfconf::parse(&files, "/c", &mut diags).unwrap();
+        let conf = super::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
         assert_eq!((conf.mbd_hang_secs(), diags.list().len()), (secs, 0), "{text}");
     }
     assert_eq!(

@@ -8,31 +8,31 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
-mod cluster;
 mod lsb_hosts;
+mod lsb_params;
+mod lsb_queues;
 mod lsb_resources;
 mod lsb_users;
-mod lsf;
+mod lsf_cluster;
+mod lsf_conf;
+mod lsf_shared;
 mod member;
-mod params;
-mod queues;
 mod raw;
-mod shared;
 mod unix_groups;
 
 use super::diag::Pos;
 use super::hosts::HostTable;
 
-pub use cluster::*;
 pub use lsb_hosts::*;
+pub use lsb_params::*;
+pub use lsb_queues::*;
 pub use lsb_resources::*;
 pub use lsb_users::*;
-pub use lsf::*;
+pub use lsf_cluster::*;
+pub use lsf_conf::*;
+pub use lsf_shared::*;
 pub use member::*;
-pub use params::*;
-pub use queues::*;
 pub use raw::*;
-pub use shared::*;
 pub use unix_groups::*;
 
 /// The whole configuration: LSF base and LSF batch.

@@ -48,7 +48,7 @@ const KEEP_MISS: Duration = Duration::from_secs(10);
 /// Most names kept.
 const MAX_NAMES: usize = 4096;
 /// Longest LSF_EAUTH_KEY, bytes.
-const MAX_EAUTH_KEY: u64 = crate::conf::lsfsudoers::MAX_EAUTH_KEY as u64;
+const MAX_EAUTH_KEY: u64 = crate::conf::lsf_sudoers::MAX_EAUTH_KEY as u64;
 /// Pause of accepting when descriptors are short.
 const BACKOFF: Duration = Duration::from_millis(100);
 
@@ -84,7 +84,7 @@ fn eauth_key() -> Result<Option<MacKey>, String> {
     let mut key = Vec::with_capacity(MAX_EAUTH_KEY as usize + 1);
     from.by_ref().take(MAX_EAUTH_KEY + 1).read_to_end(&mut key).map_err(words)?;
     let text = key.trim_ascii();
-    if text.len() < crate::conf::lsfsudoers::MIN_EAUTH_KEY || key.len() as u64 > MAX_EAUTH_KEY {
+    if text.len() < crate::conf::lsf_sudoers::MIN_EAUTH_KEY || key.len() as u64 > MAX_EAUTH_KEY {
         return Err("no key of a proper length".into());
     }
     let mac = MacKey::new(text);

@@ -6,7 +6,7 @@
 
 use super::boot_error::BootError;
 use crate::conf::BaseConf;
-use crate::conf::lsfsudoers::LsfSudoers;
+use crate::conf::lsf_sudoers::LsfSudoers;
 use crate::proto::Daemon;
 use crate::sys::site::Site;
 use crate::sys::users::{User, Users};

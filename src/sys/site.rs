@@ -5,7 +5,7 @@
 //! Only lsf.conf is read here: commands must be quick.
 
 use super::files::RealFiles;
-use crate::conf::{Diags, Files, HostTable, LsfConf, lsfconf};
+use crate::conf::{Diags, Files, HostTable, LsfConf, lsf_conf};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -115,7 +115,7 @@ pub fn find_from(around: &Around) -> Result<Site, SiteError> {
 pub fn find_with(files: &dyn Files, around: &Around) -> Result<Site, SiteError> {
     let envdir = around.envdir().to_string_lossy().into_owned();
     let mut diags = Diags::new();
-    let Some(lsf) = lsfconf::parse(files, &envdir, &mut diags) else {
+    let Some(lsf) = lsf_conf::parse(files, &envdir, &mut diags) else {
         let path = format!("{envdir}/lsf.conf");
         let mut why = "Unable to open file lsf.conf".to_owned();
         // what is there needs a reason

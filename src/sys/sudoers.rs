@@ -3,7 +3,7 @@
 //! Called by root's processes. `path` and `owner` are arguments for the sake of tests; a daemon
 //! passes [`PATH`] and 0, never what lsf.conf or the environment say.
 
-use crate::conf::lsfsudoers::{self, LsfSudoers, MAX_SUDOERS};
+use crate::conf::lsf_sudoers::{self, LsfSudoers, MAX_SUDOERS};
 use crate::conf::{Diag, Diags, has_errors};
 
 /// Where lsf.sudoers is.
@@ -17,7 +17,7 @@ pub fn load(path: &str, owner: u32) -> Result<Option<(LsfSudoers, Vec<Diag>)>, S
         return Ok(None);
     };
     let mut diags = Diags::new();
-    let conf = lsfsudoers::parse(path, &bytes, &mut diags);
+    let conf = lsf_sudoers::parse(path, &bytes, &mut diags);
     bytes.fill(0);
     std::hint::black_box(&bytes);
     let list = diags.into_list();

@@ -106,7 +106,7 @@ impl World {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{text}\n{lines}")).unwrap();
         let mut diags = lsf::conf::Diags::new();
-        let lsf = lsf::conf::lsfconf::parse(&RealFiles, &self.site.envdir, &mut diags).unwrap();
+        let lsf = lsf::conf::lsf_conf::parse(&RealFiles, &self.site.envdir, &mut diags).unwrap();
         self.site.lsf = lsf.clone();
         self.base.lsf = lsf;
     }

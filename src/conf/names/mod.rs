@@ -6,11 +6,11 @@
 //! sites keep variables of their own, a warning unless it looks like a slip of the pen.
 
 mod load_indices;
-pub mod lsfconf;
+pub mod lsb_params;
+pub mod lsb_queues;
+pub mod lsf_conf;
 mod name_table;
 mod nearest;
-pub mod params;
-pub mod queues;
 pub mod tables;
 
 pub use load_indices::{LOAD_INDICES, load_index};
@@ -19,8 +19,8 @@ pub use nearest::nearest;
 
 /// Every table there is.
 pub fn all() -> Vec<&'static NameTable> {
-    let mut list = vec![&lsfconf::LSF_CONF];
+    let mut list = vec![&lsf_conf::LSF_CONF];
     list.extend(tables::ALL);
-    list.extend([&params::PARAMETERS, &queues::QUEUE]);
+    list.extend([&lsb_params::PARAMETERS, &lsb_queues::QUEUE]);
     list
 }

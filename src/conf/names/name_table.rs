@@ -235,7 +235,7 @@ mod tests {
     fn lsf_conf_tolerates_what_is_foreign_and_catches_slips() {
         let at = Pos::whole("lsf.conf");
         let mut d = Diags::new();
-        let table = &crate::conf::names::lsfconf::LSF_CONF;
+        let table = &crate::conf::names::lsf_conf::LSF_CONF;
         assert_eq!(table.check("LSF_LOGDIR", &at, &mut d), Some("LSF_LOGDIR"));
         assert!(d.list().is_empty());
         assert_eq!(table.check("OUR_SITE_SCRATCH", &at, &mut d), None);

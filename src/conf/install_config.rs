@@ -6,7 +6,7 @@ use super::diag::{Diags, Pos};
 use super::files::Files;
 use super::generate::Plan;
 use super::lexer::shown;
-use super::lsfconf::assignments;
+use super::lsf_conf::assignments;
 use super::names::tables::INSTALL;
 use super::types::RawParams;
 

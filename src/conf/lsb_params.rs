@@ -5,9 +5,9 @@
 use super::diag::Diags;
 use super::files::Files;
 use super::lexer;
-use super::names::params::PARAMETERS;
+use super::lsf_shared::{nothing, unknown_section};
+use super::names::lsb_params::PARAMETERS;
 use super::section::{Values, known_params};
-use super::shared::{nothing, unknown_section};
 use super::types::{BatchParams, RawParams};
 
 /// Largest period that is taken, seconds: 68 years.

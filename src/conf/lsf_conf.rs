@@ -9,7 +9,7 @@ use super::diag::{Diags, Severity};
 use super::files::Files;
 use super::lexer::{self, shown};
 use super::names::NameTable;
-use super::names::lsfconf::LSF_CONF;
+use super::names::lsf_conf::LSF_CONF;
 use super::section::param;
 use super::types::{LsfConf, MAX_HANG_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};

@@ -6,12 +6,12 @@ use super::address_range::AddrRanges;
 use super::diag::{Diags, Pos, Severity};
 use super::files::Files;
 use super::lexer::{self, Section, shown};
+use super::lsf_shared::{BUILT_IN, nothing, unknown_section};
 use super::names::tables::{
     CLUSTER_ADMINS, CLUSTER_HOST, CLUSTER_PARAMETERS, REMOTE_CLUSTERS, RESOURCE_MAP,
 };
 use super::names::{load_index, nearest};
 use super::section::{Row, Values, known_params, list, table};
-use super::shared::{BUILT_IN, nothing, unknown_section};
 use super::types::{
     ClusterFile, HostDef, HostResource, LimParams, RawParam, RawParams, ResourceInstance,
     ResourceMapping, Shared,
@@ -82,7 +82,7 @@ fn hosts(section: &Section, shared: &Shared, cluster: &mut ClusterFile, diags: &
     for row in table(section, &CLUSTER_HOST, &index, diags) {
         let Some(host) = host(&row, shared, diags) else { continue };
         if !seen.insert(host.name.to_ascii_lowercase()) {
-            super::shared::twice(&row, "HOSTNAME", diags);
+            super::lsf_shared::twice(&row, "HOSTNAME", diags);
         } else {
             cluster.hosts.push(host);
         }
@@ -90,7 +90,7 @@ fn hosts(section: &Section, shared: &Shared, cluster: &mut ClusterFile, diags: &
 }
 
 fn host(row: &Row, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
-    let name = super::shared::key(row, "HOSTNAME", diags)?;
+    let name = super::lsf_shared::key(row, "HOSTNAME", diags)?;
     // it becomes part of file names, and a word of rsh's
     if name.starts_with(['-', '.']) || name.contains('/') {
         let text =
@@ -276,7 +276,7 @@ fn lim_params(raw: RawParams, diags: &mut Diags) -> LimParams {
 
 fn remote_clusters(section: &Section, cluster: &mut ClusterFile, diags: &mut Diags) {
     for row in table(section, &REMOTE_CLUSTERS, &nothing, diags) {
-        if let Some(name) = super::shared::key(&row, "CLUSTERNAME", diags) {
+        if let Some(name) = super::lsf_shared::key(&row, "CLUSTERNAME", diags) {
             cluster.remote_clusters.push(name);
         }
     }

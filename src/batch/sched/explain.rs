@@ -90,7 +90,7 @@ impl Sched {
                 + view.hosts.len();
             self.explained.looks.set(looks);
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look = HostMatch { view: *view, queue, kind, asked: &compiled.asked, simple, room };
+            let look = HostMatch::new((view, queue, room), kind, &compiled.asked, simple);
             match refusals(&look) {
                 None => return Reasons::new(),
                 // the first one's tell most

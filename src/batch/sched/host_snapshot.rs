@@ -6,7 +6,6 @@ use crate::batch::state::names::ResourceId;
 use crate::batch::usage::reserve::ledger::{Reserved, left};
 use crate::conf::types::HostDef;
 use crate::lang::resreq::HostView;
-use crate::proto::lim::INDEX_NAMES;
 
 /// A host as a requirement sees it.
 pub struct HostSnapshot<'a> {
@@ -47,10 +46,9 @@ impl HostSnapshot<'_> {
 
 impl HostView for HostSnapshot<'_> {
     fn num(&self, name: &str) -> Option<f64> {
-        let value = self.measured(name)?;
-        match self.names.id(name).filter(|_| !self.taken.is_empty()) {
-            Some(id) => Some(left(self.taken, id, value, self.names.increasing(id))),
-            None => Some(value),
+        match self.names.id(name) {
+            Some(id) => self.available(id, name),
+            None => self.measured(name),
         }
     }
 
@@ -89,12 +87,9 @@ impl HostSnapshot<'_> {
         Some(left(self.taken, id, value?, self.names.increasing(id)))
     }
 
-    /// The value of a number before reservations.
+    /// The value of a number before reservations; load indices apart.
     fn measured(&self, name: &str) -> Option<f64> {
         let load = self.rt.load.as_ref();
-        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
-            return load.map(|l| f64::from(l.index[i]));
-        }
         let facts = load.and_then(|l| l.facts.as_ref());
         match name {
             "slots" => return Some(self.slots),

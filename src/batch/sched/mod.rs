@@ -131,6 +131,9 @@ pub struct Sched {
     /// How often a class was held against hosts.
     #[cfg(test)]
     pub looks: usize,
+    /// How often a pass came to a host for a class.
+    #[cfg(test)]
+    pub host_looks: usize,
     /// How often a pass came to a class.
     #[cfg(test)]
     pub visits: usize,

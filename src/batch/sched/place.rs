@@ -5,6 +5,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::classes::ClassKey;
+use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::view::View;
 use crate::batch::site::policy::Queue;
 use crate::batch::site::requirements::Req;
@@ -14,6 +15,7 @@ use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
 use crate::model::time::US;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -140,9 +142,20 @@ pub(super) struct HostMatch<'a> {
     pub simple: Option<&'a Simple>,
     /// Slots that queue and user have left, which are enough.
     pub room: u64,
+    /// Type and model of the submission host, once they were asked for.
+    local: OnceCell<(&'a str, &'a str)>,
 }
 
 impl<'a> HostMatch<'a> {
+    pub fn new(
+        (view, queue, room): (&View<'a>, &'a Queue, u64),
+        kind: &'a ClassKey,
+        asked: &'a Asked,
+        simple: Option<&'a Simple>,
+    ) -> HostMatch<'a> {
+        HostMatch { view: *view, queue, kind, asked, simple, room, local: OnceCell::new() }
+    }
+
     /// The most slots that a job may get.
     pub fn max(&self) -> u32 {
         u64::from(self.kind.max).min(self.room) as u32
@@ -151,6 +164,14 @@ impl<'a> HostMatch<'a> {
     /// Does one free slot do, on whatever host takes the job?
     pub fn any_slot(&self) -> bool {
         self.max() == 1 && self.asked.fixed.is_empty()
+    }
+
+    /// Does a job need all its slots on one host, whichever that is?
+    pub fn one_host(&self) -> bool {
+        let span = self.simple.and_then(|s| s.span.as_ref());
+        span.is_some_and(Span::one_host)
+            && self.asked.fixed.is_empty()
+            && self.asked.first.is_empty()
     }
 
     /// The preference of a host: the larger goes first. None: queue or job do not name the host.
@@ -191,36 +212,47 @@ impl<'a> HostMatch<'a> {
         if let Some(bar) = self.kind.barred.iter().find(|bar| bar.0 == host) {
             return Err(bar.1);
         }
-        if let Some(why) = self.refuses(host) {
+        let status = self.view.host_status(host);
+        if let Some(why) = self.closed(host, status) {
             return Err(why);
         }
-        let (room, why) = self.host_room(host);
+        let used = self.view.host_used(host);
+        let sight = self.view.snapshot_of(host, status, used);
+        if let Some(why) = self.refuses(host, &sight) {
+            return Err(why);
+        }
+        let (room, why) = self.host_room(host, used, &sight);
         if room == 0 { Err(why) } else { Ok(room) }
     }
 
-    /// Why a host takes no job of the class at all, if so.
-    fn refuses(&self, host: HostId) -> Option<u32> {
+    /// Why a host of this status takes no job at all, if so.
+    fn closed(&self, host: HostId, status: HostStatus) -> Option<u32> {
         let view = &self.view;
-        match view.host_status(host) {
-            HostStatus::Unavail => return Some(pend::LOAD_UNAVAIL),
-            HostStatus::Unreach => return Some(pend::SBD_UNREACH),
-            HostStatus::ClosedAdm => return Some(pend::HOST_CLOSED),
-            HostStatus::ClosedLock => return Some(view.lock_reason(host)),
-            HostStatus::ClosedWind => return Some(pend::HOST_WINDOW),
-            HostStatus::ClosedExcl => return Some(pend::EXCLUSIVE_JOB),
-            HostStatus::ClosedFull => return Some(pend::HOST_FULL),
-            HostStatus::ClosedBusy => return Some(view.busy_reason(host)),
-            HostStatus::Ok => {}
+        match status {
+            HostStatus::Unavail => Some(pend::LOAD_UNAVAIL),
+            HostStatus::Unreach => Some(pend::SBD_UNREACH),
+            HostStatus::ClosedAdm => Some(pend::HOST_CLOSED),
+            HostStatus::ClosedLock => Some(view.lock_reason(host)),
+            HostStatus::ClosedWind => Some(pend::HOST_WINDOW),
+            HostStatus::ClosedExcl => Some(pend::EXCLUSIVE_JOB),
+            HostStatus::ClosedFull => Some(pend::HOST_FULL),
+            HostStatus::ClosedBusy => Some(view.busy_reason(host)),
+            HostStatus::Ok => None,
         }
+    }
+
+    /// Why an open host takes no job of the class at all, if so.
+    fn refuses(&self, host: HostId, sight: &HostSnapshot) -> Option<u32> {
+        let view = &self.view;
         if let Some(reason) = view.load_reason(host, &self.queue.bounds, &self.queue.external) {
             return Some(reason);
         }
-        let sight = view.snapshot(host);
-        let local = self.local();
-        let cx = SelectCx { local_type: local.0, local_model: local.1 };
-        if !self.simple.is_none_or(|s| s.selects(&sight, &cx)) {
+        if let Some(simple) = self.simple.filter(|s| s.select.is_some())
+            && let cx = self.select_context()
+            && !simple.selects(sight, &cx)
+        {
             let own = self.queue.req.as_ref().and_then(|r| r.0.first());
-            let queue_fails = own.is_some_and(|s| !s.selects(&sight, &cx));
+            let queue_fails = own.is_some_and(|s| !s.selects(sight, &cx));
             return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
         }
         let asks = |name: &str| self.simple.is_some_and(|s| s.asks(name));
@@ -237,9 +269,17 @@ impl<'a> HostMatch<'a> {
         (pause > 0 && until > self.view.now.mono_us).then_some(until)
     }
 
+    fn select_context(&self) -> SelectCx<'a> {
+        let (local_type, local_model) = *self.local.get_or_init(|| self.local());
+        SelectCx { local_type, local_model }
+    }
+
     /// Type and model of the submission host; nothing where they were to be found out and LIM
     /// has not heard of the host (it was down when the master changed).
     fn local(&self) -> (&'a str, &'a str) {
+        if self.kind.from_host.is_empty() {
+            return ("", "");
+        }
         let Some(host) = self.view.site.host_id(&self.kind.from_host) else { return ("", "") };
         let (def, rt) = (&self.view.site.hosts[host].def, &self.view.hosts[host]);
         let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
@@ -254,7 +294,7 @@ impl<'a> HostMatch<'a> {
 
     /// Slots that limits, what runs there and what is reserved leave on a host, and the reason
     /// when there are none.
-    fn host_room(&self, host: HostId) -> (u64, u32) {
+    fn host_room(&self, host: HostId, used: u64, sight: &HostSnapshot) -> (u64, u32) {
         let (view, queue, kind) = (&self.view, self.queue, self.kind);
         let counts = &view.state.counts;
         let mut room = (u64::MAX, pend::HOST_FULL);
@@ -266,7 +306,6 @@ impl<'a> HostMatch<'a> {
                 }
             }
         };
-        let used = view.host_used(host);
         cap(view.host_max(host), used, pend::HOST_FULL);
         if let Some(jl_u) = view.site.hosts[host].jl_u {
             let of_user = counts.host_user.get(&(host, kind.user)).copied().unwrap_or(0);
@@ -282,7 +321,7 @@ impl<'a> HostMatch<'a> {
         if kind.exclusive && used > 0 {
             room = (0, pend::EXCLUSIVE);
         }
-        let (left, why) = view.reserve_room(host, self.simple);
+        let (left, why) = view.reserve_room(sight, self.simple);
         if left < room.0 {
             room = (left, why);
         }
@@ -303,13 +342,23 @@ impl<'a> HostMatch<'a> {
         hosts.filter(|h| h.first().is_some_and(|h| self.begins(h.0)))
     }
 
-    /// Can no further host change what a job gets? It fills hosts in their order.
-    pub fn enough(&self, slots: u64) -> bool {
-        let span = self.simple.is_some_and(|s| s.span.is_some());
-        !span
-            && self.asked.fixed.is_empty()
+    /// Slots of a host that count towards a job's, as its span[] has it.
+    pub fn counting(&self, slots: u64) -> u64 {
+        match self.simple.and_then(|s| s.span.as_ref()) {
+            Some(span) if span.one_host() => slots,
+            Some(Span { ptile: Some(Tile::Tasks(tile)), .. }) => {
+                let tile = u64::from((*tile).max(1));
+                if slots < tile { 0 } else { tile }
+            }
+            _ => slots,
+        }
+    }
+
+    /// Can no further host change what a job gets? Hosts are taken in their order.
+    pub fn enough(&self, counting: u64) -> bool {
+        self.asked.fixed.is_empty()
             && self.asked.first.is_empty()
-            && slots >= u64::from(self.max())
+            && counting >= u64::from(self.max())
     }
 
     /// Why hosts that have slots do not do.

@@ -44,7 +44,11 @@ impl<'a> View<'a> {
 
     pub fn host_used(&self, i: HostId) -> u64 {
         let used = self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
-        used + self.hosts[i].zombies.values().map(|n| u64::from(*n)).sum::<u64>()
+        let left = &self.hosts[i].zombies;
+        match left.is_empty() {
+            true => used,
+            false => used + left.values().map(|n| u64::from(*n)).sum::<u64>(),
+        }
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {
@@ -160,9 +164,14 @@ impl<'a> View<'a> {
 
     /// The host as a requirement sees it.
     pub fn snapshot(&self, i: HostId) -> HostSnapshot<'a> {
-        let used = self.host_used(i) as f64;
+        self.snapshot_of(i, self.host_status(i), self.host_used(i))
+    }
+
+    /// The same, where its status and the slots in use are known.
+    pub fn snapshot_of(&self, i: HostId, status: HostStatus, used: u64) -> HostSnapshot<'a> {
+        let used = used as f64;
         let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
-        let status = match self.host_status(i) {
+        let status = match status {
             HostStatus::Ok => "ok",
             HostStatus::Unavail | HostStatus::Unreach => "unavail",
             HostStatus::ClosedBusy => "busy",
@@ -202,10 +211,10 @@ impl<'a> View<'a> {
     }
 
     /// Slots for which a host still has what a job reserves, and the reason where there are none.
-    pub fn reserve_room(&self, host: HostId, simple: Option<&Simple>) -> (u64, u32) {
+    pub fn reserve_room(&self, sight: &HostSnapshot, simple: Option<&Simple>) -> (u64, u32) {
         let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
         let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
-        let (sight, names) = (self.snapshot(host), &self.site.names);
+        let names = &self.site.names;
         for term in rusage.terms() {
             let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
                 continue;

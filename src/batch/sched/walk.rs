@@ -7,7 +7,7 @@
 
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
 use crate::batch::sched::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
-use crate::batch::sched::place::{Alternative, Compiled, HostMatch, consumer_room};
+use crate::batch::sched::place::{Alternative, HostMatch, consumer_room};
 use crate::batch::sched::view::View;
 use crate::batch::sched::{Decision, Fuel, Sched};
 use crate::batch::site::policy::Queue;
@@ -44,7 +44,7 @@ struct QueueWalk {
     users: IdMap<UserId, UserWalk>,
     /// The last user that was added to `heads`.
     pulled: Option<(Head, UserId)>,
-    /// How far a class of single slots has come in an order: the hosts before do not take it.
+    /// How far a class has come in an order: the hosts up to there have nothing for it.
     reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// A job of this class was given hosts last.
     started: Option<(Head, UserId)>,
@@ -319,9 +319,7 @@ impl Sched {
         let mut found: Option<Found> = None;
         for (n, req) in compiled.alternatives.iter().enumerate() {
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let asked: &Compiled = &compiled;
-            let look =
-                HostMatch { view: *view, queue, kind: &kind, asked: &asked.asked, simple, room };
+            let look = HostMatch::new((view, queue, room), &kind, &compiled.asked, simple);
             if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
                 found = Some((hosts, req.clone()));
                 break;
@@ -344,13 +342,13 @@ impl Sched {
     ) -> Option<Vec<(HostId, u32)>> {
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
-        let only = only.filter(|_| look.any_slot());
+        let only = only.filter(|_| look.any_slot() || look.one_host());
         let mut some = match (look.named_hosts(), only) {
             (Some(named), _) => Some(named),
             (None, Some(only)) if only.len() <= FEW_HOSTS => Some(only.iter().collect()),
             _ => None,
         };
-        let mut first_fit = FirstFit { look, rests: Vec::new(), free: Vec::new(), slots: 0 };
+        let mut first_fit = FirstFit::new(look);
         if let Some(hosts) = &mut some {
             fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
@@ -358,24 +356,33 @@ impl Sched {
             hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
             for host in hosts.iter() {
                 fuel.spend(1);
+                #[cfg(test)]
+                {
+                    self.host_looks += 1;
+                }
                 if first_fit.add(*host) {
                     break;
                 }
             }
         } else {
             let order = self.hosts.order(&look.view, order);
-            let single = look.any_slot();
-            let reached = here.reached.get(&of).filter(|r| single && r.0 == order);
-            let mut last: Option<&Rank> = None;
+            let reached = here.reached.get(&of).filter(|r| r.0 == order);
+            let mut useless: Option<&Rank> = None;
             for rank in self.hosts.after(order, reached.map(|r| &r.1)) {
                 fuel.spend(1);
+                #[cfg(test)]
+                {
+                    self.host_looks += 1;
+                }
                 let asked = only.is_none_or(|only| only.contains(rank.host()));
                 if asked && first_fit.add(rank.host()) {
                     break;
                 }
-                last = Some(rank);
+                if first_fit.free.is_empty() {
+                    useless = Some(rank);
+                }
             }
-            if let Some(rank) = last.filter(|_| single) {
+            if let Some(rank) = useless {
                 here.reached.insert(of, (order, rank.clone()));
             }
         }
@@ -387,15 +394,23 @@ impl Sched {
 }
 
 /// Gathers hosts with slots, best first, until a job has enough.
-struct FirstFit<'a> {
-    look: &'a HostMatch<'a>,
+struct FirstFit<'a, 'b> {
+    look: &'a HostMatch<'b>,
+    /// Slots below which a host is of no use.
+    least: u64,
     /// Hosts that were just given a job, until when they take none of this queue.
     rests: Vec<(HostId, u64)>,
     free: Vec<(HostId, u32)>,
+    /// Slots of them that count, of the host with most or of all.
     slots: u64,
 }
 
-impl FirstFit<'_> {
+impl<'a, 'b> FirstFit<'a, 'b> {
+    fn new(look: &'a HostMatch<'b>) -> FirstFit<'a, 'b> {
+        let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
+        FirstFit { look, least, rests: Vec::new(), free: Vec::new(), slots: 0 }
+    }
+
     /// Looks at one host; true: no other is needed.
     fn add(&mut self, host: HostId) -> bool {
         let look = self.look;
@@ -403,12 +418,13 @@ impl FirstFit<'_> {
             self.rests.extend(look.rests_until(host).map(|until| (host, until)));
             return false;
         };
-        let slots = slots.min(u64::from(look.max())) as u32;
-        if look.any_slot() && !look.begins(host) {
+        if slots < self.least || (look.any_slot() && !look.begins(host)) {
             return false;
         }
+        let slots = slots.min(u64::from(look.max())) as u32;
         self.free.push((host, slots));
-        self.slots += u64::from(slots);
+        let count = look.counting(slots.into());
+        self.slots = if look.one_host() { count } else { self.slots + count };
         look.any_slot() || look.enough(self.slots)
     }
 }

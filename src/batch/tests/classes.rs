@@ -417,3 +417,70 @@ fn compiled_class_is_counted_with_the_hosts_that_its_words_stand_for() {
     let (none, all) = (kept(Vec::new()), kept(vec!["all".into()]));
     assert!(all >= none + 2 * BYTES_PER_HOST, "{none} bytes without hosts, {all} with two");
 }
+
+/// Hosts of the clusters in which looks at hosts are counted, and jobs that wait there.
+const HOSTS: usize = 50;
+const WAITING: usize = 20;
+
+/// Jobs of a queue that is opened when all of them wait; the looks at hosts until all have started.
+fn looks_of_a_pass(c: &mut Cluster, options: &str) -> usize {
+    c.badmin("qinact normal");
+    let jobs = c.submit_together("ann", &[options; WAITING]);
+    c.host_looks();
+    c.badmin("qact normal");
+    assert_eq!(c.started(), jobs, "{options}");
+    c.host_looks()
+}
+
+#[test]
+fn parallel_jobs_look_no_further_than_their_last_host() {
+    for options in ["-n 2 -R 'span[hosts=1]'", "-n 1,2 -R 'span[hosts=1]'"] {
+        let looks = looks_of_a_pass(&mut cluster().hosts(HOSTS, 4).up(), options);
+        assert!(looks <= 2 * WAITING, "{options}: {looks}");
+    }
+    for options in ["-n 4 -R 'span[ptile=2]'", "-n 4"] {
+        let looks = looks_of_a_pass(&mut cluster().hosts(HOSTS, 4).up(), options);
+        assert!(looks <= 3 * WAITING, "{options}: {looks}");
+    }
+}
+
+#[test]
+fn parallel_jobs_look_once_at_hosts_that_do_not_match() {
+    for span in ["span[hosts=1]", "span[ptile=2]", ""] {
+        let mut c = cluster().hosts(HOSTS, 4).up();
+        (1..=HOSTS - WAITING).for_each(|n| c.load(&format!("h{n}"), "mem=100"));
+        let options = format!("-n 4 -R 'select[mem>500] order[slots] {span}'");
+        let looks = looks_of_a_pass(&mut c, &options);
+        assert!(looks <= HOSTS + 3 * WAITING, "{span}: {looks}");
+    }
+}
+
+/// Jobs of one slot, so many on each of the first hosts.
+fn on_first_hosts(c: &mut Cluster, hosts: usize, each: usize) -> Vec<JobRef> {
+    let options: Vec<String> = (0..hosts * each).map(|n| format!("-m h{}", n / each + 1)).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let jobs = c.submit_together("bob", &options);
+    assert_eq!(c.started(), jobs);
+    jobs
+}
+
+#[test]
+fn hosts_with_too_few_slots_for_a_job_on_one_host_are_looked_at_once() {
+    let mut c = cluster().hosts(HOSTS, 4).up();
+    on_first_hosts(&mut c, HOSTS - WAITING, 2);
+    let looks = looks_of_a_pass(&mut c, "-n 3 -R 'span[hosts=1]'");
+    assert!(looks <= HOSTS + 3 * WAITING, "{looks}");
+}
+
+#[test]
+fn waiting_job_on_one_host_looks_at_the_host_that_changed() {
+    let mut c = cluster().hosts(HOSTS, 4).up();
+    let running = on_first_hosts(&mut c, HOSTS, 2);
+    let waiting = c.submit("ann", "-n 4 -R 'span[hosts=1]'");
+    assert_eq!(c.started(), []);
+    c.host_looks();
+    c.end(running[14], 0);
+    assert_eq!((c.host_looks(), c.started()), (1, vec![]));
+    c.end(running[15], 0);
+    assert_eq!((c.host_looks(), c.started()), (1, vec![waiting]));
+}

@@ -341,6 +341,11 @@ impl Cluster {
         self.tell(Input::Config { conf: None, diags: Vec::new() });
     }
 
+    /// How often a pass came to a host for a class since this was asked last.
+    pub fn host_looks(&mut self) -> usize {
+        std::mem::take(&mut self.machine.sched.host_looks)
+    }
+
     /// How many sums of reservations were changed or worked out since this was asked last, and the
     /// hosts on which something was given back.
     pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {

@@ -90,7 +90,7 @@ pub fn expand(name: &[u8], job: u32, idx: u32) -> Vec<u8> {
 /// A name is one component of the path, so that it cannot leave the directory.
 pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
     let spec = &o.spec;
-    let host = o.hosts.first().map_or("", |h| h.0.as_str());
+    let host = o.hosts.first().map_or("", |h| &*h.0);
     let group = spec.given(extra::GROUP).trim_matches('/');
     let one = |name: &str| match name {
         "" | "." | ".." => "-".to_string(),
@@ -303,7 +303,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
         eexec: eexec(site, user_env),
         attach: None,
     };
-    Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what: What::Job(Box::new(job)) }
+    Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: What::Job(Box::new(job)) }
 }
 
 /// The site's eexec with what esub has printed for it.
@@ -372,7 +372,7 @@ fn from_host(o: &StartJob, file: &str) -> Vec<u8> {
 /// way.
 fn copy(o: &StartJob, as_asked: &CopyFile, from: &[u8], to: &[u8]) -> Hook {
     let how = if as_asked.op.appends() { "-a " } else { "" };
-    let here = o.hosts.first().map_or("", |h| h.0.as_str());
+    let here = o.hosts.first().map_or("", |h| &*h.0);
     let other = format!("{}:", o.spec.from_host);
     let bare = |place: &[u8]| place.strip_prefix(other.as_bytes()).unwrap_or(place).to_vec();
     let word = |place: &[u8]| {

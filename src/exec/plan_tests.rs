@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::JobKey;
 use crate::model::job::JobSpec;
+use std::sync::Arc;
 
 fn order() -> StartJob {
     StartJob {
@@ -20,7 +21,8 @@ fn order() -> StartJob {
             out_file: "o.%J.%I".into(),
             max_slots: 3,
             ..JobSpec::default()
-        },
+        }
+        .into(),
         ..StartJob::default()
     }
 }
@@ -177,9 +179,10 @@ fn a_cwd_that_must_exist() {
 fn what_runs_beside_a_job_has_its_order() {
     let mut o = order();
     (o.pre_exec, o.post_exec) = ("q1".into(), "q2".into());
-    o.spec.from_host = "s".into();
-    (o.spec.pre_exec, o.spec.post_exec) = ("j1".into(), "j2".into());
-    o.spec.extra.push(("f".into(), "in.%J > i c <> c".into()));
+    Arc::make_mut(&mut o.spec).from_host = "s".into();
+    let spec = Arc::make_mut(&mut o.spec);
+    (spec.pre_exec, spec.post_exec) = ("j1".into(), "j2".into());
+    spec.extra.push(("f".into(), "in.%J > i c <> c".into()));
     let texts = |hooks: &[Hook]| -> Vec<(HookOf, String)> {
         hooks.iter().map(|h| (h.of, h.text.lossy().into_owned())).collect()
     };
@@ -197,7 +200,7 @@ fn what_runs_beside_a_job_has_its_order() {
     assert_eq!(shown(&pre(&o))[0], "in.%J > i");
     assert_eq!((after[0].1.as_str(), after[1].1.as_str()), ("j2", "q2"));
     // On one host nothing is copied onto itself.
-    o.spec.from_host = "h1".into();
+    Arc::make_mut(&mut o.spec).from_host = "h1".into();
     assert!(texts(&pre(&o))[0].1.starts_with("test '/home/alice/w/in.101' -ef 'i' || exec"));
 }
 
@@ -220,7 +223,7 @@ fn a_rerunnable_job_goes_back_to_its_queue_when_its_host_was_restarted() {
     use crate::model::reason::term;
     let order = |options| {
         let spec = JobSpec { options, ..JobSpec::default() };
-        StartJob { spec, ..StartJob::default() }
+        StartJob { spec: spec.into(), ..StartJob::default() }
     };
     let end = |info| Some((End::Unknown, info, 1));
     let (rerun, plain) = (order(opt::RERUNNABLE), order(0));

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Lines of the job's text that are shown.
 pub const SHOWN_LINES: usize = 50;
@@ -34,7 +35,7 @@ pub struct Report<'a> {
     pub user: &'a str,
     pub exec_user: &'a str,
     pub queue: &'a str,
-    pub hosts: &'a [(String, u32)],
+    pub hosts: &'a [(Arc<str>, u32)],
     pub home: &'a str,
     pub cwd: &'a str,
     /// Seconds since the epoch.
@@ -298,7 +299,7 @@ fn signal_text(signal: i32) -> String {
 mod tests {
     use super::*;
 
-    fn sample(hosts: &[(String, u32)]) -> Report<'_> {
+    fn sample(hosts: &[(Arc<str>, u32)]) -> Report<'_> {
         Report {
             admin: "lsfadmin",
             host: "hosta",
@@ -383,13 +384,13 @@ The output (if any) is above this job summary.
 
     #[test]
     fn the_whole_text() {
-        let hosts = [("hosta".to_string(), 4), ("hostb".to_string(), 4)];
+        let hosts = [("hosta".into(), 4), ("hostb".into(), 4)];
         assert_eq!(sample(&hosts).text(&TimeZone::UTC), EXPECTED);
     }
 
     #[test]
     fn a_job_that_begins() {
-        let hosts = [("hosta".to_string(), 1)];
+        let hosts = [("hosta".into(), 1)];
         let place = Place::Mail { to: "alice", output: false };
         let text = Report { begins: true, place, ..sample(&hosts) }.text(&TimeZone::UTC);
         let want = "From: LSF <lsfadmin>\nTo: alice\nSubject: Job 101: <b_sim> in cluster \
@@ -405,7 +406,7 @@ The output (if any) is above this job summary.
 
     #[test]
     fn a_report_above_its_output_names_the_other_file_below_it() {
-        let hosts = [("hosta".to_string(), 4), ("hostb".to_string(), 4)];
+        let hosts = [("hosta".into(), 4), ("hostb".into(), 4)];
         let mut report = Report { place: Place::Above, ..sample(&hosts) };
         let below = EXPECTED.strip_prefix(&format!("\n{RULE}\n")).unwrap();
         let want = below.replace("is above this job summary.\n", "follows:\n");
@@ -418,7 +419,7 @@ The output (if any) is above this job summary.
     }
 
     fn result_of(end: End, exit_info: u32) -> String {
-        let hosts = [("hosta".to_string(), 1)];
+        let hosts = [("hosta".into(), 1)];
         let text = Report { end, exit_info, ..sample(&hosts) }.text(&TimeZone::UTC);
         assert!(text.contains("host(s) <hosta>, in"));
         let lines: Vec<_> = text.lines().collect();

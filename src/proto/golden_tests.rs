@@ -239,7 +239,7 @@ fn client_samples() -> Vec<ClientMsg> {
 fn sbd_samples() -> Vec<SbdMsg> {
     let s = String::from;
     let params = SbdParams { sbd_sleep_time: 30, ..SbdParams::default() };
-    let start = StartJob { key: KEY, spec: spec(), env: AT, ..StartJob::default() };
+    let start = StartJob { key: KEY, spec: spec().into(), env: AT, ..StartJob::default() };
     let state = TaskState {
         key: KEY,
         phase: Phase::Ended { end: End::Status(768), exit_info: 14 },

@@ -4,6 +4,7 @@
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum SbdMsg {
@@ -89,26 +90,27 @@ pub struct SbdParams {
 pub struct StartJob {
     pub key: JobKey,
     /// Boot id of the host the order was made for; a host under another one refuses the order.
-    pub boot: String,
+    pub boot: Arc<str>,
     pub uid: u32,
     pub gid: u32,
-    pub user: String,
+    pub user: Arc<str>,
     pub submit_time: i64,
     pub start_time: i64,
-    pub spec: JobSpec,
+    /// Shared with the job's other attempts where it is sent.
+    pub spec: Arc<JobSpec>,
     pub env: SpoolRef,
     pub script: SpoolRef,
     /// First execution host first.
-    pub hosts: Vec<(String, u32)>,
+    pub hosts: Vec<(Arc<str>, u32)>,
     /// The same slots in the order of -hostfile, where it comes back to a host; none: as `hosts`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
-    pub cluster: String,
+    pub cluster: Arc<str>,
     /// Nice value of the queue.
     pub nice: i32,
     /// Job limits after queue defaults and maxima; run limit normalised to this host.
     pub limits: crate::model::job::Limits,
-    pub eff_res_req: String,
+    pub eff_res_req: Arc<str>,
     /// Number of the last element and the step, for LSB_JOBINDEX_END and _STEP; 0 no array.
     pub index_end: u32,
     pub index_step: u32,

@@ -262,7 +262,7 @@ fn sbatchd_takes_each_message_at_its_cap() {
     let order = StartJob {
         key,
         uid,
-        spec,
+        spec: spec.into(),
         env,
         user: "nobody-of-this-name".into(),
         hosts: vec![("host1".into(), 1)],

@@ -400,16 +400,16 @@ impl Mbd {
 
     pub(crate) fn send_start(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(order) = self.start_order(key) else { return };
-        let Some(i) = order.hosts.first().and_then(|h| self.pol.host_id(&h.0)) else {
-            return;
-        };
-        self.order(cx, i, SbdMsg::Start(Box::new(order)));
+        let first = self.st.running(key).and_then(|run| self.first_host(run));
+        if let Some(host) = first {
+            self.order(cx, host, SbdMsg::Start(Box::new(order)));
+        }
     }
 
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.st.running(key)?;
         let job = self.st.job(key.job)?;
-        let name = |s: HostId| self.st.names.host(s).to_string();
+        let name = |s: HostId| self.st.names.host(s).clone();
         let spec = job.spec_at(key.idx);
         let queue = self.pol.queue(job.queue_at(key.idx));
         // Elements may have been given a command in its place.
@@ -420,10 +420,10 @@ impl Mbd {
         };
         Some(StartJob {
             key,
-            boot: run.boot.to_string(),
+            boot: run.boot.clone(),
             uid: job.uid,
             gid: job.gid,
-            user: self.st.names.user(job.user).to_string(),
+            user: self.st.names.user(job.user).clone(),
             submit_time: job.submit_time,
             start_time: run.start_time,
             spec: self.with_exit_codes(spec, queue),
@@ -431,10 +431,10 @@ impl Mbd {
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
             ranks: self.ranks(spec),
-            cluster: self.pol.conf.base.name.clone(),
+            cluster: self.pol.cluster.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
             limits: self.host_limits(job, run),
-            eff_res_req: run.eff_res_req.to_string(),
+            eff_res_req: run.eff_res_req.clone(),
             index_end: end,
             index_step: step,
             name: job.display_name(key.idx),
@@ -451,6 +451,9 @@ impl Mbd {
     /// left; elsewhere that is the order of the hosts of the job.
     fn ranks(&self, spec: &JobSpec) -> Vec<(String, u32)> {
         let lines = host_slots(spec.given(extra::HOST_SLOTS)).unwrap_or_default();
+        if lines.is_empty() {
+            return Vec::new();
+        }
         let mut all: Vec<(String, u32)> = Vec::new();
         for (host, slots) in lines {
             let name = self.pol.canonical(host).unwrap_or(host);
@@ -467,6 +470,9 @@ impl Mbd {
     pub(crate) fn host_limits(&self, job: &crate::batch::state::Job, run: &Run) -> Limits {
         let part = job.part_no(run.key.idx);
         let mut l = job.spec_of(part).limits.clone();
+        if l.run.is_none() && l.cpu.is_none() {
+            return l;
+        }
         let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
         let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
         if !self.pol.params().abs_runlimit {

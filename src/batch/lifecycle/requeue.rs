@@ -17,6 +17,7 @@ use crate::model::job::{End, JobSpec, extra, stat};
 use crate::model::reason::{pend, term};
 use crate::model::time::US;
 use crate::proto::sbd::TaskState;
+use std::sync::Arc;
 
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
 const PREEXEC_RETRIES: u32 = i32::MAX as u32;
@@ -36,11 +37,16 @@ impl Mbd {
 
     /// The submission as a host is told it: with the exit values of its queue where it has none
     /// of its own.
-    pub(crate) fn with_exit_codes(&self, spec: &JobSpec, queue: Option<&Queue>) -> JobSpec {
-        let mut spec = spec.clone();
+    pub(crate) fn with_exit_codes(
+        &self,
+        spec: &Arc<JobSpec>,
+        queue: Option<&Queue>,
+    ) -> Arc<JobSpec> {
         let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
+        let mut spec = spec.clone();
         if let Some(codes) = of_queue.filter(|_| spec.given(extra::REQUEUE).is_empty()) {
-            spec.extra.push((extra::REQUEUE.to_string(), codes.to_string()));
+            let own = Arc::make_mut(&mut spec);
+            own.extra.push((extra::REQUEUE.to_string(), codes.to_string()));
         }
         spec
     }

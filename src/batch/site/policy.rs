@@ -14,6 +14,7 @@ use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Bits of a reason below the number of the resource that it is about.
 const RESOURCE_SHIFT: u32 = 16;
@@ -72,6 +73,8 @@ pub struct HostPol {
 #[derive(Debug)]
 pub struct Policy {
     pub conf: ClusterConf,
+    /// The name of the cluster.
+    pub cluster: Arc<str>,
     /// By priority, highest first; equal ones in the order of lsb.queues.
     pub queues: Vec<Queue>,
     queue_ids: HashMap<String, QueueId>,
@@ -115,6 +118,7 @@ impl Policy {
     pub fn new(conf: ClusterConf, names: &mut names::Names) -> Policy {
         let resources = Rc::new(Names::new(&conf.base));
         let mut p = Policy {
+            cluster: conf.base.name.as_str().into(),
             conf,
             queues: Vec::new(),
             queue_ids: HashMap::new(),

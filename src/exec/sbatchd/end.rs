@@ -279,7 +279,7 @@ impl Sbatchd {
 /// Has the launcher do something as the job's user.
 pub(super) fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
     let what = What::Finish(what);
-    let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.clone(), what });
+    let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what });
     let id = TaskId { key: o.key, step };
     ask(out, LaunchMsg::Start { id, plan, note: String::new() });
 }

@@ -9,7 +9,7 @@ impl Sbatchd {
             return self.tell_state(key, out);
         }
         let full = self.jobs.len() >= ATTEMPTS_MAX;
-        let stale = !order.boot.is_empty() && order.boot != self.boot_id;
+        let stale = !order.boot.is_empty() && *order.boot != *self.boot_id;
         let mut job = Attempt::new(order, now);
         if stale {
             // made for this host before it was restarted: it may have run then
@@ -100,7 +100,7 @@ impl Sbatchd {
         let secs = command.trim().strip_prefix("sleep ").and_then(|s| s.trim().parse::<f64>().ok());
         let us = secs.filter(|s| s.is_finite()).unwrap_or(0.0).clamp(0.0, 1e9) * US as f64;
         (job.stage, job.pid, job.started) = (Stage::Running, pid, now.secs());
-        job.ready.user = job.note.order.user.clone();
+        job.ready.user = job.note.order.user.to_string();
         job.sim_end = Some(now.mono_us + us as u64);
         self.tell_state(key, out);
     }

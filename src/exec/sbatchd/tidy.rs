@@ -42,7 +42,7 @@ impl Sbatchd {
         if self.tidy.len() >= USERS_MAX && !self.tidy.contains_key(&o.uid) {
             return;
         }
-        let (uid, gid, user) = (o.uid, o.gid, o.user.clone());
+        let (uid, gid, user) = (o.uid, o.gid, o.user.to_string());
         let due = self.tidy.entry(uid).or_insert(Due { gid, user, at: 0, runs: false });
         if !due.runs {
             due.at = now.mono_us + TIDY_PAUSE;

@@ -9,7 +9,7 @@ const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 fn bringing(n: u32) -> StartJob {
     let extra = vec![("f".to_string(), "c < r".to_string())];
     StartJob {
-        spec: JobSpec { extra, ..JobSpec::default() },
+        spec: JobSpec { extra, ..JobSpec::default() }.into(),
         env: ENV,
         user: "u".into(),
         ..order(n)
@@ -123,7 +123,7 @@ fn output_that_comes_at_the_end_has_its_report_above_it() {
     };
     r.setup = Some(Setup::Ready(Box::new(ready)));
     let spec = JobSpec { err_file: "e".into(), umask: 0o27, ..JobSpec::default() };
-    r.start(StartJob { spec, ..order(1) });
+    r.start(StartJob { spec: spec.into(), ..order(1) });
     let pid = r.pid();
     r.exits(pid, 0);
     let plan = finishes(&r).pop().unwrap();

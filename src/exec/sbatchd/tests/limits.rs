@@ -34,7 +34,7 @@ fn a_warning_comes_before_the_run_limit_once() {
         let given = |k: &str, v: &str| (k.to_string(), v.to_string());
         let extra = vec![given("wa", "USR1"), given("wt", time)];
         let spec = JobSpec { extra, ..JobSpec::default() };
-        r.start(StartJob { limits, spec, ..order(1) });
+        r.start(StartJob { limits, spec: spec.into(), ..order(1) });
         let pid = r.pid();
         r.wait(at - 2);
         assert!(r.procs[&pid].signals.is_empty(), "{time}");
@@ -60,7 +60,7 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
     let extra = vec![given("wa", "touch x; false"), given("wt", "20")];
     let spec = JobSpec { extra, ..JobSpec::default() };
     let env = SpoolRef { spool: 1, at: 0, len: 6 };
-    r.start(StartJob { limits, spec, env, user: "u".into(), ..order(1) });
+    r.start(StartJob { limits, spec: spec.into(), env, user: "u".into(), ..order(1) });
     r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
     let pid = r.pid();
     let warned = |r: &Rig| {

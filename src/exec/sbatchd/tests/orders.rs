@@ -2,6 +2,7 @@
 //! Whose order comes after a crash is in restarts.rs; what ends a job by itself in limits.rs.
 
 use super::*;
+use std::sync::Arc;
 
 #[test]
 fn a_job_from_order_to_forget() {
@@ -67,7 +68,7 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
     r.slow = true;
     let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
     let spec = JobSpec { extra, ..JobSpec::default() };
-    r.start(StartJob { spec, post_exec: "after".into(), ..order(1) });
+    r.start(StartJob { spec: spec.into(), post_exec: "after".into(), ..order(1) });
     r.told.clear();
     r.exits(501, 3 << 8);
     assert_eq!(posts(&mut r), []);
@@ -87,7 +88,7 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
     assert_eq!(posts(&mut r).last(), Some(&Post::Failed));
     let copied = JobSpec { extra: vec![("f".into(), "a < b".into())], ..JobSpec::default() };
     for (n, spec) in [(2, JobSpec::default()), (3, copied)] {
-        r.start(StartJob { spec, ..order(n) });
+        r.start(StartJob { spec: spec.into(), ..order(n) });
         r.told.clear();
         r.exits(r.next_pid, 0);
         assert_eq!(posts(&mut r), [Post::None], "{n}");
@@ -272,7 +273,7 @@ fn simulated_jobs_take_their_time_and_nothing_else() {
     let params = SbdParams { simulated: true, ..SbdParams::default() };
     r.order(SbdMsg::Params(params.clone()));
     let mut o = order(1);
-    o.spec.command = "sleep 30".into();
+    Arc::make_mut(&mut o.spec).command = "sleep 30".into();
     r.start(o.clone());
     assert_eq!(r.last(), Phase::Running);
     r.wait(29);
@@ -335,7 +336,7 @@ fn runs_after_which_a_job_goes_back_to_its_queue_are_not_mailed_one_by_one() {
         })));
         let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
         let spec = JobSpec { extra, ..JobSpec::default() };
-        r.start(StartJob { spec, last_requeue: last, ..order(1) });
+        r.start(StartJob { spec: spec.into(), last_requeue: last, ..order(1) });
         r.exits(501, status << 8);
         assert_eq!(mails(&r).len(), want, "{last} {status}");
     }

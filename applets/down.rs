@@ -4,7 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::lim::Cluster;
-use lsf::cli::personal::{Place, State, run};
+use lsf::cli::personal::{PersonalDir, State, run};
 use lsf::cli::site;
 use lsf::{errln, outln};
 
@@ -31,7 +31,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
-    let place = Place::find(dir)?;
+    let place = PersonalDir::find(dir)?;
     if !place.exists()? {
         return Err(format!("{}: no cluster here", place.top.display()));
     }
@@ -63,7 +63,7 @@ fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
 }
 
 /// The master host; `None` where no LIM says.
-fn master(place: &Place) -> Option<String> {
+fn master(place: &PersonalDir) -> Option<String> {
     let envdir = Some(place.conf().into_os_string());
     let site = site::find_from(&site::Around { envdir, ..site::Around::default() }).ok()?;
     Cluster::of(site).ok()?.master().ok().map(str::to_owned)

@@ -3,7 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::auth::KeyRing;
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::hostcheck::{self, Look};
+use lsf::cli::hostcheck::{self, HostCheck};
 use lsf::cli::site::{self, Around, Site};
 use lsf::cli::{front, install, links};
 use lsf::conf::load::load_base_lenient;
@@ -98,7 +98,8 @@ fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let admin = admin(&conf)?;
     bring_key(ctx, o, &site, &admin)?;
     let exe = links::own_binary()?;
-    let found = hostcheck::problems(&Look { site: &site, conf: &conf, admin: &admin, exe: &exe });
+    let found =
+        hostcheck::problems(&HostCheck { site: &site, conf: &conf, admin: &admin, exe: &exe });
     for problem in &found {
         errln!(ctx, "hostsetup: {problem}");
     }

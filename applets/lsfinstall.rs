@@ -3,7 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::{front, install};
-use lsf::conf::generate::Plan;
+use lsf::conf::generate::SitePlan;
 use lsf::conf::{Diags, Severity};
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::{User, Users};
@@ -53,7 +53,7 @@ fn install(ctx: &mut Ctx, file: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn read(ctx: &mut Ctx, file: &str) -> Result<Plan, String> {
+fn read(ctx: &mut Ctx, file: &str) -> Result<SitePlan, String> {
     let mut diags = Diags::new();
     let plan = lsf::conf::install_config::parse(&RealFiles, file, &mut diags);
     for d in diags.list() {
@@ -64,7 +64,7 @@ fn read(ctx: &mut Ctx, file: &str) -> Result<Plan, String> {
 }
 
 /// The primary administrator, who or root must be the caller.
-fn whose(ctx: &mut Ctx, plan: &Plan) -> Result<User, String> {
+fn whose(ctx: &mut Ctx, plan: &SitePlan) -> Result<User, String> {
     let mut users = Users::default();
     let mut primary = None;
     for name in &plan.admins {
@@ -90,7 +90,7 @@ fn whose(ctx: &mut Ctx, plan: &Plan) -> Result<User, String> {
 }
 
 /// Tells what is still to be done on each node.
-fn remaining(ctx: &mut Ctx, plan: &Plan, admin: &User, key: &install::Key) {
+fn remaining(ctx: &mut Ctx, plan: &SitePlan, admin: &User, key: &install::Key) {
     let (top, file) = (&plan.top, &plan.key_file);
     let setup = format!("{top}/bin/hostsetup --top={top}");
     let hosts: Vec<&str> = plan.hosts.iter().map(|(h, _)| h.as_str()).collect();

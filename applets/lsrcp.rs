@@ -34,19 +34,21 @@ struct Options {
 }
 
 /// `[[user@]host:]path`; without a host this one.
-struct Place {
+struct CopyEnd {
     user: Option<String>,
     host: Option<String>,
     path: PathBuf,
 }
 
-impl Place {
-    fn of(word: &OsString) -> Place {
+impl CopyEnd {
+    fn of(word: &OsString) -> CopyEnd {
         let bytes = word.as_bytes();
         let colon = bytes.iter().position(|b| *b == b':');
         // a slash before the colon makes it part of a path
         let colon = colon.filter(|at| *at > 0 && !bytes[..*at].contains(&b'/'));
-        let Some(colon) = colon else { return Place { user: None, host: None, path: word.into() } };
+        let Some(colon) = colon else {
+            return CopyEnd { user: None, host: None, path: word.into() };
+        };
         let head = String::from_utf8_lossy(&bytes[..colon]).into_owned();
         let (user, host) = match head.split_once('@') {
             Some((user, host)) => (Some(user.to_owned()), host.to_owned()),
@@ -54,7 +56,7 @@ impl Place {
         };
         let rest = &bytes[colon + 1..];
         let path = if rest.is_empty() { b"." } else { rest };
-        Place { user, host: Some(host), path: OsString::from_vec(path.to_vec()).into() }
+        CopyEnd { user, host: Some(host), path: OsString::from_vec(path.to_vec()).into() }
     }
 }
 
@@ -75,7 +77,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         return front::usage_error::<Options>(ctx.name, "a source and a target").show(ctx);
     };
     ctx.flush();
-    match copy(&Place::of(from), &Place::of(to), append) {
+    match copy(&CopyEnd::of(from), &CopyEnd::of(to), append) {
         Ok(code) => code,
         Err(Wrong::Failed(why)) => {
             errln!(ctx, "lsrcp: {why}");
@@ -106,7 +108,7 @@ fn other_program(ctx: &mut Ctx, files: [&OsString; 2]) -> i32 {
     FAIL
 }
 
-fn copy(from: &Place, to: &Place, append: bool) -> Result<i32, Wrong> {
+fn copy(from: &CopyEnd, to: &CopyEnd, append: bool) -> Result<i32, Wrong> {
     let failed = |what: &Path, e: &std::io::Error| {
         Wrong::Failed(format!("{}: {}", what.display(), lsf::sys::words(e)))
     };

@@ -3,7 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::personal::{Place, State, create::PORT_NAMES};
+use lsf::cli::personal::{PersonalDir, State, create::PORT_NAMES};
 use lsf::conf::BaseConf;
 use lsf::sys::procs::{self, Proc};
 use lsf::{errln, outln};
@@ -37,7 +37,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 
 /// True where every host has its launcher.
 fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
-    let place = Place::find(dir)?;
+    let place = PersonalDir::find(dir)?;
     if !place.exists()? {
         return Err(format!("{}: no cluster here; `lsf up` makes one", place.top.display()));
     }
@@ -61,7 +61,7 @@ fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
 }
 
 /// A daemon of this cluster, whoever is its parent by now: host, name, process.
-fn daemons(place: &Place) -> Vec<(Vec<u8>, String, Proc)> {
+fn daemons(place: &PersonalDir) -> Vec<(Vec<u8>, String, Proc)> {
     let conf = place.conf();
     let ours =
         |p: &Proc| p.variable("LSF_ENVDIR").is_some_and(|dir| dir == conf.as_os_str().as_bytes());
@@ -73,7 +73,7 @@ fn daemons(place: &Place) -> Vec<(Vec<u8>, String, Proc)> {
         .collect()
 }
 
-fn table(ctx: &mut Ctx, place: &Place, conf: &BaseConf, state: &State) {
+fn table(ctx: &mut Ctx, place: &PersonalDir, conf: &BaseConf, state: &State) {
     let found = daemons(place);
     let heads: String = DAEMONS.iter().map(|d| format!(" {:>8}", d.to_uppercase())).collect();
     outln!(ctx, "{:<10} {:<15} {:>8}{heads}", "HOST_NAME", "ADDRESS", "LAUNCHER");

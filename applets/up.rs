@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{Client, ClientError, Patience};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::personal::{Place, State, create, make_dir, run};
+use lsf::cli::personal::{PersonalDir, State, create, make_dir, run};
 use lsf::cli::{front, site};
 use lsf::conf::{BaseConf, Severity, generate::MAX_PERSONAL_HOSTS};
 use lsf::proto::client::{ClientMsg, HostInfo, QueueInfo};
@@ -64,12 +64,12 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     if o.hosts.is_some_and(|n| n == 0 || n > MAX_PERSONAL_HOSTS) {
         return Err(format!("--hosts takes 1 to {MAX_PERSONAL_HOSTS}"));
     }
-    let place = Place::find(o.dir.as_deref())?;
+    let place = PersonalDir::find(o.dir.as_deref())?;
     let known = place.exists()?;
     let missing = create::Missing::of(&place);
     make_dir(&place.conf())?;
     // made by now, it has no links left in its name
-    let place = Place::find(place.top.to_str())?;
+    let place = PersonalDir::find(place.top.to_str())?;
     let _lock = place.lock()?;
     if !known {
         create::create(&place, o.hosts.unwrap_or(1), &(ctx.linked)())
@@ -112,7 +112,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
 }
 
 /// Says what is up, and what to type next.
-fn told_up(ctx: &mut Ctx, place: &Place) -> Result<(), String> {
+fn told_up(ctx: &mut Ctx, place: &PersonalDir) -> Result<(), String> {
     let envdir = place.conf().to_string_lossy().into_owned();
     let errors = lsf::conf::check_batch(&RealFiles, &envdir);
     let errors: Vec<_> = errors.iter().filter(|d| d.severity == Severity::Error).collect();
@@ -139,14 +139,14 @@ fn told_up(ctx: &mut Ctx, place: &Place) -> Result<(), String> {
 }
 
 /// The logs of a cluster with their lengths.
-fn logs(place: &Place) -> BTreeMap<PathBuf, u64> {
+fn logs(place: &PersonalDir) -> BTreeMap<PathBuf, u64> {
     let all = std::fs::read_dir(place.top.join("log")).into_iter().flatten().flatten();
     all.filter_map(|log| Some((log.path(), log.metadata().ok()?.len()))).collect()
 }
 
 /// The last error that a daemon has logged since the logs were as long as `before`, or the last
 /// line of a launcher.
-fn telling_line(place: &Place, before: &BTreeMap<PathBuf, u64>) -> Option<String> {
+fn telling_line(place: &PersonalDir, before: &BTreeMap<PathBuf, u64>) -> Option<String> {
     let mut errors = Vec::new();
     let mut said = None;
     for (path, now) in logs(place) {
@@ -188,7 +188,7 @@ fn shell_word(path: &str) -> String {
 /// Sees that the ports are free, unless a part of this cluster has them.
 fn ports(
     ctx: &mut Ctx,
-    place: &Place,
+    place: &PersonalDir,
     conf: &BaseConf,
     state: &State,
     fresh: bool,
@@ -227,7 +227,7 @@ fn ports(
 }
 
 /// Waits until bsub would be accepted, and then a while for the other hosts.
-fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String> {
+fn wait_ready(ctx: &mut Ctx, place: &PersonalDir, state: &State) -> Result<(), String> {
     let began = Instant::now();
     loop {
         if let Some((host, _)) = state.launchers.iter().find(|(h, _)| state.alive(h).is_none()) {
@@ -262,19 +262,19 @@ fn wait_ready(ctx: &mut Ctx, place: &Place, state: &State) -> Result<(), String>
 }
 
 /// How many hosts cannot take jobs yet, or why mbatchd does not answer.
-fn hosts_ready(place: &Place) -> Result<usize, String> {
+fn hosts_ready(place: &PersonalDir) -> Result<usize, String> {
     let away = |s: &str| s.starts_with("unavail") || s.starts_with("unreach");
     Ok(hosts(place)?.iter().filter(|h| away(&h.status)).count())
 }
 
-fn hosts(place: &Place) -> Result<Vec<HostInfo>, String> {
+fn hosts(place: &PersonalDir) -> Result<Vec<HostInfo>, String> {
     match asked(place, ClientMsg::Hosts { names: Vec::new(), res_req: String::new() })? {
         ClientMsg::HostRows { rows } => Ok(rows),
         _ => Err(UNEXPECTED.to_owned()),
     }
 }
 
-fn queues(place: &Place) -> Result<Vec<QueueInfo>, String> {
+fn queues(place: &PersonalDir) -> Result<Vec<QueueInfo>, String> {
     let (user, host) = (String::new(), String::new());
     match asked(place, ClientMsg::Queues { names: Vec::new(), user, host })? {
         ClientMsg::QueueRows { rows } => Ok(rows),
@@ -283,7 +283,7 @@ fn queues(place: &Place) -> Result<Vec<QueueInfo>, String> {
 }
 
 /// Asks mbatchd one question and returns its answer.
-fn asked(place: &Place, question: ClientMsg) -> Result<ClientMsg, String> {
+fn asked(place: &PersonalDir, question: ClientMsg) -> Result<ClientMsg, String> {
     let envdir = Some(place.conf().into_os_string());
     let site = site::find_from(&site::Around { envdir, ..site::Around::default() });
     let site = site.map_err(|e| e.to_string())?;

@@ -25,7 +25,7 @@ pub enum Form {
 
 /// How, and what of the wait does not count.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct JobForm {
     pub form: Form,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.
     pub tasks: bool,
@@ -34,7 +34,7 @@ pub struct Look {
 }
 
 /// Appends a job; `first`: nothing was shown before it.
-pub fn show(out: &mut String, f: &Finish, look: &Look, first: bool, clock: &Clock) {
+pub fn show(out: &mut String, f: &Finish, look: &JobForm, first: bool, clock: &Clock) {
     match look.form {
         Form::Summary => {}
         Form::Lines { wide } => {
@@ -56,7 +56,7 @@ struct Spent {
     turnaround: i64,
 }
 
-fn spent(f: &Finish, look: &Look) -> Spent {
+fn spent(f: &Finish, look: &JobForm) -> Spent {
     let begun = if f.start_time > 0 { f.start_time } else { f.event_time };
     Spent {
         cpu: f.usage.as_ref().map_or(0.0, Usage::cpu_secs),
@@ -69,7 +69,7 @@ fn status(f: &Finish) -> &'static str {
     if f.status & stat::DONE != 0 { "done" } else { "exit" }
 }
 
-fn line(out: &mut String, f: &Finish, wide: bool, look: &Look, clock: &Clock) {
+fn line(out: &mut String, f: &Finish, wide: bool, look: &JobForm, clock: &Clock) {
     let cut = |text: &str, width: usize| -> String {
         let mut clean = String::new();
         push_clean(&mut clean, text);
@@ -90,7 +90,7 @@ fn line(out: &mut String, f: &Finish, wide: bool, look: &Look, clock: &Clock) {
     );
 }
 
-fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
+fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock) {
     let spec = &f.spec;
     let mut t = String::new();
     out.push('\n');
@@ -139,7 +139,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
         let words = except::words(f.exceptions).replace(' ', "  ");
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
     }
-    let eligible = |secs| (spent(f, &Look { ineligible: secs, ..*look }).wait, secs);
+    let eligible = |secs| (spent(f, &JobForm { ineligible: secs, ..*look }).wait, secs);
     if let Some((may, not)) = f.ineligible_secs.map(eligible) {
         pending_times(out, " ", &[(ELIGIBLE_TIME, Some(may)), (INELIGIBLE_TIME, Some(not))]);
     }
@@ -150,7 +150,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &Look, clock: &Clock) {
     out.push_str(RULE);
 }
 
-fn used(out: &mut String, f: &Finish, look: &Look) {
+fn used(out: &mut String, f: &Finish, look: &JobForm) {
     let s = spent(f, look);
     let hog = if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 };
     let size = |kb: u64| match kb {

@@ -15,7 +15,7 @@ use super::control;
 use argh::{ArgsInfo, FromArgs};
 use filter::{Filter, Reserved};
 use jiff::tz::TimeZone;
-use jobs::{Form, Look};
+use jobs::{Form, JobForm};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
@@ -301,7 +301,7 @@ fn read(
                 u.stime_us = 0;
             }
             text.clear();
-            let look = Look { form: call.form, tasks: call.tasks, ineligible };
+            let look = JobForm { form: call.form, tasks: call.tasks, ineligible };
             jobs::show(&mut text, &fin, &look, sums.jobs() == 0, clock);
             let _ = ctx.out.write_all(text.as_bytes());
         }

@@ -39,8 +39,8 @@ fn finish() -> Finish {
     }
 }
 
-fn look(form: Form) -> Look {
-    Look { form, tasks: false, ineligible: 0 }
+fn look(form: Form) -> JobForm {
+    JobForm { form, tasks: false, ineligible: 0 }
 }
 
 fn brief_of(f: &Finish, wants: impl FnOnce(&Brief<'_>) -> bool) -> bool {

@@ -54,7 +54,7 @@ impl Form {
 
 /// Which of the rows that come are shown.
 #[derive(Default)]
-pub struct Keep {
+pub struct RowFilter {
     /// -pe, -pi.
     pub eligible: Option<bool>,
     /// -pei: those that are eligible, then the others.
@@ -67,7 +67,7 @@ pub struct Keep {
     pub none: bool,
 }
 
-impl Keep {
+impl RowFilter {
     fn cols(&self) -> Vec<Col> {
         let mut cols = Vec::new();
         if self.eligible.is_some() || self.parted {
@@ -110,7 +110,7 @@ fn reserves(req: &str, wanted: &[String]) -> bool {
 pub struct Listing {
     form: Form,
     show: Show,
-    keep: Keep,
+    keep: RowFilter,
     /// Rows to print after the others.
     later: String,
     /// Print the heading (not -noheader).
@@ -142,7 +142,7 @@ impl Listing {
         head: bool,
         select: JobSelect,
         which: Which,
-        keep: Keep,
+        keep: RowFilter,
     ) -> Self {
         let mut wanted: HashMap<u32, Vec<usize>> = HashMap::new();
         for (i, sel) in select.ids.iter().enumerate() {

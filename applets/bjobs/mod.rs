@@ -34,7 +34,7 @@ use lsf::sys::files::RealFiles;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     let found = site::find();
-    let params = opts::Site::new(|name| site::param(found.as_ref().ok(), name));
+    let params = opts::ListingParams::new(|name| site::param(found.as_ref().ok(), name));
     match (opts::stored(&ctx.args), &found) {
         (Ok(None), _) => {}
         (Ok(Some(wanted)), Ok(site)) => return stored::show(ctx, site, wanted),

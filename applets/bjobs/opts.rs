@@ -1,7 +1,7 @@
 //! The options of bjobs, and what they come to: a form, a selection, a way to show.
 
 use super::fields::{self, BjobsFields};
-use super::listing::{Form, Keep, Listing};
+use super::listing::{Form, Listing, RowFilter};
 use super::reasons::PendSum;
 use super::show::Show;
 use super::stored::Wanted;
@@ -197,7 +197,7 @@ pub struct Opts {
 }
 
 /// What the site says of listings: lsf.conf, and the environment above it.
-pub struct Site {
+pub struct ListingParams {
     format: Option<String>,
     /// LSB_JOBID_DISP_LENGTH, where it is given.
     id_width: Option<usize>,
@@ -213,11 +213,11 @@ pub struct Site {
     pub consistent: bool,
 }
 
-impl Site {
+impl ListingParams {
     /// `get` looks a parameter up.
     pub fn new(get: impl Fn(&str) -> Option<String>) -> Self {
         let yes = |name| get(name).is_some_and(|v| means_yes(&v));
-        Site {
+        ListingParams {
             format: get("LSB_BJOBS_FORMAT"),
             id_width: get("LSB_JOBID_DISP_LENGTH")
                 .and_then(|n| n.trim().parse().ok())
@@ -237,7 +237,7 @@ impl Site {
 }
 
 impl Opts {
-    fn form(&self, site: &Site) -> Result<Form, Exit> {
+    fn form(&self, site: &ListingParams) -> Result<Form, Exit> {
         let long = self.long || self.unformatted;
         let format = |text: &str| {
             let mut format = Format::parse(text, &BjobsFields).map_err(Exit::fail)?;
@@ -289,7 +289,7 @@ impl Opts {
     }
 
     /// Which reasons, of what is told of several levels the most.
-    fn level(&self, site: &Site) -> u8 {
+    fn level(&self, site: &ListingParams) -> u8 {
         match () {
             _ if self.p3 => 3,
             _ if self.p2 => 2,
@@ -300,14 +300,14 @@ impl Opts {
     }
 
     /// What rows are looked at for before they are shown.
-    fn keep(&self) -> Keep {
+    fn keep(&self) -> RowFilter {
         let only = match (self.eligible, self.ineligible) {
             _ if self.both => None,
             (true, false) => Some(true),
             (false, true) => Some(false),
             _ => None,
         };
-        Keep {
+        RowFilter {
             eligible: only,
             parted: self.both || (self.eligible && self.ineligible),
             exceptions: self.exceptions,
@@ -358,7 +358,7 @@ pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
 /// Reads the words of a call. `factor` gives the CPU factor that -N names.
 pub fn plan(
     args: &[OsString],
-    site: &Site,
+    site: &ListingParams,
     clock: Clock,
     now: i64,
     factor: impl Fn(&str) -> Result<f64, String>,

@@ -3,7 +3,7 @@
 
 use super::fields::FIELDS;
 use super::long;
-use super::opts::{Site, plan};
+use super::opts::{ListingParams, plan};
 use super::show::Show;
 use super::table::{Sum, Table};
 use lsf::cli::clock::Clock;
@@ -542,7 +542,7 @@ fn factor(spec: &str) -> Result<f64, String> {
 pub fn call(words: &[&str], site: &[(&str, &str)], jobs: &[Value]) -> (String, String, i32) {
     let args: Vec<OsString> = words.iter().map(OsString::from).collect();
     let get = |name: &str| site.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
-    let site = Site::new(get);
+    let site = ListingParams::new(get);
     let mut l = match plan(&args, &site, Clock::utc(), T, factor) {
         Ok(l) => l,
         Err(e) => return (e.out, e.err, e.code),
@@ -679,7 +679,7 @@ fn records_of_long_listings_are_ruled_off() {
 fn only_the_columns_shown_are_asked_for() {
     let plan = |words: &[&str]| {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        plan(&args, &Site::new(|_| None), Clock::utc(), T, factor)
+        plan(&args, &ListingParams::new(|_| None), Clock::utc(), T, factor)
             .unwrap_or_else(|e| panic!("{e:?}"))
     };
     assert_eq!(plan(&["-o", "stat stat"]).query().cols, [Col::Job, Col::Idx, Col::Stat]);

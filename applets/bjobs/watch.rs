@@ -25,10 +25,10 @@ use std::time::{Duration, Instant};
 /// Pause after a change, so that a storm of them is one.
 const PAUSE: Duration = Duration::from_millis(200);
 
-type Plan<'a> = &'a dyn Fn() -> Result<Listing, ClientError>;
+type MakeListing<'a> = &'a dyn Fn() -> Result<Listing, ClientError>;
 
 /// All of bjobs --watch.
-pub fn run(ctx: &mut Ctx, params: &opts::Site, site: Result<Site, ClientError>) -> i32 {
+pub fn run(ctx: &mut Ctx, params: &opts::ListingParams, site: Result<Site, ClientError>) -> i32 {
     let args = std::mem::take(&mut ctx.args);
     let plan = || {
         let now = lsf::sys::now().secs();
@@ -50,7 +50,7 @@ pub fn run(ctx: &mut Ctx, params: &opts::Site, site: Result<Site, ClientError>) 
 }
 
 /// Until it is over; the last listing.
-fn follow(ctx: &mut Ctx, site: &Site, plan: Plan) -> Result<Listing, ClientError> {
+fn follow(ctx: &mut Ctx, site: &Site, plan: MakeListing) -> Result<Listing, ClientError> {
     let terminal = std::io::stdout().is_terminal();
     let mut screen = Screen { terminal, ..Screen::default() };
     let mut losses = Losses::default();
@@ -69,7 +69,7 @@ fn follow(ctx: &mut Ctx, site: &Site, plan: Plan) -> Result<Listing, ClientError
 fn connected(
     ctx: &mut Ctx,
     client: &mut Client,
-    plan: Plan,
+    plan: MakeListing,
     screen: &mut Screen,
 ) -> Result<Listing, ClientError> {
     loop {

@@ -30,13 +30,13 @@ enum News {
     /// Words for stderr.
     Words(Vec<u8>),
     Started(Vec<String>),
-    Ended(End),
+    Ended(JobEnd),
     Failed(String),
 }
 
 /// How a job, or all elements of an array, ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct End {
+struct JobEnd {
     started: bool,
     /// `None`: not known.
     code: Option<i32>,
@@ -136,7 +136,7 @@ fn hear(ctx: &mut Ctx, job: u32, voice: &Voice, rx: &Receiver<News>) -> Option<i
     None
 }
 
-fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: End) -> i32 {
+fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: JobEnd) -> i32 {
     if voice.end {
         match end.started {
             true if voice.id => outln!(ctx, "<<Job <{job}> is finished>>"),
@@ -145,9 +145,9 @@ fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: End) -> i32 {
         }
     }
     match end {
-        End { started: false, .. } => ENDED_PENDING,
-        End { code: Some(code), .. } => code,
-        End { code: None, .. } => {
+        JobEnd { started: false, .. } => ENDED_PENDING,
+        JobEnd { code: Some(code), .. } => code,
+        JobEnd { code: None, .. } => {
             errln!(ctx, "bsub: the exit code of job <{job}> is not known");
             FAIL
         }
@@ -187,7 +187,7 @@ fn follow(job: u32, mut tell: Teller) {
 }
 
 /// Waits for the start, tells of it, waits for the end.
-fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
+fn stages(job: u32, tell: &mut Teller) -> Result<JobEnd, ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
     let wait = |what: &str| Wait { expr: format!("{what}({job})"), ..Wait::default() };
     if wait_connection::until(&site, &wait("started"), tell)? == Waited::True {
@@ -197,7 +197,7 @@ fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
         }
     }
     match wait_connection::until(&site, &wait("ended"), tell)? {
-        Waited::Ended { exit_code, started, .. } => Ok(End { started, code: exit_code }),
+        Waited::Ended { exit_code, started, .. } => Ok(JobEnd { started, code: exit_code }),
         // An array, or a job that is being forgotten: its elements tell.
         _ => Ok(look(&site, job, tell)?.1),
     }
@@ -205,7 +205,7 @@ fn stages(job: u32, tell: &mut Teller) -> Result<End, ClientError> {
 
 /// The first execution hosts of a job or of its elements, and how they ended all together: with
 /// the first exit code that is not 0.
-fn look(site: &Site, job: u32, err: &mut dyn Write) -> Result<(Vec<String>, End), ClientError> {
+fn look(site: &Site, job: u32, err: &mut dyn Write) -> Result<(Vec<String>, JobEnd), ClientError> {
     let cols = Cols::new(&[Col::ExecHosts, Col::ExitCode, Col::StartTime]);
     let select = JobSelect {
         ids: vec![IdSel { job, elems: Vec::new() }],
@@ -258,13 +258,13 @@ impl Seen {
         })
     }
 
-    fn done(self) -> Result<(Vec<String>, End), ClientError> {
+    fn done(self) -> Result<(Vec<String>, JobEnd), ClientError> {
         if self.rows == 0 {
             return Err(ClientError::Refused(lsf::proto::Refusal::new(err::NO_JOB)));
         }
         let known = self.code != 0 || !self.unknown;
         let code = known.then_some(self.code);
-        Ok((self.hosts, End { started: self.started, code }))
+        Ok((self.hosts, JobEnd { started: self.started, code }))
     }
 }
 
@@ -272,7 +272,7 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn said(end: End, voice: &Voice) -> (i32, String, String) {
+    fn said(end: JobEnd, voice: &Voice) -> (i32, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut ctx = Ctx::new("bsub", vec![], &mut out, &mut err);
         let (tx, rx) = channel();
@@ -285,19 +285,19 @@ mod tests {
     #[test]
     fn the_end_is_told_and_its_code_taken() {
         let loud = Voice { dispatch: true, host: true, end: true, id: false };
-        let (code, out, err) = said(End { started: true, code: Some(7) }, &loud);
+        let (code, out, err) = said(JobEnd { started: true, code: Some(7) }, &loud);
         assert_eq!((code, err.as_str()), (7, ""));
         assert_eq!(out, "<<Starting on h1 h2>>\n<<Job is finished>>\n");
-        let (code, out, _) = said(End { started: false, code: Some(130) }, &loud);
+        let (code, out, _) = said(JobEnd { started: false, code: Some(130) }, &loud);
         assert_eq!(code, ENDED_PENDING);
         assert!(out.ends_with("<<Terminated while pending>>\n"), "{out}");
-        let (code, _, err) = said(End { started: true, code: None }, &loud);
+        let (code, _, err) = said(JobEnd { started: true, code: None }, &loud);
         assert_eq!((code, err.contains("not known")), (FAIL, true));
         let marked = Voice { host: false, id: true, ..loud };
-        let (_, out, _) = said(End { started: true, code: Some(7) }, &marked);
+        let (_, out, _) = said(JobEnd { started: true, code: Some(7) }, &marked);
         assert_eq!(out, "<<Job <7> is finished>>\n");
         let quiet = Voice { dispatch: false, end: false, ..marked };
-        assert_eq!(said(End { started: true, code: Some(0) }, &quiet).1, "");
+        assert_eq!(said(JobEnd { started: true, code: Some(0) }, &quiet).1, "");
     }
 
     #[test]

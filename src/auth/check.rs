@@ -18,7 +18,7 @@ use std::time::Instant;
 pub const MAX_CHECKS: usize = 64;
 
 /// A caller to be looked into.
-pub struct Order {
+pub struct CheckOrder {
     /// The connection.
     pub conn: u64,
     pub check: Check,
@@ -40,7 +40,7 @@ pub struct Checker {
     server: String,
     tell: Tell,
     busy: Arc<AtomicUsize>,
-    eauth: Option<Sender<Order>>,
+    eauth: Option<Sender<CheckOrder>>,
 }
 
 impl Checker {
@@ -50,7 +50,7 @@ impl Checker {
         Checker { ways, server, tell, busy: Arc::default(), eauth: None }
     }
 
-    pub fn order(&mut self, order: Order) {
+    pub fn order(&mut self, order: CheckOrder) {
         let conn = order.conn;
         let busy = self.busy.clone();
         if busy.fetch_add(1, Ordering::Relaxed) >= MAX_CHECKS {
@@ -69,7 +69,7 @@ impl Checker {
         }
         let (ways, server) = (&self.ways, &self.server);
         let queue = self.eauth.get_or_insert_with(|| {
-            let (tx, rx) = channel::<Order>();
+            let (tx, rx) = channel::<CheckOrder>();
             let mut server = Server::new(ways.clone(), server.clone());
             std::thread::spawn(move || {
                 while let Ok(order) = rx.recv() {
@@ -83,7 +83,7 @@ impl Checker {
     }
 }
 
-fn by_eauth(order: &Order, server: &mut Server) -> Result<u32, String> {
+fn by_eauth(order: &CheckOrder, server: &mut Server) -> Result<u32, String> {
     let (claims, addr) = (&order.claims, order.from);
     let Check { data, aux, .. } = &order.check;
     let question = Question { claims, addr, data: &data.0, aux: &aux.0 };
@@ -103,7 +103,7 @@ fn by_eauth(order: &Order, server: &mut Server) -> Result<u32, String> {
 }
 
 /// The client's host tells a name; what uid and group that name has is for this host to say.
-fn by_ident(order: &Order, port: u16) -> Result<u32, String> {
+fn by_ident(order: &CheckOrder, port: u16) -> Result<u32, String> {
     let name = ident::ask(order.ours, order.from, port)?;
     let claims = &order.claims;
     if name != claims.user {

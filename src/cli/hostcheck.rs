@@ -19,7 +19,7 @@ use std::time::Duration;
 const NAME_WAIT: Duration = Duration::from_secs(5);
 
 /// What is looked at.
-pub struct Look<'a> {
+pub struct HostCheck<'a> {
     pub site: &'a Site,
     pub conf: &'a BaseConf,
     pub admin: &'a User,
@@ -28,7 +28,7 @@ pub struct Look<'a> {
 }
 
 /// What is amiss on this host; empty: nothing.
-pub fn problems(look: &Look) -> Vec<String> {
+pub fn problems(look: &HostCheck) -> Vec<String> {
     let mut found = Vec::new();
     if let Err(e) = jiff::tz::TimeZone::try_system() {
         found.push(format!("the time zone cannot be read ({e}): link /etc/localtime to it"));
@@ -72,7 +72,7 @@ fn addresses(conf: &BaseConf, host: &str) -> Vec<IpAddr> {
 }
 
 /// Names to addresses and back, and whether the ports at ours are free.
-fn names(look: &Look, host: &str, found: &mut Vec<String>) {
+fn names(look: &HostCheck, host: &str, found: &mut Vec<String>) {
     let conf = look.conf;
     let file = format!("{}/hosts", look.site.lsf.confdir());
     for h in &conf.cluster.hosts {
@@ -109,7 +109,7 @@ fn wrong_way_back(conf: &BaseConf, host: &str, addr: IpAddr) -> Option<String> {
 }
 
 /// Our own address: of this machine, its ports free unless the cluster has them already.
-fn own(look: &Look, addr: IpAddr, found: &mut Vec<String>) {
+fn own(look: &HostCheck, addr: IpAddr, found: &mut Vec<String>) {
     if let Err(e) = UdpSocket::bind((addr, 0)) {
         let why = crate::sys::words(&e);
         found.push(format!("{addr} is not an address of this machine ({why})"));
@@ -130,7 +130,7 @@ fn own(look: &Look, addr: IpAddr, found: &mut Vec<String>) {
 }
 
 /// Whether the administrator can write logs, and a candidate for master lock the event log.
-fn locks(look: &Look, host: &str, found: &mut Vec<String>) {
+fn locks(look: &HostCheck, host: &str, found: &mut Vec<String>) {
     let lsf = &look.site.lsf;
     let masters = lsf.master_list();
     let first = look.conf.cluster.hosts.first().map(|h| h.name.as_str());

@@ -7,7 +7,7 @@
 use super::links::{self, own_binary};
 use super::personal::{at, write_file};
 use crate::auth::ring::new_key;
-use crate::conf::generate::{Plan, generate};
+use crate::conf::generate::{SitePlan, generate};
 use crate::daemon::guard;
 use crate::model::sort::sort_by_key;
 use crate::sys::files::{follow, regular};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 const ROOTS: [&str; 5] = ["", "bin", "etc", "lib", "include"];
 
 /// The directories that become the administrator's, parents before what is in them.
-fn owned(plan: &Plan) -> Vec<String> {
+fn owned(plan: &SitePlan) -> Vec<String> {
     let c = &plan.cluster;
     [
         "conf".to_owned(),
@@ -37,7 +37,7 @@ fn owned(plan: &Plan) -> Vec<String> {
 }
 
 /// Writes the tree of a site; `names` are the applets to link.
-pub fn write_tree(plan: &Plan, admin: &User, names: &[&str]) -> Result<(), String> {
+pub fn write_tree(plan: &SitePlan, admin: &User, names: &[&str]) -> Result<(), String> {
     let top = Path::new(&plan.top);
     let mut files = generate(plan);
     for (path, text, _) in &files {

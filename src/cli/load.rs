@@ -2,7 +2,9 @@
 //! requirements are evaluated on, names of resources. See lshosts(1) and lsload(1).
 
 use crate::conf::{BaseConf, ResourceKind, Shared};
-use crate::lang::resreq::{Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectCx, Syntax};
+use crate::lang::resreq::{
+    Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectContext, Syntax,
+};
 use crate::model::sort;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, SharedRow, status};
 
@@ -244,13 +246,18 @@ pub fn choose(
     sort: bool,
 ) -> Result<(), String> {
     let req = res_req.map(|text| requirement(text, base)).transpose()?.unwrap_or_default();
-    let cx = SelectCx::default();
+    let cx = SelectContext::default();
     choose_by(hosts, &req, res_req.map(|_| &cx), sort);
     Ok(())
 }
 
 /// As [`choose`]; without a context nothing is left out.
-pub fn choose_by(hosts: &mut Vec<HostLoad>, req: &ResReq, cx: Option<&SelectCx<'_>>, sort: bool) {
+pub fn choose_by(
+    hosts: &mut Vec<HostLoad>,
+    req: &ResReq,
+    cx: Option<&SelectContext<'_>>,
+    sort: bool,
+) {
     let simple = req.first();
     if let (Some(cx), Some(simple)) = (cx, simple) {
         hosts.retain(|h| simple.selects(&View { load: h, how: Queue::Normalised }, cx));

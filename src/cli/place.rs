@@ -4,7 +4,7 @@
 use super::lim::Cluster;
 use super::load;
 use crate::conf::BaseConf;
-use crate::lang::resreq::SelectCx;
+use crate::lang::resreq::SelectContext;
 use crate::proto::lim::{HostLoad, status};
 
 /// What is said where too few hosts can be had.
@@ -79,7 +79,7 @@ fn chosen(
     if let Some(at) = all.iter().position(|h| h.host == local) {
         all[..=at].rotate_right(1);
     }
-    let cx = SelectCx { local_type: &own.host_type, local_model: &own.model };
+    let cx = SelectContext { local_type: &own.host_type, local_model: &own.model };
     load::choose_by(&mut all, &req, Some(&cx), true);
     Ok(all.into_iter().map(|h| h.host).collect())
 }

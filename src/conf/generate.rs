@@ -19,7 +19,7 @@ const HOSTS_PER_NET: u32 = 254;
 
 /// What a cluster's files are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct SitePlan {
     /// LSF_TOP, absolute.
     pub top: String,
     /// Name of the cluster.
@@ -50,10 +50,10 @@ pub struct Plan {
     pub sim_exec: bool,
 }
 
-impl Plan {
+impl SitePlan {
     /// A site of several users in `top`, without administrators and hosts yet.
     pub fn site(top: &str) -> Self {
-        Plan {
+        SitePlan {
             top: top.to_owned(),
             cluster: String::new(),
             admins: Vec::new(),
@@ -74,7 +74,7 @@ impl Plan {
     /// A personal cluster of `hosts` hosts (host1, host2 ...) in `top`, with the default ports.
     pub fn personal(top: &str, admin: &str, hosts: u32) -> Self {
         let names: Vec<String> = (1..=hosts).map(|n| format!("host{n}")).collect();
-        Plan {
+        SitePlan {
             cluster: "personal".to_owned(),
             admins: vec![admin.to_owned()],
             masters: names.iter().take(MAX_MASTERS).cloned().collect(),
@@ -82,7 +82,7 @@ impl Plan {
             personal: Some(0),
             rundir: format!("{top}/run"),
             key_file: format!("{top}/conf/lsf.key"),
-            ..Plan::site(top)
+            ..SitePlan::site(top)
         }
     }
 
@@ -128,8 +128,8 @@ impl Plan {
     }
 }
 
-/// The files of a cluster: path below its directory, text, mode. Ask [`Plan::fault`] first.
-pub fn generate(spec: &Plan) -> Vec<(String, String, u32)> {
+/// The files of a cluster: path below its directory, text, mode. Ask [`SitePlan::fault`] first.
+pub fn generate(spec: &SitePlan) -> Vec<(String, String, u32)> {
     let values = values(spec);
     let configdir = format!("conf/lsbatch/{}/configdir", spec.cluster);
     let cluster_file = format!("conf/lsf.cluster.{}", spec.cluster);
@@ -168,7 +168,7 @@ RETRY_LIMIT = 0
 ";
 
 /// What goes where the templates have `@NAME@`.
-fn values(spec: &Plan) -> Vec<(&'static str, String)> {
+fn values(spec: &SitePlan) -> Vec<(&'static str, String)> {
     let top = spec.top.as_str();
     let personal = spec.personal.is_some();
     let own = |mine: &str, sites: &str| if personal { mine.to_owned() } else { sites.to_owned() };
@@ -292,7 +292,7 @@ mod tests {
     use crate::conf::testing::MapFiles;
     use crate::conf::{self, Severity};
 
-    fn files(spec: &Plan) -> MapFiles {
+    fn files(spec: &SitePlan) -> MapFiles {
         assert_eq!(spec.fault(), None);
         let mut files = MapFiles::default();
         for (path, text, mode) in generate(spec) {
@@ -302,7 +302,7 @@ mod tests {
         files
     }
 
-    fn load(spec: &Plan) -> conf::ClusterConf {
+    fn load(spec: &SitePlan) -> conf::ClusterConf {
         let envdir = format!("{}/conf", spec.top);
         let (conf, diags) = conf::load(&files(spec), &envdir);
         let told: Vec<String> = diags.iter().map(|d| d.to_string()).collect();
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_generated_tree_reads_back_without_a_word() {
-        let mut spec = Plan::personal("/home/u/.lsf", "u", 3);
+        let mut spec = SitePlan::personal("/home/u/.lsf", "u", 3);
         spec.personal = Some(7);
         (spec.lim_port, spec.mbd_port, spec.sim_exec) = (7001, 7003, true);
         let conf = load(&spec);
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn slots_and_names_are_taken_over() {
-        let mut spec = Plan::personal("/tmp/a b/it's #1", "domain.user", 1);
+        let mut spec = SitePlan::personal("/tmp/a b/it's #1", "domain.user", 1);
         spec.mxj = Mxj::Slots(12);
         spec.cluster = "c1".to_owned();
         let conf = load(&spec);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn many_hosts_use_several_nets() {
-        let spec = Plan::personal("/t", "u", 600);
+        let spec = SitePlan::personal("/t", "u", 600);
         let conf = load(&spec);
         assert_eq!(conf.base.hosts.entries().len(), 600);
         assert_eq!(spec.address(254), "127.0.0.254");
@@ -362,8 +362,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_is_refused() {
-        let fault = |f: fn(&mut Plan)| {
-            let mut spec = Plan::personal("/t", "u", 1);
+        let fault = |f: fn(&mut SitePlan)| {
+            let mut spec = SitePlan::personal("/t", "u", 1);
             f(&mut spec);
             spec.fault().is_some()
         };
@@ -375,7 +375,7 @@ mod tests {
         assert!(fault(|s| s.admins = vec!["all".into()]));
         assert!(fault(|s| s.hosts.clear()));
         assert!(fault(|s| {
-            *s = Plan { personal: Some(255), ..Plan::personal("/t", "u", 300) };
+            *s = SitePlan { personal: Some(255), ..SitePlan::personal("/t", "u", 300) };
         }));
         assert!(fault(|s| s.hosts.push(("a/b".to_owned(), true))));
         assert!(!fault(|_| ()));
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn the_profile_survives_odd_directories() {
         let text = |name: &str| {
-            let files = generate(&Plan::personal("/tmp/a b/it's", "u", 1));
+            let files = generate(&SitePlan::personal("/tmp/a b/it's", "u", 1));
             files.into_iter().find(|(path, ..)| path.ends_with(name)).map(|(_, t, _)| t).unwrap()
         };
         assert!(text("profile.lsf").contains("LSF_ENVDIR='/tmp/a b/it'\\''s/conf'\n"));
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_mistake_in_a_generated_file_is_told() {
-        let spec = Plan::personal("/t", "u", 1);
+        let spec = SitePlan::personal("/t", "u", 1);
         let mut files = files(&spec);
         let path = "/t/conf/lsbatch/personal/configdir/lsb.queues";
         files.edit(path, "PRIORITY     = 30", "PRIORTIY     = 30");

@@ -4,7 +4,7 @@
 
 use super::diag::{Diags, Pos};
 use super::files::Files;
-use super::generate::Plan;
+use super::generate::SitePlan;
 use super::lexer::shown;
 use super::lsf_conf::assignments;
 use super::names::tables::INSTALL;
@@ -15,14 +15,14 @@ const NEEDED: [&str; 4] = ["LSF_TOP", "LSF_ADMINS", "LSF_CLUSTER_NAME", "LSF_MAS
 
 /// Reads install.config. The plan is right only where no diagnostic is an error; None: the file
 /// cannot be read.
-pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<Plan> {
+pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<SitePlan> {
     let values = assignments(files, path, &INSTALL, diags)?;
     let get = |name: &str| values.get(name).map_or("", |v| v.text.as_str());
     for name in NEEDED.into_iter().filter(|n| get(n).is_empty()) {
         diags.error(&Pos::whole(path), format!("{name} is missing"));
     }
     let top = get("LSF_TOP");
-    let mut plan = Plan::site(if top.len() > 1 { top.trim_end_matches('/') } else { top });
+    let mut plan = SitePlan::site(if top.len() > 1 { top.trim_end_matches('/') } else { top });
     plan.cluster = get("LSF_CLUSTER_NAME").to_owned();
     plan.admins = words(get("LSF_ADMINS"));
     plan.masters = words(get("LSF_MASTER_LIST"));
@@ -86,7 +86,7 @@ fn place(values: &RawParams, name: &str, word: &str) -> Pos {
 }
 
 /// Tells what the plan itself finds wrong, where the value stands that holds it.
-fn check(plan: &Plan, values: &RawParams, path: &str, diags: &mut Diags) {
+fn check(plan: &SitePlan, values: &RawParams, path: &str, diags: &mut Diags) {
     if NEEDED.iter().any(|n| values.get(*n).is_none_or(|v| v.text.is_empty())) {
         return;
     }
@@ -119,7 +119,7 @@ mod tests {
         LSF_CLUSTER_NAME=c1\nLSF_MASTER_LIST=\"a b\"\nLSF_ADD_SERVERS=\"b c\"\n\
         LSF_ADD_CLIENTS=d\n";
 
-    fn read(text: &str) -> (Option<Plan>, Vec<String>) {
+    fn read(text: &str) -> (Option<SitePlan>, Vec<String>) {
         let mut files = MapFiles::default();
         files.put("/i", text);
         let mut diags = Diags::new();

@@ -37,7 +37,7 @@ pub mod unix;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings, summary_not_acted_on};
 pub use files::{Files, Moment};
-pub use generate::{Plan, generate};
+pub use generate::{SitePlan, generate};
 pub use hosts::{HostEntry, HostTable};
 pub use load::{
     check_batch, check_lsf, load, load_base, load_base_lenient, load_lenient, load_lsf_conf,

@@ -1,6 +1,6 @@
 //! Whole configurations: the examples that are shipped, and what ckconfig says of broken ones.
 
-use super::generate::{Plan, generate};
+use super::generate::{SitePlan, generate};
 use super::testing::MapFiles;
 use super::types::*;
 use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
@@ -173,7 +173,7 @@ fn day_and_night_fit_the_site_and_a_personal_cluster() {
     let day = include_str!("../../conf-examples/policies/day");
     let night = include_str!("../../conf-examples/policies/night");
     let mut personal = MapFiles::default();
-    for (path, text, _) in generate(&Plan::personal("/p", "u", 3)) {
+    for (path, text, _) in generate(&SitePlan::personal("/p", "u", 3)) {
         personal.put(&format!("/p/{path}"), text);
     }
     let places = [

@@ -14,7 +14,7 @@
 use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::ports::{self, KeptPorts};
 use super::{boot::Boot, boot_error::BootError, guard, handover};
-use crate::exec::launcher::{Conf, Launcher, Saved};
+use crate::exec::launcher::{Launcher, LauncherConf, Saved};
 use crate::model::time::US;
 use crate::net::local::{Local, would_block};
 use crate::net::sock::{self, send_fds};
@@ -85,7 +85,7 @@ struct LauncherRuntime {
     boot: Boot,
     rundir: PathBuf,
     /// As the machine was told.
-    conf: Conf,
+    conf: LauncherConf,
     /// The file a successor is started from.
     exe: PathBuf,
     signals: SignalFd,
@@ -131,13 +131,12 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let signals = SignalFd::new(&handover::LAUNCHER_SIGNALS).map_err(|e| fail("signals", e))?;
     rustix::process::chdir("/").map_err(|e| fail("/", e.into()))?;
     let conf = conf(&boot)?;
-    let mut me =
-        LauncherRuntime::open(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
+    let mut me = LauncherRuntime::new(boot, conf, rundir, signals).map_err(|e| fail("start", e))?;
     me.reap();
     me.serve().map_err(|e| fail("poll", e))
 }
 
-fn conf(boot: &Boot) -> Result<Conf, BootError> {
+fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
     let admin = boot.admin.as_ref();
     let path = "/proc/sys/kernel/random/boot_id";
     let boot_id = std::fs::read_to_string(path).map_err(|e| BootError(format!("{path}: {e}")))?;
@@ -150,7 +149,7 @@ fn conf(boot: &Boot) -> Result<Conf, BootError> {
         daemons.extend([Daemon::Lim, Daemon::Sbatchd, Daemon::Res]);
         daemons.extend(users.keys());
     }
-    Ok(Conf {
+    Ok(LauncherConf {
         uid: crate::sys::euid(),
         personal: boot.conf.lsf.personal(),
         boot_id: boot_id.trim().to_owned(),
@@ -177,7 +176,7 @@ fn handed_over() -> Option<Handover> {
 
 impl LauncherRuntime {
     /// Takes over from the launcher that was this process, or begins as a new one.
-    fn open(boot: Boot, conf: Conf, rundir: PathBuf, signals: SignalFd) -> io::Result<Self> {
+    fn new(boot: Boot, conf: LauncherConf, rundir: PathBuf, signals: SignalFd) -> io::Result<Self> {
         let exe = std::fs::read_link(SELF)?;
         let journal = || read_journal(&rundir.join("launcher.journal"));
         let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());

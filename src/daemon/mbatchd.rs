@@ -26,7 +26,7 @@ use crate::log::recover::found::RecoverError;
 use crate::log::recover::{self, Params};
 use crate::log::store::{Point, Store};
 use crate::log::thread::{CrashPoints, LogHandle};
-use crate::log::writer::{Command, Notice};
+use crate::log::writer::{Command, WriterNotice};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
@@ -60,7 +60,7 @@ impl Shared {
 
 /// Where the log is, for as often as it is tried to take it.
 #[derive(Clone)]
-struct Place {
+struct LogPlace {
     dir: PathBuf,
     fault: Option<PathBuf>,
     host: String,
@@ -76,10 +76,10 @@ struct Untaken {
 enum Begin {
     Open(Box<Store<RealDisk>>),
     /// The log can be read, and there is no room to write; in words.
-    Full(Place, String),
+    Full(LogPlace, String),
 }
 
-impl Place {
+impl LogPlace {
     /// Takes the log and mends it.
     fn take(&self) -> Result<(Store<RealDisk>, Recovered), Untaken> {
         let here = |e: &dyn std::fmt::Display| format!("{}: {e}", self.dir.display());
@@ -131,26 +131,26 @@ struct MbatchdDriver {
 }
 
 /// What the log thread's notices mean to the loop. Runs on the log thread.
-fn tell(notice: Notice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
+fn tell(notice: WriterNotice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
     match notice {
-        Notice::Durable(ticket) => {
+        WriterNotice::Durable(ticket) => {
             crash.reach(Point::BeforeReply);
             remote.durable(ticket);
         }
-        Notice::WriteFailed { ticket, why, durable_len } => {
+        WriterNotice::WriteFailed { ticket, why, durable_len } => {
             shared.durable_len.store(durable_len, Ordering::SeqCst);
             remote.failed(ticket, why);
         }
         // what it holds is in `found`
-        Notice::Opened => remote.wake(),
-        Notice::Back => remote.input(Input::LogBack),
-        Notice::Switched { ok, why } => {
+        WriterNotice::Opened => remote.wake(),
+        WriterNotice::Back => remote.input(Input::LogBack),
+        WriterNotice::Switched { ok, why } => {
             if !ok {
                 log::error!("lsb.events was not switched: {why}");
             }
             remote.input(Input::Switched { ok });
         }
-        Notice::Fatal(why) => {
+        WriterNotice::Fatal(why) => {
             log::error!("mbatchd ends: {why}");
             shared.fatal.store(true, Ordering::SeqCst);
             remote.wake();
@@ -348,7 +348,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         return Ok(0);
     };
     let fault = top.as_deref().map(|top| top.join("fault"));
-    let place = Place { dir: dir.clone(), fault, host: boot.host.clone() };
+    let place = LogPlace { dir: dir.clone(), fault, host: boot.host.clone() };
     let (begin, found) = match place.take() {
         Ok((store, found)) => (Begin::Open(Box::new(store)), found),
         Err(Untaken { why, full: true }) => {

@@ -11,7 +11,7 @@ use super::boot_error::BootError;
 use super::logging;
 use super::shell::Remote;
 use crate::conf::load;
-use crate::lim::melim::{Conf, Effect, Input, Melim};
+use crate::lim::melim::{Effect, Input, Melim, MelimConf};
 use crate::proto;
 use crate::sys::child::{self, Given, Io};
 use crate::sys::files::RealFiles;
@@ -184,7 +184,7 @@ pub fn run() -> Result<i32, BootError> {
     let block = number("LSF_ELIM_BLOCKTIME").or(debug.then_some(2));
     let expected = std::env::var("LSF_RESOURCES").unwrap_or_default();
     let abort = p.elim_abort_value as i32;
-    let machine = Conf {
+    let machine = MelimConf {
         abort,
         expected: expected.split_whitespace().map(str::to_owned).collect(),
         block,

@@ -13,7 +13,7 @@ use crate::net::sock;
 use crate::net::sock::recv_fds;
 use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Daemon, Effect, Input};
-use crate::res::{Conf, Res};
+use crate::res::{Res, ResConf};
 use crate::sys::files::{self, RealFiles};
 use crate::sys::{term, words};
 use mio::net::UnixListener;
@@ -61,7 +61,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
 }
 
-fn conf(boot: &Boot, socket: &str) -> Conf {
+fn conf(boot: &Boot, socket: &str) -> ResConf {
     let lsf = &boot.conf.lsf;
     let own = boot.conf.cluster.hosts.iter().find(|h| h.name == boot.host);
     let named = [
@@ -70,7 +70,7 @@ fn conf(boot: &Boot, socket: &str) -> Conf {
     ];
     let env = named.into_iter().filter_map(|(n, v)| Some((n.to_owned(), v?.to_owned())));
     let root = lsf.get("LSF_ROOT_REX").unwrap_or_default();
-    Conf {
+    ResConf {
         host: boot.host.clone(),
         admins: boot.conf.cluster.admins.clone(),
         personal: lsf.personal(),

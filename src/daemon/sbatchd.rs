@@ -3,8 +3,8 @@
 use super::boot::Boot;
 use super::boot_error::BootError;
 use super::shell::{self, DaemonDriver, ShellControl};
-use crate::exec::plan::Site;
-use crate::exec::sbatchd::{Conf, Sbatchd};
+use crate::exec::plan::HostEnvironment;
+use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
 use crate::lim::election::Election;
 use crate::proto::launch::{OsEffect, OsInput};
 use crate::proto::{Daemon, Effect, Input};
@@ -16,11 +16,11 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     shell::run(boot.shell(Daemon::Sbatchd), machine, Looks).map_err(|e| BootError(e.to_string()))
 }
 
-fn conf(boot: &Boot) -> Conf {
+fn conf(boot: &Boot) -> SbatchdConf {
     let lsf = &boot.conf.lsf;
     let version = ("LSF_VERSION", lsf.get("LSF_VERSION").unwrap_or("10.1").to_owned());
     let env = boot.named().into_iter().chain([version]).map(|(n, v)| (n.to_owned(), v));
-    let site = Site {
+    let site = HostEnvironment {
         host: boot.host.clone(),
         env: env.collect(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
@@ -32,7 +32,7 @@ fn conf(boot: &Boot) -> Conf {
         mail_limit_kb: lsf.get("LSB_MAILSIZE_LIMIT").and_then(|v| v.parse().ok()).unwrap_or(0),
         terminate_interval: 0,
     };
-    Conf {
+    SbatchdConf {
         site,
         cluster: boot.conf.name.clone(),
         admin: boot.conf.cluster.admins.first().cloned().unwrap_or_else(|| "lsfadmin".into()),

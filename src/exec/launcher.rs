@@ -41,7 +41,7 @@ const SIGTERM: i32 = 15;
 
 /// What the launcher is told at its start.
 #[derive(Clone, Debug, Default)]
-pub struct Conf {
+pub struct LauncherConf {
     /// Its own uid.
     pub uid: u32,
     /// Every task is our own uid.
@@ -146,7 +146,7 @@ enum Down {
 /// The machine.
 #[derive(Debug)]
 pub struct Launcher {
-    conf: Conf,
+    conf: LauncherConf,
     tasks: BTreeMap<TaskId, Task>,
     supervised: Vec<SupervisedDaemon>,
     /// Children by pid.
@@ -161,7 +161,7 @@ pub struct Launcher {
 
 impl Launcher {
     /// A launcher that finds this journal (empty: none). Processes in it are not our children.
-    pub fn new(conf: Conf, journal: Vec<Journal>) -> Self {
+    pub fn new(conf: LauncherConf, journal: Vec<Journal>) -> Self {
         let supervised = conf.daemons.iter().map(|&d| SupervisedDaemon::new(d, true)).collect();
         let mut me = Launcher {
             conf,
@@ -182,7 +182,7 @@ impl Launcher {
 
     /// The same launcher after it replaced itself; `None` where the state is of a version that
     /// cannot be read.
-    pub fn resume(conf: Conf, saved: Saved) -> Option<Self> {
+    pub fn resume(conf: LauncherConf, saved: Saved) -> Option<Self> {
         if saved.version != SAVED_VERSION {
             return None;
         }

@@ -9,9 +9,9 @@ fn at(secs: u64) -> Now {
     Now { mono_us: secs * US, wall_us: (1_000_000 + secs as i64) * US as i64 }
 }
 
-fn conf(uid: u32, personal: bool) -> Conf {
+fn conf(uid: u32, personal: bool) -> LauncherConf {
     let daemons = vec![Daemon::Lim, Daemon::Sbatchd];
-    Conf { uid, personal, boot_id: "b1".into(), daemons, ..Conf::default() }
+    LauncherConf { uid, personal, boot_id: "b1".into(), daemons, ..LauncherConf::default() }
 }
 
 fn job(n: u32) -> TaskId {
@@ -35,7 +35,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(conf: Conf, journal: Vec<Journal>) -> Rig {
+    fn new(conf: LauncherConf, journal: Vec<Journal>) -> Rig {
         Rig { m: Launcher::new(conf, journal), journal: vec![], out: vec![] }
     }
 
@@ -153,7 +153,7 @@ fn one_message_tells_of_a_short_job() {
 #[test]
 fn a_daemon_hears_of_its_own_tasks() {
     let daemons = vec![Daemon::Sbatchd, Daemon::Res];
-    let mut r = Rig::new(Conf { daemons, ..conf(1000, true) }, vec![]);
+    let mut r = Rig::new(LauncherConf { daemons, ..conf(1000, true) }, vec![]);
     r.step(at(0), Input::Start);
     let all = [(Some(Daemon::Sbatchd), 81), (Some(Daemon::Res), 82), (None, 83)];
     for (n, (daemon, pid)) in all.into_iter().enumerate() {
@@ -236,7 +236,7 @@ fn a_successor_adopts_and_never_guesses() {
     assert!(out.iter().any(|e| format!("{e:?}") == format!("{again:?}")));
 
     // in another boot nothing survived
-    let boot = Conf { boot_id: "b2".into(), ..conf(1000, true) };
+    let boot = LauncherConf { boot_id: "b2".into(), ..conf(1000, true) };
     let mut t = Rig::new(boot, r.journal.clone());
     t.step(at(20), Input::Start);
     t.connect();
@@ -338,7 +338,7 @@ fn mbatchd_runs_on_request_only() {
 fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again() {
     const MBD: ConnId = SBD + 5;
     let hang = 60 * US;
-    let mut r = Rig::new(Conf { hang, ..conf(1000, true) }, vec![]);
+    let mut r = Rig::new(LauncherConf { hang, ..conf(1000, true) }, vec![]);
     r.step(at(0), Input::Start);
     r.connect();
     r.ask(at(0), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
@@ -412,7 +412,7 @@ fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     };
     // a launcher that was killed; the host restarted; a launcher that was stopped
     assert_eq!(starts(&mut Rig::new(conf(1000, false), r.journal.clone())), []);
-    let later = Conf { boot_id: "b2".into(), ..conf(1000, false) };
+    let later = LauncherConf { boot_id: "b2".into(), ..conf(1000, false) };
     let both = [Daemon::Lim, Daemon::Sbatchd];
     assert_eq!(starts(&mut Rig::new(later, r.journal.clone())), both);
     r.os(at(4), OsInput::Down { jobs: false });
@@ -505,7 +505,7 @@ fn the_launcher_hears_root_and_the_primary_administrator_alone() {
             other => panic!("no message {other}"),
         };
         for (uid, want) in [1001, 1002, 1003, 70, 0].into_iter().zip(want) {
-            let mut r = Rig::new(Conf { peers: vec![70], ..conf(0, false) }, vec![]);
+            let mut r = Rig::new(LauncherConf { peers: vec![70], ..conf(0, false) }, vec![]);
             r.step(at(0), Input::Start);
             r.os(at(0), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 40, ticks: 2 });
             let out = r.step(at(1), Input::Opened { conn: SBD, peer: Peer::Local { uid, pid: 7 } });
@@ -537,8 +537,8 @@ fn moved(out: &[Effect]) -> (Vec<u32>, Vec<Daemon>) {
 #[test]
 fn a_server_that_becomes_a_client_keeps_authd_alone() {
     let all = vec![Daemon::Authd, Daemon::Lim, Daemon::Sbatchd];
-    let server = Conf { daemons: all.clone(), ..conf(1000, false) };
-    let client = Conf { daemons: vec![Daemon::Authd], ..conf(1000, false) };
+    let server = LauncherConf { daemons: all.clone(), ..conf(1000, false) };
+    let client = LauncherConf { daemons: vec![Daemon::Authd], ..conf(1000, false) };
     let mut r = Rig::new(server.clone(), vec![]);
     r.step(at(0), Input::Start);
     r.connect();

@@ -44,7 +44,7 @@ const DROPPED: [&[u8]; 26] = [
 
 /// What is the same for every job of this host.
 #[derive(Clone, Debug, Default)]
-pub struct Site {
+pub struct HostEnvironment {
     /// This host's name.
     pub host: String,
     /// LSF_ENVDIR, LSF_BINDIR, LSF_SERVERDIR, LSF_LIBDIR, LSF_VERSION, and LSF_LOCAL_HOST where
@@ -128,7 +128,7 @@ pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
 }
 
 /// The variables the batch system sets.
-fn set_env(site: &Site, o: &StartJob) -> Vec<(String, Vec<u8>)> {
+fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     let spec = &o.spec;
     let slots: u32 = o.hosts.iter().map(|h| h.1.max(1)).sum();
     let mut each = String::new();
@@ -190,7 +190,7 @@ fn set_env(site: &Site, o: &StartJob) -> Vec<(String, Vec<u8>)> {
 
 /// The job's environment but for what only its starter knows: the submitter's, less
 /// [`DROPPED`], under what the batch system sets.
-fn job_env(site: &Site, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
+fn job_env(site: &HostEnvironment, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
     let set = set_env(site, o);
     let mut out = Vec::with_capacity(user_env.len() + 1024);
     for entry in user_env.split(|&b| b == 0) {
@@ -229,7 +229,7 @@ fn yes(env: &[u8], name: &str) -> bool {
 }
 
 /// Whether output goes to its files at once: the submitter stands above the site.
-fn direct(site: &Site, user_env: &[u8]) -> bool {
+fn direct(site: &HostEnvironment, user_env: &[u8]) -> bool {
     value(user_env, "LSB_STDOUT_DIRECT").map_or(site.direct, is_yes)
 }
 
@@ -269,7 +269,7 @@ fn plain_words(command: &[u8]) -> Vec<ByteStr> {
 }
 
 /// The plan of a job.
-pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
+pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
     let spec = &o.spec;
     let name = |file: &ByteStr| ByteStr(expand(&file.0, o.key.job, o.key.idx));
     let job = JobPlan {
@@ -307,7 +307,7 @@ pub fn plan(site: &Site, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
 }
 
 /// The site's eexec with what esub has printed for it.
-pub fn eexec(site: &Site, user_env: &[u8]) -> Eexec {
+pub fn eexec(site: &HostEnvironment, user_env: &[u8]) -> Eexec {
     let value = |entry: &[u8]| {
         let text = entry.strip_prefix(EEXEC_DATA.as_bytes())?.strip_prefix(b"=")?;
         b64_decode(std::str::from_utf8(text).ok()?)
@@ -411,7 +411,7 @@ fn quoted(word: &[u8]) -> Vec<u8> {
 
 /// The environment of what acts on a running job: the job's, with its processes.
 pub fn control_env(
-    site: &Site,
+    site: &HostEnvironment,
     o: &StartJob,
     ready: &Ready,
     (leader, pids, pgids): (u32, &[u32], &[u32]),
@@ -438,7 +438,7 @@ pub fn control_env(
 
 /// The environment of what runs after the job: the job's, and how it ended.
 pub fn post_env(
-    site: &Site,
+    site: &HostEnvironment,
     o: &StartJob,
     ready: &Ready,
     end: Option<(End, u32, i64)>,
@@ -477,7 +477,7 @@ pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
 
 /// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is
 /// the user and `!H` the host of submission. Empty: what mail programs would take for an option.
-pub fn mail_to(site: &Site, o: &StartJob) -> String {
+pub fn mail_to(site: &HostEnvironment, o: &StartJob) -> String {
     let to = match o.spec.mail_user.is_empty() {
         true => site.mail_to.replace("!U", &o.user).replace("!H", &o.spec.from_host),
         false => o.spec.mail_user.clone(),

@@ -28,10 +28,10 @@ fn order() -> StartJob {
 }
 
 fn env_of(o: &StartJob, user: &[u8]) -> Vec<String> {
-    let site = Site {
+    let site = HostEnvironment {
         env: vec![("LSF_ENVDIR".into(), "/conf".into()), ("LSF_LOCAL_HOST".into(), "h1".into())],
         terminate_interval: 10,
-        ..Site::default()
+        ..HostEnvironment::default()
     };
     let What::Job(job) = plan(&site, o, user, b"").what else { panic!() };
     let vars = job.env.0.split(|&b| b == 0).filter(|v| !v.is_empty());
@@ -167,7 +167,7 @@ fn directories_below_home_move_with_it() {
 
 #[test]
 fn a_cwd_that_must_exist() {
-    let site = Site::default();
+    let site = HostEnvironment::default();
     let need = |env: &[u8]| match plan(&site, &order(), env, b"").what {
         What::Job(j) => j.need_cwd,
         What::Finish(_) => panic!(),
@@ -208,12 +208,12 @@ fn what_runs_beside_a_job_has_its_order() {
 fn what_esub_printed_is_for_eexec_and_not_for_the_job() {
     let data = crate::model::bytes::b64_encode(b"a\0b\n");
     let env = format!("A=1\0LSB_EEXEC_DATA={data}\0B=2\0");
-    let site = Site { eexec: "/srv/eexec".into(), ..Site::default() };
+    let site = HostEnvironment { eexec: "/srv/eexec".into(), ..HostEnvironment::default() };
     let got = eexec(&site, env.as_bytes());
     assert_eq!((got.program.lossy(), got.data.as_bytes()), ("/srv/eexec".into(), &b"a\0b\n"[..]));
     assert_eq!(eexec(&site, b"A=1\0LSB_EEXEC_DATAX=YQ==\0").data.as_bytes(), b"");
     assert_eq!(eexec(&site, b"LSB_EEXEC_DATA=?\0").data.as_bytes(), b"");
-    assert!(eexec(&Site::default(), env.as_bytes()).is_none());
+    assert!(eexec(&HostEnvironment::default(), env.as_bytes()).is_none());
     let vars = env_of(&order(), env.as_bytes());
     assert!(vars.iter().any(|v| v == "B=2") && !vars.iter().any(|v| v.contains("EEXEC_DATA")));
 }

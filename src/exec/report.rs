@@ -62,12 +62,12 @@ pub struct Report<'a> {
     pub err_file: String,
     /// The same of the output.
     pub out_file: String,
-    pub place: Place<'a>,
+    pub place: ReportPlace<'a>,
 }
 
 /// Where a report stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum ReportPlace<'a> {
     /// In the output file, below output that was written there at once.
     Below,
     /// In the output file, with the output behind it and [`Report::after_output`] below that.
@@ -123,7 +123,7 @@ impl Report<'_> {
     pub fn held(&self, text: &str) -> String {
         let Report { admin, cluster, name, .. } = self;
         let id = self.key.job_ref();
-        let to = if let Place::Mail { to, .. } = self.place { to } else { "" };
+        let to = if let ReportPlace::Mail { to, .. } = self.place { to } else { "" };
         format!(
             "From: LSF <{admin}>\nTo: {to}\nSubject: Job {id}: <{name}> in cluster <{cluster}> \
              could not be started\n\n{text}"
@@ -140,9 +140,9 @@ impl Report<'_> {
             _ => ("Exited", "executed"),
         };
         match self.place {
-            Place::Below => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
-            Place::Above => writeln!(out, "Sender: LSF System <{admin}@{host}>")?,
-            Place::Mail { to, .. } => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
+            ReportPlace::Below => writeln!(out, "\n{RULE}\nSender: LSF System <{admin}@{host}>")?,
+            ReportPlace::Above => writeln!(out, "Sender: LSF System <{admin}@{host}>")?,
+            ReportPlace::Mail { to, .. } => writeln!(out, "From: LSF <{admin}>\nTo: {to}")?,
         }
         writeln!(out, "Subject: Job {id}: <{name}> in cluster <{cluster}> {word}\n")?;
         writeln!(
@@ -232,12 +232,12 @@ impl Report<'_> {
     /// Where the output is. In a mail it comes last, so what is elsewhere is told before it.
     fn tail(&self, out: &mut String) -> std::fmt::Result {
         match self.place {
-            Place::Above => return writeln!(out, "\nThe output (if any) follows:\n"),
-            Place::Below => {
+            ReportPlace::Above => return writeln!(out, "\nThe output (if any) follows:\n"),
+            ReportPlace::Below => {
                 writeln!(out, "\nThe output (if any) is above this job summary.")?;
                 self.elsewhere(out, false)?;
             }
-            Place::Mail { output, .. } => {
+            ReportPlace::Mail { output, .. } => {
                 self.elsewhere(out, !output)?;
                 if output {
                     writeln!(out, "\nThe output (if any) follows:")?;
@@ -334,7 +334,7 @@ mod tests {
             run_limit: Some(3600),
             err_file: String::new(),
             out_file: String::new(),
-            place: Place::Below,
+            place: ReportPlace::Below,
         }
     }
 
@@ -391,7 +391,7 @@ The output (if any) is above this job summary.
     #[test]
     fn a_job_that_begins() {
         let hosts = [("hosta".into(), 1)];
-        let place = Place::Mail { to: "alice", output: false };
+        let place = ReportPlace::Mail { to: "alice", output: false };
         let text = Report { begins: true, place, ..sample(&hosts) }.text(&TimeZone::UTC);
         let want = "From: LSF <lsfadmin>\nTo: alice\nSubject: Job 101: <b_sim> in cluster \
                     <cluster1> Started\n\nJob <b_sim> was submitted from host <login1> by user \
@@ -407,7 +407,7 @@ The output (if any) is above this job summary.
     #[test]
     fn a_report_above_its_output_names_the_other_file_below_it() {
         let hosts = [("hosta".into(), 4), ("hostb".into(), 4)];
-        let mut report = Report { place: Place::Above, ..sample(&hosts) };
+        let mut report = Report { place: ReportPlace::Above, ..sample(&hosts) };
         let below = EXPECTED.strip_prefix(&format!("\n{RULE}\n")).unwrap();
         let want = below.replace("is above this job summary.\n", "follows:\n");
         assert_eq!(report.text(&TimeZone::UTC), want);

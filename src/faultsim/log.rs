@@ -14,7 +14,7 @@ use crate::log::recover::found::Found;
 use crate::log::recover::{self, Params};
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 use crate::log::store::Store;
-use crate::log::writer::{Command, Due, Notice, Writer};
+use crate::log::writer::{Command, Due, Writer, WriterNotice};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
 use crate::proto::Daemon;
@@ -107,10 +107,10 @@ impl MbdLog {
         let (mut open, overtaken) = self.stopped.take()?;
         while open.writer.due() == Due::Now {
             match open.writer.turn(now, &mut |_| {}) {
-                Some(Notice::Durable(_)) if overtaken => {
+                Some(WriterNotice::Durable(_)) if overtaken => {
                     return Some("a master that was overtaken acknowledges".into());
                 }
-                Some(Notice::Durable(_)) | None => {}
+                Some(WriterNotice::Durable(_)) | None => {}
                 Some(_) => break,
             }
         }
@@ -283,7 +283,7 @@ impl World {
         }
         let Some(open) = &mut self.log.open else { return };
         if let Some(notice) = open.writer.turn(now, &mut |_| {}) {
-            open.ended = matches!(notice, Notice::Fatal(_));
+            open.ended = matches!(notice, WriterNotice::Fatal(_));
             // The loop hears of it a little later, in order.
             self.log.told_at = (now + 1 + self.rng.below(300)).max(self.log.told_at + 1);
             let born = self.mbd_born();
@@ -296,32 +296,34 @@ impl World {
         self.mbd_proc().map_or(0, |p| self.procs[p].born)
     }
 
-    pub(super) fn log_told(&mut self, born: u64, notice: Notice) {
+    pub(super) fn log_told(&mut self, born: u64, notice: WriterNotice) {
         let Some(p) = self.mbd_proc().filter(|p| self.procs[*p].born == born) else {
             return;
         };
         match notice {
-            Notice::Durable(ticket) => {
+            WriterNotice::Durable(ticket) => {
                 let durable = self.log.tickets.release(ticket);
                 self.log.shadow.durable(ticket);
                 self.release(p, durable);
                 self.log_end_of_turn();
             }
-            Notice::WriteFailed { why, durable_len, .. } => self.log_failed(p, why, durable_len),
+            WriterNotice::WriteFailed { why, durable_len, .. } => {
+                self.log_failed(p, why, durable_len)
+            }
             // mbatchd starts anew here until there is room
-            Notice::Opened => {}
-            Notice::Back => {
+            WriterNotice::Opened => {}
+            WriterNotice::Back => {
                 self.mbd_unwell();
                 self.step(p, Input::LogBack)
             }
-            Notice::Switched { ok, why } => {
+            WriterNotice::Switched { ok, why } => {
                 if !ok {
                     self.say(log::Level::Error, &format!("lsb.events was not switched: {why}"));
                 }
                 self.switches += usize::from(ok);
                 self.step(p, Input::Switched { ok });
             }
-            Notice::Fatal(why) => {
+            WriterNotice::Fatal(why) => {
                 self.say(log::Level::Error, &format!("mbatchd ends: {why}"));
                 self.kill_proc(p, true);
             }

@@ -12,10 +12,10 @@ use crate::batch::Mbd;
 use crate::conf::ClusterConf;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::exec::launcher::{self, Launcher};
-use crate::exec::plan::Site;
+use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
-use crate::log::writer::Notice;
+use crate::log::writer::WriterNotice;
 use crate::model::Now;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
@@ -71,7 +71,7 @@ pub(super) enum Ev {
     /// The loop hears of it.
     LogTold {
         born: u64,
-        notice: Notice,
+        notice: WriterNotice,
     },
     TaskEnd {
         host: usize,
@@ -418,7 +418,7 @@ impl World {
         if !self.hosts[host].isolated {
             self.host_back(host);
         }
-        let conf = launcher::Conf {
+        let conf = launcher::LauncherConf {
             uid: 0,
             personal: false,
             boot_id: self.hosts[host].os.boot_id(),
@@ -495,9 +495,13 @@ impl World {
         Ok((pid, ticks))
     }
 
-    fn sbatchd_conf(&self, host: &str) -> sbatchd::Conf {
-        sbatchd::Conf {
-            site: Site { host: host.to_string(), terminate_interval: 10, ..Site::default() },
+    fn sbatchd_conf(&self, host: &str) -> sbatchd::SbatchdConf {
+        sbatchd::SbatchdConf {
+            site: HostEnvironment {
+                host: host.to_string(),
+                terminate_interval: 10,
+                ..HostEnvironment::default()
+            },
             cluster: self.conf.base.name.clone(),
             admin: "admin".to_string(),
             candidates: self.hosts.iter().map(|h| h.name.clone()).collect(),

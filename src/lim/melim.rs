@@ -30,7 +30,7 @@ fn stale(interval: u64) -> u64 {
 
 /// What it is told at its start.
 #[derive(Clone, Debug)]
-pub struct Conf {
+pub struct MelimConf {
     pub shared: Shared,
     /// ELIM_ABORT_VALUE.
     pub abort: i32,
@@ -82,7 +82,7 @@ struct Elim {
 /// The machine.
 #[derive(Debug)]
 pub struct Melim {
-    conf: Conf,
+    conf: MelimConf,
     elims: Vec<Elim>,
     /// Value, when it was reported, for how long it counts.
     values: BTreeMap<String, (String, u64, u64)>,
@@ -93,7 +93,7 @@ pub struct Melim {
 
 impl Melim {
     /// For the elims of these names; they start with the first tick.
-    pub fn new(conf: Conf, names: Vec<String>) -> Self {
+    pub fn new(conf: MelimConf, names: Vec<String>) -> Self {
         let elims = names.into_iter().map(|name| Elim { name, ..Elim::default() }).collect();
         Melim { conf, elims, values: BTreeMap::new(), dirty: false, reported: None }
     }

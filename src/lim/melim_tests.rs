@@ -25,8 +25,14 @@ fn shared() -> Shared {
 
 fn melim(elims: usize) -> Melim {
     let expected = ["myrsc", "lic", "word", "flag"].map(str::to_owned).to_vec();
-    let conf =
-        Conf { shared: shared(), abort: 97, expected, block: None, restarts: None, debug: false };
+    let conf = MelimConf {
+        shared: shared(),
+        abort: 97,
+        expected,
+        block: None,
+        restarts: None,
+        debug: false,
+    };
     Melim::new(conf, (0..elims).map(|n| format!("elim.{n}")).collect())
 }
 

@@ -87,7 +87,7 @@ pub fn missing(
     let ended = gather(records, ends);
     let mut wanted = Wanted::default();
     ended.iter().for_each(|e| wanted.add(e.key()));
-    let (synced, end) = strike(disk, head, &mut wanted)?;
+    let (synced, end) = remove_accounted(disk, head, &mut wanted)?;
     // of several that are alike the last ones are lacking
     let mut lacking: Vec<Finish> =
         ended.iter().rev().filter(|e| wanted.take(&e.key())).map(Ended::finish).collect();
@@ -309,13 +309,17 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
 
 /// Takes out of `wanted` what the accounting files hold; returns where lsb.acct was read from
 /// and the length of its whole lines.
-fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut Wanted) -> io::Result<(u64, u64)> {
+fn remove_accounted(
+    disk: &mut dyn Disk,
+    head: Option<Head>,
+    wanted: &mut Wanted,
+) -> io::Result<(u64, u64)> {
     let (mut from, mut end) = (0, 0);
     match disk.open(ACCT, None) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(e),
         Ok(file) => {
-            let got = strike_file(disk, file, head, wanted, true);
+            let got = remove_accounted_in(disk, file, head, wanted, true);
             disk.close(file);
             (from, end) = got?;
         }
@@ -326,7 +330,7 @@ fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut Wanted) -> io::R
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
             Ok(file) => {
-                let got = strike_file(disk, file, None, wanted, false);
+                let got = remove_accounted_in(disk, file, None, wanted, false);
                 disk.close(file);
                 got?;
             }
@@ -337,7 +341,7 @@ fn strike(disk: &mut dyn Disk, head: Option<Head>, wanted: &mut Wanted) -> io::R
 
 /// Returns where the file was read from and the length of the whole lines to keep. `cut`: what a
 /// loss of power tore is not kept, as far as it can be derived again.
-fn strike_file(
+fn remove_accounted_in(
     disk: &mut dyn Disk,
     file: FileId,
     head: Option<Head>,

@@ -9,7 +9,7 @@ use super::disk::Disk;
 use super::recover;
 use super::recover::found::RecoverError;
 use super::spool::SpoolReader;
-use super::switch::Order;
+use super::switch::SwitchOrder;
 use super::writer::Command;
 use crate::batch::Recovered;
 use crate::model::ByteStr;
@@ -48,7 +48,7 @@ impl<D: Disk> CommitQueue<D> {
                 // The new log begins exactly here: what was gathered belongs to the old one.
                 self.seal(tickets, order);
                 self.spools.forget(&mut self.reader);
-                let switch = Order { live, head, spool, oldest_spool };
+                let switch = SwitchOrder { live, head, spool, oldest_spool };
                 order(Command::Switch(Box::new(switch)));
             }
             other => return Some(other),

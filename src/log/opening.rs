@@ -6,7 +6,7 @@ use super::fail::{Fail, fatal, said};
 use super::log_files::taken;
 use super::owner::OWNER;
 use super::record_walk::{HEAD, head_line};
-use super::recover::found::{MAX_LAG, Plan};
+use super::recover::found::{MAX_LAG, RecoveryPlan};
 use super::{EVENTS, EVENTS_SUM, spool};
 use std::io;
 
@@ -40,7 +40,7 @@ pub(super) fn rewrite<D: Disk>(disk: &mut D, tail: Tail, from: u64) -> io::Resul
 }
 
 /// The same for what records have in the spool, which is synced before they are.
-pub(super) fn rewrite_spooled<D: Disk>(disk: &mut D, plan: &Plan) -> Result<(), Fail> {
+pub(super) fn rewrite_spooled<D: Disk>(disk: &mut D, plan: &RecoveryPlan) -> Result<(), Fail> {
     let places = &plan.spooled;
     let mut numbers: Vec<u32> = places.iter().filter(|at| at.len > 0).map(|at| at.spool).collect();
     numbers.sort_unstable();
@@ -68,7 +68,11 @@ pub(super) fn rewrite_spooled<D: Disk>(disk: &mut D, plan: &Plan) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn mend_events<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Result<Tail, Fail> {
+pub(super) fn mend_events<D: Disk>(
+    disk: &mut D,
+    file: FileId,
+    plan: &RecoveryPlan,
+) -> Result<Tail, Fail> {
     let mut len = plan.end;
     if let Some(to) = plan.cut {
         if plan.save_cut {
@@ -99,7 +103,11 @@ fn save_cut<D: Disk>(disk: &mut D, file: FileId, from: u64, to: u64) -> Result<(
     done.map_err(said(CUT))
 }
 
-pub(super) fn mend_sum<D: Disk>(disk: &mut D, file: FileId, plan: &Plan) -> Result<Tail, Fail> {
+pub(super) fn mend_sum<D: Disk>(
+    disk: &mut D,
+    file: FileId,
+    plan: &RecoveryPlan,
+) -> Result<Tail, Fail> {
     if plan.sum_head.is_none() && plan.mend.is_none() {
         disk.write_at(file, 0, &FIRST_HEAD.put()).map_err(said(EVENTS_SUM))?;
         disk.sync(file).map_err(said(EVENTS_SUM))?;

@@ -1,5 +1,5 @@
 //! Recovery: takes the log over, reads it whole and says what it found. Nothing is written here but
-//! what makes it this run's (`fence`) and the end of a switch that was interrupted; [`Plan`] says
+//! what makes it this run's (`fence`) and the end of a switch that was interrupted; [`RecoveryPlan`] says
 //! what `Store::open` must mend.
 //!
 //! - A torn tail is cut and reported: what a crash left of a commit that was never acknowledged.
@@ -42,7 +42,7 @@ use super::owner::{self, Owner};
 use super::record_walk::{HEAD, head_line};
 use super::{EVENTS, switch_names};
 use crate::batch::Recovered;
-use found::{Found, Notice, RecoverError, failed};
+use found::{Found, RecoverError, RecoveryNotice, failed};
 use scan::Scan;
 use std::io;
 
@@ -72,10 +72,10 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let first = is_first(disk, &before).map_err(failed("the log directory"))?;
     let owner = claim(disk, params, &before, first, &mut notices)?;
     let mended = mend::finish_interrupted(disk).map_err(failed("putting the log in order"))?;
-    notices.extend(mended.map(|text| Notice { level: log::Level::Warn, text }));
+    notices.extend(mended.map(|text| RecoveryNotice { level: log::Level::Warn, text }));
     let told = switch_names::finish_interrupted(disk, &owner);
     let told = told.map_err(failed("finishing a switch of the log"))?;
-    notices.extend(told.map(|text| Notice { level: log::Level::Warn, text }));
+    notices.extend(told.map(|text| RecoveryNotice { level: log::Level::Warn, text }));
     fence::discard_copies(disk).map_err(failed("the log directory"))?;
     let same_boot = match &before {
         owner::Read::Is(o) => o.host == params.host && o.boot == params.boot,
@@ -129,11 +129,11 @@ fn claim(
     params: &Params,
     before: &owner::Read,
     first: bool,
-    notices: &mut Vec<Notice>,
+    notices: &mut Vec<RecoveryNotice>,
 ) -> Result<Owner, RecoverError> {
     if *before == owner::Read::Damaged {
         let text = format!("{} is damaged: epochs go on from the clock", owner::OWNER);
-        notices.push(Notice { level: log::Level::Warn, text });
+        notices.push(RecoveryNotice { level: log::Level::Warn, text });
     }
     let beside = against::is_beside(disk).map_err(failed("the log directory"))?;
     if first {

@@ -31,8 +31,8 @@ use super::mend::Mend;
 use super::opening::{FIRST_HEAD, mend_events, mend_sum, rewrite, rewrite_spooled};
 use super::record_walk::head_line;
 use super::recover::against::{ACCEPT, Mark};
-use super::recover::found::{Base, Plan};
-use super::switch::{Order, SLICE_RECORDS, Switching};
+use super::recover::found::{Base, RecoveryPlan};
+use super::switch::{SLICE_RECORDS, SwitchOrder, Switching};
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
 use std::collections::BTreeSet;
 use std::io;
@@ -81,9 +81,9 @@ pub struct Store<D: Disk> {
     acct_lost: bool,
     /// lsb.acct is not written before it has been copied.
     acct_copy: Option<AcctCopy>,
-    /// The checksum file goes on with entries of records that are lost ([`Plan::stale`]).
+    /// The checksum file goes on with entries of records that are lost ([`RecoveryPlan::stale`]).
     stale: bool,
-    /// The next commit puts the log in order ([`Plan::mend`]), with this head of its checksums.
+    /// The next commit puts the log in order ([`RecoveryPlan::mend`]), with this head of its checksums.
     mend: Option<(Box<Mend>, Head)>,
     /// Files may be longer than they should.
     trim: bool,
@@ -102,7 +102,7 @@ pub struct Store<D: Disk> {
 
 impl<D: Disk> Store<D> {
     /// Mends what recovery found; it has become the owner. The lock must be held.
-    pub fn open(disk: D, plan: Plan) -> Result<Store<D>, Fail> {
+    pub fn open(disk: D, plan: RecoveryPlan) -> Result<Store<D>, Fail> {
         let mut files = LogFiles::open(disk, &plan.owner)?;
         files.events = mend_events(&mut files.disk, files.events.file, &plan)?;
         files.sum = mend_sum(&mut files.disk, files.sum.file, &plan)?;
@@ -332,7 +332,7 @@ impl<D: Disk> Store<D> {
     }
 
     /// Begins a switch; everything committed so far is what the order knows of.
-    pub fn begin_switch(&mut self, order: Order) -> Result<(), Fail> {
+    pub fn begin_switch(&mut self, order: SwitchOrder) -> Result<(), Fail> {
         if self.switching.is_some() {
             return Err(Fail::Write("a switch of the log is under way already".into()));
         }

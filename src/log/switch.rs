@@ -36,7 +36,7 @@ pub(super) const SLICE_RECORDS: usize = 4000;
 
 /// What a switch keeps (`Effect::Switch`).
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct SwitchOrder {
     /// Jobs whose records are carried over, ascending.
     pub live: Vec<u32>,
     /// What the new log begins with.
@@ -122,7 +122,7 @@ impl Switching {
     /// length of lsb.acct; `backfill`: the entries that the checksum file lacks.
     pub(super) fn begin<D: Disk>(
         files: &mut LogFiles<D>,
-        order: Order,
+        order: SwitchOrder,
         acct_at: u64,
         backfill: Vec<Entry>,
     ) -> Result<Switching, Fail> {

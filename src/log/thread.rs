@@ -1,14 +1,14 @@
 //! The thread of the real mbatchd that writes the log, so that no sync ever stops the loop.
 //!
 //! What it does is in `writer`; what happened is told through a callback on this thread
-//! ([`Notice`]). After [`Notice::Fatal`] the thread does nothing more.
+//! ([`WriterNotice`]). After [`WriterNotice::Fatal`] the thread does nothing more.
 //!
 //! For tests on a personal cluster (`testing`), [`CRASH_AT`] kills the process at the N-th commit
 //! at a named point, and [`FAULT_FILE`] makes writes fail while a file exists.
 
 use super::disk::Disk;
 use super::store::{Point, Store};
-use super::writer::{Command, Due, Notice, PROBE_SECS, Writer};
+use super::writer::{Command, Due, PROBE_SECS, Writer, WriterNotice};
 use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub const FAULT_FILE: &str = "LSF_FAULT_FILE";
 const IDLE_LOOK: Duration = Duration::from_secs(2);
 
 /// The loop's orders; `None` to stop.
-type Order = Option<Command>;
+type PendingCommand = Option<Command>;
 
 /// Where the process is to kill itself. Clones count together.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ fn signal_self(signal: Signal) {
 
 /// The loop's end of the thread.
 pub struct LogHandle {
-    orders: Sender<Order>,
+    orders: Sender<PendingCommand>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -100,7 +100,7 @@ impl LogHandle {
     pub fn start<D: Disk + 'static>(
         store: Store<D>,
         crash: CrashPoints,
-        tell: Box<dyn Fn(Notice) + Send>,
+        tell: Box<dyn Fn(WriterNotice) + Send>,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
         let writer = Writer::new(store);
@@ -110,18 +110,18 @@ impl LogHandle {
     }
 
     /// The same for a log that cannot be taken over yet, for `why`: there is no room. What is
-    /// ordered fails until `open` succeeds, which is tried again and again ([`Notice::Opened`]).
+    /// ordered fails until `open` succeeds, which is tried again and again ([`WriterNotice::Opened`]).
     pub fn start_waiting<D: Disk + 'static>(
         open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
         why: String,
         crash: CrashPoints,
-        tell: Box<dyn Fn(Notice) + Send>,
+        tell: Box<dyn Fn(WriterNotice) + Send>,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
         let work = move || {
             if let Some(store) = wait_for_room(open, why, &inbox, &tell) {
                 let writer = Writer::opened_late(store, crate::sys::now().mono_us);
-                tell(Notice::Opened);
+                tell(WriterNotice::Opened);
                 run(writer, &inbox, &crash, &tell);
             }
         };
@@ -149,8 +149,8 @@ impl LogHandle {
 fn wait_for_room<D: Disk>(
     mut open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
     mut why: String,
-    inbox: &Receiver<Order>,
-    tell: &dyn Fn(Notice),
+    inbox: &Receiver<PendingCommand>,
+    tell: &dyn Fn(WriterNotice),
 ) -> Option<Store<D>> {
     let pause = Duration::from_secs(PROBE_SECS);
     let mut next = std::time::Instant::now() + pause;
@@ -158,10 +158,10 @@ fn wait_for_room<D: Disk>(
         match inbox.recv_timeout(next.saturating_duration_since(std::time::Instant::now())) {
             Ok(Some(Command::Batch(batch))) => {
                 let (ticket, why) = (batch.ticket, why.clone());
-                tell(Notice::WriteFailed { ticket, why, durable_len: u64::MAX });
+                tell(WriterNotice::WriteFailed { ticket, why, durable_len: u64::MAX });
             }
             Ok(Some(Command::Switch(_))) => {
-                tell(Notice::Switched { ok: false, why: why.clone() });
+                tell(WriterNotice::Switched { ok: false, why: why.clone() });
             }
             Ok(Some(Command::Rebuilt)) => {}
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return None,
@@ -178,9 +178,9 @@ fn wait_for_room<D: Disk>(
 
 fn run<D: Disk>(
     mut writer: Writer<D>,
-    inbox: &Receiver<Order>,
+    inbox: &Receiver<PendingCommand>,
     crash: &CrashPoints,
-    tell: &dyn Fn(Notice),
+    tell: &dyn Fn(WriterNotice),
 ) {
     let mut stopping = false;
     loop {
@@ -190,7 +190,7 @@ fn run<D: Disk>(
         }
         let now = crate::sys::now().mono_us;
         if let Some(notice) = writer.turn(now, &mut |point| crash.reach(point)) {
-            let fatal = matches!(notice, Notice::Fatal(_));
+            let fatal = matches!(notice, WriterNotice::Fatal(_));
             tell(notice);
             if fatal {
                 return;
@@ -200,7 +200,7 @@ fn run<D: Disk>(
 }
 
 /// Waits for orders as long as there is nothing to do; `true` to stop.
-fn take_orders<D: Disk>(writer: &mut Writer<D>, inbox: &Receiver<Order>) -> bool {
+fn take_orders<D: Disk>(writer: &mut Writer<D>, inbox: &Receiver<PendingCommand>) -> bool {
     let first = match writer.due() {
         Due::Now => None,
         Due::Ordered => Some(inbox.recv_timeout(IDLE_LOOK)),

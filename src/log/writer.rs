@@ -2,9 +2,9 @@
 //! together; a switch goes on between commits; while writing fails everything is void. The real
 //! mbatchd turns it on a thread (`thread`), the simulator in virtual time.
 //!
-//! After [`Notice::WriteFailed`] everything ordered is void until [`Command::Rebuilt`] says that
+//! After [`WriterNotice::WriteFailed`] everything ordered is void until [`Command::Rebuilt`] says that
 //! the machine is back to what the log holds; meanwhile it is tried every [`PROBE_SECS`] whether
-//! writing works again, and told by [`Notice::Back`]. After [`Notice::Fatal`] the process must
+//! writing works again, and told by [`WriterNotice::Back`]. After [`WriterNotice::Fatal`] the process must
 //! end; nothing more is done.
 //!
 //! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
@@ -13,7 +13,7 @@ use super::batch::Batch;
 use super::disk::Disk;
 use super::fail::Fail;
 use super::store::{Point, Store};
-use super::switch::Order;
+use super::switch::SwitchOrder;
 use crate::model::time::US;
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ const MAX_JOINED: usize = 8 << 20;
 
 /// What is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum WriterNotice {
     /// Everything up to this ticket is durable.
     Durable(u64),
     /// This ticket and all later ones are void; lsb.events is good up to `durable_len`.
@@ -49,8 +49,8 @@ pub enum Command {
     /// Make it durable. Its ticket must be larger than any before.
     Batch(Box<Batch>),
     /// Switch lsb.events, behind what was ordered before.
-    Switch(Box<Order>),
-    /// The machine is back to what the log holds after [`Notice::WriteFailed`].
+    Switch(Box<SwitchOrder>),
+    /// The machine is back to what the log holds after [`WriterNotice::WriteFailed`].
     Rebuilt,
 }
 
@@ -125,7 +125,7 @@ impl<D: Disk> Writer<D> {
     }
 
     /// Does the next thing. `at` is told where a commit is.
-    pub fn turn(&mut self, now: u64, at: &mut dyn FnMut(Point)) -> Option<Notice> {
+    pub fn turn(&mut self, now: u64, at: &mut dyn FnMut(Point)) -> Option<WriterNotice> {
         if std::mem::take(&mut self.gave_up) {
             return Some(not_switched(Fail::Write("the log cannot be written".into())));
         }
@@ -148,16 +148,16 @@ impl<D: Disk> Writer<D> {
     }
 
     /// With nothing to do: is the log still this run's?
-    fn look(&mut self, now: u64) -> Option<Notice> {
+    fn look(&mut self, now: u64) -> Option<WriterNotice> {
         match self.store.look(now) {
-            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+            Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),
             // what cannot be read now is read before the next commit
             _ => None,
         }
     }
 
     /// Work that goes on between commits.
-    fn between(&mut self, now: u64) -> Option<Notice> {
+    fn between(&mut self, now: u64) -> Option<WriterNotice> {
         if !self.store.is_copying_acct() || self.copy_at.is_some_and(|at| now < at) {
             return self.switch_slice();
         }
@@ -169,7 +169,7 @@ impl<D: Disk> Writer<D> {
                 self.copy_at = Some(now + COPY_PAUSE_SECS * US);
                 None
             }
-            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+            Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),
         }
     }
 
@@ -178,22 +178,22 @@ impl<D: Disk> Writer<D> {
         self.store.close();
     }
 
-    fn switch_slice(&mut self) -> Option<Notice> {
+    fn switch_slice(&mut self) -> Option<WriterNotice> {
         match self.store.switch_slice() {
             Ok(false) => None,
-            Ok(true) => Some(Notice::Switched { ok: true, why: String::new() }),
+            Ok(true) => Some(WriterNotice::Switched { ok: true, why: String::new() }),
             Err(fail) => Some(not_switched(fail)),
         }
     }
 
-    fn begin_switch(&mut self, order: Order) -> Option<Notice> {
+    fn begin_switch(&mut self, order: SwitchOrder) -> Option<WriterNotice> {
         if self.failed.is_some() {
             return Some(not_switched(Fail::Write("the log cannot be written".into())));
         }
         self.store.begin_switch(order).err().map(not_switched)
     }
 
-    fn probe(&mut self, now: u64) -> Option<Notice> {
+    fn probe(&mut self, now: u64) -> Option<WriterNotice> {
         let failed = self.failed.as_mut()?;
         if now < failed.next_probe {
             return None;
@@ -206,15 +206,20 @@ impl<D: Disk> Writer<D> {
         match self.store.probe() {
             Ok(()) => {
                 self.failed = None;
-                Some(Notice::Back)
+                Some(WriterNotice::Back)
             }
             Err(Fail::Write(_)) => None,
-            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+            Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),
         }
     }
 
     /// Commits a batch with all that wait behind it.
-    fn commit(&mut self, mut batch: Batch, now: u64, at: &mut dyn FnMut(Point)) -> Option<Notice> {
+    fn commit(
+        &mut self,
+        mut batch: Batch,
+        now: u64,
+        at: &mut dyn FnMut(Point),
+    ) -> Option<WriterNotice> {
         if let Some(failed) = &self.failed {
             let why = "the log cannot be written".to_string();
             return failed.rebuilt.then(|| self.write_failed(batch.ticket, why, now));
@@ -230,25 +235,25 @@ impl<D: Disk> Writer<D> {
             Ok(()) => {
                 let copies = self.store.is_copying_acct() && self.copy_at.is_none();
                 self.slice = self.store.is_switching() || copies;
-                Some(Notice::Durable(batch.ticket))
+                Some(WriterNotice::Durable(batch.ticket))
             }
             Err(Fail::Write(why)) => Some(self.write_failed(first, why, now)),
-            Err(Fail::Fatal(why)) => Some(Notice::Fatal(why)),
+            Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),
         }
     }
 
-    fn write_failed(&mut self, ticket: u64, why: String, now: u64) -> Notice {
+    fn write_failed(&mut self, ticket: u64, why: String, now: u64) -> WriterNotice {
         self.failed = Some(Failed { next_probe: now + PROBE_SECS * US, rebuilt: false });
         // the machine goes back to before what it ordered; in its old spool file it may go on
         self.gave_up |= self.store.give_up_switch();
         let durable_len = self.store.durable_len();
-        Notice::WriteFailed { ticket, why, durable_len }
+        WriterNotice::WriteFailed { ticket, why, durable_len }
     }
 }
 
-fn not_switched(fail: Fail) -> Notice {
+fn not_switched(fail: Fail) -> WriterNotice {
     match fail {
-        Fail::Write(why) => Notice::Switched { ok: false, why },
-        Fail::Fatal(why) => Notice::Fatal(why),
+        Fail::Write(why) => WriterNotice::Switched { ok: false, why },
+        Fail::Fatal(why) => WriterNotice::Fatal(why),
     }
 }

@@ -21,7 +21,7 @@ use std::os::fd::AsFd;
 
 /// Where a connection stands.
 #[derive(Debug)]
-pub enum Phase {
+pub enum ConnPhase {
     /// Outgoing: TCP is not through yet.
     Connecting {
         daemon: Daemon,
@@ -110,7 +110,7 @@ pub enum ReadEnd {
 pub struct Conn {
     pub id: ConnId,
     pub sock: Sock,
-    pub phase: Phase,
+    pub phase: ConnPhase,
     /// The peer's address; None on a Unix socket.
     pub addr: Option<SocketAddr>,
     /// For the log: who a refused caller said it was, or what was called.
@@ -144,7 +144,13 @@ pub struct Conn {
 }
 
 impl Conn {
-    pub fn new(id: ConnId, sock: Sock, phase: Phase, addr: Option<SocketAddr>, now: u64) -> Self {
+    pub fn new(
+        id: ConnId,
+        sock: Sock,
+        phase: ConnPhase,
+        addr: Option<SocketAddr>,
+        now: u64,
+    ) -> Self {
         let local = matches!(sock, Sock::Unix(_));
         let cap = if local { MAX_FRAME } else { MAX_FRAME_EARLY };
         Conn {
@@ -181,7 +187,7 @@ impl Conn {
         if ident.ways.allows(Way::Eauth) {
             self.dec.set_cap(MAX_FRAME_EAUTH);
         }
-        self.phase = Phase::AwaitAuth { nonce };
+        self.phase = ConnPhase::AwaitAuth { nonce };
         Ok(())
     }
 
@@ -191,14 +197,14 @@ impl Conn {
         Ok(Peer::Local { uid, pid })
     }
 
-    pub fn set_phase(&mut self, phase: Phase, now: u64) {
+    pub fn set_phase(&mut self, phase: ConnPhase, now: u64) {
         self.phase = phase;
         self.phase_since = now;
     }
 
     /// Not yet authenticated, and not of our own making.
     pub fn early(&self) -> bool {
-        matches!(self.phase, Phase::AwaitAuth { .. } | Phase::AwaitCheck { .. })
+        matches!(self.phase, ConnPhase::AwaitAuth { .. } | ConnPhase::AwaitCheck { .. })
     }
 
     /// Since when it has been in its phase.
@@ -210,21 +216,23 @@ impl Conn {
     pub fn deadline(&self) -> Option<(u64, &'static str)> {
         let since = self.phase_since;
         match self.phase {
-            Phase::AwaitAuth { .. } => {
+            ConnPhase::AwaitAuth { .. } => {
                 return Some((since + EARLY_US, "did not authenticate in time"));
             }
-            Phase::AwaitCheck { .. } => {
+            ConnPhase::AwaitCheck { .. } => {
                 return Some((since + CHECK_US, "could not be looked into in time"));
             }
-            Phase::Connecting { .. } => return Some((since + CONNECT_US, "no connection in time")),
-            Phase::AwaitHello { .. } | Phase::AwaitOk { .. } | Phase::Local => {
+            ConnPhase::Connecting { .. } => {
+                return Some((since + CONNECT_US, "no connection in time"));
+            }
+            ConnPhase::AwaitHello { .. } | ConnPhase::AwaitOk { .. } | ConnPhase::Local => {
                 return Some((since + CONNECT_US, "no answer to the handshake in time"));
             }
-            Phase::Lingering => return Some((since + LINGER_US, "closed")),
-            Phase::Closing if self.held.is_empty() => {
+            ConnPhase::Lingering => return Some((since + LINGER_US, "closed")),
+            ConnPhase::Closing if self.held.is_empty() => {
                 return Some((since + FLUSH_US, "did not read the last words in time"));
             }
-            Phase::Open | Phase::Closing => {}
+            ConnPhase::Open | ConnPhase::Closing => {}
         }
         let half = self.half_since.map(|t| (t + HALF_FRAME_US, "half a frame for too long"));
         let stall = self.stall_since.map(|t| (t + STALL_US, "did not read its output in time"));
@@ -247,7 +255,9 @@ impl Conn {
 
     /// It is not read: its output is far behind, or it is being looked into.
     pub fn paused(&self) -> bool {
-        self.over || self.held.len() >= MAX_HELD || matches!(self.phase, Phase::AwaitCheck { .. })
+        self.over
+            || self.held.len() >= MAX_HELD
+            || matches!(self.phase, ConnPhase::AwaitCheck { .. })
     }
 
     /// What was found out about the caller; what it has sent meanwhile is read next.
@@ -258,14 +268,14 @@ impl Conn {
         now: u64,
         sink: &mut dyn FnMut(Heard),
     ) -> Result<(), Gone> {
-        let Phase::AwaitCheck { peer } = &mut self.phase else { return Ok(()) };
+        let ConnPhase::AwaitCheck { peer } = &mut self.phase else { return Ok(()) };
         if let Peer::User { gid, user, uid, host } = peer {
             self.whom = format!(" of user {} (uid {uid}) of host {host}", user.escape_debug());
             *gid = found?;
         }
         let peer = peer.clone();
         shake::prove(&mut self.session, &mut self.out)?;
-        self.set_phase(Phase::Open, now);
+        self.set_phase(ConnPhase::Open, now);
         self.dec.set_cap(MAX_FRAME_USER);
         self.opened = true;
         sink(Heard::Opened(peer));
@@ -373,8 +383,8 @@ impl Conn {
         if !self.sock.connected() {
             return Ok(());
         }
-        if let Phase::Connecting { daemon, host } = &self.phase {
-            self.phase = Phase::AwaitHello { daemon: *daemon, host: host.clone() };
+        if let ConnPhase::Connecting { daemon, host } = &self.phase {
+            self.phase = ConnPhase::AwaitHello { daemon: *daemon, host: host.clone() };
             self.phase_since = now;
         }
         Ok(())
@@ -402,7 +412,7 @@ impl Conn {
                 Err(e) => return ReadEnd::Gone(Gone::Io(e)),
             };
             budget = budget.saturating_sub(n);
-            if matches!(self.phase, Phase::Closing | Phase::Lingering) {
+            if matches!(self.phase, ConnPhase::Closing | ConnPhase::Lingering) {
                 continue;
             }
             self.dec.push(&chunk[..n]);
@@ -419,7 +429,9 @@ impl Conn {
 
     fn ended(&self) -> Gone {
         match self.dec.finish() {
-            Err(e) if !matches!(self.phase, Phase::Closing | Phase::Lingering) => Gone::Frame(e),
+            Err(e) if !matches!(self.phase, ConnPhase::Closing | ConnPhase::Lingering) => {
+                Gone::Frame(e)
+            }
             _ => Gone::Eof,
         }
     }
@@ -433,7 +445,7 @@ impl Conn {
     ) -> Result<(), Gone> {
         let before = self.dec.pending();
         let mut took = false;
-        while !matches!(self.phase, Phase::Closing | Phase::Lingering) {
+        while !matches!(self.phase, ConnPhase::Closing | ConnPhase::Lingering) {
             let Some(heard) = self.frame(ident, now)? else { break };
             took = true;
             if let Heard::Check(..) = &heard {
@@ -465,8 +477,8 @@ impl Conn {
         loop {
             let Some(raw) = self.dec.take()? else { return Ok(None) };
             match &mut self.phase {
-                Phase::Open => return Ok(Some(Heard::Msg(self.session.open_msg(&raw)?))),
-                Phase::AwaitAuth { nonce } => {
+                ConnPhase::Open => return Ok(Some(Heard::Msg(self.session.open_msg(&raw)?))),
+                ConnPhase::AwaitAuth { nonce } => {
                     let addr = self.addr.ok_or(Gone::Limit("no address"))?;
                     let gate = gate(ident)?;
                     let target = gate.target(ident.daemon, *nonce);
@@ -476,33 +488,35 @@ impl Conn {
                     self.session = session;
                     self.phase_since = now;
                     let Some(check) = check else {
-                        self.phase = Phase::Open;
+                        self.phase = ConnPhase::Open;
                         return Ok(Some(Heard::Opened(peer)));
                     };
-                    self.phase = Phase::AwaitCheck { peer: peer.clone() };
+                    self.phase = ConnPhase::AwaitCheck { peer: peer.clone() };
                     return Ok(Some(Heard::Check(peer, check)));
                 }
-                Phase::AwaitHello { daemon, host } => {
+                ConnPhase::AwaitHello { daemon, host } => {
                     let (hello, version) = shake::read_hello(&raw, *daemon, host)?;
                     let ring = ident.ring.as_deref().ok_or(Gone::Limit("no key"))?;
                     let (me, at) = (ident.daemon, &ident.host);
                     let (claims, key) = shake::sign_as_daemon(ring, &hello, me, at, ident.uid)?;
                     self.session = shake::write_auth(version, claims, &key, &mut self.out)?;
                     let peer = Peer::Daemon { daemon: *daemon, host: host.clone() };
-                    self.phase = Phase::AwaitOk { peer };
+                    self.phase = ConnPhase::AwaitOk { peer };
                     self.phase_since = now;
                 }
-                Phase::AwaitOk { peer } => {
+                ConnPhase::AwaitOk { peer } => {
                     shake::read_ok(&mut self.session, &raw)?;
                     let peer = peer.clone();
-                    self.phase = Phase::Open;
+                    self.phase = ConnPhase::Open;
                     self.phase_since = now;
                     return Ok(Some(Heard::Opened(peer)));
                 }
-                Phase::Connecting { .. } | Phase::Local => {
+                ConnPhase::Connecting { .. } | ConnPhase::Local => {
                     return Err(FrameError::Unexpected(raw.kind).into());
                 }
-                Phase::AwaitCheck { .. } | Phase::Closing | Phase::Lingering => return Ok(None),
+                ConnPhase::AwaitCheck { .. } | ConnPhase::Closing | ConnPhase::Lingering => {
+                    return Ok(None);
+                }
             }
         }
     }

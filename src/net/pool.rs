@@ -12,7 +12,7 @@ mod out;
 #[cfg(test)]
 mod tests;
 
-use super::conn::{Conn, Gone, Heard, Phase, ReadEnd};
+use super::conn::{Conn, ConnPhase, Gone, Heard, ReadEnd};
 use super::dgram::{self, Seal};
 use super::drained_queue::DrainedQueue;
 use super::limits::*;
@@ -228,19 +228,19 @@ impl Pool {
         let before = (conn.partial(), conn.early());
         let (mut peer, mut check, mut said) = (None, None, false);
         let mut end = None;
-        if matches!(conn.phase, Phase::Connecting { .. })
+        if matches!(conn.phase, ConnPhase::Connecting { .. })
             && let Err(gone) = conn.connected(us)
         {
             end = Some(ReadEnd::Gone(gone));
         }
-        if matches!(conn.phase, Phase::Local) {
+        if matches!(conn.phase, ConnPhase::Local) {
             match conn.local_peer() {
                 Ok(Peer::Local { uid, .. }) if uid != 0 && uid != ident.uid => {
                     let why = "the launcher's socket is served by another user";
                     end = Some(ReadEnd::Gone(Gone::Limit(why)));
                 }
                 Ok(who) => {
-                    conn.set_phase(Phase::Open, us);
+                    conn.set_phase(ConnPhase::Open, us);
                     conn.opened = true;
                     sink(Input::Opened { conn: id, peer: who });
                 }
@@ -331,7 +331,7 @@ impl Pool {
     fn enter(&mut self, mut conn: Conn) -> Result<(), Gone> {
         // What is accepted is nearly always writable: that is asked for only when it is not.
         let mut interest = Interest::READABLE;
-        if matches!(conn.phase, Phase::Connecting { .. }) {
+        if matches!(conn.phase, ConnPhase::Connecting { .. }) {
             interest |= Interest::WRITABLE;
             conn.write_armed = true;
         }

@@ -34,7 +34,7 @@ const SIGCONT: i32 = 18;
 
 /// What res is told at its start.
 #[derive(Clone, Debug, Default)]
-pub struct Conf {
+pub struct ResConf {
     pub host: String,
     pub admins: Vec<String>,
     /// A personal cluster: the one user is let in by the shell already.
@@ -89,7 +89,7 @@ struct Task {
 
 /// The machine.
 pub struct Res {
-    conf: Conf,
+    conf: ResConf,
     /// Makes tokens; and names this incarnation in keys.
     seed: MacKey,
     born: u32,
@@ -103,7 +103,7 @@ pub struct Res {
 
 impl Res {
     /// `seed`: random bytes.
-    pub fn new(conf: Conf, seed: [u8; 32]) -> Res {
+    pub fn new(conf: ResConf, seed: [u8; 32]) -> Res {
         let born = u32::from_be_bytes([seed[0], seed[1], seed[2], seed[3]]);
         Res {
             conf,

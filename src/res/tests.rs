@@ -16,7 +16,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(conf: Conf) -> Rig {
+    fn new(conf: ResConf) -> Rig {
         let mut r = Rig { res: Res::new(conf, [7; 32]), us: 1 };
         assert!(matches!(r.step(Input::Start)[..], [Effect::Connect { conn: LAUNCHER, .. }]));
         r.step(Input::Opened { conn: LAUNCHER, peer: Peer::Local { uid: 0, pid: 1 } });
@@ -57,8 +57,8 @@ impl Rig {
     }
 }
 
-fn conf() -> Conf {
-    Conf { host: "h1".into(), admins: vec!["adm".into()], timeout: 2, ..Conf::default() }
+fn conf() -> ResConf {
+    ResConf { host: "h1".into(), admins: vec!["adm".into()], timeout: 2, ..ResConf::default() }
 }
 
 fn asked(out: &[Effect]) -> Vec<&'static str> {
@@ -112,7 +112,7 @@ fn the_matrix_of_message_and_role() {
     };
     for row in &rows {
         for (conn, want) in [(BOB, row[1]), (ANN, row[2]), (ADMIN, row[4]), (ROOT, row[5])] {
-            let mut r = Rig::new(Conf { root: (false, true), ..conf() });
+            let mut r = Rig::new(ResConf { root: (false, true), ..conf() });
             if row[0] != "Res.Run" {
                 assert_eq!(asked(&r.run(ANN)), ["expect", "start"]);
             }
@@ -126,7 +126,7 @@ fn the_matrix_of_message_and_role() {
 #[test]
 fn the_cluster_s_hosts_are_looked_at_again_and_again() {
     let looks = |syncup: Option<u64>, until: u64| {
-        let mut r = Rig::new(Conf { syncup, ..conf() });
+        let mut r = Rig::new(ResConf { syncup, ..conf() });
         let mut at = Vec::new();
         while let Some(due) = r.res.deadline().filter(|d| *d <= until * US) {
             r.us = r.us.max(due);
@@ -149,7 +149,7 @@ fn root_runs_nothing_but_where_it_is_said() {
         ((true, false), "h2", false),
         ((false, true), "h2", true),
     ] {
-        let mut r = Rig::new(Conf { root, ..conf() });
+        let mut r = Rig::new(ResConf { root, ..conf() });
         let (user, host) = ("root".into(), from.into());
         r.step(Input::Opened { conn: ROOT, peer: Peer::User { uid: 0, gid: 0, user, host } });
         assert_eq!(asked(&r.run(ROOT)).contains(&"start"), may, "{root:?} from {from}");
@@ -178,7 +178,7 @@ fn input_beyond_its_credit_ends_the_connection_and_the_task() {
 
 #[test]
 fn the_end_is_told_after_all_output_and_accounted() {
-    let mut r = Rig::new(Conf { acct_ms: Some(0), ..conf() });
+    let mut r = Rig::new(ResConf { acct_ms: Some(0), ..conf() });
     r.run(ANN);
     assert_eq!(asked(&r.ended(1)), ["drain"]);
     let read = TaskNews::Read(OUT, vec![1]);
@@ -234,7 +234,7 @@ fn the_end_of_input_on_a_terminal_is_said_until_the_task_has_ended() {
 
 #[test]
 fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
-    let conf = Conf { unlimited: vec![4], only_admins: true, ..conf() };
+    let conf = ResConf { unlimited: vec![4], only_admins: true, ..conf() };
     let mut r = Rig::new(conf);
     let via = |name: &str| {
         let rlimits = vec![(4, Some(0), Some(0)), (7, Some(9), Some(9))];

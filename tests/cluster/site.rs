@@ -4,7 +4,7 @@
 
 use super::rig::{Said, alive, binary, kill, skipped, wait_for};
 use lsf::auth::ring::new_key;
-use lsf::conf::generate::{Plan, generate};
+use lsf::conf::generate::{SitePlan, generate};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ impl Site {
 
     fn configure(&self) {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut spec = Plan::personal(self.dir.to_str().unwrap(), ADMIN, self.hosts as u32);
+        let mut spec = SitePlan::personal(self.dir.to_str().unwrap(), ADMIN, self.hosts as u32);
         spec.personal = Some((100 + (std::process::id() + n) % 150) as u8);
         let base = 25_000 + (std::process::id() % 500) as u16 * 8;
         (spec.lim_port, spec.res_port) = (base, base + 1);

@@ -4,7 +4,7 @@
 use lsf::auth::KeyRing;
 use lsf::auth::shake::{self, Claims, Hello, Who, session_key};
 use lsf::cli::client::{Client, Patience};
-use lsf::conf::generate::{Plan, generate};
+use lsf::conf::generate::{SitePlan, generate};
 use lsf::conf::{BaseConf, load};
 use lsf::daemon::authd::Authd;
 use lsf::daemon::shell::{self, DaemonDriver, Ports, Remote, ShellConfig, ShellControl};
@@ -70,7 +70,7 @@ impl World {
         let net = (1 + (std::process::id() * 7 + n) % 250) as u8;
         let dir = std::env::temp_dir().join(format!("lsf-hostile-{}-{n}", std::process::id()));
         let top = dir.to_str().unwrap();
-        let mut spec = Plan::personal(top, "nobody", 3);
+        let mut spec = SitePlan::personal(top, "nobody", 3);
         spec.personal = Some(net);
         let at = spec.address(1);
         let [a, b, c, d] = free_ports(&at);

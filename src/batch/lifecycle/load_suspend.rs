@@ -14,7 +14,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbd, StepContext};
-use crate::lang::resreq::SelectCx;
+use crate::lang::resreq::SelectContext;
 use crate::model::event::{Event, JobSignal, SIGNAL_BY_LOAD};
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
@@ -186,7 +186,7 @@ impl Mbd {
         }
         let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
         let (local_type, local_model) = (sight.host_type(), sight.model());
-        let cx = SelectCx { local_type, local_model };
+        let cx = SelectContext { local_type, local_model };
         cond.0.first().is_some_and(|s| s.selects(&sight, &cx))
     }
 

@@ -5,7 +5,7 @@ use crate::batch::site::policy::External;
 use crate::batch::state::counts::Slots;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbd, StepContext};
-use crate::lang::resreq::SelectCx;
+use crate::lang::resreq::SelectContext;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
@@ -113,7 +113,7 @@ impl Mbd {
                 continue;
             }
             if let Some(simple) = req.as_ref().and_then(|r| r.first())
-                && !simple.selects(&self.view().snapshot(i), &SelectCx::default())
+                && !simple.selects(&self.view().snapshot(i), &SelectContext::default())
             {
                 continue;
             }

@@ -10,7 +10,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::policy::Queue;
 use crate::batch::site::requirements::Req;
 use crate::batch::state::names::{HostId, UserId};
-use crate::lang::resreq::{SelectCx, Simple, Span, Tile};
+use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
@@ -269,9 +269,9 @@ impl<'a> HostMatch<'a> {
         (pause > 0 && until > self.view.now.mono_us).then_some(until)
     }
 
-    fn select_context(&self) -> SelectCx<'a> {
+    fn select_context(&self) -> SelectContext<'a> {
         let (local_type, local_model) = *self.local.get_or_init(|| self.local());
-        SelectCx { local_type, local_model }
+        SelectContext { local_type, local_model }
     }
 
     /// Type and model of the submission host; nothing where they were to be found out and LIM

@@ -1,7 +1,7 @@
 //! Making a connection: which hosts are tried in which order, from which address, and the proofs
 //! of both sides. One try each; who tries again is patience.rs.
 
-use super::error::{ClientError, Notice};
+use super::error::{ClientError, WaitNotice};
 use super::patience::Patience;
 use super::talk::{CHUNK, Client, read_some};
 use crate::auth::shake::{self, AuthError, Hello};
@@ -190,7 +190,7 @@ impl Call<'_> {
             patience,
             claims,
             server,
-            processing: Notice::Processing.words(self.site),
+            processing: WaitNotice::Processing.words(self.site),
             waits,
             kept_env: None,
         })

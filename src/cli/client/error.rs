@@ -18,19 +18,19 @@ pub const PROCESSING: &str = "LSF is processing your request. Please wait ...";
 
 /// What is said while there is no answer; a site has words of its own for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Notice {
+pub(super) enum WaitNotice {
     Down,
     Unreached,
     Processing,
 }
 
-impl Notice {
+impl WaitNotice {
     /// As lsf.conf or the environment has it, else as LSF has it.
     pub(super) fn words(self, site: &Site) -> String {
         let (name, usual) = match self {
-            Notice::Down => ("LSB_MBD_DOWN_MSG", DOWN),
-            Notice::Unreached => ("LSB_MBD_CONNECT_FAIL_MSG", UNREACHED),
-            Notice::Processing => ("LSB_MBD_BUSY_MSG", PROCESSING),
+            WaitNotice::Down => ("LSB_MBD_DOWN_MSG", DOWN),
+            WaitNotice::Unreached => ("LSB_MBD_CONNECT_FAIL_MSG", UNREACHED),
+            WaitNotice::Processing => ("LSB_MBD_BUSY_MSG", PROCESSING),
         };
         site::param(Some(site), name).unwrap_or_else(|| usual.to_string())
     }
@@ -119,10 +119,10 @@ impl ClientError {
     }
 
     /// What the user is told before another try.
-    pub(super) fn notice(&self) -> Notice {
+    pub(super) fn notice(&self) -> WaitNotice {
         match self {
-            ClientError::Timeout(_) => Notice::Unreached,
-            _ => Notice::Down,
+            ClientError::Timeout(_) => WaitNotice::Unreached,
+            _ => WaitNotice::Down,
         }
     }
 }

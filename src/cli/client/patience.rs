@@ -95,7 +95,7 @@ pub(super) fn persist<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::{DOWN, Notice, UNREACHED};
+    use super::super::error::{DOWN, UNREACHED, WaitNotice};
     use super::*;
     use std::io;
 
@@ -119,7 +119,7 @@ mod tests {
         site.lsf.set("LSB_MBD_CONNECT_FAIL_MSG", "Is the network up?");
         site.lsf.set("LSB_MBD_BUSY_MSG", "Patience.");
         assert_eq!(both(&site), ("Back at noon.\n".into(), "Is the network up?\n".into()));
-        assert_eq!(Notice::Processing.words(&site), "Patience.");
+        assert_eq!(WaitNotice::Processing.words(&site), "Patience.");
     }
 
     /// How often it is tried with these errors, one after the other and then again.

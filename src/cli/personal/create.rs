@@ -1,9 +1,9 @@
 //! Makes a personal cluster: ports, configuration, key, links.
 
-use super::{Place, at, make_dir, write_file};
+use super::{PersonalDir, at, make_dir, write_file};
 use crate::auth::ring::new_key;
 use crate::cli::links;
-use crate::conf::generate::{Plan, generate};
+use crate::conf::generate::{SitePlan, generate};
 use crate::model::sort::sort_by_key;
 use crate::sys::users::Users;
 use std::fs;
@@ -68,7 +68,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    pub fn of(place: &Place) -> Missing {
+    pub fn of(place: &PersonalDir) -> Missing {
         let gone = |path: &Path| fs::symlink_metadata(path).is_err();
         let own = DIRS.iter().map(|dir| place.top.join(dir)).filter(|dir| gone(dir));
         let above = place.top.ancestors().take_while(|path| gone(path));
@@ -83,12 +83,12 @@ impl Missing {
 }
 
 /// Writes a new cluster of `hosts` hosts into `place`; `names` are the applets to link.
-pub fn create(place: &Place, hosts: u32, names: &[&str]) -> Result<(), String> {
+pub fn create(place: &PersonalDir, hosts: u32, names: &[&str]) -> Result<(), String> {
     let uid = crate::sys::euid();
     let user = Users::default().find_uid(uid, NAME_WAIT);
     let user = user.ok_or_else(|| format!("user {uid} has no name: a cluster needs one"))?;
     let top = place.top.to_str().ok_or("the directory's name is not UTF-8")?;
-    let mut spec = Plan::personal(top, &user.name, hosts);
+    let mut spec = SitePlan::personal(top, &user.name, hosts);
     let nets = hosts.div_ceil(254).min(255) as u16;
     spec.personal = Some((1 + random(256 - nets)?) as u8);
     if let Some(why) = spec.fault() {
@@ -118,7 +118,7 @@ fn short_rundir(uid: u32) -> Result<String, String> {
     Ok(path)
 }
 
-fn write(place: &Place, spec: &Plan, names: &[&str]) -> Result<(), String> {
+fn write(place: &PersonalDir, spec: &SitePlan, names: &[&str]) -> Result<(), String> {
     let logdir = format!("work/{}/logdir", spec.cluster);
     for dir in DIRS.into_iter().chain(["", &logdir]) {
         make_dir(&place.top.join(dir))?;
@@ -142,7 +142,7 @@ fn write(place: &Place, spec: &Plan, names: &[&str]) -> Result<(), String> {
 
 /// Links the applets to the running binary, in bin and etc: on every `lsf up`, so that the
 /// cluster runs what the caller runs.
-pub fn link(place: &Place, names: &[&str]) -> Result<(), String> {
+pub fn link(place: &PersonalDir, names: &[&str]) -> Result<(), String> {
     for dir in ["bin", "etc"] {
         links::install(&place.top.join(dir), names.iter().copied().chain(["lsf"]))?;
     }
@@ -150,7 +150,7 @@ pub fn link(place: &Place, names: &[&str]) -> Result<(), String> {
 }
 
 /// Puts a fresh block of ports into lsf.conf and gives its first; the rest stays as it is.
-pub fn new_ports(place: &Place, addrs: &[IpAddr]) -> Result<u16, String> {
+pub fn new_ports(place: &PersonalDir, addrs: &[IpAddr]) -> Result<u16, String> {
     let base = free_block(addrs)?;
     let path: PathBuf = place.conf().join("lsf.conf");
     let text = fs::read_to_string(&path).map_err(|e| at(&path, &e))?;
@@ -199,7 +199,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = std::env::temp_dir().join(format!("lsf-create-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
-        let place = Place { top: dir.clone() };
+        let place = PersonalDir { top: dir.clone() };
         assert_eq!(place.exists(), Ok(false));
         create(&place, 3, &["bsub", "lim"]).unwrap();
         assert_eq!(place.exists(), Ok(true));

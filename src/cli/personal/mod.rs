@@ -25,20 +25,20 @@ use std::path::{Path, PathBuf};
 
 /// The directory of a personal cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PersonalDir {
     pub top: PathBuf,
 }
 
-impl Place {
+impl PersonalDir {
     /// `--dir`, else ~/.lsf. It need not exist.
-    pub fn find(dir: Option<&str>) -> Result<Place, String> {
+    pub fn find(dir: Option<&str>) -> Result<PersonalDir, String> {
         let given = match (dir, std::env::var_os("HOME")) {
             (Some(dir), _) => PathBuf::from(dir),
             (None, Some(home)) if !home.is_empty() => Path::new(&home).join(".lsf"),
             _ => return Err("HOME is not set: name a directory with --dir".to_owned()),
         };
         let top = fs::canonicalize(&given).or_else(|_| std::path::absolute(&given));
-        top.map(|top| Place { top }).map_err(|e| at(&given, &e))
+        top.map(|top| PersonalDir { top }).map_err(|e| at(&given, &e))
     }
 
     /// LSF_ENVDIR.
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn one_at_a_time() {
         let dir = std::env::temp_dir().join(format!("lsf-uplock-{}", std::process::id()));
-        let place = Place { top: dir.clone() };
+        let place = PersonalDir { top: dir.clone() };
         make_dir(&place.conf()).unwrap();
         let held = place.lock().unwrap();
         assert!(place.lock().unwrap_err().contains("is at work in"));

@@ -5,7 +5,7 @@
 //! Invariant: a launcher that was killed is listed as long as its journal names a task whose end
 //! it does not know, or a daemon that lives: a new one knows by it what there is to clear up.
 
-use super::{Place, at};
+use super::{PersonalDir, at};
 use crate::net::sock::{peer_cred, with_unix_path};
 use crate::proto::launch::Journal;
 use crate::sys::procs::{self, Proc};
@@ -28,7 +28,7 @@ pub struct State {
 
 impl State {
     /// Looks for them.
-    pub fn read(place: &Place) -> Result<State, String> {
+    pub fn read(place: &PersonalDir) -> Result<State, String> {
         let envdir = Some(place.conf().into_os_string());
         let site = find_from(&Around { envdir, ..Around::default() }).map_err(|e| e.to_string())?;
         let dir = Path::new(site.lsf.rundir());
@@ -74,7 +74,7 @@ impl State {
 
 /// The launcher of a host: one that listens, one that holds its lock and does not listen yet, or
 /// what a dead one has left.
-fn look(place: &Place, site: &Site) -> Option<Proc> {
+fn look(place: &PersonalDir, site: &Site) -> Option<Proc> {
     let dial = |p: &Path| UnixStream::connect(p);
     if let Ok(sock) = with_unix_path(&site.launcher_socket(), dial)
         && let Ok((_, _, pid)) = peer_cred(sock.as_fd())
@@ -97,7 +97,7 @@ fn locked(path: &Path) -> bool {
     matches!(rustix::fs::flock(&file, how), Err(rustix::io::Errno::WOULDBLOCK))
 }
 
-fn is_launcher(p: Proc, place: &Place, site: &Site) -> bool {
+fn is_launcher(p: Proc, place: &PersonalDir, site: &Site) -> bool {
     let is = |name: &str, value: &[u8]| p.variable(name).is_some_and(|v| v == value);
     p.name() == "launcher"
         && is("LSF_ENVDIR", place.conf().as_os_str().as_bytes())
@@ -172,7 +172,7 @@ mod tests {
     fn a_launcher_is_found_by_its_socket_its_lock_or_its_journal() {
         let dir = std::env::temp_dir().join(format!("lsf-state-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
-        let place = Place { top: dir.clone() };
+        let place = PersonalDir { top: dir.clone() };
         make_dir(&place.conf()).unwrap();
         let conf = format!("LSF_RUNDIR={0}/run\nLSF_ALLOW_LOCAL_HOST=Y\n", dir.display());
         fs::write(place.conf().join("lsf.conf"), conf).unwrap();

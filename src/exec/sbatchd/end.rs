@@ -1,7 +1,7 @@
 //! The end of an attempt: what it means, its report, its word to mbatchd.
 
 use super::*;
-use crate::exec::report::Place;
+use crate::exec::report::ReportPlace;
 use crate::proto::launch::{Eexec, HookOf};
 
 impl Sbatchd {
@@ -125,10 +125,11 @@ impl Sbatchd {
         let ready = &job.ready;
         let (mut text, mut tail, mut unwritten) = <(String, String, Option<Box<Mail>>)>::default();
         if !ready.out.is_empty() {
-            let place = if ready.buffer.is_empty() { Place::Below } else { Place::Above };
+            let place =
+                if ready.buffer.is_empty() { ReportPlace::Below } else { ReportPlace::Above };
             let report = self.report(job, place);
             text = report.text(&self.conf.zone);
-            if place == Place::Above {
+            if place == ReportPlace::Above {
                 tail = report.after_output();
             }
             if !ready.kept {
@@ -178,7 +179,7 @@ impl Sbatchd {
         if site.mail_program.is_empty() || to.is_empty() {
             return;
         }
-        let text = self.report(job, Place::Mail { to: &to, output: false }).held(text).into();
+        let text = self.report(job, ReportPlace::Mail { to: &to, output: false }).held(text).into();
         let program = site.mail_program.as_str().into();
         let mail = Mail { program, to, text, output: false, limit_kb: site.mail_limit_kb };
         let what = FinishPlan { mail: Some(Box::new(mail)), ..FinishPlan::default() };
@@ -228,13 +229,14 @@ impl Sbatchd {
         if site.mail_program.is_empty() || to.is_empty() {
             return None;
         }
-        let text = self.report(job, Place::Mail { to: &to, output }).text(&self.conf.zone).into();
+        let text =
+            self.report(job, ReportPlace::Mail { to: &to, output }).text(&self.conf.zone).into();
         let (program, limit_kb) = (site.mail_program.as_str().into(), site.mail_limit_kb);
         Some(Box::new(Mail { program, to, text, output, limit_kb }))
     }
 
     /// The report for the place where it stands.
-    fn report<'a>(&'a self, job: &'a Attempt, place: Place<'a>) -> Report<'a> {
+    fn report<'a>(&'a self, job: &'a Attempt, place: ReportPlace<'a>) -> Report<'a> {
         let o = &job.note.order;
         let begins = job.stage == Stage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));

@@ -19,7 +19,7 @@ use watch::next_of;
 
 use crate::exec::attempt::{Attempt, Cause, Note, Stage};
 use crate::exec::blobs::Blobs;
-use crate::exec::plan::{self, Site};
+use crate::exec::plan::{self, HostEnvironment};
 use crate::exec::report::{self, Report};
 use crate::lang::resreq;
 use crate::model::job::{End, SpoolRef, opt, opt2};
@@ -63,8 +63,8 @@ const SIGSTOP: i32 = 19;
 
 /// What sbatchd is told at its start.
 #[derive(Clone, Debug)]
-pub struct Conf {
-    pub site: Site,
+pub struct SbatchdConf {
+    pub site: HostEnvironment,
     pub cluster: String,
     /// Primary administrator, for the sender line of reports.
     pub admin: String,
@@ -79,7 +79,7 @@ pub struct Conf {
 /// The machine.
 #[derive(Debug)]
 pub struct Sbatchd {
-    conf: Conf,
+    conf: SbatchdConf,
     params: SbdParams,
     epoch: u64,
     /// The connection of the current mbatchd, and whether it has its inventory.
@@ -114,7 +114,7 @@ pub struct Sbatchd {
 }
 
 impl Sbatchd {
-    pub fn new(conf: Conf) -> Self {
+    pub fn new(conf: SbatchdConf) -> Self {
         let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
         Sbatchd {
             conf,

@@ -51,9 +51,9 @@ struct Rig {
     copying: bool,
 }
 
-fn conf(personal: bool) -> Conf {
-    let site = Site { host: "h1".into(), ..Site::default() };
-    Conf {
+fn conf(personal: bool) -> SbatchdConf {
+    let site = HostEnvironment { host: "h1".into(), ..HostEnvironment::default() };
+    SbatchdConf {
         site,
         cluster: "c".into(),
         admin: "adm".into(),
@@ -63,9 +63,9 @@ fn conf(personal: bool) -> Conf {
     }
 }
 
-fn launcher_conf() -> launcher::Conf {
+fn launcher_conf() -> launcher::LauncherConf {
     let boot_id = "b".into();
-    launcher::Conf {
+    launcher::LauncherConf {
         uid: 9,
         personal: true,
         boot_id,

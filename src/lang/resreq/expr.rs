@@ -96,7 +96,7 @@ pub enum Expr {
 
 /// What an expression needs besides the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SelectCx<'a> {
+pub struct SelectContext<'a> {
     /// `type == local` means this type, the submission host's; empty (unknown) matches any.
     pub local_type: &'a str,
     /// `model == local` likewise.
@@ -112,19 +112,19 @@ enum Value<'a> {
 
 impl Expr {
     /// Whether the expression has a value other than 0 for this host.
-    pub fn holds(&self, host: &dyn HostView, cx: &SelectCx<'_>) -> bool {
+    pub fn holds(&self, host: &dyn HostView, cx: &SelectContext<'_>) -> bool {
         matches!(self.value(host, cx), Value::Num(n) if n != 0.0)
     }
 
     /// The expression as a number, for sorting.
     pub fn number(&self, host: &dyn HostView) -> Option<f64> {
-        match self.value(host, &SelectCx::default()) {
+        match self.value(host, &SelectContext::default()) {
             Value::Num(n) => Some(n),
             _ => None,
         }
     }
 
-    fn value<'a>(&'a self, host: &'a dyn HostView, cx: &SelectCx<'_>) -> Value<'a> {
+    fn value<'a>(&'a self, host: &'a dyn HostView, cx: &SelectContext<'_>) -> Value<'a> {
         match self {
             Expr::Num(n) | Expr::Size(n) => Value::Num(*n),
             Expr::Text(t) => Value::Text(t),
@@ -232,7 +232,7 @@ fn logical<'a>(a: Value<'_>, b: impl FnOnce() -> Value<'a>, decides: bool) -> Va
 /// compare without regard to case.
 fn named(
     host: &dyn HostView,
-    cx: &SelectCx<'_>,
+    cx: &SelectContext<'_>,
     op: BinOp,
     name: &str,
     word: &str,

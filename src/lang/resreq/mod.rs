@@ -22,10 +22,10 @@ mod rusage;
 mod syntax;
 
 pub use affinity::{Affinity, Distribute, Exclusive, Unit};
-pub use expr::{BinOp, Expr, SelectCx};
+pub use expr::{BinOp, Expr, SelectContext};
 pub use order::{Order, OrderKey};
 pub use place::{Cu, Span, SpanHosts, Tile};
-pub use rusage::{Per, Phase, Rusage, RusageTerm};
+pub use rusage::{Per, Rusage, RusagePhase, RusageTerm};
 
 pub use parse::requested_mb;
 pub use requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};

@@ -2,7 +2,7 @@
 //! text.
 
 use super::affinity::Affinity;
-use super::expr::{Expr, SelectCx};
+use super::expr::{Expr, SelectContext};
 use super::order::Order;
 use super::place::{Cu, Span};
 use super::rusage::Rusage;
@@ -39,7 +39,7 @@ pub struct Simple {
 
 impl Simple {
     /// Whether a host is a candidate. Without a select section every host is.
-    pub fn selects(&self, host: &dyn HostView, cx: &SelectCx<'_>) -> bool {
+    pub fn selects(&self, host: &dyn HostView, cx: &SelectContext<'_>) -> bool {
         self.select.as_ref().is_none_or(|s| s.expr.holds(host, cx))
     }
 }

@@ -28,7 +28,7 @@ pub enum Per {
 
 /// One phase of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Phase {
+pub struct RusagePhase {
     /// How much; MB for sizes.
     pub amount: f64,
     /// For how many seconds; None until the job ends.
@@ -47,7 +47,7 @@ pub struct RusageTerm {
     /// What the amount is counted over.
     pub per: Per,
     /// One phase or more; only the last may lack a duration.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<RusagePhase>,
     /// Printed behind each amount: `M` for a size where a bare number counts in another unit, so
     /// that the printed text means the same when it is read again.
     pub suffix: &'static str,
@@ -298,7 +298,7 @@ impl Parser<'_, '_> {
         if !enough || !decays {
             return self.fail("amounts, durations and decays do not match");
         }
-        let phase = |(i, amount)| Phase {
+        let phase = |(i, amount)| RusagePhase {
             amount,
             duration: d.durations.get(i).copied(),
             decay: *d.decays.get(i).or(d.decays.first()).unwrap_or(&false),
@@ -325,7 +325,7 @@ impl fmt::Display for RusageTerm {
             1 => values.concat(),
             _ => format!("({})", values.join(" ")),
         };
-        let shown = |p: &Phase| match (p.amount * 100.0).fract() == 0.0 {
+        let shown = |p: &RusagePhase| match (p.amount * 100.0).fract() == 0.0 {
             true => format!("{:.2}{}", p.amount, self.suffix),
             // 1 KB in MB: two places would not be read back as the same amount
             false => format!("{}{}", p.amount, self.suffix),

@@ -65,7 +65,7 @@ fn simple(text: &str) -> Simple {
 }
 
 fn selects(text: &str) -> bool {
-    simple(text).selects(&host(), &SelectCx { local_type: "LINUX", local_model: "PC" })
+    simple(text).selects(&host(), &SelectContext { local_type: "LINUX", local_model: "PC" })
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn rusage_is_data() {
     let terms = rusage.terms();
     assert_eq!(terms.len(), 4);
     assert_eq!((terms[0].amount(), terms[0].per), (2048.0, Per::Job));
-    let phase = Phase { amount: 10.0, duration: Some(3600), decay: true };
+    let phase = RusagePhase { amount: 10.0, duration: Some(3600), decay: true };
     assert_eq!(terms[1].phases, [phase]);
     assert_eq!(terms[1].amount_at(900), 7.5);
     assert_eq!(terms[1].amount_at(3600), 0.0);
@@ -414,7 +414,7 @@ proptest! {
         let s = simple(&text);
         let tree = s.select.unwrap().expr;
         let reread = simple(&format!("select[{tree}]")).select.unwrap().expr;
-        let cx = SelectCx { local_type: "LINUX", local_model: "" };
+        let cx = SelectContext { local_type: "LINUX", local_model: "" };
         prop_assert_eq!(reread.holds(&host(), &cx), tree.holds(&host(), &cx), "{}", tree);
         prop_assert_eq!(reread, tree);
     }
@@ -430,7 +430,7 @@ proptest! {
             prop_assert!(again.is_ok(), "{} -> {}", text, shown);
             prop_assert_eq!(again.unwrap().to_string(), shown);
             for s in r.simples() {
-                s.selects(&host(), &SelectCx::default());
+                s.selects(&host(), &SelectContext::default());
             }
         }
     }

@@ -12,7 +12,7 @@ use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, remove, write_s
 use super::super::owner::OWNER;
 use super::super::record_walk::HEAD;
 use super::super::{ACCT, EVENTS, acct, spool};
-use super::found::{Base, Found, Notice, RecoverError, failed};
+use super::found::{Base, Found, RecoverError, RecoveryNotice, failed};
 use super::records::for_each_record;
 use super::scan::Scan;
 use crate::model::JobRef;
@@ -259,6 +259,7 @@ fn closed(disk: &mut dyn Disk) -> io::Result<Vec<Record>> {
 }
 
 /// Words for each that was accepted.
-pub(super) fn told(all: &[String]) -> impl Iterator<Item = Notice> + '_ {
-    all.iter().map(|text| Notice { level: log::Level::Warn, text: format!("{text}: accepted") })
+pub(super) fn told(all: &[String]) -> impl Iterator<Item = RecoveryNotice> + '_ {
+    all.iter()
+        .map(|text| RecoveryNotice { level: log::Level::Warn, text: format!("{text}: accepted") })
 }

@@ -16,7 +16,7 @@ pub const MAX_LAG: u64 = 8 << 20;
 
 /// Something to tell the administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct RecoveryNotice {
     pub level: log::Level,
     pub text: String,
 }
@@ -25,14 +25,14 @@ pub struct Notice {
 pub struct Found {
     /// For the machine.
     pub recovered: Recovered,
-    pub notices: Vec<Notice>,
+    pub notices: Vec<RecoveryNotice>,
     /// For `Store::open`.
-    pub plan: Plan,
+    pub plan: RecoveryPlan,
 }
 
 /// Work to be done before the log can be written.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct RecoveryPlan {
     /// Length of lsb.events to keep.
     pub end: u64,
     /// The bytes behind it up to there are cut.

@@ -6,7 +6,7 @@ use super::super::disk::Disk;
 use super::super::mend::Mend;
 use super::super::record_walk::{HEAD, RecordWalker, Rest, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
-use super::found::{Found, Notice, Plan, RecoverError, failed};
+use super::found::{Found, RecoverError, RecoveryNotice, RecoveryPlan, failed};
 use super::scan::Scan;
 use crate::batch::Recovered;
 use crate::model::JobRef;
@@ -49,9 +49,9 @@ impl Scan {
         Ok(Found { recovered, notices: self.notices, plan })
     }
 
-    fn plan(&mut self, disk: &mut dyn Disk) -> Result<Plan, RecoverError> {
+    fn plan(&mut self, disk: &mut dyn Disk) -> Result<RecoveryPlan, RecoverError> {
         if let Some(mend) = self.mend() {
-            return Ok(Plan {
+            return Ok(RecoveryPlan {
                 end: self.file_len,
                 sum_head: self.sums.head,
                 // nothing is touched before the first commit
@@ -61,7 +61,7 @@ impl Scan {
                 spooled: std::mem::take(&mut self.spooled),
                 newest: self.newest,
                 mend: Some(Box::new(mend)),
-                ..Plan::default()
+                ..RecoveryPlan::default()
             });
         }
         let no_head = self.head_len == 0 && self.file_len < HEAD && self.headish(disk)?;
@@ -76,7 +76,7 @@ impl Scan {
             self.sums.len
         };
         self.backfill.retain(|e| e.end() <= end);
-        Ok(Plan {
+        Ok(RecoveryPlan {
             end,
             cut: (self.file_len > end).then_some(self.file_len),
             save_cut: self.save_cut,
@@ -90,7 +90,7 @@ impl Scan {
             same_boot: self.same_boot,
             spooled: std::mem::take(&mut self.spooled),
             newest: self.newest,
-            ..Plan::default()
+            ..RecoveryPlan::default()
         })
     }
 
@@ -173,7 +173,7 @@ impl Scan {
             if d.lost.len() > TOLD {
                 text.push_str(&format!(" and {} more", d.lost.len() - TOLD));
             }
-            self.notices.push(Notice { level, text });
+            self.notices.push(RecoveryNotice { level, text });
         }
         if let Some(from) = self.cut_from {
             let (to, why) = (self.file_len, self.doubtful.first().map_or("", |d| &d.why));
@@ -181,7 +181,7 @@ impl Scan {
                 "{EVENTS}: the last {} bytes, from byte {from}, are not whole ({why}) and are cut",
                 to - from
             );
-            self.notices.push(Notice { level: log::Level::Warn, text });
+            self.notices.push(RecoveryNotice { level: log::Level::Warn, text });
         }
         if self.sums.bad > 0 || self.sums.present && self.sums.head.is_none() {
             let n = self.sums.bad;
@@ -214,7 +214,7 @@ impl Scan {
             let (from, to) = (rest.from, rest.to - 1);
             out.push(format!("{EVENTS}: bytes {from}-{to} {what}: ignored"));
         }
-        self.notices.extend(out.into_iter().map(|text| Notice { level, text }));
+        self.notices.extend(out.into_iter().map(|text| RecoveryNotice { level, text }));
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::mend::Piece;
 use super::super::record_walk::{HEAD, RecordWalker, Step, What, read_head};
 use super::super::{EVENTS, EVENTS_SUM};
 use super::controls::{Lost, LostControls, may_be_control};
-use super::found::{MAX_LAG, Notice, RecoverError, failed};
+use super::found::{MAX_LAG, RecoverError, RecoveryNotice, failed};
 use super::repeated::{RECENT, Repeats};
 use super::spooled::SpoolPlaces;
 use crate::model::event::{Event, JobNew, Record};
@@ -69,7 +69,7 @@ pub(super) struct Scan {
     pub(super) sums: Sums,
     pub(super) covered: u64,
     pub(super) walker: Option<RecordWalker>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) notices: Vec<RecoveryNotice>,
     pub(super) records: Vec<Record>,
     /// The submission of the job before, and its record: very many are like it.
     pub(super) kind: Option<Arc<JobSpec>>,
@@ -197,7 +197,7 @@ impl Scan {
     }
 
     pub(super) fn warn(&mut self, text: String) {
-        self.notices.push(Notice { level: log::Level::Warn, text });
+        self.notices.push(RecoveryNotice { level: log::Level::Warn, text });
     }
 
     pub(super) fn run(&mut self, disk: &mut dyn Disk) -> Result<(), RecoverError> {

@@ -3,7 +3,7 @@
 
 use super::super::disk::Disk;
 use super::super::spool;
-use super::found::{Notice, RecoverError, failed};
+use super::found::{RecoverError, RecoveryNotice, failed};
 use super::scan::{Scan, Track};
 use crate::model::event::Event;
 use crate::model::job::SpoolRef;
@@ -45,7 +45,7 @@ impl Scan {
             let bad = spool::damaged(disk, number, &places).map_err(failed(&name))?;
             for &(at, len) in &bad {
                 let text = format!("{name}: damage in bytes {at}-{}", at + u64::from(len) - 1);
-                self.notices.push(Notice { level: log::Level::Error, text });
+                self.notices.push(RecoveryNotice { level: log::Level::Error, text });
             }
             if bad.is_empty() {
                 continue;

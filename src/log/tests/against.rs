@@ -4,7 +4,7 @@ use super::super::disk::Disk;
 use super::super::recover::against::{ACCEPT, Mark, accept, look as contradictions};
 use super::super::recover::found::RecoverError;
 use super::super::simdisk::{Crash, Faults};
-use super::super::switch::Order;
+use super::super::switch::SwitchOrder;
 use super::super::{ACCT, EVENTS_SUM, owner::OWNER};
 use super::*;
 
@@ -201,7 +201,7 @@ fn one_file_left_of_a_cluster_ends_the_start_until_that_is_accepted() {
     commit(&mut store, &batch(&script().concat())).unwrap();
     commit(&mut store, &spooled(8, 0)).unwrap();
     let head = vec![Record { time: 5000, event: Event::Carried { next_job: 9, epoch: 1 } }];
-    store.begin_switch(Order { live: vec![8], head, spool: 2, oldest_spool: 1 }).unwrap();
+    store.begin_switch(SwitchOrder { live: vec![8], head, spool: 2, oldest_spool: 1 }).unwrap();
     while !store.switch_slice().unwrap() {}
     store.close();
     let mark = whole.clone().list("info").unwrap();
@@ -274,7 +274,7 @@ fn a_log_from_before_a_switch_ends_the_start_and_hosts_stay_closed() {
     let old = snapshot(&disk);
     let event = Event::Carried { next_job: 7, epoch: 1 };
     let head = vec![Record { time: 5000, event }];
-    store.begin_switch(Order { live: vec![2, 5], head, spool: 2, oldest_spool: 2 }).unwrap();
+    store.begin_switch(SwitchOrder { live: vec![2, 5], head, spool: 2, oldest_spool: 2 }).unwrap();
     while !store.switch_slice().unwrap() {}
     drop(store);
     let missing = disk.fork();

@@ -4,7 +4,7 @@ use super::super::codec::read_record;
 use super::super::disk::Disk;
 use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
-use super::super::switch::Order;
+use super::super::switch::SwitchOrder;
 use super::*;
 
 const ENOSPC: i32 = 28;
@@ -290,7 +290,7 @@ fn accounting_whose_sync_failed_is_written_again() {
     commit(&mut store, &batch(&script().concat())).unwrap();
     let event = Event::Carried { next_job: 7, epoch: 1 };
     let head = vec![Record { time: 5000, event }];
-    let order = || Order { head: head.clone(), ..Order::default() };
+    let order = || SwitchOrder { head: head.clone(), ..SwitchOrder::default() };
     store.begin_switch(order()).unwrap();
     disk.set_faults(Faults { fail_at_sync: Some(disk.syncs()), ..Faults::default() });
     assert!(matches!(store.switch_slice(), Err(Fail::Fatal(_))));

@@ -6,8 +6,8 @@ use super::super::disk::{Disk, FileId, RealDisk};
 use super::super::owner::{self, Owner};
 use super::super::simdisk::{Crash, Faults};
 use super::super::store::Point;
-use super::super::switch::Order;
-use super::super::writer::{Command, Due, Notice, Writer};
+use super::super::switch::SwitchOrder;
+use super::super::writer::{Command, Due, Writer, WriterNotice};
 use super::threads::Dir;
 use super::*;
 use std::io;
@@ -114,9 +114,9 @@ fn spooled(job: u32, spool: u32, at: u64) -> (Record, Batch) {
     (record, b)
 }
 
-fn order(live: Vec<u32>, spool: u32) -> Order {
+fn order(live: Vec<u32>, spool: u32) -> SwitchOrder {
     let event = Event::Carried { next_job: 40, epoch: 1 };
-    Order { live, head: vec![Record { time: 5000, event }], spool, oldest_spool: 1 }
+    SwitchOrder { live, head: vec![Record { time: 5000, event }], spool, oldest_spool: 1 }
 }
 
 /// Submissions of one run: commits, a switch between them, more commits. What is acknowledged goes
@@ -345,7 +345,7 @@ fn a_switch_of_the_log_waits_for_the_copy_of_lsb_acct() {
     while writer.due() == Due::Now {
         told.extend(writer.turn(0, &mut |_| {}));
     }
-    assert_eq!(told, [Notice::Switched { ok: true, why: String::new() }]);
+    assert_eq!(told, [WriterNotice::Switched { ok: true, why: String::new() }]);
     assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);
     open(&disk, "boot-of-host2");
     assert_eq!(accounted(&disk), [1, 3, 4, 6, 7]);

@@ -3,7 +3,7 @@
 
 use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
-use super::super::switch::Order;
+use super::super::switch::SwitchOrder;
 use super::*;
 use crate::batch::lifecycle::lost_controls::LostControl;
 use crate::model::event::Ctrl;
@@ -299,7 +299,7 @@ fn a_full_disk_leaves_the_damaged_log_as_it_is() {
         assert!(matches!(commit(&mut store, &batch(&[new(9)])), Err(Fail::Write(_))));
         assert_eq!(disk.get(EVENTS).unwrap(), damaged);
     }
-    assert!(matches!(store.begin_switch(Order::default()), Err(Fail::Write(_))));
+    assert!(matches!(store.begin_switch(SwitchOrder::default()), Err(Fail::Write(_))));
     disk.set_faults(Faults::default());
     commit(&mut store, &batch(&[new(9)])).unwrap();
     let want = [&found.recovered.records[..], &[new(9)]].concat();
@@ -318,7 +318,8 @@ fn a_switch_carries_over_what_was_moved_while_mbatchd_ran() {
         drop(bytes.drain(all[n].0..all[n].1));
         bytes.splice(all[0].0..all[0].0, line);
     });
-    let order = Order { live: vec![2, 5], spool: 1, oldest_spool: 1, ..Order::default() };
+    let order =
+        SwitchOrder { live: vec![2, 5], spool: 1, oldest_spool: 1, ..SwitchOrder::default() };
     store.begin_switch(order).unwrap();
     while !store.switch_slice().unwrap() {}
     let mut found = look(&disk, BOOT).recovered.records;

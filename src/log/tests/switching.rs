@@ -2,15 +2,15 @@
 
 use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
-use super::super::switch::Order;
+use super::super::switch::SwitchOrder;
 use super::*;
 
 fn carried() -> Record {
     Record { time: 5000, event: Event::Carried { next_job: 7, epoch: 1 } }
 }
 
-fn order() -> Order {
-    Order { live: vec![2, 5], head: vec![carried()], spool: 2, oldest_spool: 2 }
+fn order() -> SwitchOrder {
+    SwitchOrder { live: vec![2, 5], head: vec![carried()], spool: 2, oldest_spool: 2 }
 }
 
 /// Records of the jobs that the order keeps.

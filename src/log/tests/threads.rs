@@ -2,9 +2,9 @@
 
 use super::super::disk::RealDisk;
 use super::super::owner::LogLock;
-use super::super::switch::Order;
+use super::super::switch::SwitchOrder;
 use super::super::thread::{CrashPoints, LogHandle};
-use super::super::writer::{Command, Notice};
+use super::super::writer::{Command, WriterNotice};
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl Drop for Dir {
     }
 }
 
-fn begin(dir: &Path, fault: Option<PathBuf>) -> (Found, LogHandle, Receiver<Notice>) {
+fn begin(dir: &Path, fault: Option<PathBuf>) -> (Found, LogHandle, Receiver<WriterNotice>) {
     let mut disk = RealDisk::open_dir(dir).unwrap();
     if let Some(fault) = fault {
         disk = disk.with_fault_file(fault);
@@ -49,15 +49,15 @@ fn numbered(ticket: u64, records: &[Record]) -> Batch {
     b
 }
 
-fn next(told: &Receiver<Notice>) -> Notice {
+fn next(told: &Receiver<WriterNotice>) -> WriterNotice {
     told.recv_timeout(Duration::from_secs(30)).unwrap()
 }
 
-fn wait_durable(told: &Receiver<Notice>, ticket: u64) {
+fn wait_durable(told: &Receiver<WriterNotice>, ticket: u64) {
     loop {
         match next(told) {
-            Notice::Durable(n) if n >= ticket => return,
-            Notice::Durable(_) => {}
+            WriterNotice::Durable(n) if n >= ticket => return,
+            WriterNotice::Durable(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -77,12 +77,12 @@ fn batches_become_durable_in_order_and_the_files_have_their_modes() {
     wait_durable(&told, 50);
     let carried = Record { time: 1, event: Event::Carried { next_job: 51, epoch: 1 } };
     let (live, head) = ((40..=50).collect(), vec![carried.clone()]);
-    log.order(Command::Switch(Box::new(Order { live, head, spool: 2, oldest_spool: 2 })));
+    log.order(Command::Switch(Box::new(SwitchOrder { live, head, spool: 2, oldest_spool: 2 })));
     log.order(Command::Batch(Box::new(numbered(51, &[new(51)]))));
     let mut left = 2;
     while left > 0 {
         match next(&told) {
-            Notice::Switched { ok: true, .. } | Notice::Durable(51) => left -= 1,
+            WriterNotice::Switched { ok: true, .. } | WriterNotice::Durable(51) => left -= 1,
             other => panic!("{other:?}"),
         }
     }
@@ -110,7 +110,7 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     log.order(Command::Batch(Box::new(numbered(2, &[new(2)]))));
     let len = std::fs::metadata(dir.path("lsb.events")).unwrap().len();
     match next(&told) {
-        Notice::WriteFailed { ticket: 2, why, durable_len } => {
+        WriterNotice::WriteFailed { ticket: 2, why, durable_len } => {
             assert_eq!(why, "lsb.events: No space left on device");
             assert_eq!(durable_len, len);
         }
@@ -120,18 +120,18 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     log.order(Command::Batch(Box::new(numbered(3, &[new(3)]))));
     log.order(Command::Rebuilt);
     log.order(Command::Batch(Box::new(numbered(4, &[new(4)]))));
-    assert!(matches!(next(&told), Notice::WriteFailed { ticket: 4, .. }));
-    log.order(Command::Switch(Box::new(Order::default())));
-    assert!(matches!(next(&told), Notice::Switched { ok: false, .. }));
+    assert!(matches!(next(&told), WriterNotice::WriteFailed { ticket: 4, .. }));
+    log.order(Command::Switch(Box::new(SwitchOrder::default())));
+    assert!(matches!(next(&told), WriterNotice::Switched { ok: false, .. }));
     log.order(Command::Rebuilt);
     std::fs::remove_file(&fault).unwrap();
-    assert_eq!(next(&told), Notice::Back);
+    assert_eq!(next(&told), WriterNotice::Back);
     log.order(Command::Batch(Box::new(numbered(5, &[new(5)]))));
     wait_durable(&told, 5);
     // a failed sync is the end
     std::fs::write(&fault, "sync").unwrap();
     log.order(Command::Batch(Box::new(numbered(6, &[new(6)]))));
-    assert!(matches!(next(&told), Notice::Fatal(_)));
+    assert!(matches!(next(&told), WriterNotice::Fatal(_)));
     log.stop();
     let (found, log, _) = begin(&dir.0, None);
     assert_eq!(found.recovered.records[..2], [new(1), new(5)]);
@@ -147,7 +147,7 @@ fn an_idle_run_whose_log_was_taken_over_ends() {
     let mut other = RealDisk::open_dir(&dir.0).unwrap();
     recover(&mut other, &params("boot-2")).unwrap();
     // nothing is ordered
-    let Notice::Fatal(why) = next(&told) else { panic!("it goes on") };
+    let WriterNotice::Fatal(why) = next(&told) else { panic!("it goes on") };
     assert!(why.contains("another mbatchd has taken over"), "{why}");
     log.stop();
 }

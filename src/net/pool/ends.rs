@@ -1,7 +1,7 @@
 //! How connections end: who is told, what the log says of it, what is forgotten. Every connection
 //! that was entered leaves through [`Pool::forget`].
 
-use super::super::conn::{Gone, Phase};
+use super::super::conn::{ConnPhase, Gone};
 use super::super::limits::REFUSALS_LOGGED;
 use super::Pool;
 use crate::auth::shake::AuthError;
@@ -24,11 +24,11 @@ impl Pool {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         let peer = conn.addr;
         match (&conn.phase, conn.opened) {
-            (Phase::Closing | Phase::Lingering, _) => {
+            (ConnPhase::Closing | ConnPhase::Lingering, _) => {
                 self.forget(id);
                 return;
             }
-            (Phase::AwaitAuth { .. } | Phase::AwaitCheck { .. }, _) => {
+            (ConnPhase::AwaitAuth { .. } | ConnPhase::AwaitCheck { .. }, _) => {
                 if let Gone::Auth(error) = &gone {
                     conn.refuse(error);
                     // Only once, and only what fits.

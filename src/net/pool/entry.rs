@@ -1,12 +1,12 @@
 //! Who comes in: accepting, making room among those who have not proved who they are, having them
 //! looked into, counting a user's connections. What a connection says afterwards is not known here.
 
-use super::super::conn::{Conn, Gone, Heard, Phase};
+use super::super::conn::{Conn, ConnPhase, Gone, Heard};
 use super::super::limits::*;
 use super::super::sock::{self, Sock};
 use super::Pool;
 use super::ends::shown;
-use crate::auth::check::Order;
+use crate::auth::check::CheckOrder;
 use crate::auth::shake::{self, AuthError, Check, Claims, Gate, Who};
 use crate::proto::machine::ConnId;
 use crate::proto::{Input, Msg, Peer, Refusal};
@@ -88,7 +88,7 @@ impl Pool {
         }
         let id = self.next;
         self.next += 1;
-        let phase = if addr.is_some() { Phase::Closing } else { Phase::Open };
+        let phase = if addr.is_some() { ConnPhase::Closing } else { ConnPhase::Open };
         let mut conn = Conn::new(id, sock, phase, addr, us);
         let made = match addr {
             Some(_) => crate::sys::random()
@@ -129,7 +129,7 @@ impl Pool {
         let ours = SocketAddr::new(ip, (self.port_of)(self.ident.daemon));
         let claims = Claims { key: String::new(), who: Who::User, uid, gid, user, host };
         let since = std::time::Instant::now();
-        self.checker.order(Order { conn: id, check, claims, from, ours, since });
+        self.checker.order(CheckOrder { conn: id, check, claims, from, ours, since });
     }
 
     /// What was found out about a caller.

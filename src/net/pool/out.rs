@@ -2,7 +2,7 @@
 //! writing it all out at the end of a turn. A failure here is told in the next turn; nothing is
 //! read here.
 
-use super::super::conn::{Conn, Gone, Phase};
+use super::super::conn::{Conn, ConnPhase, Gone};
 use super::super::sock::{self, Sock};
 use super::Pool;
 use crate::proto::machine::ConnId;
@@ -19,11 +19,11 @@ impl Pool {
         }
         let made = match &to {
             Endpoint::Launcher => sock::dial_unix(&self.launcher)
-                .map(|s| (Sock::Unix(s), Phase::Local))
+                .map(|s| (Sock::Unix(s), ConnPhase::Local))
                 .map_err(|e| format!("{}: {}", self.launcher.display(), crate::sys::words(&e))),
-            Endpoint::Tcp { host, daemon } => self
-                .dial(host, *daemon)
-                .map(|s| (Sock::Tcp(s), Phase::Connecting { daemon: *daemon, host: host.clone() })),
+            Endpoint::Tcp { host, daemon } => self.dial(host, *daemon).map(|s| {
+                (Sock::Tcp(s), ConnPhase::Connecting { daemon: *daemon, host: host.clone() })
+            }),
         };
         let entered = made.and_then(|(sock, phase)| {
             let mut conn = Conn::new(id, sock, phase, None, us);
@@ -72,7 +72,7 @@ impl Pool {
 
     fn with_open(&mut self, id: ConnId, f: impl FnOnce(&mut Conn) -> Result<(), Gone>) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
-        if !matches!(conn.phase, Phase::Open) {
+        if !matches!(conn.phase, ConnPhase::Open) {
             return;
         }
         match f(conn) {
@@ -111,11 +111,11 @@ impl Pool {
     pub fn close(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         match conn.phase {
-            Phase::Open => {
-                conn.set_phase(Phase::Closing, self.now);
+            ConnPhase::Open => {
+                conn.set_phase(ConnPhase::Closing, self.now);
                 self.dirty.push(id);
             }
-            Phase::Closing | Phase::Lingering => {}
+            ConnPhase::Closing | ConnPhase::Lingering => {}
             _ => self.forget(id),
         }
     }
@@ -164,7 +164,7 @@ impl Pool {
 
     fn flush_one(&mut self, id: ConnId, us: u64) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
-        if matches!(conn.phase, Phase::Connecting { .. }) {
+        if matches!(conn.phase, ConnPhase::Connecting { .. }) {
             return;
         }
         let flushed = conn.flush(us).and_then(|()| {
@@ -179,15 +179,15 @@ impl Pool {
             self.fail(id, gone);
             return;
         }
-        if conn.drained() && matches!(conn.phase, Phase::Open) {
+        if conn.drained() && matches!(conn.phase, ConnPhase::Open) {
             self.drained.push(id, us);
         }
         let resumed = conn.skipped && !conn.paused();
         conn.skipped &= !resumed;
-        if matches!(conn.phase, Phase::Closing) && conn.unsent() == 0 && !conn.holds() {
+        if matches!(conn.phase, ConnPhase::Closing) && conn.unsent() == 0 && !conn.holds() {
             // The peer may have closed first; then there is nothing to end.
             let _ = conn.sock.finish();
-            conn.set_phase(Phase::Lingering, us);
+            conn.set_phase(ConnPhase::Lingering, us);
             self.again(id);
         } else if resumed {
             self.again(id);

@@ -100,7 +100,7 @@ fn a_kill_ends_the_copying() {
 #[test]
 fn the_site_or_the_submitter_says_where_output_goes_meanwhile() {
     let buffered = |site: bool, env: &[u8]| {
-        let site = Site { direct: site, ..Site::default() };
+        let site = HostEnvironment { direct: site, ..HostEnvironment::default() };
         match plan::plan(&site, &order(1), env, b"").what {
             What::Job(job) => job.buffered,
             What::Finish(_) => panic!(),

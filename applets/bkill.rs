@@ -58,7 +58,7 @@ struct Opts {
     _jobs: Vec<String>,
 }
 
-/// What -stat asks for.
+/// The states of -stat.
 fn states(word: &str) -> Option<Which> {
     let none = Which::default();
     Some(match word {
@@ -69,7 +69,7 @@ fn states(word: &str) -> Option<Which> {
     })
 }
 
-/// What `-s` asks for; stopping and continuing are what bstop and bresume do.
+/// The action of `-s`; stopping and continuing are those of bstop and bresume.
 fn verb(word: &str) -> Option<Verb> {
     let number = signals::number(word)?;
     let name = signals::name(number).map(str::to_string);

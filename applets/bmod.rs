@@ -82,10 +82,10 @@ static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
     others.chain(own).collect()
 });
 
-/// What the words ask for.
+/// The request in the words.
 #[derive(Default)]
 struct Asked {
-    /// What bsub's table reads.
+    /// The words that bsub's table reads.
     rest: Vec<OsString>,
     /// -Z.
     command: Option<OsString>,
@@ -100,7 +100,7 @@ struct Asked {
 /// Options that are accepted without being acted on, and so are their resets.
 const IGNORED: [&str; 2] = ["nnodes", "alloc_flags"];
 
-/// What a word without its dash and its last n stands for.
+/// The field of a word without its dash and its last n.
 fn field_of(name: &str) -> Option<SpecField> {
     match name {
         "oo" => Some(SpecField::OutFile),

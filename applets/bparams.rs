@@ -9,7 +9,7 @@ use lsf::conf::names::lsb_params::PARAMETERS;
 use lsf::proto::client::ClientMsg;
 use std::fmt::Write;
 
-/// What mbatchd tells beside the parameters.
+/// Values of mbatchd's answer that are not parameters.
 const NO_PARAMS: [&str; 3] = ["CLUSTER", "MASTER", "LOG_FAILED"];
 
 /// The sentences of -l: of which parameter, and what follows its value. A parameter that is not

@@ -209,7 +209,7 @@ fn kept_below(uid: u32) -> PathBuf {
 /// Copies a file up to its present end, and gives it back there.
 fn copied(ctx: &mut Ctx, mut file: File) -> io::Result<File> {
     let mut buf = vec![0; BUFFER];
-    // What is written meanwhile is shown later, if at all: a job may write faster than we read.
+    // Output written meanwhile is shown later, if at all: a job may write faster than we read.
     let mut left = file.metadata()?.len().saturating_sub(file.stream_position()?);
     while left > 0 {
         let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -236,7 +236,7 @@ fn follow_all(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, files: &mut Ve
         std::thread::sleep(LOOK);
         let over = look % LOOKS_PER_QUERY == 0 && ask(ctx, &one).is_err();
         let more = std::mem::take(files).into_iter().map(|mut f| {
-            // One that was cut short is shown from its beginning.
+            // A truncated file is shown from its beginning.
             if f.metadata()?.len() < f.stream_position()? {
                 f.seek(SeekFrom::Start(0))?;
             }

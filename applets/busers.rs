@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 /// Columns of the name, cut to them unless -w.
 const NAME: usize = 18;
-/// What `-json` shows without `-o`.
+/// The fields of `-json` without `-o`.
 const JSON_FORMAT: &str = "user jl/p max njobs pend run ssusp ususp rsv";
 
 /// Shows users and user groups.

@@ -1,5 +1,5 @@
-//! What bkill, bstop, bresume, bswitch, brequeue, btop and bbot share: which jobs are meant, what
-//! is said of each outcome.
+//! Common code of bkill, bstop, bresume, bswitch, brequeue, btop and bbot: the selection of jobs,
+//! and the messages about each result.
 //!
 //! Invariants: what happened goes to stdout, what did not to stderr, in the order mbatchd answers;
 //! the exit code is 0 when at least one job was acted on, else 255.
@@ -81,7 +81,7 @@ pub fn interval(
 /// The words for having given neither.
 pub const NOTHING_GIVEN: &str = "Job ID or one of '-m', '-u' '-q' and '-J' must be specified.";
 
-/// What is said of a job to which it was done.
+/// The message about a job on which the command acted.
 fn done(verb: &Verb, id: JobRef) -> String {
     let being = match verb {
         Verb::Kill | Verb::Remove => "terminated",
@@ -97,7 +97,7 @@ fn done(verb: &Verb, id: JobRef) -> String {
     format!("Job <{id}> is being {being}")
 }
 
-/// What was given with -C.
+/// The text of -C.
 pub fn reason(given: Option<String>) -> Result<String, Exit> {
     let reason = given.unwrap_or_default();
     match reason.chars().count() {

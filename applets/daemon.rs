@@ -1,4 +1,4 @@
-//! What the applets of daemons have in common: their one option, and what is said where they do
+//! The common part of the daemons' applets: their one option, and the message when they do
 //! not start.
 
 use argh::{ArgsInfo, FromArgs};

@@ -313,7 +313,7 @@ fn copies(site: &Site) -> Vec<Diag> {
     hosts.into_iter().flat_map(of).collect()
 }
 
-/// What was found, then the verdict: on stdout when short, under the rule when long.
+/// The diagnostics, then the verdict: on stdout when short, under the rule when long.
 fn report(ctx: &mut Ctx, lsf_conf: &str, diags: &[Diag], verbose: bool) -> i32 {
     errln!(ctx, "\nChecking configuration files ...\n");
     if verbose {

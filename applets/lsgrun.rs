@@ -102,7 +102,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
 }
 
-/// What is typed, or comes, up to the end of the input: for /bin/sh.
+/// The input up to its end, typed or redirected: for /bin/sh.
 fn prompted(ctx: &mut Ctx) -> Vec<OsString> {
     use std::os::unix::ffi::OsStringExt;
     let _ = write!(ctx.out, "Command> ");

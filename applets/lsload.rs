@@ -118,7 +118,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
 }
 
-/// What is to be shown.
+/// The form of the output.
 #[derive(Default)]
 pub struct Wanted {
     pub effective: bool,

@@ -34,7 +34,7 @@ const TASK: &str = "--task";
 const MODE: &str = "--mode";
 const CONNECT: &str = "--connect";
 const ALIASES: &str = "--aliases";
-/// What tcsh does itself, or what must not be an alias.
+/// Built-in commands of tcsh, and names that must not be aliases.
 const OWN: &str = "@ alias alloc bg bindkey break breaksw builtins case cd chdir complete continue \
     default dirs echo echotc else end endif endsw eval exec exit fg filetest foreach glob goto \
     hashstat history hup if jobs kill limit log login logout ls-F newgrp nice nohup notify onintr \
@@ -132,7 +132,7 @@ fn aliases(ctx: &mut Ctx) -> i32 {
     0
 }
 
-/// What `@` at the end of a line asks for.
+/// The request of `@` at the end of a line.
 enum At {
     /// Nothing was said.
     Unsaid,

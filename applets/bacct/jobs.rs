@@ -49,7 +49,7 @@ pub fn show(out: &mut String, f: &Finish, look: &JobForm, first: bool, clock: &C
     }
 }
 
-/// What a job spent, seconds.
+/// The times of a job, seconds.
 struct Spent {
     cpu: f64,
     wait: i64,
@@ -178,7 +178,7 @@ fn used(out: &mut String, f: &Finish, look: &JobForm) {
     );
 }
 
-/// What it made of what it was given, as our own records tell.
+/// The share of its allocation that a job used, from our own records.
 fn shares(out: &mut String, f: &Finish) {
     let u = f.usage.unwrap_or_default();
     let e = Efficiency {

@@ -256,7 +256,7 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
     Ok(())
 }
 
-/// What the words of -m stand for; a word that names nothing known is a host of former days.
+/// The hosts that the words of -m name; an unknown word is a host that was removed.
 fn hosts(site: Option<&site::Site>, words: &[String]) -> Vec<String> {
     let conf = site.and_then(|s| load_lenient(&RealFiles, &s.envdir, Some(&s.host)).0);
     let mut found = Vec::new();
@@ -326,7 +326,7 @@ const LONG: u64 = 16 << 20;
 const MARKS: u64 = 50;
 const TENTH: u64 = MARKS / 10;
 
-/// What ends a command, and must not leave a bar behind.
+/// Signals that end a command, after which the bar must be removed.
 const ENDING: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// A file that tells on a terminal how much of it was read.

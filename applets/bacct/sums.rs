@@ -37,7 +37,7 @@ impl Figure {
     }
 }
 
-/// What was used altogether.
+/// The total usage.
 #[derive(Debug, Default)]
 pub struct Sums {
     done: u64,

@@ -95,7 +95,7 @@ pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
     startup::there(ctx, words, (verb, Some(daemon)), &hosts)
 }
 
-/// What somebody who is there is asked about a host, or about all.
+/// The question on a terminal about one host, or about all hosts.
 fn question(verb: Verb, daemon: Daemon, host: &str) -> String {
     let verb = match verb {
         Verb::Start => "Start up",

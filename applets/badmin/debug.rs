@@ -1,5 +1,5 @@
-//! What daemons log for a while: mbddebug, sbddebug, schddebug and their like for the time that
-//! turns take (badmin(8)); the options are lsadmin's too.
+//! Temporary log settings of daemons: mbddebug, sbddebug, schddebug, and mbdtime and its like for
+//! the duration of turns (badmin(8)); lsadmin has the same options.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -84,7 +84,7 @@ const CLASSES: [&str; 21] = [
     "LC_CONF",
 ];
 
-/// What `NAME`'s words ask for, and the hosts named.
+/// The request in the words of `NAME`, and the named hosts.
 pub fn read(ctx: &mut Ctx, name: &str) -> Result<(Logging, Vec<String>), Exit> {
     if name.ends_with("time") {
         let o = front::parse::<TimeOpts>(name, &ctx.args)?.options;

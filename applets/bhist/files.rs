@@ -64,7 +64,7 @@ impl Range {
     }
 }
 
-/// What could not be read.
+/// The lines that could not be read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Damage {
     /// Words about the first bad lines.

@@ -1,4 +1,4 @@
-//! What became of each job and element, and how long it spent in each state: a fold over the
+//! The history of each job and element, and the time it spent in each state: a fold over the
 //! records of the event log.
 //!
 //! Invariant: pure; a record of a job that is not wanted, or that the log has not named, changes
@@ -187,12 +187,12 @@ pub struct Elem {
     /// Where it was last dispatched to.
     pub hosts: Vec<(String, u32)>,
     host_factor: f64,
-    /// It was started by a daemon of this product, which tells more of what it used.
+    /// A daemon of this product started the job and recorded more about its usage.
     pub ours: bool,
     usage: Usage,
     /// MB of memory that its last start reserved; 0 none.
     asked_mb: f64,
-    /// What it waited for besides room, and whether that is told of it by itself.
+    /// The ineligible waiting of the element, and whether it has records of its own.
     waited: Waited,
     apart: bool,
     /// (time, sentence) of -l.
@@ -247,7 +247,7 @@ impl Elem {
         ((pending - not).max(0), not)
     }
 
-    /// What it made of what it was given.
+    /// The share of its allocation that the job used.
     pub fn efficiency(&self, now: i64) -> Efficiency {
         let u = &self.usage;
         Efficiency {
@@ -295,7 +295,7 @@ pub struct Job {
     array: Option<Box<ArraySpec>>,
     /// The name without its list.
     name: String,
-    /// What every element that no record named is like.
+    /// The state of every element that no record named.
     fresh: Elem,
     own: BTreeMap<u32, Elem>,
 }

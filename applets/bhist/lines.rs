@@ -27,7 +27,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
     }
 }
 
-/// What a record says, with the full stop of a sentence (`;`); `None` where it says nothing.
+/// The sentence of a record, with its final `;`; `None` for a record without one.
 pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
     let mut t = String::new();
     match e {
@@ -91,7 +91,7 @@ fn signal(t: &mut String, s: &JobSignal) {
     }
 }
 
-/// What bmod changed, with the new values where they are texts or numbers.
+/// The changes by bmod, with the new values when they are texts or numbers.
 fn modified(t: &mut String, m: &JobModify) -> Option<()> {
     let s = &m.spec;
     for (i, field) in m.fields.iter().enumerate() {
@@ -184,8 +184,8 @@ pub struct What {
 const RESIGNED: i32 = 201;
 const RECONFIGURED: i32 = 202;
 
-/// What an event of queues, hosts or mbatchd says; `None` where it is not asked for. No `names`:
-/// of all queues and hosts.
+/// The sentence of an event of queues, hosts or mbatchd; `None` when it is not selected. Without
+/// `names`: of all queues and hosts.
 pub fn system(e: &Event, what: What, names: &[String]) -> Option<String> {
     let wanted = |name: &String| names.is_empty() || names.contains(name);
     let mut t = String::new();

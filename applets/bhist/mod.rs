@@ -327,7 +327,7 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
     0
 }
 
-/// What -t tells of mbatchd, the log, queues and hosts, beside the jobs.
+/// The events of mbatchd, the log, queues and hosts for -t.
 struct Around {
     what: What,
     names: Vec<String>,

@@ -21,10 +21,10 @@ use lsf::proto::lim::{HostLoad, SharedRow};
 use std::ffi::OsString;
 use std::fmt::Write;
 
-/// What `-json` shows without `-o`: the columns of the default table.
+/// The fields of `-json` without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "host_name status jl_u max njobs run ssusp ususp rsv";
 
-/// What `-attr` shows.
+/// The fields of `-attr`.
 const ATTR_FORMAT: &str = "host_name: attribute";
 
 /// Shows the batch server hosts.
@@ -98,7 +98,7 @@ struct Opts {
 }
 
 impl Opts {
-    /// What is said where something is asked for that no host has.
+    /// The message about a property that no host has.
     fn nothing(&self) -> Option<&'static str> {
         [
             (self.exceptions, "There is no exceptional host found"),
@@ -166,7 +166,7 @@ fn shared(ctx: &mut Ctx, call: &Call, strings: bool) -> i32 {
     }
 }
 
-/// What is reserved is the same on all hosts that share it.
+/// The reserved amount is the same on all hosts that share the resource.
 fn shared_table(
     rows: &[SharedRow],
     hosts: &[HostInfo],

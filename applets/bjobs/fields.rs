@@ -52,15 +52,15 @@ const SUSPEND: usize = 1;
 const RESUME: usize = 2;
 const HOST: usize = 0;
 const REASON: usize = 1;
-/// What the limits of waiting are made of.
+/// The columns of the limits of pending time.
 const WAIT_COLS: &[Col] =
     &[Col::Stat, Col::PendTime, Col::Extra, Col::PendLimits, Col::IneligibleTime];
-/// What the two kinds of waiting are made of.
+/// The columns of eligible and ineligible pending time.
 const KIND_COLS: &[Col] = &[Col::PendTime, Col::IneligibleTime];
-/// What time left, finish time and completion are made of.
+/// The columns of time left, finish time and completion.
 pub const LEFT_COLS: &[Col] =
     &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime, Col::Extra];
-/// What [`eligible`] looks at.
+/// The columns that [`eligible`] needs.
 pub const PENDSTATE_COLS: &[Col] = &[Col::Stat, Col::PendReasons];
 
 /// Every field, in the order of `all`.
@@ -313,7 +313,7 @@ fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
     }
 }
 
-/// What is kept of an option.
+/// The recorded text of an option.
 fn kept(o: &mut String, r: &Row, option: &str) {
     if let Some(text) = r.cell(Col::Extra).key(option) {
         o.push_str(&text.text());
@@ -326,7 +326,7 @@ fn estimate(r: &Row) -> Option<i64> {
     i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
 }
 
-/// What is left of that; below 0 once it is over.
+/// The rest of that time; negative after the limit.
 fn wait_rest(r: &Row, option: &str) -> Option<i64> {
     let waited = match option {
         "eptl" => eligible_secs(r)?,
@@ -468,7 +468,7 @@ fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
     }
 }
 
-/// What bstop was told, unless LSF has suspended it for another reason since.
+/// The reason given to bstop, unless LSF has suspended the job for another reason since.
 fn suspend_reason(o: &mut String, r: &Row, _: &Show) {
     let (stat, code) = (r.text(Col::Stat), r.int(Col::SuspReason) as u32);
     let from = o.len();
@@ -492,7 +492,7 @@ struct Given {
     secs: i64,
     /// `E` its estimate, `L` its run limit, `X` its estimate is over: then its run limit.
     by: char,
-    /// It has run longer than estimated, and nothing will end it.
+    /// The job has run longer than estimated, and no limit will end it.
     open: bool,
 }
 

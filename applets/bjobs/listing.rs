@@ -18,7 +18,7 @@ use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
-/// What is printed.
+/// The form of the listing.
 pub enum Form {
     Table(Table),
     /// -l, -UF.
@@ -251,7 +251,7 @@ impl Listing {
         Ok(&self.text)
     }
 
-    /// What follows the last row, for stdout.
+    /// The text after the last row, for stdout.
     pub fn end(&mut self) -> String {
         let missing: Vec<String> = self.missing().collect();
         let mut last = std::mem::take(&mut self.later);
@@ -305,7 +305,7 @@ impl Listing {
         self.select.ids.iter().zip(&self.seen).filter(unseen).map(|(sel, _)| operand(sel))
     }
 
-    /// What to complain of, for stderr, and the exit code. `consistent`:
+    /// The messages for stderr, and the exit code. `consistent`:
     /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
     pub fn verdict(&self, consistent: bool) -> (String, i32) {
         let json = matches!(self.form, Form::Json(..));

@@ -358,7 +358,7 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
     }
 }
 
-/// What a running job uses: one line a part, or one line in all with -UF.
+/// The usage of a running job: one line for each part, or one line in all with -UF.
 fn usage(out: &mut String, r: &Row, s: &Show) {
     let mut parts = Vec::new();
     let cpu = s.cpu(r, Col::CpuUsed);

@@ -15,7 +15,7 @@ use lsf::cli::site::means_yes;
 use lsf::proto::client::{JobSelect, Which};
 use std::ffi::OsString;
 
-/// What `-json` shows without `-o`: the columns of the default table.
+/// The fields of `-json` without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "jobid user stat queue from_host exec_host job_name submit_time";
 
 /// Shows what became of jobs.
@@ -196,7 +196,7 @@ pub struct Opts {
     jobs: Vec<String>,
 }
 
-/// What the site says of listings: lsf.conf, and the environment above it.
+/// The parameters of listings: lsf.conf, and the environment, which overrides it.
 pub struct ListingParams {
     format: Option<String>,
     /// LSB_JOBID_DISP_LENGTH, where it is given.
@@ -299,7 +299,7 @@ impl Opts {
         }
     }
 
-    /// What rows are looked at for before they are shown.
+    /// The conditions for showing a row.
     fn keep(&self) -> RowFilter {
         let only = match (self.eligible, self.ineligible) {
             _ if self.both => None,
@@ -335,7 +335,7 @@ impl Opts {
     }
 }
 
-/// What of which job, where -env or -script is asked for: nothing else goes with them.
+/// The request of -env or -script, with which no other option is allowed.
 pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
     let parsed = front::parse::<Opts>("bjobs", args)?;
     let o = parsed.options;

@@ -64,8 +64,8 @@ pub fn fill(out: &mut dyn Write, site: &Site, listing: &mut Listing, now: i64) -
     notices
 }
 
-/// What the logs of `dir` hold of the jobs. A log that has a job's submission has all of the job:
-/// the records of unfinished ones are carried into the next one.
+/// The records of the jobs in the logs of `dir`. A log that contains a job's submission contains
+/// all of the job: the records of unfinished jobs are carried into the next log.
 pub fn search(dir: &Path, gone: &[IdSel]) -> Found {
     let mut wanted: Vec<u32> = gone.iter().map(|s| s.job).collect();
     wanted.sort_unstable();
@@ -103,7 +103,7 @@ fn open(path: &Path, room: &mut u64) -> Option<BufReader<File>> {
     Some(BufReader::with_capacity(files::BUFFER, file))
 }
 
-/// What cannot be read is passed over: bhist names it.
+/// Malformed lines are ignored here; bhist reports them.
 fn in_log(file: BufReader<File>, wanted: &[u32]) -> Found {
     let mut found = Found::new();
     let only = Only::of(wanted.iter().copied());

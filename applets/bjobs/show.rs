@@ -1,4 +1,4 @@
-//! What every form of the listing needs: how wide, in which zone, and the cells of a table.
+//! The settings of all forms of the listing: width, time zone, and the cells of a table.
 
 use lsf::cli::clock::Clock;
 use lsf::cli::job_rows::{Cell, Row};

@@ -16,7 +16,7 @@ use lsf::proto::client::{ClientMsg, IdSel};
 use lsf::proto::sbd::SbdMsg;
 use std::io::IsTerminal;
 
-/// What of which job.
+/// The request: a job, and its environment or script.
 pub struct Wanted {
     pub id: IdSel,
     /// The script instead of the environment.

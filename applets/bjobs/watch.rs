@@ -121,7 +121,7 @@ fn rows(
     }
 }
 
-/// What was shown last.
+/// The listing that was shown last.
 #[derive(Default)]
 struct Screen {
     terminal: bool,

@@ -8,7 +8,7 @@ use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
 
-/// What separates two queues.
+/// The line between two queues.
 pub const RULE: &str =
     "-------------------------------------------------------------------------------";
 
@@ -207,7 +207,7 @@ fn shares(out: &mut String, fairshare: &str) {
     out.push('\n');
 }
 
-/// Who has which share and holds what; what was used before is not kept.
+/// The shares of users and groups, and their started slots; past usage is not recorded.
 fn share_table(out: &mut String, q: &QueueInfo) {
     if q.shares.is_empty() {
         return;

@@ -19,7 +19,7 @@ use lsf::errln;
 use lsf::proto::client::{ClientMsg, QueueInfo};
 use std::ffi::OsString;
 
-/// What `-json` shows without `-o`: the columns of the default table.
+/// The fields of `-json` without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "queue_name priority status max jl_u jl_p jl_h njobs pend run susp";
 
 /// Shows the queues.

@@ -47,7 +47,7 @@ const INTERNAL: [&str; 33] = [
     "RM_CPUTASK*",
 ];
 
-/// Those that look like these, but are what a user wants of the batch system.
+/// Variables with these prefixes that are options of the user.
 const WISHES: [&str; 2] = ["LSB_EXIT_IF_CWD_NOTEXIST", "LSB_JOB_INCLUDE_POSTPROC"];
 
 /// One variable.
@@ -85,7 +85,7 @@ impl fmt::Display for BadEnv {
     }
 }
 
-/// What `-env` asks for.
+/// The value of `-env`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvAsk {
     /// Begin with everything that travels.
@@ -99,7 +99,7 @@ pub struct EnvAsk {
 }
 
 impl EnvAsk {
-    /// What is asked for without -env.
+    /// The value without -env.
     pub fn everything() -> EnvAsk {
         EnvAsk { all: true, ..EnvAsk::default() }
     }

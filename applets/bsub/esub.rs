@@ -34,7 +34,7 @@ struct Program {
     args: Vec<String>,
 }
 
-/// What they made of it.
+/// The result of the esub programs.
 #[derive(Default)]
 pub struct Changed {
     /// Variables to set in the job's environment, and with them what was printed for eexec.
@@ -65,7 +65,7 @@ fn names(text: &str) -> Vec<(String, Vec<String>)> {
     out
 }
 
-/// Those that concern a submission; `kind` is `esub` or `epsub`.
+/// The programs that concern a submission; `kind` is `esub` or `epsub`.
 fn programs(site: &Site, kind: &str, asked: &str) -> Result<Vec<Program>, Rejection> {
     let Some(dir) = site.lsf.serverdir().map(Path::new) else { return Ok(Vec::new()) };
     let method = std::env::var("LSB_ESUB_METHOD").ok();
@@ -285,7 +285,7 @@ const FLAGS: [(&str, u32, u32); 8] = [
     ("SUB_BSUB_BLOCK", 0, opt2::WAIT),
 ];
 
-/// What was asked for, as an esub reads it.
+/// The submission in the form that an esub reads.
 fn parameters(spec: &JobSpec, command: &[u8], asked: &str) -> String {
     let mut s = spec.clone();
     let mut out = String::new();

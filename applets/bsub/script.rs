@@ -26,7 +26,7 @@ pub struct Directive {
 pub struct BadDirective {
     /// Line of the script, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The mistake.
     pub why: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub fn directives(script: &[u8]) -> Result<Vec<Directive>, BadDirective> {
     Ok(out)
 }
 
-/// What follows `#BSUB` on a directive line.
+/// The text after `#BSUB` on a directive line.
 fn directive(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix(b"#BSUB")?;
     let rest = rest.strip_suffix(b"\r").unwrap_or(rest);

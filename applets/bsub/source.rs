@@ -12,7 +12,7 @@ use std::path::Path;
 /// Bytes of a file looked at to tell a script from a program.
 const HEAD: usize = 8192;
 
-/// What to run.
+/// The command or script to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The command text.

@@ -19,7 +19,7 @@ use std::path::Path;
 /// Longest `-Jd` text, characters.
 const MAX_DESCRIPTION: usize = 4094;
 
-/// What a submission depends on besides its options.
+/// The inputs of a submission besides its options.
 pub struct Facts {
     /// Seconds since the epoch.
     pub now: i64,
@@ -274,7 +274,7 @@ fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
     }
 }
 
-/// What runs before and after the job, and the file transfers.
+/// The commands before and after the job, and the file transfers.
 fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     if let Some(text) = &opts.pre_exec {
         spec.pre_exec = ByteStr::from(text.as_str());
@@ -296,7 +296,7 @@ fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// What is to happen when it ends, or before it does, or never begins.
+/// The actions at the end of the job, before it, and when it never begins.
 fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     let mut put = |key: &str, value: String| spec.extra.push((key.to_string(), value));
     if let Some(text) = &opts.requeue {

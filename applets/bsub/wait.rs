@@ -24,7 +24,7 @@ const ENDED_PENDING: i32 = 126;
 const INTERRUPTED: i32 = 130;
 const SIGINT: i32 = 2;
 
-/// What the waiting thread tells.
+/// The messages of the waiting thread.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     /// Words for stderr.
@@ -229,7 +229,7 @@ fn look(site: &Site, job: u32, err: &mut dyn Write) -> Result<(Vec<String>, JobE
     }
 }
 
-/// What the rows of a job add up to.
+/// The combined state of the rows of a job.
 #[derive(Debug, Default)]
 struct Seen {
     rows: usize,

@@ -25,7 +25,7 @@ pub struct EauthAux {
 
 impl Drop for EauthAux {
     fn drop(&mut self) {
-        // What stays is swept by the next one.
+        // Leftovers are removed by the next one.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
@@ -71,7 +71,7 @@ impl EauthAux {
         write(&self.data(), data)
     }
 
-    /// What `eauth -c` has left.
+    /// The auxiliary data of `eauth -c`.
     pub fn take(&self) -> Result<Vec<u8>, String> {
         match read(&self.data(), MAX_AUX + 1) {
             Ok(data) if data.len() > MAX_AUX => Err(too_long()),
@@ -99,7 +99,7 @@ pub fn pack(data: &[u8]) -> String {
     b64_encode(data)
 }
 
-/// What travelled.
+/// The transmitted auxiliary data.
 pub fn unpack(text: &str) -> Result<Vec<u8>, String> {
     if text.len() > MAX_AUX.div_ceil(3) * 4 {
         return Err(too_long());
@@ -197,7 +197,7 @@ mod tests {
         std::fs::write(beside.status(), "late").unwrap();
         beside.put(b"").unwrap();
         assert_eq!(beside.done().unwrap(), "");
-        // One that nobody writes to would be waited for.
+        // A FIFO without a writer would block.
         std::fs::remove_file(beside.status()).unwrap();
         let fifo = Command::new("mkfifo").arg(beside.status()).status().unwrap();
         assert!(fifo.success() && beside.done().is_err());

@@ -80,7 +80,7 @@ pub struct Hello {
     pub ways: String,
 }
 
-/// What kind of caller a credential speaks for.
+/// The kind of caller of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Who {
@@ -114,7 +114,7 @@ pub struct Target {
 }
 
 impl Hello {
-    /// What a credential for this server is good for.
+    /// The purpose of a credential for this server.
     pub fn target(&self) -> Target {
         let (daemon, host, ways) = (self.daemon, self.host.clone(), self.ways.clone());
         Target { daemon, host, nonce: self.nonce, lo: self.lo, hi: self.hi, ways }
@@ -129,7 +129,7 @@ pub struct Auth {
     /// How the user proves it; empty: by the signature itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub way: String,
-    /// What `eauth -c` printed.
+    /// The output of `eauth -c`.
     #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
     pub data: ByteStr,
     /// The auxiliary data that it left, as [`eauth_aux::pack`] has it.
@@ -145,7 +145,7 @@ impl Auth {
     }
 }
 
-/// What is still to be found out about a caller.
+/// The pending check of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub way: Way,
@@ -164,7 +164,7 @@ pub struct Deny {
     pub code: i32,
 }
 
-/// What a command asks its authd.
+/// A request of a command to its authd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
     pub target: Target,
@@ -185,7 +185,7 @@ pub enum Grant {
     No {
         why: String,
     },
-    /// What `eauth -c` prints.
+    /// The output of `eauth -c`.
     Eauth {
         text: String,
     },
@@ -376,7 +376,7 @@ pub fn agree(lo: u16, hi: u16) -> Result<u16, AuthError> {
     Ok(version)
 }
 
-/// What a server needs to judge a caller.
+/// The data with which a server verifies a caller.
 pub struct Gate<'a> {
     pub ring: &'a KeyRing,
     pub hosts: &'a dyn HostLookup,
@@ -404,7 +404,7 @@ impl Gate<'_> {
         hello
     }
 
-    /// What a credential for the connection greeted with this nonce is good for.
+    /// The purpose of a credential for the connection greeted with this nonce.
     pub fn target(&self, daemon: Daemon, nonce: [u8; NONCE]) -> Target {
         let (host, nonce) = (self.host.to_string(), Hex32(nonce));
         Target { daemon, host, nonce, lo: PROTO_LOW, hi: high(), ways: self.ways.words() }
@@ -517,7 +517,7 @@ pub fn prove(session: &mut Session, out: &mut Vec<u8>) -> Result<(), AuthError> 
     Ok(session.seal(Kind::AuthOk, &AuthOk {}, out)?)
 }
 
-/// Who the client says it is, for the log: ` user ann (uid 5) of host hosta`. Not believed.
+/// The claimed identity, for the log: ` user ann (uid 5) of host hosta`. Not believed.
 pub fn whom(raw: &Raw<'_>) -> String {
     match raw.parse::<Auth>() {
         Ok(Auth { claims, .. }) if sound(&claims.user) && sound(&claims.host) => {

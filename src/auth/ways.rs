@@ -52,7 +52,7 @@ pub struct Ways {
     list: Vec<Way>,
     /// The site's own eauth.
     pub eauth: PathBuf,
-    /// Who has it run as LSF_EAUTH_USER, where lsf.sudoers names one.
+    /// The socket to run it as LSF_EAUTH_USER, when lsf.sudoers names one.
     pub eauthd: Option<PathBuf>,
     /// LSF_IDENT_PORT.
     pub ident_port: u16,
@@ -75,7 +75,7 @@ impl Default for Ways {
 }
 
 impl Ways {
-    /// Those that this host's lsf.conf enables.
+    /// The methods that this host's lsf.conf enables.
     pub fn of(lsf: &LsfConf) -> Ways {
         let serverdir = lsf.serverdir().unwrap_or_default();
         let mut ways = Ways {

@@ -49,7 +49,7 @@ pub struct Column {
 pub struct Format {
     /// The columns, in order; never empty.
     pub columns: Vec<Column>,
-    /// What parts them.
+    /// The delimiter.
     pub delimiter: String,
 }
 

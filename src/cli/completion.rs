@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-/// What can be completed after an applet's name.
+/// The completions after an applet's name.
 #[derive(Debug, Default, PartialEq)]
 pub struct Words {
     name: String,
@@ -14,7 +14,7 @@ pub struct Words {
     options: Vec<[String; 3]>,
     /// Command words of its own, and what they are.
     commands: Vec<[String; 2]>,
-    /// What its operands are.
+    /// The kind of its operands.
     operand: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an applet is handed: its words and its two output streams.
+//! The context of an applet: its words and its two output streams.
 //!
 //! Invariant: an applet never touches the process's stdout or stderr itself and never exits;
 //! it writes through [`Ctx`] and returns its exit code. Streams remember their first failure

@@ -151,7 +151,7 @@ pub fn start(site: &Site) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What a launcher that did not come up had to say.
+/// The last messages of a launcher that did not start.
 fn last_words(mut child: Child, ended: bool) -> String {
     let mut text = String::new();
     if let Some(mut pipe) = child.stderr.take().filter(|_| ended) {

@@ -38,7 +38,7 @@ use std::os::unix::ffi::OsStrExt;
 /// Exit code of a usage error.
 const USAGE: i32 = 255;
 
-/// What a command line came to.
+/// The result of reading a command line.
 #[derive(Debug, PartialEq)]
 pub struct Parsed<T> {
     /// The options.
@@ -73,7 +73,7 @@ impl Exit {
     }
 }
 
-/// What help is about.
+/// The subject of the help.
 enum Behind {
     All,
     Description,
@@ -169,14 +169,14 @@ struct Table {
     entries: Vec<Entry>,
 }
 
-/// What one list of words holds.
+/// The contents of one list of words.
 struct Words {
     found: Vec<(usize, String)>,
     operands: Vec<OsString>,
     readings: Vec<String>,
 }
 
-/// What an option word calls for.
+/// The reading of an option word.
 enum Step {
     /// An option with its value, empty for a switch.
     Set(usize, String),
@@ -307,7 +307,7 @@ impl Table {
         self.entries.get(option).map_or_else(String::new, |e| as_typed(&e.word, e.long))
     }
 
-    /// What is named behind -h; else the first word that is nothing of the kind. A command
+    /// The words after -h; else the first word that is nothing of the kind. A command
     /// without categories takes whatever is there.
     fn named_after(&self, name: &str, words: &[OsString]) -> Result<Behind, String> {
         let text = |word: &OsString| word.to_string_lossy().into_owned();

@@ -36,7 +36,7 @@ pub fn usage(name: &str, info: &CommandInfoWithArgs) -> String {
     text
 }
 
-/// What these options do, or, where none is named, usage and all of them.
+/// The help of these options or, when none is named, the usage and the help of all options.
 pub fn help_of(name: &str, info: &CommandInfoWithArgs, words: &[String]) -> String {
     let word = |f: &FlagInfo<'_>| classic_word(f.short, f.long);
     let mut text = String::new();
@@ -46,7 +46,7 @@ pub fn help_of(name: &str, info: &CommandInfoWithArgs, words: &[String]) -> Stri
     if text.is_empty() { help(name, info) } else { text }
 }
 
-/// What the command is for, and its usage.
+/// The purpose of the command, and its usage.
 pub fn description(name: &str, info: &CommandInfoWithArgs) -> String {
     let mut text = format!("{name}: ");
     let mut column = text.len();

@@ -1,4 +1,4 @@
-//! What `hostsetup` looks at on a host before it may be part of the cluster: each thing amiss in
+//! The checks of `hostsetup` on a host before it may join the cluster: each problem in
 //! one line that says what to do. See hostsetup(8).
 
 use super::personal::create::{PORT_NAMES, port_free};
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Longest wait for the name service, for one address.
 const NAME_WAIT: Duration = Duration::from_secs(5);
 
-/// What is looked at.
+/// The subject of the checks.
 pub struct HostCheck<'a> {
     pub site: &'a Site,
     pub conf: &'a BaseConf,
@@ -27,7 +27,7 @@ pub struct HostCheck<'a> {
     pub exe: &'a Path,
 }
 
-/// What is amiss on this host; empty: nothing.
+/// The problems of this host.
 pub fn problems(look: &HostCheck) -> Vec<String> {
     let mut found = Vec::new();
     if let Err(e) = jiff::tz::TimeZone::try_system() {
@@ -95,7 +95,7 @@ fn names(look: &HostCheck, host: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What an address leads back to, where that is not the host.
+/// The name of an address when it is not that of the host.
 fn wrong_way_back(conf: &BaseConf, host: &str, addr: IpAddr) -> Option<String> {
     if let Some(back) = conf.hosts.by_addr(addr) {
         return (back != host).then(|| back.to_owned());
@@ -163,7 +163,7 @@ fn probe_as(admin: &User, dir: &str, lock: bool) -> Option<String> {
     }
 }
 
-/// What hinders the caller from writing in a directory, or with `lock` from locking the event
+/// The obstacle to writing in a directory, or with `lock` from locking the event
 /// log in it.
 pub fn probe(dir: &str, lock: bool) -> Option<String> {
     if lock {

@@ -71,7 +71,7 @@ pub fn write_tree(plan: &SitePlan, admin: &User, names: &[&str]) -> Result<(), S
     Ok(())
 }
 
-/// What is there with other contents is not ours to touch.
+/// An existing file with other contents is left alone.
 fn refuse_other(path: &Path, text: &str) -> Result<(), String> {
     let mut found = String::new();
     let read = regular(path).and_then(|(file, _)| {
@@ -114,12 +114,12 @@ fn copy_binary(to: &Path) -> Result<(), String> {
     fs::set_permissions(to, PermissionsExt::from_mode(0o755)).map_err(|e| at(to, &e))
 }
 
-/// What becomes of the key on this host.
+/// The result for the key on this host.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Key {
-    /// It was there.
+    /// The key existed.
     Kept,
-    /// It was made.
+    /// The key was created.
     Made,
     /// Only root can put it there.
     ForRoot,

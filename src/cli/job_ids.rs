@@ -10,7 +10,7 @@ use crate::sys::users::Users;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// What the operands name.
+/// The jobs that the operands name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
     /// The jobs named.

@@ -125,7 +125,7 @@ pub fn width(index: usize) -> usize {
     }
 }
 
-/// What stands in the column of a built-in index of a host.
+/// The text in the column of a built-in index of a host.
 pub fn host_cell(load: &HostLoad, index: usize, how: Queue) -> String {
     let text = cell(index, load.value(index, how));
     if load.over & (1 << index) != 0 { format!("*{text}") } else { text }
@@ -140,7 +140,7 @@ pub fn threshold_cell(index: usize, limit: Option<f64>) -> String {
     }
 }
 
-/// What stands in the column of an external index of a host; `-` where it has none.
+/// The text in the column of an external index of a host; `-` where it has none.
 pub fn external_cell(load: &HostLoad, name: &str) -> String {
     match load.external.iter().position(|(n, _)| n == name) {
         Some(at) => {

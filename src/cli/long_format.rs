@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub const WRAP: usize = 79;
 /// Blanks that a continuation line begins with: the width of `Fri Nov 20 09:12:33: `.
 pub const INDENT: usize = 21;
-/// What separates two records of a -l listing.
+/// The line between two records of a -l listing.
 pub const RULE: &str =
     "------------------------------------------------------------------------------";
 
@@ -81,7 +81,7 @@ pub fn mem_words(out: &mut String, kb: u64) {
     };
 }
 
-/// What a job used at most and on the average, against what it was given.
+/// The maximum and average usage of a job, beside its allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Efficiency {
     pub max_mem_kb: u64,

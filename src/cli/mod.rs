@@ -1,4 +1,4 @@
-//! What every command shares: the option front, the client side of the wire, columns and times.
+//! Code of all commands: the option front, the client side of the wire, columns and times.
 
 pub mod categories;
 pub mod client;

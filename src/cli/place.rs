@@ -7,7 +7,7 @@ use crate::conf::BaseConf;
 use crate::lang::resreq::SelectContext;
 use crate::proto::lim::{HostLoad, status};
 
-/// What is said where too few hosts can be had.
+/// The message when too few hosts are eligible.
 pub const TOO_FEW: &str = "Not enough host(s) currently eligible";
 
 /// Eligible hosts among these (none named: all), best first; among equals the caller's own host

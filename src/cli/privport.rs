@@ -60,7 +60,7 @@ pub fn call(
     cmd.args([to.to_string(), from.to_string(), hello.daemon.name().into(), hello.host.clone()]);
     cmd.arg(prove::canonical(site)).env_clear().current_dir("/");
     cmd.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
-    // It ends with the stream; nobody waits for it longer than this process lives.
+    // The helper ends with the stream, at the latest with this process.
     cmd.spawn().map_err(fail)?;
     let sock = TcpStream::from(OwnedFd::from(ours));
     set_socket_timeout(&sock, Timeout::Recv, Some(WAIT)).map_err(|e| lost(&e.into()))?;

@@ -76,7 +76,7 @@ pub fn prove(
     Ok((claims, shake::write_auth_of(auth, &key, out)?))
 }
 
-/// Who this process's user is, without anybody to vouch for it.
+/// The user of this process, without a credential.
 pub fn open_claims(host: &str) -> Result<Claims, ClientError> {
     let uid = rustix::process::getuid().as_raw();
     let gid = rustix::process::getgid().as_raw();
@@ -93,7 +93,7 @@ pub fn canonical(site: &Site) -> String {
     name.unwrap_or(&site.host).to_owned()
 }
 
-/// What the site's own eauth prints for the server's host, and what it leaves beside that.
+/// The output of the site's own eauth for the server's host, and its auxiliary data.
 fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientError> {
     let ways = Ways::of(&site.lsf);
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));

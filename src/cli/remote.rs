@@ -124,7 +124,7 @@ fn started(argv: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// What the site's esub prints is for its eexec.
+/// The output of the site's esub, for its eexec.
 fn esub(site: &Site, caller: &str) -> Result<Vec<u8>, String> {
     let Some(dir) = site.lsf.serverdir() else { return Ok(Vec::new()) };
     let path = Path::new(dir).join("esub");
@@ -407,7 +407,7 @@ impl Relay {
         self.client.send(&Msg::Ping { n: 0 })
     }
 
-    /// What there is to do: a signal, the connection, our input.
+    /// Which of these are ready: a signal, the connection, our input.
     fn wait(&self) -> io::Result<[bool; 3]> {
         let (r, w) = (PollFlags::IN, PollFlags::OUT);
         let when = |on: bool, flags| if on { flags } else { PollFlags::empty() };

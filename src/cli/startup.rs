@@ -20,13 +20,13 @@ use std::process::{Child, Command, Stdio};
 
 /// Other hosts that are asked at the same time; those that are this machine are asked in turn.
 const AT_ONCE: usize = 32;
-/// What root uses where lsf.conf is not root's alone.
+/// The command of root when other users can write lsf.conf.
 const ROOTS_RSH: &str = "ssh -o BatchMode=yes";
 /// The daemons that can be named, in the order of `status`.
 const NAMED: [Daemon; 5] =
     [Daemon::Authd, Daemon::Lim, Daemon::Res, Daemon::Sbatchd, Daemon::Mbatchd];
 
-/// What is to be done.
+/// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Start,
@@ -200,7 +200,7 @@ fn begin(site: &Site, host: &str, verb: Verb, daemon: Option<Daemon>) -> Result<
     command.spawn().map_err(|e| format!("{rsh}: {}", words(&e)))
 }
 
-/// What came of it: the last line it complained with.
+/// The result: the last line of its error output.
 fn end(child: Child) -> Result<(), String> {
     let out = child.wait_with_output().map_err(|e| words(&e))?;
     if out.status.success() {

@@ -172,7 +172,7 @@ pub fn push_given(text: &mut String, label: &str, value: &str) {
     }
 }
 
-/// What could not be done as asked, as a sentence after `lead`; nothing for an empty note.
+/// A deviation from the submission, as a sentence after `lead`; nothing for an empty note.
 pub fn push_note(text: &mut String, lead: &str, note: &str) {
     let mut rest = note.chars();
     if let Some(first) = rest.next() {

@@ -1,4 +1,4 @@
-//! What hosts are made of (lshosts -T), and the tables of GPUs of hosts that have none (lshosts
+//! The topology of hosts (lshosts -T), and the tables of GPUs of hosts that have none (lshosts
 //! -gpu, lsload -gpu and -gpuload). See lshosts(1) and lsload(1).
 
 use super::load::{size_fixed, status_word};

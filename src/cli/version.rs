@@ -1,4 +1,4 @@
-//! Who we are: the line that `-V` and lsid print, and the nearest names to a mistyped word.
+//! The version line of `-V` and lsid, and the names nearest to a mistyped word.
 
 /// The day of this release, as lsid prints it.
 pub const RELEASE_DATE: &str = "Nov 21 2026";

@@ -74,7 +74,7 @@ pub struct Diag {
     pub line: u32,
     /// Column from 1, in characters; 0 for the whole line.
     pub col: u32,
-    /// What is wrong, holding the offending text.
+    /// The message, with the incorrect text.
     pub text: String,
     /// The nearest valid word, if one is near.
     pub near: Option<String>,

@@ -46,7 +46,7 @@ impl Equiv {
     }
 }
 
-/// What one field says: yes, no, or nothing.
+/// The verdict of one field: yes, no, or none.
 fn word(field: &str, is: &dyn Fn(&str) -> bool) -> Option<bool> {
     match field.split_at_checked(1) {
         _ if field == "+" => Some(true),

@@ -21,7 +21,7 @@ pub trait Files {
     }
 }
 
-/// What `#if time(...)` goes by.
+/// The time and zone for `#if time(...)`.
 #[derive(Clone, Debug)]
 pub struct Moment {
     /// Seconds since the epoch.

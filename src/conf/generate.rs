@@ -17,7 +17,7 @@ pub const MAX_PERSONAL_HOSTS: u32 = 1_000;
 /// Hosts on one loopback net of 256 addresses, the first and the last left out.
 const HOSTS_PER_NET: u32 = 254;
 
-/// What a cluster's files are made from.
+/// The data from which the files of a cluster are generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SitePlan {
     /// LSF_TOP, absolute.
@@ -167,7 +167,7 @@ MASTER_INACTIVITY_LIMIT = 0
 RETRY_LIMIT = 0
 ";
 
-/// What goes where the templates have `@NAME@`.
+/// The values for `@NAME@` in the templates.
 fn values(spec: &SitePlan) -> Vec<(&'static str, String)> {
     let top = spec.top.as_str();
     let personal = spec.personal.is_some();

@@ -21,7 +21,7 @@ pub struct HostEntry {
     pub addrs: Vec<IpAddr>,
 }
 
-/// What a name leads to.
+/// The host that a name identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     /// One host, by index.

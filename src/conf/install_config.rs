@@ -10,7 +10,7 @@ use super::lsf_conf::assignments;
 use super::names::tables::INSTALL;
 use super::types::RawParams;
 
-/// What cannot be left out.
+/// The required parameters.
 const NEEDED: [&str; 4] = ["LSF_TOP", "LSF_ADMINS", "LSF_CLUSTER_NAME", "LSF_MASTER_LIST"];
 
 /// Reads install.config. The plan is right only where no diagnostic is an error; None: the file

@@ -14,7 +14,7 @@ use super::section::param;
 use super::types::{LsfConf, MAX_HANG_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};
 
-/// What lsf.conf sets, with the directories that follow from it.
+/// The parameters of lsf.conf, with the directories that follow from them.
 pub fn settings(lsf: &LsfConf) -> Vec<(String, String)> {
     let set = lsf.values.iter().map(|(name, v)| (name.clone(), v.text.clone()));
     let mut rows: Vec<(String, String)> = set.collect();

@@ -129,7 +129,7 @@ fn keep(conf: &mut LsfSudoers, name: (&str, Pos), value: (&str, Pos), diags: &mu
     }
 }
 
-/// What is wrong with a value, without its text.
+/// The mistake in a value, without its text.
 fn wrong(name: &str, value: &str) -> Option<&'static str> {
     let printable = |c: char| c.is_ascii_graphic() || c == ' ';
     let word = |v: &str| !v.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/');

@@ -101,7 +101,7 @@ pub fn wait_time(lsf: &LsfConf) -> Option<u64> {
     lsf.get("LSF_DYNAMIC_HOST_WAIT_TIME")?.trim().parse().ok()
 }
 
-/// What the file has; lines that cannot be are left out.
+/// The contents of the file; malformed lines are left out.
 pub fn parse(text: &str) -> Vec<Member> {
     let member = |line: &str| {
         let line = line.split('#').next()?.trim();

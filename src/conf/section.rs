@@ -1,4 +1,4 @@
-//! What the lines of a section mean: `KEYWORD = value` parameters, or a table of columns.
+//! The meaning of the lines of a section: `KEYWORD = value` parameters, or a table of columns.
 //!
 //! Also the typed reading of values. A value that cannot be read is told with its place and the
 //! rest goes on, so that one run names every mistake. See lsf.shared(5).

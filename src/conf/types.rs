@@ -48,7 +48,7 @@ pub struct ClusterConf {
     pub changes: Option<i64>,
 }
 
-/// What lim and the commands need: the lsf.* files.
+/// The configuration of lim and the commands: the lsf.* files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BaseConf {
     /// The cluster's name.
@@ -65,7 +65,7 @@ pub struct BaseConf {
     pub members: Vec<Member>,
 }
 
-/// What mbatchd needs besides: the lsb.* files.
+/// The further configuration of mbatchd: the lsb.* files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchConf {
     /// lsb.params.

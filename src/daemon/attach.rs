@@ -1,4 +1,4 @@
-//! What a starter does for a task of res once it has become the user: limits, terminal or pipes,
+//! The work of a starter for a task of res after it has become the user: limits, terminal or pipes,
 //! whose other ends go to res over its Unix socket; eexec.
 //!
 //! Invariant: nothing here runs with another's rights; the terminal is the user's own.

@@ -1,4 +1,4 @@
-//! What every daemon does before its loop: find the cluster, read its configuration, learn
+//! The start of every daemon before its loop: find the cluster, read its configuration, learn
 //! which host this is and its address, open the log, load the key.
 //!
 //! Invariant: no key, no start. A personal cluster stays on loopback.

@@ -56,7 +56,7 @@ impl When {
     }
 }
 
-/// What a starter asks.
+/// The request of a starter.
 #[derive(Serialize, Deserialize)]
 struct Asked {
     #[serde(default)]
@@ -66,7 +66,7 @@ struct Asked {
     uid: u32,
     gid: u32,
     env: Vec<(ByteStr, ByteStr)>,
-    /// What esub printed.
+    /// The output of esub.
     data: ByteStr,
 }
 
@@ -136,10 +136,10 @@ fn passed(name: &[u8]) -> bool {
 
 // ---- the other user's side ----
 
-/// What runs, and where the site is.
+/// The program, and the directories of the site.
 struct Program {
     path: PathBuf,
-    /// Who may have put it there.
+    /// The permitted owners of the program.
     owners: Vec<u32>,
     envdir: String,
     serverdir: String,

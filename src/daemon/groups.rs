@@ -41,7 +41,7 @@ pub fn ask(words: &[String], wait: Duration) -> (Vec<String>, Vec<UnixGroup>) {
     (asked, found)
 }
 
-/// What is still to be asked, and whether a thread is at it.
+/// The pending queries, and whether a thread works on them.
 #[derive(Default)]
 struct Orders {
     words: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the launcher, its starters and the daemons agree upon: the search path, the variables and
+//! The contract of the launcher, its starters and the daemons: the search path, the variables and
 //! the signals with which one process of theirs starts another.
 
 /// PATH of daemons, and of jobs that have none.

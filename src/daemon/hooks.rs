@@ -1,4 +1,4 @@
-//! What runs beside a job as its user: the pre- and post-execution commands of the job and of its
+//! Commands that run beside a job as its user: pre- and post-execution commands of job and
 //! queue, the file transfers of -f, the login shell that sets up its environment (bsub(1)).
 //!
 //! Invariant: nothing here runs with another's rights; it is all in the session of its task, so

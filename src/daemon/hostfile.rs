@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What is behind the name of the job file.
+/// The suffix of the name of the job file.
 pub const EXT: &str = ".hostfile";
 /// The same of the file of ranks.
 pub const RANK_EXT: &str = ".rankfile";

@@ -56,10 +56,10 @@ const ZYGOTE_WAIT: Duration = Duration::from_secs(10);
 const STATE_FD: &str = "LSF_LAUNCHER_STATE";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
-/// What a child is: itself, whichever file that is by now.
+/// The program of a child: the launcher's own file, whatever its path is now.
 const SELF: &str = "/proc/self/exe";
 
-/// What crosses exec.
+/// The state that survives exec.
 #[derive(Serialize, Deserialize)]
 struct Handover {
     saved: Saved,
@@ -96,7 +96,7 @@ struct LauncherRuntime {
     lines: Vec<u8>,
     /// The way to the process of which starters are copies.
     zygote: Option<StdUnixStream>,
-    /// What it was asked for, in the order in which it answers; between turns nothing.
+    /// The requests, in the order of their answers; empty between turns.
     asked: Vec<(TaskId, StdUnixStream)>,
     conns: BTreeMap<ConnId, Local>,
     ports: KeptPorts,
@@ -161,7 +161,7 @@ fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
     })
 }
 
-/// What a launcher that replaced itself left us.
+/// The state of the launcher that this process replaced.
 fn handed_over() -> Option<Handover> {
     let fd = std::env::var(STATE_FD).ok()?.parse().ok()?;
     let read = raw::inherited_fd(fd).and_then(|fd| {

@@ -14,14 +14,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the shell does not do by itself: measuring.
+/// LIM's work beyond the shell: measuring.
 struct LimDriver {
     probe: Probe,
     conf: BaseConf,
     host: String,
     elims: Elims,
     copies: copies::Copies,
-    /// What the copies looked like when they were read.
+    /// The metadata of the copies when they were read.
     seen: Vec<Option<Looks>>,
     /// The administrator's own directory of this host.
     rundir: PathBuf,

@@ -130,7 +130,7 @@ struct MbatchdDriver {
     _lock: LogLock,
 }
 
-/// What the log thread's notices mean to the loop. Runs on the log thread.
+/// Passes the notices of the log thread to the loop. Runs on the log thread.
 fn tell(notice: WriterNotice, remote: &Remote, shared: &Shared, crash: &CrashPoints) {
     match notice {
         WriterNotice::Durable(ticket) => {

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_secs(10);
 /// How long elims may take to end.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// What an ended elim wrote last is waited for so long.
+/// The wait for the last output of an ended elim.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Longest line of an elim's standard error that is logged, bytes.
 const SAID_MAX: u64 = 4096;
@@ -44,7 +44,7 @@ const REPORT_MAX: u64 = 1 << 20;
 
 /// The melim of this LIM.
 pub struct Elims {
-    /// What every elim finds in its environment.
+    /// The environment of every elim.
     env: Vec<(&'static str, String)>,
     root: bool,
     stdin: Option<ChildStdin>,
@@ -141,7 +141,7 @@ fn next_line<R: Read>(from: &mut BufReader<R>) -> Option<String> {
 
 // ---- melim ----
 
-/// What its threads tell.
+/// The messages of its threads.
 enum Told {
     Output(usize, Vec<u8>),
     Said(usize, String),

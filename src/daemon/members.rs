@@ -18,7 +18,7 @@ const LOOK: u64 = 2_000_000;
 /// Inode, length and last change of the file.
 type Looks = (u64, u64, i64, i64);
 
-/// What a daemon knows of the file.
+/// The state of the file that a daemon knows.
 #[derive(Clone, Debug)]
 pub struct Follower {
     path: PathBuf,
@@ -43,7 +43,7 @@ impl Follower {
         })
     }
 
-    /// What members come to and go from is this table, which has those that were seen last.
+    /// Members are added to and removed from this table, which contains the members seen last.
     pub fn rebase(&mut self, table: HostTable) {
         self.table = table;
     }

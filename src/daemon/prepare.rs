@@ -131,7 +131,7 @@ fn input(job: &JobPlan) -> Step<OwnedFd> {
     opened.map_err(at(Stage::Input, format!("input file <{}>", path.display())))
 }
 
-/// What to exec: the command under the shell, or the script's file under its interpreter.
+/// The program to execute: the command under the shell, or the script's file under its interpreter.
 fn program(job: &JobPlan, store: &Store, ready: &mut Ready) -> Step<Vec<OsString>> {
     let word = |b: &[u8]| OsString::from_vec(b.to_vec());
     if job.script.is_empty() {

@@ -121,7 +121,7 @@ struct Task {
     /// Of the first of the queue.
     written: usize,
     close_in: bool,
-    /// What was last given to it is no whole line.
+    /// The last input was not a whole line.
     in_line: bool,
     /// The last of the queue is an end of input, which is not put there twice.
     end_queued: bool,

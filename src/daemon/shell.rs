@@ -72,7 +72,7 @@ const LAST_FLUSH: Duration = Duration::from_millis(500);
 pub const LAST_SYNC: Duration = Duration::from_secs(5);
 /// Events taken from one poll.
 const EVENTS: usize = 1024;
-/// What threads told that is taken in one turn.
+/// Messages of threads that one turn processes.
 const TOLD_BUDGET: usize = 4096;
 const WAKER: Token = Token(usize::MAX - 4);
 const SIGNALS: Token = Token(usize::MAX - 5);
@@ -115,7 +115,7 @@ pub struct UnixListen {
     pub mode: u32,
 }
 
-/// What a daemon's connections need to know. `Boot` (src/daemon/boot.rs) fills it from lsf.conf.
+/// The parameters of a daemon's connections. `Boot` (src/daemon/boot.rs) fills it from lsf.conf.
 pub struct ShellConfig {
     pub daemon: Daemon,
     /// This host's canonical name.
@@ -147,7 +147,7 @@ pub struct ShellConfig {
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// What one daemon does beyond the shell: its log, its processes, its configuration.
+/// The work of one daemon beyond the shell: its log, its processes, its configuration.
 pub trait DaemonDriver {
     type M: Machine;
     /// Is the processor time of each turn measured?
@@ -224,7 +224,7 @@ impl<M: Machine> DaemonDriver for NoDriver<M> {
     }
 }
 
-/// What a [`DaemonDriver`] can ask of the shell while it is called.
+/// The requests that a [`DaemonDriver`] can make to the shell while it is called.
 pub struct ShellControl {
     /// The clocks at the start of the turn.
     pub now: Now,
@@ -285,14 +285,14 @@ impl ShellControl {
     }
 }
 
-/// What threads tell the loop.
+/// Messages of threads to the loop.
 #[derive(Debug)]
 pub(super) enum Told {
     Input(Box<Input>),
     Durable(u64),
     Failed(u64, String),
     Wake,
-    /// What was found out about the caller of a connection.
+    /// The result of checking the caller of a connection.
     Checked(ConnId, Result<u32, AuthError>),
 }
 
@@ -546,7 +546,7 @@ impl<D: DaemonDriver> Shell<D> {
         }
     }
 
-    /// What threads have told.
+    /// Processes the messages of threads.
     fn told(&mut self) {
         for n in 0.. {
             if n == TOLD_BUDGET {
@@ -726,7 +726,7 @@ fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
 /// Why a daemon could not start its loop.
 #[derive(Debug)]
 pub struct ShellError {
-    /// What was attempted.
+    /// The attempted operation.
     pub what: &'static str,
     pub why: String,
 }

@@ -1,6 +1,6 @@
 //! The starter: a hidden applet that sets one task up and becomes it.
 //!
-//! It is freshly exec'ed, but once for many tasks: this zygote does nothing but copy itself for
+//! The zygote is executed once for many tasks and does nothing but copy itself for
 //! each, so that every starter begins with the memory of a process that has read nothing, at a
 //! fraction of what an exec costs. The copies are the launcher's children, not the zygote's. What
 //! is lost is that two starters' addresses differ; the jobs' do.
@@ -105,7 +105,7 @@ fn run() -> i32 {
     }
 }
 
-/// What is the same for every starter: signals as a program expects them.
+/// The common beginning of every starter: signals as a program expects them.
 fn begin() -> io::Result<()> {
     raw::begin_signals(&[])?;
     rustix::process::chdir("/")?;

@@ -57,7 +57,7 @@ fn front(pid: Pid) {
     let _ = kill_process_group(pid, Signal::CONT);
 }
 
-/// What has become of the task: an exit code to end with, a stop to tell, or nothing new.
+/// The state of the task: an exit code to end with, a stop to report, or nothing new.
 fn look(pid: Pid, control: &mut UnixStream) -> io::Result<Option<i32>> {
     let how = WaitOptions::NOHANG | WaitOptions::UNTRACED;
     let Some((_, status)) = waitpid(Some(pid), how)? else { return Ok(None) };

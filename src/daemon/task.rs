@@ -19,9 +19,9 @@ pub struct Task {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) argv: Vec<OsString>,
-    /// What becomes the job where `argv` cannot: the shell, which then says why.
+    /// The program executed when `argv` cannot be: the shell, which then reports the reason.
     pub(super) or_else: Vec<OsString>,
-    /// What the program is told as its name, where that is not the first word.
+    /// The name that the program gets, when it is not the first word.
     pub(super) arg0: Option<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
     /// Of a task of res on a terminal: the way to res.

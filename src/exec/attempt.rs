@@ -52,7 +52,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What changes and must survive sbatchd.
+/// State that changes and must survive sbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mark {
@@ -67,10 +67,10 @@ pub struct Mark {
     pub susp_since: i64,
     /// Seconds suspended before.
     pub susp_secs: i64,
-    /// What -wa asks for has been done.
+    /// The warning action of -wa was taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
-    /// It ends when what runs after it has ended.
+    /// The job ends together with its post-execution commands.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,
 }
@@ -80,12 +80,12 @@ pub struct Mark {
 #[serde(default)]
 pub struct Note {
     pub order: StartJob,
-    /// What the report shows of the command or script.
+    /// The part of the command or script that the report shows.
     pub shown: String,
     pub mark: Mark,
 }
 
-/// What -wa asks for.
+/// The warning action of -wa.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     Signal(i32),
@@ -136,7 +136,7 @@ pub struct Attempt {
     pub post_by: Option<u64>,
     pub sim_end: Option<u64>,
     pub usage: Usage,
-    /// What was last told of it.
+    /// The last report about the attempt.
     pub told: Option<Usage>,
     pub report_at: u64,
     pub pids: Vec<u32>,
@@ -208,7 +208,7 @@ impl Attempt {
         (now - self.started - m.susp_secs).max(0)
     }
 
-    /// It runs: its limits count from now on.
+    /// The job runs: its limits count from now on.
     pub fn arm(&mut self, now: Now) {
         let limits = &self.note.order.limits;
         let left = limits.run.map(|l| (l as i64).saturating_sub(self.run_secs(now.secs())));
@@ -237,7 +237,7 @@ impl Attempt {
         }
     }
 
-    /// What -wa asks for, and how long before the run limit or the deadline it is due, seconds.
+    /// The warning action of -wa, and how many seconds before the limit or deadline it is due.
     pub fn warning(&self) -> Option<(Warning, u64)> {
         let o = &self.note.order;
         let action = match o.spec.given(extra::WARN_ACTION) {
@@ -446,8 +446,8 @@ impl Attempt {
         }
     }
 
-    /// What ran after it is over: where that is part of the job, so are its times, unless it was
-    /// killed for taking too long.
+    /// The post-execution commands are over: when they are part of the job, so are their times,
+    /// unless they were killed for taking too long.
     pub fn post_ran(&mut self, begun: i64, time: i64, usage: &Usage) {
         self.post_by = None;
         if self.post != Post::Running || !self.includes_post() {

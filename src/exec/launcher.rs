@@ -39,7 +39,7 @@ pub const SAVED_VERSION: u32 = 1;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 
-/// What the launcher is told at its start.
+/// The configuration of the launcher at its start.
 #[derive(Clone, Debug, Default)]
 pub struct LauncherConf {
     /// Its own uid.
@@ -49,7 +49,7 @@ pub struct LauncherConf {
     pub boot_id: String,
     /// Daemons to keep running.
     pub daemons: Vec<Daemon>,
-    /// Who may connect besides root and ourselves.
+    /// The users who may connect besides root and the launcher's own user.
     pub peers: Vec<u32>,
     /// lsf.sudoers allows jobs of root's.
     pub root_jobs: bool,
@@ -200,7 +200,7 @@ impl Launcher {
         Some(me)
     }
 
-    /// What [`Launcher::resume`] takes.
+    /// The argument of [`Launcher::resume`].
     pub fn save(&self) -> Saved {
         let tasks = self.tasks.values().cloned().collect();
         Saved { version: SAVED_VERSION, tasks, supervised: self.supervised.clone() }

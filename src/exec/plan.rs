@@ -42,7 +42,7 @@ const DROPPED: [&[u8]; 26] = [
     b"LSF_LOCAL_HOST",
 ];
 
-/// What is the same for every job of this host.
+/// The environment that is the same for every job of this host.
 #[derive(Clone, Debug, Default)]
 pub struct HostEnvironment {
     /// This host's name.
@@ -316,7 +316,7 @@ pub fn eexec(site: &HostEnvironment, user_env: &[u8]) -> Eexec {
     Eexec { program: site.eexec.as_str().into(), data: data.into() }
 }
 
-/// What runs before the job, in its order.
+/// The commands before the job, in their order.
 fn pre(o: &StartJob) -> Vec<Hook> {
     let mut all: Vec<Hook> = copies(&o.spec)
         .iter()
@@ -335,7 +335,7 @@ pub fn copies_back(o: &StartJob) -> Vec<Hook> {
     back.map(|c| copy(o, c, c.remote.as_bytes(), &from_host(o, &c.local))).collect()
 }
 
-/// What runs after it.
+/// The commands after the job.
 pub fn post(o: &StartJob) -> Vec<Hook> {
     let spooled = o.spec.given(extra::SPOOLED_INPUT);
     let mut all = Vec::new();

@@ -22,7 +22,7 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// What a report tells.
+/// The contents of a report.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
     /// Primary administrator and execution host, for the sender line.
@@ -44,7 +44,7 @@ pub struct Report<'a> {
     pub ended: i64,
     /// Command or script, as by [`shown`].
     pub text: &'a str,
-    /// It runs: there is nothing to tell of its end yet.
+    /// The job runs and has no end to report yet.
     pub begins: bool,
     pub end: End,
     /// TERM_ number; 0 none.
@@ -76,7 +76,7 @@ pub enum ReportPlace<'a> {
     Mail { to: &'a str, output: bool },
 }
 
-/// What of a command or script a report shows.
+/// The part of a command or script that a report shows.
 pub fn shown(text: &[u8]) -> String {
     let cut = &text[..text.len().min(SHOWN_BYTES)];
     let text = String::from_utf8_lossy(cut);

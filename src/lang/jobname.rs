@@ -278,7 +278,7 @@ impl JobName {
     }
 }
 
-/// What follows the list: nothing or `%n`.
+/// The text after the list: nothing or `%n`.
 fn parse_limit(text: &str) -> Result<Option<u32>, JobNameError> {
     if text.is_empty() {
         return Ok(None);

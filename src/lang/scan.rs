@@ -27,7 +27,7 @@ impl<'a> Scan<'a> {
         self.base + self.pos
     }
 
-    /// What has not been read yet.
+    /// The text that has not been read yet.
     pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.pos..).unwrap_or("")
     }

@@ -132,7 +132,7 @@ fn unary(scan: &mut Scan<'_>, depth: usize) -> Result<TimeCond, BadCond> {
     windows(scan)
 }
 
-/// What stands between the parentheses of time(), and the closing one.
+/// The text between the parentheses of time(), and the closing one.
 fn windows(scan: &mut Scan<'_>) -> Result<TimeCond, BadCond> {
     let start = scan.pos();
     let inner = scan.take_while(|c| c != ')');

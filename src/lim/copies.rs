@@ -50,7 +50,7 @@ pub fn read(files: &dyn Files, base: &BaseConf, host: &str) -> Copies {
     copies
 }
 
-/// What of one host's is not as the master's.
+/// The files of one host that differ from the master's.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     now: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Those that lasted and were told.
+    /// The differences that lasted and were reported.
     pub fn told(&self) -> &[String] {
         &self.told
     }

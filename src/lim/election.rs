@@ -1,4 +1,4 @@
-//! Who is the master: the first live candidate, in the order of LSF_MASTER_LIST or lsf.cluster.
+//! The master: the first live candidate, in the order of LSF_MASTER_LIST or lsf.cluster.
 //!
 //! The master announces itself every EXINTERVAL. Candidate number k (from 0) takes over after
 //! (HOST_INACTIVITY_LIMIT + k x MASTER_INACTIVITY_LIMIT) x EXINTERVAL without an announcement (and
@@ -89,7 +89,7 @@ pub struct Election {
     away: Option<u64>,
     /// The master's number, as far as this host can tell.
     master: usize,
-    /// It has been heard of.
+    /// The host has sent a message.
     known: bool,
     /// Its last announcement, or the beginning of the search.
     heard: u64,

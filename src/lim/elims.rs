@@ -20,22 +20,22 @@ use std::collections::BTreeSet;
 /// are reported: for so long at most, seconds.
 pub const SETTLE_SECS: u64 = 5;
 
-/// What is known of elims.
+/// The known state of elims.
 #[derive(Debug, Default)]
 pub struct Elims {
     instances: Vec<Instance>,
     /// Of each instance of a list the host that reports it, as master.
     first: Vec<Option<String>>,
-    /// What the master wants of this host.
+    /// The resources that the master expects from this host.
     told: Vec<String>,
     /// Until then it is not decided where lists are reported.
     settled_by: Option<u64>,
-    /// What this host's melim reported last.
+    /// The last report of this host's melim.
     pub own: Vec<(String, String)>,
     /// A report that waits for the next look-out, and when that is.
     late: Option<String>,
     look_at: u64,
-    /// What the runner was told: the resources, and whether this is the master.
+    /// The last order to the runner: the resources, and whether this is the master.
     run: (Vec<String>, bool),
 }
 
@@ -81,7 +81,7 @@ impl Elims {
         }
     }
 
-    /// What the elims of `host` are to report.
+    /// The resources that the elims of `host` must report.
     fn expected(&self, host: &str, master: bool) -> Vec<String> {
         let mine = if master { self.of(host) } else { self.told.clone() };
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! What a host is: the configuration's word over what was measured.
+//! The properties of a host: the configuration overrides the measurement.
 //!
 //! See lsf.shared(5), lsf.cluster(5) and EGO_DEFINE_NCPUS in lsf.conf(5).
 

@@ -19,14 +19,14 @@ use crate::proto::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// What a host that may join knows of it.
+/// The state of a host that may join the cluster.
 #[derive(Debug, Default)]
 pub struct Joining {
-    /// It asks from then on.
+    /// The time from which it asks to join.
     pub from: u64,
     /// The last refusal.
     refused: String,
-    /// Those that this host, as master, has told its log.
+    /// The hosts that this host, as master, has logged.
     told: BTreeSet<String>,
 }
 
@@ -46,7 +46,7 @@ impl Lim {
         self.joining.from = now.after(wait);
     }
 
-    /// What a host asks of the candidates while it knows no master; None: nothing yet.
+    /// The request of a host to the candidates while it knows no master; None: not yet.
     pub(super) fn question(&self, now: Now) -> Option<LimMsg> {
         if !self.outsider() {
             return Some(LimMsg::WhoIsMaster);

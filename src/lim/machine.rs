@@ -39,7 +39,7 @@ const MAX_EXTERNAL: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) load: HostLoad,
-    /// What its LIM measured of it.
+    /// The properties that its LIM measured.
     pub(super) found: Option<HostFacts>,
     /// Last news, microseconds; None: never.
     heard: Option<u64>,
@@ -299,7 +299,7 @@ impl Lim {
         }
     }
 
-    /// What the master says hosts are, for the time when this is master.
+    /// The properties of hosts from the master, for the time when this host is master.
     fn learn(&mut self, hosts: Vec<HostLoad>) {
         for HostLoad { host, facts, .. } in hosts {
             let new = |known: &&mut Known| host != self.host && known.found != facts;
@@ -494,7 +494,7 @@ impl Lim {
         }
     }
 
-    /// What the master says over the connection that is kept to it.
+    /// A message of the master over the permanent connection.
     fn from_master(&mut self, now: Now, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
         if let Msg::Lim(msg) = &msg
             && let Err(r) = caps::check_lim(msg)

@@ -28,7 +28,7 @@ fn stale(interval: u64) -> u64 {
     (3 * interval).max(2 * RESTART_SECS) * US
 }
 
-/// What it is told at its start.
+/// The configuration of melim at its start.
 #[derive(Clone, Debug)]
 pub struct MelimConf {
     pub shared: Shared,
@@ -44,16 +44,16 @@ pub struct MelimConf {
     pub debug: bool,
 }
 
-/// What happens.
+/// The inputs.
 #[derive(Debug)]
 pub enum Input<'a> {
     Output(usize, &'a [u8]),
-    /// It ended: exit code, or None by a signal or because it could not be started.
+    /// The elim ended: exit code, or None after a signal or a failed start.
     Ended(usize, Option<i32>),
     Tick,
 }
 
-/// What is to be done.
+/// The effects.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     Start(usize),

@@ -71,7 +71,7 @@ pub struct Meter {
     io: Average,
     /// ls, it, tmp, swp, mem.
     plain: [f64; 5],
-    /// What is shown of each index, and when it was taken.
+    /// The value shown of each index, and its time.
     shown: [f32; INDICES],
     taken: [Option<u64>; INDICES],
 }

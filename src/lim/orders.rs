@@ -1,4 +1,4 @@
-//! What administrators and commands have LIM do: locks, load adjustments, a wordier log; and
+//! Orders of administrators and commands to LIM: locks, load adjustments, a wordier log; and
 //! whether RES of this host is there.
 //!
 //! Locks outlive LIM: that of this host is kept on it, those of the master where the next master
@@ -28,7 +28,7 @@ const MAX_ADJUSTED: usize = 1024;
 /// Most tasks of one adjustment.
 const MAX_TASKS: u32 = 10_000;
 
-/// What concerns this host alone.
+/// The state of this host alone.
 #[derive(Debug, Default)]
 pub struct Local {
     /// Locked by its administrator until then.
@@ -153,7 +153,7 @@ impl Lim {
         self.push(&changed, out);
     }
 
-    /// What an earlier LIM kept.
+    /// Data that an earlier LIM kept.
     pub(super) fn kept(&mut self, now: Now, what: Keep, text: &str, out: &mut Vec<Effect>) {
         match what {
             Keep::Lock => {
@@ -175,7 +175,7 @@ impl Lim {
         }
     }
 
-    /// What is known of this host has changed, without a measurement.
+    /// The state of this host has changed without a measurement.
     fn again(&mut self, now: Now, out: &mut Vec<Effect>) {
         let Some(known) = self.hosts.get(&self.host) else { return };
         let load = HostLoad { facts: known.found.clone(), ..known.load.clone() };

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 
-/// What makes a finish the same finish.
+/// The identity of a finish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     at: JobRef,
@@ -39,7 +39,7 @@ impl Ended<'_> {
         Key { at: self.status.at, submit_time, attempt }
     }
 
-    /// What mbatchd made of it.
+    /// The requirement that mbatchd computed.
     fn finish(&self) -> Finish {
         let (new, s) = (self.new, self.status);
         let start = self.start.map(|(_, start)| start);
@@ -67,7 +67,7 @@ impl Ended<'_> {
     }
 }
 
-/// What is known of lsb.acct.
+/// The known state of lsb.acct.
 pub struct Missing {
     /// The finishes that it lacks, in the order of the events.
     pub finishes: Vec<Finish>,
@@ -202,7 +202,7 @@ fn begun(
     Ok((mark(disk, file, head.acct_at)? == head.acct_crc).then_some(head.acct_at))
 }
 
-/// What jobs, and elements by themselves, were changed to.
+/// The changed submissions of jobs, and of single elements.
 #[derive(Default)]
 struct Changed {
     /// idx 0: the job, without the elements that are here too.

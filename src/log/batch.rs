@@ -1,4 +1,4 @@
-//! What becomes durable together: records, spooled bytes, accounting, gathered before a commit.
+//! The contents of one commit: records, spooled bytes, accounting.
 
 use super::checksums::Entry;
 use super::codec::{job_of, write_finish, write_record};
@@ -15,7 +15,7 @@ pub(super) struct SpoolRun {
     pub(super) entries: Vec<Entry>,
 }
 
-/// What becomes durable together.
+/// The contents of one commit.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Given by the caller, reported back.

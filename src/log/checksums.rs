@@ -176,7 +176,7 @@ enum BadHead {
     Newer(u32),
 }
 
-/// What is in a checksum file.
+/// The contents of a checksum file.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     /// `None`: missing or damaged.

@@ -2,7 +2,7 @@
 //! the layout of LSF 9.1.3/10.1, read back exactly; files of other versions and of the openlava
 //! family are read as far as their fields go.
 //!
-//! What LSF's records have no field for goes into a key-value tail at the very end,
+//! Data without a field in LSF's records goes into a key-value tail at the very end,
 //! `<n> "lsf.key" "value" ...`, so that readers by field number are undisturbed, or into records
 //! named `LSF_*`. Text fields cannot forge a record ([`text`]); where they lose something the
 //! machine spools the exact submission and names the place in `JobNew::exact`

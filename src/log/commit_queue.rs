@@ -17,7 +17,7 @@ use crate::model::job::SpoolRef;
 use crate::proto::Effect;
 use crate::proto::held_replies::Tickets;
 
-/// What the loop knows of the log.
+/// The state of the log that the event loop knows.
 pub struct CommitQueue<D: Disk> {
     reader: D,
     spools: SpoolReader,

@@ -1,4 +1,4 @@
-//! What the log sees of a file system. The real one is here; `simdisk` has one in memory that
+//! The log's interface to a file system. The real one is here; `simdisk` has one in memory that
 //! tears and loses unsynced writes at a crash and fails on order.
 //!
 //! Names are relative to the log's directory (`info/x` for what lies in its private

@@ -6,7 +6,7 @@ use std::io;
 /// Why a commit did not become durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fail {
-    /// It was undone; writing may work again later.
+    /// The write was undone; writing may work again later.
     Write(String),
     /// The process must end at once.
     Fatal(String),

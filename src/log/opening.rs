@@ -1,4 +1,4 @@
-//! What [`super::store::Store::open`] mends before the log can be written, as recovery's plan says.
+//! Repairs by [`super::store::Store::open`] before the log can be written, as recovery's plan says.
 
 use super::checksums::{self, Head};
 use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, Tail, exists, read_full};

@@ -41,7 +41,7 @@ pub struct Owner {
     pub process: String,
 }
 
-/// What the owner file says.
+/// The contents of the owner file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Missing,

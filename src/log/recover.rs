@@ -1,6 +1,6 @@
-//! Recovery: takes the log over, reads it whole and says what it found. Nothing is written here but
-//! what makes it this run's (`fence`) and the end of a switch that was interrupted; [`RecoveryPlan`] says
-//! what `Store::open` must mend.
+//! Recovery: takes over the log, reads all of it and reports the result. It writes nothing except
+//! the ownership of this run (`fence`) and the end of a switch that was interrupted;
+//! [`RecoveryPlan`] lists the repairs that `Store::open` must make.
 //!
 //! - A torn tail is cut and reported: what a crash left of a commit that was never acknowledged.
 //! - Damage elsewhere is found by the checksum entries: file and byte range are named, the rest is

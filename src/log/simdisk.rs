@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Size of the blocks in which a torn write survives, bytes: a sector.
 pub const BLOCK: usize = 512;
 
-/// What goes wrong, until it is changed.
+/// The faults, until they are changed.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// Every write fails with this errno.
@@ -176,7 +176,7 @@ impl Inner {
     }
 }
 
-/// What survives of a file: a prefix of the changes, the last of them torn.
+/// The surviving part of a file: a prefix of the changes, the last of them torn.
 fn survive(inode: &mut Inode, seed: &mut u64, blocks: bool) {
     let keep = next(seed) as usize % (inode.pending.len() + 1);
     for change in &inode.pending[..keep] {

@@ -83,7 +83,8 @@ pub struct Store<D: Disk> {
     acct_copy: Option<AcctCopy>,
     /// The checksum file goes on with entries of records that are lost ([`RecoveryPlan::stale`]).
     stale: bool,
-    /// The next commit puts the log in order ([`RecoveryPlan::mend`]), with this head of its checksums.
+    /// The next commit puts the log in order ([`RecoveryPlan::mend`]), with this head of its
+    /// checksums.
     mend: Option<(Box<Mend>, Head)>,
     /// Files may be longer than they should.
     trim: bool,
@@ -593,7 +594,7 @@ impl<D: Disk> Store<D> {
         let _ = self.files.disk.sync(self.files.acct.file);
     }
 
-    /// What the head of the next log's checksum file says of lsb.acct, after making it durable.
+    /// The entry about lsb.acct in the head of the next checksum file, after making it durable.
     /// `acct_at`: its length when the records of ended jobs were carried over.
     fn acct_head(&mut self, spool: u32, acct_at: u64) -> Result<Head, Fail> {
         if !self.flush_acct() {

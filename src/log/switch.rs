@@ -34,12 +34,12 @@ const SLICE: usize = 1 << 20;
 /// Records looked at in one slice.
 pub(super) const SLICE_RECORDS: usize = 4000;
 
-/// What a switch keeps (`Effect::Switch`).
+/// The contents that a switch keeps (`Effect::Switch`).
 #[derive(Clone, Debug, Default)]
 pub struct SwitchOrder {
     /// Jobs whose records are carried over, ascending.
     pub live: Vec<u32>,
-    /// What the new log begins with.
+    /// The first records of the new log.
     pub head: Vec<Record>,
     /// The spool file that is begun.
     pub spool: u32,

@@ -109,8 +109,8 @@ impl LogHandle {
         Ok(LogHandle { orders, thread: Some(thread) })
     }
 
-    /// The same for a log that cannot be taken over yet, for `why`: there is no room. What is
-    /// ordered fails until `open` succeeds, which is tried again and again ([`WriterNotice::Opened`]).
+    /// The same for a log that cannot be taken over yet, for `why`: there is no space. Orders fail
+    /// until `open`, which is tried again and again, succeeds ([`WriterNotice::Opened`]).
     pub fn start_waiting<D: Disk + 'static>(
         open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
         why: String,

@@ -2,10 +2,10 @@
 //! together; a switch goes on between commits; while writing fails everything is void. The real
 //! mbatchd turns it on a thread (`thread`), the simulator in virtual time.
 //!
-//! After [`WriterNotice::WriteFailed`] everything ordered is void until [`Command::Rebuilt`] says that
-//! the machine is back to what the log holds; meanwhile it is tried every [`PROBE_SECS`] whether
-//! writing works again, and told by [`WriterNotice::Back`]. After [`WriterNotice::Fatal`] the process must
-//! end; nothing more is done.
+//! After [`WriterNotice::WriteFailed`] all orders are void until [`Command::Rebuilt`] reports that
+//! the machine is back in the state of the log; meanwhile the writer tests every [`PROBE_SECS`]
+//! whether writing works again, and reports it by [`WriterNotice::Back`]. After
+//! [`WriterNotice::Fatal`] the process must end; the writer does nothing more.
 //!
 //! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
 
@@ -26,7 +26,7 @@ const COPY_PAUSE_SECS: u64 = 60;
 /// Batches joined into one commit hold at most about so many bytes.
 const MAX_JOINED: usize = 8 << 20;
 
-/// What is told.
+/// The messages to the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriterNotice {
     /// Everything up to this ticket is durable.
@@ -44,7 +44,7 @@ pub enum WriterNotice {
     Switched { ok: bool, why: String },
 }
 
-/// What is to be done.
+/// A command to the writer.
 pub enum Command {
     /// Make it durable. Its ticket must be larger than any before.
     Batch(Box<Batch>),

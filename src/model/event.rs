@@ -172,7 +172,7 @@ pub fn name_mark(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes()).max(1)
 }
 
-/// What QUEUE_CTRL and HOST_CTRL record.
+/// The operations that QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
     Open = 1,

@@ -347,7 +347,7 @@ impl CopyFile {
         words.next().is_none().then_some(CopyFile { local, op, remote })
     }
 
-    /// Those of [`extra::FILE`].
+    /// The transfers of [`extra::FILE`].
     pub fn list(text: &str) -> Vec<CopyFile> {
         let words: Vec<&str> = text.split_whitespace().collect();
         words.chunks(3).filter_map(|three| CopyFile::parse(&three.join(" "))).collect()
@@ -422,7 +422,7 @@ impl End {
 }
 
 impl JobSpec {
-    /// What is kept in `extra` of an option; empty none.
+    /// The text of an option in `extra`; empty: none.
     pub fn given(&self, option: &str) -> &str {
         self.extra.iter().find(|(o, _)| o == option).map_or("", |(_, v)| v)
     }

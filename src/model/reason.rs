@@ -318,7 +318,7 @@ pub mod err {
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
     pub const ARRAY_NONE: i32 = 99;
-    /// What is meant is the whole array.
+    /// The whole array is meant.
     pub const ELEMENT: i32 = 101;
     pub const BAD_JOBID: i32 = 102;
     pub const ARRAY_NAME: i32 = 103;

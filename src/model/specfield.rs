@@ -25,7 +25,7 @@ macro_rules! spec_fields {
                 }
             }
 
-            /// What histories call it.
+            /// The name in histories.
             pub fn label(self) -> &'static str {
                 match self {
                     $(SpecField::$variant => $label,)*

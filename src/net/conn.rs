@@ -53,7 +53,7 @@ pub enum ConnPhase {
     Lingering,
 }
 
-/// What a connection brings.
+/// The input of a connection.
 #[derive(Debug)]
 pub enum Heard {
     Opened(Peer),
@@ -136,7 +136,7 @@ pub struct Conn {
     held: Held,
     want_drained: bool,
     over: bool,
-    /// It carries a stream: its buffer is used again at once.
+    /// The connection carries a stream: its buffer is used again at once.
     stream: bool,
     phase_since: u64,
     half_since: Option<u64>,
@@ -253,14 +253,14 @@ impl Conn {
         !self.held.is_empty()
     }
 
-    /// It is not read: its output is far behind, or it is being looked into.
+    /// The connection is not read: its output is far behind, or its caller is being checked.
     pub fn paused(&self) -> bool {
         self.over
             || self.held.len() >= MAX_HELD
             || matches!(self.phase, ConnPhase::AwaitCheck { .. })
     }
 
-    /// What was found out about the caller; what it has sent meanwhile is read next.
+    /// The result of checking the caller; input sent meanwhile is read next.
     pub fn checked(
         &mut self,
         ident: &Identity,

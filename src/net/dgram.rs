@@ -101,7 +101,7 @@ impl Seal {
         Ok(out)
     }
 
-    /// Who sent this datagram and what it says, or why it is not believed.
+    /// The sender and contents of a datagram, or the reason for rejecting it.
     pub fn read(
         &mut self,
         ident: &Identity,

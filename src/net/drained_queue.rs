@@ -28,7 +28,7 @@ pub struct DrainedQueue {
     next_turn: u64,
     /// Nobody is told before, while there is other work.
     not_before: u64,
-    /// Who last said something, and when.
+    /// The connection that last sent something, and when.
     heard: (ConnId, u64),
 }
 
@@ -68,7 +68,7 @@ impl DrainedQueue {
         Some(self.not_before.min(quiet))
     }
 
-    /// Who is to be told now.
+    /// The connection to inform now.
     pub fn take(&mut self, now: u64) -> Option<ConnId> {
         self.deadline().filter(|at| *at <= now)?;
         let waits = |w: &Waiting| now.saturating_sub(w.since) >= ROOM_WAIT_US;

@@ -50,7 +50,7 @@ pub const OUT_LOW: usize = 128 << 10;
 /// How many times as long as one piece of something long took to be made (a slice of a listing)
 /// the next is waited with while there is other work.
 pub const ROOM_PAUSE: u64 = 6;
-/// Who waits so long for a piece of something long is told before who asked earlier: clients
+/// A client that waits this long for a piece is served before earlier requests: clients
 /// wait for LSB_API_RECVTIMEOUT (10 s), microseconds.
 pub const ROOM_WAIT_US: u64 = 2_000_000;
 /// So long after somebody said something there is other work, microseconds.

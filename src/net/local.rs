@@ -19,7 +19,7 @@ pub struct Local {
     dec: Decoder,
     session: Session,
     out: Vec<u8>,
-    /// What is waiting is still sent; nothing is heard any more.
+    /// Waiting output is still sent; input is not read any more.
     pub closing: bool,
     /// The other end is told more when it has read what is waiting.
     goes_on: bool,
@@ -50,7 +50,7 @@ impl Local {
     /// Takes what has come; false: the other end is closed.
     ///
     /// # Errors
-    /// What came is no message: nothing more can be understood.
+    /// The input is not a message: no further input can be decoded.
     pub fn read(&mut self, heard: &mut dyn FnMut(Msg)) -> Result<bool, FrameError> {
         let mut got = Vec::with_capacity(64 << 10);
         let end = (&mut self.sock).take(READ_TURN).read_to_end(&mut got);
@@ -78,7 +78,7 @@ impl Local {
     }
 }
 
-/// It would have to be waited for what comes next.
+/// Reading would block.
 pub fn would_block<T>(end: &io::Result<T>) -> bool {
     matches!(end, Err(e) if e.kind() == ErrorKind::WouldBlock)
 }

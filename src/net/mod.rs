@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Names and addresses, shared with whoever replaces them after a reconfiguration.
 pub type Hosts = Arc<dyn HostLookup + Send + Sync>;
 
-/// Who this daemon is and whom it believes.
+/// The identity of this daemon and the keys that it trusts.
 pub struct Identity {
     pub daemon: Daemon,
     /// This host's canonical name.

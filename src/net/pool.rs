@@ -329,7 +329,7 @@ impl Pool {
     }
 
     fn enter(&mut self, mut conn: Conn) -> Result<(), Gone> {
-        // What is accepted is nearly always writable: that is asked for only when it is not.
+        // An accepted socket is nearly always writable: ask for writability only when it is not.
         let mut interest = Interest::READABLE;
         if matches!(conn.phase, ConnPhase::Connecting { .. }) {
             interest |= Interest::WRITABLE;

@@ -110,7 +110,7 @@ pub fn listen_tcp(addr: SocketAddr) -> io::Result<TcpListener> {
     let fd = new(&addr, SocketType::STREAM, true)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     bind(&fd, &addr)?;
-    // What is accepted inherits these.
+    // Accepted connections inherit these options.
     let _ = sockopt::set_tcp_nodelay(&fd, true);
     keep_alive(fd.as_fd());
     listen(&fd, BACKLOG)?;
@@ -245,7 +245,7 @@ pub fn read_by(
     Ok(())
 }
 
-/// Who is at the other end of a Unix socket, by the kernel's word: uid, gid, pid.
+/// The peer of a Unix socket, from the kernel: uid, gid, pid.
 pub fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(u32, u32, u32)> {
     let c = sockopt::socket_peercred(fd)?;
     Ok((c.uid.as_raw(), c.gid.as_raw(), c.pid.as_raw_nonzero().get() as u32))

@@ -292,7 +292,7 @@ pub struct Modify {
     pub env: Option<ByteStr>,
 }
 
-/// What became of one job of a [`Control`]; `code` is an lsberrno, 0 done.
+/// The result for one job of a [`Control`]; `code` is an lsberrno, 0 done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// As the message names it: `123` or `123[4]`.
@@ -643,7 +643,7 @@ pub enum AdminOp {
     Shutdown {
         comment: String,
     },
-    /// What mbatchd logs from now on, or with hosts their sbatchd.
+    /// The new log settings of mbatchd, or with hosts of their sbatchd.
     Logging {
         hosts: Vec<String>,
         set: super::logging::Logging,

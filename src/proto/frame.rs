@@ -48,7 +48,7 @@ pub const MAX_DATAGRAM: usize = 60 << 10;
 /// A buffer larger than this is given back once it is empty, bytes.
 const KEEP: usize = 64 << 10;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -431,7 +431,7 @@ fn finish(
     Ok(())
 }
 
-/// What [`write_frame`] puts before a body.
+/// The header that [`write_frame`] writes before a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub version: u16,

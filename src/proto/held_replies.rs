@@ -82,7 +82,7 @@ struct Waiting {
     msg: Msg,
 }
 
-/// What waits on one connection.
+/// The replies that wait on one connection.
 #[derive(Debug, Default)]
 pub struct Held(VecDeque<Waiting>);
 

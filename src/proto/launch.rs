@@ -26,7 +26,7 @@ pub const LIST_BYTES: usize = 1 << 20;
 /// Most tasks one launcher keeps, ended but not forgotten ones included.
 pub const TASKS_MAX: usize = 32_768;
 
-/// What of an attempt runs.
+/// The part of an attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Step {
     /// The job itself.
@@ -102,7 +102,7 @@ pub enum LaunchMsg {
     },
 }
 
-/// What the launcher knows of a task.
+/// The launcher's knowledge of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskInfo {
     pub id: TaskId,
@@ -153,7 +153,7 @@ pub struct Ended {
     pub restarted: bool,
 }
 
-/// What the starter reports just before it becomes the job, or when it cannot.
+/// The report of the starter just before it becomes the job, or when it fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Setup {
     Ready(Box<Ready>),
@@ -363,7 +363,7 @@ pub struct Attach {
     pub eexec_data: ByteStr,
 }
 
-/// What is left to do after a job's end. Empty paths: nothing.
+/// The work after a job's end. Empty paths: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FinishPlan {
@@ -487,7 +487,7 @@ pub enum Journal {
     },
 }
 
-/// What a machine wants of the operating system.
+/// Orders of a machine to the operating system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OsEffect {
     /// Launcher. Create the task's process: a starter that waits, having done nothing, until
@@ -514,7 +514,7 @@ pub enum OsEffect {
     Sample { sids: Vec<u32> },
 }
 
-/// What the operating system reports.
+/// Reports of the operating system.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OsInput {
     Spawned {

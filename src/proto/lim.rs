@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const INDEX_NAMES: [&str; 11] =
     ["r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem"];
 
-/// What a host is, measured once.
+/// The properties of a host, measured once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
@@ -122,7 +122,7 @@ pub enum Queue {
     /// As measured.
     #[default]
     Raw,
-    /// What is left over once every processor has a process, a processor.
+    /// The processes that wait while every processor is busy, divided by the processors.
     Effective,
     /// The effective length by the speed of the host.
     Normalised,
@@ -239,7 +239,7 @@ pub enum LimMsg {
     NotJoined {
         why: String,
     },
-    /// What LIM logs: 0 as lsf.conf says, 1 more, 2 all. Answered by `Done`.
+    /// The log level of LIM: 0 that of lsf.conf, 1 more, 2 all. Answered by `Done`.
     Verbose {
         level: u8,
     },

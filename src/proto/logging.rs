@@ -1,8 +1,8 @@
-//! What a daemon is told about its log.
+//! Changes of a daemon's log.
 
 use serde::{Deserialize, Serialize};
 
-/// What a daemon logs from now on (limdebug, mbdtime and their like); what is not there stays.
+/// The new log settings of a daemon (limdebug, mbdtime and others); absent ones do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Logging {

@@ -26,7 +26,7 @@ pub const OWN: ConnId = 1 << 61;
 /// First number of incoming connections.
 pub const INCOMING: ConnId = 1 << 62;
 
-/// Who is at the other end, as authenticated; never as claimed.
+/// The authenticated peer of a connection, never the claimed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A user's command on a host of the cluster.
@@ -58,7 +58,7 @@ pub enum Endpoint {
     Launcher,
 }
 
-/// What happens to a machine.
+/// The inputs of a machine.
 #[derive(Debug)]
 pub enum Input {
     /// The process is up, the state (if any) is recovered.
@@ -99,7 +99,7 @@ pub enum Input {
         conf: Option<Box<ClusterConf>>,
         diags: Vec<Diag>,
     },
-    /// What the name service says of the words in `unix.unknown` of the configuration (mbatchd).
+    /// The name service on the words in `unix.unknown` of the configuration (mbatchd).
     Groups {
         asked: Vec<String>,
         found: Vec<UnixGroup>,
@@ -127,16 +127,16 @@ pub enum Input {
     Sample(Box<LoadSample>),
     /// A report of this host's melim (lim).
     External(String),
-    /// What the operating system reports (launcher).
+    /// A report of the operating system (launcher).
     Os(OsInput),
-    /// What became of a task's descriptors (res).
+    /// The result for a task's descriptors (res).
     Task {
         n: u64,
         news: TaskNews,
     },
 }
 
-/// What outlives a LIM.
+/// Data that outlives a LIM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The lock of this host by its administrator; kept on the host.
@@ -146,7 +146,7 @@ pub enum Keep {
 }
 
 impl Input {
-    /// What it is, for a log.
+    /// The kind of input, for a log.
     pub fn name(&self) -> &'static str {
         match self {
             Input::Start => "start",
@@ -169,7 +169,7 @@ impl Input {
     }
 }
 
-/// What a machine wants done.
+/// The effects that a machine orders.
 #[derive(Debug)]
 pub enum Effect {
     /// Send at once.
@@ -215,7 +215,7 @@ pub enum Effect {
     },
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
-    /// What is logged from now on.
+    /// The new log settings.
     Logging(super::logging::Logging),
     /// Append this to a file of its own, as far as that can be done.
     Aside {
@@ -268,7 +268,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// What kind of effect it is, for a daemon's log.
+    /// The kind of effect, for a daemon's log.
     pub fn name(&self) -> &'static str {
         match self {
             Effect::Send { .. } => "send",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: i32,
-    /// What the text is about (`nosuch` in `nosuch: No such queue`); empty none.
+    /// The subject of the text (`nosuch` in `nosuch: No such queue`); empty: none.
     pub about: String,
     /// Words beyond the standard text of the code; empty: the standard text.
     pub text: String,

@@ -58,7 +58,7 @@ pub enum ResMsg {
         cpu_ms: Option<u64>,
     },
 
-    /// What RES logs from now on. Answered by `Done`.
+    /// The new log settings of RES. Answered by `Done`.
     Logging(super::logging::Logging),
 
     // res -> command
@@ -84,7 +84,7 @@ pub struct RunTask {
     pub umask: u32,
     pub rlimits: Vec<Rlim>,
     pub pty: Option<Pty>,
-    /// What esub printed, for eexec.
+    /// The output of esub, for eexec.
     pub eexec: ByteStr,
     /// The command that asks.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -108,7 +108,7 @@ pub struct Pty {
     pub shell: bool,
 }
 
-/// What res wants done with the descriptors of a task.
+/// An order of res about the descriptors of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskOp {
     /// A starter of this uid will bring them, and show this token.
@@ -154,7 +154,7 @@ pub struct Account {
     pub usage: Usage,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskNews {
     Wrote(usize),

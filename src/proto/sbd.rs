@@ -37,13 +37,13 @@ pub enum SbdMsg {
     /// know or no longer wants to hear of.
     Forget {
         key: JobKey,
-        /// What the job's user is to be mailed about it; empty nothing.
+        /// The mail for the job's user about it; empty: none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         mail: String,
     },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
-    /// What sbatchd logs from now on.
+    /// The new log level of sbatchd.
     Logging(super::logging::Logging),
 
     // sbatchd -> mbatchd
@@ -71,7 +71,7 @@ pub enum SbdMsg {
     },
 }
 
-/// What sbatchd takes from lsb.params and lsf.conf through mbatchd.
+/// The parameters of lsb.params and lsf.conf that sbatchd gets through mbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SbdParams {
@@ -116,7 +116,7 @@ pub struct StartJob {
     pub index_step: u32,
     /// The element's display name.
     pub name: String,
-    /// It ran before.
+    /// The job ran before.
     pub rerun: bool,
     /// PRE_EXEC and POST_EXEC of the queue; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]

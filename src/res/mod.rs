@@ -1,6 +1,6 @@
 //! res as a pure machine: remote tasks of users' commands (lsrun(1), res(8)).
 //!
-//! It never starts anything itself: the launcher does, and the starter, once it is the user,
+//! res never starts anything itself: the launcher does, and the starter, once it is the user,
 //! brings the task's descriptors. This machine decides who may, carries bytes both ways within
 //! their credit, and tells of the end after all output.
 //!
@@ -32,7 +32,7 @@ const SIGHUP: i32 = 1;
 const SIGKILL: i32 = 9;
 const SIGCONT: i32 = 18;
 
-/// What res is told at its start.
+/// The configuration of res at its start.
 #[derive(Clone, Debug, Default)]
 pub struct ResConf {
     pub host: String,
@@ -76,7 +76,7 @@ struct Task {
     room: usize,
     /// Input that was written and not yet told.
     owed: usize,
-    /// What the launcher told last, once the task has ended.
+    /// The last report of the launcher, once the task has ended.
     ended: Option<TaskInfo>,
     /// Hung up: killed at this instant.
     kill_at: Option<u64>,

@@ -33,7 +33,7 @@ impl Files for RealFiles {
     }
 
     fn exists(&self, path: &str) -> bool {
-        // What is there and cannot be read must be told, not taken for absent.
+        // An unreadable file must be reported, not treated as absent.
         !matches!(std::fs::metadata(path), Err(e) if e.kind() == io::ErrorKind::NotFound)
     }
 

@@ -1,4 +1,4 @@
-//! What LIM measures: the counters of /proc, the disks of /sys, terminals and logins.
+//! The measurements of LIM: the counters of /proc, the disks of /sys, terminals and logins.
 //!
 //! Everything absent (an old kernel, a container without utmp) reads as zero or as the best
 //! substitute; measuring never fails. Readers of text are apart from the files they read.

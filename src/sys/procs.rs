@@ -11,7 +11,7 @@ pub struct Proc {
     pub ticks: u64,
 }
 
-/// What /proc/PID/stat says.
+/// The contents of /proc/PID/stat.
 struct Stat {
     state: char,
     parent: u32,

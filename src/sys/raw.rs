@@ -10,7 +10,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// What `wait4` tells of a child.
+/// The result of `wait4` about a child.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reaped {
     pub pid: u32,

@@ -88,7 +88,7 @@ pub fn signal(sid: u32, start: u64, signal: i32, seen: &[Seen]) {
     }
 }
 
-/// What these sessions use now; those without processes are left out.
+/// The present usage of these sessions; sessions without processes are left out.
 pub fn sample(sids: &[u32]) -> Vec<Session> {
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let page_kb = rustix::param::page_size() as u64 / 1024;

@@ -41,7 +41,7 @@ pub fn set_size(fd: BorrowedFd<'_>, (rows, cols): (u16, u16)) -> io::Result<()> 
     Ok(tcsetwinsize(fd, size)?)
 }
 
-/// What a remote terminal needs to be like this one.
+/// The modes and size with which a remote terminal becomes like this one.
 pub fn read(fd: BorrowedFd<'_>) -> Option<Pty> {
     let t = tcgetattr(fd).ok()?;
     let modes =

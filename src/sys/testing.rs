@@ -1,4 +1,4 @@
-//! What tests of this crate make on a real system.
+//! Helpers for tests of this crate on a real system.
 
 use std::io::Write;
 use std::path::Path;

@@ -185,7 +185,7 @@ pub fn getent_lines(db: &str, key: &str, wait: Duration) -> std::io::Result<Vec<
 
 const OUTPUT: Given = Given { env: false, group: false, stdio: [Io::Null, Io::Pipe, Io::Null] };
 
-/// What a command prints, and whether it succeeded; killed after `wait`.
+/// The output of a command, and whether it succeeded; killed after `wait`.
 pub fn run_bounded(cmd: &Command, given: Given, wait: Duration) -> std::io::Result<(String, bool)> {
     let mut child = child::start(cmd, given)?;
     let text = read_bounded(&mut child, Instant::now() + wait);

@@ -9,14 +9,14 @@ use crate::proto::Refusal;
 use crate::proto::frame::FrameError;
 use std::io::{self, ErrorKind};
 
-/// What LSF says where no daemon listens.
+/// The message of LSF when no daemon listens.
 pub const DOWN: &str = "LSF is down. Please wait ...";
-/// What LSF says where a daemon cannot be reached.
+/// The message of LSF when a daemon cannot be reached.
 pub const UNREACHED: &str = "Cannot connect to LSF. Please wait ...";
-/// What LSF says where an answer takes long.
+/// The message of LSF while an answer takes long.
 pub const PROCESSING: &str = "LSF is processing your request. Please wait ...";
 
-/// What is said while there is no answer; a site has words of its own for it.
+/// The messages while there is no answer; lsf.conf may replace their texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitNotice {
     Down,
@@ -74,7 +74,7 @@ impl ClientError {
         match self {
             ClientError::Refused(r) => r.words(),
             ClientError::Conf(why) => why.clone(),
-            // What this side knows about it, and can be mended on this side.
+            // Causes that this side knows and can repair.
             ClientError::Auth(
                 e @ (AuthError::NoGrant { .. }
                 | AuthError::NotEnabled { .. }
@@ -84,7 +84,7 @@ impl ClientError {
         }
     }
 
-    /// What lies behind the words, for those who look closer.
+    /// The cause behind the message, for diagnosis.
     pub fn detail(&self) -> String {
         match self {
             ClientError::Down(w) | ClientError::Timeout(w) | ClientError::Lost(w) => w.clone(),
@@ -118,7 +118,7 @@ impl ClientError {
         }
     }
 
-    /// What the user is told before another try.
+    /// The message before another attempt.
     pub(super) fn notice(&self) -> WaitNotice {
         match self {
             ClientError::Timeout(_) => WaitNotice::Unreached,

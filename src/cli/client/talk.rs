@@ -34,7 +34,7 @@ pub struct Client {
     pub(super) claims: Claims,
     /// The daemon's host.
     pub(super) server: String,
-    /// What is said where an answer takes long.
+    /// The message while an answer takes long.
     pub(super) processing: String,
     /// The receive timeout that is set on the socket.
     pub(super) waits: Option<Duration>,

@@ -59,7 +59,7 @@ fn random(n: u16) -> Result<u16, String> {
 /// The directories of a cluster.
 const DIRS: [&str; 8] = ["conf", "log", "run", "bin", "etc", "lib", "include", "work"];
 
-/// What is not there before a cluster is made, so that one that cannot be made leaves nothing.
+/// Paths that do not exist before a cluster is created, so that a failed creation leaves nothing.
 pub struct Missing {
     /// With what is in them.
     dirs: Vec<PathBuf>,

@@ -46,7 +46,7 @@ impl PersonalDir {
         self.top.join("conf")
     }
 
-    /// What to source.
+    /// The file to source.
     pub fn profile(&self) -> PathBuf {
         self.conf().join("profile.lsf")
     }

@@ -28,7 +28,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(10);
 /// Pause between two looks.
 pub const LOOK: Duration = Duration::from_millis(20);
 
-/// What the daemons inherit of the caller's environment.
+/// The variables of the caller's environment that the daemons inherit.
 const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
 /// PATH of the daemons.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -95,7 +95,7 @@ pub fn stop(
     }
     let asked: Vec<(String, Proc)> =
         hosts.iter().filter_map(|h| state.alive(h).map(|p| (h.clone(), p))).collect();
-    // What left its job's session is below the launcher only as long as its parents live.
+    // A process that left its job's session is below the launcher only while its parents live.
     let below: Vec<Proc> = asked.iter().flat_map(|(_, p)| tree(*p)).collect();
     for (host, p) in &asked {
         p.signal(Signal::INT).map_err(|e| format!("{host}: {}", crate::sys::words(&e)))?;
@@ -143,7 +143,7 @@ fn wait_listening(place: &PersonalDir, state: &State, host: &str) {
     }
 }
 
-/// Those still there after the wait.
+/// The processes that remain after the wait.
 fn wait_gone(mut procs: Vec<Proc>, wait: Duration) -> Vec<Proc> {
     let until = Instant::now() + wait;
     loop {

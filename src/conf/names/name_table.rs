@@ -12,7 +12,7 @@ pub struct Name {
     pub name: &'static str,
     /// Whether the cluster acts on it; otherwise it earns a notice.
     pub acted: bool,
-    /// What it says, in a line; for readers of the tables alone, so that the shipped file does
+    /// The meaning in one line; for readers of the tables alone, so that the shipped file does
     /// not carry it.
     #[cfg(test)]
     pub doc: &'static str,

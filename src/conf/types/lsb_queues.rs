@@ -5,9 +5,9 @@ use super::{Pos, RawParams, Thresholds, UserTerm};
 /// `[default] maximum` of a limit. A lone value is the maximum.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limit<T> {
-    /// What a job gets that asks for nothing.
+    /// The limits of a job that requests none.
     pub default: Option<T>,
-    /// What no job may exceed.
+    /// The limits that no job may exceed.
     pub maximum: Option<T>,
 }
 

@@ -40,7 +40,7 @@ pub struct HostDef {
     pub rexpri: i32,
     /// ND: local disks, if given.
     pub ndisks: Option<u32>,
-    /// It joined by itself.
+    /// The host is dynamic.
     pub dynamic: bool,
     /// Where its row stands.
     pub pos: Pos,

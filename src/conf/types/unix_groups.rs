@@ -6,7 +6,7 @@
 pub struct UnixGroup {
     pub name: String,
     pub gid: u32,
-    /// Those it lists, and those of /etc/passwd whose primary group it is.
+    /// The users that the group lists, and the users of /etc/passwd with this primary group.
     pub members: Vec<String>,
 }
 

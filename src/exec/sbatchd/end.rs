@@ -61,7 +61,7 @@ impl Sbatchd {
         self.finished(now, key, out);
     }
 
-    /// It never ran.
+    /// The job never ran.
     pub(super) fn failed(&mut self, now: Now, key: JobKey, reason: u32, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         job.outcome = Some((Phase::Failed { reason }, now.secs()));
@@ -186,7 +186,7 @@ impl Sbatchd {
         as_user(o, Step::Finish, what, out);
     }
 
-    /// What ran after a job has ended.
+    /// The post-execution commands of a job have ended.
     pub(super) fn posted(&mut self, key: JobKey, end: End, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.post == Post::Running) else { return };
         job.post = if end == End::Status(0) { Post::Done } else { Post::Failed };
@@ -206,7 +206,7 @@ impl Sbatchd {
         self.tell_state(key, out);
     }
 
-    /// What is mailed about a job that is over: its output where that has no file of its own,
+    /// The mail about a finished job: its output when that has no file of its own,
     /// and its report where -N or -Ne asked for it.
     fn mail(&self, job: &Attempt) -> Option<Box<Mail>> {
         let order = &job.note.order;

@@ -135,7 +135,7 @@ impl Sbatchd {
         }
     }
 
-    /// It runs, or did so: the end tells all that would have been told of it before.
+    /// The job runs or ran: its end reports everything that a start report would contain.
     pub(super) fn running(&mut self, now: Now, key: JobKey, still: bool, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         (job.stage, job.plan) = (Stage::Running, None);

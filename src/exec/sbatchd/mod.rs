@@ -61,7 +61,7 @@ const SIGKILL: i32 = 9;
 const SIGCONT: i32 = 18;
 const SIGSTOP: i32 = 19;
 
-/// What sbatchd is told at its start.
+/// The configuration of sbatchd at its start.
 #[derive(Clone, Debug)]
 pub struct SbatchdConf {
     pub site: HostEnvironment,
@@ -84,7 +84,7 @@ pub struct Sbatchd {
     epoch: u64,
     /// The connection of the current mbatchd, and whether it has its inventory.
     mbd: Option<(ConnId, bool)>,
-    /// It takes an inventory in pieces.
+    /// The peer accepts an inventory in pieces.
     pieces: bool,
     /// Authenticated mbatchds that have not said hello yet.
     callers: BTreeSet<ConnId>,

@@ -62,7 +62,7 @@ impl Sbatchd {
         }
     }
 
-    /// What runs after a job takes too long: it is killed, and has failed.
+    /// The post-execution commands take too long: they are killed and count as failed.
     fn post_late(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         job.post_by = Some(now.mono_us + POST_KILL);

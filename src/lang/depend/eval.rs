@@ -22,15 +22,15 @@ pub enum DepState {
     Gone,
 }
 
-/// What is known of the post-execution command.
+/// The state of the post-execution command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PostState {
     /// None ran, or it has not ended.
     #[default]
     None,
-    /// It succeeded.
+    /// The command succeeded.
     Done,
-    /// It failed.
+    /// The command failed.
     Err,
 }
 
@@ -124,7 +124,7 @@ pub fn of_job(func: &Func, id: u64, jobs: &dyn JobLookup) -> Truth {
     condition(func, &IdRef { id, index: DepIndex::Whole }, jobs, None)
 }
 
-/// What a condition says at this moment.
+/// The present value of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DepValue {
     /// Satisfied.

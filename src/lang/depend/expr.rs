@@ -76,7 +76,7 @@ impl fmt::Display for CmpOp {
     }
 }
 
-/// What a counting function counts.
+/// The states that a counting function counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountOf {
     /// numdone: DONE.
@@ -281,7 +281,7 @@ impl<T: fmt::Display> fmt::Display for Expr<T> {
 pub struct DependError {
     /// Byte offset of the trouble in the text given.
     pub offset: usize,
-    /// What was wrong there, in our words.
+    /// The mistake at this place.
     pub reason: &'static str,
 }
 

@@ -171,7 +171,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stood between quotes: a name even when it looks like an ID.
+    /// A quoted text: a name even when it looks like an ID.
     fn quoted_name(&mut self, text: &str) -> Result<DepRef> {
         let (name, inner) = match text.strip_suffix(']').and_then(|t| t.rsplit_once('[')) {
             Some((name, index)) => (name, Some(index)),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 
-/// What the resolver answers about one job.
+/// The answer of the resolver about one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedJob<'a> {
     /// Its ID.

@@ -94,7 +94,7 @@ pub enum Expr {
     Bin(BinOp, Box<Expr>, Box<Expr>),
 }
 
-/// What an expression needs besides the host.
+/// The context of an expression besides the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SelectContext<'a> {
     /// `type == local` means this type, the submission host's; empty (unknown) matches any.

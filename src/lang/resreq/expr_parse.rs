@@ -260,7 +260,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// What a string resource is compared with: a quoted text or a bare word.
+    /// The right side of a comparison with a string resource: a quoted text or a bare word.
     fn text_operand(&mut self) -> Parsed<Expr> {
         self.scan.blanks();
         let text = match self.scan.quoted() {

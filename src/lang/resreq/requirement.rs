@@ -25,7 +25,7 @@ pub struct Simple {
     pub select: Option<Select>,
     /// How candidates are sorted.
     pub order: Option<Order>,
-    /// What is reserved.
+    /// The reserved amounts.
     pub rusage: Option<Rusage>,
     /// How tasks are spread.
     pub span: Option<Span>,
@@ -58,7 +58,7 @@ impl Simple {
 pub struct CompoundTerm {
     /// How many tasks; None for the part that takes the rest.
     pub tasks: Option<u32>,
-    /// What they need.
+    /// The resources that they need.
     pub req: Simple,
 }
 

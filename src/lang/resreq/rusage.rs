@@ -13,7 +13,7 @@ use std::fmt;
 /// Most phases of one term.
 const MAX_PHASES: usize = 100;
 
-/// What an amount is counted over.
+/// The unit to which an amount applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Nothing said: per host, or per task with RESOURCE_RESERVE_PER_TASK=Y.
@@ -44,7 +44,7 @@ pub struct RusageTerm {
     pub res: String,
     /// Its number, where the table of names has numbers.
     pub number: Option<u32>,
-    /// What the amount is counted over.
+    /// The unit to which the amount applies.
     pub per: Per,
     /// One phase or more; only the last may lack a duration.
     pub phases: Vec<RusagePhase>,
@@ -170,7 +170,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What stands between two commas.
+    /// The text between two commas.
     fn group(&mut self) -> Parsed<Vec<Draft>> {
         let mut drafts: Vec<Draft> = Vec::new();
         // Where the terms begin that the next duration or decay acts on, and whether one came.

@@ -1,4 +1,4 @@
-//! What a requirement string is read against: the names of resources and their kinds, the limits of
+//! The vocabulary of requirement strings: the names of resources and their kinds, the limits of
 //! a string, and how a malformed one is told of.
 
 use std::fmt;
@@ -15,7 +15,7 @@ pub const MAX_NESTING: usize = 64;
 /// Most alternatives of one rusage section, after merging too.
 pub const MAX_RUSAGE_ALTERNATIVES: usize = 64;
 
-/// What kind of values a resource has.
+/// The kind of values of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResKind {
     /// A number; `increasing` when a larger value means a more loaded host.
@@ -92,7 +92,7 @@ pub fn is_size(name: &str) -> bool {
     matches!(name, "mem" | "swp" | "tmp" | "maxmem" | "maxswp" | "maxtmp")
 }
 
-/// What a string is read against.
+/// The vocabulary of a requirement string.
 #[derive(Clone, Copy)]
 pub struct Syntax<'a> {
     /// The names known.
@@ -133,7 +133,7 @@ pub trait HostView {
 pub struct ResReqError {
     /// Byte offset of the trouble in the text given.
     pub offset: usize,
-    /// What was wrong there, in our words (it may hold a word of the text).
+    /// The mistake at this place (the text may contain a word of the input).
     pub reason: String,
 }
 

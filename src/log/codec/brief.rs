@@ -1,6 +1,6 @@
-//! What summaries want of a line of lsb.acct, without allocating: a million lines are read in the
-//! time that [`super::read_finish`] takes for a few. A line is left as soon as its first fields
-//! show that it is not wanted.
+//! The fields of a line of lsb.acct that summaries need, without allocating: a million lines are
+//! read in the time that [`super::read_finish`] takes for a few. Reading a line ends as soon as its
+//! first fields show that it is not wanted.
 
 use super::record_error::RecordError;
 use super::text::{Field, Fields, split_slots};
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!((&*late.reservation, &*late.service_class), (&b"alice#1"[..], &b"gold"[..]));
         assert_eq!((&*late.license_project, &*late.app), (&b"lp"[..], &b"big"[..]));
         assert_eq!(late.exceptions, 6);
-        // What is not wanted is not read to its end.
+        // An unwanted record is not read to its end.
         let cut = &line.as_bytes()[..200];
         assert!(read_brief(cut, &|b| b.end_time == 0).unwrap().is_none());
     }

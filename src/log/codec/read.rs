@@ -166,7 +166,7 @@ fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> 
     Ok(Event::JobStatus(Box::new(s)))
 }
 
-/// What older versions do not have.
+/// The fields that older versions do not have.
 fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
     let mut ahead = f.clone();
     if s.status & (stat::DONE | stat::EXIT) != 0 {

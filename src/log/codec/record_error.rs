@@ -5,11 +5,11 @@ use std::fmt;
 /// Why a line is not a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// It does not begin with `"TYPE" "version" time`.
+    /// The line does not begin with `"TYPE" "version" time`.
     NotARecord,
     /// A string without its closing quote.
     OpenString { field: u32 },
-    /// It ends where a field is needed.
+    /// The line ends before a required field.
     Short { field: u32 },
     /// A field is not what it must be.
     Field { field: u32, want: &'static str },

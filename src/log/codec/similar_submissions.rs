@@ -20,7 +20,7 @@ const JOB: usize = 4;
 const SUBMIT_TIME: usize = 8;
 const JOB_FILE: usize = 38;
 
-/// What stands in a gap between two fixed stretches.
+/// The text in a gap between two fixed stretches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gap {
     Time,

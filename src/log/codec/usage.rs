@@ -55,7 +55,7 @@ pub(super) fn more_usage(u: &Usage) -> [u64; 7] {
     [u.mem_kb, u.swap_kb, u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb, t, p]
 }
 
-/// What is most processors used, and when: the tail value `lsf.peak`.
+/// The highest number of processors in use, and its time: the tail value `lsf.peak`.
 pub(super) fn peak(u: &Usage) -> Option<[u64; 2]> {
     (u.cpu_peak > 0).then(|| [u64::from(u.cpu_peak), u64::from(u.cpu_peak_secs)])
 }

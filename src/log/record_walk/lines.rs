@@ -8,7 +8,7 @@ use std::io;
 /// Bytes read ahead.
 const CHUNK: usize = 1 << 20;
 
-/// What lies at a place.
+/// The contents at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A record whose checksum is right; its line was handed out.

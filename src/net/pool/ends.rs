@@ -48,7 +48,7 @@ impl Pool {
             (_, false) => {
                 if let Gone::Auth(error) = &gone {
                     let place = self.ident.ring.as_deref().map_or("", |ring| ring.place());
-                    // What names our key file already, need not do so twice.
+                    // A message that names our key file already need not do so twice.
                     let told = matches!(error, AuthError::NoCommonKey { .. });
                     let place = if told { "" } else { place };
                     let line = format!("connection to {}: {error}{place}", conn.whom);

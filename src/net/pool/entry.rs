@@ -132,7 +132,7 @@ impl Pool {
         self.checker.order(CheckOrder { conn: id, check, claims, from, ours, since });
     }
 
-    /// What was found out about a caller.
+    /// The result of checking a caller.
     pub fn checked(&mut self, id: ConnId, found: Result<u32, AuthError>) {
         let Pool { conns, ident, pending, now, .. } = self;
         let Some(conn) = conns.get_mut(&id) else { return };
@@ -151,7 +151,7 @@ impl Pool {
             self.count_user(id, uid, host);
         }
         match done {
-            // What came meanwhile was not read.
+            // Input that arrived meanwhile was not read.
             Ok(()) => self.again(id),
             Err(gone) => self.fail(id, gone),
         }

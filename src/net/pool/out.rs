@@ -1,4 +1,4 @@
-//! What the machine wants: connections, messages at once or once they are durable, datagrams, and
+//! The orders of the machine: connections, messages at once or once durable, datagrams, and
 //! writing it all out at the end of a turn. A failure here is told in the next turn; nothing is
 //! read here.
 
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    /// What is held will never be durable.
+    /// The held messages will never be durable.
     pub fn void(&mut self) {
         for id in std::mem::take(&mut self.holding) {
             let Some(conn) = self.conns.get_mut(&id) else { continue };
@@ -151,7 +151,7 @@ impl Pool {
         for id in ids.drain(..) {
             self.flush_one(id, us);
         }
-        // What failed while flushing is told in the next turn; keep the allocation.
+        // Failures while flushing are reported in the next turn; keep the allocation.
         ids.append(&mut self.dirty);
         self.dirty = ids;
     }

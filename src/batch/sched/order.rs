@@ -50,6 +50,8 @@ struct QueueHeads {
     firsts: BTreeSet<(Head, UserId)>,
     /// Users with an unseen class, or stale ones for which there may be room.
     waiting: BTreeSet<UserId>,
+    /// Stale users to whom the limit of the queue left too few slots, by the slots that they need.
+    short: BTreeSet<(u64, UserId)>,
     stale: bool,
 }
 
@@ -109,8 +111,27 @@ impl DispatchOrder {
         }
     }
 
+    /// The limit of a queue leaves a user fewer slots than this.
+    pub fn short_of_queue(&mut self, queue: QueueId, user: UserId, need: u64) {
+        if let Some(of_queue) = self.queues.get_mut(&queue) {
+            of_queue.short.insert((need, user));
+        }
+    }
+
+    /// The limit of a queue leaves so many slots: users who need no more have a turn.
+    pub fn queue_has_room(&mut self, queue: QueueId, room: u64) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        while of_queue.short.first().is_some_and(|(need, _)| *need <= room)
+            && let Some((_, user)) = of_queue.short.pop_first()
+        {
+            if of_queue.users.contains_key(&user) {
+                of_queue.waiting.insert(user);
+            }
+        }
+    }
+
     /// A class needs more slots than limits leave: it counts as unseen, but no walk comes to it
-    /// before the user has another slot.
+    /// before the user has another slot, or the queue as many as it needs.
     pub fn limited(&mut self, of: (QueueId, UserId), head: Head) {
         self.seen(of, head);
         self.stale_in.entry(of.1).or_default().insert(of.0);

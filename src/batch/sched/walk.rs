@@ -14,6 +14,7 @@ use crate::batch::site::policy::Queue;
 use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
+use crate::model::reason::pend;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -65,8 +66,8 @@ struct UserWalk {
 enum Outcome {
     /// No host takes it.
     None,
-    /// Queue or user have fewer slots left than it needs.
-    Limited,
+    /// Queue or user have fewer slots left than it needs: so many, where it is the queue.
+    Limited(Option<u64>),
     Found(Decision),
 }
 
@@ -126,10 +127,12 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Option<QueueWalk> {
         fuel.spend(1);
-        if view.queue_closed(queue).is_some() || self.queue_room(view, queue) == 0 {
+        let room = self.queue_room(view, queue);
+        if view.queue_closed(queue).is_some() || room == 0 {
             self.order.pass_over_queue(queue.id);
             return None;
         }
+        self.order.queue_has_room(queue.id, room);
         let fresh = self.order.take_stale_queue(queue.id);
         let every = fresh || !changed.is_empty();
         if !every && !self.order.has_waiting(queue.id) {
@@ -160,7 +163,11 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        if consumer_room(view, queue, user, self.classes.user_limit(view, user)).0 == 0 {
+        let (room, why) = consumer_room(view, queue, user, self.classes.user_limit(view, user));
+        if room == 0 {
+            if why == pend::QUEUE_JOB_LIMIT {
+                self.order.short_of_queue(queue.id, user, 1);
+            }
             return self.order.pass_over_user(queue.id, user);
         }
         let first = self.order.next_class((queue.id, user), None, unseen_only);
@@ -222,10 +229,13 @@ impl Sched {
                     here.started = Some((head, user));
                     return Some(decision);
                 }
-                Outcome::Limited => {
-                    // its slots may come by the end of any job of the user
+                Outcome::Limited(of_queue) => {
+                    // its slots may come by the end of any job of the user, or of the queue
                     self.classes.get_mut(class).unseen = true;
                     self.order.limited((queue.id, user), head);
+                    if let Some(need) = of_queue {
+                        self.order.short_of_queue(queue.id, user, need);
+                    }
                 }
                 Outcome::None => {
                     if let Some(of_user) = here.users.get_mut(&user) {
@@ -299,10 +309,11 @@ impl Sched {
     ) -> Outcome {
         let (place, class) = head;
         let limit = self.classes.user_limit(view, user);
-        let (room, _) = consumer_room(view, queue, user, limit);
+        let (room, why) = consumer_room(view, queue, user, limit);
         let kind = self.classes.get(class).kind.clone();
         if room < u64::from(kind.min) {
-            return Outcome::Limited;
+            let of_queue = why == pend::QUEUE_JOB_LIMIT;
+            return Outcome::Limited(of_queue.then_some(kind.min.into()));
         }
         #[cfg(test)]
         {

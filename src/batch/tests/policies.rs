@@ -119,6 +119,29 @@ fn queue_at_its_slot_limit_starts_nobody() {
     limited(site, ["-n 2", "", ""], pend::QUEUE_JOB_LIMIT, false);
 }
 
+/// What a queue's limit holds back starts when a job of another user has left the queue's slots on
+/// a host that takes nothing itself.
+fn queue_frees_slots_elsewhere(others: &str, waiting: &str) {
+    let mut c = queue("QJOB_LIMIT = 3").up();
+    let other = c.submit("bob", others);
+    let held = c.submit("ann", waiting);
+    assert!(c.waits_for(held, pend::QUEUE_JOB_LIMIT), "{:?}", c.reasons(held));
+    c.lose("h2");
+    assert_eq!(c.started(), [other]);
+    assert_eq!(c.control("bob", Verb::Remove, other), [0]);
+    assert_eq!(c.started(), [held]);
+}
+
+#[test]
+fn queue_with_too_few_slots_left_for_a_job_starts_it_once_another_user_has_left_some() {
+    queue_frees_slots_elsewhere("-m h2", "-n 3");
+}
+
+#[test]
+fn queue_at_its_slot_limit_starts_a_job_once_another_user_has_left_it() {
+    queue_frees_slots_elsewhere("-m h2 -n 3", "");
+}
+
 #[test]
 fn user_at_the_limit_of_a_queue_waits_and_others_start() {
     let site = queue("UJOB_LIMIT = 2");

@@ -322,7 +322,7 @@ fn spooled(ctx: &mut Ctx, command: &OsStr, spec: &mut JobSpec) -> Result<ByteStr
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let source = bsub::source::read(ctx, &words, true)?;
     let Some(script) = source.script else {
-        let words = "the command of option -Zs is no script that can be read here";
+        let words = "-Zs: the command is not a readable script";
         return Err(Rejection::new(words));
     };
     spec.command = ByteStr(command.as_bytes().to_vec());

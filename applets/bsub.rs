@@ -78,7 +78,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let spool = own.options.spool_command;
     let source = source::read(ctx, &own.operands, parse || spool)?;
     if spool && !own.operands.is_empty() && source.script.is_none() {
-        let words = "the command of option -Zs is no script that can be read here";
+        let words = "-Zs: the command is not a readable script";
         return Err(Rejection::new(words).into());
     }
     let opts = match parse || own.operands.is_empty() {

@@ -25,7 +25,7 @@ struct Opts {
     /// wide format: pending limits too, and nothing is cut
     #[argh(switch, short = 'w')]
     wide: bool,
-    /// slots are counted, which they are anyway
+    /// accepted for compatibility; slots are always counted
     #[argh(switch)]
     _alloc: bool,
     /// these fields: "field[:[-][width]] ... [delimiter='c']"

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Lines that are no records which are named; more are only counted.
+/// The malformed lines that are reported one by one; more are only counted.
 const NAMED: usize = 3;
 /// Bytes read at a time.
 pub const BUFFER: usize = 1 << 20;
@@ -80,7 +80,7 @@ impl Damage {
             errln!(ctx, "{}: {}", ctx.name, clean(words));
         }
         if self.lines > self.named.len() {
-            errln!(ctx, "{}: {} lines are no records; ignored", ctx.name, self.lines);
+            errln!(ctx, "{}: {} malformed lines ignored", ctx.name, self.lines);
         }
     }
 

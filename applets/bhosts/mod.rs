@@ -62,7 +62,7 @@ struct Opts {
     /// as -s, string resources too
     #[argh(switch, long = "sl")]
     shared_all: bool,
-    /// slots are counted, which they are anyway
+    /// accepted for compatibility; slots are always counted
     #[argh(switch)]
     alloc: bool,
     /// there is one cluster

@@ -51,7 +51,7 @@ struct Opts {
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// slots are counted, which they are anyway
+    /// accepted for compatibility; slots are always counted
     #[argh(switch)]
     alloc: bool,
     /// the queues

@@ -13,7 +13,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The same, of what was refused before the master heard of it.
+    /// The same for a submission that was refused before it reached mbatchd.
     pub fn rejection(self) -> Result<Rejection, Exit> {
         match self {
             Stop::Exit(exit) => Err(exit),

@@ -70,7 +70,7 @@ pub fn install_setuid(dir: &Path, name: &str) -> Result<PathBuf, String> {
     }
     let meta = fs::metadata(dir).map_err(fail)?;
     if meta.uid() != 0 || meta.mode() & 0o022 != 0 {
-        return Err(format!("{}: must be root's, and nobody else's to write", dir.display()));
+        return Err(format!("{}: must be owned by root and writable only by root", dir.display()));
     }
     let (new, at) = (dir.join(format!(".{name}.new")), dir.join(name));
     let mut from = fs::File::open(own_binary()?).map_err(fail)?;

@@ -335,7 +335,7 @@ pub mod err {
     pub const BUSY: i32 = 9002;
     /// Ours: a submission names its environment by hash, and it is not kept.
     pub const ENV_GONE: i32 = 9003;
-    /// Ours: a submission before it was refused, and it was to be taken only after that.
+    /// Ours: an earlier submission of the same batch was refused.
     pub const CHAIN: i32 = 9004;
 }
 
@@ -407,7 +407,7 @@ pub fn err_text(code: i32) -> &'static str {
         9001 => "The event log cannot be written; no job is accepted until it can",
         9002 => "The batch daemon is busy; try again later",
         9003 => "The environment must be sent again",
-        9004 => "A submission before it was refused",
+        9004 => "An earlier submission of this batch was refused",
         _ => "Batch library internal error",
     }
 }

@@ -138,7 +138,7 @@ fn the_script_the_environment_and_limits_are_changed() {
     assert_eq!(first(&plain), "plain else");
     let held = bsub(&["-H", "-o", &file, "true"]);
     let said = run("bmod", &["-Zs", "/no/such/script", &held]);
-    let why = "the command of option -Zs is no script that can be read here. Job not modified.\n";
+    let why = "-Zs: the command is not a readable script. Job not modified.\n";
     assert_eq!((said.code, said.err.as_str()), (255, why));
     let why = "=x: Bad argument for option -env. Job not modified.\n";
     assert_eq!(run("bmod", &["-env", "=x", &held]).err, why);

@@ -240,10 +240,7 @@ fn the_input_and_the_command_file_are_copied() {
             "/no/such/file: the input file cannot be copied to ",
         ),
         (&["-is", "in.%J", "cat"], "in.%J: option -is takes no %J: the job has no ID yet. Job not"),
-        (
-            &["-Zs", "/bin/true"],
-            "the command of option -Zs is no script that can be read here. Job",
-        ),
+        (&["-Zs", "/bin/true"], "-Zs: the command is not a readable script. Job"),
     ] {
         let said = run("bsub", args);
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}");

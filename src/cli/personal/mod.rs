@@ -78,7 +78,7 @@ impl PersonalDir {
                 .filter(|d| d.severity == crate::conf::Severity::Error)
                 .map(|d| format!("\n  {d}"))
                 .collect();
-            return Err(format!("the configuration is not right; mend it:{}", lines.concat()));
+            return Err(format!("configuration errors:{}", lines.concat()));
         };
         if !conf.lsf.personal() {
             let file = envdir.join("lsf.conf");

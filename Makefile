@@ -2,13 +2,9 @@
 #
 # The shipped file is static. With the musl target of rustup, which is added where that can be
 # had, it is linked by the linker that comes with Rust; without, it is static glibc, half as large
-# again. Its size is printed. --target keeps crt-static away from build scripts and procedural
-# macros, which must stay dynamic.
-#
-# Rust's standard library comes compiled for speed and with a reader of debug information for
-# backtraces, 300 KB that a stripped file never uses. Where its source can be had (rustup's
-# rust-src and the crates it names) it is compiled with the rest. Cargo calls that option
-# unstable: RUSTC_BOOTSTRAP lets a stable compiler take it, and it is used for nothing else.
+# again. Its size is printed; the names of its functions are in it, for the trace of a daemon that
+# panics. --target keeps crt-static away from build scripts and procedural macros, which must stay
+# dynamic.
 
 HOST    := $(shell rustc -vV | sed -n 's/^host: //p')
 MUSL    := $(subst -gnu,-musl,$(HOST))
@@ -20,33 +16,18 @@ TRIPLE   = $(eval TRIPLE := $(or $(CARGO_BUILD_TARGET),$(shell \
 TARGETS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BIN      = $(TARGETS)/$(TRIPLE)/release/lsf
 # the file names no path of the machine that made it
-HIDDEN  := --remap-path-prefix=$(LIBS)/src/rust/library= \
-    --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
-FLAGS    = -C target-feature=+crt-static $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(SMALL),$(GLIBC))
-# What a start needs lies together, as tests/bench/order.py found it: a tenth of a command's time.
-ORDER   := $(TARGETS)/order.ld
-# no tables for unwinding, relocations packed, functions of the same code one. (LLVM's outliner
-# would save 90 KB more and cost a fifth of the speed.)
-SMALL   := -C linker=rust-lld -C link-arg=--no-eh-frame-hdr -C link-arg=-zpack-relative-relocs \
-    -C link-arg=--icf=all -C link-arg=-O2 \
-    -C link-arg=$(CURDIR)/src/sys/static.ld -C link-arg=$(ORDER)
+HIDDEN  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
+FLAGS    = -C target-feature=+crt-static $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(MUSL_LD),$(GLIBC_LD))
+# Relocations packed. (One copy of functions with the same code would save 80 KB, but a trace would
+# name another function than the one called. LLVM's outliner would save 90 KB and cost a fifth of
+# the speed.)
+MUSL_LD := -C linker=rust-lld -C link-arg=-zpack-relative-relocs -C link-arg=-O2
 # The same with glibc, where the C compiler links, if it can have Rust's linker. Not every glibc
 # reads packed relocations.
 LLD     := $(LIBS)/$(HOST)/bin/gcc-ld
-BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld \
-    -C link-arg=-Wl,--no-eh-frame-hdr,--icf=all,-O2 -C link-arg=-Wl,$(CURDIR)/src/sys/static.ld,$(ORDER)
-GLIBC   := $(if $(wildcard $(LLD)/ld.lld),$(BY_LLD))
-# the standard library compiled with the rest, or nothing where it cannot be
-OWN_STD  = -Zbuild-std=std,panic_abort -Zbuild-std-features=
-STD      = $(eval STD := $(if $(findstring musl,$(TRIPLE)),$(shell \
-    [ -d $(LIBS)/src/rust/library/std ] || rustup component add rust-src > /dev/null 2>&1; \
-    RUSTC_BOOTSTRAP=1 cargo fetch --locked --target $(TRIPLE) $(OWN_STD) > /dev/null 2>&1 && \
-    echo '$(OWN_STD)')))$(STD)
-# What is left in it of backtraces calls a library that could not unwind without the tables: a
-# panic says its words and aborts, whatever RUST_BACKTRACE asks for.
-NO_TRACE = -C link-arg=--defsym=_Unwind_Backtrace=abort -C link-arg=--defsym=_Unwind_GetIP=abort
-STATIC   = CARGO_BUILD_TARGET=$(TRIPLE) RUSTFLAGS='$(FLAGS) $(if $(STD),$(NO_TRACE))' \
-    $(if $(STD),RUSTC_BOOTSTRAP=1)
+BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld -C link-arg=-Wl,-O2
+GLIBC_LD := $(if $(wildcard $(LLD)/ld.lld),$(BY_LLD))
+STATIC   = CARGO_BUILD_TARGET=$(TRIPLE) RUSTFLAGS='$(FLAGS)'
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -94,10 +75,7 @@ help:
 	@echo 'make install   PREFIX=/usr/local DESTDIR='
 
 build:
-	@mkdir -p $(TARGETS) && { echo 'SECTIONS { .text.often : {'; \
-	    sed 's/.*/*(.text.& .text.&.*)/' src/sys/order.txt; \
-	    echo '} } INSERT BEFORE .text;'; } > $(ORDER)
-	@$(STATIC) cargo build --release --locked --bin lsf $(STD)
+	@$(STATIC) cargo build --release --locked --bin lsf
 	@! readelf -l $(BIN) 2>/dev/null | grep -q INTERP || \
 	    { echo '$(BIN) is dynamic'; exit 1; }
 	@$(BIN) -V > /dev/null 2>&1 || { echo '$(BIN) does not start here'; exit 1; }

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a line is one line: control characters from outside are shown as escapes.
 
-use super::delegate;
+use super::{delegate, panic_log};
 use crate::conf::LsfConf;
 use crate::proto::Logging;
 use crate::sys::users::User;
@@ -137,7 +137,7 @@ pub fn start(
     };
     env_logger::Builder::new()
         .filter_level(LevelFilter::Trace)
-        .target(env_logger::Target::Pipe(sink))
+        .target(env_logger::Target::Pipe(Box::new(panic_log::Sink(sink))))
         .format(move |buf, record| {
             let text = one_line(&record.args().to_string());
             if syslog {
@@ -150,6 +150,7 @@ pub fn start(
         })
         .try_init()
         .map_err(io::Error::other)?;
+    panic_log::install();
     USUAL.store(level(lsf.log_mask()) as usize, Ordering::Relaxed);
     verbose(0);
     if let Some(e) = denied {

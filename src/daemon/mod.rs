@@ -22,6 +22,7 @@ pub mod mbatchd;
 pub mod melim;
 pub mod members;
 pub mod output;
+pub mod panic_log;
 pub mod ports;
 pub mod prepare;
 pub mod res;

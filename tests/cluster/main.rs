@@ -19,6 +19,7 @@ mod limits;
 mod nodes;
 mod oldsite;
 mod outputs;
+mod panics;
 mod post;
 mod rcommands;
 mod readme;

@@ -14,7 +14,9 @@ TRIPLE   = $(eval TRIPLE := $(or $(CARGO_BUILD_TARGET),$(shell \
     [ -d $(LIBS)/$(MUSL)/lib ] || rustup target add $(MUSL) > /dev/null 2>&1; \
     [ -d $(LIBS)/$(MUSL)/lib ] && echo $(MUSL) || echo $(HOST))))$(TRIPLE)
 TARGETS := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
-BIN      = $(TARGETS)/$(TRIPLE)/release/lsf
+# how the file is compiled: a profile of Cargo.toml
+PROFILE  = release
+BIN      = $(TARGETS)/$(TRIPLE)/$(PROFILE)/lsf
 # the file names no path of the machine that made it
 HIDDEN  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
 FLAGS    = -C target-feature=+crt-static $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(MUSL_LD),$(GLIBC_LD))
@@ -75,7 +77,7 @@ help:
 	@echo 'make install   PREFIX=/usr/local DESTDIR='
 
 build:
-	@$(STATIC) cargo build --release --locked --bin lsf
+	@$(STATIC) cargo build --profile $(PROFILE) --locked --bin lsf
 	@! readelf -l $(BIN) 2>/dev/null | grep -q INTERP || \
 	    { echo '$(BIN) is dynamic'; exit 1; }
 	@$(BIN) -V > /dev/null 2>&1 || { echo '$(BIN) does not start here'; exit 1; }
@@ -113,6 +115,8 @@ test-nfs: build
 test-tools: build
 	@LSF_TEST_BIN=$(BIN) bash tests/tools/run
 
+# Built quickly, as it claims no speed; PROFILE=release shows the file of `make build` instead.
+demo: PROFILE = demo
 demo: build
 	@LSF=$(BIN) bash conf-examples/jobs/demo
 

@@ -225,8 +225,23 @@ impl Sbatchd {
         if self.jobs.get(&key).is_some_and(|j| j.live() && j.sim_end.is_none()) {
             self.start_termination(now, key, Cause::Forgotten, out);
         }
-        if self.jobs.remove(&key).is_some_and(|j| j.sim_end.is_none()) && self.linked {
+        let Some(gone) = self.jobs.remove(&key) else { return };
+        if gone.sim_end.is_none() && self.linked {
             ask(out, LaunchMsg::Forget { key });
+        }
+        let order = &gone.note.order;
+        [order.env, order.script].into_iter().for_each(|at| self.need_again(at, out));
+    }
+
+    /// The attempt that asked for these bytes is forgotten: mbatchd may have refused them, since it
+    /// had given the attempt up. They are asked for again where another attempt waits for them.
+    fn need_again(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
+        let waits = |j: &Attempt| {
+            matches!(j.stage, Stage::Blobs | Stage::Finishing)
+                && (j.note.order.env == at || j.note.order.script == at)
+        };
+        if self.asked.remove(&at) && self.jobs.values().any(waits) {
+            self.need(at, out);
         }
     }
 

@@ -4,6 +4,24 @@
 use super::*;
 use std::sync::Arc;
 
+/// mbatchd gives an attempt up, and does not answer it.
+#[test]
+fn environment_that_a_forgotten_attempt_asked_for_is_asked_for_again() {
+    let mut r = Rig::new();
+    let env = SpoolRef { spool: 1, at: 0, len: 6 };
+    let asked = |r: &Rig| r.told.iter().filter(|m| matches!(m, SbdMsg::NeedBlob { .. })).count();
+    let forget = |job| SbdMsg::Forget { key: key(job), mail: String::new() };
+    r.start(StartJob { env, ..order(1) });
+    r.order(forget(1));
+    r.start(StartJob { env, ..order(2) });
+    assert_eq!(asked(&r), 2, "a later attempt asks: {:?}", r.told);
+    r.start(StartJob { env, ..order(3) });
+    r.order(forget(2));
+    assert_eq!(asked(&r), 3, "it is asked for the one that waits: {:?}", r.told);
+    r.order(SbdMsg::Blob { at: env, data: ByteStr::from("A=b\0\0\0") });
+    assert_eq!(r.job_starts(), 1);
+}
+
 #[test]
 fn a_job_from_order_to_forget() {
     let mut r = Rig::new();

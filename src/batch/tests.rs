@@ -16,7 +16,7 @@ use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 mod back;
 mod change;
 mod classes;
-mod cluster;
+pub(crate) mod cluster;
 mod consumers;
 mod depend;
 mod diagnose;

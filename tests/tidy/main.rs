@@ -1,6 +1,7 @@
 //! The house rules that a machine can check: floors, bans, sizes, heads, man pages.
 //! Each rule is a test of its own; what it finds is printed as file:line: words.
 
+mod contributing;
 mod counts;
 mod examples;
 mod headings;

@@ -1,9 +1,10 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
+use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::order::{DispatchOrder, Head};
 use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
-use crate::batch::sched::{DispatchKey, Sched};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, extra, opt};
@@ -11,8 +12,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes of host words, host files and requirements that cost as much as a look at a host.
-const BYTES_PER_LOOK: usize = 32;
 /// Bytes of requirements and of hosts asked for that are kept compiled; a requirement takes many
 /// times as much compiled as its text.
 const MAX_COMPILED: usize = 4 << 20;
@@ -22,36 +21,6 @@ pub const CLASSES_KEPT: usize = 1024;
 pub const BYTES_PER_HOST: usize = 32;
 /// Finding a host that a word stands for costs as much as so many looks at a host.
 const LOOKS_TO_EXPAND: usize = 4;
-
-/// The key of a class: pending jobs of one key are alike to the scheduler.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct ClassKey {
-    pub queue: QueueId,
-    pub user: UserId,
-    pub from_host: String,
-    pub res_req: String,
-    pub min: u32,
-    pub max: u32,
-    pub hosts: Vec<String>,
-    /// -x.
-    pub exclusive: bool,
-    /// -hostfile: exactly these slots on these hosts; empty none.
-    pub fixed: String,
-    /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
-    pub barred: Vec<(HostId, u32)>,
-}
-
-impl ClassKey {
-    fn bytes(&self) -> usize {
-        let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
-        self.res_req.len() + self.fixed.len() + words
-    }
-
-    /// The work of reading it, in looks at a host.
-    pub fn looks(&self) -> usize {
-        1 + self.bytes() / BYTES_PER_LOOK
-    }
-}
 
 /// A class of pending jobs.
 #[derive(Debug)]
@@ -253,26 +222,5 @@ impl Classes {
     #[cfg(test)]
     pub fn compiled_bytes(&self) -> usize {
         self.compiled
-    }
-}
-
-impl Sched {
-    /// A job becomes ready, or is no more.
-    pub(super) fn set_ready(&mut self, class: u32, place: DispatchKey, job: u32, ready: bool) {
-        self.classes.set_ready(&mut self.order, (class, place, job), ready);
-    }
-}
-
-impl Sched {
-    pub(super) fn class_of(
-        &mut self,
-        view: &View,
-        id: u32,
-        part: u32,
-        barred: &[(HostId, u32)],
-    ) -> u32 {
-        let job = &view.state.jobs[&id];
-        let of = (job.queue_of(part), job.user);
-        self.classes.find(of, job.spec_of(part), barred)
     }
 }

@@ -1,33 +1,15 @@
 //! Why a class finds no host: the pass's own functions, asked about every host.
 
-use crate::batch::sched::place::{Compiled, HostMatch, Reasons, consumer_room};
+use crate::batch::sched::Sched;
+use crate::batch::sched::dispatch_key::Entry;
+use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
+use crate::batch::sched::place::{Compiled, HostMatch, Reasons};
+use crate::batch::sched::policy::{Consumer, Policies};
 use crate::batch::sched::view::View;
-use crate::batch::sched::{Entry, Sched};
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
-use crate::model::idmap::IdMap;
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Hosts in the reasons that are kept for the next job of the same class.
-const MAX_KEPT_HOSTS: usize = 4 << 20;
-
-/// Reasons of classes, for as long as nothing changes.
-#[derive(Debug, Default)]
-pub(super) struct Explained {
-    kept: RefCell<Kept>,
-    /// Looks at hosts so far.
-    looks: Cell<usize>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// [`Sched::changes`] and the instant that they were found at.
-    at: (u64, u64),
-    of: IdMap<u32, Rc<Reasons>>,
-    hosts: usize,
-}
 
 impl Sched {
     /// Why a pending element finds no host; nothing: it was not looked at yet.
@@ -70,13 +52,10 @@ impl Sched {
     fn explain(&self, view: &View, number: u32) -> Reasons {
         let kind = &self.classes.get(number).kind;
         let Some(queue) = view.site.queue(kind.queue) else { return Reasons::new() };
-        if let Some(why) = view.queue_closed(queue) {
-            return vec![(why, Vec::new())];
-        }
-        let limit = view.site.user_max_jobs(view.state.names.user(kind.user));
-        let (room, why) = consumer_room(view, queue, kind.user, limit);
-        if room < u64::from(kind.min) {
-            return vec![(why, Vec::new())];
+        let max_jobs = view.site.user_max_jobs(view.state.names.user(kind.user));
+        let room = self.policies.user(view, queue, Consumer { user: kind.user, max_jobs });
+        if room.slots < u64::from(kind.min) {
+            return vec![(room.reason, Vec::new())];
         }
         let compiled = match self.classes.kept(number) {
             Some(compiled) => compiled.clone(),
@@ -90,8 +69,8 @@ impl Sched {
                 + view.hosts.len();
             self.explained.looks.set(looks);
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look = HostMatch::new((view, queue, room), kind, &compiled.asked, simple);
-            match refusals(&look) {
+            let look = HostMatch::new((view, queue, room.slots), kind, &compiled.asked, simple);
+            match refusals(&self.policies, &look) {
                 None => return Reasons::new(),
                 // the first one's tell most
                 Some(reasons) => drop(first.get_or_insert(reasons)),
@@ -102,11 +81,11 @@ impl Sched {
 }
 
 /// Why each host does not do; none: there are hosts for a job.
-fn refusals(look: &HostMatch) -> Option<Reasons> {
+fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
     let mut all: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
     let mut free: Vec<(HostId, u32)> = Vec::new();
     for host in look.view.hosts.ids() {
-        match look.slots(host) {
+        match policies.host(look, host) {
             Ok(slots) => free.push((host, slots.min(u64::from(look.max())) as u32)),
             Err(why) => all.entry(why).or_default().push(host),
         }

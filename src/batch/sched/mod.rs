@@ -2,11 +2,12 @@
 //!
 //! | file | its part |
 //! |---|---|
-//! | readiness, lone | which jobs and elements are ready |
+//! | readiness, lone_readiness, lone | which jobs and elements are ready |
 //! | classes | jobs that ask for the same thing, as one |
 //! | order | ready classes in dispatch order; which of them wait for a look |
 //! | open_hosts | hosts that may take a job, best first |
-//! | place | whether a host takes a job of a class; which slots a job gets |
+//! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
+//! | place | a class as it is held against hosts; which slots a job gets |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //!
@@ -15,97 +16,47 @@
 //! something changed, or when a timer says so. Its work in one turn is bounded by [`PASS_FUEL`];
 //! what is left over follows in the next turn.
 
+mod class_key;
 mod classes;
+mod decision;
+mod dispatch_key;
+mod entries;
 mod explain;
+mod explained;
 pub mod host_snapshot;
 mod lone;
+mod lone_readiness;
 mod open_hosts;
 mod order;
 mod place;
+pub(crate) mod policy;
 mod readiness;
 pub mod view;
 mod walk;
+mod walk_state;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
+pub use decision::PASS_FUEL;
+pub(crate) use decision::{Decision, Fuel};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;
 pub(crate) use place::split_host_word;
 
-use crate::batch::site::requirements::Req;
 use crate::batch::state::names::HostId;
+use crate::model::Now;
 use crate::model::idmap::IdMap;
-use crate::model::{JobRef, Now};
 use classes::Classes;
+use dispatch_key::Entry;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
-use place::Alternative;
-use std::cmp::Reverse;
+use policy::Policies;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use view::View;
-use walk::Walk;
+use walk_state::Walk;
 
-/// Looks of a class at a host that a pass may take in one turn.
-pub const PASS_FUEL: usize = 32_768;
-/// A decision, carried out, costs as much as so many looks.
-const DECISION_COST: usize = 32;
 /// Jobs that one turn takes from a timer.
 pub const DUE_PER_TURN: usize = 1024;
-
-/// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
-/// the next element of each part, whose number comes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct DispatchKey {
-    priority: Reverse<u32>,
-    /// [`crate::model::event::QueuePosition`], without the gap that it would leave: there are very
-    /// many.
-    base: u64,
-    between: u32,
-    next: u32,
-    part: u32,
-}
-
-/// A job that starts, where, and the requirement that it was found by.
-#[derive(Debug)]
-pub(crate) struct Decision {
-    pub at: JobRef,
-    /// Never empty; the first is the first execution host.
-    pub hosts: Vec<(HostId, u32)>,
-    /// The text of the requirement.
-    pub req: Option<Rc<Alternative>>,
-}
-
-/// The work that a pass may still do in this turn.
-#[derive(Debug)]
-pub(crate) struct Fuel(usize);
-
-impl Fuel {
-    /// What a pass may spend in one turn.
-    pub(crate) fn of_a_turn() -> Fuel {
-        Fuel(PASS_FUEL)
-    }
-    /// A decision is carried out.
-    pub(crate) fn spend_decision(&mut self) {
-        self.spend(DECISION_COST);
-    }
-    fn is_empty(&self) -> bool {
-        self.0 == 0
-    }
-    fn spend(&mut self, looks: usize) {
-        self.0 = self.0.saturating_sub(looks);
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    place: DispatchKey,
-    class: u32,
-    ready: bool,
-}
-
-// one for each pending job
-const _: () = assert!(size_of::<Entry>() <= 32);
 
 #[derive(Debug, Default)]
 pub struct Sched {
@@ -127,7 +78,9 @@ pub struct Sched {
     /// Now, as the step was told.
     pub now: Now,
     begin_timer: Option<u64>,
-    explained: explain::Explained,
+    explained: explained::Explained,
+    /// The conditions under which jobs are kept from slots.
+    policies: Policies,
     /// How often a class was held against hosts.
     #[cfg(test)]
     pub looks: usize,
@@ -150,7 +103,8 @@ impl Sched {
 
     /// The same with nothing known; changes are counted on.
     pub(crate) fn anew(&self) -> Sched {
-        Sched { changes: self.changes, now: self.now, ..Sched::default() }
+        let policies = self.policies.clone();
+        Sched { changes: self.changes, now: self.now, policies, ..Sched::default() }
     }
 
     /// Changes so far that may make room, or take it.
@@ -192,25 +146,6 @@ impl Sched {
     pub(crate) fn expect(&mut self, jobs: usize) {
         self.entries.reserve(jobs);
     }
-
-    fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
-        match part {
-            0 => self.entries.get(&job),
-            _ => self.parts.get(&(job, part)),
-        }
-    }
-
-    fn keep(&mut self, job: u32, part: u32, e: Entry) {
-        match part {
-            0 => drop(self.entries.insert(job, e)),
-            _ => drop(self.parts.insert((job, part), e)),
-        }
-    }
-
-    /// The requirement of a job's class, where it was compiled.
-    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        self.classes.kept(self.entry(job, part)?.class)?.req.clone()
-    }
 }
 
 impl Sched {
@@ -250,6 +185,11 @@ impl Sched {
 
 #[cfg(test)]
 impl Sched {
+    /// Holds one more policy.
+    pub(crate) fn use_policy(&mut self, policy: Box<dyn policy::Policy>) {
+        self.policies = Policies::with(policy);
+        self.changed();
+    }
     /// Classes there is room for.
     pub fn places(&self) -> usize {
         self.classes.places()

@@ -8,7 +8,7 @@
 //! one user in one queue; further ones have turns, [`CLASSES_PER_TURN`] every [`TURN_PAUSE_US`], so
 //! that the many different requirements of one user delay nobody else.
 
-use crate::batch::sched::DispatchKey;
+use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::state::names::{QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;

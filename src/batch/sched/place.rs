@@ -1,20 +1,15 @@
-//! Whether a host takes a job of a class, and the slots that a job gets on such hosts.
-//!
-//! The pass and the listing of pending reasons ask the same functions: the pass until it has found
-//! hosts, the listing all of them.
+//! A class as it is held against hosts, and the slots that a job gets on hosts that take it.
+//! `policy` says whether a host takes a job of a class.
 
-use crate::batch::cluster::hosts::HostStatus;
-use crate::batch::sched::classes::ClassKey;
-use crate::batch::sched::host_snapshot::HostSnapshot;
+use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::policy::Queue;
 use crate::batch::site::requirements::Req;
-use crate::batch::state::names::{HostId, UserId};
+use crate::batch::state::names::HostId;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
 use crate::model::reason::pend;
-use crate::model::time::US;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -42,7 +37,7 @@ pub(crate) struct Alternative {
 
 /// The hosts that a class asks for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// -m with preferences; `None`: any host.
     preferred: Option<BTreeMap<HostId, u32>>,
     /// Hosts of -m with `!`, of which one must be the first execution host; none: any.
@@ -133,7 +128,7 @@ fn fixed_slots(view: &View, text: &str) -> Vec<(HostId, u32)> {
 }
 
 /// One look for hosts for a job of a class.
-pub(super) struct HostMatch<'a> {
+pub(crate) struct HostMatch<'a> {
     pub view: View<'a>,
     pub queue: &'a Queue,
     pub kind: &'a ClassKey,
@@ -206,70 +201,8 @@ impl<'a> HostMatch<'a> {
         self.asked.first.is_empty() || self.asked.first.contains(&host)
     }
 
-    /// Slots for a job of the class on a host now; the reason where there are none.
-    pub fn slots(&self, host: HostId) -> Result<u64, u32> {
-        self.preference(host)?;
-        if let Some(bar) = self.kind.barred.iter().find(|bar| bar.0 == host) {
-            return Err(bar.1);
-        }
-        let status = self.view.host_status(host);
-        if let Some(why) = self.closed(host, status) {
-            return Err(why);
-        }
-        let used = self.view.host_used(host);
-        let sight = self.view.snapshot_of(host, status, used);
-        if let Some(why) = self.refuses(host, &sight) {
-            return Err(why);
-        }
-        let (room, why) = self.host_room(host, used, &sight);
-        if room == 0 { Err(why) } else { Ok(room) }
-    }
-
-    /// Why a host of this status takes no job at all, if so.
-    fn closed(&self, host: HostId, status: HostStatus) -> Option<u32> {
-        let view = &self.view;
-        match status {
-            HostStatus::Unavail => Some(pend::LOAD_UNAVAIL),
-            HostStatus::Unreach => Some(pend::SBD_UNREACH),
-            HostStatus::ClosedAdm => Some(pend::HOST_CLOSED),
-            HostStatus::ClosedLock => Some(view.lock_reason(host)),
-            HostStatus::ClosedWind => Some(pend::HOST_WINDOW),
-            HostStatus::ClosedExcl => Some(pend::EXCLUSIVE_JOB),
-            HostStatus::ClosedFull => Some(pend::HOST_FULL),
-            HostStatus::ClosedBusy => Some(view.busy_reason(host)),
-            HostStatus::Ok => None,
-        }
-    }
-
-    /// Why an open host takes no job of the class at all, if so.
-    fn refuses(&self, host: HostId, sight: &HostSnapshot) -> Option<u32> {
-        let view = &self.view;
-        if let Some(reason) = view.load_reason(host, &self.queue.bounds, &self.queue.external) {
-            return Some(reason);
-        }
-        if let Some(simple) = self.simple.filter(|s| s.select.is_some())
-            && let cx = self.select_context()
-            && !simple.selects(sight, &cx)
-        {
-            let own = self.queue.req.as_ref().and_then(|r| r.0.first());
-            let queue_fails = own.is_some_and(|s| !s.selects(sight, &cx));
-            return Some(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
-        }
-        let asks = |name: &str| self.simple.is_some_and(|s| s.asks(name));
-        if sight.def.resources.iter().any(|r| r.exclusive && !r.absent && !asks(&r.name)) {
-            return Some(pend::RES_REQ);
-        }
-        self.rests_until(host).map(|_| pend::JUST_STARTED)
-    }
-
-    /// When a host that was just given a job may take one of this queue again, microseconds.
-    pub fn rests_until(&self, host: HostId) -> Option<u64> {
-        let pause = self.view.site.accept_interval(&self.queue.conf) * US;
-        let until = self.view.hosts[host].last_dispatch? + pause;
-        (pause > 0 && until > self.view.now.mono_us).then_some(until)
-    }
-
-    fn select_context(&self) -> SelectContext<'a> {
+    /// The submission host, for `type` and `model` that are to be like its own.
+    pub fn select_context(&self) -> SelectContext<'a> {
         let (local_type, local_model) = *self.local.get_or_init(|| self.local());
         SelectContext { local_type, local_model }
     }
@@ -290,42 +223,6 @@ impl<'a> HostMatch<'a> {
         let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
         let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
         (sure(host_type), sure(model))
-    }
-
-    /// Slots that limits, what runs there and what is reserved leave on a host, and the reason
-    /// when there are none.
-    fn host_room(&self, host: HostId, used: u64, sight: &HostSnapshot) -> (u64, u32) {
-        let (view, queue, kind) = (&self.view, self.queue, self.kind);
-        let counts = &view.state.counts;
-        let mut room = (u64::MAX, pend::HOST_FULL);
-        let mut cap = |limit: Option<u64>, used: u64, code: u32| {
-            if let Some(l) = limit {
-                let left = l.saturating_sub(used);
-                if left < room.0 {
-                    room = (left, code);
-                }
-            }
-        };
-        cap(view.host_max(host), used, pend::HOST_FULL);
-        if let Some(jl_u) = view.site.hosts[host].jl_u {
-            let of_user = counts.host_user.get(&(host, kind.user)).copied().unwrap_or(0);
-            cap(Some(u64::from(jl_u)), of_user, pend::HOST_USER);
-        }
-        if queue.conf.hjob_limit.is_some() || queue.conf.pjob_limit.is_some() {
-            let of_queue = counts.host_queue.get(&(host, kind.queue)).copied().unwrap_or(0);
-            cap(queue.conf.hjob_limit.map(u64::from), of_queue, pend::QUEUE_PER_HOST);
-            let cpus = f64::from(view.hosts[host].ncpus());
-            let per_cpu = queue.conf.pjob_limit.map(|p| (p * cpus).ceil() as u64);
-            cap(per_cpu, of_queue, pend::QUEUE_PER_CPU);
-        }
-        if kind.exclusive && used > 0 {
-            room = (0, pend::EXCLUSIVE);
-        }
-        let (left, why) = view.reserve_room(sight, self.simple);
-        if left < room.0 {
-            room = (left, why);
-        }
-        room
     }
 
     /// The slots of one job among hosts that have some, best host first.
@@ -369,33 +266,6 @@ impl<'a> HostMatch<'a> {
             None => pend::NOT_ENOUGH_SLOTS,
         }
     }
-}
-
-/// Slots the queue and the user still have, and the reason when there are none.
-/// (QJOB_LIMIT, UJOB_LIMIT, and MAX_JOBS of lsb.users as given).
-pub(super) fn consumer_room(
-    view: &View,
-    queue: &Queue,
-    user: UserId,
-    max_jobs: Option<u64>,
-) -> (u64, u32) {
-    let counts = &view.state.counts;
-    let mut room = (u64::MAX, pend::QUEUE_JOB_LIMIT);
-    let mut cap = |limit: Option<u64>, used: &dyn Fn() -> u64, code: u32| {
-        if let Some(l) = limit {
-            let left = l.saturating_sub(used());
-            if left < room.0 {
-                room = (left, code);
-            }
-        }
-    };
-    let of_queue = || counts.queue.get(&queue.id).map_or(0, |s| s.started());
-    cap(queue.conf.qjob_limit.map(u64::from), &of_queue, pend::QUEUE_JOB_LIMIT);
-    let both = || counts.queue_user.get(&(queue.id, user)).copied().unwrap_or(0);
-    cap(queue.conf.ujob_limit.map(u64::from), &both, pend::QUEUE_USER_JOB_LIMIT);
-    let of_user = || counts.user.get(&user).map_or(0, |s| s.started());
-    cap(max_jobs, &of_user, pend::USER_JOB_LIMIT);
-    room
 }
 
 /// `h+2`, `h!`, `h`: the name and its preference. A first execution host comes before all.

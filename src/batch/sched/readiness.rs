@@ -4,29 +4,14 @@
 //! place, and whether it is ready. Entries are looked at again when something about their job has
 //! changed, and not before.
 
+use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
 use crate::batch::sched::view::View;
-use crate::batch::sched::{DUE_PER_TURN, DispatchKey, Entry, Sched};
+use crate::batch::sched::{DUE_PER_TURN, Sched};
 use crate::batch::state::{Body, Job};
 use crate::lang::depend::DepValue;
 use crate::model::event::QueuePosition;
 use crate::model::{JobRef, Now};
 use std::cmp::Reverse;
-
-impl Sched {
-    /// A job changed in what its class or its place is made of.
-    pub(crate) fn drop_entry(&mut self, id: u32) {
-        let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
-        let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
-        gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
-        gone.extend(self.lone.remove_all(id));
-        for e in &gone {
-            self.classes.get_mut(e.class).pending -= 1;
-            if e.ready {
-                self.set_ready(e.class, e.place, id, false);
-            }
-        }
-    }
-}
 
 impl Sched {
     /// The first element of a part whose own condition holds, where elements wait one by one.
@@ -119,14 +104,6 @@ impl Sched {
             return view.depends.value(job.id) == DepValue::True;
         }
         self.ready_element(view, job, part).is_some()
-    }
-
-    /// Does nothing keep all of a part from starting, but what it depends on?
-    pub(super) fn may_start(&self, job: &Job, part: u32) -> bool {
-        !job.damaged
-            && job.tally.pend > 0
-            && !job.at_limit()
-            && !self.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
     }
 
     /// Puts a job with a start time ahead on the timer. True: it is ahead.

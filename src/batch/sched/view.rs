@@ -12,7 +12,7 @@ use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::types::Mxj;
-use crate::lang::resreq::{ResReqError, Simple};
+use crate::lang::resreq::ResReqError;
 use crate::model::Now;
 use crate::model::job::JobSpec;
 use crate::model::reason::pend;
@@ -208,31 +208,6 @@ impl<'a> View<'a> {
             0 => self.site.params().max_user_priority.map_or(0, |max| max / 2),
             given => given,
         }
-    }
-
-    /// Slots for which a host still has what a job reserves, and the reason where there are none.
-    pub fn reserve_room(&self, sight: &HostSnapshot, simple: Option<&Simple>) -> (u64, u32) {
-        let mut room = (u64::MAX, pend::RESERVE_EXTERNAL);
-        let Some(rusage) = simple.and_then(|s| s.rusage.as_ref()) else { return room };
-        let names = &self.site.names;
-        for term in rusage.terms() {
-            let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
-                continue;
-            };
-            let free = sight.available(id, &term.res).unwrap_or(0.0);
-            let amount = term.amount();
-            let n = match amount > 0.0 {
-                false => u64::MAX,
-                true if self.site.reserves_per_task(term) => (free / amount) as u64,
-                true if free >= amount => u64::MAX,
-                true => 0,
-            };
-            if n < room.0 {
-                let own = || self.site.reason_about(pend::RESERVE_EXTERNAL, id);
-                room = (n, id.load_index().map_or_else(own, |k| pend::RESERVE + k as u32));
-            }
-        }
-        room
     }
 
     /// The requirement that acts for a job: its own over its queue's, with defaults.

@@ -5,62 +5,23 @@
 //! no host has changed it comes to unseen classes alone, and it ends when no host is open. What
 //! changes while it goes on is taken up by the next walk.
 
-use crate::batch::sched::open_hosts::{OrderNo, Rank};
+use crate::batch::sched::Sched;
+use crate::batch::sched::decision::{Decision, Fuel};
+use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
-use crate::batch::sched::place::{Alternative, HostMatch, consumer_room};
+use crate::batch::sched::place::{Alternative, HostMatch};
+use crate::batch::sched::policy::{Consumer, Policies, rests_until};
 use crate::batch::sched::view::View;
-use crate::batch::sched::{Decision, Fuel, Sched};
+use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::policy::Queue;
 use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
 use crate::model::JobRef;
-use crate::model::idmap::IdMap;
-use crate::model::reason::pend;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 /// So many changed hosts at most are put in order by themselves for each class; more are picked
 /// from the order of all open hosts.
 const FEW_HOSTS: usize = 16;
-
-/// A walk under way.
-#[derive(Debug, Default)]
-pub(super) struct Walk {
-    /// The position of the next queue in dispatch order.
-    queue: usize,
-    /// Hosts that have changed since the walk before.
-    changed: HostSet,
-    here: Option<QueueWalk>,
-}
-
-/// A walk through one queue.
-#[derive(Debug, Default)]
-struct QueueWalk {
-    /// The walk comes to all classes, not to unseen ones alone.
-    every: bool,
-    /// All classes count as unseen.
-    fresh: bool,
-    /// The next class of each user that the walk has come to.
-    heads: BinaryHeap<Reverse<(Head, UserId)>>,
-    users: IdMap<UserId, UserWalk>,
-    /// The last user that was added to `heads`.
-    pulled: Option<(Head, UserId)>,
-    /// How far a class has come in an order: the hosts up to there have nothing for it.
-    reached: IdMap<(u32, usize), (OrderNo, Rank)>,
-    /// A job of this class was given hosts last.
-    started: Option<(Head, UserId)>,
-}
-
-/// A walk through the classes of one user in one queue.
-#[derive(Debug)]
-struct UserWalk {
-    /// Classes that may still be held against hosts.
-    left: usize,
-    /// All classes count as unseen.
-    fresh: bool,
-    /// The walk comes to unseen classes alone.
-    unseen_only: bool,
-}
 
 /// The outcome of holding a class against hosts.
 enum Outcome {
@@ -73,13 +34,6 @@ enum Outcome {
 
 /// Hosts that a class was given, by which requirement.
 type Found = (Vec<(HostId, u32)>, Option<Rc<Alternative>>);
-
-impl Walk {
-    /// A host takes no further job.
-    pub fn closed(&mut self, host: HostId) {
-        self.changed.remove(host);
-    }
-}
 
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
@@ -127,8 +81,8 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Option<QueueWalk> {
         fuel.spend(1);
-        let room = self.queue_room(view, queue);
-        if view.queue_closed(queue).is_some() || room == 0 {
+        let room = self.policies.queue(view, queue).slots;
+        if room == 0 {
             self.order.pass_over_queue(queue.id);
             return None;
         }
@@ -148,12 +102,6 @@ impl Sched {
         Some(here)
     }
 
-    fn queue_room(&self, view: &View, queue: &Queue) -> u64 {
-        let used = || view.state.counts.queue.get(&queue.id).map_or(0, |s| s.started());
-        let limit = queue.conf.qjob_limit.map(u64::from);
-        limit.map_or(u64::MAX, |limit| limit.saturating_sub(used()))
-    }
-
     /// Adds the first class of a user.
     fn enter_user(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, user: UserId) {
         if here.users.contains_key(&user) {
@@ -163,9 +111,9 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        let (room, why) = consumer_room(view, queue, user, self.classes.user_limit(view, user));
-        if room == 0 {
-            if why == pend::QUEUE_JOB_LIMIT {
+        let max_jobs = self.classes.user_limit(view, user);
+        if self.policies.user(view, queue, Consumer { user, max_jobs }).slots == 0 {
+            if self.policies.queue(view, queue).slots == 0 {
                 self.order.short_of_queue(queue.id, user, 1);
             }
             return self.order.pass_over_user(queue.id, user);
@@ -308,12 +256,13 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Outcome {
         let (place, class) = head;
-        let limit = self.classes.user_limit(view, user);
-        let (room, why) = consumer_room(view, queue, user, limit);
+        let max_jobs = self.classes.user_limit(view, user);
+        let room = self.policies.user(view, queue, Consumer { user, max_jobs }).slots;
         let kind = self.classes.get(class).kind.clone();
         if room < u64::from(kind.min) {
-            let of_queue = why == pend::QUEUE_JOB_LIMIT;
-            return Outcome::Limited(of_queue.then_some(kind.min.into()));
+            let need = u64::from(kind.min);
+            let of_queue = self.policies.queue(view, queue).slots < need;
+            return Outcome::Limited(of_queue.then_some(need));
         }
         #[cfg(test)]
         {
@@ -359,7 +308,8 @@ impl Sched {
             (None, Some(only)) if only.len() <= FEW_HOSTS => Some(only.iter().collect()),
             _ => None,
         };
-        let mut first_fit = FirstFit::new(look);
+        let policies = self.policies.clone();
+        let mut first_fit = FirstFit::new(&policies, look);
         if let Some(hosts) = &mut some {
             fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
@@ -406,6 +356,7 @@ impl Sched {
 
 /// Gathers hosts with slots, best first, until a job has enough.
 struct FirstFit<'a, 'b> {
+    policies: &'a Policies,
     look: &'a HostMatch<'b>,
     /// Slots below which a host is of no use.
     least: u64,
@@ -417,16 +368,16 @@ struct FirstFit<'a, 'b> {
 }
 
 impl<'a, 'b> FirstFit<'a, 'b> {
-    fn new(look: &'a HostMatch<'b>) -> FirstFit<'a, 'b> {
+    fn new(policies: &'a Policies, look: &'a HostMatch<'b>) -> FirstFit<'a, 'b> {
         let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
-        FirstFit { look, least, rests: Vec::new(), free: Vec::new(), slots: 0 }
+        FirstFit { policies, look, least, rests: Vec::new(), free: Vec::new(), slots: 0 }
     }
 
     /// Looks at one host; true: no other is needed.
     fn add(&mut self, host: HostId) -> bool {
         let look = self.look;
-        let Ok(slots) = look.slots(host) else {
-            self.rests.extend(look.rests_until(host).map(|until| (host, until)));
+        let Ok(slots) = self.policies.host(look, host) else {
+            self.rests.extend(rests_until(look, host).map(|until| (host, until)));
             return false;
         };
         if slots < self.least || (look.any_slot() && !look.begins(host)) {

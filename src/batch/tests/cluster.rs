@@ -95,6 +95,15 @@ impl Cluster {
         cluster
     }
 
+    /// The same with one more policy, behind those of the product.
+    pub(crate) fn with_policy(
+        mut self,
+        policy: Box<dyn crate::batch::sched::policy::Policy>,
+    ) -> Self {
+        self.machine.sched.use_policy(policy);
+        self
+    }
+
     /// One input, and all that follows from it at this moment.
     fn tell(&mut self, input: Input) {
         self.inputs.push_back(input);

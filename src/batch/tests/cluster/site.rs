@@ -38,6 +38,12 @@ impl Site {
         self
     }
 
+    /// A host of another name than `h1`, `h2`, ...
+    pub fn host(mut self, name: &str, slots: u32) -> Site {
+        self.hosts.push((name.to_owned(), slots, String::new()));
+        self
+    }
+
     /// RESOURCES of a host in lsf.cluster.
     pub fn host_resources(mut self, host: &str, words: &str) -> Site {
         let row = self.hosts.iter_mut().find(|row| row.0 == host);

@@ -1,0 +1,36 @@
+//! What pending jobs of one class have in common.
+
+use crate::batch::state::names::{HostId, QueueId, UserId};
+
+/// Bytes of host words, host files and requirements that cost as much as a look at a host.
+const BYTES_PER_LOOK: usize = 32;
+
+/// The key of a class: pending jobs of one key are alike to the scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ClassKey {
+    pub queue: QueueId,
+    pub user: UserId,
+    pub from_host: String,
+    pub res_req: String,
+    pub min: u32,
+    pub max: u32,
+    pub hosts: Vec<String>,
+    /// -x.
+    pub exclusive: bool,
+    /// -hostfile: exactly these slots on these hosts; empty none.
+    pub fixed: String,
+    /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
+    pub barred: Vec<(HostId, u32)>,
+}
+
+impl ClassKey {
+    pub fn bytes(&self) -> usize {
+        let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
+        self.res_req.len() + self.fixed.len() + words
+    }
+
+    /// The work of reading it, in looks at a host.
+    pub fn looks(&self) -> usize {
+        1 + self.bytes() / BYTES_PER_LOOK
+    }
+}

@@ -1,0 +1,42 @@
+//! The outcome of a pass, and the work that it may do in one turn.
+
+use crate::batch::sched::place::Alternative;
+use crate::batch::state::names::HostId;
+use crate::model::JobRef;
+use std::rc::Rc;
+
+/// Looks of a class at a host that a pass may take in one turn.
+pub const PASS_FUEL: usize = 32_768;
+/// A decision, carried out, costs as much as so many looks.
+const DECISION_COST: usize = 32;
+
+/// A job that starts, and where.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub at: JobRef,
+    /// Never empty; the first is the first execution host.
+    pub hosts: Vec<(HostId, u32)>,
+    /// The requirement that it was found by.
+    pub req: Option<Rc<Alternative>>,
+}
+
+/// The work that a pass may still do in this turn.
+#[derive(Debug)]
+pub(crate) struct Fuel(usize);
+
+impl Fuel {
+    /// What a pass may spend in one turn.
+    pub(crate) fn of_a_turn() -> Fuel {
+        Fuel(PASS_FUEL)
+    }
+    /// A decision is carried out.
+    pub(crate) fn spend_decision(&mut self) {
+        self.spend(DECISION_COST);
+    }
+    pub fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+    pub fn spend(&mut self, looks: usize) {
+        self.0 = self.0.saturating_sub(looks);
+    }
+}

@@ -1,0 +1,69 @@
+//! The entry of each pending job and of each part of an array: its class and its place there.
+
+use crate::batch::sched::Sched;
+use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
+use crate::batch::sched::view::View;
+use crate::batch::site::requirements::Req;
+use crate::batch::state::Job;
+use crate::batch::state::names::HostId;
+use std::rc::Rc;
+
+impl Sched {
+    pub(super) fn keep(&mut self, job: u32, part: u32, e: Entry) {
+        match part {
+            0 => drop(self.entries.insert(job, e)),
+            _ => drop(self.parts.insert((job, part), e)),
+        }
+    }
+
+    pub(super) fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
+        match part {
+            0 => self.entries.get(&job),
+            _ => self.parts.get(&(job, part)),
+        }
+    }
+
+    /// A job becomes ready, or is no more.
+    pub(super) fn set_ready(&mut self, class: u32, place: DispatchKey, job: u32, ready: bool) {
+        self.classes.set_ready(&mut self.order, (class, place, job), ready);
+    }
+
+    pub(super) fn class_of(
+        &mut self,
+        view: &View,
+        id: u32,
+        part: u32,
+        barred: &[(HostId, u32)],
+    ) -> u32 {
+        let job = &view.state.jobs[&id];
+        let of = (job.queue_of(part), job.user);
+        self.classes.find(of, job.spec_of(part), barred)
+    }
+
+    /// A job changed in what its class or its place is made of.
+    pub(crate) fn drop_entry(&mut self, id: u32) {
+        let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
+        let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
+        gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
+        gone.extend(self.lone.remove_all(id));
+        for e in &gone {
+            self.classes.get_mut(e.class).pending -= 1;
+            if e.ready {
+                self.set_ready(e.class, e.place, id, false);
+            }
+        }
+    }
+
+    /// Does nothing keep all of a part from starting, but what it depends on?
+    pub(super) fn may_start(&self, job: &Job, part: u32) -> bool {
+        !job.damaged
+            && job.tally.pend > 0
+            && !job.at_limit()
+            && !self.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
+    }
+
+    /// The requirement of a job's class, where it was compiled.
+    pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
+        self.classes.kept(self.entry(job, part)?.class)?.req.clone()
+    }
+}

@@ -1,0 +1,25 @@
+//! Reasons that were found for classes, kept for as long as nothing changes.
+
+use crate::batch::sched::place::Reasons;
+use crate::model::idmap::IdMap;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Hosts in the reasons that are kept for the next job of the same class.
+pub(super) const MAX_KEPT_HOSTS: usize = 4 << 20;
+
+/// Reasons of classes, for as long as nothing changes.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    pub kept: RefCell<Kept>,
+    /// Looks at hosts so far.
+    pub looks: Cell<usize>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// `Sched::changes` and the instant that they were found at.
+    pub at: (u64, u64),
+    pub of: IdMap<u32, Rc<Reasons>>,
+    pub hosts: usize,
+}

@@ -1,0 +1,100 @@
+//! Which elements are scheduled by themselves (see `lone`), and which of them are ready.
+
+use crate::batch::sched::Sched;
+use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
+use crate::batch::sched::lone::{Lone, barred, bars};
+use crate::batch::sched::view::View;
+use crate::batch::state::{ElemState, Tries};
+use crate::lang::depend::DepValue;
+use crate::model::event::QueuePosition;
+use crate::model::{JobRef, Now};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+fn depends_no_more(view: &View, at: JobRef) -> bool {
+    match view.depends.ready_elements(at.job) {
+        Some(ready) => ready.contains(&at.idx),
+        None => view.depends.value(at.job) == DepValue::True,
+    }
+}
+
+impl Sched {
+    /// Looks again at an element; idx 0 of an array: at all of it.
+    pub(super) fn refresh_lones(&mut self, view: &View, at: JobRef) {
+        let left = view.unreached.barred_of(at.job).next().is_some();
+        if view.state.tries.is_empty() && self.lone.all.is_empty() && !left {
+            return;
+        }
+        let Some(job) = view.state.jobs.get(&at.job) else { return };
+        // where a limit bounds how many are started, what one does may concern all
+        let full = job.is_array() && job.at_limit();
+        let turned = match full {
+            true => self.lone.at_limit.insert(at.job),
+            false => self.lone.at_limit.remove(&at.job),
+        };
+        if !job.is_array() || at.idx != 0 {
+            self.refresh_lone(view, at);
+            if turned {
+                let others: Vec<JobRef> = self.lone.placed_of(at.job).collect();
+                others.into_iter().for_each(|at| self.refresh_lone(view, at));
+            }
+            return;
+        }
+        let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
+        all.extend(view.state.tried_of(at.job));
+        all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
+        all.into_iter().for_each(|at| self.refresh_lone(view, at));
+    }
+
+    fn refresh_lone(&mut self, view: &View, at: JobRef) {
+        #[cfg(test)]
+        {
+            self.lone.looks += 1;
+        }
+        if let Some(was) = self.lone.remove(at) {
+            self.classes.get_mut(was.class).pending -= 1;
+            if was.ready {
+                self.set_ready(was.class, was.place, at.job, false);
+            }
+        }
+        let none = Tries::default();
+        let tries = view.state.tries.get(&at).unwrap_or(&none);
+        let pending = |state: &ElemState| matches!(state, ElemState::Pend(p) if p.held.is_none());
+        if !view.state.elem(at).is_some_and(|e| pending(&e.state)) {
+            return;
+        }
+        let now = Some(view.now).filter(|now| now.wall_us != 0);
+        let secs = now.map(|now| now.secs());
+        let waits = secs.map_or(tries.wait.1 > 0, |secs| tries.waits(secs));
+        let left = view.unreached.bars(at);
+        let barred = barred(tries, secs);
+        if !waits && !left && barred.is_empty() {
+            return;
+        }
+        let next = bars(tries, secs).map(|bar| bar.until).chain(waits.then_some(tries.wait.1));
+        let next = next.min().map(|next| now.map_or(0, |now| now.mono_of_wall(next)));
+        let Some(job) = view.state.job(at.job) else { return };
+        let part = job.part_no(at.idx);
+        let ready = self.may_start(job, part) && depends_no_more(view, at);
+        let priority = Reverse(view.priority(job.spec_of(part)));
+        let QueuePosition { base, between } = view.state.spot_of(job, part);
+        let entry = (!waits && !left).then(|| {
+            let place = DispatchKey { priority, base, between, next: at.idx, part };
+            let class = self.class_of(view, at.job, part, &barred);
+            self.classes.get_mut(class).pending += 1;
+            if ready {
+                self.set_ready(class, place, at.job, true);
+            }
+            Entry { class, place, ready }
+        });
+        self.lone.insert(at, Lone { part, entry, next });
+    }
+
+    /// The next element whose wait is over.
+    pub(crate) fn next_lone(&mut self, now: Now) -> Option<JobRef> {
+        let due = self.lone.due.first().copied();
+        let (_, at) = due.filter(|due| due.0 <= now.mono_us)?;
+        self.lone.due.pop_first();
+        Some(at)
+    }
+}

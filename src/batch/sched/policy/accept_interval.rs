@@ -1,0 +1,24 @@
+//! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::state::names::HostId;
+use crate::model::reason::pend;
+use crate::model::time::US;
+
+#[derive(Debug)]
+pub(super) struct AcceptInterval;
+
+impl Policy for AcceptInterval {
+    fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+        rests_until(class, host.id).map_or(Room::ANY, |_| Room::none(pend::JUST_STARTED))
+    }
+}
+
+/// When a host that was just given a job may take one of this queue again, microseconds of the
+/// monotonic clock; `None`: now.
+pub(crate) fn rests_until(class: &HostMatch, host: HostId) -> Option<u64> {
+    let pause = class.view.site.accept_interval(&class.queue.conf) * US;
+    let until = class.view.hosts[host].last_dispatch? + pause;
+    (pause > 0 && until > class.view.now.mono_us).then_some(until)
+}

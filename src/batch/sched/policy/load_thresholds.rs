@@ -1,0 +1,16 @@
+//! loadSched of the queue: a host whose load is beyond one takes none of its jobs. The thresholds
+//! of lsb.hosts and lsf.cluster make a host busy for all jobs, see `host_status`.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{HostNow, Policy, Room};
+
+#[derive(Debug)]
+pub(super) struct LoadThresholds;
+
+impl Policy for LoadThresholds {
+    fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+        let queue = class.queue;
+        let reason = class.view.load_reason(host.id, &queue.bounds, &queue.external);
+        reason.map_or(Room::ANY, Room::none)
+    }
+}

@@ -1,0 +1,92 @@
+//! The scheduling policies, one file each: what keeps a job from a queue, a user or a host.
+//!
+//! The pass and the listing of pending reasons ask the same policies, in the order of `registry`:
+//! of several that leave no slot the first one names the reason. A policy reads a [`View`] and
+//! changes nothing. CONTRIBUTING.md ("How to add a policy") walks through a complete one.
+
+mod accept_interval;
+#[cfg(test)]
+mod example;
+mod exclusive;
+mod host_status;
+mod limits;
+mod load_thresholds;
+mod registry;
+mod requirement;
+mod reservation;
+mod windows;
+
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::sched::host_snapshot::HostSnapshot;
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::view::View;
+use crate::batch::site::policy::Queue;
+use crate::batch::state::names::{HostId, UserId};
+use std::fmt::Debug;
+
+pub(crate) use accept_interval::rests_until;
+pub(crate) use registry::Policies;
+
+/// Slots that there are for jobs, and the pending reason where these are too few
+/// ([`crate::model::reason::pend`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub slots: u64,
+    pub reason: u32,
+}
+
+impl Room {
+    /// As many slots as anybody may ask for.
+    pub const ANY: Room = Room { slots: u64::MAX, reason: 0 };
+
+    /// No slot, for this reason.
+    pub fn none(reason: u32) -> Room {
+        Room { slots: 0, reason }
+    }
+
+    /// What a limit leaves of which some slots are used; no limit leaves any number.
+    pub fn left(limit: Option<u64>, used: impl FnOnce() -> u64, reason: u32) -> Room {
+        limit.map_or(Room::ANY, |limit| Room { slots: limit.saturating_sub(used()), reason })
+    }
+
+    /// The smaller room; of equal ones the first.
+    pub fn and(self, other: Room) -> Room {
+        if other.slots < self.slots { other } else { self }
+    }
+}
+
+/// A user whose jobs a queue may start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Consumer {
+    pub user: UserId,
+    /// MAX_JOBS of lsb.users.
+    pub max_jobs: Option<u64>,
+}
+
+/// A host as a class of jobs finds it.
+pub(crate) struct HostNow<'a> {
+    pub id: HostId,
+    pub status: HostStatus,
+    /// Slots in use.
+    pub used: u64,
+    pub snapshot: HostSnapshot<'a>,
+}
+
+/// A condition under which jobs are kept from slots. A method that a policy does not write leaves
+/// any number of slots.
+pub(crate) trait Policy: Debug {
+    /// Slots that a queue may still give away.
+    fn queue(&self, _view: &View, _queue: &Queue) -> Room {
+        Room::ANY
+    }
+
+    /// Slots that the jobs of a user may still get from a queue.
+    fn user(&self, _view: &View, _queue: &Queue, _consumer: Consumer) -> Room {
+        Room::ANY
+    }
+
+    /// Slots of a host for jobs of a class.
+    fn host(&self, _class: &HostMatch, _host: &HostNow) -> Room {
+        Room::ANY
+    }
+}

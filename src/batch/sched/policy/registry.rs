@@ -1,0 +1,75 @@
+//! All policies, in the documented order, and how the pass asks them.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{Consumer, HostNow, Policy, Room};
+use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limits};
+use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
+use crate::batch::sched::view::View;
+use crate::batch::site::policy::Queue;
+use crate::batch::state::names::HostId;
+use std::rc::Rc;
+
+/// Every policy, in the order in which they name their reasons.
+fn registry() -> Vec<Box<dyn Policy>> {
+    vec![
+        Box::new(windows::Windows),
+        Box::new(host_status::HostStatusPolicy),
+        Box::new(load_thresholds::LoadThresholds),
+        Box::new(requirement::Requirement),
+        Box::new(accept_interval::AcceptInterval),
+        Box::new(limits::Limits),
+        Box::new(exclusive::Exclusive),
+        Box::new(reservation::Reservation),
+    ]
+}
+
+/// The policies that are in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies(Rc<Vec<Box<dyn Policy>>>);
+
+impl Default for Policies {
+    fn default() -> Policies {
+        Policies(Rc::new(registry()))
+    }
+}
+
+impl Policies {
+    /// The same and one more.
+    #[cfg(test)]
+    pub fn with(policy: Box<dyn Policy>) -> Policies {
+        let mut all = registry();
+        all.push(policy);
+        Policies(Rc::new(all))
+    }
+
+    /// Slots that a queue may still give away.
+    pub fn queue(&self, view: &View, queue: &Queue) -> Room {
+        self.0.iter().fold(Room::ANY, |room, policy| room.and(policy.queue(view, queue)))
+    }
+
+    /// Slots that the jobs of a user may still get from a queue, which has some itself.
+    pub fn user(&self, view: &View, queue: &Queue, consumer: Consumer) -> Room {
+        let of_queue = self.queue(view, queue);
+        self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, consumer)))
+    }
+
+    /// Slots for a job of a class on a host now; the reason where there are none.
+    pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, u32> {
+        class.preference(host)?;
+        if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
+            return Err(bar.1);
+        }
+        let view = &class.view;
+        let (status, used) = (view.host_status(host), view.host_used(host));
+        let snapshot = view.snapshot_of(host, status, used);
+        let now = HostNow { id: host, status, used, snapshot };
+        let mut room = Room::ANY;
+        for policy in self.0.iter() {
+            room = room.and(policy.host(class, &now));
+            if room.slots == 0 {
+                return Err(room.reason);
+            }
+        }
+        Ok(room.slots)
+    }
+}

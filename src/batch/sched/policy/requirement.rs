@@ -1,0 +1,29 @@
+//! select[] of the job and its queue, and resources that keep jobs away which do not ask for them
+//! (`!` in lsf.cluster).
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::model::reason::pend;
+
+#[derive(Debug)]
+pub(super) struct Requirement;
+
+impl Policy for Requirement {
+    fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+        let snapshot = &host.snapshot;
+        if let Some(simple) = class.simple.filter(|s| s.select.is_some())
+            && let context = class.select_context()
+            && !simple.selects(snapshot, &context)
+        {
+            let of_queue = class.queue.req.as_ref().and_then(|r| r.0.first());
+            let queue_fails = of_queue.is_some_and(|s| !s.selects(snapshot, &context));
+            return Room::none(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
+        }
+        let asks = |name: &str| class.simple.is_some_and(|s| s.asks(name));
+        let mut exclusive = snapshot.def.resources.iter().filter(|r| r.exclusive && !r.absent);
+        match exclusive.any(|r| !asks(&r.name)) {
+            true => Room::none(pend::RES_REQ),
+            false => Room::ANY,
+        }
+    }
+}

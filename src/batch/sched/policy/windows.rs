@@ -1,0 +1,15 @@
+//! A queue that is inactive (badmin qinact), or closed by its DISPATCH_WINDOW or RUN_WINDOW, starts
+//! no job.
+
+use crate::batch::sched::policy::{Policy, Room};
+use crate::batch::sched::view::View;
+use crate::batch::site::policy::Queue;
+
+#[derive(Debug)]
+pub(super) struct Windows;
+
+impl Policy for Windows {
+    fn queue(&self, view: &View, queue: &Queue) -> Room {
+        view.queue_closed(queue).map_or(Room::ANY, Room::none)
+    }
+}

@@ -149,18 +149,21 @@ fn task(ctx: &mut Ctx, clock: &Clock, t: &Account) {
     outln!(ctx, "{RULE}");
 }
 
+/// A figure of a task.
+type Figure = fn(&Account) -> f64;
+
 fn summary(ctx: &mut Ctx, tasks: &[Account]) {
-    let column: [(&str, &dyn Fn(&Account) -> f64); 10] = [
-        ("CPU time", &|t| t.usage.cpu_secs()),
-        ("Page faults", &|t| t.usage.majflt as f64),
-        ("Swaps", &|_| 0.0),
-        ("Blocks in", &|t| t.usage.inblock as f64),
-        ("Blocks out", &|t| t.usage.oublock as f64),
-        ("Messages sent", &|_| 0.0),
-        ("Messages rcvd", &|_| 0.0),
-        ("Voluntary cont sw", &|t| t.usage.nvcsw as f64),
-        ("Involuntary con sw", &|t| t.usage.nivcsw as f64),
-        ("Turnaround", &|t| (t.ended - t.started) as f64),
+    let column: [(&str, Figure); 10] = [
+        ("CPU time", |t| t.usage.cpu_secs()),
+        ("Page faults", |t| t.usage.majflt as f64),
+        ("Swaps", |_| 0.0),
+        ("Blocks in", |t| t.usage.inblock as f64),
+        ("Blocks out", |t| t.usage.oublock as f64),
+        ("Messages sent", |_| 0.0),
+        ("Messages rcvd", |_| 0.0),
+        ("Voluntary cont sw", |t| t.usage.nvcsw as f64),
+        ("Involuntary con sw", |t| t.usage.nivcsw as f64),
+        ("Turnaround", |t| (t.ended - t.started) as f64),
     ];
     outln!(ctx, "SUMMARY: (time unit: second)");
     outln!(ctx, "{:<20} {}", "Number of tasks", tasks.len());

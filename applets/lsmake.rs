@@ -520,8 +520,8 @@ impl Tags {
         let id = number(dir)?;
         let own = [stdout().try_clone_to_owned()?, stderr().try_clone_to_owned()?];
         let mut threads = Vec::new();
-        let set: [&dyn Fn(&std::os::fd::OwnedFd) -> rustix::io::Result<()>; 2] =
-            [&|fd| dup2_stdout(fd), &|fd| dup2_stderr(fd)];
+        type Redirect = fn(&std::os::fd::OwnedFd) -> rustix::io::Result<()>;
+        let set: [Redirect; 2] = [|fd| dup2_stdout(fd), |fd| dup2_stderr(fd)];
         for (fd, set) in own.iter().zip(set) {
             let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             set(&write)?;

@@ -99,7 +99,8 @@ fn every_forged_claim_is_refused() {
     let hello = greet(&g, 1);
     let (good, key) = granted(&r, &hello);
     let bad = Err(AuthError::Frame(FrameError::BadMac));
-    let forge: [(&str, fn(&mut Claims)); 7] = [
+    type Forge = fn(&mut Claims);
+    let forge: [(&str, Forge); 7] = [
         ("uid", |c| c.uid = 0),
         ("gid", |c| c.gid = 0),
         ("user", |c| c.user = "root".into()),

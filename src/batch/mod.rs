@@ -431,9 +431,11 @@ impl Mbd {
                     cx.out.push(Effect::Close { conn });
                     return self.net_closed(cx, conn);
                 }
-                self.from_sbd(cx, conn, m)
+                self.take_sbatchd_message(cx, conn, m)
             }
-            (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => self.from_lim(cx, conn, m),
+            (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => {
+                self.take_lim_message(cx, conn, m)
+            }
             (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),
             (_, peer) => {

@@ -11,6 +11,9 @@ use std::io::{self, Write};
 /// Exit code of every failure (C's `exit(-1)`).
 pub const FAIL: i32 = 255;
 
+/// Says how words are read.
+pub type Readings = fn(&[OsString]) -> Vec<String>;
+
 /// One call of one applet.
 pub struct Ctx<'a> {
     /// The name it was called by: an entry of the applet table.
@@ -22,7 +25,7 @@ pub struct Ctx<'a> {
     /// Notices and complaints.
     pub err: &'a mut dyn Write,
     /// Says how words with a glued value are read: for a command that fails.
-    pub readings: Option<fn(&[OsString]) -> Vec<String>>,
+    pub readings: Option<Readings>,
     /// Names the applets that get links.
     pub linked: fn() -> Vec<&'static str>,
 }

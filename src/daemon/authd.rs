@@ -93,6 +93,9 @@ fn eauth_key() -> Result<Option<MacKey>, String> {
     Ok(Some(mac))
 }
 
+/// A user and the name found for it.
+type UserName = (u32, Option<String>);
+
 struct Client {
     sock: UnixStream,
     dec: Decoder,
@@ -118,7 +121,7 @@ pub struct Authd {
     users: Users,
     names: HashMap<u32, (Option<String>, Instant)>,
     lookups: usize,
-    found: (Sender<(u32, Option<String>)>, Receiver<(u32, Option<String>)>),
+    found: (Sender<UserName>, Receiver<UserName>),
     waker: Arc<mio::Waker>,
     signals: SignalFd,
     backlog: bool,

@@ -12,7 +12,7 @@ use crate::net::held::{Copies, Held};
 use crate::proto::Daemon;
 use crate::sys::words;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -69,9 +69,9 @@ impl KeptPorts {
         let at = SocketAddr::new(boot.addr.filter(|_| port != 0 && !reserved)?, port);
         // the launcher before this one may have had another configuration
         self.sockets.retain(|of, (held, _)| *of != daemon || held.at() == Some(at));
-        if !self.sockets.contains_key(&daemon) {
+        if let Entry::Vacant(free) = self.sockets.entry(daemon) {
             match Held::bind(at, daemon == Daemon::Lim) {
-                Ok(held) => _ = self.sockets.insert(daemon, (held, 0)),
+                Ok(held) => _ = free.insert((held, 0)),
                 Err(e) => log::warn!("{}: {at}: {}", daemon.name(), words(&e)),
             }
         }

@@ -1,7 +1,7 @@
 //! The launcher machine, driven by hand.
 
 use super::*;
-use crate::proto::launch::{JobPlan, LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, What};
+use crate::proto::launch::{LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, What};
 
 const SBD: ConnId = 1 << 62;
 
@@ -19,7 +19,7 @@ fn job(n: u32) -> TaskId {
 }
 
 fn plan(uid: u32) -> Box<Plan> {
-    let what = What::Job(Box::new(JobPlan::default()));
+    let what = What::Job(Box::default());
     Box::new(Plan { uid, gid: 5, user: "u".into(), what })
 }
 

@@ -120,7 +120,7 @@ impl MbdLog {
     /// The host loses power; a master that was stopped there ends with it.
     pub(super) fn power_cut(&mut self, rng: &mut Rng) {
         self.stopped = None;
-        let seed = rng.next();
+        let seed = rng.draw();
         let how = if rng.chance(0.5) { Crash::PowerTorn(seed) } else { Crash::Power(seed) };
         self.disk.crash(how);
         self.disk.set_faults(self.usual_faults());
@@ -400,7 +400,7 @@ impl World {
 
     /// A bit of lsb.events flips while mbatchd is down.
     pub(super) fn damage_log(&mut self) {
-        let (at, bit) = (self.rng.next(), self.rng.below(8));
+        let (at, bit) = (self.rng.draw(), self.rng.below(8));
         let mut hit = false;
         self.log.disk.damage(crate::log::EVENTS, |bytes| {
             let records = HEAD as usize..bytes.len();

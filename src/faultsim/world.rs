@@ -296,7 +296,7 @@ impl World {
             if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
                 return Err(self.failure(what));
             }
-            if self.handled % 64 == 0 && self.finished() {
+            if self.handled.is_multiple_of(64) && self.finished() {
                 break;
             }
             if at > end || self.handled > MAX_EVENTS {
@@ -332,7 +332,7 @@ impl World {
     /// No pass is due, and yet hosts have room for a job that may start.
     fn look_for_overlooked(&mut self) {
         const EVERY: u64 = 16;
-        if self.handled % EVERY != 0 {
+        if !self.handled.is_multiple_of(EVERY) {
             return;
         }
         if let Some(job) = self.mbd().and_then(Mbd::overlooked) {

@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn lists_and_what_they_hold() {
         let of = |text: &str| ExitCodes::parse(text).unwrap();
-        let rows: &[(&str, &[i32], &[i32], &[i32])] = &[
+        type Codes = &'static [i32];
+        let rows: &[(&str, Codes, Codes, Codes)] = &[
             ("2 30", &[2, 30], &[], &[0, 1, 3]),
             ("all ~1 ~2", &[3, 255, 130], &[], &[0, 1, 2]),
             ("EXCLUDE(20)", &[], &[20], &[0, 2]),

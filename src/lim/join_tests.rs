@@ -3,7 +3,7 @@
 use super::*;
 use crate::conf::address_range::AddrRanges;
 use crate::conf::{BaseConf, HostDef, HostTable};
-use crate::proto::lim::{HostLoad, LoadSample, status};
+use crate::proto::lim::{HostLoad, status};
 use crate::proto::{Input, Machine};
 
 fn base() -> BaseConf {
@@ -39,7 +39,7 @@ fn asks(name: &str, addr: &str) -> Input {
 fn master(base: BaseConf) -> Lim {
     let mut lim = Lim::new(base, "h1");
     step(&mut lim, 0, Input::Start);
-    step(&mut lim, 0, Input::Sample(Box::new(LoadSample::default())));
+    step(&mut lim, 0, Input::Sample(Box::default()));
     lim
 }
 

@@ -495,7 +495,7 @@ impl Lim {
     }
 
     /// A message of the master over the permanent connection.
-    fn from_master(&mut self, now: Now, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
+    fn take_master_message(&mut self, now: Now, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
         if let Msg::Lim(msg) = &msg
             && let Err(r) = caps::check_lim(msg)
         {
@@ -640,7 +640,7 @@ impl Machine for Lim {
             Input::Closed { conn } => self.lost(now, conn, false, out),
             Input::ConnectFailed { conn, refused, .. } => self.lost(now, conn, refused, out),
             Input::Msg { conn, msg } if self.election.owns(conn) => {
-                self.from_master(now, conn, msg, out);
+                self.take_master_message(now, conn, msg, out);
             }
             Input::Msg { conn: orders::LAUNCHER, msg } => self.daemons(now, &msg, out),
             Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(now, conn, msg, out),

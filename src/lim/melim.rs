@@ -234,7 +234,7 @@ impl Melim {
 
 fn fault(e: &mut Elim, why: &str, out: &mut Vec<Effect>) {
     e.faults += 1;
-    if e.faults <= FAULTS_LOGGED || e.faults % 1000 == 0 {
+    if e.faults <= FAULTS_LOGGED || e.faults.is_multiple_of(1000) {
         let text = format!("{}: fault {}: {why}", e.name, e.faults);
         out.push(Effect::Say(log::Level::Warn, text));
     }

@@ -184,11 +184,11 @@ fn survive(inode: &mut Inode, seed: &mut u64, blocks: bool) {
     }
     if let Some(Change::Write { at, data }) = inode.pending.get(keep) {
         let mut data = data.clone();
-        if blocks && next(seed) % 2 == 0 {
+        if blocks && next(seed).is_multiple_of(2) {
             let mut from = 0;
             while from < data.len() {
                 let to = (from + BLOCK - (*at as usize + from) % BLOCK).min(data.len());
-                if next(seed) % 2 == 0 {
+                if next(seed).is_multiple_of(2) {
                     data[from..to].fill(0);
                 }
                 from = to;

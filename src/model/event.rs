@@ -36,12 +36,15 @@ pub struct JobNew {
     pub exact: SpoolRef,
 }
 
+/// Elements of an array: first, last, step.
+pub type ElementRange = (u32, u32, u32);
+
 /// JOB_MODIFY2: bmod gave the job another submission, or a switch of queues did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobModify {
     pub job: u32,
-    /// Elements of an array, (first, last, step); none: what was not changed by itself before.
-    pub elems: Vec<(u32, u32, u32)>,
+    /// None: what was not changed by itself before.
+    pub elems: Vec<ElementRange>,
     /// Our tail: with the elements that were changed like the one in `elems` before.
     pub alike: bool,
     pub uid: u32,

@@ -176,10 +176,9 @@ impl IdSel {
     pub fn has(&self, r: JobRef) -> bool {
         self.job == r.job
             && (self.elems.is_empty()
-                || self
-                    .elems
-                    .iter()
-                    .any(|&(a, b, s)| r.idx >= a && r.idx <= b && (r.idx - a) % s.max(1) == 0))
+                || self.elems.iter().any(|&(a, b, s)| {
+                    r.idx >= a && r.idx <= b && (r.idx - a).is_multiple_of(s.max(1))
+                }))
     }
 }
 

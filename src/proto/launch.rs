@@ -267,7 +267,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum What {
     Job(Box<JobPlan>),
-    Finish(FinishPlan),
+    Finish(Box<FinishPlan>),
 }
 
 /// How to become a job. Paths are expanded, but not yet mapped to this host's home.

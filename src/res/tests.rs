@@ -1,7 +1,7 @@
 //! The machine of res: who may do what, credit, ends in every order.
 
 use super::*;
-use crate::proto::launch::{Ended, Ready};
+use crate::proto::launch::Ended;
 use crate::proto::machine::INCOMING;
 use crate::proto::res::{OUT, RUN_MAX};
 
@@ -48,7 +48,7 @@ impl Rig {
     }
 
     fn ended(&mut self, n: u64) -> Vec<Effect> {
-        let setup = Some(Setup::Ready(Box::new(Ready::default())));
+        let setup = Some(Setup::Ready(Box::default()));
         let (end, usage) = (End::Status(768), Usage::default());
         let ended = Some(Ended { time: 5, end, usage, restarted: false });
         let (id, note) = (self.res.id(n), String::new());
@@ -260,17 +260,18 @@ fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
 #[test]
 fn a_task_beyond_the_caps_is_refused_and_the_connection_stays() {
     let mut r = Rig::new(conf());
-    let run = |change: &dyn Fn(&mut RunTask)| {
+    type Change = fn(&mut RunTask);
+    let run = |change: Change| {
         let mut run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
         change(&mut run);
         ResMsg::Run(Box::new(run))
     };
-    let cases: [(&dyn Fn(&mut RunTask), &str); 5] = [
-        (&|run| run.argv = vec!["".into(); caps::MAX_ARGS + 1], "131073 words of a command"),
-        (&|run| run.env = vec![b'x'; RUN_MAX].into(), "the command with its environment"),
-        (&|run| run.rlimits = vec![(0, None, None); caps::MAX_RLIMITS + 1], "65 limits"),
-        (&|run| run.cwd = vec![b'/'; caps::MAX_SHOWN + 1].into(), "the working directory"),
-        (&|run| run.eexec = vec![b'x'; RUN_MAX + 1].into(), "the data for eexec"),
+    let cases: [(Change, &str); 5] = [
+        (|run| run.argv = vec!["".into(); caps::MAX_ARGS + 1], "131073 words of a command"),
+        (|run| run.env = vec![b'x'; RUN_MAX].into(), "the command with its environment"),
+        (|run| run.rlimits = vec![(0, None, None); caps::MAX_RLIMITS + 1], "65 limits"),
+        (|run| run.cwd = vec![b'/'; caps::MAX_SHOWN + 1].into(), "the working directory"),
+        (|run| run.eexec = vec![b'x'; RUN_MAX + 1].into(), "the data for eexec"),
     ];
     for (change, words) in cases {
         match &r.says(ANN, run(change))[..] {

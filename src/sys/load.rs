@@ -248,7 +248,7 @@ fn idle_minutes(lines: &[Login]) -> f64 {
 fn space(path: &str) -> (u64, u64) {
     match rustix::fs::statvfs(path) {
         Ok(s) => {
-            let mb = |blocks: u64| (u128::from(blocks) * u128::from(s.f_frsize) >> 20) as u64;
+            let mb = |blocks: u64| ((u128::from(blocks) * u128::from(s.f_frsize)) >> 20) as u64;
             (mb(s.f_bavail), mb(s.f_blocks))
         }
         Err(_) => (0, 0),

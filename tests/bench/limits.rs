@@ -123,7 +123,7 @@ pub fn scan(log: &Path) -> (Figure, Figure) {
     for _ in 0..RUNS {
         let from = Instant::now();
         let Ok(text) = std::fs::read(log) else { break };
-        let fields: usize = text.split(|b| *b == b'\n').map(|l| fields(l)).sum();
+        let fields: usize = text.split(|b| *b == b'\n').map(fields).sum();
         let took = from.elapsed();
         if std::hint::black_box(fields) > 0 {
             rates.push(text.len() as f64 / 1e6 / took.as_secs_f64());

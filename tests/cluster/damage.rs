@@ -22,7 +22,7 @@ fn a_flipped_byte_holds_the_job_until_released() {
     rig.end_of(third);
     rig.down();
     let mut text = std::fs::read(&log).unwrap();
-    let needle = format!("\"JOB_NEW\" \"10.1\" ");
+    let needle = "\"JOB_NEW\" \"10.1\" ";
     let lines: Vec<usize> = text
         .windows(needle.len())
         .enumerate()
@@ -31,7 +31,7 @@ fn a_flipped_byte_holds_the_job_until_released() {
         .collect();
     assert_eq!(lines.len(), 4);
     // Any record of job `held` but its JOB_NEW would do; it has none, so hit a status of third.
-    let status = format!("\"JOB_STATUS\" \"10.1\" ");
+    let status = "\"JOB_STATUS\" \"10.1\" ";
     let at = text
         .windows(status.len())
         .rposition(|w| w == status.as_bytes())

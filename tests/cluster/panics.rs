@@ -28,10 +28,12 @@ fn functions() -> Option<HashMap<String, u64>> {
     Some(text.lines().filter_map(function).collect())
 }
 
-/// Where the file lies in the memory of a process.
+/// Where the file begins in the memory of a process.
 fn base(pid: u32) -> u64 {
+    let file = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap()
+    let first = maps.lines().find(|line| line.ends_with(file.to_str().unwrap())).unwrap();
+    u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap()
 }
 
 /// Where the environment's strings lie in it: its program has read them.
@@ -44,7 +46,10 @@ fn environment(pid: u32) -> u64 {
 
 /// Makes a process panic when it looks at the clock.
 fn make_panic(pid: u32, functions: &HashMap<String, u64>) -> std::io::Result<()> {
-    let at = |name: &str| base(pid) + functions[name];
+    let at = |name: &str| {
+        let own = functions.get(name);
+        base(pid) + own.unwrap_or_else(|| panic!("the file has no symbol {name}"))
+    };
     let memory = File::options().write(true).open(format!("/proc/{pid}/mem"))?;
     let place = environment(pid).next_multiple_of(8);
     let (file, line, column) = PLACE;

@@ -40,7 +40,7 @@ fn reasons_and_the_host_are_shown() {
         assert!(long.contains(&words), "{words}{long}");
     }
     let held = bsub(&["-H", "-J", "why", "true"]);
-    ok("bresume", &["-C", "go", &format!("{held}")]);
+    ok("bresume", &["-C", "go", &held.to_string()]);
     assert_eq!(said(&held, "resume_reason"), "go");
     let long = "x".repeat(4096);
     for name in ["bkill", "bstop", "bresume"] {

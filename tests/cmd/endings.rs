@@ -98,9 +98,7 @@ fn a_signal_warns_of_the_deadline() {
     assert_eq!(end_of(&id), "DONE");
     assert_eq!(text(&seen), "ready\nwarned\n");
     let log = event_log();
-    let new = log
-        .lines()
-        .find(|l| l.contains(&format!("\"JOB_NEW\" \"10.1\" ")) && l.contains("\"URG\""));
+    let new = log.lines().find(|l| l.contains("\"JOB_NEW\" \"10.1\" ") && l.contains("\"URG\""));
     assert!(new.is_some(), "warningAction is recorded");
 }
 

@@ -83,7 +83,7 @@ fn many_starts_at_once_are_each_answered_and_found() {
         ends.len() == 152
     });
     for (n, id) in ids.iter().enumerate() {
-        assert_eq!(ends[id], End::Status((n as i32 + 1) % 100 << 8));
+        assert_eq!(ends[id], End::Status(((n as i32 + 1) % 100) << 8));
     }
     for id in &last {
         assert_eq!(ends[id], End::Status(9));

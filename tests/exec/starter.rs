@@ -181,12 +181,12 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
         assert_eq!((meta.uid(), meta.mode() & 0o777), (r.uid, 0o700));
         let id =
             TaskId { key: lsf::model::JobKey { job: 2, idx: 0, attempt: 1 }, step: Step::Finish };
-        let what = What::Finish(FinishPlan {
+        let what = What::Finish(Box::new(FinishPlan {
             append_to: path.to_str().unwrap().into(),
             text: "the report\n".into(),
             remove: ready.script.clone(),
             ..FinishPlan::default()
-        });
+        }));
         r.start_as(id, r.uid, what);
         assert_eq!(r.end(id).end, End::Status(0));
         assert!(r.read("out").ends_with("\nthe report\n"));
@@ -201,12 +201,12 @@ fn what_runs_after_a_job_keeps_its_end_from_nobody() {
         let id = TaskId { key, step: Step::Finish };
         let cwd = r.work();
         let wait = "while [ ! -e go ]; do sleep 0.05; done; : > gone; exit 3";
-        let what = What::Finish(FinishPlan {
+        let what = What::Finish(Box::new(FinishPlan {
             post: vec![Hook::new(HookOf::Job, wait)],
             env: "PATH=/usr/bin:/bin\0".into(),
             cwd: cwd.to_str().unwrap().into(),
             ..FinishPlan::default()
-        });
+        }));
         r.start_as(id, r.uid, what);
         r.ready(id);
         assert!(!cwd.join("gone").exists());

@@ -12,8 +12,11 @@ use lsf::log::recover::{Params, recover};
 use lsf::log::simdisk::SimDisk;
 use lsf::proto::frame::{Decoder, MAX_FRAME_EARLY, Session, SessionKey, Side};
 
+/// Takes any bytes.
+pub type Target = fn(&[u8]);
+
 /// Name and function of each.
-pub const TARGETS: [(&str, fn(&[u8])); 5] =
+pub const TARGETS: [(&str, Target); 5] =
     [("frame", frame), ("conf", conf), ("lang", lang), ("record", record), ("log", log)];
 
 /// Frames in pieces of any size, unsigned and signed.

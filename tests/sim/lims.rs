@@ -29,7 +29,7 @@ enum Ev {
     Input {
         host: usize,
         born: u64,
-        input: Input,
+        input: Box<Input>,
     },
     Tick {
         host: usize,
@@ -133,7 +133,7 @@ impl World {
 
     fn later(&mut self, host: usize, input: Input) {
         let (born, after) = (self.hosts[host].born, 100 + self.rng.below(3000));
-        self.push(self.now + after, Ev::Input { host, born, input });
+        self.push(self.now + after, Ev::Input { host, born, input: Box::new(input) });
     }
 
     /// The clock of a host.
@@ -153,7 +153,7 @@ impl World {
             self.now = entry.key().0;
             match entry.remove() {
                 Ev::Input { host, born, input } if self.hosts[host].born == born => {
-                    self.step(host, input);
+                    self.step(host, *input);
                 }
                 Ev::Tick { host, born } if self.hosts[host].born == born => {
                     self.hosts[host].ticks = None;

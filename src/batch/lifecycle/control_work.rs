@@ -14,6 +14,7 @@ use crate::batch::state::space::log_bytes;
 use crate::batch::state::{Body, Job};
 use crate::batch::{Mbd, StepContext};
 use crate::model::JobRef;
+use crate::model::event::ElementRange;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;
@@ -97,10 +98,10 @@ struct OneJob {
     sel: IdSel,
     cursor: Cursor,
     /// The elements that -J names; none: all.
-    named: Vec<(u32, u32, u32)>,
+    named: Vec<ElementRange>,
     /// Filters that concern elements are applied first: the elements they leave so far, and
     /// whether those are all.
-    sift: Option<(Vec<(u32, u32, u32)>, bool)>,
+    sift: Option<(Vec<ElementRange>, bool)>,
     /// Of a whole job, which is told of once: what is told.
     best: i32,
     by_admin: bool,

@@ -236,7 +236,7 @@ impl Mbd {
     }
 
     /// A message of the LIM of this host; another LIM, which has called, is not believed.
-    pub(crate) fn from_lim(&mut self, cx: &mut StepContext, conn: ConnId, msg: LimMsg) {
+    pub(crate) fn take_lim_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: LimMsg) {
         if self.net.conns.get(&conn) != Some(&Whose::Lim) {
             return self.refuse_caller(cx, conn);
         }

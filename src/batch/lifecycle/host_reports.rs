@@ -24,7 +24,7 @@ use crate::proto::sbd::{Act, Phase, Post, SbdMsg, StartJob, TaskState};
 use std::collections::HashSet;
 
 impl Mbd {
-    pub(crate) fn from_sbd(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
+    pub(crate) fn take_sbatchd_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
         let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
         if self.log_failed.is_some() {
             return;

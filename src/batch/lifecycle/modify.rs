@@ -507,7 +507,7 @@ impl Mbd {
 
     /// The hosts of a changed job's started elements hear of its limits.
     pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
-        self.to_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
+        self.act_on_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
     }
 
     /// What an element reserves is another amount, and its host hears of its limits.

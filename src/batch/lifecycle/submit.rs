@@ -100,8 +100,29 @@ impl Mbd {
             Some(at) => at,
             None => self.spool_env(cx, who.uid, s.env),
         };
-        let new = self.job_new(cx, who, job, spec, s.request, env, s.script);
-        self.emit(cx, Event::JobNew(Box::new(new)));
+        let script = match s.script.is_empty() {
+            true => SpoolRef::default(),
+            false => self.spool(cx, s.script),
+        };
+        let exact = match spec.text_loses() {
+            true => self.spool_spec(cx, &spec),
+            false => SpoolRef::default(),
+        };
+        self.emit(
+            cx,
+            Event::JobNew(Box::new(JobNew {
+                job,
+                uid: who.uid,
+                gid: who.gid,
+                user: who.user.clone(),
+                submit_time: cx.now.secs(),
+                spec: Arc::new(spec),
+                request: s.request,
+                env,
+                script,
+                exact,
+            })),
+        );
         self.watch_depend(job);
         self.watch_begin(job);
         self.refresh(job);
@@ -159,28 +180,6 @@ impl Mbd {
         }
         asked.note_filled(spec);
         Ok(())
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn job_new(
-        &mut self,
-        cx: &mut StepContext,
-        who: &Caller,
-        job: u32,
-        spec: JobSpec,
-        request: String,
-        env: SpoolRef,
-        script: ByteStr,
-    ) -> JobNew {
-        let script = if script.is_empty() { SpoolRef::default() } else { self.spool(cx, script) };
-        let exact = match spec.text_loses() {
-            true => self.spool_spec(cx, &spec),
-            false => SpoolRef::default(),
-        };
-        let (uid, gid, user) = (who.uid, who.gid, who.user.clone());
-        let submit_time = cx.now.secs();
-        let spec = Arc::new(spec);
-        JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
     }
 
     /// The exact submission goes to the spool.

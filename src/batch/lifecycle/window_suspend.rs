@@ -144,7 +144,7 @@ impl Mbd {
             [] | [0] => Left::Started(0),
             named => Left::These(named.iter().rev().copied().collect()),
         };
-        self.to_elements(cx, id, left, ElementDeed::KeepRunWindow);
+        self.act_on_elements(cx, id, left, ElementDeed::KeepRunWindow);
         self.overload.look = true;
     }
 

@@ -417,7 +417,7 @@ impl Mbd {
     }
 
     /// Does something to these elements of a job, the first of them at once.
-    pub(crate) fn to_elements(
+    pub(crate) fn act_on_elements(
         &mut self,
         cx: &mut StepContext,
         job: u32,

@@ -313,8 +313,9 @@ impl Mbd {
     ) -> Option<(IdSel, Cursor)> {
         let by_id = f.ids.is_some();
         let named = |idx: u32| {
-            let fits =
-                |&(a, b, s): &(u32, u32, u32)| idx >= a && idx <= b && (idx - a) % s.max(1) == 0;
+            let fits = |&(a, b, s): &(u32, u32, u32)| {
+                idx >= a && idx <= b && (idx - a).is_multiple_of(s.max(1))
+            };
             f.named.is_empty() || f.named.iter().any(fits)
         };
         // where elements do not differ, the job as a whole was looked at before

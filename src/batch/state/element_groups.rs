@@ -11,7 +11,7 @@ use crate::batch::state::{
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
-use crate::model::event::{JobModify, QueuePosition};
+use crate::model::event::{ElementRange, JobModify, QueuePosition};
 use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ use std::sync::Arc;
 /// Elements that join others at once, at most.
 const JOINED: usize = 256;
 
-/// Elements as (first, last, step).
-pub type Ranges = [(u32, u32, u32)];
+/// Elements of an array.
+pub type Ranges = [ElementRange];
 
 /// Runs of indices, as short as they can be said.
 pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {

@@ -346,7 +346,7 @@ impl Untouched {
     pub fn new(count: u32) -> Self {
         let mut bits = vec![u64::MAX; (count as usize).div_ceil(64)];
         if let Some(last) = bits.last_mut()
-            && count % 64 != 0
+            && !count.is_multiple_of(64)
         {
             *last = (1u64 << (count % 64)) - 1;
         }

@@ -144,7 +144,7 @@ impl Cluster {
             Msg::Ping { n } => {
                 self.inputs.push_back(Input::Msg { conn, msg: Msg::Pong { n } });
             }
-            Msg::Sbd(msg) => self.to_host(conn, msg),
+            Msg::Sbd(msg) => self.tell_host(conn, msg),
             Msg::Client(ClientMsg::Rows { more: true, .. }) => {
                 self.answers.push((conn, msg));
                 self.inputs.push_back(Input::Drained { conn });

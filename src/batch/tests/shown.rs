@@ -109,8 +109,7 @@ fn listings_come_in_slices() {
     r.sent.clear();
     r.step(Input::Drained { conn: USER });
     let mut rows = 0;
-    loop {
-        let Some(i) = r.sent.iter().position(|(c, _)| *c == USER) else { break };
+    while let Some(i) = r.sent.iter().position(|(c, _)| *c == USER) {
         let (_, Msg::Client(ClientMsg::Rows { rows: part, more })) = r.sent.remove(i) else {
             panic!()
         };

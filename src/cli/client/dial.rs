@@ -168,7 +168,7 @@ impl Call<'_> {
         let mut out = Vec::with_capacity(4096);
         let (claims, session) = if way == Way::Setuid {
             // A connection of its own, from a port that only the helper may have.
-            sock = privport::call(self.site, self.to_addr(name)?, self.from_addr(), &hello)?;
+            sock = privport::call(self.site, self.to_addr(name)?, self.source_addr(), &hello)?;
             (dec, hello, _) = self.greeted(&mut sock, name).map_err(|e| match e {
                 ClientError::Lost(why) => ClientError::Auth(AuthError::Unproved { way, why }),
                 e => e,
@@ -244,7 +244,7 @@ impl Call<'_> {
     }
 
     /// The address to leave from, where it has to be this host's own.
-    fn from_addr(&self) -> Option<std::net::IpAddr> {
+    fn source_addr(&self) -> Option<std::net::IpAddr> {
         self.table.addr_of(&self.site.host).filter(|_| self.site.shared_machine)
     }
 
@@ -257,7 +257,7 @@ impl Call<'_> {
                 _ => ClientError::Down(words),
             }
         };
-        self.open(self.from_addr(), to).map_err(down)
+        self.open(self.source_addr(), to).map_err(down)
     }
 
     fn open(&self, own: Option<std::net::IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {

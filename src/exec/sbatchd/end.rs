@@ -280,7 +280,7 @@ impl Sbatchd {
 
 /// Has the launcher do something as the job's user.
 pub(super) fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
-    let what = What::Finish(what);
+    let what = What::Finish(Box::new(what));
     let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what });
     let id = TaskId { key: o.key, step };
     ask(out, LaunchMsg::Start { id, plan, note: String::new() });

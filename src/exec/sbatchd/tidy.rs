@@ -76,7 +76,8 @@ impl Sbatchd {
             }
             (due.runs, due.at) = (true, now.mono_us + TIDY_MOST);
             let tidy = Tidy { host: self.conf.site.host.clone(), keep_secs: KEEP_SECS };
-            let what = What::Finish(FinishPlan { tidy: Some(tidy), ..FinishPlan::default() });
+            let plan = FinishPlan { tidy: Some(tidy), ..FinishPlan::default() };
+            let what = What::Finish(Box::new(plan));
             let plan = Box::new(Plan { uid, gid: due.gid, user: due.user.clone(), what });
             let id = TaskId { key: key_of(uid), step: Step::Finish };
             ask(out, LaunchMsg::Start { id, plan, note: String::new() });

@@ -11,7 +11,7 @@ use super::record::{put_job_file, put_list};
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use crate::lang::jobname::IndexList;
-use crate::model::event::{Event, JobModify};
+use crate::model::event::{ElementRange, Event, JobModify};
 use crate::model::job::{SpoolRef, extra};
 use crate::model::specfield::SpecField;
 
@@ -164,7 +164,7 @@ fn job_text(m: &JobModify) -> String {
 
 /// Elements that were changed alike before are written as they are: there may be more ranges than
 /// an operand of a command may have.
-fn read_job_text(text: &str) -> Option<(u32, Vec<(u32, u32, u32)>)> {
+fn read_job_text(text: &str) -> Option<(u32, Vec<ElementRange>)> {
     let Some((id, list)) = text.split_once('[') else {
         return Some((text.parse().ok()?, Vec::new()));
     };

@@ -186,7 +186,7 @@ fn an_older_copy_that_lacks_one_record_of_any_kind_ends_the_start() {
         let disk = disk.fork();
         let (_, mut store) = open(&disk, BOOT);
         let old = snapshot(&disk);
-        commit(&mut store, &batch(&[lost.clone()])).unwrap();
+        commit(&mut store, &batch(std::slice::from_ref(&lost))).unwrap();
         // the process is killed right then
         drop(store);
         put_back(&disk, &old);

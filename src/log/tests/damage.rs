@@ -53,7 +53,7 @@ fn cut_at_every_byte_of_an_acknowledged_record_it_is_named() {
         // until it is marked in the log it is found again
         assert_eq!(jobs_of(&look(&disk, BOOT)), [6]);
         let hold = Record { time: 9, event: Event::Hold { at: at(6), why: "w".into() } };
-        commit(&mut store, &batch(&[hold.clone()])).unwrap();
+        commit(&mut store, &batch(std::slice::from_ref(&hold))).unwrap();
         let found = look(&disk, BOOT);
         assert_eq!(found.recovered.records, [&records[..kept], &[hold]].concat());
         assert!(jobs_of(&found).is_empty());

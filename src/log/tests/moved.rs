@@ -165,7 +165,7 @@ fn every_record_that_is_whole_survives_any_damage_once_and_in_order() {
         // the log goes on, and is in order
         let late = Record { time: 99_999, event: new(777).event };
         let had = found.recovered.damaged.len();
-        commit(&mut store, &batch(&[late.clone()])).unwrap();
+        commit(&mut store, &batch(std::slice::from_ref(&late))).unwrap();
         let found = look(&disk, boot);
         let got = &found.recovered.records;
         assert!(*got == [&whole[..], &[late]].concat(), "seed {seed}: {did:?} {:?}", secs(got));

@@ -169,7 +169,7 @@ fn a_crash_at_every_step_recovers() {
             assert!(found.recovered.damaged.is_empty(), "op {op} {how:?}: {:?}", found.notices);
             if before == kept() {
                 let sums = |t: &&str| t.contains("lsb.events.sum");
-                assert!(!notice_texts(&found).iter().any(|t| sums(t)), "{:?}", found.notices);
+                assert!(!notice_texts(&found).iter().any(sums), "{:?}", found.notices);
             }
             let names = disk.clone().list("").unwrap();
             assert!(!names.iter().any(|n| n.starts_with("lsb.events.new")), "{names:?}");

@@ -121,7 +121,7 @@ fn a_full_disk_voids_what_was_submitted_until_the_machine_is_back() {
     log.order(Command::Rebuilt);
     log.order(Command::Batch(Box::new(numbered(4, &[new(4)]))));
     assert!(matches!(next(&told), WriterNotice::WriteFailed { ticket: 4, .. }));
-    log.order(Command::Switch(Box::new(SwitchOrder::default())));
+    log.order(Command::Switch(Box::default()));
     assert!(matches!(next(&told), WriterNotice::Switched { ok: false, .. }));
     log.order(Command::Rebuilt);
     std::fs::remove_file(&fault).unwrap();

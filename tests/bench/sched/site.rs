@@ -58,7 +58,7 @@ fn host_type(host: usize) -> &'static str {
 }
 
 fn booleans(host: usize) -> Vec<&'static str> {
-    let ssd = (host % 2 == 0).then_some("ssd");
+    let ssd = (host.is_multiple_of(2)).then_some("ssd");
     let big_memory = (host % BIG_MEMORY == 1).then_some("bigmem");
     ssd.into_iter().chain(big_memory).collect()
 }

@@ -103,7 +103,7 @@ impl Cluster {
     }
 
     /// mbatchd tells something to a host.
-    pub(super) fn to_host(&mut self, conn: ConnId, msg: SbdMsg) {
+    pub(super) fn tell_host(&mut self, conn: ConnId, msg: SbdMsg) {
         let Some(at) = self.hosts.iter().position(|host| host.link == Some(conn)) else { return };
         match msg {
             SbdMsg::Start(order) => {

@@ -26,7 +26,7 @@ fn began(r: &mut Rig) -> u32 {
 
 fn finishes(r: &Rig) -> Vec<FinishPlan> {
     let of = |p: &(TaskId, Plan)| match &p.1.what {
-        What::Finish(what) if p.0.key.job != 0 => Some(what.clone()),
+        What::Finish(what) if p.0.key.job != 0 => Some(FinishPlan::clone(what)),
         _ => None,
     };
     r.plans.iter().filter_map(of).collect()

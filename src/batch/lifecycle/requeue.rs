@@ -134,7 +134,8 @@ impl Mbd {
     pub(crate) fn end_orphans(&mut self, cx: &mut StepContext, id: u32) {
         let graced = self.pol.params().orphan_grace.is_some();
         let whole = JobRef { job: id, idx: 0 };
-        let Some(job) = self.st.job(id).filter(|j| j.depend.is_some()) else {
+        let known = self.deps.watched(id).then(|| self.st.job(id)).flatten();
+        let Some(job) = known.filter(|j| j.depend.is_some()) else {
             return self.deps.set_orphan(whole, 0, false);
         };
         // those that are on their way to their end are looked at no more

@@ -165,9 +165,12 @@ impl Classes {
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
         let head = |place: DispatchKey| -> Head { (place, class) };
-        // in this order, so that a user with one class is not forgotten in between
-        after.into_iter().for_each(|place| order.insert(of, head(place), c.unseen));
-        before.into_iter().for_each(|place| order.remove(of, head(place)));
+        match (before, after) {
+            (Some(before), Some(after)) => order.replace(of, head(before), head(after), c.unseen),
+            (None, Some(after)) => order.insert(of, head(after), c.unseen),
+            (Some(before), None) => order.remove(of, head(before)),
+            (None, None) => {}
+        }
     }
 
     /// The class of a submission.

@@ -101,6 +101,29 @@ impl DispatchOrder {
         }
     }
 
+    /// The first ready job of a class stands at another place.
+    pub fn replace(
+        &mut self,
+        (queue, user): (QueueId, UserId),
+        before: Head,
+        after: Head,
+        unseen: bool,
+    ) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(heads) = of_queue.users.get_mut(&user) else { return };
+        let first = heads.all.first().copied();
+        heads.all.remove(&before);
+        heads.all.insert(after);
+        heads.unseen.remove(&before);
+        if unseen {
+            heads.unseen.insert(after);
+            of_queue.waiting.insert(user);
+        } else if heads.unseen.is_empty() && !heads.stale {
+            of_queue.waiting.remove(&user);
+        }
+        of_queue.first_moved(user, first);
+    }
+
     /// A class was held against all open hosts, without success.
     pub fn seen(&mut self, (queue, user): (QueueId, UserId), head: Head) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };

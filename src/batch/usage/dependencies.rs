@@ -436,8 +436,10 @@ impl Deps {
 
     /// Forgets the condition of a job that waits no longer.
     pub(crate) fn forget_ended(&mut self, state: &State, id: u32) {
-        let over = state.job(id).is_none_or(|j| j.tally.pend + j.tally.psusp == 0);
-        if over && self.values.contains_key(&id) {
+        if !self.values.contains_key(&id) {
+            return;
+        }
+        if state.job(id).is_none_or(|j| j.tally.pend + j.tally.psusp == 0) {
             let dep = state.job(id).and_then(|j| j.depend.clone());
             self.forget_condition(id, dep.as_deref());
         }

@@ -205,6 +205,18 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// Keeps the sum of this second; one of another second is worked out anew.
+    fn change_known(&mut self, now: i64, by: Sum, adds: bool) {
+        let known = self.known.get_mut();
+        match known {
+            Some((at, sum)) if *at == now && adds => sum.add(by),
+            Some((at, sum)) if *at == now => sum.take(by),
+            _ => *known = None,
+        }
+    }
+}
+
 /// A host, or an instance of a resource that hosts share.
 #[derive(Debug, Default)]
 struct Row {
@@ -444,6 +456,7 @@ impl Reserve {
         }
         #[cfg(test)]
         self.touches.set(self.touches.get() + 1);
+        let now = self.now;
         let entries = &mut self.rows[row].entries;
         let place = match entries.iter().position(|e| e.resource == term.resource) {
             Some(place) => place,
@@ -453,23 +466,29 @@ impl Reserve {
             }
         };
         let entry = &mut entries[place];
-        entry.known.set(None);
         match (steady, adds) {
             (Some(sum), true) => {
                 entry.steady.add(sum);
+                entry.change_known(now, sum, true);
                 entry.holders += 1;
             }
             (Some(sum), false) => {
                 entry.steady.take(sum);
+                entry.change_known(now, sum, false);
                 entry.holders -= 1;
             }
             (None, true) => {
                 let (requirement, term) = (holder.requirement.clone(), number);
                 let start_time = holder.start_time;
                 let varying = Varying { requirement, term, factor, start_time, used };
+                entry.change_known(now, varying.at(now), true);
                 entry.varying.insert(at, varying);
             }
-            (None, false) => drop(entry.varying.remove(&at)),
+            (None, false) => {
+                if let Some(varying) = entry.varying.remove(&at) {
+                    entry.change_known(now, varying.at(now), false);
+                }
+            }
         }
         if entry.holders == 0 && entry.varying.is_empty() {
             entries.swap_remove(place);

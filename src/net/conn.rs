@@ -127,6 +127,8 @@ pub struct Conn {
     pub hup: bool,
     /// In the pool's queue of connections to look at.
     pub queued: bool,
+    /// Whole frames may be in the buffer: the time of a turn was over before they were looked at.
+    left: bool,
     /// The earliest entry of this connection in the pool's timer heap.
     pub timer: u64,
     session: Session,
@@ -136,6 +138,9 @@ pub struct Conn {
     held: Held,
     want_drained: bool,
     over: bool,
+    /// The peer is the master, whose orders are read however much output waits: it may not read
+    /// our reports until we have read its orders.
+    master: bool,
     /// The connection carries a stream: its buffer is used again at once.
     stream: bool,
     phase_since: u64,
@@ -165,6 +170,7 @@ impl Conn {
             skipped: false,
             hup: false,
             queued: false,
+            left: false,
             timer: u64::MAX,
             session: Session::local(),
             dec: Decoder::new(cap),
@@ -173,6 +179,7 @@ impl Conn {
             held: Held::default(),
             want_drained: false,
             over: false,
+            master: false,
             stream: false,
             phase_since: now,
             half_since: None,
@@ -255,20 +262,18 @@ impl Conn {
 
     /// The connection is not read: its output is far behind, or its caller is being checked.
     pub fn paused(&self) -> bool {
-        self.over
-            || self.held.len() >= MAX_HELD
-            || matches!(self.phase, ConnPhase::AwaitCheck { .. })
+        let behind = self.over && !self.master;
+        behind || self.held.len() >= MAX_HELD || matches!(self.phase, ConnPhase::AwaitCheck { .. })
     }
 
-    /// The result of checking the caller; input sent meanwhile is read next.
+    /// What was found out about the caller, which is known from then on; what it has sent
+    /// meanwhile is read next.
     pub fn checked(
         &mut self,
-        ident: &Identity,
         found: Result<u32, AuthError>,
         now: u64,
-        sink: &mut dyn FnMut(Heard),
-    ) -> Result<(), Gone> {
-        let ConnPhase::AwaitCheck { peer } = &mut self.phase else { return Ok(()) };
+    ) -> Result<Option<Peer>, Gone> {
+        let ConnPhase::AwaitCheck { peer } = &mut self.phase else { return Ok(None) };
         if let Peer::User { gid, user, uid, host } = peer {
             self.whom = format!(" of user {} (uid {uid}) of host {host}", user.escape_debug());
             *gid = found?;
@@ -278,8 +283,8 @@ impl Conn {
         self.set_phase(ConnPhase::Open, now);
         self.dec.set_cap(MAX_FRAME_USER);
         self.opened = true;
-        sink(Heard::Opened(peer));
-        self.frames(ident, now, sink)
+        self.left = true;
+        Ok(Some(peer))
     }
 
     /// The output has room again after the machine was to be told of it.
@@ -390,19 +395,31 @@ impl Conn {
         Ok(())
     }
 
-    /// Reads what is there, within the budget, and hands on what it means.
+    /// Reads what is there, within the budget, and hands on what it means, until it is `late`.
     pub fn read(
         &mut self,
         ident: &Identity,
         chunk: &mut [u8],
         now: u64,
+        late: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Heard),
     ) -> ReadEnd {
         let mut budget = READ_BUDGET;
         while budget > 0 {
             if self.paused() {
                 self.skipped = true;
+                // that no more of a frame comes is not the peer's doing
+                self.half_since = None;
                 return ReadEnd::Dry;
+            }
+            if self.left {
+                if let Err(gone) = self.frames(ident, now, late, sink) {
+                    return ReadEnd::Gone(gone);
+                }
+                if self.left {
+                    return ReadEnd::More;
+                }
+                continue;
             }
             let n = match self.sock.read(chunk) {
                 Ok(0) => return ReadEnd::Gone(self.ended()),
@@ -416,8 +433,11 @@ impl Conn {
                 continue;
             }
             self.dec.push(&chunk[..n]);
-            if let Err(gone) = self.frames(ident, now, sink) {
+            if let Err(gone) = self.frames(ident, now, late, sink) {
                 return ReadEnd::Gone(gone);
+            }
+            if self.left {
+                return ReadEnd::More;
             }
             if n < chunk.len() && !self.hup {
                 // The kernel had no more; the edge will tell of what comes next.
@@ -436,15 +456,17 @@ impl Conn {
         }
     }
 
-    /// Every whole frame in the buffer.
+    /// Every whole frame in the buffer; once it is `late` the rest are left, but for one.
     fn frames(
         &mut self,
         ident: &Identity,
         now: u64,
+        late: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Heard),
     ) -> Result<(), Gone> {
         let before = self.dec.pending();
         let mut took = false;
+        self.left = false;
         while !matches!(self.phase, ConnPhase::Closing | ConnPhase::Lingering) {
             let Some(heard) = self.frame(ident, now)? else { break };
             took = true;
@@ -453,23 +475,34 @@ impl Conn {
                 break;
             }
             if let Heard::Opened(peer) = &heard {
-                let user = matches!(peer, Peer::User { .. });
-                self.dec.set_cap(if user { MAX_FRAME_USER } else { MAX_FRAME });
-                self.opened = true;
+                self.opened_by(peer);
             }
             if !matches!(heard, Heard::Msg(Msg::Ping { .. })) {
                 sink(heard);
             } else if let Heard::Msg(Msg::Ping { n }) = heard {
                 self.send(Msg::Pong { n })?;
             }
+            if late() {
+                self.left = self.dec.pending() > 0;
+                break;
+            }
         }
         self.dec.relax();
         self.half_since = match self.dec.pending() {
             0 => None,
+            _ if self.left => None,
             _ if took || before == 0 => Some(now),
             _ => self.half_since.or(Some(now)),
         };
         Ok(())
+    }
+
+    /// It is known who the peer is.
+    fn opened_by(&mut self, peer: &Peer) {
+        let user = matches!(peer, Peer::User { .. });
+        self.dec.set_cap(if user { MAX_FRAME_USER } else { MAX_FRAME });
+        self.master = matches!(peer, Peer::Daemon { daemon: Daemon::Mbatchd, .. });
+        self.opened = true;
     }
 
     /// The next frame that means something to the machine; the handshake's own are dealt with.
@@ -531,4 +564,67 @@ fn gate(ident: &Identity) -> Result<Gate<'_>, Gone> {
     let ring = ident.ring.as_deref().ok_or(Gone::Limit("no key"))?;
     let (hosts, host) = (&*ident.hosts, ident.host.as_str());
     Ok(Gate { ring, hosts, host, only_uid: ident.only_uid, ways: &ident.ways })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::net::UnixStream;
+
+    fn open(peer: &Peer) -> (Conn, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut conn = Conn::new(1, Sock::Unix(ours), ConnPhase::Open, None, 0);
+        conn.opened_by(peer);
+        (conn, theirs)
+    }
+
+    /// More output waits than a peer may leave unread.
+    fn put_behind(conn: &mut Conn) {
+        let report = || Msg::Refused(crate::proto::Refusal::text(1, "x".repeat(1 << 16)));
+        while conn.unsent() <= OUT_HIGH {
+            conn.send(report()).unwrap();
+        }
+    }
+
+    fn user() -> Peer {
+        let (user, host) = ("ann".to_string(), "h1".to_string());
+        Peer::User { uid: 1001, gid: 1001, user, host }
+    }
+
+    #[test]
+    fn orders_of_the_master_are_read_however_much_output_waits_and_no_others() {
+        let of = |daemon| Peer::Daemon { daemon, host: "h1".into() };
+        let paused = |peer: &Peer| {
+            let (mut conn, _theirs) = open(peer);
+            put_behind(&mut conn);
+            conn.paused()
+        };
+        assert!(!paused(&of(Daemon::Mbatchd)));
+        assert_eq!((paused(&of(Daemon::Sbatchd)), paused(&user())), (true, true));
+    }
+
+    #[test]
+    fn half_a_frame_is_held_against_a_peer_while_it_is_read_alone() {
+        let ident = Identity {
+            daemon: Daemon::Mbatchd,
+            host: "h1".into(),
+            addr: None,
+            uid: 0,
+            ring: None,
+            hosts: std::sync::Arc::new(crate::conf::HostTable::default()),
+            only_uid: None,
+            ways: Default::default(),
+        };
+        let (mut conn, mut theirs) = open(&user());
+        let (mut whole, mut chunk) = (Vec::new(), vec![0; CHUNK]);
+        Session::local().seal_msg(&Msg::Ping { n: 1 }, &mut whole).unwrap();
+        let mut read =
+            |conn: &mut Conn, now| conn.read(&ident, &mut chunk, now, &|| false, &mut |_| ());
+        std::io::Write::write_all(&mut theirs, &whole[..whole.len() - 1]).unwrap();
+        assert!(matches!(read(&mut conn, 7), ReadEnd::Dry));
+        assert_eq!(conn.deadline().map(|due| due.0), Some(7 + HALF_FRAME_US));
+        put_behind(&mut conn);
+        assert!(matches!(read(&mut conn, 8), ReadEnd::Dry));
+        assert_eq!((conn.skipped, conn.deadline()), (true, None));
+    }
 }

@@ -34,7 +34,7 @@ pub const CHUNK: usize = 256 << 10;
 /// Bytes read from one connection in one turn.
 pub const READ_BUDGET: usize = 256 << 10;
 /// Reading of one turn ends after so long, microseconds; the rest is read in the next.
-pub const READ_TURN_US: u64 = 20_000;
+pub const READ_TURN_US: u64 = 6_000;
 /// Long work takes so much of one turn where nobody says anything, microseconds.
 pub const WORK_TURN_US: u64 = 15_000;
 /// The same while somebody does.

@@ -73,6 +73,11 @@ pub struct Pool {
     now: u64,
 }
 
+/// Has a turn that began then read for as long as it may?
+fn late(began: u64) -> bool {
+    crate::sys::now().mono_us >= began + READ_TURN_US
+}
+
 impl Pool {
     pub fn new(
         registry: Registry,
@@ -204,7 +209,7 @@ impl Pool {
                 self.look(id, us, sink);
             }
             // who is not looked at now is the first in the next turn
-            if crate::sys::now().mono_us >= us + READ_TURN_US {
+            if late(us) {
                 break;
             }
         }
@@ -248,7 +253,7 @@ impl Pool {
             }
         }
         let end = end.unwrap_or_else(|| {
-            conn.read(ident, chunk, us, &mut |heard| match heard {
+            conn.read(ident, chunk, us, &|| late(us), &mut |heard| match heard {
                 Heard::Opened(who) => {
                     peer = Some(who.clone());
                     sink(Input::Opened { conn: id, peer: who });

@@ -1,7 +1,7 @@
 //! Who comes in: accepting, making room among those who have not proved who they are, having them
 //! looked into, counting a user's connections. What a connection says afterwards is not known here.
 
-use super::super::conn::{Conn, ConnPhase, Gone, Heard};
+use super::super::conn::{Conn, ConnPhase, Gone};
 use super::super::limits::*;
 use super::super::sock::{self, Sock};
 use super::Pool;
@@ -134,25 +134,22 @@ impl Pool {
 
     /// The result of checking a caller.
     pub fn checked(&mut self, id: ConnId, found: Result<u32, AuthError>) {
-        let Pool { conns, ident, pending, now, .. } = self;
+        let Pool { conns, pending, now, .. } = self;
         let Some(conn) = conns.get_mut(&id) else { return };
-        let mut peer = None;
-        let done = conn.checked(ident, found, *now, &mut |heard| match heard {
-            Heard::Opened(who) => {
-                peer = Some(who.clone());
-                pending.push_back(Input::Opened { conn: id, peer: who });
-            }
-            Heard::Msg(msg) => pending.push_back(Input::Msg { conn: id, msg }),
-            Heard::Check(..) => {}
-        });
+        let done = conn.checked(found, *now);
         self.dirty.push(id);
         self.early.remove(&id);
-        if let Some(Peer::User { uid, host, .. }) = peer {
-            self.count_user(id, uid, host);
-        }
         match done {
-            // Input that arrived meanwhile was not read.
-            Ok(()) => self.again(id),
+            Ok(peer) => {
+                if let Some(peer) = peer {
+                    pending.push_back(Input::Opened { conn: id, peer: peer.clone() });
+                    if let Peer::User { uid, host, .. } = peer {
+                        self.count_user(id, uid, host);
+                    }
+                }
+                // Input that arrived meanwhile was not read.
+                self.again(id);
+            }
             Err(gone) => self.fail(id, gone),
         }
     }

@@ -123,9 +123,14 @@ struct Client {
 
 impl Client {
     fn ask(&mut self) {
+        self.ask_often(1);
+    }
+
+    /// The same question so often, all in one piece.
+    fn ask_often(&mut self, times: usize) {
         let mut out = Vec::new();
         let msg = Msg::Client(ClientMsg::Jobs(Box::default()));
-        self.session.seal_msg(&msg, &mut out).unwrap();
+        (0..times).for_each(|_| self.session.seal_msg(&msg, &mut out).unwrap());
         self.sock.write_all(&out).unwrap();
     }
 }
@@ -158,4 +163,31 @@ fn who_has_gone_is_not_told_of_room() {
     r.until("its end", |r| !r.closed.is_empty());
     (0..5).for_each(|_| r.turn());
     assert_eq!((r.closed.as_slice(), r.late.as_slice()), (&[conn][..], &[][..]));
+}
+
+#[test]
+fn messages_of_one_connection_that_take_long_are_handed_on_turn_by_turn() {
+    const MESSAGES: usize = 24;
+    let mut r = Rig::new("long");
+    let (mut client, _) = r.client();
+    client.ask_often(MESSAGES);
+    let mut turns = Vec::new();
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while turns.iter().sum::<usize>() < MESSAGES {
+        assert!(std::time::Instant::now() < end, "heard by turn: {turns:?}");
+        let mut events = mio::Events::with_capacity(64);
+        r.poll.poll(&mut events, Some(Duration::ZERO)).unwrap();
+        events.iter().for_each(|e| r.pool.event(e.token(), e));
+        let (now, mut heard) = (crate::sys::now(), 0);
+        r.pool.work(now, &mut |_| {
+            heard += 1;
+            // a third of what a turn may take
+            let until = crate::sys::now().mono_us + READ_TURN_US / 3;
+            while crate::sys::now().mono_us < until {}
+        });
+        assert!(heard <= 3, "{heard} messages in one turn");
+        turns.push(heard);
+        assert!(r.pool.busy() || turns.iter().sum::<usize>() == MESSAGES, "{turns:?}");
+    }
+    assert_eq!(turns.iter().sum::<usize>(), MESSAGES);
 }

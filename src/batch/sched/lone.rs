@@ -12,6 +12,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{Bar, Tries};
 use crate::model::JobRef;
 use crate::model::reason::pend;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An element that waits by itself.
@@ -30,14 +31,26 @@ pub(super) struct Lones {
     pub all: BTreeMap<JobRef, Lone>,
     /// Elements that have a place in a class.
     placed: BTreeSet<JobRef>,
-    /// How many there are of (job, part).
-    parts: BTreeMap<(u32, u32), u32>,
+    /// Of (job, part): those that have some.
+    parts: BTreeMap<(u32, u32), OfPart>,
     pub due: BTreeSet<(u64, JobRef)>,
     /// Arrays with such elements that were at their limit when an element changed last.
     pub at_limit: BTreeSet<u32>,
     /// How often an element was looked at.
     #[cfg(test)]
     pub looks: usize,
+    /// How often it was asked whether an element is one of these.
+    #[cfg(test)]
+    pub asked: Cell<usize>,
+}
+
+/// Such elements of a part of an array.
+#[derive(Debug, Default)]
+struct OfPart {
+    count: u32,
+    /// Every waiting element of the part with a lower index is one of them: there may be very many,
+    /// and they are not gone through again for each element that is dispatched.
+    from: Cell<u32>,
 }
 
 impl Lones {
@@ -46,11 +59,29 @@ impl Lones {
     }
 
     pub fn has(&self, at: JobRef) -> bool {
+        #[cfg(test)]
+        self.asked.set(self.asked.get() + 1);
         self.all.contains_key(&at)
     }
 
     pub fn of_part(&self, job: u32, part: u32) -> u32 {
-        self.parts.get(&(job, part)).copied().unwrap_or(0)
+        self.parts.get(&(job, part)).map_or(0, |of| of.count)
+    }
+
+    /// The lowest of the waiting elements of a part that is none of these.
+    pub fn first_other(&self, job: u32, part: u32, waiting: &BTreeSet<u32>) -> Option<u32> {
+        let Some(of) = self.parts.get(&(job, part)) else { return waiting.first().copied() };
+        let other = |idx: &u32| !self.has(JobRef { job, idx: *idx });
+        let first = waiting.range(of.from.get()..).copied().find(other);
+        of.from.set(first.unwrap_or(u32::MAX));
+        first
+    }
+
+    /// An element, or with 0 any of the job, may wait as the others of its part do.
+    pub fn look_from(&self, at: JobRef) {
+        for (_, of) in self.parts.range((at.job, 0)..=(at.job, u32::MAX)) {
+            of.from.set(of.from.get().min(at.idx));
+        }
     }
 
     pub fn deadline(&self) -> Option<u64> {
@@ -70,7 +101,7 @@ impl Lones {
         if lone.entry.is_some() {
             self.placed.insert(at);
         }
-        *self.parts.entry((at.job, lone.part)).or_default() += 1;
+        self.parts.entry((at.job, lone.part)).or_default().count += 1;
         self.due.extend(lone.next.map(|next| (next, at)));
         self.all.insert(at, lone);
     }
@@ -84,7 +115,7 @@ impl Lones {
         }
         let of_part = (at.job, lone.part);
         match self.parts.get_mut(&of_part) {
-            Some(n) if *n > 1 => *n -= 1,
+            Some(of) if of.count > 1 => of.count -= 1,
             _ => drop(self.parts.remove(&of_part)),
         }
         lone.entry

@@ -40,6 +40,7 @@ impl Sched {
             }
             return;
         }
+        self.lone.look_from(at);
         let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
         all.extend(view.state.tried_of(at.job));
         all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
@@ -47,6 +48,13 @@ impl Sched {
     }
 
     fn refresh_lone(&mut self, view: &View, at: JobRef) {
+        self.place_lone(view, at);
+        if !self.lone.has(at) {
+            self.lone.look_from(at);
+        }
+    }
+
+    fn place_lone(&mut self, view: &View, at: JobRef) {
         #[cfg(test)]
         {
             self.lone.looks += 1;

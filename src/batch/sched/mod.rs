@@ -198,6 +198,10 @@ impl Sched {
     pub fn compiled_bytes(&self) -> usize {
         self.classes.compiled_bytes()
     }
+    /// How often it was asked whether an element waits by itself.
+    pub fn lone_asked(&self) -> usize {
+        self.lone.asked.get()
+    }
     /// How often an element that waits by itself was looked at.
     pub fn lone_looks(&self) -> usize {
         self.lone.looks

@@ -30,14 +30,12 @@ impl Sched {
         if view.depends.ready_elements(id).is_some() {
             return self.ready_element(view, job, part).map(at);
         }
-        let lone = self.lone.of_part(id, part);
-        let alike = |idx: &u32| lone == 0 || !self.lone.has(at(*idx));
         if let Some(p) = job.part(part) {
-            return p.waiting.iter().copied().find(alike).map(at);
+            return self.lone.first_other(id, part, &p.waiting).map(at);
         }
         let fresh = a.first_fresh();
-        let own = match a.waiting.len() > lone as usize {
-            true => a.waiting.iter().copied().find(alike),
+        let own = match a.waiting.len() > self.lone.of_part(id, part) as usize {
+            true => self.lone.first_other(id, part, &a.waiting),
             false => None,
         };
         [fresh, own].into_iter().flatten().min().map(at)

@@ -306,6 +306,9 @@ impl Mbd {
         match self.st.apply(&rec) {
             Applied::Job(at) => {
                 self.touched(at);
+                if state::element_groups::regroups(&rec.event) {
+                    self.works.note_parted(at.job);
+                }
                 self.note_freed(&rec.event, freed);
             }
             Applied::Nothing => {}

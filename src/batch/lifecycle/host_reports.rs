@@ -356,6 +356,7 @@ impl Mbd {
         let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
         let name = |s: HostId| self.st.names.host(s).to_string();
+        let requirement = job.effective_requirement(elem);
         Some(Finish {
             event_time: e.end_time,
             at,
@@ -372,7 +373,7 @@ impl Mbd {
             exit_status: e.status.unwrap_or(0),
             exit_info: e.exit_info,
             exceptions: self.exceptions(job, elem.part, elem, e.end_time),
-            eff_res_req: run.map_or(String::new(), |r| r.eff_res_req.to_string()),
+            eff_res_req: requirement.map_or(String::new(), |text| text.to_string()),
             attempt: run.map_or(0, |r| r.key.attempt),
             unknown_end: e.unknown,
             ineligible_secs: self.ineligible_secs(at, e.end_time),
@@ -411,6 +412,7 @@ impl Mbd {
         let job = self.st.job(key.job)?;
         let name = |s: HostId| self.st.names.host(s).clone();
         let spec = job.spec_at(key.idx);
+        let requirement = job.effective_requirement(job.elem(key.idx)?)?;
         let queue = self.pol.queue(job.queue_at(key.idx));
         // Elements may have been given a command in its place.
         let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
@@ -434,7 +436,7 @@ impl Mbd {
             cluster: self.pol.cluster.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
             limits: self.host_limits(job, run),
-            eff_res_req: run.eff_res_req.clone(),
+            eff_res_req: requirement.clone(),
             index_end: end,
             index_step: step,
             name: job.display_name(key.idx),

@@ -50,18 +50,43 @@ pub struct ModifyWork {
     pub who: Caller,
     pub m: Modify,
     cursor: Cursor,
-    /// The elements named were looked at: those that wait, and other ones that are there.
+    /// The elements named were looked at: those that wait, those that are started, and one that
+    /// is over.
     sorted: bool,
     waiting: Vec<u32>,
-    others: Vec<u32>,
+    started: Vec<u32>,
+    over: Option<u32>,
     /// The last element that was modified.
     done: Option<u32>,
     /// Of a whole array: the next part to be changed; 0: nothing was.
     part: u32,
-    /// Of a whole job: nothing of it waits.
+    /// Others have put elements into parts meanwhile, which may have been passed: all are gone
+    /// through once more.
+    again: bool,
+    /// Nothing that is changed waits.
     running: bool,
     /// Bytes that were written, [`log_bytes`].
     written: u64,
+}
+
+impl ModifyWork {
+    /// The elements that are changed next, and whether there are more: those that wait; where none
+    /// does, those that are started; else what is said of one that is over is said of all.
+    fn next_elements(&mut self) -> (Vec<u32>, bool) {
+        let all = if self.waiting.is_empty() { &mut self.started } else { &mut self.waiting };
+        let most = all.len().min(MODIFIED_AT_ONCE as usize);
+        let mut some: Vec<u32> = all.drain(..most).collect();
+        let more = !all.is_empty();
+        if some.is_empty() {
+            some.extend(self.over.take());
+        }
+        (some, more)
+    }
+
+    /// Another request put elements of this job into parts.
+    pub fn note_parted(&mut self, job: u32) {
+        self.again |= self.part > 0 && self.m.id.job == job;
+    }
 }
 
 impl Mbd {
@@ -72,8 +97,8 @@ impl Mbd {
         }
         let (conn, who) = (Some(conn), who.clone());
         let (cursor, sorted, done) = (Cursor::default(), false, None);
-        let (waiting, others) = (Vec::new(), Vec::new());
-        let (part, running, written) = (0, false, 0);
+        let (waiting, started, over) = (Vec::new(), Vec::new(), None);
+        let (part, again, running, written) = (0, false, false, 0);
         let work = ModifyWork {
             conn,
             who,
@@ -81,9 +106,11 @@ impl Mbd {
             cursor,
             sorted,
             waiting,
-            others,
+            started,
+            over,
             done,
             part,
+            again,
             running,
             written,
         };
@@ -104,39 +131,57 @@ impl Mbd {
             return self.modify_whole(cx, work);
         }
         if id.named() <= MODIFIED_AT_ONCE {
-            let did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
-            self.answer_modify(cx, &work, did);
-            return None;
+            let did = self.modified(cx, &work.who, &mut work.m);
+            let did = did.map(|running| work.running = running);
+            return self.end_modify(cx, &work, did);
         }
         if !work.sorted {
             work.sorted = self.sort_elements(&mut work);
             return Some(work);
         }
-        // those that wait; where none does, what is said of the others is said of all
-        let some: Vec<u32> = match work.waiting.is_empty() {
-            true => std::mem::take(&mut work.others),
-            false => {
-                let most = work.waiting.len().min(MODIFIED_AT_ONCE as usize);
-                work.waiting.drain(..most).collect()
-            }
-        };
+        let (some, more) = work.next_elements();
         if some.is_empty() {
-            self.answer_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
-            return None;
+            return self.end_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
         }
         work.m.id.elems = crate::batch::state::element_groups::ranges(some.iter().copied());
         let before = cx.out.len();
-        let mut did = self.modified(cx, &work.who, &mut work.m).map(|_| ());
+        let did = self.modified(cx, &work.who, &mut work.m);
         work.m.id = id;
         work.written += log_bytes(&cx.out[before..]);
-        if did.is_ok() && !work.waiting.is_empty() {
-            work.done = some.last().copied();
+        let mut did = match did {
+            // these were started when they were looked at, and have ended since
+            Err(r) if r.code == err::JOB_FINISH && (more || work.done.is_some()) => Ok(()),
+            Err(r) => Err(r),
+            Ok(running) => {
+                (work.running, work.done) = (running, some.last().copied());
+                Ok(())
+            }
+        };
+        if did.is_ok() && more {
             did = self.log_takes(work.written);
             if did.is_ok() {
                 return Some(work);
             }
         }
-        self.answer_modify(cx, &work, did);
+        self.end_modify(cx, &work, did)
+    }
+
+    /// Nothing more is changed: what follows from the changes, and the answer.
+    fn end_modify(
+        &mut self,
+        cx: &mut StepContext,
+        work: &ModifyWork,
+        did: Checked<()>,
+    ) -> Option<Box<ModifyWork>> {
+        let id = work.m.id.job;
+        let some = did.is_ok() || work.done.is_some() || work.part > 0;
+        if some && work.running {
+            self.tell_limits(cx, id);
+        }
+        if some && work.m.fields.contains(&SpecField::Queue) {
+            self.queue_changed(cx, id, &[]);
+        }
+        self.answer_modify(cx, work, did);
         None
     }
 
@@ -156,32 +201,27 @@ impl Mbd {
         cx: &mut StepContext,
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
-        let (before, id) = (cx.out.len(), work.m.id.job);
+        let before = cx.out.len();
         if work.part == 0 {
             match self.modified(cx, &work.who, &mut work.m) {
                 Ok(running) => (work.part, work.running) = (1, running),
-                Err(refused) => {
-                    self.answer_modify(cx, &work, Err(refused));
-                    return None;
-                }
+                Err(refused) => return self.end_modify(cx, &work, Err(refused)),
             }
         }
         let mut did = self.modify_parts(cx, &mut work);
         work.written += log_bytes(&cx.out[before..]);
+        if let Ok(true) = did
+            && std::mem::take(&mut work.again)
+        {
+            (work.part, did) = (1, Ok(false));
+        }
         if let Ok(false) = did {
             match self.log_takes(work.written) {
                 Ok(()) => return Some(work),
                 Err(full) => did = Err(full),
             }
         }
-        if work.running {
-            self.tell_limits(cx, id);
-        }
-        if work.m.fields.contains(&SpecField::Queue) {
-            self.queue_changed(cx, id, &[]);
-        }
-        self.answer_modify(cx, &work, did.map(|_| ()));
-        None
+        self.end_modify(cx, &work, did.map(|_| ()))
     }
 
     /// Changes some more parts of an array; whether all are.
@@ -198,7 +238,10 @@ impl Mbd {
             let owner = self.owner(id)?;
             let meant = Meant { part, elems: Vec::new() };
             let change = self.change_of(cx, &owner, job, meant, &work.m, work.running)?;
-            self.record_modified(cx, &work.who, change);
+            // it may have been changed before another one was put into it
+            if change.spec != **job.spec_of(part) || !change.eff_res_req.is_empty() {
+                self.record_modified(cx, &work.who, change);
+            }
             work.part = part + 1;
         }
         Ok(false)
@@ -213,7 +256,8 @@ impl Mbd {
             let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
             match job.view(idx).map(|v| waits(v.stat())) {
                 Some(true) => work.waiting.push(idx),
-                Some(false) => work.others.push(idx),
+                Some(false) if job.started_from(idx) == Some(idx) => work.started.push(idx),
+                Some(false) => work.over = Some(idx),
                 None => {}
             }
         }
@@ -271,13 +315,6 @@ impl Mbd {
         if m.id.elems.is_empty() {
             // they are stored
             (m.script, m.env) = (ByteStr::default(), None);
-            return Ok(running);
-        }
-        if running {
-            self.tell_limits(cx, id);
-        }
-        if m.fields.contains(&SpecField::Queue) {
-            self.queue_changed(cx, id, &[]);
         }
         Ok(running)
     }

@@ -266,6 +266,15 @@ impl Works {
         }
     }
 
+    /// Elements of a job were put into parts.
+    pub fn note_parted(&mut self, job: u32) {
+        for work in &mut self.queue {
+            if let Work::Modify(m) = work {
+                m.note_parted(job);
+            }
+        }
+    }
+
     /// The jobs that have changed since this was asked last.
     pub fn take_changed(&mut self) -> BTreeSet<u32> {
         self.changed.as_mut().map(std::mem::take).unwrap_or_default()

@@ -211,7 +211,10 @@ impl Shown<'_> {
                     &self.queue().map_or([None; 2], |q| [q.conf.pend_limit, q.conf.eligible_limit]),
                 );
             }
-            Col::EffectiveResReq => json(out, run.map_or("", |r| &r.eff_res_req)),
+            Col::EffectiveResReq => {
+                let requirement = self.elem.and_then(|e| self.job.effective_requirement(e));
+                json(out, requirement.map_or("", |text| text));
+            }
             Col::ExecCwd => json(out, self.exec(|e| &e.cwd)),
             Col::ExecHome => json(out, self.exec(|e| &e.home)),
             Col::ExecNote => json(out, self.exec(|e| &e.note)),

@@ -210,8 +210,8 @@ impl State {
     ) {
         let n = spec.len() as u32;
         let (own, started, waiting, exits) = Default::default();
-        let (fresh, parts) = (Untouched::new(n), Vec::new());
-        let a = Array { spec, fresh, held, own, started, waiting, exits, parts };
+        let (fresh, parts, started_elements) = (Untouched::new(n), Vec::new(), Default::default());
+        let a = Array { spec, fresh, held, own, started, started_elements, waiting, exits, parts };
         job.tally.total = n;
         *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = n;
         self.counts.fresh(job.queue, job.user, owner(job, 0).2, n, true);
@@ -243,6 +243,9 @@ impl State {
         self.counts.elem(queue, user, slots, at, &e, false);
         tally(&mut job.tally, &e, false);
         job.note(at.idx, &e, false);
+        if let Body::Array(a) = &job.body {
+            a.keep_given(&mut e);
+        }
         make(&mut e);
         match &e.state {
             ElemState::Run(_) if alone => {
@@ -271,6 +274,8 @@ impl State {
             Some(_) => {}
         }
         self.waited_until(t, s.at);
+        let times_given =
+            self.jobs.get(&s.at.job).map_or(0, |job| job.times_given(job.part_no(s.at.idx)));
         self.set(s.at, |e| {
             e.attempts = if s.attempt > 0 { s.attempt } else { e.attempts + 1 };
             let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: e.attempts };
@@ -279,7 +284,8 @@ impl State {
                 start_time: t,
                 hosts,
                 host_factor: s.host_factor,
-                eff_res_req: s.eff_res_req.clone(),
+                own_requirement: s.eff_res_req.clone(),
+                times_given,
                 boot: s.boot.clone(),
                 phase: Phase::Starting,
                 unknown: false,

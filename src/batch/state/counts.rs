@@ -2,11 +2,12 @@
 //! look-up and never a walk over jobs.
 
 use crate::batch::state::names::{HostId, QueueId, UserId};
-use crate::batch::state::{Body, Elem, ElemState, Job, Phase, Tally};
+use crate::batch::state::{Body, Elem, ElemState, Job, Phase, Run, Tally};
 use crate::lang::depend::PostState;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Slots of one consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,51 @@ pub struct HostSlots {
     pub jobs: BTreeSet<JobRef>,
 }
 
+/// The started elements of a part of an array, all together: with these a change of all of them
+/// takes no longer than the change of one. The slots are those of the started elements of the part;
+/// each reserves by the requirement that was given last to all that were started by then, or where
+/// none was given since it was started, by its own.
+#[derive(Debug, Default)]
+pub struct StartedElements {
+    /// The slots they hold, in all.
+    pub slots: Slots,
+    /// The same by host, of hosts where that is any.
+    pub hosts: IdMap<HostId, u64>,
+    /// The effective resource requirement that a change gave to all of them.
+    given: Option<Arc<str>>,
+    /// How often one was given.
+    times: u32,
+}
+
+impl StartedElements {
+    /// Counts a started element in or out, as it stands.
+    pub fn note(&mut self, run: &Run, add: bool) {
+        started(&mut self.slots, run.phase, u64::from(run.slots()), add);
+        for &(host, n) in &run.hosts {
+            bump_map(&mut self.hosts, host, u64::from(n), add);
+            if !add && self.hosts.get(&host) == Some(&0) {
+                self.hosts.remove(&host);
+            }
+        }
+    }
+
+    /// All of them reserve by this effective requirement from now on.
+    pub fn give(&mut self, requirement: Arc<str>) {
+        self.given = Some(requirement);
+        self.times += 1;
+    }
+
+    /// An element that is started from now on has its own requirement: what was given before was
+    /// given to others.
+    pub fn times_given(&self) -> u32 {
+        self.times
+    }
+
+    pub(super) fn given_to(&self, run: &Run) -> Option<&Arc<str>> {
+        self.given.as_ref().filter(|_| run.times_given < self.times)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Counts {
     pub queue: IdMap<QueueId, Slots>,
@@ -62,7 +108,12 @@ fn bump(n: &mut u64, by: u64, up: bool) {
     }
 }
 
-fn bump_map<K: std::hash::Hash + Eq>(map: &mut IdMap<K, u64>, key: K, by: u64, up: bool) {
+pub(super) fn bump_map<K: std::hash::Hash + Eq>(
+    map: &mut IdMap<K, u64>,
+    key: K,
+    by: u64,
+    up: bool,
+) {
     bump(map.entry(key).or_default(), by, up);
 }
 
@@ -103,34 +154,26 @@ impl Counts {
     /// The started elements of a job are of the queues that its parts have now; before they were
     /// of these.
     pub fn started_moved(&mut self, job: &Job, before: &[QueueId]) {
-        let queue = |part: u32| (before.get(part as usize).copied(), job.queue_of(part));
-        let changed = |part: u32| matches!(queue(part), (Some(from), to) if from != to);
-        if !(0..=job.parts().len() as u32).any(changed) {
-            return;
-        }
-        // there may be very many of them on few hosts
-        let mut moved: BTreeMap<(QueueId, QueueId), (Slots, IdMap<HostId, u64>)> = BTreeMap::new();
-        for (_, e) in started_of(job).filter(|(_, e)| changed(e.part)) {
-            let (ElemState::Run(run), (Some(from), to)) = (&e.state, queue(e.part)) else {
-                continue;
-            };
-            let (slots, hosts) = moved.entry((from, to)).or_default();
-            started(slots, run.phase, u64::from(run.slots()), true);
-            for &(host, n) in &run.hosts {
-                bump_map(hosts, host, u64::from(n), true);
+        for (part, from) in (0..).zip(before) {
+            let to = job.queue_of(part);
+            if to != *from {
+                job.with_started(part, |all| {
+                    self.of_queue(*from, job.user, all, false);
+                    self.of_queue(to, job.user, all, true);
+                });
             }
         }
-        for ((from, to), (slots, hosts)) in &moved {
-            for (queue, up) in [(*from, false), (*to, true)] {
-                let of = self.queue.entry(queue).or_default();
-                bump(&mut of.run, slots.run, up);
-                bump(&mut of.ssusp, slots.ssusp, up);
-                bump(&mut of.ususp, slots.ususp, up);
-                bump_map(&mut self.queue_user, (queue, job.user), slots.started(), up);
-                for (host, n) in hosts {
-                    bump_map(&mut self.host_queue, (*host, queue), *n, up);
-                }
-            }
+    }
+
+    /// Adds started elements of a user to those of a queue, or takes them away.
+    fn of_queue(&mut self, queue: QueueId, user: UserId, all: &StartedElements, up: bool) {
+        let of = self.queue.entry(queue).or_default();
+        bump(&mut of.run, all.slots.run, up);
+        bump(&mut of.ssusp, all.slots.ssusp, up);
+        bump(&mut of.ususp, all.slots.ususp, up);
+        bump_map(&mut self.queue_user, (queue, user), all.slots.started(), up);
+        for (host, n) in &all.hosts {
+            bump_map(&mut self.host_queue, (*host, queue), *n, up);
         }
     }
 
@@ -172,6 +215,26 @@ impl Counts {
     }
 }
 
+impl Job {
+    /// The started elements of a part, together; of a job that is no array: itself, where it is
+    /// started.
+    fn with_started<T>(&self, part: u32, f: impl FnOnce(&StartedElements) -> T) -> T {
+        match &self.body {
+            Body::Array(a) => {
+                let of_part = self.part(part).map(|part| &part.started_elements);
+                f(of_part.unwrap_or(&a.started_elements))
+            }
+            Body::Single(e) => {
+                let mut one = StartedElements::default();
+                if let ElemState::Run(run) = &e.state {
+                    one.note(run, true);
+                }
+                f(&one)
+            }
+        }
+    }
+}
+
 /// The started elements of a job.
 fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
     let (one, some) = match &job.body {
@@ -183,7 +246,8 @@ fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
         .chain(some.flat_map(|a| a.started.iter().filter_map(|i| Some((*i, a.own.get(i)?)))))
 }
 
-fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {
+/// Adds or takes away the slots of a started element.
+pub(super) fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {
     match phase {
         Phase::Starting | Phase::Running => bump(&mut s.run, n, up),
         Phase::Ssusp(_) => bump(&mut s.ssusp, n, up),

@@ -3,7 +3,7 @@
 //! everything that changes the state this is only reached through `apply`.
 
 use crate::batch::state::apply::{Applied, EXTRA_DEPEND};
-use crate::batch::state::counts::{Counts, owner};
+use crate::batch::state::counts::{Counts, StartedElements, owner};
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::state::{
     Array, Body, Elem, ElemState, ElementGroup, ElementSpec, First, Job, State,
@@ -11,7 +11,7 @@ use crate::batch::state::{
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
-use crate::model::event::{ElementRange, JobModify, QueuePosition};
+use crate::model::event::{ElementRange, Event, JobModify, QueuePosition};
 use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
@@ -36,6 +36,15 @@ pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
     out
 }
 
+/// Does it put elements of an array that it names into parts?
+pub fn regroups(event: &Event) -> bool {
+    match event {
+        Event::JobModify(m) => !m.elems.is_empty() && !m.alike,
+        Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => at.idx != 0,
+        _ => false,
+    }
+}
+
 impl Array {
     /// The indices of its list that ranges name.
     pub fn named<'a>(&'a self, ranges: &'a Ranges) -> impl Iterator<Item = u32> + 'a {
@@ -57,8 +66,9 @@ impl Array {
             false => set.remove(&idx),
         };
         match &e.state {
-            ElemState::Run(_) => {
+            ElemState::Run(run) => {
                 put(&mut self.started);
+                self.started_elements_mut(e.part).note(run, add);
                 if let Some(part) = self.part_mut(e.part) {
                     part.started = if add { part.started + 1 } else { part.started - 1 };
                 }
@@ -104,7 +114,8 @@ impl Array {
             return i as u32 + 1;
         }
         let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
-        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0 };
+        let started_elements = StartedElements::default();
+        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0, started_elements };
         match self.parts.iter().position(|p| p.elems.is_empty()) {
             Some(i) => {
                 self.parts[i] = new;
@@ -114,6 +125,48 @@ impl Array {
                 self.parts.push(new);
                 self.parts.len() as u32
             }
+        }
+    }
+}
+
+impl Array {
+    pub fn started_elements(&self, part: u32) -> &StartedElements {
+        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get(i));
+        of_part.map_or(&self.started_elements, |part| &part.started_elements)
+    }
+
+    pub(super) fn started_elements_mut(&mut self, part: u32) -> &mut StartedElements {
+        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i));
+        of_part.map_or(&mut self.started_elements, |part| &mut part.started_elements)
+    }
+
+    /// An element that is about to end, or to leave its part, keeps what was given to all.
+    pub(super) fn keep_given(&self, e: &mut Elem) {
+        let all = self.started_elements(e.part);
+        if let ElemState::Run(run) = &mut e.state
+            && let Some(given) = all.given_to(run)
+        {
+            run.own_requirement = given.clone();
+            run.times_given = all.times_given();
+        }
+    }
+}
+
+impl Job {
+    /// The effective resource requirement by which an element runs, or ran.
+    pub fn effective_requirement<'a>(&'a self, e: &'a Elem) -> Option<&'a Arc<str>> {
+        let given = match (&e.state, &self.body) {
+            (ElemState::Run(run), Body::Array(a)) => a.started_elements(e.part).given_to(run),
+            _ => None,
+        };
+        given.or_else(|| e.run().map(|run| &run.own_requirement))
+    }
+
+    /// How often the started elements of a part were given a requirement.
+    pub(super) fn times_given(&self, part: u32) -> u32 {
+        match &self.body {
+            Body::Single(_) => 0,
+            Body::Array(a) => a.started_elements(part).times_given(),
         }
     }
 }
@@ -299,8 +352,7 @@ impl State {
             job.env = m.env;
         }
         if !m.eff_res_req.is_empty() {
-            let eff: Arc<str> = m.eff_res_req.as_str().into();
-            job.each_run(&m.elems, m.alike, |run| run.eff_res_req = eff.clone());
+            job.give_requirement(&m.elems, m.alike, m.eff_res_req.as_str().into());
         }
         did
     }
@@ -352,7 +404,11 @@ fn put_in_part(counts: &mut Counts, job: &mut Job, idx: u32, to: u32) {
     let Some(mut e) = a.own.remove(&idx) else { return };
     a.leave(idx, &e);
     counts.elem(queue, user, slots, at, &e, false);
+    a.keep_given(&mut e);
     e.part = to;
+    if let ElemState::Run(run) = &mut e.state {
+        run.times_given = a.started_elements(to).times_given();
+    }
     a.note(idx, &e, true);
     let Some(part) = a.part_mut(to) else { return };
     part.elems.insert(idx);
@@ -389,40 +445,30 @@ impl Job {
         }
     }
 
-    /// The started ones among these elements; none named: among those that are in no part; with
-    /// `alike`: among those in the part of the one that is named.
-    fn each_run(
-        &mut self,
-        elems: &Ranges,
-        alike: bool,
-        mut change: impl FnMut(&mut crate::batch::state::Run),
-    ) {
+    /// The started ones among these elements reserve by this effective requirement from now on;
+    /// none named: those that are in no part; with `alike`: those in the part of the one that is
+    /// named.
+    fn give_requirement(&mut self, elems: &Ranges, alike: bool, requirement: Arc<str>) {
         let part = match elems {
             [] => Some(0),
             [(idx, ..), ..] => alike.then(|| self.part_no(*idx)),
         };
-        let mut one = |e: &mut Elem| {
+        let give = |e: &mut Elem, times| {
             if let ElemState::Run(run) = &mut e.state {
-                change(run);
+                run.own_requirement = requirement.clone();
+                run.times_given = times;
             }
         };
-        match &mut self.body {
-            Body::Single(e) => one(e),
-            Body::Array(a) => {
-                let Array { own, started, .. } = &mut **a;
-                if let Some(part) = part {
-                    // one walk is several times cheaper than a look-up of each of very many
-                    if started.len() > own.len() / 8 {
-                        own.values_mut().filter(|e| e.part == part).for_each(&mut one);
-                        return;
-                    }
-                    for idx in &*started {
-                        own.get_mut(idx).filter(|e| e.part == part).into_iter().for_each(&mut one);
-                    }
-                    return;
-                }
+        match (&mut self.body, part) {
+            (Body::Single(e), _) => give(e, 0),
+            (Body::Array(a), Some(part)) => a.started_elements_mut(part).give(requirement),
+            (Body::Array(a), None) => {
                 let named: Vec<u32> = a.named(elems).collect();
-                named.iter().for_each(|idx| a.own.get_mut(idx).into_iter().for_each(&mut one));
+                for idx in named {
+                    let part = a.own.get(&idx).map_or(0, |e| e.part);
+                    let times = a.started_elements(part).times_given();
+                    a.own.get_mut(&idx).into_iter().for_each(|e| give(e, times));
+                }
             }
         }
     }

@@ -15,14 +15,16 @@ pub mod retries;
 pub mod same;
 pub mod space;
 pub mod tries;
+pub mod untouched;
 
-use crate::batch::state::counts::Counts;
+use crate::batch::state::counts::{Counts, StartedElements};
 use crate::batch::state::ineligible::Waited;
 use crate::batch::state::last_actions::LastActions;
 use crate::batch::state::named::{ByName, Groups};
 use crate::batch::state::names::{HostId, Names, QueueId, UserId};
 use crate::batch::state::retries::Retries;
 use crate::batch::state::space::Space;
+pub use crate::batch::state::untouched::Untouched;
 use crate::lang::depend::{PostState, Resolved};
 use crate::lang::jobname::{ArraySpec, JobName};
 use crate::model::event::QueuePosition;
@@ -295,6 +297,8 @@ pub struct Array {
     pub own: BTreeMap<u32, Elem>,
     /// Of those the started ones.
     pub started: BTreeSet<u32>,
+    /// Of these the ones in no part, together.
+    pub started_elements: StartedElements,
     /// Of those the pending ones that are not held and in no part.
     pub waiting: BTreeSet<u32>,
     /// How many have ended without success, by their exit status.
@@ -315,6 +319,8 @@ pub struct ElementGroup {
     pub pend: u32,
     /// How many of them are started.
     pub started: u32,
+    /// These together.
+    pub started_elements: StartedElements,
 }
 
 /// In what the elements of a part differ.
@@ -330,56 +336,6 @@ impl PartialEq for ElementSpec {
     fn eq(&self, other: &ElementSpec) -> bool {
         (self.queue, self.spot) == (other.queue, other.spot)
             && (Arc::ptr_eq(&self.spec, &other.spec) || self.spec == other.spec)
-    }
-}
-
-/// Untouched elements of an array: a bit per element in the order of its list.
-#[derive(Debug, Default)]
-pub struct Untouched {
-    bits: Vec<u64>,
-    left: u32,
-    /// No set bit below this word.
-    low: usize,
-}
-
-impl Untouched {
-    pub fn new(count: u32) -> Self {
-        let mut bits = vec![u64::MAX; (count as usize).div_ceil(64)];
-        if let Some(last) = bits.last_mut()
-            && !count.is_multiple_of(64)
-        {
-            *last = (1u64 << (count % 64)) - 1;
-        }
-        Untouched { bits, left: count, low: 0 }
-    }
-    pub fn left(&self) -> u32 {
-        self.left
-    }
-    pub fn has(&self, pos: u32) -> bool {
-        self.bits.get(pos as usize / 64).is_some_and(|w| w >> (pos % 64) & 1 == 1)
-    }
-    /// Clears a bit; true if it was set.
-    pub fn take(&mut self, pos: u32) -> bool {
-        if !self.has(pos) {
-            return false;
-        }
-        self.bits[pos as usize / 64] &= !(1u64 << (pos % 64));
-        self.left -= 1;
-        while self.low < self.bits.len() && self.bits[self.low] == 0 {
-            self.low += 1;
-        }
-        true
-    }
-    /// Lowest set bit.
-    pub fn first(&self) -> Option<u32> {
-        let word = *self.bits.get(self.low)?;
-        (word != 0).then(|| (self.low * 64) as u32 + word.trailing_zeros())
-    }
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let words = self.bits.iter().enumerate().skip(self.low);
-        words.flat_map(|(i, &w)| {
-            (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| (i * 64) as u32 + b)
-        })
     }
 }
 
@@ -482,7 +438,11 @@ pub struct Run {
     pub start_time: i64,
     pub hosts: Vec<(HostId, u32)>,
     pub host_factor: f64,
-    pub eff_res_req: Arc<str>,
+    /// Its own effective requirement; all of its part may have been given another one since
+    /// ([`Job::effective_requirement`]).
+    pub own_requirement: Arc<str>,
+    /// How often its part was given one before.
+    pub times_given: u32,
     /// Boot id of the first host the order was made for.
     pub boot: Arc<str>,
     pub phase: Phase,
@@ -861,22 +821,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fresh_counts_and_walks() {
-        for n in [1u32, 63, 64, 65, 130] {
-            let mut f = Untouched::new(n);
-            assert_eq!(f.left(), n);
-            assert_eq!(f.iter().count() as u32, n);
-            assert!(f.take(0) && !f.take(0) && !f.has(0));
-            assert_eq!(f.first(), (n > 1).then_some(1));
-            for i in 1..n {
-                assert!(f.take(i));
-            }
-            assert_eq!((f.left(), f.first()), (0, None));
-            assert!(!f.has(n));
-        }
-    }
 
     #[test]
     fn a_free_id_is_the_next_that_is_not_known_and_none_where_all_are() {

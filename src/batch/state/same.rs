@@ -4,10 +4,12 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
+use crate::batch::state::counts::StartedElements;
 use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
+use std::sync::Arc;
 
 /// Differences told at most.
 const TOLD: usize = 8;
@@ -46,6 +48,10 @@ impl State {
             put(&format!("job <{id}>"), &a.0, &b.0);
             put(&format!("job <{id}> held"), &a.1.to_string(), &b.1.to_string());
             put(&format!("job <{id}> beside"), &a.2, &b.2);
+            for (state, job) in [(self, self.jobs.get(id)), (other, other.jobs.get(id))] {
+                let of = |counted| job.map_or(String::new(), |j| state.started_told(j, counted));
+                put(&format!("started elements of job <{id}>"), &of(false), &of(true));
+            }
         }
         for (request, job) in &self.requests {
             let kept = other.requests.get(request) == Some(job);
@@ -243,7 +249,7 @@ impl State {
         });
         let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?}");
         match body {
-            Body::Single(e) => self.elem_told(&mut out, 0, e),
+            Body::Single(e) => self.elem_told(&mut out, job, 0, e),
             Body::Array(a) => {
                 let _ = write!(
                     out,
@@ -252,7 +258,7 @@ impl State {
                     a.held,
                     crate::batch::state::element_groups::ranges(a.fresh_indices())
                 );
-                a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, *idx, e));
+                a.own.iter().for_each(|(idx, e)| self.elem_told(&mut out, job, *idx, e));
                 for part in &a.parts {
                     let ElementSpec { queue, spec, spot } = &part.look;
                     let queue = self.names.queue(*queue);
@@ -266,14 +272,37 @@ impl State {
         out
     }
 
-    fn elem_told(&self, out: &mut String, idx: u32, e: &Elem) {
+    /// The slots of the started elements of an array, part by part: as they are kept, or counted
+    /// anew.
+    fn started_told(&self, job: &Job, counted: bool) -> String {
+        let Body::Array(a) = &job.body else { return String::new() };
+        let mut all: BTreeMap<u32, StartedElements> = BTreeMap::new();
+        for e in a.own.values().filter(|_| counted) {
+            if let ElemState::Run(run) = &e.state {
+                all.entry(e.part).or_default().note(run, true);
+            }
+        }
+        let mut out = String::new();
+        for part in 0..=a.parts.len() as u32 {
+            let kept = if counted { all.get(&part) } else { Some(a.started_elements(part)) };
+            let none = StartedElements::default();
+            let StartedElements { slots, hosts, .. } = kept.unwrap_or(&none);
+            let name = |(host, n): (&_, &u64)| (self.names.host(*host).to_string(), *n);
+            let hosts: BTreeMap<String, u64> = hosts.iter().map(name).collect();
+            let _ = write!(out, " {part}: {slots:?} {hosts:?}");
+        }
+        out
+    }
+
+    fn elem_told(&self, out: &mut String, job: &Job, idx: u32, e: &Elem) {
+        let requirement = job.effective_requirement(e);
         let Elem { attempts, part, state } = e;
         let _ = write!(out, " [{idx}] {attempts} {part}");
         match state {
             ElemState::Pend(p) => {
                 let _ = write!(out, " {p:?}");
             }
-            ElemState::Run(run) => self.run_told(out, run),
+            ElemState::Run(run) => self.run_told(out, run, requirement),
             ElemState::End(end) => {
                 let crate::batch::state::End {
                     end_time,
@@ -288,18 +317,20 @@ impl State {
                 } = &**end;
                 let _ = write!(out, " ended {end_time} {done} {status:?} {exit_info} {unknown}");
                 let _ = write!(out, " {cpu:.3} {usage:?} {post:?}");
-                run.iter().for_each(|run| self.run_told(out, run));
+                run.iter().for_each(|run| self.run_told(out, run, requirement));
             }
         }
     }
 
-    fn run_told(&self, out: &mut String, run: &Run) {
+    fn run_told(&self, out: &mut String, run: &Run, requirement: Option<&Arc<str>>) {
         let Run {
             key,
             start_time,
             hosts,
             host_factor,
-            eff_res_req,
+            // told with what was given to all
+            own_requirement: _,
+            times_given: _,
             boot,
             phase,
             unknown,
@@ -319,7 +350,7 @@ impl State {
         for (host, slots) in hosts {
             let _ = write!(out, " {slots}*{}", self.names.host(*host));
         }
-        let _ = write!(out, " {host_factor} {eff_res_req:?} {boot:?} {phase:?} {pid} {pgid}");
+        let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
         let _ = write!(out, " {susp_since} {susp_total} {unknown}");
     }

@@ -307,3 +307,40 @@ fn the_limit_of_an_array_changes_by_itself() {
     assert_eq!(r.mbd.st.job(single).unwrap().spec.name, before);
     assert_eq!(limit_of(&mut r, single, "%share"), 0);
 }
+
+#[test]
+fn element_changed_by_itself_while_its_whole_array_is_changed_gets_both_changes() {
+    use SpecField::*;
+    const PARTS: u32 = 12;
+    let (mut r, _, _) = waiting();
+    let id = r.submit(JobSpec { name: format!("b[1-{PARTS}]"), ..spec("y") }).unwrap();
+    let project = |name: String| JobSpec { project: name, ..JobSpec::default() };
+    for idx in 1..=PARTS {
+        let code =
+            r.modify_of(USER, elems(id, &[(idx, idx)]), &[Project], project(idx.to_string()));
+        assert_eq!(code, 0);
+    }
+    // nobody is of the first part any more
+    assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], project("p".into())), 0);
+    assert!(r.mbd.st.job(id).unwrap().part(1).unwrap().elems.is_empty());
+    r.works = false;
+    let (fields, spec) = (vec![OutFile], JobSpec { out_file: "all".into(), ..JobSpec::default() });
+    let whole = Modify { id: elems(id, &[]), spec, fields, ..Modify::default() };
+    assert!(r.ask(USER, ClientMsg::Modify(Box::new(whole))).is_none());
+    let out = |r: &Rig, idx| r.mbd.st.job(id).unwrap().spec_at(idx).out_file.lossy().into_owned();
+    assert_eq!((out(&r, 2), out(&r, PARTS)), ("all".to_string(), String::new()));
+    let code = r.modify_of(ADMIN, elems(id, &[(PARTS, PARTS)]), &[Project], project("q".into()));
+    assert_eq!((code, r.mbd.st.job(id).unwrap().part_no(PARTS)), (0, 1));
+    r.sent.clear();
+    while r.mbd.has_work() {
+        r.work();
+    }
+    let answered = |(conn, msg): &(ConnId, Msg)| {
+        *conn == USER && matches!(msg, Msg::Client(ClientMsg::Controlled { .. }))
+    };
+    assert!(r.sent.iter().any(answered));
+    assert!((1..=PARTS).all(|idx| out(&r, idx) == "all"));
+    assert_eq!(r.mbd.st.job(id).unwrap().spec_at(PARTS).project, "q");
+    let again = r.restarted();
+    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+}

@@ -1,8 +1,8 @@
 //! Reservations follow the jobs that hold them: which hosts a change touches, and what is reserved
 //! after it. After each step the builder has them counted anew from the jobs.
 
-use super::JobRef;
 use super::cluster::{Cluster, Site, cluster, element};
+use super::{Col, JobRef};
 use crate::model::specfield::SpecField::ResReq;
 use proptest::prelude::*;
 
@@ -195,6 +195,50 @@ fn requirement_of_a_running_job_that_is_changed_is_reserved_from_then_on() {
     c.switch("ann", job, "night");
     c.switch("ann", array, "night");
     assert_eq!((memory(&mut c, "h1").0, c.reservations_changed()), (51.0, (0, vec![])));
+}
+
+#[test]
+fn requirement_given_to_a_whole_array_is_that_of_the_elements_started_by_then() {
+    let site = sharing(1, 8).queue("normal", "PRIORITY=30").queue("night", "PRIORITY=20");
+    let mut c = started(site);
+    let array = c.submit("ann", "-J 'a[1-4]' -R 'rusage[mem=10]'");
+    assert_eq!(memory(&mut c, "h1").0, 40.0);
+    let rusage = |c: &mut Cluster, at: JobRef, mem: u32| {
+        c.modify("ann", at, &[ResReq], &format!("-R 'rusage[mem={mem}]'"))
+    };
+    assert_eq!(rusage(&mut c, array, 20), 0);
+    assert_eq!(memory(&mut c, "h1").0, 80.0);
+    // an element that is changed by itself, and one that is started anew with what the queue adds
+    assert_eq!(rusage(&mut c, element(array, 2), 1), 0);
+    let site = sharing(1, 8).queue("normal", "PRIORITY=30; RES_REQ=rusage[scr=3]");
+    c.reconfigure(site.queue("night", "PRIORITY=20"));
+    c.loads("mem=10000 scr=1000");
+    c.requeue("ann", element(array, 3));
+    c.advance(120);
+    let reserved = |c: &mut Cluster| (memory(c, "h1").0, own(c, "h1"));
+    assert_eq!(reserved(&mut c), (61.0, "scr=3.0 ".to_owned()));
+    // with a part of its own an element keeps what all were given
+    c.switch("ann", element(array, 1), "night");
+    assert_eq!(reserved(&mut c), (61.0, "scr=3.0 ".to_owned()));
+    c.restart();
+    c.loads("mem=10000 scr=1000");
+    assert_eq!(reserved(&mut c), (61.0, "scr=3.0 ".to_owned()));
+    // what is given to all goes to each part, also to those that were given something before
+    assert_eq!(rusage(&mut c, array, 5), 0);
+    assert_eq!(memory(&mut c, "h1").0, 20.0);
+    c.accounted();
+    c.end(element(array, 4), 0);
+    assert_eq!(memory(&mut c, "h1").0, 15.0);
+    let accounted = c.accounted();
+    assert!(accounted[0].eff_res_req.contains("mem=5"), "{}", accounted[0].eff_res_req);
+    let ended = c.column(element(array, 4), Col::EffectiveResReq);
+    assert!(ended.as_str().unwrap().contains("mem=5"), "{ended}");
+    assert_eq!(rusage(&mut c, array, 6), 0);
+    let ended = c.column(element(array, 4), Col::EffectiveResReq);
+    assert!(ended.as_str().unwrap().contains("mem=5"), "{ended}");
+    c.restart();
+    c.loads("mem=10000 scr=1000");
+    assert_eq!(memory(&mut c, "h1").0, 18.0);
 }
 
 #[test]

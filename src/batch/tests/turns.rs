@@ -4,6 +4,7 @@
 use super::*;
 use crate::model::event::JobStatus;
 use crate::model::job::{extra, stat};
+use crate::model::reason::pend;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -416,12 +417,12 @@ fn an_array_with_very_many_differing_elements_is_changed_in_short_turns() {
 const STARTED: u32 = 25_000;
 
 /// An array with very many elements that run on one host.
-fn started(r: &mut Rig) -> u32 {
+fn started(r: &mut Rig, elements: u32) -> u32 {
     let begin_time = far(r);
-    let name = format!("a[1-{STARTED}]");
+    let name = format!("a[1-{elements}]");
     let job = r.submit(JobSpec { name, begin_time, ..spec("x") }).unwrap();
     let hosts = vec![("h1".into(), 1)];
-    for idx in 1..=STARTED {
+    for idx in 1..=elements {
         let at = JobRef { job, idx };
         let hosts = hosts.clone();
         let start = crate::model::event::JobStart { at, hosts, attempt: 1, ..Default::default() };
@@ -437,7 +438,7 @@ fn very_many_started_elements_are_changed_in_short_turns() {
     let mut c = wide();
     c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
     let mut r = Rig::of(c);
-    let job = started(&mut r);
+    let job = started(&mut r, STARTED);
     for verb in [Verb::Switch { queue: "high".into() }, Verb::Stop, Verb::Resume, Verb::Kill] {
         let what = format!("{verb:?}");
         r.sent.clear();
@@ -446,11 +447,132 @@ fn very_many_started_elements_are_changed_in_short_turns() {
     let run = |r: &Rig, idx| r.mbd.st.job(job).unwrap().elem(idx).unwrap().run().unwrap().clone();
     assert!(run(&r, STARTED).killed.is_some());
     r.sent.clear();
-    let spec = JobSpec { res_req: "rusage[mem=5]".into(), ..JobSpec::default() };
-    let said = r.bounded("bmod -R", USER, whole(job, vec![SpecField::ResReq], spec));
+    let said = r.bounded("bmod -R", USER, whole(job, vec![SpecField::ResReq], reserving(5)));
     assert_eq!(code_of(said), 0);
-    assert!(run(&r, STARTED).eff_res_req.contains("mem=5"));
+    assert!(effective(&r, job, STARTED).contains("mem=5"));
     same_after_restart(&r);
+}
+
+fn effective(r: &Rig, job: u32, idx: u32) -> String {
+    let job = r.mbd.st.job(job).unwrap();
+    job.effective_requirement(job.elem(idx).unwrap()).unwrap().to_string()
+}
+
+fn reserving(mem: u32) -> JobSpec {
+    JobSpec { res_req: format!("rusage[mem={mem}]"), ..JobSpec::default() }
+}
+
+/// Started elements of one array in a test of what is done to all of them.
+const ALL_STARTED: u32 = 100_000;
+
+#[test]
+fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns() {
+    let mut c = wide();
+    c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    let mut r = Rig::of(c);
+    let job = started(&mut r, ALL_STARTED);
+    let high = || Verb::Switch { queue: "high".into() };
+    assert_eq!(code_of(r.bounded("bswitch", USER, control(high(), job, vec![]))), 0);
+    let fields = || vec![SpecField::ResReq];
+    let said = r.bounded("bmod -R", USER, whole(job, fields(), reserving(5)));
+    assert_eq!(code_of(said), 0);
+    // elements changed by themselves are changed with all, part by part
+    for (idx, step, project) in [(1, 4, "one"), (2, 4, "two"), (3, 4, "three")] {
+        changed_alike(&mut r, job, vec![(idx, ALL_STARTED, step)], project);
+    }
+    r.mbd.refresh(job);
+    assert!([1, 2, 3, 4].iter().all(|idx| effective(&r, job, *idx).contains("mem=5")));
+    let said = r.bounded("bmod -R of parts", USER, whole(job, fields(), reserving(6)));
+    assert_eq!(code_of(said), 0);
+    let normal = Verb::Switch { queue: "normal".into() };
+    let said = r.bounded("bswitch of parts", USER, control(normal, job, vec![]));
+    assert_eq!(code_of(said), 0);
+    let run = |r: &Rig, queue: &str| {
+        let id = r.mbd.st.names.queues.find(queue).unwrap();
+        (r.mbd.st.counts.queue[&id].run, r.mbd.st.counts.host_queue[&(HostId::from_index(0), id)])
+    };
+    let all = u64::from(ALL_STARTED);
+    assert_eq!((run(&r, "normal"), run(&r, "high")), ((all, all), (0, 0)));
+    assert!((1..=ALL_STARTED).all(|idx| effective(&r, job, idx).contains("mem=6")));
+    r.mbd.reserve_audit().unwrap();
+    same_after_restart(&r);
+}
+
+#[test]
+fn change_of_very_many_named_started_elements_is_done_in_short_turns() {
+    let mut c = wide();
+    c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    let mut r = Rig::of(c);
+    let job = started(&mut r, STARTED);
+    for idx in [1, 2, 3, STARTED] {
+        r.apply_status(JobRef { job, idx }, stat::DONE);
+    }
+    let named = |first, last, mem| {
+        let id = IdSel { job, elems: vec![(first, last, 1)] };
+        let (fields, spec) = (vec![SpecField::ResReq], reserving(mem));
+        ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
+    };
+    let said = r.bounded("bmod -R of elements", USER, named(1, STARTED, 7));
+    assert_eq!(code_of(said), 0);
+    assert!((4..STARTED).all(|idx| effective(&r, job, idx).contains("mem=7")));
+    assert!(!effective(&r, job, STARTED).contains("mem=7"));
+    r.mbd.reserve_audit().unwrap();
+    let acts = r.acts();
+    assert_eq!(acts.len(), STARTED as usize - 4, "each host is told of each element once");
+    // of those that are over all is said at once
+    for idx in 4..STARTED {
+        r.apply_status(JobRef { job, idx }, stat::DONE);
+    }
+    match r.bounded("bmod -R of what is over", USER, named(1, STARTED, 8)) {
+        Some(Msg::Refused(refusal)) => assert_eq!(refusal.code, err::JOB_FINISH),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn elements_behind_very_many_that_wait_by_themselves_are_found_without_a_walk() {
+    const WAIT: u32 = 2000;
+    const NEXT: u32 = 100;
+    let mut r = Rig::of(wide());
+    let name = format!("a[1-{}]", 4 + WAIT + NEXT);
+    let job = r.submit(JobSpec { name, ..spec("x") }).unwrap();
+    let mut running = r.starts();
+    assert_eq!(running.len(), 4);
+    let until = far(&r);
+    for idx in 5..=4 + WAIT + NEXT {
+        let (at, hosts) = (JobRef { job, idx }, vec![("h1".into(), 1)]);
+        let start = crate::model::event::JobStart { at, hosts, attempt: 1, ..Default::default() };
+        recorded(&mut r, Event::JobStart(Box::new(start)));
+        // the first of them could not be started, the others can be at once
+        let retry = crate::model::event::Retry { until, ..Default::default() };
+        let retry = (idx <= 4 + WAIT).then(|| Box::new(retry));
+        let failed = JobStatus { at, status: stat::PEND, retry, ..JobStatus::default() };
+        recorded(&mut r, Event::JobStatus(Box::new(failed)));
+    }
+    r.mbd.refresh(job);
+    let before = r.mbd.sched.lone_asked();
+    let mut went = Vec::new();
+    while went.len() < NEXT as usize - 1 {
+        let (conn, key) = running.remove(0);
+        r.report(conn, key, done());
+        let started = r.starts();
+        went.extend(started.iter().map(|s| s.1.idx));
+        running.extend(started);
+    }
+    let asked = r.mbd.sched.lone_asked() - before;
+    assert!(asked < (NEXT * WAIT / 10) as usize, "asked {asked} times");
+    assert_eq!(went, (5 + WAIT..4 + WAIT + NEXT).collect::<Vec<u32>>());
+    // one of those that could not be started is let go
+    let first = JobRef { job, idx: 7 };
+    let resumed =
+        JobStatus { at: first, status: stat::PEND, reason: pend::RESUMED, ..Default::default() };
+    r.mbd.emit(
+        &mut StepContext { now: r.now, out: &mut Vec::new() },
+        Event::JobStatus(Box::new(resumed)),
+    );
+    let (conn, key) = running.remove(0);
+    r.report(conn, key, done());
+    assert_eq!(r.starts()[0].1.idx, 7);
 }
 
 /// The windows of a queue close in 40 seconds, and open a minute later.
@@ -476,7 +598,7 @@ impl Rig {
 #[test]
 fn very_many_started_elements_follow_run_windows_in_short_turns() {
     let mut r = shut_for_a_minute();
-    let job = started(&mut r);
+    let job = started(&mut r, STARTED);
     for (secs, act) in [(40, Act::Suspend), (60, Act::Resume)] {
         let began = cpu_us();
         r.later_idle(secs);

@@ -58,11 +58,11 @@ impl Reserve {
 
     /// By what a started element reserves something.
     fn holder_of(&mut self, state: &State, site: &Policy, at: JobRef) -> Option<Holder> {
-        let ElemState::Run(run) = &state.elem(at)?.state else { return None };
-        if !run.eff_res_req.contains("rusage[") {
-            return None;
-        }
-        let requirement = self.requirement(&run.eff_res_req, |text| {
+        let job = state.job(at.job)?;
+        let elem = job.elem(at.idx)?;
+        let ElemState::Run(run) = &elem.state else { return None };
+        let text = job.effective_requirement(elem).filter(|text| text.contains("rusage["))?;
+        let requirement = self.requirement(text, |text| {
             let req = site.names.parse(text).ok();
             let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
             let term = |rusage: &RusageTerm| {

@@ -40,9 +40,12 @@ impl Audit<'_> {
         let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         let mut terms: HashMap<&str, Vec<RusageTerm>> = HashMap::new();
         for at in started {
-            match self.state.elem(at).map(|e| &e.state) {
+            let job = self.state.job(at.job);
+            let elem = job.and_then(|job| job.elem(at.idx));
+            let text = job.zip(elem).and_then(|(job, e)| job.effective_requirement(e));
+            match elem.map(|e| &e.state) {
                 Some(ElemState::Run(run)) => {
-                    let text: &str = &run.eff_res_req;
+                    let text: &str = text.map_or("", |text| text);
                     let terms = terms.entry(text).or_insert_with(|| self.audit_terms(text));
                     self.audit_run(run, terms, &shared, &mut sums);
                 }

@@ -2,6 +2,7 @@
 //! more than its slots, everything finishes once faults cease, and what is known of an end is
 //! true.
 
+use super::limits;
 use crate::batch::Mbd;
 use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
@@ -41,6 +42,8 @@ pub struct Check {
     /// Wait status of each attempt whose process ended.
     ends: HashMap<JobKey, i32>,
     running: HashMap<usize, BTreeSet<JobKey>>,
+    /// Slots of each attempt on its first host.
+    slots: HashMap<JobKey, u32>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
     /// The log was damaged: of a job that had ended, records may be lost.
@@ -131,11 +134,23 @@ impl Check {
         }
     }
 
+    /// The counters of mbatchd are those of its jobs.
+    pub fn recounted(&mut self, mbd: &Mbd) {
+        if let Err(why) = limits::recount(mbd) {
+            self.fail(why);
+        }
+    }
+
     /// What mbatchd has reserved is what the started jobs reserve.
     pub fn reserved(&mut self, mbd: &Mbd) {
         if let Err(why) = mbd.reserve_audit() {
             self.fail(format!("the reservations are not those of the jobs: {why}"));
         }
+    }
+
+    /// mbatchd gives an attempt so many slots on its first host.
+    pub fn given(&mut self, key: JobKey, slots: u32) {
+        self.slots.insert(key, slots);
     }
 
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
@@ -155,9 +170,10 @@ impl Check {
         let on = self.running.entry(host).or_default();
         on.insert(key);
         // where one that is held runs, nobody may know
-        let n = on.iter().filter(|k| !self.hurt.contains(&k.job)).count();
-        if n > slots as usize {
-            self.fail(format!("host {host} runs {n} jobs on {slots} slots"));
+        let known = on.iter().filter(|k| !self.hurt.contains(&k.job));
+        let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();
+        if used > slots {
+            self.fail(format!("the jobs on host {host} have {used} slots, it has {slots}"));
         }
     }
 
@@ -191,6 +207,15 @@ impl Check {
         self.killed.contains(&key.job) && !started
     }
 
+    /// Is this job held, does it wait for one that is, or for slots that suspended elements of such
+    /// a job keep?
+    fn excused_at_end(&self, mbd: &Mbd, job: u32) -> bool {
+        let tally = |id: u32| mbd.st.job(id).map(|j| &j.tally);
+        let keeps = |id: &u32| tally(*id).is_some_and(|t| t.run + t.ssusp + t.ususp > 0);
+        let waits = tally(job).is_some_and(|t| t.pend > 0 && t.unfinished() == t.pend);
+        self.excused(job) || (waits && self.hurt.iter().any(keeps))
+    }
+
     /// Is this job held, or waits it for one that is?
     fn excused(&self, job: u32) -> bool {
         let mut job = Some(job);
@@ -206,7 +231,7 @@ impl Check {
     /// Are all acknowledged jobs over, as mbatchd sees it?
     pub fn all_over(&self, mbd: &Mbd) -> bool {
         self.acked.values().all(|id| match mbd.st.job(*id) {
-            _ if self.excused(*id) => true,
+            _ if self.excused_at_end(mbd, *id) => true,
             Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
             None => self.cleans || self.damaged,
         })
@@ -218,7 +243,7 @@ impl Check {
         self.counted(mbd);
         self.reserved(mbd);
         for (request, id) in self.acked.clone() {
-            if self.excused(id) {
+            if self.excused_at_end(mbd, id) {
                 continue;
             }
             let Some(job) = mbd.st.job(id) else {
@@ -339,7 +364,9 @@ impl Check {
         let mut text = String::new();
         for id in self.acked.values() {
             let Some(job) = mbd.st.job(*id) else {
-                text.push_str(&format!(" <{id}> lost;"));
+                if !self.cleans {
+                    text.push_str(&format!(" <{id}> lost;"));
+                }
                 continue;
             };
             if job.tally.unfinished() > 0 {

@@ -2,9 +2,10 @@
 //! submission under the same request id until it is answered. In between they change jobs that they
 //! have submitted ([`super::verbs`]).
 
-use super::Rng;
+use super::limits::{WIDEST, any_queue};
 use super::net::End;
-use super::verbs::Change;
+use super::rng::Rng;
+use super::verbs::{self, Change};
 use super::world::{Ev, World};
 use crate::model::ByteStr;
 use crate::model::job::{JobSpec, extra, opt};
@@ -37,6 +38,23 @@ const RESERVE: [&str; 3] = ["", "rusage[r1m=0.5:duration=1:decay=1,ut=0.1/task]"
 /// Share of the time of faults over which the requests are spread.
 const SPREAD: f64 = 0.7;
 
+/// Share of jobs on several slots.
+const PARALLEL: f64 = 0.3;
+
+/// How many slots a job asks for, at least and at most, and how they are to be spread.
+fn wide(pairs: bool, rng: &mut Rng) -> (u32, u32, &'static str) {
+    if !rng.chance(PARALLEL) {
+        return (1, 1, "");
+    }
+    let most = 2 + rng.below(u64::from(WIDEST) - 1) as u32;
+    let least = if rng.chance(0.3) { 1 } else { most };
+    match rng.below(3) {
+        0 => (least, most, " span[ptile=1]"),
+        1 if pairs => (2, 2, " span[hosts=1]"),
+        _ => (least, most, ""),
+    }
+}
+
 /// A submitter.
 #[derive(Debug)]
 pub struct Client {
@@ -64,7 +82,8 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(n: usize, host: usize, jobs: usize, rng: &mut Rng) -> Client {
+    /// `pairs`: a job may ask for two slots of one host.
+    pub fn new(n: usize, host: usize, jobs: usize, pairs: bool, rng: &mut Rng) -> Client {
         let mut wishes = Vec::new();
         let mut left = jobs as u32;
         while left > 0 {
@@ -86,7 +105,9 @@ impl Client {
             let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
             let mut command = format!("work {ms} {code}");
             let mut extra = Vec::new();
-            if rng.chance(BY_EXIT) {
+            let (least, most, span) = wide(pairs, rng);
+            // where hosts are excluded, one is left
+            if most == 1 && rng.chance(BY_EXIT) {
                 command = format!("work {ms} 99 {}", 1 + rng.below(BY_EXIT_ATTEMPTS));
                 let values = if rng.chance(0.5) { "99" } else { "EXCLUDE(99)" };
                 extra.push((extra::REQUEUE.to_string(), values.to_string()));
@@ -95,9 +116,11 @@ impl Client {
                 name,
                 command: command.into(),
                 extra,
-                queue: if rng.chance(0.2) { "high".into() } else { String::new() },
+                queue: if rng.chance(0.4) { any_queue(rng) } else { String::new() },
+                min_slots: least,
+                max_slots: most,
                 options: if rng.chance(0.4) { opt::RERUNNABLE } else { 0 },
-                res_req: RESERVE[wishes.len() % RESERVE.len()].into(),
+                res_req: format!("{}{span}", RESERVE[wishes.len() % RESERVE.len()]),
                 depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
                 ..JobSpec::default()
             };
@@ -229,7 +252,10 @@ impl World {
 
     fn plan_change(&mut self, client: usize) {
         if self.rng.chance(CHANGES) {
-            let change = self.clients[client].next_change(&mut self.rng);
+            let change = {
+                let Client { jobs, stopped, .. } = &mut self.clients[client];
+                verbs::random_change(jobs, stopped, &mut self.rng)
+            };
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
             self.clients[client].change = change;
         }

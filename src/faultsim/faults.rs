@@ -72,27 +72,6 @@ impl World {
         }
     }
 
-    /// A host loses power, all that it knew with it; when it is back.
-    pub(super) fn crash_host(&mut self, host: usize) -> u64 {
-        self.host_away(host);
-        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
-            if let Some(p) = self.find(host, daemon) {
-                self.kill_proc(p, false);
-            }
-        }
-        if host == self.log.host {
-            self.log.power_cut(&mut self.rng);
-        }
-        for key in self.hosts[host].os.reboot() {
-            self.check.ended(host, key, None);
-        }
-        let boot = self.hosts[host].os.boot;
-        let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
-        self.hosts[host].dead_until = at;
-        self.push(at, Ev::Boot { host, boot });
-        at
-    }
-
     fn cut_one(&mut self) {
         let n = self.conns.len() as u64;
         if n == 0 {

@@ -54,6 +54,27 @@ impl World {
         }
     }
 
+    /// A host loses power, all that it knew with it; when it is back.
+    pub(super) fn crash_host(&mut self, host: usize) -> u64 {
+        self.host_away(host);
+        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
+            if let Some(p) = self.find(host, daemon) {
+                self.kill_proc(p, false);
+            }
+        }
+        if host == self.log.host {
+            self.log.power_cut(&mut self.rng);
+        }
+        for key in self.hosts[host].os.reboot() {
+            self.check.ended(host, key, None);
+        }
+        let boot = self.hosts[host].os.boot;
+        let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
+        self.hosts[host].dead_until = at;
+        self.push(at, Ev::Boot { host, boot });
+        at
+    }
+
     /// Nothing gets in or out of a host for a while.
     pub(super) fn host_cut_off(&mut self, host: usize) {
         let mut until = self.now_us + US + self.rng.below(20 * US);
@@ -162,6 +183,7 @@ impl World {
                 let host =
                     self.hosts.iter().position(|h| Some(h.name.as_str()) == first).unwrap_or(0);
                 self.deaths.last.insert(s.at, (key, host));
+                self.check.given(key, s.hosts.first().map_or(1, |h| h.1));
                 if let Some(old) = self.check.believed_alive(s.at).filter(|old| *old != key) {
                     self.fatal = Some(format!("{key} is started, {old} is believed to be alive"));
                 }

@@ -4,10 +4,11 @@
 //! be stopped between the look at its lock and its write: another one takes the log over, then it
 //! goes on.
 
-use super::Rng;
+use super::rng::Rng;
 use super::same::Shadow;
 use super::world::{Ev, Mach, World};
 use crate::batch::Mbd;
+use crate::batch::state::State;
 use crate::log::commit_queue::CommitQueue;
 use crate::log::record_walk::HEAD;
 use crate::log::recover::found::Found;
@@ -15,6 +16,7 @@ use crate::log::recover::{self, Params};
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 use crate::log::store::Store;
 use crate::log::writer::{Command, Due, Writer, WriterNotice};
+use crate::model::event::Record;
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
 use crate::proto::Daemon;
@@ -186,6 +188,8 @@ impl World {
         let last = found.recovered.records.last().cloned();
         let mbd = Mbd::new(self.conf.clone(), &name, found.recovered);
         self.is_as_before(&mbd.st, last.as_ref());
+        self.started.begin_anew(&mbd.st);
+        self.check.recounted(&mbd);
         if std::mem::take(&mut self.log.damaged) {
             // what had ended is not held, and not accounted for anew where its beginning is lost
             let gone = self.check.acked.values().filter(|id| mbd.st.job(**id).is_none());
@@ -442,6 +446,38 @@ impl World {
         if let Some(l) = self.find(host, Daemon::Launcher) {
             let input = OsInput::Exited { pid, status: 1 << 8, usage: Default::default() };
             self.later(l, 500, Input::Os(input));
+        }
+    }
+
+    /// The state was read from the log at a start; `last`: the last record.
+    fn is_as_before(&mut self, found: &State, last: Option<&Record>) {
+        let told = self.log.shadow.found(found, last);
+        self.differs("the log does not give what was known", &told);
+    }
+
+    /// The commit under way failed, and the mbatchd that runs has read the log again, which has
+    /// nothing of that commit.
+    fn is_as_before_commit(&mut self, p: usize) {
+        let MbdLog { shadow, .. } = &mut self.log;
+        shadow.refuse();
+        let Some(Mach::Mbd(mbd)) = &self.procs[p].mach else { return };
+        let told = shadow.differences(&mbd.st);
+        self.started.begin_anew(&mbd.st);
+        self.check.recounted(mbd);
+        self.differs("a failed commit is not undone", &told);
+    }
+
+    /// mbatchd is about to die: its state must come of records alone.
+    pub(super) fn is_as_logged(&mut self) {
+        let MbdLog { shadow, .. } = &self.log;
+        let Some(mbd) = self.mbd().filter(|_| shadow.is_durable()) else { return };
+        let told = shadow.differences(&mbd.st);
+        self.differs("mbatchd knows what no record says", &told);
+    }
+
+    fn differs(&mut self, what: &str, told: &[String]) {
+        if !told.is_empty() {
+            self.fatal.get_or_insert(format!("{what}: {told:#?}"));
         }
     }
 

@@ -7,8 +7,6 @@
 //! commit that failed, the state read from the log is held against it; when mbatchd is killed, so
 //! is its own state, which nothing but records may change.
 
-use super::log::MbdLog;
-use super::world::{Mach, World};
 use crate::batch::state::State;
 use crate::log::writer::Command;
 use crate::model::JobRef;
@@ -57,6 +55,11 @@ impl Shadow {
         }
     }
 
+    /// Are all appended records durable?
+    pub(super) fn is_durable(&self) -> bool {
+        self.later.is_empty()
+    }
+
     /// Everything up to this ticket is durable.
     pub(super) fn durable(&mut self, ticket: u64) {
         while let Some((_, n)) = self.tickets.front().copied().filter(|t| t.0 <= ticket) {
@@ -88,14 +91,14 @@ impl Shadow {
     }
 
     /// A commit failed: its records may be found at the next start, until another one succeeds.
-    fn refuse(&mut self) {
+    pub(super) fn refuse(&mut self) {
         self.tickets.clear();
         self.refused.push(std::mem::take(&mut self.later));
     }
 
     /// Takes over what was read from the log, of which `last` is the last record; returns the
     /// differences. A later record that was found is durable from now on.
-    fn found(&mut self, found: &State, last: Option<&Record>) -> Vec<String> {
+    pub(super) fn found(&mut self, found: &State, last: Option<&Record>) -> Vec<String> {
         let up_to_last = |all: &VecDeque<Record>| {
             (1..=all.len()).rev().find(|n| all.get(n - 1) == last).unwrap_or(0)
         };
@@ -118,47 +121,12 @@ impl Shadow {
         if told.is_empty() { told } else { first }
     }
 
-    fn differences(&self, found: &State) -> Vec<String> {
+    pub(super) fn differences(&self, found: &State) -> Vec<String> {
         let mut told = self.state.differences(found, &BTreeSet::new());
         told.extend(self.twice.clone());
         // nor is the number of a last job that was lost with its JOB_NEW given again
         let by_damage = |text: &str| text.contains("> held:") || text.starts_with("the next job");
         told.retain(|text| !self.damaged || !by_damage(text));
         told
-    }
-}
-
-impl World {
-    /// The state was read from the log at a start; `last`: the last record.
-    pub(super) fn is_as_before(&mut self, found: &State, last: Option<&Record>) {
-        let told = self.log.shadow.found(found, last);
-        self.differs("the log does not give what was known", &told);
-    }
-
-    /// The commit under way failed, and the mbatchd that runs has read the log again, which has
-    /// nothing of that commit.
-    pub(super) fn is_as_before_commit(&mut self, p: usize) {
-        let MbdLog { shadow, .. } = &mut self.log;
-        shadow.refuse();
-        let Some(Mach::Mbd(mbd)) = &self.procs[p].mach else { return };
-        let told = shadow.differences(&mbd.st);
-        self.differs("a failed commit is not undone", &told);
-    }
-
-    /// mbatchd is about to die: its state must come of records alone.
-    pub(super) fn is_as_logged(&mut self) {
-        let MbdLog { shadow, .. } = &self.log;
-        if !shadow.later.is_empty() {
-            return;
-        }
-        let Some(mbd) = self.mbd() else { return };
-        let told = shadow.differences(&mbd.st);
-        self.differs("mbatchd knows what no record says", &told);
-    }
-
-    fn differs(&mut self, what: &str, told: &[String]) {
-        if !told.is_empty() {
-            self.fatal.get_or_insert(format!("{what}: {told:#?}"));
-        }
     }
 }

@@ -1,22 +1,25 @@
 //! The world: events in virtual time, hosts with their daemons. Connections are in `net`,
 //! mbatchd's log in `log`.
 
-use super::check::{Check, Failure};
+use super::check::Check;
 use super::client::Client;
 use super::host_death::Deaths;
+use super::limits::{self, Started, USERS};
 use super::log::MbdLog;
 use super::net::{Conn, End};
 use super::os::Os;
-use super::{Rng, Scale, Stats};
+use super::rng::Rng;
+use super::scale::Scale;
 use crate::batch::Mbd;
 use crate::conf::ClusterConf;
-use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
+use crate::conf::types::HostDef;
 use crate::exec::launcher::{self, Launcher};
 use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
 use crate::log::writer::WriterNotice;
 use crate::model::Now;
+use crate::model::event::Record;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::Daemon;
@@ -29,12 +32,6 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// Wall clock at virtual time 0.
 const EPOCH_US: i64 = 1_800_000_000_000_000;
-/// Virtual seconds after the last fault in which everything must have finished.
-const SETTLE_SECS: u64 = 3600;
-/// Events after which a run is taken for stuck.
-const MAX_EVENTS: u64 = 50_000_000;
-/// Events from one recount of the reservations to the next.
-const AUDIT_EVENTS: u64 = 100;
 
 /// Events.
 #[derive(Debug)]
@@ -153,8 +150,8 @@ pub(super) struct Proc {
     pub(super) pid: u32,
     pub(super) mach: Option<Mach>,
     pub(super) born: u64,
-    tick_gen: u64,
-    tick_at: Option<u64>,
+    pub(super) tick_gen: u64,
+    pub(super) tick_at: Option<u64>,
     /// Local connection number -> connection.
     pub(super) conns: BTreeMap<ConnId, u64>,
 }
@@ -172,11 +169,11 @@ pub(super) struct HostSim {
 /// One simulation.
 pub struct World {
     pub(super) scale: Scale,
-    seed: u64,
+    pub(super) seed: u64,
     pub(super) rng: Rng,
     pub(super) now_us: u64,
-    queue: BinaryHeap<Reverse<(u64, u64)>>,
-    events: IdMap<u64, Ev>,
+    pub(super) queue: BinaryHeap<Reverse<(u64, u64)>>,
+    pub(super) events: IdMap<u64, Ev>,
     next_event: u64,
     pub(super) hosts: Vec<HostSim>,
     pub(super) procs: Vec<Proc>,
@@ -189,13 +186,15 @@ pub struct World {
     pub(super) clients: Vec<Client>,
     pub(super) check: Check,
     pub(super) deaths: Deaths,
+    /// What the mbatchd that runs has started.
+    pub(super) started: Started,
     pub(super) faults: usize,
     pub(super) switches: usize,
     /// How often the log went to another host.
     pub(super) moves: usize,
     /// How often a master was overtaken while it was stopped before a write.
     pub(super) overtaken: usize,
-    handled: u64,
+    pub(super) handled: u64,
     /// A fatal thing that no machine may do.
     pub(super) fatal: Option<String>,
 }
@@ -209,11 +208,7 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
         c.base.hosts.add_host(&name);
         c.base.cluster.hosts.push(HostDef { name, server: true, ..HostDef::default() });
     }
-    let mxj = Mxj::Slots(scale.slots);
-    c.batch.hosts.hosts.push(HostPolicy { name: "default".into(), mxj, ..HostPolicy::default() });
-    for (name, priority) in [("normal", 30), ("high", 40)] {
-        c.batch.queues.push(QueueConf { name: name.into(), priority, ..QueueConf::default() });
-    }
+    limits::configure(&mut c.batch, scale, rng);
     c.batch.params.default_queue = vec!["normal".into()];
     c.batch.params.job_accept_interval = 0;
     // In some runs finished jobs leave memory, and with them what they have in the spool.
@@ -223,15 +218,24 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     c
 }
 
+/// The records that a machine appends.
+fn records(out: &[Effect]) -> impl Iterator<Item = &Record> {
+    out.iter().filter_map(|effect| match effect {
+        Effect::Append(record) => Some(&**record),
+        _ => None,
+    })
+}
+
 impl World {
     pub fn new(seed: u64, scale: Scale) -> World {
         let mut rng = Rng::new(seed);
         let name = |i: usize| format!("host{}", i + 1);
         let hosts = (0..scale.hosts).map(|i| HostSim { name: name(i), ..HostSim::default() });
-        let n = 4;
-        let clients = (0..n)
-            .map(|c| Client::new(c, c % scale.hosts, scale.jobs.div_ceil(n), &mut rng))
-            .collect();
+        let conf = config(scale, &mut rng);
+        let pairs = limits::has_pairs(&conf.batch);
+        let each = scale.jobs.div_ceil(USERS);
+        let client = |n: usize| Client::new(n, n % scale.hosts, each, pairs, &mut rng);
+        let clients = (0..USERS).map(client).collect();
         let mut w = World {
             scale,
             seed,
@@ -245,11 +249,12 @@ impl World {
             next_conn: 1,
             next_incoming: INCOMING,
             births: 0,
-            conf: config(scale, &mut rng),
+            conf,
             log: MbdLog::default(),
             clients,
             check: Check::default(),
             deaths: Deaths::default(),
+            started: Started::default(),
             faults: 0,
             switches: 0,
             moves: 0,
@@ -267,7 +272,6 @@ impl World {
             let at = w.rng.below(US);
             w.push(at, Ev::ClientDial { client, dials: 0 });
         }
-        w.plan_fault();
         w
     }
 
@@ -281,119 +285,10 @@ impl World {
         Now { mono_us: self.now_us, wall_us: EPOCH_US + self.now_us as i64 }
     }
 
-    /// Runs until all is done, or something is wrong.
-    pub fn run(&mut self) -> Result<Stats, Failure> {
-        let end = (self.scale.fault_secs + SETTLE_SECS) * US;
-        while let Some(Reverse((at, id))) = self.queue.pop() {
-            self.now_us = at;
-            self.handled += 1;
-            let Some(ev) = self.events.remove(&id) else { continue };
-            self.handle(ev);
-            self.look_for_overlooked();
-            if self.handled.is_multiple_of(AUDIT_EVENTS) {
-                self.audit();
-            }
-            if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
-                return Err(self.failure(what));
-            }
-            if self.handled.is_multiple_of(64) && self.finished() {
-                break;
-            }
-            if at > end || self.handled > MAX_EVENTS {
-                let left =
-                    self.mbd().map_or("mbatchd is down".into(), |m| self.check.unfinished(m));
-                let todo: usize = self.clients.iter().map(|c| c.wishes.len() - c.next).sum();
-                return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
-            }
-        }
-        let unknown_ends = match self.mbd_proc().map(|p| &self.procs[p].mach) {
-            Some(Some(Mach::Mbd(m))) => self.check.finish(m),
-            _ => return Err(self.failure("mbatchd is down at the end".to_string())),
-        };
-        self.check_log();
-        if let Some(what) = self.fatal.take() {
-            return Err(self.failure(what));
-        }
-        if let Some(what) = self.check.wrong.clone() {
-            return Err(self.failure(what));
-        }
-        Ok(Stats {
-            events: self.handled,
-            virtual_secs: self.now_us / US,
-            acknowledged: self.check.acked.len(),
-            faults: self.faults,
-            switches: self.switches,
-            moves: self.moves,
-            overtaken: self.overtaken,
-            unknown_ends,
-        })
-    }
-
-    /// No pass is due, and yet hosts have room for a job that may start.
-    fn look_for_overlooked(&mut self) {
-        const EVERY: u64 = 16;
-        if !self.handled.is_multiple_of(EVERY) {
-            return;
-        }
-        if let Some(job) = self.mbd().and_then(Mbd::overlooked) {
-            self.check.fail(format!("the scheduler has overlooked job <{job}>"));
-        }
-    }
-
-    fn audit(&mut self) {
-        if let Some(Some(Mach::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
-            self.check.reserved(m);
-        }
-    }
-
-    fn failure(&self, what: String) -> Failure {
-        Failure { seed: self.seed, at_secs: self.now_us as f64 / 1e6, what }
-    }
-
     pub(super) fn mbd(&self) -> Option<&Mbd> {
         match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(Mach::Mbd(m))) => Some(m),
             _ => None,
-        }
-    }
-
-    fn finished(&self) -> bool {
-        self.now_us >= self.scale.fault_secs * US
-            && self.clients.iter().all(Client::done)
-            && self.log.quiet()
-            && self.mbd().is_some_and(|m| self.check.all_over(m))
-            && self.check.nothing_left()
-    }
-
-    fn handle(&mut self, ev: Ev) {
-        match ev {
-            Ev::Input { proc_, born, input } => {
-                if self.procs[proc_].born == born {
-                    self.step(proc_, *input);
-                }
-            }
-            Ev::Tick { proc_, gen_ } => {
-                if self.procs[proc_].tick_gen == gen_ {
-                    self.procs[proc_].tick_at = None;
-                    self.step(proc_, Input::Tick);
-                }
-            }
-            Ev::Arrive { conn, from_a, msg } => self.arrive(conn, from_a, *msg),
-            Ev::Dial { proc_, born, local, to } => self.dial(proc_, born, local, to),
-            Ev::Closed { end } => self.end_closed(end),
-            Ev::LogTurn { gen_ } => self.log_turn(gen_),
-            Ev::LogTold { born, notice } => self.log_told(born, notice),
-            Ev::TaskEnd { host, boot, pid, gen_ } => self.task_end(host, boot, pid, gen_),
-            Ev::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
-            Ev::Boot { host, boot } => self.boot(host, boot),
-            Ev::ClientDial { client, dials } => self.client_dial(client, dials),
-            Ev::Ask { client, dials } => self.ask_next(client, dials),
-            Ev::Fault => self.fault(),
-            Ev::Power { host } => drop(self.crash_host(host)),
-            Ev::Rejoin { host } => self.rejoin(host),
-            Ev::DiskBack => self.disk_back(),
-            Ev::Wake => self.wake_master(),
-            Ev::Reopen => self.reopen(),
         }
     }
 
@@ -408,7 +303,7 @@ impl World {
         self.procs.iter().position(|p| p.daemon == Daemon::Mbatchd && p.mach.is_some())
     }
 
-    fn boot(&mut self, host: usize, boot: u64) {
+    pub(super) fn boot(&mut self, host: usize, boot: u64) {
         if self.hosts[host].os.boot != boot || self.find(host, Daemon::Launcher).is_some() {
             return;
         }
@@ -551,6 +446,11 @@ impl World {
             let Some(mach) = &mut self.procs[p].mach else { return };
             let tick = matches!(input, Input::Tick);
             mach.step(now, input, &mut out);
+            if let Mach::Mbd(mbd) = &*mach
+                && let Err(why) = self.started.appended(&mbd.st, &self.conf.batch, records(&out))
+            {
+                self.check.fail(why);
+            }
             // one unit in a turn, so that others and failures come between two of them
             if tick && mach.has_work() {
                 mach.work(now, &mut out);
@@ -621,7 +521,8 @@ impl World {
             }
             Effect::Datagram { to, msg } => self.datagram(p, &to, msg),
             Effect::Sample => {
-                let facts = HostFacts { ncpus: 8, cpu_factor: 1.0, ..HostFacts::default() };
+                let facts =
+                    HostFacts { ncpus: limits::CPUS, cpu_factor: 1.0, ..HostFacts::default() };
                 let boot_id = self.hosts[self.procs[p].host].os.boot_id();
                 let mem = 8000;
                 let s = LoadSample { facts, boot_id, mem, ..LoadSample::default() };

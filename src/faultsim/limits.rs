@@ -1,0 +1,295 @@
+//! The limits of a simulated cluster, and what must hold of them.
+//!
+//! At each start that mbatchd decides: the slots of all attempts that it takes for started, this
+//! one included, exceed no limit to which the start is subject. These are MXJ and JL/U of each of
+//! its hosts, HJOB_LIMIT and PJOB_LIMIT of its queue there, QJOB_LIMIT and UJOB_LIMIT of its queue,
+//! and MAX_JOBS of its user. The job gets as many slots as it asks for, spread as span[] says.
+//!
+//! Taken for started is an attempt from the decision to start it until mbatchd knows its end or
+//! gives it up: also while it is suspended, while its host cannot be reached, and before the host
+//! has accepted it. An attempt that was given up is not counted though its process may run. A
+//! running job that bswitch moves to another queue may bring that queue above its limits; the next
+//! start there must not.
+//!
+//! From time to time, and at each start of mbatchd: its counters are what a count over all jobs
+//! gives. (JL/P of lsb.users is not acted on: see lsb.users(5).)
+
+use super::rng::Rng;
+use super::scale::Scale;
+use crate::batch::Mbd;
+use crate::batch::state::counts::{Counts, Slots};
+use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
+use crate::conf::types::{BatchConf, HostPolicy, Mxj, QueueConf, UserPolicy};
+use crate::model::JobKey;
+use crate::model::event::{Event, Record};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+
+/// Processors of each simulated host.
+pub(super) const CPUS: u32 = 8;
+/// The most slots that a job asks for.
+pub(super) const WIDEST: u32 = 3;
+/// Users, each of whom submits jobs: `user0`, `user1`, ...
+pub(super) const USERS: usize = 4;
+/// Queues with their priorities.
+pub(super) const QUEUES: [(&str, u32); 3] = [("low", 20), ("normal", 30), ("high", 40)];
+/// Share of the limits that a cluster has.
+const LIMITED: f64 = 0.4;
+/// Share of the clusters in which a limit leaves a queue or a user one slot of a host.
+const ONE_A_HOST: f64 = 0.3;
+
+/// May a job need two slots of one host?
+pub(super) fn has_pairs(conf: &BatchConf) -> bool {
+    let one = |q: &QueueConf| q.hjob_limit == Some(1) || q.pjob_limit.is_some_and(|p| p < 0.2);
+    !conf.queues.iter().any(one) && conf.hosts.hosts.iter().all(|h| h.jl_u != Some(1))
+}
+
+/// The name of a queue.
+pub(super) fn any_queue(rng: &mut Rng) -> String {
+    QUEUES[rng.below(QUEUES.len() as u64) as usize].0.into()
+}
+
+/// Gives a cluster its queues, and random limits to it. Each job can start in each queue.
+pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
+    let all = scale.hosts as u64 * u64::from(scale.slots);
+    // of all slots of the cluster, and of those of a host
+    let wide = |rng: &mut Rng| {
+        // large ones have many jobs: less would take hours
+        let least = (all / 8).max(u64::from(WIDEST));
+        let some = least + rng.below((all / 2).max(least + 1) - least + 1);
+        rng.chance(LIMITED).then_some(some as u32)
+    };
+    let least = if rng.chance(ONE_A_HOST) { 1 } else { 2 };
+    let narrow = |rng: &mut Rng| rng.chance(LIMITED).then(|| least + rng.below(2) as u32);
+    for (name, priority) in QUEUES {
+        let per_cpu = narrow(rng).map(|slots| f64::from(slots) / f64::from(CPUS));
+        conf.queues.push(QueueConf {
+            name: name.into(),
+            priority,
+            qjob_limit: wide(rng),
+            ujob_limit: wide(rng),
+            hjob_limit: narrow(rng),
+            // a part of a slot more is one slot more
+            pjob_limit: per_cpu.map(|of_one| of_one - 0.3 / f64::from(CPUS)),
+            ..QueueConf::default()
+        });
+    }
+    for n in 0..USERS {
+        let (name, max_jobs) = (format!("user{n}"), wide(rng));
+        conf.users.users.push(UserPolicy { name, max_jobs, ..UserPolicy::default() });
+    }
+    for host in 0..scale.hosts {
+        let name = format!("host{}", host + 1);
+        let mxj = Mxj::Slots(scale.slots);
+        conf.hosts.hosts.push(HostPolicy { name, mxj, jl_u: narrow(rng), ..HostPolicy::default() });
+    }
+}
+
+/// Slots in use, by each thing that a limit counts.
+#[derive(Default)]
+struct Used {
+    host: BTreeMap<HostId, u64>,
+    host_user: BTreeMap<(HostId, UserId), u64>,
+    host_queue: BTreeMap<(HostId, QueueId), u64>,
+    queue: BTreeMap<QueueId, u64>,
+    queue_user: BTreeMap<(QueueId, UserId), u64>,
+    user: BTreeMap<UserId, u64>,
+}
+
+impl Used {
+    fn add(&mut self, run: &Run, queue: QueueId, user: UserId) {
+        for &(host, slots) in &run.hosts {
+            let slots = u64::from(slots);
+            *self.host.entry(host).or_default() += slots;
+            *self.host_user.entry((host, user)).or_default() += slots;
+            *self.host_queue.entry((host, queue)).or_default() += slots;
+            *self.queue.entry(queue).or_default() += slots;
+            *self.queue_user.entry((queue, user)).or_default() += slots;
+            *self.user.entry(user).or_default() += slots;
+        }
+    }
+}
+
+/// The attempts that mbatchd has started, as its records say.
+#[derive(Debug, Default)]
+pub(super) struct Started {
+    keys: BTreeSet<JobKey>,
+}
+
+fn run_of(state: &State, key: JobKey) -> Option<(&Run, QueueId, UserId)> {
+    let job = state.job(key.job)?;
+    Some((state.running(key)?, job.queue_at(key.idx), job.user))
+}
+
+impl Started {
+    /// A start of mbatchd: its state comes of the log.
+    pub(super) fn begin_anew(&mut self, state: &State) {
+        self.keys = all_runs(state).map(|(run, ..)| run.key).collect();
+    }
+
+    /// mbatchd has appended these records; the limit that a start among them exceeds.
+    pub(super) fn appended<'a>(
+        &mut self,
+        state: &State,
+        conf: &BatchConf,
+        records: impl Iterator<Item = &'a Record>,
+    ) -> Result<(), String> {
+        let mut fresh = Vec::new();
+        for record in records {
+            if let Event::JobStart(start) = &record.event {
+                fresh.push(JobKey { job: start.at.job, idx: start.at.idx, attempt: start.attempt });
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        self.keys.extend(fresh.iter().copied());
+        self.keys.retain(|key| state.running(*key).is_some());
+        let mut used = Used::default();
+        for key in &self.keys {
+            if let Some((run, queue, user)) = run_of(state, *key) {
+                used.add(run, queue, user);
+            }
+        }
+        fresh.into_iter().try_for_each(|key| may_start(state, conf, &used, key))
+    }
+}
+
+fn within(name: &str, limit: Option<u64>, used: Option<&u64>, key: JobKey) -> Result<(), String> {
+    match (limit, used) {
+        (Some(limit), Some(used)) if *used > limit => {
+            Err(format!("{key} is started with {used} slots in use, {name} is {limit}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The start keeps to all limits that concern it.
+fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Result<(), String> {
+    let Some((run, queue, user)) = run_of(state, key) else { return Ok(()) };
+    let (queue_name, user_name) = (state.names.queue(queue), state.names.user(user));
+    let limits = conf.queues.iter().find(|q| *q.name == **queue_name);
+    let limits = limits.ok_or_else(|| format!("{key} is started in queue {queue_name}"))?;
+    let of_queue = limits.qjob_limit.map(u64::from);
+    within("QJOB_LIMIT", of_queue, used.queue.get(&queue), key)?;
+    let each = limits.ujob_limit.map(u64::from);
+    within("UJOB_LIMIT", each, used.queue_user.get(&(queue, user)), key)?;
+    let row = conf.users.users.iter().find(|u| *u.name == **user_name);
+    let of_user = row.and_then(|u| u.max_jobs).map(u64::from);
+    within("MAX_JOBS", of_user, used.user.get(&user), key)?;
+    for &(host, _) in &run.hosts {
+        let name = state.names.host(host);
+        let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);
+        let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
+        let Mxj::Slots(slots) = row.mxj else { continue };
+        within("MXJ", Some(u64::from(slots)), used.host.get(&host), key)?;
+        within("JL/U", row.jl_u.map(u64::from), used.host_user.get(&(host, user)), key)?;
+        let here = used.host_queue.get(&(host, queue));
+        within("HJOB_LIMIT", limits.hjob_limit.map(u64::from), here, key)?;
+        let by_cpus = limits.pjob_limit.map(|p| (p * f64::from(CPUS)).ceil() as u64);
+        within("PJOB_LIMIT", by_cpus, here, key)?;
+    }
+    as_asked(state, run)
+}
+
+/// The start has the slots that the job asks for.
+fn as_asked(state: &State, run: &Run) -> Result<(), String> {
+    let Some(job) = state.job(run.key.job) else { return Ok(()) };
+    let spec = job.spec_at(run.key.idx);
+    let slots: u32 = run.hosts.iter().map(|h| h.1).sum();
+    let most = run.hosts.iter().map(|h| h.1).max().unwrap_or(0);
+    let names: BTreeSet<HostId> = run.hosts.iter().map(|h| h.0).collect();
+    let asked = spec.min_slots.max(1)..=spec.max_slots.max(1);
+    let one_host = spec.res_req.contains("span[hosts=1]") && names.len() != 1;
+    let tiles = spec.res_req.contains("span[ptile=1]") && most > 1;
+    if !asked.contains(&slots) || one_host || tiles || names.len() != run.hosts.len() {
+        let (key, req) = (run.key, &spec.res_req);
+        return Err(format!("{key} asks for {asked:?} slots, {req}, and gets {:?}", run.hosts));
+    }
+    Ok(())
+}
+
+/// All started elements, with their queues and users.
+fn all_runs(state: &State) -> impl Iterator<Item = (&Run, QueueId, UserId)> {
+    state.each_job().flat_map(|job| {
+        job.indices().into_iter().filter_map(move |idx| match &job.elem(idx)?.state {
+            ElemState::Run(run) => Some((&**run, job.queue_at(idx), job.user)),
+            _ => None,
+        })
+    })
+}
+
+/// mbatchd's counters against a count over all jobs.
+pub(super) fn recount(mbd: &Mbd) -> Result<(), String> {
+    let state = &mbd.st;
+    let mut used = Used::default();
+    let mut queues: BTreeMap<QueueId, Slots> = BTreeMap::new();
+    let mut users: BTreeMap<UserId, Slots> = BTreeMap::new();
+    for job in state.each_job() {
+        for idx in job.indices() {
+            let (queue, least) = (job.queue_at(idx), job.spec_at(idx).min_slots.max(1));
+            let own = match job.view(idx) {
+                Some(ElementView::Own(e)) => Some(&e.state),
+                _ => None,
+            };
+            for of in [queues.entry(queue).or_default(), users.entry(job.user).or_default()] {
+                match own {
+                    None | Some(ElemState::Pend(_)) => {
+                        of.pend_jobs += 1;
+                        of.pend += u64::from(least);
+                    }
+                    Some(ElemState::Run(run)) => {
+                        let slots: u32 = run.hosts.iter().map(|h| h.1).sum();
+                        *by_phase(of, run.phase) += u64::from(slots);
+                    }
+                    Some(ElemState::End(_)) => {}
+                }
+            }
+            if let Some(ElemState::Run(run)) = own {
+                used.add(run, queue, job.user);
+            }
+        }
+    }
+    compare(&state.counts, &used, queues, users)
+}
+
+fn by_phase(of: &mut Slots, phase: Phase) -> &mut u64 {
+    match phase {
+        Phase::Starting | Phase::Running => &mut of.run,
+        Phase::Ssusp(_) => &mut of.ssusp,
+        Phase::Ususp(_) => &mut of.ususp,
+    }
+}
+
+fn compare(
+    counts: &Counts,
+    used: &Used,
+    queues: BTreeMap<QueueId, Slots>,
+    users: BTreeMap<UserId, Slots>,
+) -> Result<(), String> {
+    let on_hosts = counts.host.iter().map(|(host, of)| (*host, of.slots.started()));
+    same("queues", counts.queue.iter().map(|(k, v)| (*k, *v)), queues)?;
+    same("users", counts.user.iter().map(|(k, v)| (*k, *v)), users)?;
+    same("hosts", on_hosts, used.host.clone())?;
+    let copied = |(key, n): (&(HostId, UserId), &u64)| (*key, *n);
+    same("users on hosts", counts.host_user.iter().map(copied), used.host_user.clone())?;
+    let copied = |(key, n): (&(HostId, QueueId), &u64)| (*key, *n);
+    same("queues on hosts", counts.host_queue.iter().map(copied), used.host_queue.clone())?;
+    let copied = |(key, n): (&(QueueId, UserId), &u64)| (*key, *n);
+    same("users in queues", counts.queue_user.iter().map(copied), used.queue_user.clone())
+}
+
+/// Are two counts the same, where nothing is zero?
+fn same<K: Ord + Copy + Hash + std::fmt::Debug, N: Default + PartialEq + std::fmt::Debug>(
+    what: &str,
+    kept: impl Iterator<Item = (K, N)>,
+    mut counted: BTreeMap<K, N>,
+) -> Result<(), String> {
+    let kept: BTreeMap<K, N> = kept.filter(|(_, n)| *n != N::default()).collect();
+    counted.retain(|_, n| *n != N::default());
+    if kept != counted {
+        return Err(format!("slots of {what}: mbatchd has {kept:?}, the jobs have {counted:?}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! A run from its first event to the end of all jobs: events one by one in virtual time, and after
+//! them the looks at what must hold.
+
+use super::check::Failure;
+use super::client::Client;
+use super::scale::Stats;
+use super::world::{Ev, Mach, World};
+use crate::batch::Mbd;
+use crate::model::time::US;
+use crate::proto::machine::Input;
+use std::cmp::Reverse;
+
+/// Virtual seconds after the last fault in which everything must have finished.
+const SETTLE_SECS: u64 = 7200;
+/// Events after which a run is taken for stuck.
+const MAX_EVENTS: u64 = 50_000_000;
+/// Events from one recount of the reservations to the next.
+const AUDIT_EVENTS: u64 = 100;
+
+impl World {
+    /// Runs until all is done, or something is wrong.
+    pub fn run(&mut self) -> Result<Stats, Failure> {
+        self.plan_fault();
+        let end = (self.scale.fault_secs + SETTLE_SECS) * US;
+        while let Some(Reverse((at, id))) = self.queue.pop() {
+            self.now_us = at;
+            self.handled += 1;
+            let Some(ev) = self.events.remove(&id) else { continue };
+            self.handle(ev);
+            self.look_for_overlooked();
+            if self.handled.is_multiple_of(AUDIT_EVENTS) {
+                self.audit();
+            }
+            if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
+                return Err(self.failure(what));
+            }
+            if self.handled.is_multiple_of(64) && self.finished() {
+                break;
+            }
+            if at > end || self.handled > MAX_EVENTS {
+                let left =
+                    self.mbd().map_or("mbatchd is down".into(), |m| self.check.unfinished(m));
+                let todo: usize = self.clients.iter().map(|c| c.wishes.len() - c.next).sum();
+                return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
+            }
+        }
+        let unknown_ends = match self.mbd_proc().map(|p| &self.procs[p].mach) {
+            Some(Some(Mach::Mbd(m))) => self.check.finish(m),
+            _ => return Err(self.failure("mbatchd is down at the end".to_string())),
+        };
+        self.check_log();
+        if let Some(what) = self.fatal.take() {
+            return Err(self.failure(what));
+        }
+        if let Some(what) = self.check.wrong.clone() {
+            return Err(self.failure(what));
+        }
+        Ok(Stats {
+            events: self.handled,
+            virtual_secs: self.now_us / US,
+            acknowledged: self.check.acked.len(),
+            faults: self.faults,
+            switches: self.switches,
+            moves: self.moves,
+            overtaken: self.overtaken,
+            unknown_ends,
+        })
+    }
+
+    /// No pass is due, and yet hosts have room for a job that may start.
+    fn look_for_overlooked(&mut self) {
+        const EVERY: u64 = 16;
+        if !self.handled.is_multiple_of(EVERY) {
+            return;
+        }
+        if let Some(job) = self.mbd().and_then(Mbd::overlooked) {
+            self.check.fail(format!("the scheduler has overlooked job <{job}>"));
+        }
+    }
+
+    fn audit(&mut self) {
+        if let Some(Some(Mach::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
+            self.check.reserved(m);
+            self.check.recounted(m);
+        }
+    }
+
+    fn failure(&self, what: String) -> Failure {
+        Failure { seed: self.seed, at_secs: self.now_us as f64 / 1e6, what }
+    }
+
+    fn finished(&self) -> bool {
+        self.now_us >= self.scale.fault_secs * US
+            && self.clients.iter().all(Client::done)
+            && self.log.quiet()
+            && self.mbd().is_some_and(|m| self.check.all_over(m))
+            && self.check.nothing_left()
+    }
+
+    fn handle(&mut self, ev: Ev) {
+        match ev {
+            Ev::Input { proc_, born, input } => {
+                if self.procs[proc_].born == born {
+                    self.step(proc_, *input);
+                }
+            }
+            Ev::Tick { proc_, gen_ } => {
+                if self.procs[proc_].tick_gen == gen_ {
+                    self.procs[proc_].tick_at = None;
+                    self.step(proc_, Input::Tick);
+                }
+            }
+            Ev::Arrive { conn, from_a, msg } => self.arrive(conn, from_a, *msg),
+            Ev::Dial { proc_, born, local, to } => self.dial(proc_, born, local, to),
+            Ev::Closed { end } => self.end_closed(end),
+            Ev::LogTurn { gen_ } => self.log_turn(gen_),
+            Ev::LogTold { born, notice } => self.log_told(born, notice),
+            Ev::TaskEnd { host, boot, pid, gen_ } => self.task_end(host, boot, pid, gen_),
+            Ev::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
+            Ev::Boot { host, boot } => self.boot(host, boot),
+            Ev::ClientDial { client, dials } => self.client_dial(client, dials),
+            Ev::Ask { client, dials } => self.ask_next(client, dials),
+            Ev::Fault => self.fault(),
+            Ev::Power { host } => drop(self.crash_host(host)),
+            Ev::Rejoin { host } => self.rejoin(host),
+            Ev::DiskBack => self.disk_back(),
+            Ev::Wake => self.wake_master(),
+            Ev::Reopen => self.reopen(),
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! mbatchd as a pure, event-sourced state machine.
 //!
-//! `Mbd::step` decides; every change goes through [`Mbd::emit`], which applies the event to the
-//! [`state::State`] and asks for it to be appended. What is acknowledged leaves with
+//! `Mbatchd::step` decides; every change goes through [`Mbatchd::emit`], which applies the event to
+//! the [`state::State`] and asks for it to be appended. What is acknowledged leaves with
 //! `SendDurable`. Beside the event-sourced state there is soft state only: links to hosts, load,
 //! readiness of pending jobs, open listings and waits. It is rebuilt from the state at any time.
 //!
@@ -36,7 +36,7 @@ use crate::proto::client::{ClientMsg, env_hash};
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
 use sched::view::View;
-use site::policy::Policy;
+use site::Site;
 use state::apply::Applied;
 use state::names::{HostId, UserId};
 use state::{ElemState, State};
@@ -97,9 +97,9 @@ struct SpoolEnd {
 }
 
 /// The machine.
-pub struct Mbd {
-    pub(crate) pol: Rc<Policy>,
-    pub(crate) st: State,
+pub struct Mbatchd {
+    pub(crate) site: Rc<Site>,
+    pub(crate) state: State,
     /// This host, in the cluster's spelling.
     pub(crate) me: String,
     pub(crate) epoch: u64,
@@ -118,7 +118,7 @@ pub struct Mbd {
     pub(crate) peers: IdMap<ConnId, Peer>,
     /// Of connections: the chain of submissions of which one was refused.
     pub(crate) broken: IdMap<ConnId, u32>,
-    pub(crate) net: cluster::hosts::Net,
+    pub(crate) links: cluster::hosts::Links,
     pub(crate) sched: sched::Sched,
     pub(crate) deps: usage::dependencies::Deps,
     pub(crate) waits: query::wait::Waits,
@@ -143,15 +143,15 @@ pub struct Mbd {
 /// Environments remembered for sharing; beyond it the table starts anew.
 const MAX_ENVS: usize = 32_768;
 
-impl Mbd {
+impl Mbatchd {
     /// A machine for the host `me` with what recovery found.
     pub fn new(conf: ClusterConf, me: &str, found: Recovered) -> Self {
-        let mut st = State { next_job: 1, ..State::default() };
-        let pol = Rc::new(Policy::new(conf, &mut st.names));
-        let mut mbd = Mbd {
-            net: cluster::hosts::Net::new(&pol),
-            pol,
-            st,
+        let mut state = State { next_job: 1, ..State::default() };
+        let site = Rc::new(Site::new(conf, &mut state.names));
+        let mut mbd = Mbatchd {
+            links: cluster::hosts::Links::new(&site),
+            site,
+            state,
             me: me.to_string(),
             epoch: 0,
             spool: SpoolEnd::default(),
@@ -189,9 +189,9 @@ impl Mbd {
     pub(crate) fn view(&self) -> View<'_> {
         View {
             now: self.sched.now,
-            state: &self.st,
-            site: &self.pol,
-            hosts: &self.net.hosts,
+            state: &self.state,
+            site: &self.site,
+            hosts: &self.links.hosts,
             reserve: &self.reserve,
             windows: &self.windows,
             depends: &self.deps,
@@ -203,9 +203,9 @@ impl Mbd {
     pub(crate) fn sched_and_view(&mut self) -> (&mut sched::Sched, View<'_>) {
         let view = View {
             now: self.sched.now,
-            state: &self.st,
-            site: &self.pol,
-            hosts: &self.net.hosts,
+            state: &self.state,
+            site: &self.site,
+            hosts: &self.links.hosts,
             reserve: &self.reserve,
             windows: &self.windows,
             depends: &self.deps,
@@ -229,7 +229,7 @@ impl Mbd {
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
     /// not. For tests and the simulator: it looks at every started element.
     pub fn reserve_audit(&self) -> Result<(), String> {
-        self.reserve.audit(&self.st, &self.pol)
+        self.reserve.audit(&self.state, &self.site)
     }
 
     /// Says whether root may submit.
@@ -242,14 +242,14 @@ impl Mbd {
     /// written. Soft state is rebuilt.
     pub fn reload(&mut self, found: Recovered) {
         // ids go on to mean what they do in the policy and in tables of hosts
-        let names = std::mem::take(&mut self.st.names);
-        self.st = State { next_job: 1, names, ..State::default() };
+        let names = std::mem::take(&mut self.state.names);
+        self.state = State { next_job: 1, names, ..State::default() };
         // each goes as its job comes, so that its memory is used again
         for rec in found.records {
-            self.st.recover(&rec);
+            self.state.recover(&rec);
         }
-        let known = &self.st.jobs;
-        self.st.reserved =
+        let known = &self.state.jobs;
+        self.state.reserved =
             found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
         self.damaged = found.damaged;
         self.lost_controls = found.controls;
@@ -267,11 +267,12 @@ impl Mbd {
         self.sched = self.sched.anew();
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
-        self.sched.expect(self.st.counts.pending_jobs().min(self.st.jobs.len() as u64) as usize);
+        self.sched
+            .expect(self.state.counts.pending_jobs().min(self.state.jobs.len() as u64) as usize);
         self.overload = lifecycle::load_suspend::Overload::default();
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
-        self.reserve = Reserve::of_all(&self.st, &self.pol, self.reserve.now());
+        self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.works.refill = Some(0);
         self.sched.changed();
     }
@@ -283,7 +284,7 @@ impl Mbd {
         self.deps = usage::dependencies::Deps::default();
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
         let (mut waiting, mut pending) = (Vec::new(), Vec::new());
-        for job in self.st.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
+        for job in self.state.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
             pending.push(job.id);
             waiting.extend(job.depend.as_ref().map(|_| job.id));
         }
@@ -295,7 +296,7 @@ impl Mbd {
         self.overload = lifecycle::load_suspend::Overload::default();
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
-        self.reserve = Reserve::of_all(&self.st, &self.pol, self.reserve.now());
+        self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.sched.changed();
     }
 
@@ -303,7 +304,7 @@ impl Mbd {
     pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
         let freed = self.frees(&rec.event);
-        match self.st.apply(&rec) {
+        match self.state.apply(&rec) {
             Applied::Job(at) => {
                 self.touched(at);
                 if state::element_groups::regroups(&rec.event) {
@@ -329,7 +330,7 @@ impl Mbd {
             Event::JobRequeue { at, .. } => *at,
             _ => return None,
         };
-        let job = self.st.job(at.job)?;
+        let job = self.state.job(at.job)?;
         let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
         Some((job.user, run.hosts.iter().map(|h| h.0).collect()))
     }
@@ -352,10 +353,10 @@ impl Mbd {
     /// A job changed: its readiness, and what depends on it, are looked at again.
     fn touched(&mut self, at: JobRef) {
         self.works.note_changed(at.job);
-        self.deps.touched(&self.st, at);
+        self.deps.touched(&self.state, at);
         self.look_left_of(at);
         self.refresh_at(at);
-        self.reserve.refresh(&self.st, &self.pol, at);
+        self.reserve.refresh(&self.state, &self.site, at);
     }
 
     /// Where exact bytes will lie; asks for them to be spooled.
@@ -393,7 +394,7 @@ impl Mbd {
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         self.emit(cx, Event::LoadIndex { names });
         // that forgets the hosts that jobs were not to go to
-        let tried: Vec<JobRef> = self.st.tries.keys().copied().collect();
+        let tried: Vec<JobRef> = self.state.tries.keys().copied().collect();
         self.emit(cx, self.start_event());
         tried.into_iter().for_each(|at| self.refresh_at(at));
         self.hold_damaged(cx);
@@ -402,8 +403,8 @@ impl Mbd {
     }
 
     pub(crate) fn start_event(&self) -> Event {
-        let (hosts, queues) = (self.pol.hosts.len() as u32, self.pol.queues.len() as u32);
-        let (master, cluster) = (self.me.clone(), self.pol.conf.base.name.clone());
+        let (hosts, queues) = (self.site.hosts.len() as u32, self.site.queues.len() as u32);
+        let (master, cluster) = (self.me.clone(), self.site.conf.base.name.clone());
         Event::MbdStart { master, cluster, hosts, queues }
     }
 
@@ -412,12 +413,12 @@ impl Mbd {
     fn hold_damaged(&mut self, cx: &mut StepContext) {
         self.close_lost(cx);
         for (at, why) in std::mem::take(&mut self.damaged) {
-            if self.st.jobs.contains_key(&at.job) {
+            if self.state.jobs.contains_key(&at.job) {
                 cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
                 self.emit(cx, Event::Hold { at, why });
             } else {
                 cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
-                self.st.reserved.insert(at.job);
+                self.state.reserved.insert(at.job);
             }
         }
     }
@@ -498,8 +499,8 @@ impl Mbd {
 
     fn config(&mut self, cx: &mut StepContext, conf: Option<ClusterConf>, diags: Vec<Diag>) {
         if let Some(mut conf) = conf {
-            conf.unix.keep_answers(&self.pol.conf.unix);
-            let sampling = admin::perfmon::differ(self.pol.params(), &conf.batch.params);
+            conf.unix.keep_answers(&self.site.conf.unix);
+            let sampling = admin::perfmon::differ(self.site.params(), &conf.batch.params);
             self.take_policy(cx, conf);
             if sampling {
                 self.perf_by_params(cx);
@@ -518,7 +519,7 @@ impl Mbd {
 
     /// The policy that holds, with the hosts that have joined by themselves; None: it has them.
     pub fn with_members(&self, all: &[Member]) -> Option<ClusterConf> {
-        let mut conf = self.pol.conf.clone();
+        let mut conf = self.site.conf.clone();
         conf.base.set_members(all, &self.me).then_some(conf)
     }
 
@@ -558,7 +559,7 @@ impl Mbd {
     }
 }
 
-impl Machine for Mbd {
+impl Machine for Mbatchd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         let mut cx = StepContext { now, out };
         let cx = &mut cx;
@@ -582,8 +583,8 @@ impl Machine for Mbd {
             Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
             Input::Groups { asked, found } => {
                 // Nobody else holds the policy between two steps.
-                if let Some(pol) = Rc::get_mut(&mut self.pol) {
-                    pol.conf.unix.answered(&asked, found);
+                if let Some(site) = Rc::get_mut(&mut self.site) {
+                    site.conf.unix.answered(&asked, found);
                     self.sched.users_changed();
                 }
             }
@@ -651,7 +652,7 @@ impl Machine for Mbd {
             let unreached = self.unreached.deadline();
             [keep, self.sched.deadline(), windows, self.overload.deadline(), deps, perf, unreached]
         });
-        let d = [self.net.deadline(), self.waits.deadline()];
+        let d = [self.links.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()
     }
 }

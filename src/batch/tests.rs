@@ -74,7 +74,7 @@ fn conf() -> ClusterConf {
 }
 
 struct Rig {
-    mbd: Mbd,
+    mbd: Mbatchd,
     now: Now,
     /// Messages sent, by connection.
     sent: Vec<(ConnId, Msg)>,
@@ -103,11 +103,11 @@ impl Rig {
     fn of(conf: ClusterConf) -> Rig {
         let found = Recovered { epoch: 1, ..Default::default() };
         let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
-        Rig::with(Mbd::new(conf, "h1", found), now)
+        Rig::with(Mbatchd::new(conf, "h1", found), now)
     }
 
     /// A machine that has just started, with its hosts and users.
-    fn with(mbd: Mbd, now: Now) -> Rig {
+    fn with(mbd: Mbatchd, now: Now) -> Rig {
         let (sent, log, acct) = (vec![], vec![], vec![]);
         let (dialled, said, spooled) = (vec![], vec![], vec![]);
         let mut rig = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };
@@ -234,7 +234,7 @@ impl Rig {
     }
 
     fn stat(&self, job: u32, idx: u32) -> &'static str {
-        let view = self.mbd.st.job(job).and_then(|j| j.view(idx)).map(|v| v.stat());
+        let view = self.mbd.state.job(job).and_then(|j| j.view(idx)).map(|v| v.stat());
         crate::batch::query::job_columns::stat_name(view.unwrap_or(0))
     }
 
@@ -256,9 +256,9 @@ impl Rig {
     }
 
     /// The machine as it is after a restart, from the text of its log.
-    fn restarted(&self) -> Mbd {
+    fn restarted(&self) -> Mbatchd {
         let records = self.read_back();
-        Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..Default::default() })
+        Mbatchd::new(conf(), "h1", Recovered { records, epoch: 2, ..Default::default() })
     }
 
     /// The machine forgets all that its log does not hold, but for its connections.
@@ -280,7 +280,7 @@ impl Rig {
             self.now.wall_us += step as i64 * 1_000_000;
             let due = self.mbd.windows.deadline();
             assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
-            for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -292,7 +292,7 @@ impl Rig {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
-            for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -314,7 +314,7 @@ impl Rig {
 
     /// The name of the host behind a connection.
     fn name_behind(&self, conn: ConnId) -> String {
-        let host = self.mbd.net.hosts.values().find(|h| h.up() == Some(conn));
+        let host = self.mbd.links.hosts.values().find(|h| h.up() == Some(conn));
         host.unwrap().name.clone()
     }
 
@@ -333,7 +333,7 @@ impl Rig {
 
     /// LIM shows this status of a host.
     fn lock_shown(&mut self, host: &str, status: u32) {
-        let crate::batch::cluster::hosts::Link::Up { conn } = self.mbd.net.lim() else {
+        let crate::batch::cluster::hosts::Link::Up { conn } = self.mbd.links.lim() else {
             panic!("no LIM")
         };
         let load = HostLoad { host: host.into(), status, ..HostLoad::default() };
@@ -366,7 +366,7 @@ impl Rig {
 
     /// Its state, with why it is suspended.
     fn phase(&self, job: u32) -> state::Phase {
-        self.mbd.st.job(job).unwrap().elem(0).unwrap().run().unwrap().phase
+        self.mbd.state.job(job).unwrap().elem(0).unwrap().run().unwrap().phase
     }
 
     fn queue_row(&mut self) -> QueueInfo {

@@ -15,7 +15,7 @@ use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
 use super::shell::{self, DaemonDriver, Remote, ShellControl};
-use crate::batch::{Mbd, Recovered};
+use crate::batch::{Mbatchd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;
 use crate::log::commit_queue::CommitQueue;
@@ -209,21 +209,21 @@ const MAX_BEHIND: usize = 4 << 20;
 const LONG_TURN_US: u64 = 1_000_000;
 
 impl DaemonDriver for MbatchdDriver {
-    type M = Mbd;
+    type M = Mbatchd;
     const MEASURED: bool = true;
 
     fn takes_work(&self) -> bool {
         self.front.behind() < MAX_BEHIND
     }
 
-    fn turned(&mut self, m: &mut Mbd, cpu_us: u64) {
+    fn turned(&mut self, m: &mut Mbatchd, cpu_us: u64) {
         if cpu_us >= LONG_TURN_US {
             log::warn!("a turn of the loop took {} ms of processor time", cpu_us / 1000);
         }
         m.note_turn(cpu_us);
     }
 
-    fn start(&mut self, _m: &mut Mbd, ctl: &mut ShellControl) {
+    fn start(&mut self, _m: &mut Mbatchd, ctl: &mut ShellControl) {
         let late = std::mem::take(&mut self.late);
         self.ask_groups(late, ctl);
         let Some(begin) = self.begin.take() else { return };
@@ -250,7 +250,7 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn effect(&mut self, _m: &mut Mbd, eff: Effect, ctl: &mut ShellControl) {
+    fn effect(&mut self, _m: &mut Mbatchd, eff: Effect, ctl: &mut ShellControl) {
         let Some(eff) = self.front.take(eff, &mut ctl.tickets, &mut orders(&self.log)) else {
             return;
         };
@@ -264,21 +264,21 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn members(&mut self, m: &mut Mbd, all: Vec<Member>, ctl: &mut ShellControl) {
+    fn members(&mut self, m: &mut Mbatchd, all: Vec<Member>, ctl: &mut ShellControl) {
         if let Some(conf) = m.with_members(&all) {
             log::info!("{} hosts have joined by themselves", all.len());
             ctl.input(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
         }
     }
 
-    fn end_of_turn(&mut self, _m: &mut Mbd, ctl: &mut ShellControl) {
+    fn end_of_turn(&mut self, _m: &mut Mbatchd, ctl: &mut ShellControl) {
         if std::mem::take(&mut self.replied) {
             self.crash.reach(Point::AfterReply);
         }
         self.front.end_of_turn(&mut ctl.tickets, &mut orders(&self.log));
     }
 
-    fn woken(&mut self, m: &mut Mbd, ctl: &mut ShellControl) {
+    fn woken(&mut self, m: &mut Mbatchd, ctl: &mut ShellControl) {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(found) = found {
             self.front = CommitQueue::new(RealDisk::read_only(&self.dir), found.epoch);
@@ -294,11 +294,11 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn durable(&mut self, _m: &mut Mbd, _ticket: u64, _ctl: &mut ShellControl) {
+    fn durable(&mut self, _m: &mut Mbatchd, _ticket: u64, _ctl: &mut ShellControl) {
         self.replied = true;
     }
 
-    fn failed(&mut self, m: &mut Mbd, _ticket: u64, why: String, ctl: &mut ShellControl) {
+    fn failed(&mut self, m: &mut Mbatchd, _ticket: u64, why: String, ctl: &mut ShellControl) {
         let limit = self.shared.durable_len.load(Ordering::SeqCst);
         match self.front.again(limit) {
             Ok(found) => m.reload(found),
@@ -313,7 +313,7 @@ impl DaemonDriver for MbatchdDriver {
         ctl.input(Input::LogFailed { why });
     }
 
-    fn stopping(&mut self, _m: &mut Mbd, _code: i32) {
+    fn stopping(&mut self, _m: &mut Mbatchd, _code: i32) {
         if let Some(log) = self.log.take() {
             log.stop();
         }
@@ -377,7 +377,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
-    let mbd = Mbd::new(conf, &boot.host, found).with_zone(crate::sys::zone());
+    let mbd = Mbatchd::new(conf, &boot.host, found).with_zone(crate::sys::zone());
     let mbd = mbd.with_pid(std::process::id());
     let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
     shell::run(shell, mbd, host).map_err(|e| e.to_string())

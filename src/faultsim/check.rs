@@ -3,7 +3,7 @@
 //! true.
 
 use super::limits;
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
 use crate::model::event::Finish;
@@ -50,6 +50,8 @@ pub struct Check {
     pub damaged: bool,
     /// Jobs that are held because the log was damaged; what becomes of them is not asked.
     pub hurt: BTreeSet<u32>,
+    /// Jobs that wait at the end for slots that a held job keeps; they are not asked for either.
+    behind_held: BTreeSet<u32>,
     /// The job whose end a job waits for.
     pub waits_for: HashMap<u32, u32>,
     /// Jobs that somebody wanted to end.
@@ -118,31 +120,31 @@ impl Check {
     }
 
     /// Nothing is counted any more once all is over.
-    fn counted(&mut self, mbd: &Mbd) {
+    fn counted(&mut self, mbd: &Mbatchd) {
         if self.damaged || !self.hurt.is_empty() {
             return;
         }
-        let c = &mbd.st.counts;
+        let c = &mbd.state.counts;
         let slots = c.queue.values().chain(c.user.values());
         let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
         let pairs = c.queue_user.values().chain(c.host_user.values()).chain(c.host_queue.values());
         if left || pairs.copied().any(|n| n != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
-        if !mbd.st.tries.is_empty() {
-            self.fail(format!("something is kept of what has ended: {:?}", mbd.st.tries));
+        if !mbd.state.tries.is_empty() {
+            self.fail(format!("something is kept of what has ended: {:?}", mbd.state.tries));
         }
     }
 
     /// The counters of mbatchd are those of its jobs.
-    pub fn recounted(&mut self, mbd: &Mbd) {
+    pub fn recounted(&mut self, mbd: &Mbatchd) {
         if let Err(why) = limits::recount(mbd) {
             self.fail(why);
         }
     }
 
     /// What mbatchd has reserved is what the started jobs reserve.
-    pub fn reserved(&mut self, mbd: &Mbd) {
+    pub fn reserved(&mut self, mbd: &Mbatchd) {
         if let Err(why) = mbd.reserve_audit() {
             self.fail(format!("the reservations are not those of the jobs: {why}"));
         }
@@ -209,8 +211,8 @@ impl Check {
 
     /// Is this job held, does it wait for one that is, or for slots that suspended elements of such
     /// a job keep?
-    fn excused_at_end(&self, mbd: &Mbd, job: u32) -> bool {
-        let tally = |id: u32| mbd.st.job(id).map(|j| &j.tally);
+    fn excused_at_end(&self, mbd: &Mbatchd, job: u32) -> bool {
+        let tally = |id: u32| mbd.state.job(id).map(|j| &j.tally);
         let keeps = |id: &u32| tally(*id).is_some_and(|t| t.run + t.ssusp + t.ususp > 0);
         let waits = tally(job).is_some_and(|t| t.pend > 0 && t.unfinished() == t.pend);
         self.excused(job) || (waits && self.hurt.iter().any(keeps))
@@ -220,7 +222,7 @@ impl Check {
     fn excused(&self, job: u32) -> bool {
         let mut job = Some(job);
         while let Some(j) = job {
-            if self.hurt.contains(&j) {
+            if self.hurt.contains(&j) || self.behind_held.contains(&j) {
                 return true;
             }
             job = self.waits_for.get(&j).copied();
@@ -229,8 +231,8 @@ impl Check {
     }
 
     /// Are all acknowledged jobs over, as mbatchd sees it?
-    pub fn all_over(&self, mbd: &Mbd) -> bool {
-        self.acked.values().all(|id| match mbd.st.job(*id) {
+    pub fn all_over(&self, mbd: &Mbatchd) -> bool {
+        self.acked.values().all(|id| match mbd.state.job(*id) {
             _ if self.excused_at_end(mbd, *id) => true,
             Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
             None => self.cleans || self.damaged,
@@ -238,15 +240,17 @@ impl Check {
     }
 
     /// The final look; returns how many ends are unknown.
-    pub fn finish(&mut self, mbd: &Mbd) -> usize {
+    pub fn finish(&mut self, mbd: &Mbatchd) -> usize {
         let mut unknown = 0;
         self.counted(mbd);
         self.reserved(mbd);
+        let jobs = self.acked.values().copied();
+        self.behind_held = jobs.filter(|id| self.excused_at_end(mbd, *id)).collect();
         for (request, id) in self.acked.clone() {
-            if self.excused_at_end(mbd, id) {
+            if self.excused(id) {
                 continue;
             }
-            let Some(job) = mbd.st.job(id) else {
+            let Some(job) = mbd.state.job(id) else {
                 if !self.cleans && !self.damaged {
                     self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
                 }
@@ -360,10 +364,10 @@ impl Check {
     }
 
     /// The jobs that have not finished, for the words of a failure.
-    pub fn unfinished(&self, mbd: &Mbd) -> String {
+    pub fn unfinished(&self, mbd: &Mbatchd) -> String {
         let mut text = String::new();
         for id in self.acked.values() {
-            let Some(job) = mbd.st.job(*id) else {
+            let Some(job) = mbd.state.job(*id) else {
                 if !self.cleans {
                     text.push_str(&format!(" <{id}> lost;"));
                 }

@@ -16,7 +16,7 @@
 
 use super::rng::Rng;
 use super::scale::Scale;
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::batch::state::counts::{Counts, Slots};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
@@ -221,8 +221,8 @@ fn all_runs(state: &State) -> impl Iterator<Item = (&Run, QueueId, UserId)> {
 }
 
 /// mbatchd's counters against a count over all jobs.
-pub(super) fn recount(mbd: &Mbd) -> Result<(), String> {
-    let state = &mbd.st;
+pub(super) fn recount(mbd: &Mbatchd) -> Result<(), String> {
+    let state = &mbd.state;
     let mut used = Used::default();
     let mut queues: BTreeMap<QueueId, Slots> = BTreeMap::new();
     let mut users: BTreeMap<UserId, Slots> = BTreeMap::new();

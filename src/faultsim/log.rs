@@ -7,7 +7,7 @@
 use super::rng::Rng;
 use super::same::Shadow;
 use super::world::{Ev, Mach, World};
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::batch::state::State;
 use crate::log::commit_queue::CommitQueue;
 use crate::log::record_walk::HEAD;
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// Opens the log; the machine, or why the process ends instead.
-    pub(super) fn open_log(&mut self, host: usize) -> Result<Mbd, String> {
+    pub(super) fn open_log(&mut self, host: usize) -> Result<Mbatchd, String> {
         if self.log.open.is_some() {
             return Err("another mbatchd has the lock".into());
         }
@@ -186,13 +186,13 @@ impl World {
             self.log.shadow.begin_anew(&found.recovered.records);
         }
         let last = found.recovered.records.last().cloned();
-        let mbd = Mbd::new(self.conf.clone(), &name, found.recovered);
-        self.is_as_before(&mbd.st, last.as_ref());
-        self.started.begin_anew(&mbd.st);
+        let mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
+        self.is_as_before(&mbd.state, last.as_ref());
+        self.started.begin_anew(&mbd.state);
         self.check.recounted(&mbd);
         if std::mem::take(&mut self.log.damaged) {
             // what had ended is not held, and not accounted for anew where its beginning is lost
-            let gone = self.check.acked.values().filter(|id| mbd.st.job(**id).is_none());
+            let gone = self.check.acked.values().filter(|id| mbd.state.job(**id).is_none());
             let gone: Vec<u32> = gone.copied().collect();
             self.check.hurt.extend(gone);
         }
@@ -200,7 +200,7 @@ impl World {
     }
 
     /// As [`World::open_log`], but the process may be killed at any step of it.
-    pub(super) fn start_log(&mut self, host: usize) -> Result<Mbd, String> {
+    pub(super) fn start_log(&mut self, host: usize) -> Result<Mbatchd, String> {
         // what kills this process must not close the files of one that was stopped
         let alone = self.log.open.is_none() && self.log.stopped.is_none();
         if self.faulty() && self.rng.chance(0.1) && alone {
@@ -461,8 +461,8 @@ impl World {
         let MbdLog { shadow, .. } = &mut self.log;
         shadow.refuse();
         let Some(Mach::Mbd(mbd)) = &self.procs[p].mach else { return };
-        let told = shadow.differences(&mbd.st);
-        self.started.begin_anew(&mbd.st);
+        let told = shadow.differences(&mbd.state);
+        self.started.begin_anew(&mbd.state);
         self.check.recounted(mbd);
         self.differs("a failed commit is not undone", &told);
     }
@@ -471,7 +471,7 @@ impl World {
     pub(super) fn is_as_logged(&mut self) {
         let MbdLog { shadow, .. } = &self.log;
         let Some(mbd) = self.mbd().filter(|_| shadow.is_durable()) else { return };
-        let told = shadow.differences(&mbd.st);
+        let told = shadow.differences(&mbd.state);
         self.differs("mbatchd knows what no record says", &told);
     }
 

@@ -36,7 +36,7 @@ impl World {
         }
         let Some(id) = c.stopped.first().cloned() else { return true };
         // brequeue -H of a running element: it is held only once it has ended
-        let leaving = self.mbd().and_then(|mbd| mbd.st.job(id.job)).is_some_and(|job| {
+        let leaving = self.mbd().and_then(|mbd| mbd.state.job(id.job)).is_some_and(|job| {
             let held = |e: &ElemState| matches!(e, ElemState::Run(run) if run.requeue.is_some());
             job.indices().iter().filter_map(|idx| job.elem(*idx)).any(|e| held(&e.state))
         });
@@ -65,7 +65,7 @@ impl World {
         let about = |w: &World| match &w.procs[p].mach {
             // each bmod spools the submission that it makes
             Some(Mach::Mbd(m)) => {
-                jobs.iter().map(|job| m.st.about(*job, whole)).collect::<Vec<String>>()
+                jobs.iter().map(|job| m.state.about(*job, whole)).collect::<Vec<String>>()
             }
             _ => Vec::new(),
         };
@@ -98,8 +98,8 @@ impl World {
     pub(super) fn reopen(&mut self) {
         let closed = |w: &World| {
             w.mbd().is_none_or(|mbd| {
-                mbd.st.queue_ctl.values().any(|c| c.closed || c.inactive)
-                    || mbd.st.host_ctl.values().any(|c| c.shut())
+                mbd.state.queue_ctl.values().any(|c| c.closed || c.inactive)
+                    || mbd.state.host_ctl.values().any(|c| c.shut())
             })
         };
         if !self.log.shut {

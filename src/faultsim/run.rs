@@ -5,7 +5,7 @@ use super::check::Failure;
 use super::client::Client;
 use super::scale::Stats;
 use super::world::{Ev, Mach, World};
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::model::time::US;
 use crate::proto::machine::Input;
 use std::cmp::Reverse;
@@ -73,7 +73,7 @@ impl World {
         if !self.handled.is_multiple_of(EVERY) {
             return;
         }
-        if let Some(job) = self.mbd().and_then(Mbd::overlooked) {
+        if let Some(job) = self.mbd().and_then(Mbatchd::overlooked) {
             self.check.fail(format!("the scheduler has overlooked job <{job}>"));
         }
     }

@@ -10,7 +10,7 @@ use super::net::{Conn, End};
 use super::os::Os;
 use super::rng::Rng;
 use super::scale::Scale;
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::conf::ClusterConf;
 use crate::conf::types::HostDef;
 use crate::exec::launcher::{self, Launcher};
@@ -114,7 +114,7 @@ pub(super) enum Mach {
     Launcher(Box<Launcher>),
     Lim(Box<Lim>),
     Sbd(Box<Sbatchd>),
-    Mbd(Box<Mbd>),
+    Mbd(Box<Mbatchd>),
 }
 
 impl Mach {
@@ -285,7 +285,7 @@ impl World {
         Now { mono_us: self.now_us, wall_us: EPOCH_US + self.now_us as i64 }
     }
 
-    pub(super) fn mbd(&self) -> Option<&Mbd> {
+    pub(super) fn mbd(&self) -> Option<&Mbatchd> {
         match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(Mach::Mbd(m))) => Some(m),
             _ => None,
@@ -447,7 +447,7 @@ impl World {
             let tick = matches!(input, Input::Tick);
             mach.step(now, input, &mut out);
             if let Mach::Mbd(mbd) = &*mach
-                && let Err(why) = self.started.appended(&mbd.st, &self.conf.batch, records(&out))
+                && let Err(why) = self.started.appended(&mbd.state, &self.conf.batch, records(&out))
             {
                 self.check.fail(why);
             }

@@ -19,8 +19,8 @@
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. That of the mail program is a second fence: it shows where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_are, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
-//! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbd::standing` asks whose first host an attempt has, `need_blob` too |
-//! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbd::roles` asks by queue; `guard::admin` |
+//! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
+//! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbatchd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
 //! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
 //! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
@@ -29,7 +29,7 @@
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |
 //! | exhaustion by one request | bounds::*, messages::*, host_messages::* | `caps::check` and its like; units of `batch::lifecycle::works`; `Pages` of the heap; `NOTES_MAX` of the launcher |
 //! | many requirements | classes, batch::tests::classes | `sched::walk` looks at `LOOKS_PER_USER` classes of a user in a pass, at none twice while nothing changes |
-//! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbd::task_state` leaves jobs alone that the log does not know |
+//! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbatchd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
 mod attacks;

@@ -6,7 +6,7 @@
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
 use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
 use crate::model::reason::err;
@@ -36,7 +36,7 @@ struct Asked {
     until: Option<u64>,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// badmin diagnose: `query` begins (`on`) or ends it; `job` asks only whether the caller may
     /// see why jobs of others wait.
     pub(crate) fn diagnose(
@@ -67,7 +67,7 @@ impl Mbd {
         if self.diagnose.asked.as_ref().is_some_and(late) {
             self.diagnose.asked = None;
         }
-        let param = |name: &str| self.pol.params().raw.get(name).map(|v| v.text.trim());
+        let param = |name: &str| self.site.params().raw.get(name).map(|v| v.text.trim());
         let name = match &self.diagnose.asked {
             Some(asked) if !asked.on => return None,
             Some(asked) if !asked.file.is_empty() => asked.file.as_str(),
@@ -81,7 +81,7 @@ impl Mbd {
         if full.starts_with('/') {
             return Some(full);
         }
-        let usual = || self.pol.conf.base.lsf.logdir();
+        let usual = || self.site.conf.base.lsf.logdir();
         let dir = param("DIAGNOSE_LOGDIR").filter(|d| d.starts_with('/')).or_else(usual)?;
         Some(format!("{dir}/{full}"))
     }

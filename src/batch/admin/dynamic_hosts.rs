@@ -6,9 +6,9 @@
 //! away: what the files say is changed in the files.
 
 use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::site::policy::Policy;
+use crate::batch::site::Site;
 use crate::batch::state::AddedHosts;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::conf::ClusterConf;
 use crate::model::event::Event;
 use crate::model::reason::err;
@@ -39,11 +39,11 @@ pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Another policy holds from now on.
     pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
-        put(&mut conf, &self.st.group_hosts);
-        self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
+        put(&mut conf, &self.state.group_hosts);
+        self.site = Rc::new(Site::new(conf, &mut self.state.names));
         self.net_reconfigured(cx);
         self.rebuild_by_units();
         self.windows.renew();
@@ -51,10 +51,10 @@ impl Mbd {
 
     /// After the log was read: the policy with the hosts that it adds.
     pub(crate) fn group_hosts_read(&mut self) {
-        if !self.st.group_hosts.is_empty() {
-            let mut conf = self.pol.conf.clone();
-            put(&mut conf, &self.st.group_hosts);
-            self.pol = Rc::new(Policy::new(conf, &mut self.st.names));
+        if !self.state.group_hosts.is_empty() {
+            let mut conf = self.site.conf.clone();
+            put(&mut conf, &self.state.group_hosts);
+            self.site = Rc::new(Site::new(conf, &mut self.state.names));
         }
     }
 
@@ -71,7 +71,7 @@ impl Mbd {
     ) -> Result<(Vec<AdminLine>, bool), Refusal> {
         self.check(who, Action::HostCtrl, "", "")?;
         crate::batch::admin::requests::check_comment(comment)?;
-        let batch = &self.pol.conf.batch.hosts;
+        let batch = &self.site.conf.batch.hosts;
         if !batch.groups.iter().any(|g| g.name == group)
             && !batch.units.iter().any(|u| u.name == group)
         {
@@ -80,7 +80,7 @@ impl Mbd {
         }
         let (mut lines, mut done) = (Vec::new(), false);
         for word in hosts {
-            let known = self.pol.conf.base.hosts.canonical(word).map(str::to_string);
+            let known = self.site.conf.base.hosts.canonical(word).map(str::to_string);
             let host = known.unwrap_or_else(|| word.clone());
             let (code, text) = self.group_fault(add, group, &host).unwrap_or((0, ""));
             lines.push(AdminLine { about: host.clone(), code, text: text.to_string() });
@@ -92,27 +92,27 @@ impl Mbd {
             }
         }
         if done && add {
-            self.take_policy(cx, self.pol.conf.clone());
+            self.take_policy(cx, self.site.conf.clone());
         }
         Ok((lines, done && !add))
     }
 
     /// Why a host cannot be added or taken away, if it cannot.
     fn group_fault(&self, add: bool, group: &str, host: &str) -> Option<(i32, &'static str)> {
-        let own = self.st.group_hosts.get(group).is_some_and(|hosts| hosts.contains(host));
+        let own = self.state.group_hosts.get(group).is_some_and(|hosts| hosts.contains(host));
         if !add {
             return (!own).then_some(NOT_ADDED);
         }
-        let Some(def) = self.pol.conf.base.cluster.hosts.iter().find(|h| h.name == host) else {
+        let Some(def) = self.site.conf.base.cluster.hosts.iter().find(|h| h.name == host) else {
             return Some((err::BAD_HOST, ""));
         };
-        let batch = &self.pol.conf.batch.hosts;
+        let batch = &self.site.conf.batch.hosts;
         let unit = batch.units.iter().find(|u| u.name == group);
         let member = match unit {
             Some(unit) => unit.members.iter().any(|m| m == host),
-            None => self.pol.expand_host(group).contains(host),
+            None => self.site.expand_host(group).contains(host),
         };
-        let all: usize = self.st.group_hosts.values().map(BTreeSet::len).sum();
+        let all: usize = self.state.group_hosts.values().map(BTreeSet::len).sum();
         match () {
             () if own || member => Some(IS_MEMBER),
             () if !def.dynamic => Some(NOT_DYNAMIC),

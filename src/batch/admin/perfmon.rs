@@ -5,7 +5,7 @@
 //! comparison.
 
 use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::BatchParams;
 use crate::model::event::Event;
 use crate::model::job::stat;
@@ -148,7 +148,7 @@ impl Perfmon {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     /// A turn of the loop that runs this took so long, microseconds of processor time.
     pub fn note_turn(&mut self, cpu_us: u64) {
         self.perfmon.turned(cpu_us);
@@ -161,7 +161,7 @@ impl Mbd {
         }
         match event {
             Event::JobNew(new) => {
-                let n = self.st.job(new.job).map_or(1, |j| u64::from(j.tally.total));
+                let n = self.state.job(new.job).map_or(1, |j| u64::from(j.tally.total));
                 self.perfmon.count(Metric::Submitted, n);
             }
             Event::JobStart(_) => self.perfmon.count(Metric::Dispatched, 1),
@@ -177,7 +177,7 @@ impl Mbd {
 
     /// At the start, and when lsb.params says otherwise than before.
     pub(crate) fn perf_by_params(&mut self, cx: &StepContext) {
-        let p = self.pol.params();
+        let p = self.site.params();
         let on = p.sched_metric;
         self.perfmon = Perfmon { longest: self.perfmon.longest, ..Perfmon::default() };
         if on {
@@ -187,7 +187,7 @@ impl Mbd {
 
     fn perf_start(&mut self, cx: &StepContext, period: Option<u64>) {
         let set = self.perfmon.period;
-        let period = period.or(set).unwrap_or(self.pol.params().sched_metric_period);
+        let period = period.or(set).unwrap_or(self.site.params().sched_metric_period);
         self.perfmon.run = Some(Box::new(Sampling {
             started: cx.now.secs(),
             ended: 0,

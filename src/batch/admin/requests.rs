@@ -1,7 +1,7 @@
 //! badmin's requests: hosts, queues, reconfiguration, shutdown.
 
 use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Ctrl, Event};
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -19,7 +19,7 @@ fn line(about: &str, code: i32) -> AdminLine {
 /// Longest lock ID of a host, characters.
 const MAX_LOCK_ID: usize = 128;
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn admin(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, op: AdminOp) {
         if let Some(why) = &self.log_failed
             && matches!(
@@ -106,7 +106,7 @@ impl Mbd {
         // what is named again, by itself or in a group, is not done again
         let (mut words, mut done) = (BTreeSet::new(), BTreeSet::new());
         for word in hosts.iter().filter(|word| words.insert(*word)) {
-            let names = self.pol.expand_host(word);
+            let names = self.site.expand_host(word);
             if names.is_empty() {
                 lines.push(line(word, err::BAD_HOST));
             }
@@ -132,7 +132,7 @@ impl Mbd {
 
     /// Why a host cannot be opened so, if it cannot.
     fn keeps_shut(&self, host: &str, open: bool, lock: &str) -> Option<String> {
-        let locks = self.st.host_ctl_of(host).map(|c| &c.locks);
+        let locks = self.state.host_ctl_of(host).map(|c| &c.locks);
         let has = |lock: &str| locks.is_some_and(|l| l.contains(lock));
         match (open, lock) {
             (true, "") => {
@@ -156,7 +156,7 @@ impl Mbd {
         check_comment(comment)?;
         let all = queues.iter().any(|q| q == "all");
         let names: Vec<String> = match all {
-            true => self.pol.queues.iter().map(|q| q.conf.name.clone()).collect(),
+            true => self.site.queues.iter().map(|q| q.conf.name.clone()).collect(),
             false => {
                 let mut seen = BTreeSet::new();
                 queues.iter().filter(|name| seen.insert(*name)).cloned().collect()
@@ -170,7 +170,7 @@ impl Mbd {
         };
         let mut lines = Vec::new();
         for queue in names {
-            if self.pol.find_queue(&queue).is_none() {
+            if self.site.find_queue(&queue).is_none() {
                 lines.push(line(&queue, err::BAD_QUEUE));
             } else if self.check(who, Action::QueueCtrl, "", &queue).is_err() {
                 lines.push(line(&queue, err::PERMISSION));

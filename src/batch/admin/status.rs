@@ -3,7 +3,7 @@
 
 use crate::batch::admin::permissions::{Action, Caller};
 use crate::batch::cluster::hosts::HostStatus;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::reason::{err, pend, pend_text};
 use crate::proto::client::AdminLine;
 use crate::proto::machine::Effect;
@@ -28,7 +28,7 @@ fn row(about: &str, text: impl ToString) -> AdminLine {
     AdminLine { about: about.to_string(), code: 0, text: text.to_string() }
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Says which process this is.
     pub fn with_pid(mut self, pid: u32) -> Self {
         self.status.pid = pid;
@@ -37,9 +37,9 @@ impl Mbd {
 
     /// Clients, servers, CPUs, cores and slots that are there now.
     fn present(&self) -> [u64; 5] {
-        let known = self.pol.conf.base.cluster.hosts.iter();
+        let known = self.site.conf.base.cluster.hosts.iter();
         let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
-        for (i, h) in self.net.hosts.iter().filter(|(_, h)| h.lim_ok()) {
+        for (i, h) in self.links.hosts.iter().filter(|(_, h)| h.lim_ok()) {
             let Some(f) = h.load.as_ref().and_then(|l| l.facts.as_ref()) else { continue };
             let procs = u64::from(f.nprocs.max(1));
             n[1] += 1;
@@ -64,7 +64,7 @@ impl Mbd {
             "status" => Ok(self.status_rows()),
             "conf" => {
                 let mut rows = vec![row("@host", &self.me)];
-                let values = crate::conf::settings(&self.pol.conf.base.lsf);
+                let values = crate::conf::settings(&self.site.conf.base.lsf);
                 rows.extend(values.iter().map(|(name, value)| row(name, value)));
                 Ok(rows)
             }
@@ -81,9 +81,9 @@ impl Mbd {
         let mut rows: Vec<AdminLine> = pairs
             .map(|(name, (now, peak))| row(name, format!("{}/{}", shown(now), shown(peak))))
             .collect();
-        let n = self.net.hosts.len();
+        let n = self.links.hosts.len();
         let mut hosts = [0; 4];
-        for i in self.net.hosts.ids() {
+        for i in self.links.hosts.ids() {
             let at = match self.view().host_status(i) {
                 HostStatus::Ok => 0,
                 HostStatus::Unreach => 2,
@@ -99,7 +99,7 @@ impl Mbd {
         let names = ["ok", "closed", "unreach", "unavail"].into_iter().zip(hosts);
         rows.extend(names.map(|(name, n)| row(name, n)));
         let mut jobs = [0u64; 4];
-        for job in self.st.jobs.values() {
+        for job in self.state.jobs.values() {
             let t = &job.tally;
             jobs[0] += u64::from(t.run);
             jobs[1] += u64::from(t.ssusp) + u64::from(t.ususp) + u64::from(t.psusp);
@@ -109,9 +109,9 @@ impl Mbd {
         rows.push(row("jobs", jobs.iter().sum::<u64>()));
         let names = ["running", "suspended", "pending", "finished"].into_iter().zip(jobs);
         rows.extend(names.map(|(name, n)| row(name, n)));
-        let users = &self.st.counts.user;
+        let users = &self.state.counts.user;
         rows.push(row("users", users.len()));
-        rows.push(row("groups", self.pol.conf.batch.users.groups.len()));
+        rows.push(row("groups", self.site.conf.batch.users.groups.len()));
         rows.push(row("active", users.values().filter(|u| u.all() > 0).count()));
         rows.push(row("start", self.status.started));
         rows.push(row("pid", self.status.pid));
@@ -135,13 +135,13 @@ impl Mbd {
         }
         let mut lines = Vec::new();
         for word in hosts {
-            let names = self.pol.expand_host(word);
+            let names = self.site.expand_host(word);
             if names.is_empty() {
                 lines.push(AdminLine { code: err::BAD_HOST, ..row(word, "") });
             }
             for host in names {
-                let i = self.pol.host_id(&host);
-                match i.and_then(|i| self.net.hosts[i].up()) {
+                let i = self.site.host_id(&host);
+                match i.and_then(|i| self.links.hosts[i].up()) {
                     Some(conn) => {
                         cx.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));
                         lines.push(row(&host, ""));

@@ -1,7 +1,7 @@
 //! The hosts at run time: the link to the sbatchd of each, its load as the local LIM tells it, and
 //! its status. `lifecycle::host_links` dials and listens.
 
-use crate::batch::site::policy::Policy;
+use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, HostMap};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
@@ -71,7 +71,7 @@ pub struct HostRt {
     pub told: Option<HashSet<JobKey>>,
     pub(crate) last_heard: u64,
     pub(crate) next_ping: u64,
-    /// Its entry in [`Net::due`].
+    /// Its entry in [`Links::due`].
     pub(crate) due: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Whose {
 
 /// All links.
 #[derive(Debug)]
-pub struct Net {
+pub struct Links {
     pub hosts: HostMap<HostRt>,
     pub(crate) lim: Link,
     pub(crate) conns: IdMap<ConnId, Whose>,
@@ -109,13 +109,13 @@ pub struct Net {
     pub(crate) told_at: u64,
 }
 
-impl Net {
-    pub fn new(pol: &Policy) -> Net {
+impl Links {
+    pub fn new(site: &Site) -> Links {
         let mut hosts = HostMap::default();
-        for (id, host) in pol.hosts.iter() {
+        for (id, host) in site.hosts.iter() {
             hosts.insert(id, HostRt::new(&host.def.name));
         }
-        Net {
+        Links {
             hosts,
             lim: Link::Down { at: 0, pause: REDIAL_FIRST },
             conns: IdMap::default(),

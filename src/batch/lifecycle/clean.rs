@@ -7,7 +7,7 @@
 
 use crate::batch::lifecycle::works::{Count, UNIT};
 use crate::batch::state::{Body, Elem, ElemState, Job};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use crate::model::time::US;
@@ -46,7 +46,7 @@ impl Keep {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn housekeep(&mut self, cx: &mut StepContext) {
         self.clean_due(cx);
         self.switch_due(cx);
@@ -54,8 +54,8 @@ impl Mbd {
 
     /// Is there a finished job to be taken out of memory?
     fn clean_due(&mut self, cx: &mut StepContext) {
-        let period = self.pol.params().clean_period as i64;
-        let Some(&(ended, _)) = self.st.ended.front() else {
+        let period = self.site.params().clean_period as i64;
+        let Some(&(ended, _)) = self.state.ended.front() else {
             self.keep.timer = None;
             return;
         };
@@ -76,26 +76,27 @@ impl Mbd {
     /// Takes some finished jobs out of memory. One that a pending job or a wait still names stays.
     pub(crate) fn clean_unit(&mut self, cx: &mut StepContext) {
         let now = cx.now.secs();
-        let period = self.pol.params().clean_period as i64;
+        let period = self.site.params().clean_period as i64;
         for _ in 0..UNIT {
-            let Some(&(ended, id)) = self.st.ended.front().filter(|e| e.0 + period <= now) else {
+            let Some(&(ended, id)) = self.state.ended.front().filter(|e| e.0 + period <= now)
+            else {
                 self.works.cleaning = false;
                 return self.clean_due(cx);
             };
-            self.st.ended.pop_front();
-            let Some(job) = self.st.job(id) else { continue };
+            self.state.ended.pop_front();
+            let Some(job) = self.state.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
             // has an entry of its own.
             if job.submit_time > ended
                 || job.tally.unfinished() > 0
-                || self.st.last_end(job) > ended
+                || self.state.last_end(job) > ended
             {
                 continue;
             }
             // its host may come back with what must not go on
             if self.is_named(id) || self.left_alive(id) {
                 let again = (NAMED_AGAIN - period).max(0);
-                self.st.ended.push_back((now.saturating_add(again), id));
+                self.state.ended.push_back((now.saturating_add(again), id));
                 continue;
             }
             self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
@@ -103,12 +104,12 @@ impl Mbd {
     }
 
     fn may_switch(&self, cx: &StepContext) -> bool {
-        let p = self.pol.params();
-        let many = self.st.finished >= p.max_job_num.max(1)
+        let p = self.site.params();
+        let many = self.state.finished >= p.max_job_num.max(1)
             && self.keep.written + CARRIED_FREELY >= self.keep.carried;
         let min = p.min_switch_period * US;
         let too_soon = self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us);
-        (many || self.st.space.gone() >= SPOOL_GONE)
+        (many || self.state.space.gone() >= SPOOL_GONE)
             && !self.keep.switching
             && cx.now.mono_us >= self.keep.not_before
             && !too_soon
@@ -124,11 +125,11 @@ impl Mbd {
     /// All was counted: the switch.
     pub(crate) fn switch_counted(&mut self, cx: &mut StepContext, count: &Count) {
         self.keep.switching = true;
-        let last_job = self.st.next_job.saturating_sub(1);
+        let last_job = self.state.next_job.saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
         self.emit(cx, Event::LogSwitch { last_job });
         let head = self.switch_head(cx.now.secs());
-        let live: Vec<u32> = self.st.jobs.keys().copied().collect();
+        let live: Vec<u32> = self.state.jobs.keys().copied().collect();
         (self.keep.written, self.keep.carried) = (0, count.carried);
         self.spool.spool += 1;
         self.spool.at = 0;
@@ -140,12 +141,12 @@ impl Mbd {
     /// Counts anew from here what is written beside what is carried over.
     pub(crate) fn note_carried(&mut self) {
         self.keep.written = 0;
-        self.keep.carried = self.st.each_job().map(records_of).sum();
+        self.keep.carried = self.state.each_job().map(records_of).sum();
     }
 
     /// The oldest spool file that a job needs. What it gets from now on lies in a newer one.
     pub(crate) fn oldest_of(&self, job: &Job) -> Option<u32> {
-        let changed = self.st.changed.get(&job.id).into_iter().flatten().copied();
+        let changed = self.state.changed.get(&job.id).into_iter().flatten().copied();
         let used = [job.env, job.script, job.exact].into_iter().chain(changed);
         used.filter(|r| r.len > 0).map(|r| r.spool).min()
     }
@@ -155,14 +156,14 @@ impl Mbd {
     pub(crate) fn switch_head(&self, time: i64) -> Vec<Record> {
         use crate::model::event::Ctrl;
         // the new log has nothing of a job that damage took, whose ID is not free all the same
-        let free = self.st.free_id(self.max_job_id());
-        let next_job = free.unwrap_or(self.st.next_job);
+        let free = self.state.free_id(self.max_job_id());
+        let next_job = free.unwrap_or(self.state.next_job);
         let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
-        if self.st.started_at > 0 {
-            head.push(Record { time: self.st.started_at, event: self.start_event() });
+        if self.state.started_at > 0 {
+            head.push(Record { time: self.state.started_at, event: self.start_event() });
         }
-        for (id, c) in &self.st.queue_ctl {
-            let queue = self.st.names.queue(*id);
+        for (id, c) in &self.state.queue_ctl {
+            let queue = self.state.names.queue(*id);
             let mut put = |op| {
                 let (uid, user) = c.by.clone();
                 let (queue, message) = (queue.to_string(), c.comment.clone());
@@ -176,8 +177,8 @@ impl Mbd {
                 put(Ctrl::Inactivate);
             }
         }
-        for (id, c) in &self.st.host_ctl {
-            let host = self.st.names.host(*id);
+        for (id, c) in &self.state.host_ctl {
+            let host = self.state.names.host(*id);
             let locks = c.closed.then(String::new).into_iter().chain(c.locks.iter().cloned());
             for lock in locks {
                 let (uid, user) = c.by.clone();
@@ -186,7 +187,7 @@ impl Mbd {
                 head.push(Record { time: c.time, event });
             }
         }
-        for (group, hosts) in &self.st.group_hosts {
+        for (group, hosts) in &self.state.group_hosts {
             for host in hosts {
                 let (group, host) = (group.clone(), host.clone());
                 let (uid, user, message) = (0, String::new(), String::new());

@@ -3,7 +3,7 @@
 
 use crate::batch::admin::permissions::{Action, Caller};
 use crate::batch::state::{Elem, ElemState, Job, Phase};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::jobname::{self, JobIdSpec, JobName};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::{JobSpec, stat};
@@ -47,7 +47,7 @@ fn never(at: JobRef) -> JobKey {
     JobKey { job: at.job, idx: at.idx, attempt: 0 }
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn control(
         &mut self,
         cx: &mut StepContext,
@@ -56,8 +56,8 @@ impl Mbd {
         mut c: Control,
     ) {
         // -r is not everybody's: from others it is a kill as any other
-        let for_admins = c.verb == Verb::Remove && self.pol.params().force_kill_by_admins;
-        if for_admins && !self.pol.is_admin(&who.user) {
+        let for_admins = c.verb == Verb::Remove && self.site.params().force_kill_by_admins;
+        if for_admins && !self.site.is_admin(&who.user) {
             c.verb = Verb::Kill;
         }
         if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
@@ -67,7 +67,7 @@ impl Mbd {
             return cx.refuse(conn, Refusal::new(err::BAD_ARG));
         }
         if let Verb::Switch { queue } = &c.verb
-            && self.pol.find_queue(queue).is_none()
+            && self.site.find_queue(queue).is_none()
         {
             return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
         }
@@ -76,10 +76,10 @@ impl Mbd {
 
     /// Names that do not exist are refused, not taken for "nothing matched".
     pub(crate) fn check_select(&self, s: &JobSelect) -> Result<(), Refusal> {
-        if !s.queue.is_empty() && self.pol.find_queue(&s.queue).is_none() {
+        if !s.queue.is_empty() && self.site.find_queue(&s.queue).is_none() {
             return Err(Refusal::about(err::BAD_QUEUE, &s.queue));
         }
-        if !s.host.is_empty() && self.pol.expand_host(&s.host).is_empty() {
+        if !s.host.is_empty() && self.site.expand_host(&s.host).is_empty() {
             return Err(Refusal::about(err::BAD_HOST, &s.host));
         }
         let group = s.given.iter().find(|(option, _)| option == "G").map(|(_, name)| name);
@@ -91,13 +91,13 @@ impl Mbd {
 
     /// A group of lsb.users, or one that a job was submitted with.
     fn knows_user_group(&self, name: &str) -> bool {
-        self.pol.conf.batch.users.groups.iter().any(|g| g.name == name)
-            || self.st.given_groups.contains(name)
+        self.site.conf.batch.users.groups.iter().any(|g| g.name == name)
+            || self.state.given_groups.contains(name)
     }
 
     /// The filters that concern a whole job: user, queue, name, project.
     pub(crate) fn selects(&self, who: &Caller, s: &JobSelect, job: &Job) -> bool {
-        let user: &str = self.st.names.user(job.user);
+        let user: &str = self.state.names.user(job.user);
         let user_fits = match s.user.as_str() {
             "" => user == who.user,
             "all" => true,
@@ -111,7 +111,7 @@ impl Mbd {
     /// The filters in which the elements of an array may differ.
     fn part_fits(&self, s: &JobSelect, job: &Job, part: u32) -> bool {
         let spec = job.spec_of(part);
-        (s.queue.is_empty() || **self.st.names.queue(job.queue_of(part)) == *s.queue)
+        (s.queue.is_empty() || **self.state.names.queue(job.queue_of(part)) == *s.queue)
             && (s.project.is_empty() || spec.project == s.project)
             && s.given.iter().all(|(option, value)| given_fits(option, value, spec))
     }
@@ -124,19 +124,20 @@ impl Mbd {
     }
 
     fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
-        let groups = &self.pol.conf.batch.users.groups;
-        groups.iter().any(|g| g.name == group && self.pol.user_in(&g.members, user, Some(gid)))
+        let groups = &self.site.conf.batch.users.groups;
+        groups.iter().any(|g| g.name == group && self.site.user_in(&g.members, user, Some(gid)))
     }
 
     /// Is or was an element on one of these hosts?
     pub(crate) fn on_host(&self, job: &Job, idx: u32, hosts: &BTreeSet<String>) -> bool {
         let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
-        run.hosts.iter().any(|h| hosts.contains(&**self.st.names.host(h.0)))
+        run.hosts.iter().any(|h| hosts.contains(&**self.state.names.host(h.0)))
     }
 
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
     pub(crate) fn clean_bulk(&mut self, cx: &mut StepContext, c: &Control, id: u32) {
-        let Some(t) = self.st.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
+        let Some(t) =
+            self.state.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
         else {
             return;
         };
@@ -148,9 +149,9 @@ impl Mbd {
 
     /// May the caller control what an operand means, in whatever queues it is?
     pub(crate) fn may_control(&self, who: &Caller, job: &Job, sel: &IdSel) -> bool {
-        let owner = self.st.names.user(job.user);
+        let owner = self.state.names.user(job.user);
         let may = |part: u32| {
-            let queue = self.st.names.queue(job.queue_of(part));
+            let queue = self.state.names.queue(job.queue_of(part));
             self.check(who, Action::ControlJob, owner, queue).is_ok()
         };
         // what is asked is looked for in the part, never the part gone through
@@ -178,15 +179,15 @@ impl Mbd {
     /// A request is repeated that was carried out on this element: done, but for what a crash
     /// cut off between two records of one deed.
     pub(crate) fn control_again(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
-        let elem = self.st.elem(at);
+        let elem = self.state.elem(at);
         let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));
-        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
+        let view = self.state.job(at.job).and_then(|j| j.view(at.idx));
         let held = view.is_some_and(|v| v.held().is_some());
         let removed =
             elem.and_then(Elem::run).is_some_and(|r| r.killed == Some(a.killed_by_force()));
         let open = match &a.c.verb {
             Verb::Kill | Verb::Signal { .. } => pending,
-            Verb::Remove => pending || (removed && self.st.running_at(at)),
+            Verb::Remove => pending || (removed && self.state.running_at(at)),
             Verb::Stop => pending && !held,
             Verb::Resume => held,
             Verb::Switch { .. } | Verb::Move { .. } => true,
@@ -200,7 +201,7 @@ impl Mbd {
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(cx, a, *which, at);
         }
-        let (status, key, held) = match self.st.job(at.job).and_then(|j| j.view(at.idx)) {
+        let (status, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
             Some(view @ crate::batch::state::ElementView::Untouched(held)) => {
                 (view.stat(), None, held)
@@ -232,8 +233,8 @@ impl Mbd {
             (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, status),
             (Verb::Resume, None) => {
                 let locked =
-                    held == Some(pend::ADMIN_STOP) && !self.pol.params().enable_user_resume;
-                if locked && !a.by_admin && !self.pol.is_admin(&a.who.user) {
+                    held == Some(pend::ADMIN_STOP) && !self.site.params().enable_user_resume;
+                if locked && !a.by_admin && !self.site.is_admin(&a.who.user) {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
@@ -287,25 +288,25 @@ impl Mbd {
             }
             return;
         }
-        if let Some(run) = self.st.running_mut(key) {
+        if let Some(run) = self.state.running_mut(key) {
             run.soft.asked = Some(why);
         }
         self.act_on(cx, key, Act::Suspend);
     }
 
     fn resume_running(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) -> i32 {
-        let phase = self.st.running(key).map(|r| r.phase);
-        let admin = self.pol.is_admin(&a.who.user) || a.by_admin;
+        let phase = self.state.running(key).map(|r| r.phase);
+        let admin = self.site.is_admin(&a.who.user) || a.by_admin;
         if phase == Some(Phase::Ususp(susp::ADMIN))
             && !admin
-            && !self.pol.params().enable_user_resume
+            && !self.site.params().enable_user_resume
         {
             return err::PERMISSION;
         }
         // With closed run windows it waits for them.
         let shut = self.run_shut(at);
         // a stop that is on its way is taken back
-        let asked = self.st.running(key).and_then(|r| r.soft.asked);
+        let asked = self.state.running(key).and_then(|r| r.soft.asked);
         if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
             self.signal_event(cx, a, at, "CONT", key);
         }
@@ -315,13 +316,13 @@ impl Mbd {
             self.phase_event(cx, at, key.attempt, stat::SSUSP, why);
         }
         if shut {
-            if let Some(run) = self.st.running_mut(key) {
+            if let Some(run) = self.state.running_mut(key) {
                 run.soft.asked = None;
             }
             self.shut_job(cx, key);
             return 0;
         }
-        if let Some(run) = self.st.running_mut(key) {
+        if let Some(run) = self.state.running_mut(key) {
             run.soft.asked = Some(0);
         }
         self.act_on(cx, key, Act::Resume);
@@ -359,7 +360,7 @@ impl Mbd {
     }
 
     pub(crate) fn act_on(&mut self, cx: &mut StepContext, key: JobKey, act: Act) {
-        let Some(i) = self.st.running(key).and_then(|r| self.first_host(r)) else { return };
+        let Some(i) = self.state.running(key).and_then(|r| self.first_host(r)) else { return };
         self.act(cx, key, i, act);
     }
 }

@@ -12,7 +12,7 @@ use crate::batch::lifecycle::works::{UNIT, UNIT_LOOKS, Work};
 use crate::batch::state::retries::Done;
 use crate::batch::state::space::log_bytes;
 use crate::batch::state::{Body, Job};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::ElementRange;
 use crate::model::reason::err;
@@ -133,7 +133,7 @@ pub struct ControlWork {
     said: u64,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Begins a request that has passed its checks, and does it where that takes no time.
     pub(crate) fn begin_control(
         &mut self,
@@ -154,15 +154,15 @@ impl Mbd {
             // without 0 or an ID only the last job submitted is meant
             (true, false) => Source::Newest { from: 0, found: Vec::new() },
         };
-        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
+        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
         let mut work = Box::new(ControlWork {
             conn: Some(conn),
             who: who.clone(),
             weight,
             waits: false,
-            before: self.st.retries.of(&c.request),
+            before: self.state.retries.of(&c.request),
             source,
-            until: self.st.next_order,
+            until: self.state.next_order,
             hosts,
             job: None,
             outcomes: Vec::new(),
@@ -240,7 +240,7 @@ impl Mbd {
                 let Some(sel) = w.c.select.ids.get(*at).cloned() else { return false };
                 *at += 1;
                 *fuel -= 1;
-                let sift = !w.c.select.states.unset() && self.st.job(sel.job).is_some();
+                let sift = !w.c.select.states.unset() && self.state.job(sel.job).is_some();
                 w.job = self.one_job(w, sel, sift);
             }
             Source::All { from } => {
@@ -261,7 +261,7 @@ impl Mbd {
                 let (mut from_here, mut found) = (*from, std::mem::take(found));
                 let sifts = self.sifts(&w.c);
                 while let Some(id) = self.look_for(w, &mut from_here, looks) {
-                    let order = self.st.job(id).map_or(0, |j| j.order);
+                    let order = self.state.job(id).map_or(0, |j| j.order);
                     // without filters of elements each of them will do
                     if !sifts && found.first().is_none_or(|f| f.0 <= order) {
                         found.clear();
@@ -302,7 +302,7 @@ impl Mbd {
         let ended = matches!(w.c.verb, Verb::Requeue(r) if r.done || r.exit);
         let states = w.c.select.states;
         let finished = ended || states.all || states.done;
-        for (id, job) in self.st.jobs.range(*from..) {
+        for (id, job) in self.state.jobs.range(*from..) {
             if *looks == 0 {
                 return None;
             }
@@ -322,7 +322,7 @@ impl Mbd {
     /// A job that the filters have let through, with the elements that they mean.
     fn chosen_job(&self, w: &ControlWork, id: u32) -> Option<OneJob> {
         let named = crate::batch::lifecycle::control::name_elements(&w.c.select.name);
-        let parted = self.st.job(id).is_some_and(|j| !j.parts().is_empty());
+        let parted = self.state.job(id).is_some_and(|j| !j.parts().is_empty());
         let sift = parted || !named.is_empty() || self.sifts(&w.c);
         let one = self.one_job(w, IdSel { job: id, elems: Vec::new() }, sift)?;
         Some(OneJob { named, ..one })
@@ -334,7 +334,7 @@ impl Mbd {
     }
 
     fn one_job(&self, w: &ControlWork, sel: IdSel, sift: bool) -> Option<OneJob> {
-        let owner = self.st.job(sel.job).map(|j| self.st.names.user(j.user));
+        let owner = self.state.job(sel.job).map(|j| self.state.names.user(j.user));
         let by_admin = owner.is_some_and(|owner| **owner != *w.who.user);
         let sift = sift.then(|| (Vec::new(), true));
         let (cursor, named, best) = (Cursor::default(), Vec::new(), err::JOB_FINISH);
@@ -352,7 +352,7 @@ impl Mbd {
     ) -> Option<OneJob> {
         let id = one.sel.job;
         let whole = JobRef { job: id, idx: 0 };
-        let Some(job) = self.st.job(id) else {
+        let Some(job) = self.state.job(id) else {
             let did = w.before.as_ref().is_some_and(|done| done.has_job(id));
             w.outcomes.push(Outcome::new(whole, if did { 0 } else { err::NO_JOB }));
             return None;
@@ -412,7 +412,7 @@ impl Mbd {
             Verb::Switch { .. } => self.switch_some(cx, w, &mut one, fuel),
             _ => self.control_elements(cx, w, &mut one, told_once, fuel, looks),
         }
-        let over = self.st.job(id).is_none_or(|job| one.cursor.over(job, &one.sel));
+        let over = self.state.job(id).is_none_or(|job| one.cursor.over(job, &one.sel));
         if !over {
             return Some(one);
         }
@@ -447,7 +447,7 @@ impl Mbd {
         looks: &mut usize,
     ) {
         while *fuel > 0 && *looks > 0 {
-            let Some(job) = self.st.job(one.sel.job) else { return };
+            let Some(job) = self.state.job(one.sel.job) else { return };
             let Some(idx) = one.cursor.next(job, &one.sel, looks) else { return };
             let at = JobRef { job: one.sel.job, idx };
             *fuel -= 1;
@@ -477,7 +477,7 @@ impl Mbd {
         one: &mut OneJob,
         fuel: &mut usize,
     ) {
-        let Some(job) = self.st.job(one.sel.job) else { return };
+        let Some(job) = self.state.job(one.sel.job) else { return };
         let (mut some, mut any) = (Vec::new(), usize::MAX);
         while some.len() < *fuel
             && let Some(idx) = one.cursor.next(job, &one.sel, &mut any)
@@ -498,7 +498,7 @@ impl Mbd {
 
     /// Finds out which elements the filters leave.
     fn sift(&self, w: &mut ControlWork, mut one: OneJob, looks: &mut usize) -> Option<OneJob> {
-        let job = self.st.job(one.sel.job)?;
+        let job = self.state.job(one.sel.job)?;
         let named = matches!(w.source, Source::Named(_));
         let parts = if named { None } else { self.selected_parts(&w.c.select, job) };
         let (left, all) = one.sift.as_mut()?;

@@ -3,23 +3,23 @@
 
 use crate::batch::usage::dependencies::SETTLED_AT_ONCE;
 use crate::batch::usage::group_watch::Facts;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::time::US;
 
-impl Mbd {
+impl Mbatchd {
     /// What conditions are about, as of now.
     pub(crate) fn facts(&self) -> Facts<'_> {
-        self.deps.facts(&self.st)
+        self.deps.facts(&self.state)
     }
 
     /// Begins to watch the condition of a new (or recovered) job.
     pub(crate) fn watch_depend(&mut self, id: u32) {
-        self.deps.watch(&self.st, id);
+        self.deps.watch(&self.state, id);
     }
 
     /// One unit of looking at the elements of arrays.
     pub(crate) fn sweep_unit(&mut self, cx: &mut StepContext) {
-        if let Some(id) = self.deps.sweep_unit(&self.st) {
+        if let Some(id) = self.deps.sweep_unit(&self.state) {
             self.end_orphans(cx, id);
             self.refresh(id);
             self.sched.needed = true;
@@ -30,7 +30,7 @@ impl Mbd {
     /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
     /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
     pub(crate) fn settle(&mut self, cx: &mut StepContext) {
-        let params = self.pol.params();
+        let params = self.site.params();
         let bounded =
             params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
         let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
@@ -43,7 +43,7 @@ impl Mbd {
 
     /// Are conditions left that are looked at unit by unit?
     pub(crate) fn conditions_left(&self) -> bool {
-        let params = self.pol.params();
+        let params = self.site.params();
         let bounded =
             params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
         !bounded && self.deps.left()
@@ -64,7 +64,7 @@ impl Mbd {
             }
             let Some((id, elements)) = self.deps.next_to_look_at() else { return };
             left -= 1;
-            self.deps.named_changed(&self.st, id, &elements);
+            self.deps.named_changed(&self.state, id, &elements);
             self.end_orphans(cx, id);
             self.refresh(id);
             self.sched.needed = true;
@@ -74,9 +74,9 @@ impl Mbd {
     fn settle_job(&mut self, cx: &mut StepContext, changed: u32, elements: &[u32]) {
         self.wait_changed(cx, changed);
         self.watch_changed(cx, changed);
-        self.deps.forget_ended(&self.st, changed);
+        self.deps.forget_ended(&self.state, changed);
         // one that was held may have become an orphan meanwhile
         self.end_orphans(cx, changed);
-        self.deps.job_changed(&self.st, changed, elements);
+        self.deps.job_changed(&self.state, changed, elements);
     }
 }

@@ -1,11 +1,11 @@
 //! Carries out what the scheduler decides: a start is logged, and its host is told.
 
 use crate::batch::sched::{DUE_PER_TURN, Decision, Fuel};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobStart};
 use crate::model::{JobKey, JobRef};
 
-impl Mbd {
+impl Mbatchd {
     /// Looks again whether a job is ready, after anything about it has changed.
     pub(crate) fn refresh(&mut self, id: u32) {
         self.refresh_at(JobRef { job: id, idx: 0 });
@@ -14,7 +14,7 @@ impl Mbd {
     /// The same, where one element has changed; idx 0 of an array: all of it.
     pub(crate) fn refresh_at(&mut self, at: JobRef) {
         let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
-        if self.st.job(at.job).is_some_and(|job| waits(&job.tally)) {
+        if self.state.job(at.job).is_some_and(|job| waits(&job.tally)) {
             self.eligible_touched(at.job);
         }
         let (sched, view) = self.sched_and_view();
@@ -53,18 +53,18 @@ impl Mbd {
 
     fn dispatch(&mut self, cx: &mut StepContext, decision: Decision) {
         let Decision { at, hosts, req } = decision;
-        let attempt = self.st.elem(at).map_or(0, |e| e.attempts) + 1;
+        let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         for (host, _) in &hosts {
-            self.net.hosts[*host].last_dispatch = Some(cx.now.mono_us);
+            self.links.hosts[*host].last_dispatch = Some(cx.now.mono_us);
         }
         let event = JobStart {
             at,
             attempt,
-            hosts: hosts.iter().map(|(h, n)| (self.st.names.host(*h).clone(), *n)).collect(),
-            host_factor: self.net.hosts[first].cpu_factor(),
+            hosts: hosts.iter().map(|(h, n)| (self.state.names.host(*h).clone(), *n)).collect(),
+            host_factor: self.links.hosts[first].cpu_factor(),
             eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
-            boot: self.net.hosts[first].boot_id.clone(),
+            boot: self.links.hosts[first].boot_id.clone(),
         };
         self.emit(cx, Event::JobStart(Box::new(event)));
         for (host, _) in hosts {
@@ -90,7 +90,7 @@ impl Mbd {
 }
 
 #[cfg(test)]
-impl Mbd {
+impl Mbatchd {
     /// Why a job finds no host.
     pub fn reasons_of(&self, job: u32) -> std::rc::Rc<crate::batch::sched::Reasons> {
         self.sched.reasons(&self.view(), JobRef { job, idx: 0 }, 0)

@@ -10,7 +10,7 @@
 use crate::batch::lifecycle::works::UNIT;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase as RunPhase, Run};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::job::End;
 use crate::model::reason::term;
 use crate::model::{JobKey, JobRef};
@@ -29,7 +29,7 @@ pub struct Missing {
     told: HashSet<JobKey>,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// One piece of what a host knows of.
     pub(crate) fn inventory_piece(
         &mut self,
@@ -39,7 +39,7 @@ impl Mbd {
         tasks: &[TaskState],
         more: bool,
     ) {
-        let h = &mut self.net.hosts[i];
+        let h = &mut self.links.hosts[i];
         h.boot_id = boot_id.into();
         if h.told.is_none() {
             h.zombies.clear();
@@ -56,12 +56,12 @@ impl Mbd {
         for t in tasks {
             self.task_state(cx, i, t);
             // an order that told of changed limits may have been lost
-            if self.st.changed.contains_key(&t.key.job) && self.st.running(t.key).is_some() {
+            if self.state.changed.contains_key(&t.key.job) && self.state.running(t.key).is_some() {
                 self.tell_limits_of(cx, t.key.job_ref());
             }
         }
         if !more {
-            let told = self.net.hosts[i].told.take().unwrap_or_default();
+            let told = self.links.hosts[i].told.take().unwrap_or_default();
             let keys = self.missing(i, &told);
             self.works.drop_missing(conn);
             self.some_missing(cx, i, Missing { conn, keys, told });
@@ -71,11 +71,11 @@ impl Mbd {
     /// What was started on a host, or runs there after its job, and is none of what it has told.
     fn missing(&self, host: HostId, told: &HashSet<JobKey>) -> Vec<JobKey> {
         let is = |run: &&Run| run.hosts.first().map(|h| h.0) == Some(host);
-        let posts = self.st.posts.iter().filter(|key| {
-            let run = self.st.elem(key.job_ref()).and_then(|e| e.run());
+        let posts = self.state.posts.iter().filter(|key| {
+            let run = self.state.elem(key.job_ref()).and_then(|e| e.run());
             run.filter(is).is_some()
         });
-        let here = self.st.counts.host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
+        let here = self.state.counts.host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
         let runs = here.filter_map(|at| self.started(*at).filter(is).map(|run| run.key));
         let all = posts.copied().chain(runs).filter(|key| !told.contains(key));
         let mut all: Vec<JobKey> = all.collect();
@@ -85,7 +85,7 @@ impl Mbd {
     }
 
     fn started(&self, at: JobRef) -> Option<&Run> {
-        match &self.st.elem(at)?.state {
+        match &self.state.elem(at)?.state {
             ElemState::Run(r) => Some(r),
             _ => None,
         }
@@ -95,7 +95,7 @@ impl Mbd {
     pub(crate) fn missing_unit(&mut self, cx: &mut StepContext) -> Option<()> {
         let work = self.works.next_missing()?;
         // its connection is gone: the next inventory tells
-        if let Some(i) = self.net.host_by_conn(work.conn) {
+        if let Some(i) = self.links.host_by_conn(work.conn) {
             self.some_missing(cx, i, work);
         }
         Some(())
@@ -120,7 +120,7 @@ impl Mbd {
             // what ran after it has failed
             return self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
         };
-        let rebooted = *run.boot != *self.net.hosts[i].boot_id;
+        let rebooted = *run.boot != *self.links.hosts[i].boot_id;
         if !rebooted && run.phase == RunPhase::Starting {
             self.known_again(cx, key);
             self.send_start(cx, key);

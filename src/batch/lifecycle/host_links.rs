@@ -3,7 +3,7 @@
 
 use crate::batch::cluster::hosts::{HostRt, Link, PING_SECS, REDIAL_FIRST, REDIAL_MOST, Whose};
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::proto::lim::{LimMsg, status};
@@ -11,54 +11,54 @@ use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use crate::proto::{Daemon, Msg};
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn net_start(&mut self, cx: &mut StepContext) {
-        self.net.on = true;
-        for (_, h) in self.net.hosts.iter_mut() {
+        self.links.on = true;
+        for (_, h) in self.links.hosts.iter_mut() {
             h.link = Link::down(cx.now);
             (h.lost, h.given_up) = (Some(cx.now.mono_us), false);
         }
-        self.net.note_all_due();
+        self.links.note_all_due();
         self.unreached.look = true;
         self.look_left();
-        if matches!(self.net.lim, Link::Down { .. }) {
-            self.net.lim = Link::down(cx.now);
+        if matches!(self.links.lim, Link::Down { .. }) {
+            self.links.lim = Link::down(cx.now);
         }
     }
 
     /// Closes every link to a sbatchd: nothing that was said over them since the last durable
     /// record holds.
     pub(crate) fn net_drop_all(&mut self, cx: &mut StepContext) {
-        self.net.on = false;
-        for (_, h) in self.net.hosts.iter_mut() {
+        self.links.on = false;
+        for (_, h) in self.links.hosts.iter_mut() {
             if let Some(conn) = h.link.conn() {
-                self.net.conns.remove(&conn);
+                self.links.conns.remove(&conn);
                 self.peers.remove(&conn);
                 cx.out.push(Effect::Close { conn });
             }
             (h.link, h.told) = (Link::down(cx.now), None);
         }
-        self.net.note_all_due();
+        self.links.note_all_due();
     }
 
     /// Keeps the links of hosts that are still there.
     pub(crate) fn net_reconfigured(&mut self, cx: &mut StepContext) {
-        let mut old: IdMap<HostId, HostRt> = self.net.hosts.drain().into_iter().collect();
-        for (id, pol) in self.pol.hosts.iter() {
-            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&pol.def.name) };
-            self.net.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
+        let mut old: IdMap<HostId, HostRt> = self.links.hosts.drain().into_iter().collect();
+        for (id, site) in self.site.hosts.iter() {
+            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&site.def.name) };
+            self.links.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
-        self.net.note_all_due();
+        self.links.note_all_due();
         for gone in old.into_values() {
             if let Some(conn) = gone.link.conn() {
-                self.net.conns.remove(&conn);
+                self.links.conns.remove(&conn);
                 cx.out.push(Effect::Close { conn });
             }
         }
         self.unreached.look = true;
         self.look_left();
         let params = self.sbd_params();
-        for h in self.net.hosts.values() {
+        for h in self.links.hosts.values() {
             if let Link::Up { conn } | Link::Greeted { conn } = h.link {
                 cx.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
             }
@@ -66,25 +66,25 @@ impl Mbd {
     }
 
     fn sbd_params(&self) -> SbdParams {
-        let p = self.pol.params();
+        let p = self.site.params();
         SbdParams {
             sbd_sleep_time: p.sbd_sleep_time,
             job_terminate_interval: p.job_terminate_interval,
-            simulated: self.pol.personal() && self.pol.conf.base.lsf.sim_exec(),
+            simulated: self.site.personal() && self.site.conf.base.lsf.sim_exec(),
         }
     }
 
     fn dial(&mut self, cx: &mut StepContext, whose: Whose) {
-        let conn = self.net.next_conn;
-        self.net.next_conn += 1;
-        self.net.conns.insert(conn, whose);
+        let conn = self.links.next_conn;
+        self.links.next_conn += 1;
+        self.links.conns.insert(conn, whose);
         let (link, to) = match whose {
             Whose::Host(i) => {
-                let h = &mut self.net.hosts[i];
+                let h = &mut self.links.hosts[i];
                 (&mut h.link, Endpoint::Tcp { host: h.name.clone(), daemon: Daemon::Sbatchd })
             }
             Whose::Lim => {
-                (&mut self.net.lim, Endpoint::Tcp { host: self.me.clone(), daemon: Daemon::Lim })
+                (&mut self.links.lim, Endpoint::Tcp { host: self.me.clone(), daemon: Daemon::Lim })
             }
         };
         let pause = match *link {
@@ -93,37 +93,37 @@ impl Mbd {
         };
         *link = Link::Dialing { conn, pause };
         if let Whose::Host(host) = whose {
-            self.net.note_due(host);
+            self.links.note_due(host);
         }
         cx.out.push(Effect::Connect { conn, to });
     }
 
     pub(crate) fn net_opened(&mut self, cx: &mut StepContext, conn: ConnId) {
-        let Some(&whose) = self.net.conns.get(&conn) else { return };
+        let Some(&whose) = self.links.conns.get(&conn) else { return };
         match whose {
             Whose::Lim => {
-                self.net.lim = Link::Up { conn };
+                self.links.lim = Link::Up { conn };
                 cx.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
-                (self.net.told_alone, self.net.told_at) = (Some(Vec::new()), 0);
+                (self.links.told_alone, self.links.told_at) = (Some(Vec::new()), 0);
                 self.tell_exclusive(cx);
             }
             Whose::Host(i) => {
                 let right = matches!(self.peers.get(&conn), Some(Peer::Daemon { host, .. })
-                    if *host == self.net.hosts[i].name);
+                    if *host == self.links.hosts[i].name);
                 if !right {
                     cx.say(log::Level::Error, "another host answered than the one dialled");
                     cx.out.push(Effect::Close { conn });
                     return;
                 }
                 let params = self.sbd_params();
-                let h = &mut self.net.hosts[i];
+                let h = &mut self.links.hosts[i];
                 h.link = Link::Greeted { conn };
                 // it may come back with what was given up
                 let back = std::mem::take(&mut h.given_up);
                 h.last_heard = cx.now.mono_us;
                 h.next_ping = cx.now.after(PING_SECS);
-                self.net.note_due(i);
-                let cluster = self.pol.conf.base.name.clone();
+                self.links.note_due(i);
+                let cluster = self.site.conf.base.name.clone();
                 let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params, pieces: true };
                 cx.send(conn, Msg::Sbd(hello));
                 if back {
@@ -139,11 +139,11 @@ impl Mbd {
     }
 
     pub(crate) fn net_closed(&mut self, cx: &mut StepContext, conn: ConnId) {
-        let Some(whose) = self.net.conns.remove(&conn) else { return };
+        let Some(whose) = self.links.conns.remove(&conn) else { return };
         self.peers.remove(&conn);
         let now = cx.now.mono_us;
         if let Whose::Host(i) = whose {
-            let h = &mut self.net.hosts[i];
+            let h = &mut self.links.hosts[i];
             // what is closed for its silence has been out of reach for as long
             let silent = now.saturating_sub(h.last_heard) > PING_SECS * US;
             h.told = None;
@@ -151,8 +151,8 @@ impl Mbd {
             self.unreached.look = true;
         }
         let (link, name) = match whose {
-            Whose::Host(i) => (&mut self.net.hosts[i].link, "sbatchd"),
-            Whose::Lim => (&mut self.net.lim, "lim"),
+            Whose::Host(i) => (&mut self.links.hosts[i].link, "sbatchd"),
+            Whose::Lim => (&mut self.links.lim, "lim"),
         };
         let pause = match *link {
             Link::Dialing { pause, .. } => (pause * 2).min(REDIAL_MOST),
@@ -164,7 +164,7 @@ impl Mbd {
         *link = Link::Down { at: now + pause, pause };
         match whose {
             Whose::Host(i) => {
-                self.net.note_due(i);
+                self.links.note_due(i);
                 self.sched.host_changed(i);
             }
             Whose::Lim => self.sched.changed(),
@@ -173,29 +173,29 @@ impl Mbd {
 
     /// Dials what is due, probes what is silent.
     pub(crate) fn net_tick(&mut self, cx: &mut StepContext) {
-        if !self.net.on {
+        if !self.links.on {
             return;
         }
         let now = cx.now.mono_us;
-        if self.net.deadline().is_none_or(|d| d > now) {
+        if self.links.deadline().is_none_or(|d| d > now) {
             return;
         }
-        if matches!(self.net.lim, Link::Down { at, .. } if at <= now) {
+        if matches!(self.links.lim, Link::Down { at, .. } if at <= now) {
             self.dial(cx, Whose::Lim);
         }
-        let silent = PING_SECS * u64::from(self.pol.params().max_sbd_fail.max(1)) * US;
-        let due = self.net.due.range(..=(now, HostId::MAX));
+        let silent = PING_SECS * u64::from(self.site.params().max_sbd_fail.max(1)) * US;
+        let due = self.links.due.range(..=(now, HostId::MAX));
         let due: Vec<HostId> = due.map(|due| due.1).collect();
         for i in due {
-            match self.net.hosts[i].link {
+            match self.links.hosts[i].link {
                 Link::Down { at, .. } if at <= now => self.dial(cx, Whose::Host(i)),
                 Link::Greeted { conn } | Link::Up { conn }
-                    if self.net.hosts[i].next_ping <= now =>
+                    if self.links.hosts[i].next_ping <= now =>
                 {
-                    let h = &mut self.net.hosts[i];
+                    let h = &mut self.links.hosts[i];
                     h.next_ping = cx.now.after(PING_SECS);
-                    self.net.note_due(i);
-                    let h = &mut self.net.hosts[i];
+                    self.links.note_due(i);
+                    let h = &mut self.links.hosts[i];
                     if now.saturating_sub(h.last_heard) > silent {
                         cx.say(log::Level::Warn, format!("sbatchd on {} is silent", h.name));
                         cx.out.push(Effect::Close { conn });
@@ -211,9 +211,9 @@ impl Mbd {
 
     /// The host behind a connection; notes that it is alive.
     pub(crate) fn host_of(&mut self, cx: &StepContext, conn: ConnId) -> Option<HostId> {
-        match self.net.conns.get(&conn) {
+        match self.links.conns.get(&conn) {
             Some(Whose::Host(i)) => {
-                self.net.hosts[*i].last_heard = cx.now.mono_us;
+                self.links.hosts[*i].last_heard = cx.now.mono_us;
                 Some(*i)
             }
             _ => None,
@@ -226,10 +226,10 @@ impl Mbd {
 
     /// The inventory has been worked through: orders may go out.
     pub(crate) fn host_ready(&mut self, i: HostId) {
-        if let Link::Greeted { conn } = self.net.hosts[i].link {
-            let h = &mut self.net.hosts[i];
+        if let Link::Greeted { conn } = self.links.hosts[i].link {
+            let h = &mut self.links.hosts[i];
             (h.link, h.lost, h.given_up) = (Link::Up { conn }, None, false);
-            self.net.note_due(i);
+            self.links.note_due(i);
             self.sched.host_changed(i);
             self.look_left();
         }
@@ -237,31 +237,31 @@ impl Mbd {
 
     /// A message of the LIM of this host; another LIM, which has called, is not believed.
     pub(crate) fn take_lim_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: LimMsg) {
-        if self.net.conns.get(&conn) != Some(&Whose::Lim) {
+        if self.links.conns.get(&conn) != Some(&Whose::Lim) {
             return self.refuse_caller(cx, conn);
         }
         if let LimMsg::Loads { hosts } = msg {
             for load in hosts {
-                let Some(i) = self.pol.host_id(&load.host) else { continue };
-                let h = &mut self.net.hosts[i];
+                let Some(i) = self.site.host_id(&load.host) else { continue };
+                let h = &mut self.links.hosts[i];
                 let facts = h.load.take().and_then(|l| l.facts);
                 let mut load = load;
                 if load.status & status::LOCK_X != 0 {
                     // as an mbatchd before this one had it
-                    let told = self.net.told_alone.as_ref();
+                    let told = self.links.told_alone.as_ref();
                     if told.is_none_or(|told| told.binary_search(&i).is_err()) {
-                        self.net.told_alone = None;
+                        self.links.told_alone = None;
                     }
                 }
                 if load.facts.is_none() {
                     load.facts = facts;
                 }
                 h.load = Some(load);
-                self.reserve.measured(&self.st, &self.pol, i);
+                self.reserve.measured(&self.state, &self.site, i);
                 self.sched.host_changed(i);
             }
             self.overload.look = true;
-            self.unreached.look |= self.net.hosts.values().any(|h| h.lost.is_some());
+            self.unreached.look |= self.links.hosts.values().any(|h| h.lost.is_some());
             self.note_peak();
             cx.say(log::Level::Trace, "loads taken over");
         }
@@ -269,20 +269,20 @@ impl Mbd {
 
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
     pub(crate) fn tell_exclusive(&mut self, cx: &mut StepContext) {
-        let Link::Up { conn } = self.net.lim else { return };
-        let (told, changes) = (&self.net.told_alone, self.sched.changes());
-        let empty = self.st.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty);
-        if empty || (told.is_some() && self.net.told_at == changes) {
+        let Link::Up { conn } = self.links.lim else { return };
+        let (told, changes) = (&self.links.told_alone, self.sched.changes());
+        let empty = self.state.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty);
+        if empty || (told.is_some() && self.links.told_at == changes) {
             return;
         }
-        self.net.told_at = changes;
-        let runs = self.st.alone.iter().filter_map(|at| self.st.elem(*at)?.run());
+        self.links.told_at = changes;
+        let runs = self.state.alone.iter().filter_map(|at| self.state.elem(*at)?.run());
         let mut hosts: Vec<HostId> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
         hosts.sort_unstable();
         hosts.dedup();
         if Some(&hosts) != told.as_ref() {
-            let names = hosts.iter().map(|h| self.st.names.host(*h).to_string()).collect();
-            self.net.told_alone = Some(hosts);
+            let names = hosts.iter().map(|h| self.state.names.host(*h).to_string()).collect();
+            self.links.told_alone = Some(hosts);
             cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }
     }
@@ -290,8 +290,8 @@ impl Mbd {
     /// A number for an order to act, larger than any before, across restarts; and before it the
     /// short one that an older sbatchd goes by.
     pub(crate) fn next_act(&mut self) -> (u32, u64) {
-        self.net.acts += 1;
-        let short = ((self.epoch & 0xffff) << 16) | (self.net.acts & 0xffff);
-        (short as u32, (self.epoch << 32) | self.net.acts)
+        self.links.acts += 1;
+        let short = ((self.epoch & 0xffff) << 16) | (self.links.acts & 0xffff);
+        (short as u32, (self.epoch << 32) | self.links.acts)
     }
 }

@@ -13,7 +13,7 @@ use crate::batch::lifecycle::load_suspend::by_load;
 use crate::batch::lifecycle::report_standing::Standing;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase as RunPhase, Run};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Finish, JobStatus};
 use crate::model::job::{End, JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2, stat};
 use crate::model::reason::{susp, term};
@@ -23,7 +23,7 @@ use crate::proto::machine::{ConnId, Effect};
 use crate::proto::sbd::{Act, Phase, Post, SbdMsg, StartJob, TaskState};
 use std::collections::HashSet;
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn take_sbatchd_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
         let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
         if self.log_failed.is_some() {
@@ -39,12 +39,12 @@ impl Mbd {
                 let now = cx.now.secs();
                 if self.standing(i, key) == Standing::Foreign {
                     self.refuse_report(cx, i, "usage", key.job_ref());
-                } else if let Some(run) = self.st.running_mut(key) {
+                } else if let Some(run) = self.state.running_mut(key) {
                     run.soft.usage = usage;
                     run.soft.usage_time = now;
                     run.soft.pids = pids;
                     run.soft.groups = groups;
-                    self.reserve.used(&self.st, key.job_ref());
+                    self.reserve.used(&self.state, key.job_ref());
                 }
             }
             _ => self.refuse(cx, i, "an order, which hosts do not give"),
@@ -87,14 +87,14 @@ impl Mbd {
 
     /// The hosts that an element is not to go to.
     pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
-        let name = |host: &HostId| self.st.names.host(*host).to_string();
-        self.st.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
+        let name = |host: &HostId| self.state.names.host(*host).to_string();
+        self.state.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
     pub(crate) fn send_back(&mut self, cx: &mut StepContext, event: Event) {
         let Event::JobRequeue { at, .. } = event else { return };
         self.emit(cx, event);
-        let depends = self.st.job(at.job).is_some_and(|job| job.depend.is_some());
+        let depends = self.state.job(at.job).is_some_and(|job| job.depend.is_some());
         if depends && !self.deps.watched(at.job) {
             self.watch_depend(at.job);
             self.refresh(at.job);
@@ -104,7 +104,7 @@ impl Mbd {
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
     fn not_running(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
-        let (at, name) = (t.key.job_ref(), &self.net.hosts[i].name);
+        let (at, name) = (t.key.job_ref(), &self.links.hosts[i].name);
         let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
         match (is, over) {
             (Standing::Foreign, _) => return self.refuse_report(cx, i, "the state", at),
@@ -134,7 +134,7 @@ impl Mbd {
         if !matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. }) {
             self.known_again(cx, t.key);
         }
-        let Some(run) = self.st.running(t.key) else { return };
+        let Some(run) = self.state.running(t.key) else { return };
         let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
         let asked = run.soft.asked;
         match &t.phase {
@@ -218,7 +218,7 @@ impl Mbd {
 
     /// The host has told that the attempt stands as was asked for: nothing is open.
     fn settled(&mut self, key: JobKey) {
-        if let Some(run) = self.st.running_mut(key) {
+        if let Some(run) = self.state.running_mut(key) {
             run.soft.asked = None;
         }
     }
@@ -241,7 +241,7 @@ impl Mbd {
         st: u32,
         why: u32,
     ) {
-        let unreached = self.st.elem(at).is_some_and(|e| e.stat() == stat::UNKWN);
+        let unreached = self.state.elem(at).is_some_and(|e| e.stat() == stat::UNKWN);
         let status = JobStatus { at, status: st, reason: why, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
         if unreached {
@@ -251,7 +251,7 @@ impl Mbd {
 
     /// The requests about a started attempt: see `state::Run`.
     pub(crate) fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
-        self.st.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
+        self.state.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
     }
 
     /// A job that never ran ends.
@@ -331,7 +331,9 @@ impl Mbd {
             Post::Failed => stat::PERR,
             Post::None | Post::Running => return,
         };
-        let Some(e) = self.st.elem(at).filter(|_| self.st.posts.contains(&t.key)) else { return };
+        let Some(e) = self.state.elem(at).filter(|_| self.state.posts.contains(&t.key)) else {
+            return;
+        };
         let (status, attempt) = (e.stat() | bit, t.key.attempt);
         let status = JobStatus { at, status, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
@@ -351,17 +353,17 @@ impl Mbd {
     }
 
     fn finish_record(&self, at: JobRef) -> Option<Finish> {
-        let job = self.st.job(at.job)?;
+        let job = self.state.job(at.job)?;
         let elem = job.elem(at.idx)?;
         let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
-        let name = |s: HostId| self.st.names.host(s).to_string();
+        let name = |s: HostId| self.state.names.host(s).to_string();
         let requirement = job.effective_requirement(elem);
         Some(Finish {
             event_time: e.end_time,
             at,
             uid: job.uid,
-            user: self.st.names.user(job.user).to_string(),
+            user: self.state.names.user(job.user).to_string(),
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
             spec: (**job.spec_at(at.idx)).clone(),
@@ -384,7 +386,7 @@ impl Mbd {
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
     /// when it is back: the inventory settles everything.
     pub(crate) fn order(&mut self, cx: &mut StepContext, i: HostId, msg: SbdMsg) {
-        if let Link::Up { conn } | Link::Greeted { conn } = self.net.hosts[i].link {
+        if let Link::Up { conn } | Link::Greeted { conn } = self.links.hosts[i].link {
             cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
         }
     }
@@ -396,24 +398,24 @@ impl Mbd {
 
     /// The host that holds a started attempt, where the cluster still has it.
     pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
-        run.hosts.first().map(|h| h.0).filter(|host| self.net.hosts.contains(*host))
+        run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts.contains(*host))
     }
 
     pub(crate) fn send_start(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(order) = self.start_order(key) else { return };
-        let first = self.st.running(key).and_then(|run| self.first_host(run));
+        let first = self.state.running(key).and_then(|run| self.first_host(run));
         if let Some(host) = first {
             self.order(cx, host, SbdMsg::Start(Box::new(order)));
         }
     }
 
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
-        let run = self.st.running(key)?;
-        let job = self.st.job(key.job)?;
-        let name = |s: HostId| self.st.names.host(s).clone();
+        let run = self.state.running(key)?;
+        let job = self.state.job(key.job)?;
+        let name = |s: HostId| self.state.names.host(s).clone();
         let spec = job.spec_at(key.idx);
         let requirement = job.effective_requirement(job.elem(key.idx)?)?;
-        let queue = self.pol.queue(job.queue_at(key.idx));
+        let queue = self.site.queue(job.queue_at(key.idx));
         // Elements may have been given a command in its place.
         let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
@@ -425,7 +427,7 @@ impl Mbd {
             boot: run.boot.clone(),
             uid: job.uid,
             gid: job.gid,
-            user: self.st.names.user(job.user).clone(),
+            user: self.state.names.user(job.user).clone(),
             submit_time: job.submit_time,
             start_time: run.start_time,
             spec: self.with_exit_codes(spec, queue),
@@ -433,7 +435,7 @@ impl Mbd {
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
             ranks: self.ranks(spec),
-            cluster: self.pol.cluster.clone(),
+            cluster: self.site.cluster.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
             limits: self.host_limits(job, run),
             eff_res_req: requirement.clone(),
@@ -443,8 +445,8 @@ impl Mbd {
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
-            include_post: self.pol.params().job_include_postproc,
-            post_timeout: self.pol.params().job_postproc_timeout.unwrap_or(0),
+            include_post: self.site.params().job_include_postproc,
+            post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
             last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
     }
@@ -458,7 +460,7 @@ impl Mbd {
         }
         let mut all: Vec<(String, u32)> = Vec::new();
         for (host, slots) in lines {
-            let name = self.pol.canonical(host).unwrap_or(host);
+            let name = self.site.canonical(host).unwrap_or(host);
             match all.last_mut() {
                 Some(last) if last.0 == name => last.1 = last.1.saturating_add(slots),
                 _ => all.push((name.to_string(), slots)),
@@ -477,7 +479,7 @@ impl Mbd {
         }
         let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
         let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
-        if !self.pol.params().abs_runlimit {
+        if !self.site.params().abs_runlimit {
             l.run = l.run.map(norm);
         }
         l.cpu = l.cpu.map(norm);
@@ -488,18 +490,18 @@ impl Mbd {
     /// else the submission host.
     pub(crate) fn limit_factor(&self, job: &crate::batch::state::Job, part: u32) -> f64 {
         let own = job.spec_of(part);
-        let queue = self.pol.queue(job.queue_of(part));
+        let queue = self.site.queue(job.queue_of(part));
         let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
-        let by_cluster = self.pol.params().default_host_spec.as_deref();
+        let by_cluster = self.site.params().default_host_spec.as_deref();
         let spec = match own.limit_spec.as_str() {
             "" => by_queue.or(by_cluster).unwrap_or(&own.from_host),
             s => s,
         };
-        let host = self.pol.canonical(spec).and_then(|h| self.pol.host_id(h));
+        let host = self.site.canonical(spec).and_then(|h| self.site.host_id(h));
         let model = || {
-            let models = &self.pol.conf.base.shared.models;
+            let models = &self.site.conf.base.shared.models;
             models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
         };
-        host.map(|i| self.net.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
+        host.map(|i| self.links.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 }

@@ -8,12 +8,12 @@
 //! for run windows, the suspension is logged before the host is told.
 
 use crate::batch::sched::host_snapshot::HostSnapshot;
-use crate::batch::site::policy::{Bounds, External, Queue};
 use crate::batch::site::requirements::Req;
+use crate::batch::site::{Bounds, External, Queue};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
 use crate::model::event::{Event, JobSignal, SIGNAL_BY_LOAD};
 use crate::model::idmap::IdMap;
@@ -61,12 +61,12 @@ struct Candidate {
     phase: Phase,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Suspends and resumes by load where that is due.
     pub(crate) fn overload_due(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
         let due = self.overload.timer.is_some_and(|t| t <= now);
-        if !(self.pol.stops || self.overload.some) {
+        if !(self.site.stops || self.overload.some) {
             self.overload.timer = None;
             return;
         }
@@ -76,7 +76,7 @@ impl Mbd {
         self.overload.look = false;
         self.overload.timer = None;
         self.overload.some = false;
-        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        let ids: Vec<HostId> = self.links.hosts.ids().collect();
         for i in ids {
             let jobs = self.stirred_on(i);
             self.overload.some |= jobs.iter().any(|c| by_load(c.phase));
@@ -87,7 +87,7 @@ impl Mbd {
                     self.overload.timer = Some(timer);
                 }
             } else if self.host_by_load(cx, i, jobs) {
-                let rest = cx.now.after(self.pol.params().sbd_sleep_time.max(1));
+                let rest = cx.now.after(self.site.params().sbd_sleep_time.max(1));
                 self.overload.rest.insert(i, rest);
                 self.overload.timer.get_or_insert(rest);
                 self.overload.some = true;
@@ -97,15 +97,15 @@ impl Mbd {
 
     /// What runs on a host or was suspended there for its load.
     fn stirred_on(&self, i: HostId) -> Vec<Candidate> {
-        let jobs = self.st.counts.host.get(&i).map(|h| &h.jobs);
+        let jobs = self.state.counts.host.get(&i).map(|h| &h.jobs);
         let one = |at: &JobRef| {
-            let ElemState::Run(run) = &self.st.elem(*at)?.state else { return None };
+            let ElemState::Run(run) = &self.state.elem(*at)?.state else { return None };
             let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
             if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
                 return None;
             }
             let queue = self.queue_of(*at)?;
-            let priority = self.pol.queues[queue].conf.priority;
+            let priority = self.site.queues[queue].conf.priority;
             let (key, start, phase) = (run.key, run.start_time, run.phase);
             Some(Candidate { key, queue, priority, start, phase })
         };
@@ -114,11 +114,11 @@ impl Mbd {
 
     /// Acts on one job of a host at most; says whether it did.
     fn host_by_load(&mut self, cx: &mut StepContext, i: HostId, jobs: Vec<Candidate>) -> bool {
-        let pol = self.pol.clone();
-        let host = &pol.hosts[i];
+        let site = self.site.clone();
+        let host = &site.hosts[i];
         let running = jobs.iter().filter(|c| c.phase == Phase::Running).count();
-        let stop = |m: &Mbd, c: &Candidate| {
-            let q = &pol.queues[c.queue];
+        let stop = |m: &Mbatchd, c: &Candidate| {
+            let q = &site.queues[c.queue];
             let over = m.stop_over(i, &q.bounds, &q.external);
             let over = over.or_else(|| m.stop_over(i, &host.bounds, &host.external));
             let cond = || q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r));
@@ -134,7 +134,7 @@ impl Mbd {
             }
         }
         if let Some((c, why)) = worst {
-            if pol.queues[c.queue].end_by_load {
+            if site.queues[c.queue].end_by_load {
                 self.end_for(cx, c.key, SIGNAL_BY_LOAD, term::LOAD);
                 return true;
             }
@@ -144,9 +144,9 @@ impl Mbd {
             return true;
         }
         let stays =
-            |m: &Mbd, q: &Queue| q.resume_cond.as_ref().is_some_and(|r| !m.cond_holds(i, r));
-        let fits = |m: &Mbd, c: &&Candidate| {
-            let q = &pol.queues[c.queue];
+            |m: &Mbatchd, q: &Queue| q.resume_cond.as_ref().is_some_and(|r| !m.cond_holds(i, r));
+        let fits = |m: &Mbatchd, c: &&Candidate| {
+            let q = &site.queues[c.queue];
             m.view().load_over(i, &q.bounds).is_none()
                 && m.view().load_over(i, &host.bounds).is_none()
                 && m.view().external_over(i, &q.external).is_none()
@@ -157,7 +157,7 @@ impl Mbd {
                 && !m.run_shut(c.key.job_ref())
         };
         let held = jobs.iter().filter(|c| by_load(c.phase)).filter(|c| fits(self, c));
-        let (stay, held): (Vec<_>, Vec<_>) = held.partition(|c| stays(self, &pol.queues[c.queue]));
+        let (stay, held): (Vec<_>, Vec<_>) = held.partition(|c| stays(self, &site.queues[c.queue]));
         for c in stay.into_iter().filter(|c| c.phase != Phase::Ssusp(susp::RESUME_COND)) {
             let at = c.key.job_ref();
             self.phase_event(cx, at, c.key.attempt, stat::SSUSP, susp::RESUME_COND);
@@ -171,7 +171,7 @@ impl Mbd {
 
     /// Ends a job that TERMINATE_WHEN does not let be suspended.
     pub(crate) fn end_for(&mut self, cx: &mut StepContext, key: JobKey, signal: &str, why: u32) {
-        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (at, run_count) = (key.job_ref(), key.attempt);
         let signal = signal.to_owned();
         let s = JobSignal { at, user, signal, run_count, by_admin: true, ..JobSignal::default() };
@@ -181,7 +181,7 @@ impl Mbd {
 
     /// Does a condition on the load, as it is measured, hold on a host?
     fn cond_holds(&self, i: HostId, cond: &Req) -> bool {
-        if self.net.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
+        if self.links.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
         let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
@@ -192,14 +192,14 @@ impl Mbd {
 
     /// Does somebody sit at a host?
     fn in_use(&self, i: HostId) -> bool {
-        let load = self.net.hosts[i].load.as_ref();
+        let load = self.links.hosts[i].load.as_ref();
         load.is_some_and(|l| !l.unavailable() && l.index[IT] < 1.0)
     }
 
     /// The suspending reason of the first index beyond its loadStop.
     fn stop_over(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
-        let load = self.net.hosts[i].load.as_ref().filter(|l| !l.unavailable())?;
-        let idle = f64::from(load.index[IT]) * MINUTE > self.pol.params().pg_susp_it as f64;
+        let load = self.links.hosts[i].load.as_ref().filter(|l| !l.unavailable())?;
+        let idle = f64::from(load.index[IT]) * MINUTE > self.site.params().pg_susp_it as f64;
         let over = |k: &usize| {
             let value = f64::from(load.index[*k]);
             let bound = bounds[*k].1.filter(|_| *k != PG || !idle);

@@ -1,7 +1,7 @@
 //! Control records that damage took from the log: their queues and hosts are closed at the start
 //! rather than open, and it is said. An administrator opens them (badmin hopen, qopen, qact).
 
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Ctrl, Event, name_mark};
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl LostControl {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Closes what lost control records may have closed.
     pub(crate) fn close_lost(&mut self, cx: &mut StepContext) {
         let lost = std::mem::take(&mut self.lost_controls);
@@ -37,10 +37,10 @@ impl Mbd {
         }
         let why = |queue, active, name: &str| lost.iter().find(|l| l.hits(queue, active, name));
         let mut events = Vec::new();
-        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
-        let queues: Vec<String> = self.pol.queues.iter().map(|q| q.conf.name.clone()).collect();
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let queues: Vec<String> = self.site.queues.iter().map(|q| q.conf.name.clone()).collect();
         for (queue, active) in queues.iter().flat_map(|queue| [(queue, false), (queue, true)]) {
-            let ctl = self.st.queue_ctl_of(queue).cloned().unwrap_or_default();
+            let ctl = self.state.queue_ctl_of(queue).cloned().unwrap_or_default();
             let shut = if active { ctl.inactive } else { ctl.closed };
             let Some(lost) = why(true, active, queue).filter(|_| !shut) else { continue };
             let op = if active { Ctrl::Inactivate } else { Ctrl::Close };
@@ -49,9 +49,9 @@ impl Mbd {
             let (queue, user, message) = (queue.clone(), user.clone(), words(lost));
             events.push(Event::QueueCtrl { op, queue, uid: 0, user, message });
         }
-        let hosts: Vec<String> = self.pol.hosts.values().map(|h| h.def.name.clone()).collect();
+        let hosts: Vec<String> = self.site.hosts.values().map(|h| h.def.name.clone()).collect();
         for host in hosts {
-            let shut = self.st.host_ctl_of(&host).is_some_and(|ctl| ctl.closed);
+            let shut = self.state.host_ctl_of(&host).is_some_and(|ctl| ctl.closed);
             let Some(lost) = why(false, false, &host).filter(|_| !shut) else { continue };
             cx.say(log::Level::Error, format!("host <{host}> is closed: {}", words(lost)));
             let (op, lock) = (Ctrl::Close, String::new());

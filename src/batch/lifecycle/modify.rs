@@ -17,7 +17,7 @@ use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT_LOOKS, Work};
 use crate::batch::site::requirements::Req;
 use crate::batch::state::space::{log_bytes, spec_bytes};
 use crate::batch::state::{ElemState, Job};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
@@ -89,7 +89,7 @@ impl ModifyWork {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn modify(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, m: Modify) {
         let weight = 1 + m.id.elems.len();
         if let Err(r) = self.works.room(conn, who.uid, weight) {
@@ -229,7 +229,7 @@ impl Mbd {
         let id = work.m.id.job;
         for _ in 0..PARTS_PER_UNIT {
             let gone = || Refusal::new(err::NO_JOB);
-            let job = self.st.job(id).ok_or_else(gone)?;
+            let job = self.state.job(id).ok_or_else(gone)?;
             let left = (work.part..).zip(job.parts().iter().skip(work.part as usize - 1));
             let Some((part, _)) = left.into_iter().find(|(_, p)| p.pend + p.started > 0) else {
                 return Ok(true);
@@ -250,7 +250,7 @@ impl Mbd {
     /// Finds out which of the elements named are there, and which of them wait; whether all were
     /// looked at.
     fn sort_elements(&self, work: &mut ModifyWork) -> bool {
-        let Some(job) = self.st.job(work.m.id.job) else { return true };
+        let Some(job) = self.state.job(work.m.id.job) else { return true };
         let mut any = usize::MAX;
         for _ in 0..UNIT_LOOKS {
             let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
@@ -287,11 +287,11 @@ impl Mbd {
     }
 
     /// Checks a change of all that is meant, and makes it; of whole parts of an array it is made
-    /// by [`Mbd::modify_parts`]. Whether the job has been started.
+    /// by [`Mbatchd::modify_parts`]. Whether the job has been started.
     fn modified(&mut self, cx: &mut StepContext, who: &Caller, m: &mut Modify) -> Checked<bool> {
         self.log_works()?;
         let id = m.id.job;
-        let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
+        let job = self.state.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
         let owner = self.owner(id)?;
         if !self.may_control(who, job, &m.id) {
             return Err(Refusal::new(err::PERMISSION));
@@ -365,7 +365,7 @@ impl Mbd {
     /// Puts in place what -Zsn goes back to.
     fn as_submitted(&self, job: &Job, m: &mut Modify) {
         if m.fields.contains(&SpecField::Script) && m.spec.command.is_empty() {
-            let first = self.st.first.get(&job.id);
+            let first = self.state.first.get(&job.id);
             let now = || job.spec.options2 & opt2::SCRIPT != 0;
             m.spec.command = first.map_or(&job.spec.command, |f| &f.command).clone();
             m.spec.options2 &= !opt2::SCRIPT;
@@ -378,8 +378,8 @@ impl Mbd {
 
     /// Where the script and the environment that a job has from now on lie.
     fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
-        let Some(job) = self.st.job(m.id.job) else { return <_>::default() };
-        let (uid, first) = (job.uid, self.st.first.get(&job.id));
+        let Some(job) = self.state.job(m.id.job) else { return <_>::default() };
+        let (uid, first) = (job.uid, self.state.first.get(&job.id));
         let mut script = first.map_or(job.script, |f| f.script);
         let mut env = first.map_or(job.env, |f| f.env);
         let asked = |field| m.fields.contains(&field);
@@ -414,7 +414,7 @@ impl Mbd {
             true => job.tally.pend + job.tally.psusp == 0,
             false => !meant.iter().any(|part| part.elems.iter().any(waits)),
         };
-        let may = self.pol.conf.base.lsf.yes("LSB_MOD_ALL_JOBS");
+        let may = self.site.conf.base.lsf.yes("LSB_MOD_ALL_JOBS");
         let few = m.fields.iter().all(|f| WHILE_RUNNING.contains(f));
         if running && !may {
             return refuse(err::RUNNING);
@@ -500,7 +500,7 @@ impl Mbd {
             false => spec.queue.clone(),
         };
         let queue =
-            self.pol.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
+            self.site.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
         self.fit(&mut spec, queue)?;
         if asked(SpecField::Begin) || asked(SpecField::Term) {
             check_times(&spec, cx.now.secs())?;
@@ -518,7 +518,7 @@ impl Mbd {
     fn other_rusage(&self, old: &str, new: &JobSpec) -> Checked<String> {
         let parse = |text: &str| match text.is_empty() {
             true => Ok(ResReq::default()),
-            false => self.pol.names.parse(text).map_err(|e| bad_requirement(text, &e)),
+            false => self.site.names.parse(text).map_err(|e| bad_requirement(text, &e)),
         };
         let (ResReq::Simple(mut was), ResReq::Simple(mut new)) =
             (parse(old)?, parse(&new.res_req)?)
@@ -536,8 +536,8 @@ impl Mbd {
 
     /// The requirement that acts for a submission.
     fn effective(&self, spec: &JobSpec) -> Checked<String> {
-        let queue = self.pol.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
-        Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.pol.names)
+        let queue = self.site.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
+        Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.site.names)
             .map(|req| req.0.to_string())
             .map_err(|_| Refusal::new(err::BAD_RESREQ))
     }
@@ -549,8 +549,8 @@ impl Mbd {
 
     /// What an element reserves is another amount, and its host hears of its limits.
     pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
-        self.reserve.refresh(&self.st, &self.pol, at);
-        let Some(job) = self.st.job(at.job) else { return };
+        self.reserve.refresh(&self.state, &self.site, at);
+        let Some(job) = self.state.job(at.job) else { return };
         let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
         let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
         self.act_on(cx, key, Act::Limits(limits));
@@ -558,11 +558,11 @@ impl Mbd {
 
     /// Who submitted a job, as one who submits.
     pub(crate) fn owner(&self, id: u32) -> Checked<Caller> {
-        let job = self.st.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
+        let job = self.state.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
         Ok(Caller {
             uid: job.uid,
             gid: job.gid,
-            user: self.st.names.user(job.user).to_string(),
+            user: self.state.names.user(job.user).to_string(),
             host: job.spec.from_host.clone(),
         })
     }
@@ -570,7 +570,7 @@ impl Mbd {
     /// The job, or the elements, are what the change says from now on.
     pub(crate) fn record_modified(&mut self, cx: &mut StepContext, who: &Caller, m: JobModify) {
         let job = m.job;
-        let Some(submit_time) = self.st.job(job).map(|j| j.submit_time) else { return };
+        let Some(submit_time) = self.state.job(job).map(|j| j.submit_time) else { return };
         let exact = self.spool_spec(cx, &m.spec);
         let (uid, user) = (who.uid, who.user.clone());
         let other = |field| m.fields.contains(&field);
@@ -580,7 +580,7 @@ impl Mbd {
             self.unwatch_begin(job);
         }
         if depend {
-            self.deps.unwatch(&self.st, job);
+            self.deps.unwatch(&self.state, job);
         }
         let m = JobModify { uid, user, submit_time, exact, ..m };
         self.emit(cx, Event::JobModify(Box::new(m)));

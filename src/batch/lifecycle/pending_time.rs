@@ -9,7 +9,7 @@
 //! differs.
 
 use crate::batch::state::{Body, Elem, ElemState, Job};
-use crate::batch::{Mbd, RECORDS_PER_TURN, StepContext};
+use crate::batch::{Mbatchd, RECORDS_PER_TURN, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
 use crate::model::event::Event;
@@ -33,9 +33,9 @@ impl Eligible {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     fn tracks(&self) -> bool {
-        self.pol.params().track_eligible
+        self.site.params().track_eligible
     }
 
     /// Something about a job has changed.
@@ -57,7 +57,7 @@ impl Mbd {
         if let Some(id) = self.eligible.todo.pop_first() {
             return Some(id);
         }
-        let next = self.st.jobs.range(self.eligible.from?..).next().map(|j| *j.0);
+        let next = self.state.jobs.range(self.eligible.from?..).next().map(|j| *j.0);
         self.eligible.from = next.and_then(|id| id.checked_add(1));
         next
     }
@@ -80,7 +80,7 @@ impl Mbd {
     /// The records to be logged of a job: of the whole first, as its elements follow it.
     fn eligible_changes(&self, id: u32, now: i64) -> Vec<(JobRef, bool)> {
         let mut changes = Vec::new();
-        let Some(job) = self.st.job(id) else { return changes };
+        let Some(job) = self.state.job(id) else { return changes };
         if job.tally.pend + job.tally.psusp == 0 {
             return changes;
         }
@@ -90,7 +90,7 @@ impl Mbd {
             Body::Single(e) => self.could_go(job, 0, Some(e), now),
             Body::Array(_) => one_by_one.is_none() && self.could_go(job, 0, None, now),
         };
-        let known = self.st.waited.get(&at).is_none_or(|w| w.since == 0);
+        let known = self.state.waited.get(&at).is_none_or(|w| w.since == 0);
         if on != known {
             changes.push((at, on));
         }
@@ -103,14 +103,14 @@ impl Mbd {
             let part = elem.map_or(0, |e| e.part);
             let ready = one_by_one.is_none_or(|set| set.contains(&idx));
             let may = ready && self.could_go(job, part, elem, now);
-            let known = self.st.waited.get(&at).map_or(on, |w| w.since == 0);
+            let known = self.state.waited.get(&at).map_or(on, |w| w.since == 0);
             if may != known {
                 changes.push((at, may));
             }
         };
         let all = JobRef { job: id, idx: 1 }..=JobRef { job: id, idx: u32::MAX };
         let some_own = job.tally.psusp > 0 || !a.parts.is_empty();
-        if some_own || self.st.waited.range(all).next().is_some() {
+        if some_own || self.state.waited.range(all).next().is_some() {
             a.own.iter().for_each(|(idx, e)| look(*idx, Some(e)));
         }
         for &idx in one_by_one.into_iter().flatten().filter(|idx| a.fresh_has(**idx)) {
@@ -129,14 +129,14 @@ impl Mbd {
             || elem.map_or_else(all_held, held)
             || job.spec_of(part).begin_time > now
             || (!one_by_one && self.deps.value(job.id) != DepValue::True)
-            || self.pol.queue(queue).is_none()
-            || self.st.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
+            || self.site.queue(queue).is_none()
+            || self.state.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
             || self.view().queue_shut(queue);
         !out
     }
 
     /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
     pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
-        self.tracks().then(|| self.st.waited_of(at).until(t))
+        self.tracks().then(|| self.state.waited_of(at).until(t))
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::batch::state::Elem;
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::job::SpoolRef;
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef};
@@ -37,22 +37,22 @@ pub(crate) enum Standing {
     NoJob,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// The relation of an attempt to the host `i`.
     pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {
         let at = key.job_ref();
-        let Some(job) = self.st.job(key.job) else { return Standing::NoJob };
-        let host = self.st.names.hosts.find(&self.net.hosts[i].name);
+        let Some(job) = self.state.job(key.job) else { return Standing::NoJob };
+        let host = self.state.names.hosts.find(&self.links.hosts[i].name);
         let elem = job.elem(at.idx);
         if let Some(run) = elem.and_then(Elem::run).filter(|r| r.key == key) {
             let first = run.hosts.first().map(|h| h.0);
-            return match (first.is_some() && first == host, self.st.running(key).is_some()) {
+            return match (first.is_some() && first == host, self.state.running(key).is_some()) {
                 (false, _) => Standing::Foreign,
                 (true, true) => Standing::Running,
                 (true, false) => Standing::Ended,
             };
         }
-        let left = self.st.left.get(&at).and_then(|all| all.iter().find(|l| l.key == key));
+        let left = self.state.left.get(&at).and_then(|all| all.iter().find(|l| l.key == key));
         match (left, elem) {
             (Some(l), _) if Some(l.host) == host => Standing::Left,
             (None, Some(e)) if (1..=e.attempts).contains(&key.attempt) => Standing::Past,
@@ -66,7 +66,7 @@ impl Mbd {
             Some(Peer::Daemon { host, .. }) => host.clone(),
             _ => return,
         };
-        let Some(i) = self.pol.host_id(&host) else { return };
+        let Some(i) = self.site.host_id(&host) else { return };
         self.refuse(cx, i, "reports over a connection that this mbatchd has not made");
         cx.out.push(Effect::Close { conn });
     }
@@ -79,8 +79,9 @@ impl Mbd {
         what: &str,
         at: JobRef,
     ) {
-        let run = self.st.elem(at).and_then(Elem::run);
-        let host = run.and_then(|r| r.hosts.first()).map(|h| self.st.names.host(h.0).to_string());
+        let run = self.state.elem(at).and_then(Elem::run);
+        let host =
+            run.and_then(|r| r.hosts.first()).map(|h| self.state.names.host(h.0).to_string());
         match host {
             Some(host) => self.refuse(cx, i, format!("{what} of job <{at}>, which is on {host}")),
             None => self.refuse(cx, i, format!("{what} of job <{at}>, which is not there")),
@@ -89,7 +90,7 @@ impl Mbd {
 
     /// Counts what a host may not say; logs it where the last line is long enough ago.
     pub(crate) fn refuse(&mut self, cx: &mut StepContext, i: HostId, what: impl Display) {
-        let h = &mut self.net.hosts[i];
+        let h = &mut self.links.hosts[i];
         h.refused.count += 1;
         let text = format!("{}: {what}: refused ({} so far)", h.name, h.refused.count);
         self.say_bounded(cx, i, log::Level::Warn, text);
@@ -103,7 +104,7 @@ impl Mbd {
         level: log::Level,
         text: String,
     ) {
-        let (now, said) = (cx.now.mono_us, &mut self.net.hosts[i].refused.said);
+        let (now, said) = (cx.now.mono_us, &mut self.links.hosts[i].refused.said);
         if said.is_none_or(|t| now >= t + LINE_SECS * US) {
             *said = Some(now);
             cx.say(level, text);
@@ -112,7 +113,7 @@ impl Mbd {
 
     /// How many reports were refused since this mbatchd started.
     pub(crate) fn reports_refused(&self) -> u64 {
-        self.net.hosts.values().map(|h| h.refused.count).sum()
+        self.links.hosts.values().map(|h| h.refused.count).sum()
     }
 
     /// Only the bytes of jobs that this host is the first of.
@@ -124,14 +125,14 @@ impl Mbd {
         at: SpoolRef,
     ) {
         // what started before bmod changed the job has what it was changed from
-        let was = |job: u32| self.st.changed.get(&job).is_some_and(|all| all.contains(&at));
-        let is = |job: u32| self.st.job(job).is_some_and(|j| j.env == at || j.script == at);
+        let was = |job: u32| self.state.changed.get(&job).is_some_and(|all| all.contains(&at));
+        let is = |job: u32| self.state.job(job).is_some_and(|j| j.env == at || j.script == at);
         let first = |r: &JobRef| {
-            let run = self.st.elem(*r).and_then(Elem::run);
+            let run = self.state.elem(*r).and_then(Elem::run);
             run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == i)
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
-        if self.st.counts.host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
+        if self.state.counts.host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
             cx.out.push(Effect::SendBlob { conn, at });
         } else {
             self.refuse(cx, i, "asks for bytes of a job that it does not run");

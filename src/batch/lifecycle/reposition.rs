@@ -16,7 +16,7 @@ use crate::batch::admin::permissions::Caller;
 use crate::batch::lifecycle::switch_requeue::{Meant, named, waits};
 use crate::batch::state::Job;
 use crate::batch::state::names::{QueueId, UserId};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, QueuePosition};
 use crate::model::reason::err;
@@ -109,7 +109,7 @@ pub(crate) enum Moved {
     Later,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Moves what an operand means, or looks on for its place.
     pub(crate) fn reposition(
         &mut self,
@@ -124,7 +124,7 @@ impl Mbd {
             Ok(to) => to,
             Err(code) => return Moved::Refused(code),
         };
-        let user = self.st.job(sel.job).map(|job| job.user).filter(|_| !to.all);
+        let user = self.state.job(sel.job).map(|job| job.user).filter(|_| !to.all);
         if scan.as_ref().is_none_or(|s| (s.alike, s.user) != (to.alike, user)) {
             if scan.is_none() && !self.works.begin_scan() {
                 *looks = 0;
@@ -138,8 +138,8 @@ impl Mbd {
             return Moved::Later;
         }
         self.scan_changed(scan);
-        let Some(job) = self.st.job(sel.job) else { return Moved::Refused(err::NO_JOB) };
-        let own = self.st.spot_of(job, to.meant[0].part);
+        let Some(job) = self.state.job(sel.job) else { return Moved::Refused(err::NO_JOB) };
+        let own = self.state.spot_of(job, to.meant[0].part);
         // what moves is no rival
         let whole =
             |m: &&Meant| sel.elems.is_empty() || job.pending(m.part) as usize <= m.elems.len();
@@ -147,7 +147,7 @@ impl Mbd {
             .meant
             .iter()
             .filter(whole)
-            .map(|m| Placed { spot: self.st.spot_of(job, m.part), job: job.id, part: m.part })
+            .map(|m| Placed { spot: self.state.spot_of(job, m.part), job: job.id, part: m.part })
             .filter(|placed| scan.all.contains(placed))
             .map(|placed| (job.user, placed))
             .collect();
@@ -169,7 +169,7 @@ impl Mbd {
 
     /// The elements that are meant, and the jobs among which they may be moved.
     fn movable(&self, who: &Caller, sel: &IdSel) -> Result<Move, i32> {
-        let job = self.st.job(sel.job).ok_or(err::NO_JOB)?;
+        let job = self.state.job(sel.job).ok_or(err::NO_JOB)?;
         if !sel.elems.is_empty() && !job.is_array() {
             return Err(err::NO_JOB);
         }
@@ -198,9 +198,9 @@ impl Mbd {
         self.room_for_parts(job, sel, meant.len())?;
         let part = meant[0].part;
         let queue = job.queue_of(part);
-        let roles = self.roles(who, "", self.st.names.queue(queue));
+        let roles = self.roles(who, "", self.state.names.queue(queue));
         let all = roles.admin || roles.root || roles.queue_admin;
-        if !all && self.pol.params().job_position_control_by_admin {
+        if !all && self.site.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
         }
         Ok(Move { meant, alike: (queue, self.view().priority(job.spec_of(part))), all })
@@ -209,7 +209,7 @@ impl Mbd {
     /// Looks at some more jobs; whether all were looked at.
     fn scan_places(&self, scan: &mut PlaceScan, looks: &mut usize) -> bool {
         let Some(from) = scan.next else { return true };
-        for (id, job) in self.st.jobs.range(from..) {
+        for (id, job) in self.state.jobs.range(from..) {
             if *looks == 0 {
                 scan.next = Some(*id);
                 return false;
@@ -233,7 +233,7 @@ impl Mbd {
         let parts = (0..=job.parts().len() as u32).filter(|part| job.pending(*part) > 0);
         let same =
             |part: &u32| (job.queue_of(*part), self.view().priority(job.spec_of(*part))) == alike;
-        let placed = |part| Placed { spot: self.st.spot_of(job, part), job: job.id, part };
+        let placed = |part| Placed { spot: self.state.spot_of(job, part), job: job.id, part };
         parts.filter(same).map(placed).collect()
     }
 
@@ -241,7 +241,7 @@ impl Mbd {
     fn scan_changed(&mut self, scan: &mut PlaceScan) {
         for id in self.works.take_changed() {
             scan.forget(id);
-            let Some(job) = self.st.job(id) else { continue };
+            let Some(job) = self.state.job(id) else { continue };
             let places = self.places_of(job, scan.alike);
             places.iter().for_each(|placed| scan.put(job.user, *placed));
             scan.again.insert(id, places);

@@ -5,9 +5,9 @@
 use crate::batch::lifecycle::control_work::Cursor;
 use crate::batch::lifecycle::retry::pause;
 use crate::batch::lifecycle::works::{ElementDeed, ElementWork, Left, UNIT};
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::{ElemState, Job};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
@@ -22,17 +22,17 @@ use std::sync::Arc;
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
 const PREEXEC_RETRIES: u32 = i32::MAX as u32;
 
-impl Mbd {
+impl Mbatchd {
     /// A parameter of the queue, else of lsb.params, as written.
     fn param<'a>(&'a self, queue: Option<&'a Queue>, name: &str) -> Option<&'a str> {
         let own = queue.and_then(|q| q.conf.raw.get(name));
-        let all = || self.pol.params().raw.get(name);
+        let all = || self.site.params().raw.get(name);
         own.or_else(all).map(|v| v.text.trim())
     }
 
     fn queue_at(&self, at: JobRef) -> Option<&Queue> {
-        let job = self.st.job(at.job)?;
-        self.pol.queue(job.queue_at(at.idx))
+        let job = self.state.job(at.job)?;
+        self.site.queue(job.queue_at(at.idx))
     }
 
     /// The submission as a host is told it: with the exit values of its queue where it has none
@@ -63,7 +63,7 @@ impl Mbd {
         let End::Status(status) = end else { return false };
         let Some(code) = exit_code(Some(status)) else { return false };
         let queue = self.queue_at(at);
-        let Some(job) = self.st.job(at.job) else { return false };
+        let Some(job) = self.state.job(at.job) else { return false };
         let own = job.spec_at(at.idx).given(extra::REQUEUE);
         let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
         let words = if own.is_empty() { of_queue.unwrap_or("") } else { own };
@@ -71,15 +71,15 @@ impl Mbd {
         if !codes.has(code) {
             return false;
         }
-        let before = self.st.tries.get(&at).map_or(0, |t| t.requeues);
+        let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
         let held = if before >= self.most_requeues(queue) { pend::REQUEUE_LIMIT } else { 0 };
-        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return false };
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let started = run.start_time;
         let mut passed = self.passed(at);
         if codes.excludes(code)
             && let Some(i) = self.first_host(run)
         {
-            passed.push(self.net.hosts[i].name.clone());
+            passed.push(self.links.hosts[i].name.clone());
             passed.sort_unstable();
             passed.dedup();
         }
@@ -96,7 +96,7 @@ impl Mbd {
 
     /// If it goes back by its exit value this time, is it held?
     pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
-        let before = self.st.tries.get(&at).map_or(0, |t| t.requeues);
+        let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
         before >= self.most_requeues(queue)
     }
 
@@ -104,7 +104,7 @@ impl Mbd {
     /// next scheduling interval at the earliest, and so long after its last start as the pause
     /// that doubles each time says. A job that ran for long has waited already.
     fn requeued_until(&self, cx: &StepContext, started: i64, n: u32) -> i64 {
-        let interval = self.pol.params().sched_interval_min_ms.div_ceil(1000).max(1);
+        let interval = self.site.params().sched_interval_min_ms.div_ceil(1000).max(1);
         let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let next = cx.now.secs().saturating_add(secs(interval));
         next.max(started.saturating_add(secs(pause(interval, n))))
@@ -118,7 +118,7 @@ impl Mbd {
         let exits = self
             .param(queue, "LOCAL_MAX_PREEXEC_RETRY_ACTION")
             .is_some_and(|action| action.eq_ignore_ascii_case("exit"));
-        if self.st.tries.get(&at).is_none_or(|t| t.pre_exec <= most) {
+        if self.state.tries.get(&at).is_none_or(|t| t.pre_exec <= most) {
             return;
         }
         if exits {
@@ -132,9 +132,9 @@ impl Mbd {
     /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
     pub(crate) fn end_orphans(&mut self, cx: &mut StepContext, id: u32) {
-        let graced = self.pol.params().orphan_grace.is_some();
+        let graced = self.site.params().orphan_grace.is_some();
         let whole = JobRef { job: id, idx: 0 };
-        let known = self.deps.watched(id).then(|| self.st.job(id)).flatten();
+        let known = self.deps.watched(id).then(|| self.state.job(id)).flatten();
         let Some(job) = known.filter(|j| j.depend.is_some()) else {
             return self.deps.set_orphan(whole, 0, false);
         };
@@ -151,7 +151,7 @@ impl Mbd {
         if let Some(turned) = self.deps.turned(id) {
             for (idx, never) in turned {
                 let orphan = never && self.waits_at(JobRef { job: id, idx });
-                let Some(job) = self.st.job(id) else { return };
+                let Some(job) = self.state.job(id) else { return };
                 let at_once = orphan && ends_at_once(job, job.part_no(idx));
                 now.extend(at_once.then_some(idx));
                 let later = orphan && !at_once && graced;
@@ -186,7 +186,7 @@ impl Mbd {
     }
 
     fn waits_at(&self, at: JobRef) -> bool {
-        let view = self.st.job(at.job).and_then(|j| j.view(at.idx));
+        let view = self.state.job(at.job).and_then(|j| j.view(at.idx));
         view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0)
     }
 
@@ -194,13 +194,13 @@ impl Mbd {
     pub(crate) fn end_orphan(&mut self, cx: &mut StepContext, at: JobRef, at_once: bool) {
         let asked = |job: &Job| !at_once || ends_at_once(job, job.part_no(at.idx));
         let never = self.waits_at(at) && self.deps.never(at);
-        if never && self.st.job(at.job).is_some_and(asked) {
+        if never && self.state.job(at.job).is_some_and(asked) {
             self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
         }
     }
 
     pub(crate) fn orphan_deadline(&self) -> Option<u64> {
-        let grace = self.pol.params().orphan_grace?;
+        let grace = self.site.params().orphan_grace?;
         Some(self.deps.first_orphan()?.saturating_add(grace.saturating_mul(US)))
     }
 
@@ -210,10 +210,10 @@ impl Mbd {
         if self.orphan_deadline().is_none_or(|at| at > now) {
             return;
         }
-        let grace = self.pol.params().orphan_grace.unwrap_or_default().saturating_mul(US);
+        let grace = self.site.params().orphan_grace.unwrap_or_default().saturating_mul(US);
         for at in self.deps.orphans_by(now.saturating_sub(grace), UNIT) {
             self.deps.set_orphan(at, 0, false);
-            match self.st.job(at.job) {
+            match self.state.job(at.job) {
                 Some(job) if at.idx == 0 && job.is_array() => {
                     let (left, deed) =
                         (Left::All(Cursor::default()), ElementDeed::EndOrphans { at_once: false });
@@ -226,7 +226,7 @@ impl Mbd {
 
     /// At a start, or when the log can be written again: orphans that nobody has ended.
     pub(crate) fn end_all_orphans(&mut self, cx: &mut StepContext) {
-        let some = self.st.each_job().filter(|job| job.depend.is_some());
+        let some = self.state.each_job().filter(|job| job.depend.is_some());
         let ids: Vec<u32> = some.map(|job| job.id).collect();
         ids.into_iter().for_each(|id| self.end_orphans(cx, id));
     }

@@ -5,7 +5,7 @@
 //! then the job is held and its user gets a mail.
 
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobStatus, Retry};
 use crate::model::job::stat;
 use crate::model::reason::pend;
@@ -30,7 +30,7 @@ pub fn pause(first: u64, n: u32) -> u64 {
     first.max(1).saturating_mul(factor).min(RETRY_MOST)
 }
 
-impl Mbd {
+impl Mbatchd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
     pub(crate) fn start_failed(
         &mut self,
@@ -41,7 +41,7 @@ impl Mbd {
     ) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
-        let host = self.net.hosts[i].name.clone();
+        let host = self.links.hosts[i].name.clone();
         cx.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
         let mut mail = String::new();
         if let Some(held) = requeue {
@@ -75,17 +75,17 @@ impl Mbd {
         let after = |secs: u64| now.saturating_add(i64::try_from(secs).unwrap_or(i64::MAX));
         let note = cut(&t.note, NOTE_MAX).to_string();
         if pre_exec {
-            let again = self.pol.params().mbd_sleep_time.min(PRE_EXEC_MOST);
+            let again = self.site.params().mbd_sleep_time.min(PRE_EXEC_MOST);
             return Retry { host, host_until: after(again), until: 0, note };
         }
-        let failed = self.st.tries.get(&at).map_or(0, |tries| tries.failed);
+        let failed = self.state.tries.get(&at).map_or(0, |tries| tries.failed);
         let (until, host_until) = (pause(RETRY_FIRST, failed + 1), pause(RETRY_FIRST, failed + 2));
         Retry { host, host_until: after(host_until), until: after(until), note }
     }
 
     /// Holds an element whose start has failed too often in a row; what its user is mailed.
     fn started_enough(&mut self, cx: &mut StepContext, at: JobRef, note: &str) -> String {
-        if self.st.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
+        if self.state.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }
         let (status, reason) = (stat::PSUSP, pend::START_LIMIT);

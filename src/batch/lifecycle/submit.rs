@@ -2,13 +2,13 @@
 
 use crate::batch::admin::permissions::Caller;
 use crate::batch::sched::split_host_word;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::Request;
 use crate::batch::state::apply::EXTRA_DEPEND;
 use crate::batch::state::counts::Slots;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
@@ -26,10 +26,10 @@ use std::sync::Arc;
 
 pub(crate) type Checked<T> = Result<T, Refusal>;
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
         if !s.request.is_empty()
-            && let Some(&job) = self.st.requests.get(&Request::of(&s.request))
+            && let Some(&job) = self.state.requests.get(&Request::of(&s.request))
         {
             return self.answer_again(cx, conn, who, job);
         }
@@ -50,12 +50,12 @@ impl Mbd {
 
     /// MAX_JOBID.
     pub(crate) fn max_job_id(&self) -> u32 {
-        self.pol.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32
+        self.site.params().max_jobid.min(u64::from(i32::MAX as u32)) as u32
     }
 
     /// A retry gets the first answer, if it is the submitter's own.
     fn answer_again(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, job: u32) {
-        match self.st.job(job) {
+        match self.state.job(job) {
             Some(j) if j.uid != who.uid => cx.refuse(conn, Refusal::new(err::PERMISSION)),
             Some(_) => self.answer(cx, conn, job),
             None => cx.refuse(conn, Refusal::about(err::JOB_FINISH, format!("Job <{job}>"))),
@@ -63,8 +63,8 @@ impl Mbd {
     }
 
     fn answer(&mut self, cx: &mut StepContext, conn: ConnId, job: u32) {
-        let Some(j) = self.st.job(job) else { return };
-        let queue = self.st.names.queue(j.queue).to_string();
+        let Some(j) = self.state.job(job) else { return };
+        let queue = self.state.names.queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
         let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
         cx.reply_durable(conn, msg);
@@ -72,7 +72,7 @@ impl Mbd {
 
     fn accept(&mut self, cx: &mut StepContext, who: &Caller, s: Submit) -> Checked<u32> {
         self.log_works()?;
-        if who.uid == 0 && !self.pol.personal() && !self.root_jobs {
+        if who.uid == 0 && !self.site.personal() && !self.root_jobs {
             return Err(Refusal::new(err::ROOT));
         }
         let kept = self.kept_env(who, &s)?;
@@ -82,20 +82,21 @@ impl Mbd {
         check_texts(&spec, &s.env, &s.script)?;
         check_group(&spec)?;
         let name = self.check_name(&spec)?;
-        let pol = self.pol.clone();
+        let site = self.site.clone();
         let queue = self.choose_queue(&mut spec, who)?;
-        let queue = pol.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
+        let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
         self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
         self.check_pending(&spec, who, &name)?;
-        if let Some(user) = self.st.names.users.find(&who.user) {
+        if let Some(user) = self.state.names.users.find(&who.user) {
             let bytes = s.env.len() + s.script.len();
             self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
         }
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
-        let job = self.st.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
+        let job =
+            self.state.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
         let env = match kept {
             Some(at) => at,
             None => self.spool_env(cx, who.uid, s.env),
@@ -153,7 +154,7 @@ impl Mbd {
 
     pub(crate) fn default_project(&self, spec: &mut JobSpec) {
         if spec.project.is_empty() {
-            spec.project = self.pol.params().default_project.clone();
+            spec.project = self.site.params().default_project.clone();
         }
     }
 
@@ -165,11 +166,11 @@ impl Mbd {
         self.check_slots(spec, queue)?;
         self.check_hosts(spec, queue)?;
         if !spec.res_req.is_empty()
-            && let Err(e) = self.pol.names.parse(&spec.res_req)
+            && let Err(e) = self.site.names.parse(&spec.res_req)
         {
             return Err(bad_requirement(&spec.res_req, &e));
         }
-        crate::batch::site::limits::check(spec, queue, &self.pol)?;
+        crate::batch::site::limits::check(spec, queue, &self.site)?;
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
             return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
         }
@@ -201,7 +202,7 @@ impl Mbd {
         };
         let name = JobName::parse(&spec.name).map_err(refuse)?;
         if let Some(a) = &name.array {
-            a.check_size(self.pol.params().max_job_array_size).map_err(refuse)?;
+            a.check_size(self.site.params().max_job_array_size).map_err(refuse)?;
         }
         Ok(name)
     }
@@ -210,7 +211,7 @@ impl Mbd {
     pub(crate) fn choose_queue(&self, spec: &mut JobSpec, who: &Caller) -> Checked<String> {
         let defaulted = spec.queue.trim().is_empty();
         let names: Vec<String> = match defaulted {
-            true => self.pol.default_queues(),
+            true => self.site.default_queues(),
             false => spec.queue.split_whitespace().map(str::to_string).collect(),
         };
         let mut first = None;
@@ -232,11 +233,11 @@ impl Mbd {
 
     pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
         let queue =
-            self.pol.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
-        if self.st.queue_ctl_of(name).is_some_and(|c| c.closed) {
+            self.site.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
+        if self.state.queue_ctl_of(name).is_some_and(|c| c.closed) {
             return Err(Refusal::about(err::QUEUE_CLOSED, name));
         }
-        if !self.pol.may_use(&queue.conf, &who.user, Some(who.gid)) {
+        if !self.site.may_use(&queue.conf, &who.user, Some(who.gid)) {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
         if queue.conf.interactive == Interactive::Only {
@@ -284,9 +285,9 @@ impl Mbd {
         let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
         let mut known_hosts = BTreeSet::new();
         for (host, slots) in list {
-            let known = self.pol.canonical(host).and_then(|h| self.pol.host_id(h));
+            let known = self.site.canonical(host).and_then(|h| self.site.host_id(h));
             let id = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?;
-            let name = &self.pol.hosts[id].def.name;
+            let name = &self.site.hosts[id].def.name;
             if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&id)) {
                 return Err(Refusal::about(err::QUEUE_HOST, name));
             }
@@ -313,14 +314,14 @@ impl Mbd {
                 usable = true;
                 continue;
             }
-            let hosts = self.pol.expand_host(name);
+            let hosts = self.site.expand_host(name);
             if hosts.is_empty() {
                 return Err(Refusal::about(err::BAD_HOST, name));
             }
             usable |= match &queue.hosts {
                 None => true,
                 Some(set) => {
-                    let mut servers = hosts.iter().filter_map(|h| self.pol.host_id(h));
+                    let mut servers = hosts.iter().filter_map(|h| self.site.host_id(h));
                     servers.any(|h| set.contains_key(&h))
                 }
             };
@@ -331,16 +332,19 @@ impl Mbd {
     /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster, of the user and of groups of users. What is
     /// more than one even where nothing is pending is refused for good; else bsub may ask again.
     fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
-        let p = self.pol.params();
+        let p = self.site.params();
         let more = name.array.as_ref().map_or(1, |a| a.len());
         let slots = more.saturating_mul(u64::from(spec.min_slots.max(1)));
         let fits = |now: &Slots, jobs: Option<u64>, most: Option<u64>| {
             jobs.is_none_or(|max| now.pend_jobs.saturating_add(more) <= max)
                 && most.is_none_or(|max| now.pend.saturating_add(slots) <= max)
         };
-        let user = self.pol.user_row(&who.user);
-        let groups: Vec<_> =
-            self.pol.pending_groups(&who.user).map(|g| (g, self.slots_of_group(&g.name))).collect();
+        let user = self.site.user_row(&who.user);
+        let groups: Vec<_> = self
+            .site
+            .pending_groups(&who.user)
+            .map(|g| (g, self.slots_of_group(&g.name)))
+            .collect();
         let none = Slots::default();
         let fit = |all: &Slots, own: &Slots, empty: bool| {
             fits(all, p.max_pend_jobs, p.max_pend_slots)
@@ -351,9 +355,10 @@ impl Mbd {
         };
         let mut all = Slots::default();
         if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
-            self.st.counts.queue.values().for_each(|s| all.add(s));
+            self.state.counts.queue.values().for_each(|s| all.add(s));
         }
-        let own = self.st.names.users.find(&who.user).and_then(|u| self.st.counts.user.get(&u));
+        let own =
+            self.state.names.users.find(&who.user).and_then(|u| self.state.counts.user.get(&u));
         if fit(&all, own.unwrap_or(&none), false) {
             return Ok(());
         }
@@ -363,8 +368,8 @@ impl Mbd {
 
     /// Is there room for so many bytes and jobs more of a user (MAX_USER_SPACE, MAX_USER_JOBS)?
     pub(crate) fn check_space(&self, user: UserId, bytes: u64, jobs: u64) -> Checked<()> {
-        let (kept, p) = (self.st.space.of(user), self.pol.params());
-        let name = self.st.names.user(user);
+        let (kept, p) = (self.state.space.of(user), self.site.params());
+        let name = self.state.names.user(user);
         let most = p.max_user_jobs.unwrap_or(p.max_jobid / 2);
         if kept.jobs + jobs > most {
             let text = format!(
@@ -390,8 +395,8 @@ impl Mbd {
     /// What all members of a user group have together.
     fn slots_of_group(&self, group: &str) -> Slots {
         let mut sum = Slots::default();
-        for (user, slots) in &self.st.counts.user {
-            if slots.pend > 0 && self.pol.in_group(self.st.names.user(*user), group) {
+        for (user, slots) in &self.state.counts.user {
+            if slots.pend > 0 && self.site.in_group(self.state.names.user(*user), group) {
                 sum.add(slots);
             }
         }
@@ -401,7 +406,7 @@ impl Mbd {
     /// The priority that a job has among those of its queue: that of -sp, or half of
     /// MAX_USER_PRIORITY; 0 where there are none.
     pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
-        match (spec.priority, self.pol.params().max_user_priority) {
+        match (spec.priority, self.site.params().max_user_priority) {
             (0, _) => Ok(()),
             (_, None) => Err(Refusal::new(err::PRIORITY_UNDEF)),
             (p, Some(max)) if p > max => Err(Refusal::new(err::BAD_PRIORITY)),
@@ -423,12 +428,12 @@ impl Mbd {
         let expr = DepExpr::parse(&spec.depend)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
         let recorded = true;
-        let last = self.pol.params().job_dep_last_sub;
-        if !self.st.names_within(&who.user, &expr, recorded, last) {
+        let last = self.site.params().job_dep_last_sub;
+        if !self.state.names_within(&who.user, &expr, recorded, last) {
             return Err(too_many(&spec.depend));
         }
         let finder = crate::batch::usage::dependencies::Finder {
-            state: &self.st,
+            state: &self.state,
             last,
             user: &who.user,
             recorded,
@@ -438,8 +443,8 @@ impl Mbd {
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
             ResolveError::TooMany(about) => too_many(&about),
         })?;
-        if let Some(user) = self.st.names.users.find(&who.user)
-            && self.st.names_too_many(user, &resolved)
+        if let Some(user) = self.state.names.users.find(&who.user)
+            && self.state.names_too_many(user, &resolved)
         {
             return Err(too_many(&spec.depend));
         }

@@ -7,7 +7,7 @@ use crate::batch::admin::permissions::Caller;
 use crate::batch::lifecycle::control::Asked;
 use crate::batch::lifecycle::works::UNIT;
 use crate::batch::state::{ElemState, ElementView, Job};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobModify};
 use crate::model::job::stat;
@@ -28,7 +28,7 @@ pub(crate) struct Meant {
     pub elems: Vec<u32>,
 }
 
-impl Mbd {
+impl Mbatchd {
     /// What an operand means of a job, part by part, without what is over; beside it what cannot
     /// be meant, with the reason.
     pub(crate) fn meant(&self, job: &Job, sel: &IdSel) -> (Vec<Meant>, Vec<(u32, i32)>) {
@@ -59,7 +59,7 @@ impl Mbd {
         outcomes: &mut Vec<Outcome>,
     ) {
         let id = sel.job;
-        let Some(job) = self.st.job(id) else { return };
+        let Some(job) = self.state.job(id) else { return };
         // `5[3]` of a job that is no array means nothing
         if !sel.elems.is_empty() && !job.is_array() {
             return outcomes.push(Outcome::new(JobRef { job: id, idx: 0 }, err::NO_JOB));
@@ -84,13 +84,13 @@ impl Mbd {
         meant: &[Meant],
     ) -> Result<(), i32> {
         let id = sel.job;
-        let pol = self.pol.clone();
-        let queue = pol.find_queue(to).ok_or(err::BAD_QUEUE)?;
-        let job = self.st.job(id).ok_or(err::NO_JOB)?;
+        let site = self.site.clone();
+        let queue = site.find_queue(to).ok_or(err::BAD_QUEUE)?;
+        let job = self.state.job(id).ok_or(err::NO_JOB)?;
         if job.tally.unfinished() == 0 {
             return Err(err::JOB_FINISH);
         }
-        let there = |m: &Meant| **self.st.names.queue(job.queue_of(m.part)) == *to;
+        let there = |m: &Meant| **self.state.names.queue(job.queue_of(m.part)) == *to;
         if meant.iter().all(there) {
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl Mbd {
                 true => j.tally.pend + j.tally.psusp > 0,
                 false => elems.iter().any(|idx| j.view(*idx).is_some_and(|v| waits(v.stat()))),
             };
-            let now = self.st.job(id).filter(|j| waits(j));
+            let now = self.state.job(id).filter(|j| waits(j));
             let first = elems.first().copied();
             if now.is_some_and(|j| **first.map_or(&j.spec, |idx| j.spec_at(idx)) != spec) {
                 let elems = crate::batch::state::element_groups::ranges(elems);
@@ -144,14 +144,14 @@ impl Mbd {
         next: &mut u32,
         fuel: &mut usize,
     ) -> bool {
-        let pol = self.pol.clone();
-        let Some(queue) = pol.find_queue(to) else { return true };
+        let site = self.site.clone();
+        let Some(queue) = site.find_queue(to) else { return true };
         while *fuel > 0 {
-            let Some(job) = self.st.job(id) else { return true };
+            let Some(job) = self.state.job(id) else { return true };
             let Some(part) = job.part(*next) else { return true };
             let look = &part.look;
             // unless it was switched once more meanwhile
-            if part.pend > 0 && **self.st.names.queue(look.queue) == *to {
+            if part.pend > 0 && **self.state.names.queue(look.queue) == *to {
                 let mut spec = (*look.spec).clone();
                 if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
                     let change = JobModify { spec, ..job.change_of(*next) };
@@ -180,7 +180,7 @@ impl Mbd {
         at: JobRef,
     ) -> i32 {
         let by_admin = a.by_admin;
-        let Some(view) = self.st.job(at.job).and_then(|j| j.view(at.idx)) else {
+        let Some(view) = self.state.job(at.job).and_then(|j| j.view(at.idx)) else {
             return err::NO_JOB;
         };
         let run = which.run || !(which.done || which.exit || which.pend);

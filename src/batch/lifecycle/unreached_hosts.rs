@@ -16,17 +16,17 @@
 use crate::batch::cluster::hosts::{Link, PING_SECS};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Left};
-use crate::batch::{Mbd, RECORDS_PER_TURN, StepContext};
+use crate::batch::{Mbatchd, RECORDS_PER_TURN, StepContext};
 use crate::model::event::JobStatus;
 use crate::model::job::{opt, stat};
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef, event::Event};
 use std::collections::{BTreeSet, HashSet};
 
-impl Mbd {
+impl Mbatchd {
     /// For how long a host is out of reach before its jobs are UNKWN, microseconds.
     fn reach_limit(&self) -> u64 {
-        let p = self.pol.params();
+        let p = self.site.params();
         let one = p.mbd_sleep_time.clamp(1, PING_SECS);
         (one * US).saturating_mul(u64::from(p.max_sbd_fail.max(1)))
     }
@@ -41,18 +41,18 @@ impl Mbd {
         let limit = self.reach_limit();
         let mut budget = RECORDS_PER_TURN;
         let mut next: Option<u64> = None;
-        let ids: Vec<HostId> = self.net.hosts.ids().collect();
+        let ids: Vec<HostId> = self.links.hosts.ids().collect();
         for i in ids {
-            let Some(lost) = self.net.hosts[i].lost else { continue };
+            let Some(lost) = self.links.hosts[i].lost else { continue };
             let due = lost.saturating_add(limit);
             if now < due {
                 next = Some(next.map_or(due, |t: u64| t.min(due)));
                 continue;
             }
-            let down = self.net.hosts[i].load.as_ref().is_some_and(|l| l.unavailable());
-            let given_up = down && self.net.lim_linked();
-            if given_up != self.net.hosts[i].given_up {
-                self.net.hosts[i].given_up = given_up;
+            let down = self.links.hosts[i].load.as_ref().is_some_and(|l| l.unavailable());
+            let given_up = down && self.links.lim_linked();
+            if given_up != self.links.hosts[i].given_up {
+                self.links.hosts[i].given_up = given_up;
                 self.look_left();
             }
             self.lose_jobs(cx, i, given_up, &mut budget);
@@ -63,8 +63,8 @@ impl Mbd {
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, cx: &mut StepContext, budget: &mut usize) {
-        let listed = |host: &HostId| self.net.hosts.contains(*host);
-        let busy = self.st.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
+        let listed = |host: &HostId| self.links.hosts.contains(*host);
+        let busy = self.state.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
         for host in off {
             self.lose_jobs(cx, host, false, budget);
@@ -79,11 +79,11 @@ impl Mbd {
         given_up: bool,
         budget: &mut usize,
     ) {
-        let jobs = self.st.counts.host.get(&host).map(|h| &h.jobs);
+        let jobs = self.state.counts.host.get(&host).map(|h| &h.jobs);
         let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
         let (mut unknown, mut rerun) = (0, 0);
         for at in here {
-            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { continue };
             if run.hosts.first().map(|h| h.0) != Some(host) {
                 continue;
             }
@@ -108,7 +108,7 @@ impl Mbd {
             rerun += 1;
         }
         if unknown + rerun > 0 {
-            let name = self.st.names.host(host);
+            let name = self.state.names.host(host);
             let is = if given_up { "is given up" } else { "cannot be reached" };
             let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
             cx.say(log::Level::Warn, text);
@@ -117,7 +117,7 @@ impl Mbd {
 
     /// bsub -r, or RERUNNABLE of its queue.
     pub(crate) fn rerunnable(&self, at: JobRef) -> bool {
-        let job = self.st.job(at.job);
+        let job = self.state.job(at.job);
         job.is_some_and(|j| j.spec_at(at.idx).options & opt::RERUNNABLE != 0)
     }
 
@@ -133,7 +133,7 @@ impl Mbd {
 
     /// The host of an attempt that was UNKWN has spoken of it.
     pub(crate) fn known_again(&mut self, cx: &mut StepContext, key: JobKey) {
-        let Some(run) = self.st.running(key).filter(|r| r.unknown) else { return };
+        let Some(run) = self.state.running(key).filter(|r| r.unknown) else { return };
         let status = JobStatus {
             at: key.job_ref(),
             status: run.phase.stat(),
@@ -165,18 +165,18 @@ impl Mbd {
     /// A host says that an attempt left behind there still runs: it holds its slots until it is
     /// killed.
     pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
-        let left = self.st.left.get(&key.job_ref());
+        let left = self.state.left.get(&key.job_ref());
         let slots = left.and_then(|all| all.iter().find(|l| l.key == key)).map_or(1, |l| l.slots);
-        self.net.hosts[i].zombies.insert(key, slots);
+        self.links.hosts[i].zombies.insert(key, slots);
         self.sched.host_changed(i);
     }
 
     /// A host says that an attempt left behind there is over.
     pub(crate) fn left_over(&mut self, i: HostId, key: JobKey) {
-        if self.net.hosts[i].zombies.remove(&key).is_some() {
+        if self.links.hosts[i].zombies.remove(&key).is_some() {
             self.sched.host_changed(i);
         }
-        if self.st.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
+        if self.state.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
             self.unreached.gone.insert(key);
             self.look_left_of(key.job_ref());
         }
@@ -184,7 +184,7 @@ impl Mbd {
 
     /// The host has told all it has.
     pub(crate) fn left_told(&mut self, host: HostId, seen: &HashSet<JobKey>) {
-        let all = self.st.left.values().flatten();
+        let all = self.state.left.values().flatten();
         let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
         self.unreached.gone.extend(over);
     }
@@ -194,20 +194,21 @@ impl Mbd {
         if self.unreached.gone.contains(&left.key) {
             return true;
         }
-        self.net.hosts.get(left.host).is_none_or(|host| host.given_up)
+        self.links.hosts.get(left.host).is_none_or(|host| host.given_up)
     }
 
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
         let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
         let over =
-            |l: &Left| !self.net.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
-        !self.st.left.is_empty() && !self.st.left.range(all).all(|(_, all)| all.iter().all(over))
+            |l: &Left| !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
+        !self.state.left.is_empty()
+            && !self.state.left.range(all).all(|(_, all)| all.iter().all(over))
     }
 
     /// Looks again at every job that has left an attempt behind.
     pub(crate) fn look_left(&mut self) {
-        let st = &self.st.left;
+        let st = &self.state.left;
         let known =
             |k: &JobKey| st.get(&k.job_ref()).is_some_and(|a| a.iter().any(|l| l.key == *k));
         self.unreached.gone.retain(known);
@@ -217,11 +218,11 @@ impl Mbd {
 
     /// Has a pending element that has left attempts behind wait for them, or no longer.
     pub(crate) fn look_left_of(&mut self, at: JobRef) {
-        if self.st.left.is_empty() && self.unreached.barred.is_empty() {
+        if self.state.left.is_empty() && self.unreached.barred.is_empty() {
             return;
         }
-        let pends = matches!(self.st.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
-        let left = self.st.left.get(&at);
+        let pends = matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
+        let left = self.state.left.get(&at);
         let bar = pends && left.is_some_and(|all| !all.iter().all(|l| self.is_over(l)));
         let changed = match bar {
             true => self.unreached.barred.insert(at),
@@ -234,7 +235,7 @@ impl Mbd {
     }
 }
 
-impl crate::batch::cluster::hosts::Net {
+impl crate::batch::cluster::hosts::Links {
     /// Is what LIM said of hosts what it says now?
     pub fn lim_linked(&self) -> bool {
         matches!(self.lim(), Link::Up { .. })

@@ -9,11 +9,11 @@
 //! stopped stays stopped.
 
 use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT, WindowWork};
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::names::HostMap;
 use crate::batch::state::{ElemState, Phase, Run};
 use crate::batch::usage::windows::ClosedByWindows;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::window::Windows;
 use crate::model::event::SIGNAL_BY_WINDOW;
 use crate::model::event::{Event, JobSignal, SIGNAL_FOR_WINDOW};
@@ -27,7 +27,7 @@ use jiff::tz::TimeZone;
 /// Longest time between two looks, seconds: clocks may be set, and zones changed.
 const LOOK_SECS: u64 = 600;
 
-impl Mbd {
+impl Mbatchd {
     /// The same with windows in this zone.
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.windows.zone = zone;
@@ -41,8 +41,8 @@ impl Mbd {
 
     /// A job's queue, as the policy has it.
     pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
-        let job = self.st.job(at.job)?;
-        self.pol.queue_position(job.queue_at(at.idx))
+        let job = self.state.job(at.job)?;
+        self.site.queue_position(job.queue_at(at.idx))
     }
 
     /// Looks at the windows when one may have opened or closed.
@@ -52,10 +52,10 @@ impl Mbd {
         if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
             return;
         }
-        let (zone, pol) = (s.zone.clone(), self.pol.clone());
+        let (zone, site) = (s.zone.clone(), self.site.clone());
         let mut next: Option<i64>;
         let mut asked = s.asked;
-        match pol.conf.changes {
+        match site.conf.changes {
             // A new branch of `#if time(...)`; where it was refused, it is tried again.
             Some(t) if t <= now => {
                 if asked < t || now >= asked.saturating_add(LOOK_SECS as i64) {
@@ -72,9 +72,9 @@ impl Mbd {
             !w.open_at(now, &zone)
         };
         let queues: Vec<_> =
-            pol.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
+            site.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
         let mut hosts = HostMap::default();
-        for (id, host) in pol.hosts.iter() {
+        for (id, host) in site.hosts.iter() {
             hosts.insert(id, shut(&host.window));
         }
         let changed = s.stale || queues != s.queues || hosts != s.hosts;
@@ -93,7 +93,7 @@ impl Mbd {
 
     /// Begins to suspend and resume what is not as the run windows want it.
     fn keep_run_windows(&mut self, cx: &mut StepContext) {
-        let hosts = self.st.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
+        let hosts = self.state.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
         let hosts = hosts.map(|(host, _)| *host).collect();
         self.works.windows = WindowWork { hosts, from: JobRef::default() };
         self.windows_unit(cx);
@@ -106,7 +106,7 @@ impl Mbd {
         while left > 0
             && let Some(host) = self.works.windows.hosts.last()
         {
-            let jobs = self.st.counts.host.get(host).map(|host| &host.jobs);
+            let jobs = self.state.counts.host.get(host).map(|host| &host.jobs);
             let all = jobs.into_iter().flat_map(|jobs| jobs.range(self.works.windows.from..));
             let some: Vec<JobRef> = all.copied().take(left).collect();
             match some.last() {
@@ -128,7 +128,7 @@ impl Mbd {
 
     /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
     pub(crate) fn keep_run_window(&mut self, cx: &mut StepContext, at: JobRef) {
-        let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { return };
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return };
         let (key, phase) = (run.key, run.phase);
         match self.run_shut(at) {
             true => self.shut_job(cx, key),
@@ -151,7 +151,7 @@ impl Mbd {
     /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
     /// that the host has not confirmed yet follows when it does.
     pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
-        let Some(run) = self.st.running(key) else { return };
+        let Some(run) = self.state.running(key) else { return };
         let runs = match run.phase {
             Phase::Running => true,
             Phase::Ssusp(why) => why != susp::WINDOW,
@@ -161,10 +161,10 @@ impl Mbd {
         if !runs || run.unknown || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
             return;
         }
-        if self.queue_of(key.job_ref()).is_some_and(|q| self.pol.queues[q].end_by_window) {
+        if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
             return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
         }
-        let word = self.st.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
+        let word = self.state.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
         if let Some(number) = word.and_then(signals::number) {
             return self.window_signal(cx, key, number);
         }
@@ -175,15 +175,17 @@ impl Mbd {
     /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
     /// time the windows close.
     fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
-        let Some(run) = self.st.running(key).filter(|r| r.phase == Phase::Running) else { return };
+        let Some(run) = self.state.running(key).filter(|r| r.phase == Phase::Running) else {
+            return;
+        };
         let (sent, now) = (run.window_signal, cx.now.secs());
-        let queue = self.queue_of(key.job_ref()).map(|q| &self.pol.queues[q]);
+        let queue = self.queue_of(key.job_ref()).map(|q| &self.site.queues[q]);
         let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
             return;
         }
         let name = signals::name(number).map_or(number.to_string(), str::to_string);
-        let user = self.pol.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let s = JobSignal {
             at: key.job_ref(),
             user,
@@ -197,7 +199,7 @@ impl Mbd {
     }
 
     pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
-        if self.st.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
+        if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
             self.order_for_window(cx, key, Some(0), Act::Resume);
         }
     }
@@ -209,9 +211,9 @@ impl Mbd {
         asked: Option<u32>,
         act: Act,
     ) {
-        let Some(run) = self.st.running_mut(key) else { return };
+        let Some(run) = self.state.running_mut(key) else { return };
         run.soft.asked = asked;
-        let host = self.st.running(key).and_then(|r: &Run| self.first_host(r));
+        let host = self.state.running(key).and_then(|r: &Run| self.first_host(r));
         if let Some(i) = host {
             self.act(cx, key, i, act);
         }

@@ -21,7 +21,7 @@ use crate::batch::lifecycle::modify::ModifyWork;
 use crate::batch::lifecycle::reposition::PlaceScan;
 use crate::batch::state::Body;
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -319,14 +319,14 @@ impl Works {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn work_left(&self) -> bool {
         let w = &self.works;
         let windows = !w.windows.hosts.is_empty() || !w.old_scans.is_empty();
         let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions =
             self.conditions_left() || self.deps.sweeps_left() || self.deps.groups.left();
-        let rest = !self.st.remains.is_empty() || conditions || !w.elements.is_empty();
+        let rest = !self.state.remains.is_empty() || conditions || !w.elements.is_empty();
         let rest = rest || !w.missing.is_empty();
         self.started
             && self.log_failed.is_none()
@@ -350,7 +350,7 @@ impl Mbd {
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
                 6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
                 7 => self.missing_unit(cx),
-                8 => self.deps.groups.left().then(|| self.deps.groups_unit(&self.st)),
+                8 => self.deps.groups.left().then(|| self.deps.groups_unit(&self.state)),
                 _ => self.remains_unit(),
             };
             if done.is_some() {
@@ -401,7 +401,7 @@ impl Mbd {
     ) -> Option<ElementWork> {
         let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
         for _ in 0..UNIT {
-            let job = self.st.job(work.job)?;
+            let job = self.state.job(work.job)?;
             let idx = match &mut work.left {
                 Left::These(left) => left.pop()?,
                 Left::All(cursor) => match cursor.next(job, &whole, &mut looks) {
@@ -440,12 +440,13 @@ impl Mbd {
     /// One unit of looking at jobs after a reconfiguration.
     fn refill_unit(&mut self, cx: &mut StepContext) {
         let Some(from) = self.works.refill else { return };
-        let some: Vec<u32> = self.st.jobs.range(from..).map(|j| *j.0).take(UNIT_LOOKS).collect();
-        let waits = |id: &u32| self.st.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
+        let some: Vec<u32> = self.state.jobs.range(from..).map(|j| *j.0).take(UNIT_LOOKS).collect();
+        let waits =
+            |id: &u32| self.state.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
         for id in pending {
             self.watch_depend(id);
-            if let Some(job) = self.st.job(id) {
+            if let Some(job) = self.state.job(id) {
                 self.sched.begins_of(job);
             }
             self.refresh(id);
@@ -465,7 +466,7 @@ impl Mbd {
     fn count_unit(&mut self, cx: &mut StepContext) {
         let Some(mut count) = self.works.count.take() else { return };
         let (mut looked, mut last) = (0, None);
-        for (id, job) in self.st.jobs.range(count.from..) {
+        for (id, job) in self.state.jobs.range(count.from..) {
             if looked >= UNIT_LOOKS as u64 {
                 break;
             }
@@ -489,7 +490,7 @@ impl Mbd {
             }
             return Some(());
         }
-        let job = self.st.remains.last_mut()?;
+        let job = self.state.remains.last_mut()?;
         let left = match &mut job.body {
             Body::Array(a) => {
                 for _ in 0..UNIT_LOOKS {
@@ -500,7 +501,7 @@ impl Mbd {
             Body::Single(_) => false,
         };
         if !left {
-            self.st.remains.pop();
+            self.state.remains.pop();
         }
         Some(())
     }

@@ -1,7 +1,7 @@
 //! One row of a job listing: the columns asked for, written as JSON straight into the slice.
 //! The types of the values are documented at `proto::client::Col`.
 
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
@@ -12,7 +12,7 @@ use crate::proto::sbd::Post;
 
 /// A job or element with all that a row may show.
 struct Shown<'a> {
-    mbd: &'a Mbd,
+    mbd: &'a Mbatchd,
     job: &'a Job,
     elem: Option<&'a Elem>,
     /// The pending reason for which the element is held.
@@ -35,7 +35,7 @@ fn int(out: &mut Vec<u8>, n: i64) {
     json(out, &n);
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Appends `[...]`; false if the job or element is no longer in memory.
     pub(crate) fn write_row(
         &self,
@@ -45,7 +45,7 @@ impl Mbd {
         arrays: bool,
         now: i64,
     ) -> bool {
-        let Some(job) = self.st.job(at.job) else { return false };
+        let Some(job) = self.state.job(at.job) else { return false };
         let view = job.view(at.idx);
         if !arrays && view.is_none() {
             return false;
@@ -85,8 +85,8 @@ impl Shown<'_> {
         self.job.spec_of(self.part)
     }
 
-    fn queue(&self) -> Option<&crate::batch::site::policy::Queue> {
-        self.mbd.pol.queue(self.job.queue_of(self.part))
+    fn queue(&self) -> Option<&crate::batch::site::Queue> {
+        self.mbd.site.queue(self.job.queue_of(self.part))
     }
 
     fn run(&self) -> Option<&Run> {
@@ -112,7 +112,7 @@ impl Shown<'_> {
     /// Columns that identify and describe the submission; the rest in [`Shown::col_run`].
     fn col(&self, out: &mut Vec<u8>, col: Col) {
         let s = self.spec();
-        let names = &self.mbd.st.names;
+        let names = &self.mbd.state.names;
         match col {
             Col::Job => int(out, i64::from(self.job.id)),
             Col::Idx => int(out, i64::from(self.at.idx)),
@@ -177,7 +177,7 @@ impl Shown<'_> {
                 json(out, if zombie { "ZOMBI" } else { stat_name(self.stat()) });
             }
             Col::ExecHosts => {
-                let names = &self.mbd.st.names;
+                let names = &self.mbd.state.names;
                 let hosts: Vec<(&str, u32)> = run
                     .map_or(&[][..], |r| &r.hosts)
                     .iter()
@@ -286,7 +286,7 @@ impl Shown<'_> {
 
     /// What was asked for last: host and reason of each.
     fn issued(&self) -> [(&str, &str); 3] {
-        let st = &self.mbd.st;
+        let st = &self.mbd.state;
         ControlAction::ALL.map(|deed| {
             let last = st.issued.last(self.at, deed);
             last.map_or(("", ""), |(host, reason)| (&**st.names.host(host), reason))
@@ -329,7 +329,7 @@ impl Shown<'_> {
         let mut rows: Vec<(usize, Option<f64>, Option<f64>)> = Vec::new();
         for k in 0..11 {
             let q = queue.map_or((None, None), |q| q.bounds[k]);
-            let h = host.map_or((None, None), |i| self.mbd.pol.hosts[i].bounds[k]);
+            let h = host.map_or((None, None), |i| self.mbd.site.hosts[i].bounds[k]);
             let tight = |a: Option<f64>, b: Option<f64>| match (a, b) {
                 (Some(a), Some(b)) if k >= 7 => Some(a.max(b)),
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -343,7 +343,7 @@ impl Shown<'_> {
     /// The same of external indices.
     fn external_thresholds(&self, out: &mut Vec<u8>) {
         let host = self.run().and_then(|r| self.mbd.first_host(r));
-        let of_host = host.map_or(&[][..], |i| &self.mbd.pol.hosts[i].external);
+        let of_host = host.map_or(&[][..], |i| &self.mbd.site.hosts[i].external);
         let mut rows = self.queue().map_or(Vec::new(), |q| q.external.clone());
         for h in of_host {
             let tight = |a: Option<f64>, b: Option<f64>| match (a, b) {
@@ -383,8 +383,8 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|host| self.mbd.net.hosts.get(*host));
-            let (code, about) = self.mbd.pol.reason_told(*reason);
+            let names = hosts.iter().filter_map(|host| self.mbd.links.hosts.get(*host));
+            let (code, about) = self.mbd.site.reason_told(*reason);
             Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));
         json(out, &rows);
@@ -392,7 +392,7 @@ impl Shown<'_> {
 
     /// The record of starts that failed.
     fn tries(&self) -> Option<&crate::batch::state::Tries> {
-        self.mbd.st.tries.get(&self.at)
+        self.mbd.state.tries.get(&self.at)
     }
 
     /// What keeps this job, wherever there may be room.

@@ -1,16 +1,16 @@
 //! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did.
 
-use crate::batch::Mbd;
+use crate::batch::Mbatchd;
 use crate::batch::state::{Elem, Job};
 use crate::model::job::{except, stat};
 
 /// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
 const IDLE_AFTER: f64 = 20.0 * 60.0;
 
-impl Mbd {
+impl Mbatchd {
     /// What is exceptional of a started element until now or its end: [`except`] bits.
     pub(crate) fn exceptions(&self, job: &Job, part: u32, elem: &Elem, now: i64) -> u32 {
-        let queue = self.pol.queue(job.queue_of(part));
+        let queue = self.site.queue(job.queue_of(part));
         let (Some(queue), Some(_)) = (queue, elem.run()) else { return 0 };
         let limit = |name: &str| {
             let text = queue.conf.raw.get(name)?.text.trim();

@@ -6,7 +6,7 @@ use crate::batch::admin::permissions::Caller;
 use crate::batch::lifecycle::control_work::Cursor;
 use crate::batch::state::names::{Id, QueueId};
 use crate::batch::state::{ElemState, ElementView, Job};
-use crate::batch::{Mbd, Recovered, StepContext};
+use crate::batch::{Mbatchd, Recovered, StepContext};
 use crate::conf::ClusterConf;
 use crate::model::JobRef;
 use crate::model::event::{QueuePosition, Record};
@@ -127,7 +127,7 @@ pub fn past_rows(
     q: &JobQuery,
     now: i64,
 ) -> String {
-    let mbd = Mbd::new(conf, me, Recovered { records, ..Recovered::default() });
+    let mbd = Mbatchd::new(conf, me, Recovered { records, ..Recovered::default() });
     let nobody = String::new;
     let who = Caller { uid: 0, gid: 0, user: nobody(), host: nobody() };
     let mut listing = mbd.new_listing(&who, q.clone());
@@ -162,7 +162,7 @@ pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
 /// What rows are sorted by: kind, then host, queue or end, priority, place, element.
 type Order = (u8, i64, u32, QueuePosition, u32);
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn list_jobs(
         &mut self,
         cx: &mut StepContext,
@@ -201,7 +201,7 @@ impl Mbd {
         });
         let (cols, arrays) = (q.cols.clone(), q.arrays);
         let named = crate::batch::lifecycle::control::name_elements(&s.name);
-        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
+        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
         let (who, from, job, ranked) = (who.clone(), 0, None, None);
         let mut q = q;
         q.select.ids.clear();
@@ -223,7 +223,7 @@ impl Mbd {
         while looks > 0 && !over {
             match f.job.take() {
                 Some((sel, cursor)) => {
-                    if let Some(job) = self.st.job(sel.job) {
+                    if let Some(job) = self.state.job(sel.job) {
                         f.job = self.find_in(f, job, sel, cursor, &mut looks, &mut found);
                     }
                 }
@@ -250,7 +250,7 @@ impl Mbd {
     ) -> bool {
         *looks -= 1;
         let Some((id, sel)) = f.ids.as_mut().and_then(BTreeMap::pop_first) else { return false };
-        if let Some(job) = self.st.job(id) {
+        if let Some(job) = self.state.job(id) {
             self.look_at(f, job, sel, looks, found);
         }
         true
@@ -265,7 +265,7 @@ impl Mbd {
         found: &mut Vec<(Order, JobRef)>,
     ) -> bool {
         // one walk for many jobs: a look into the tree for each would cost as much as its row
-        for (&id, job) in self.st.jobs.range(f.from..) {
+        for (&id, job) in self.state.jobs.range(f.from..) {
             if *looks == 0 || f.job.is_some() {
                 return true;
             }
@@ -356,11 +356,11 @@ impl Mbd {
         let queue = job.queue_of(part);
         let rank = match *ranked {
             Some((before, rank)) if before == queue => rank,
-            _ => self.pol.queue_position(queue).map_or(i64::MAX, |i| i as i64),
+            _ => self.site.queue_position(queue).map_or(i64::MAX, |i| i as i64),
         };
         *ranked = Some((queue, rank));
         let (priority, spot) =
-            (self.view().priority(job.spec_of(part)), self.st.spot_of(job, part));
+            (self.view().priority(job.spec_of(part)), self.state.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
             ElementView::Untouched(_) => pending,

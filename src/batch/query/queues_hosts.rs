@@ -1,10 +1,10 @@
 //! bqueues, bhosts and the parameters commands ask for.
 
 use crate::batch::cluster::hosts::HostStatus;
-use crate::batch::site::policy::External;
+use crate::batch::site::External;
 use crate::batch::state::counts::Slots;
 use crate::batch::state::names::HostId;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -18,7 +18,7 @@ pub(crate) fn bounds_shown(of: &External) -> Vec<(String, String)> {
     of.iter().map(|b| (b.name.clone(), format!("{}/{}", side(b.sched), side(b.stop)))).collect()
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn list_queues(
         &mut self,
         cx: &mut StepContext,
@@ -27,19 +27,19 @@ impl Mbd {
         user: &str,
         host: &str,
     ) {
-        if let Some(bad) = names.iter().find(|n| self.pol.find_queue(n).is_none()) {
+        if let Some(bad) = names.iter().find(|n| self.site.find_queue(n).is_none()) {
             return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
         }
-        let hosts = self.pol.expand_servers(host);
+        let hosts = self.site.expand_servers(host);
         if !host.is_empty() && hosts.is_empty() {
             return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
         }
         let asked: BTreeSet<&String> = names.iter().collect();
         let mut rows = Vec::new();
-        for q in &self.pol.queues {
+        for q in &self.site.queues {
             let name_fits = names.is_empty() || asked.contains(&q.conf.name);
             let user_fits =
-                user.is_empty() || user == "all" || self.pol.may_use(&q.conf, user, None);
+                user.is_empty() || user == "all" || self.site.may_use(&q.conf, user, None);
             let host_fits = hosts.is_empty()
                 || q.hosts.as_ref().is_none_or(|set| hosts.iter().any(|h| set.contains_key(h)));
             if name_fits && user_fits && host_fits {
@@ -49,10 +49,10 @@ impl Mbd {
         cx.reply(conn, ClientMsg::QueueRows { rows });
     }
 
-    fn queue_info(&self, q: &crate::batch::site::policy::Queue) -> QueueInfo {
+    fn queue_info(&self, q: &crate::batch::site::Queue) -> QueueInfo {
         let c = &q.conf;
-        let s = self.st.counts.queue.get(&q.id).copied().unwrap_or_default();
-        let ctl = self.st.queue_ctl.get(&q.id).cloned().unwrap_or_default();
+        let s = self.state.counts.queue.get(&q.id).copied().unwrap_or_default();
+        let ctl = self.state.queue_ctl.get(&q.id).cloned().unwrap_or_default();
         QueueInfo {
             name: c.name.clone(),
             description: c.description.clone(),
@@ -61,7 +61,7 @@ impl Mbd {
             open: !ctl.closed,
             active: !ctl.inactive,
             window_closed: self.view().queue_shut(q.id),
-            is_default: self.pol.default_queues().contains(&c.name),
+            is_default: self.site.default_queues().contains(&c.name),
             max: c.qjob_limit.map(u64::from),
             jl_u: c.ujob_limit.map(u64::from),
             jl_p: c.pjob_limit,
@@ -73,8 +73,8 @@ impl Mbd {
             ususp: s.ususp,
             rsv: 0,
             pjobs: s.pend_jobs,
-            accept_interval_secs: self.pol.accept_interval(c),
-            sleep_secs: self.pol.params().mbd_sleep_time,
+            accept_interval_secs: self.site.accept_interval(c),
+            sleep_secs: self.site.params().mbd_sleep_time,
             params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
@@ -92,24 +92,24 @@ impl Mbd {
     ) {
         let parsed = match req.is_empty() {
             true => Ok(None),
-            false => self.pol.names.parse(req).map(Some),
+            false => self.site.names.parse(req).map(Some),
         };
         let Ok(req) = parsed else {
             return cx.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
         };
         let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for n in names.iter().filter(|n| seen.insert(*n)) {
-            let hosts = self.pol.expand_host(n);
+            let hosts = self.site.expand_host(n);
             let servers: Vec<_> =
-                hosts.into_iter().filter(|h| self.pol.host_id(h).is_some()).collect();
+                hosts.into_iter().filter(|h| self.site.host_id(h).is_some()).collect();
             if servers.is_empty() {
                 return cx.refuse(conn, Refusal::about(err::BAD_HOST, n));
             }
             wanted.extend(servers);
         }
         let mut rows = Vec::new();
-        for i in self.net.hosts.ids() {
-            if !names.is_empty() && !wanted.contains(&self.net.hosts[i].name) {
+        for i in self.links.hosts.ids() {
+            if !names.is_empty() && !wanted.contains(&self.links.hosts[i].name) {
                 continue;
             }
             if let Some(simple) = req.as_ref().and_then(|r| r.first())
@@ -123,47 +123,47 @@ impl Mbd {
     }
 
     fn host_info(&self, i: HostId) -> HostInfo {
-        let rt = &self.net.hosts[i];
-        let pol = &self.pol.hosts[i];
-        let s = self.st.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
+        let rt = &self.links.hosts[i];
+        let site = &self.site.hosts[i];
+        let s = self.state.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
         let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
-        let ctl = self.st.host_ctl.get(&i).filter(|c| c.shut());
-        let (reserved, reserved_external) = self.reserve.shown(&self.pol, i);
+        let ctl = self.state.host_ctl.get(&i).filter(|c| c.shut());
+        let (reserved, reserved_external) = self.reserve.shown(&self.site, i);
         HostInfo {
             name: rt.name.clone(),
             status: status.text().to_string(),
             cpu_factor: rt.cpu_factor(),
-            jl_u: pol.jl_u.map(u64::from),
+            jl_u: site.jl_u.map(u64::from),
             max: self.view().host_max(i),
             njobs: s.started(),
             run: s.run,
             ssusp: s.ssusp,
             ususp: s.ususp,
             rsv: 0,
-            dispatch_window: pol.dispatch_window.clone(),
+            dispatch_window: site.dispatch_window.clone(),
             load: rt
                 .load
                 .clone()
                 .filter(|_| known)
-                .map(|l| self.reserve.as_scheduled(&self.pol, i, l)),
+                .map(|l| self.reserve.as_scheduled(&self.site, i, l)),
             reserved,
             reserved_external,
-            thresholds: pol.bounds.to_vec(),
-            external: bounds_shown(&pol.external),
+            thresholds: site.bounds.to_vec(),
+            external: bounds_shown(&site.external),
             admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
-            not_acted_on: pol.not_acted_on.clone(),
+            not_acted_on: site.not_acted_on.clone(),
         }
     }
 
     pub(crate) fn list_params(&mut self, cx: &mut StepContext, conn: ConnId) {
-        let p = self.pol.params();
+        let p = self.site.params();
         let on = |b: bool| if b { "Y" } else { "N" }.to_string();
         let mut values = Vec::new();
         let mut put = |name: &str, value: String| values.push((name.to_string(), value));
-        put("CLUSTER", self.pol.conf.base.name.clone());
+        put("CLUSTER", self.site.conf.base.name.clone());
         put("MASTER", self.me.clone());
-        put("DEFAULT_QUEUE", self.pol.default_queues().join(" "));
+        put("DEFAULT_QUEUE", self.site.default_queues().join(" "));
         for (name, value) in [
             ("DEFAULT_HOST_SPEC", &p.default_host_spec),
             ("DEFAULT_APPLICATION", &p.default_application),

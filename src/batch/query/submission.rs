@@ -4,7 +4,7 @@
 use crate::batch::admin::permissions::{Action, Caller};
 use crate::batch::lifecycle::submit::Checked;
 use crate::batch::state::{ElemState, ElementView};
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
 use crate::model::job::{SpoolRef, extra};
@@ -14,7 +14,7 @@ use crate::proto::machine::{ConnId, Effect};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Msg, Refusal};
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn peek(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: &JobSelect) {
         match self.peeked(who, s) {
             Ok(info) => cx.reply(conn, ClientMsg::Peeked(Box::new(info))),
@@ -37,19 +37,19 @@ impl Mbd {
         if at.len > 0 {
             return cx.out.push(Effect::SendBlob { conn, at });
         }
-        let command = self.st.job(id.job).filter(|_| script).map(|j| j.spec.command.clone());
+        let command = self.state.job(id.job).filter(|_| script).map(|j| j.spec.command.clone());
         let data = command.unwrap_or_default();
         cx.send(conn, Msg::Sbd(SbdMsg::Blob { at, data }));
     }
 
     fn find_stored(&self, who: &Caller, id: &IdSel, script: bool) -> Checked<SpoolRef> {
         let no_job = || Refusal::new(err::NO_JOB);
-        let job = self.st.job(id.job).ok_or_else(no_job)?;
+        let job = self.state.job(id.job).ok_or_else(no_job)?;
         let idx = id.elems.first().map_or(0, |e| e.0);
         if idx > 0 && job.view(idx).is_none() {
             return Err(no_job());
         }
-        let (owner, queue) = (self.st.names.user(job.user), self.st.names.queue(job.queue));
+        let (owner, queue) = (self.state.names.user(job.user), self.state.names.queue(job.queue));
         self.check(who, Action::SeeSubmission, owner, queue)?;
         Ok(if script { job.script } else { job.env })
     }
@@ -62,9 +62,9 @@ impl Mbd {
             Some(id) => JobRef { job: id.job, idx: id.elems.first().map_or(0, |e| e.0) },
             None => self.newest_started(who, s).ok_or_else(no_job)?,
         };
-        let job = self.st.job(at.job).ok_or_else(no_job)?;
-        let owner = self.st.names.user(job.user);
-        self.check(who, Action::PeekJob, owner, self.st.names.queue(job.queue_at(at.idx)))?;
+        let job = self.state.job(at.job).ok_or_else(no_job)?;
+        let owner = self.state.names.user(job.user);
+        self.check(who, Action::PeekJob, owner, self.state.names.queue(job.queue_at(at.idx)))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             ElementView::Untouched(_) => return Err(Refusal::new(err::NOT_STARTED)),
             ElementView::Own(e) => match &e.state {
@@ -83,7 +83,10 @@ impl Mbd {
         };
         Ok(PeekInfo {
             id: at,
-            host: run.hosts.first().map_or(String::new(), |h| self.st.names.host(h.0).to_string()),
+            host: run
+                .hosts
+                .first()
+                .map_or(String::new(), |h| self.state.names.host(h.0).to_string()),
             submit_time: job.submit_time,
             out_file: name(&spec.out_file),
             err_file: name(&spec.err_file),
@@ -98,7 +101,7 @@ impl Mbd {
     /// Of an array the element dispatched last, or the first where none runs.
     fn newest_element(&self, job: u32) -> JobRef {
         let of = |idx| JobRef { job, idx };
-        let Some(job) = self.st.job(job).filter(|j| j.is_array()) else { return of(0) };
+        let Some(job) = self.state.job(job).filter(|j| j.is_array()) else { return of(0) };
         let started = |idx: &u32| match &job.elem(*idx)?.state {
             ElemState::Run(run) => Some((run.start_time, *idx)),
             _ => None,
@@ -110,13 +113,13 @@ impl Mbd {
     /// The job or element dispatched last of those that the filters let through: looked for among
     /// those that run, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
-        let hosts = (!s.host.is_empty()).then(|| self.pol.expand_host(&s.host));
-        let running = self.st.counts.host.values().flat_map(|host| host.jobs.iter().copied());
+        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
+        let running = self.state.counts.host.values().flat_map(|host| host.jobs.iter().copied());
         let mut newest: Option<(i64, JobRef)> = None;
         for at in running {
-            let Some(ElemState::Run(run)) = self.st.elem(at).map(|e| &e.state) else { continue };
+            let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { continue };
             let found = (run.start_time, at);
-            let Some(job) = self.st.job(at.job).filter(|_| newest.is_none_or(|n| n <= found))
+            let Some(job) = self.state.job(at.job).filter(|_| newest.is_none_or(|n| n <= found))
             else {
                 continue;
             };

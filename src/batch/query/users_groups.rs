@@ -1,7 +1,7 @@
 //! busers, bugroup, bmgroup: users and groups as configured, with what they use.
 
 use crate::batch::state::counts::Slots;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
 use crate::conf::units::user_shares;
 use crate::model::reason::err;
@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Deepest nesting of groups that is followed; a cycle was refused when the file was read.
 const MAX_DEPTH: usize = 32;
 
-impl Mbd {
+impl Mbatchd {
     /// Those of lsb.users and those who have jobs; the row `default` first.
     pub(crate) fn list_users(&mut self, cx: &mut StepContext, conn: ConnId, names: &[String]) {
-        let users = &self.pol.conf.batch.users;
+        let users = &self.site.conf.batch.users;
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
         known.extend(users.groups.iter().map(|g| g.name.as_str()));
-        known.extend(self.st.counts.user.keys().map(|s| &**self.st.names.user(*s)));
-        known.extend(self.pol.conf.base.cluster.admins.iter().map(String::as_str));
+        known.extend(self.state.counts.user.keys().map(|s| &**self.state.names.user(*s)));
+        known.extend(self.site.conf.base.cluster.admins.iter().map(String::as_str));
         let mut rows = Vec::new();
         if names.is_empty() || names.iter().any(|n| n == "default") {
             rows.push(self.user_info("default"));
@@ -42,7 +42,7 @@ impl Mbd {
 
     /// A user's own row of lsb.users, a group's whose every member it limits, or `default`.
     fn policy_of(&self, user: &str) -> Option<&UserPolicy> {
-        let rows = &self.pol.conf.batch.users.users;
+        let rows = &self.site.conf.batch.users.users;
         let each = |u: &&UserPolicy| {
             u.each_member && self.group_members(&u.name).is_some_and(|m| self.is_in(m, user))
         };
@@ -53,12 +53,12 @@ impl Mbd {
     }
 
     fn group_members(&self, name: &str) -> Option<&[UserTerm]> {
-        let groups = &self.pol.conf.batch.users.groups;
+        let groups = &self.site.conf.batch.users.groups;
         groups.iter().find(|g| g.name == name).map(|g| g.members.as_slice())
     }
 
     fn is_in(&self, members: &[UserTerm], user: &str) -> bool {
-        self.pol.user_in(members, user, None)
+        self.site.user_in(members, user, None)
     }
 
     fn user_info(&self, name: &str) -> UserInfo {
@@ -68,12 +68,13 @@ impl Mbd {
         match members {
             // nearly always
             None => {
-                let own = self.st.names.users.find(name).and_then(|u| self.st.counts.user.get(&u));
+                let own =
+                    self.state.names.users.find(name).and_then(|u| self.state.counts.user.get(&u));
                 own.into_iter().for_each(|of| s.add(of));
             }
             Some(members) => {
-                for (sym, of) in &self.st.counts.user {
-                    let user: &str = self.st.names.user(*sym);
+                for (sym, of) in &self.state.counts.user {
+                    let user: &str = self.state.names.user(*sym);
                     if user == name || self.is_in(members, user) {
                         s.add(of);
                     }
@@ -120,11 +121,11 @@ impl Mbd {
     /// The shares of a queue with what is held by started jobs; what was used before is not kept.
     /// Who has started jobs and no share of his own has that of `default`.
     pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
-        let sym = self.st.names.queues.find(queue);
-        let held = self.st.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
+        let sym = self.state.names.queues.find(queue);
+        let held = self.state.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
         let held: BTreeMap<&str, u64> =
-            held.map(|(k, n)| (&**self.st.names.user(k.1), *n)).collect();
-        let factor = self.pol.params().run_job_factor;
+            held.map(|(k, n)| (&**self.state.names.user(k.1), *n)).collect();
+        let factor = self.site.params().run_job_factor;
         let mut named = BTreeSet::new();
         let row = |name: &str, shares: u64, started: u64| ShareInfo {
             name: name.to_string(),
@@ -157,7 +158,7 @@ impl Mbd {
     }
 
     fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
-        let all = &self.pol.conf.batch.users.groups;
+        let all = &self.site.conf.batch.users.groups;
         let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
         let row = |g: &crate::conf::types::UserGroup| {
             let mut members = Vec::new();
@@ -186,12 +187,12 @@ impl Mbd {
     }
 
     fn host_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
-        let all = &self.pol.conf.batch.hosts.groups;
+        let all = &self.site.conf.batch.hosts.groups;
         let is_group = |word: &str| all.iter().any(|g| g.name == word);
         let wanted = all.iter().filter(|g| names.is_empty() || names.contains(&g.name));
         let row = |g: &crate::conf::types::HostGroup| {
             let members = match expand {
-                true => self.pol.expand_host(&g.name).into_iter().collect(),
+                true => self.site.expand_host(&g.name).into_iter().collect(),
                 false => g
                     .members
                     .iter()
@@ -209,7 +210,7 @@ impl Mbd {
     }
 
     fn compute_units(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {
-        let all = &self.pol.conf.batch.hosts.units;
+        let all = &self.site.conf.batch.hosts.units;
         let wanted = all.iter().filter(|u| names.is_empty() || names.contains(&u.name));
         let row = |u: &ComputeUnit| {
             let mut members = Vec::new();
@@ -221,7 +222,7 @@ impl Mbd {
     }
 
     fn unit_members(&self, unit: &ComputeUnit, expand: bool, depth: usize, out: &mut Vec<String>) {
-        let hosts = &self.pol.conf.batch.hosts;
+        let hosts = &self.site.conf.batch.hosts;
         for m in &unit.members {
             let inner = hosts.units.iter().find(|u| u.name == *m && u.name != unit.name);
             let group = hosts.groups.iter().any(|g| g.name == *m);
@@ -230,7 +231,7 @@ impl Mbd {
                     self.unit_members(inner, expand, depth + 1, out);
                     continue;
                 }
-                (None, true) if expand => self.pol.expand_host(m).into_iter().collect(),
+                (None, true) if expand => self.site.expand_host(m).into_iter().collect(),
                 (Some(_), _) | (None, true) => vec![format!("{m}/")],
                 (None, false) => vec![m.clone()],
             };

@@ -3,7 +3,7 @@
 
 use crate::batch::admin::permissions::Caller;
 use crate::batch::state::ElemState;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
 use crate::model::idmap::IdMap;
 use crate::model::reason::err;
@@ -53,7 +53,7 @@ impl Waits {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     pub(crate) fn wait(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
         if let Some(select) = w.watch {
             return self.watch(cx, conn, who, *select);
@@ -62,12 +62,12 @@ impl Mbd {
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
             .and_then(|e| {
                 let recorded = false;
-                let last = self.pol.params().job_dep_last_sub;
-                if !self.st.names_within(&who.user, &e, recorded, last) {
+                let last = self.site.params().job_dep_last_sub;
+                if !self.state.names_within(&who.user, &e, recorded, last) {
                     return Err(crate::batch::lifecycle::submit::too_many(&w.expr));
                 }
                 let finder = crate::batch::usage::dependencies::Finder {
-                    state: &self.st,
+                    state: &self.state,
                     last,
                     user: &who.user,
                     recorded,
@@ -117,7 +117,7 @@ impl Mbd {
         if expr.to_string() != format!("ended({id})") {
             return None;
         }
-        let e = self.st.job(id as u32)?.elem(0)?;
+        let e = self.state.job(id as u32)?.elem(0)?;
         let ElemState::End(end) = &e.state else { return None };
         Some(Waited::Ended {
             exit_code: crate::model::job::exit_code(end.status),

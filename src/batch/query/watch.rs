@@ -5,7 +5,7 @@
 //! at most one word waits for each, however slow it is; a change between the two is remembered.
 
 use crate::batch::admin::permissions::Caller;
-use crate::batch::{Mbd, StepContext};
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, JobSelect, Waited};
@@ -36,7 +36,7 @@ impl Watches {
     }
 }
 
-impl Mbd {
+impl Mbatchd {
     /// Asks for the next change; what changed since the last answer counts.
     pub(crate) fn watch(
         &mut self,
@@ -79,6 +79,6 @@ impl Mbd {
         if !w.select.ids.is_empty() {
             return w.select.ids.iter().any(|i| i.job == job);
         }
-        self.st.job(job).is_some_and(|j| self.selects(&w.who, &w.select, j))
+        self.state.job(job).is_some_and(|j| self.selects(&w.who, &w.select, j))
     }
 }

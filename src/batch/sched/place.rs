@@ -3,7 +3,7 @@
 
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};

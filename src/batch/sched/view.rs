@@ -4,8 +4,8 @@
 use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
-use crate::batch::site::policy::{Bound, Bounds, External, Policy, Queue};
 use crate::batch::site::requirements::Req;
+use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::State;
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
 use crate::batch::usage::dependencies::Deps;
@@ -24,7 +24,7 @@ pub struct View<'a> {
     /// The instant of the step.
     pub now: Now,
     pub state: &'a State,
-    pub site: &'a Policy,
+    pub site: &'a Site,
     pub hosts: &'a HostMap<HostRt>,
     pub reserve: &'a Reserve,
     pub windows: &'a ClosedByWindows,

@@ -13,7 +13,7 @@ use crate::batch::sched::place::{Alternative, HostMatch};
 use crate::batch::sched::policy::{Consumer, Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
 use crate::model::JobRef;
 use std::cmp::Reverse;

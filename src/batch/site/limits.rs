@@ -1,6 +1,6 @@
 //! A job's limits against its queue's: defaults are filled in, maxima are not exceeded.
 
-use crate::batch::site::policy::{Policy, Queue};
+use crate::batch::site::{Queue, Site};
 use crate::conf::types::{Limit, TimeLimit};
 use crate::model::job::{JobSpec, Limits, extra, opt};
 use crate::model::reason::err;
@@ -128,15 +128,15 @@ pub fn user_limits(spec: &mut JobSpec, asked: &JobSpec, fields: &[SpecField]) {
 }
 
 /// Fills in the queue's defaults and refuses what exceeds its maxima.
-pub fn check(spec: &mut JobSpec, queue: &Queue, pol: &Policy) -> Result<(), Refusal> {
+pub fn check(spec: &mut JobSpec, queue: &Queue, site: &Site) -> Result<(), Refusal> {
     let q = &queue.conf;
     let own = spec.limit_spec.clone();
-    if !known(pol, &own) {
+    if !known(site, &own) {
         return Err(Refusal::about(err::BAD_HOST_SPEC, own));
     }
     let l = &mut spec.limits;
-    time(&mut l.run, &q.run_limit, "RUNLIMIT", &own, pol)?;
-    time(&mut l.cpu, &q.cpu_limit, "CPULIMIT", &own, pol)?;
+    time(&mut l.run, &q.run_limit, "RUNLIMIT", &own, site)?;
+    time(&mut l.cpu, &q.cpu_limit, "CPULIMIT", &own, site)?;
     pair(&mut l.rss, &q.mem_limit, "MEMLIMIT")?;
     pair(&mut l.swap, &q.swap_limit, "SWAPLIMIT")?;
     pair(&mut l.data, &q.data_limit, "DATALIMIT")?;
@@ -166,14 +166,14 @@ fn time(
     queue: &Limit<TimeLimit>,
     what: &str,
     spec: &str,
-    pol: &Policy,
+    site: &Site,
 ) -> Result<(), Refusal> {
     let max = queue.maximum.as_ref();
     match (*own, max) {
         (Some(v), Some(max)) => {
             // Both sides in seconds of a host of factor 1.
-            let theirs = max.spec.as_deref().map_or(1.0, |s| factor(pol, s));
-            let ours = if spec.is_empty() { theirs } else { factor(pol, spec) };
+            let theirs = max.spec.as_deref().map_or(1.0, |s| factor(site, s));
+            let ours = if spec.is_empty() { theirs } else { factor(site, spec) };
             if v as f64 * ours > max.seconds as f64 * theirs * 1.000_001 {
                 return Err(over(what));
             }
@@ -185,18 +185,18 @@ fn time(
 }
 
 /// May a time limit be given for this: nothing, DEFAULT, a host or a model?
-fn known(pol: &Policy, spec: &str) -> bool {
-    let models = &pol.conf.base.shared.models;
+fn known(site: &Site, spec: &str) -> bool {
+    let models = &site.conf.base.shared.models;
     spec.is_empty()
         || spec == "DEFAULT"
-        || pol.canonical(spec).is_some()
+        || site.canonical(spec).is_some()
         || models.iter().any(|m| m.name == spec)
 }
 
 /// CPU factor of a model, or of a host whose model is configured; 1 where unknown.
-fn factor(pol: &Policy, spec: &str) -> f64 {
-    let host = pol.canonical(spec).and_then(|h| pol.host_id(h)).map(|i| &pol.hosts[i]);
+fn factor(site: &Site, spec: &str) -> f64 {
+    let host = site.canonical(spec).and_then(|h| site.host_id(h)).map(|i| &site.hosts[i]);
     let model = host.and_then(|h| h.def.model.as_deref()).unwrap_or(spec);
-    let models = &pol.conf.base.shared.models;
+    let models = &site.conf.base.shared.models;
     models.iter().find(|m| m.name == model).map_or(1.0, |m| m.cpu_factor)
 }

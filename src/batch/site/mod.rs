@@ -1,6 +1,359 @@
-//! The configuration, compiled: queues, hosts, users, requirements. Nothing in here changes between
-//! two reconfigurations.
+//! The configuration as the scheduler wants it: queues in dispatch order, hosts and users
+//! expanded, requirements compiled. Rebuilt whole at start and at a reconfiguration; never
+//! changed in between.
 
 pub mod limits;
-pub mod policy;
 pub mod requirements;
+
+use crate::batch::site::requirements::{Names, Req};
+use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
+use crate::conf::types::{
+    BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
+};
+use crate::conf::{ClusterConf, HostDef, Shared};
+use crate::lang::resreq::{Per, RusageTerm};
+use crate::lang::window::Windows;
+use crate::model::sort::sort_by_key;
+use crate::proto::lim::INDEX_NAMES;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bits of a reason below the number of the resource that it is about.
+const RESOURCE_SHIFT: u32 = 16;
+
+/// sched and stop of the 11 built-in indices.
+pub type Bounds = [(Option<f64>, Option<f64>); 11];
+
+/// Thresholds of external indices.
+pub type External = Vec<Bound>;
+
+/// The thresholds of an external index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    pub name: String,
+    pub id: ResourceId,
+    pub sched: Option<f64>,
+    pub stop: Option<f64>,
+    /// More of it is more loaded.
+    pub up: bool,
+}
+
+/// A compiled queue.
+#[derive(Debug)]
+pub struct Queue {
+    pub id: QueueId,
+    pub conf: QueueConf,
+    /// Hosts with preference; `None`: every host.
+    pub hosts: Option<BTreeMap<HostId, u32>>,
+    pub req: Option<Rc<Req>>,
+    pub bounds: Bounds,
+    pub external: External,
+    pub dispatch_window: Windows,
+    pub run_window: Windows,
+    /// STOP_COND and RESUME_COND.
+    pub stop_cond: Option<Req>,
+    pub resume_cond: Option<Req>,
+    /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes.
+    pub end_by_load: bool,
+    pub end_by_window: bool,
+}
+
+/// A compiled batch server host.
+#[derive(Debug)]
+pub struct HostPol {
+    pub def: HostDef,
+    pub mxj: Mxj,
+    pub jl_u: Option<u32>,
+    pub dispatch_window: String,
+    pub window: Windows,
+    pub bounds: Bounds,
+    pub external: External,
+    /// Columns of lsb.hosts that nothing acts on, as written.
+    pub not_acted_on: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+pub struct Site {
+    pub conf: ClusterConf,
+    /// The name of the cluster.
+    pub cluster: Arc<str>,
+    /// By priority, highest first; equal ones in the order of lsb.queues.
+    pub queues: Vec<Queue>,
+    queue_ids: HashMap<String, QueueId>,
+    /// Positions in `queues` by id.
+    queue_positions: Vec<Option<usize>>,
+    /// Server hosts in the order of lsf.cluster.
+    pub hosts: HostMap<HostPol>,
+    /// Server hosts by name.
+    host_ids: HashMap<String, HostId>,
+    pub names: Rc<Names>,
+    /// Some queue or host has a loadStop threshold, or a STOP_COND.
+    pub stops: bool,
+}
+
+/// Windows of the files; what cannot be read is open (the reader has said so).
+fn windows(text: &str) -> Windows {
+    Windows::parse(text).unwrap_or_default()
+}
+
+fn bounds(t: &Thresholds) -> Bounds {
+    let mut b = Bounds::default();
+    for th in t {
+        if let Some(i) = INDEX_NAMES.iter().position(|n| *n == th.index) {
+            b[i] = (th.sched, th.stop);
+        }
+    }
+    b
+}
+
+fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
+    let own = |th: &crate::conf::types::Threshold| {
+        let def = shared.resources.iter().find(|r| r.name == th.index)?;
+        let (name, up) = (th.index.clone(), def.increasing.unwrap_or(false));
+        Some(Bound { id: names.id(&name)?, name, sched: th.sched, stop: th.stop, up })
+    };
+    t.iter().filter_map(own).collect()
+}
+
+impl Site {
+    /// The policy of a configuration; its users, queues and hosts get ids.
+    pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
+        let resources = Rc::new(Names::new(&conf.base));
+        let mut p = Site {
+            cluster: conf.base.name.as_str().into(),
+            conf,
+            queues: Vec::new(),
+            queue_ids: HashMap::new(),
+            queue_positions: Vec::new(),
+            hosts: HostMap::default(),
+            host_ids: HashMap::new(),
+            names: resources,
+            stops: false,
+        };
+        let defs = p.conf.base.cluster.hosts.clone();
+        for def in defs.into_iter().filter(|d| d.server) {
+            let pol = p.host_policy(&def);
+            // Where lsb.hosts has rows, a host without one takes no jobs.
+            let none = p.conf.batch.hosts.hosts.is_empty();
+            let unlisted = if none { Mxj::Cpus } else { Mxj::Slots(0) };
+            let id = names.hosts.id(&def.name);
+            p.host_ids.insert(def.name.clone(), id);
+            let host = HostPol {
+                mxj: pol.as_ref().map_or(unlisted, |h| h.mxj),
+                jl_u: pol.as_ref().and_then(|h| h.jl_u),
+                window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
+                dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
+                bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
+                external: pol.as_ref().map_or(External::new(), |h| {
+                    external(&h.thresholds, &p.conf.base.shared, &p.names)
+                }),
+                not_acted_on: pol.map_or(Vec::new(), |h| h.not_acted_on),
+                def,
+            };
+            p.hosts.insert(id, host);
+        }
+        let mut queues: Vec<Queue> = Vec::new();
+        for conf in &p.conf.batch.queues {
+            queues.push(p.compiled(conf, names.queues.id(&conf.name)));
+        }
+        sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
+        p.queue_ids = queues.iter().map(|q| (q.conf.name.clone(), q.id)).collect();
+        p.queue_positions = vec![None; names.queues.len()];
+        for (position, queue) in queues.iter().enumerate() {
+            p.queue_positions[queue.id.index()] = Some(position);
+        }
+        p.queues = queues;
+        p.stops = p.any_stop();
+        p
+    }
+
+    fn any_stop(&self) -> bool {
+        let of = |b: &Bounds, e: &External| {
+            b.iter().any(|b| b.1.is_some()) || e.iter().any(|b| b.stop.is_some())
+        };
+        self.queues.iter().any(|q| q.stop_cond.is_some() || of(&q.bounds, &q.external))
+            || self.hosts.values().any(|h| of(&h.bounds, &h.external))
+    }
+
+    fn compiled(&self, q: &QueueConf, id: QueueId) -> Queue {
+        let parse = |t: &Option<String>| Req::parse(t.as_deref()?, &self.names).ok();
+        let req = parse(&q.res_req);
+        let chooses = |r: &Req| r.0.first().is_some_and(|s| s.select.is_some());
+        let cond = |t: &Option<String>| parse(t).filter(chooses);
+        let ends = |word: &str| {
+            let words = q.terminate_when.as_deref().unwrap_or_default();
+            words.split_whitespace().any(|w| w.eq_ignore_ascii_case(word))
+        };
+        Queue {
+            id,
+            hosts: self.queue_hosts(q),
+            req: req.map(Rc::new),
+            bounds: bounds(&q.thresholds),
+            external: external(&q.thresholds, &self.conf.base.shared, &self.names),
+            dispatch_window: windows(&q.dispatch_window),
+            run_window: windows(&q.run_window),
+            stop_cond: cond(&q.stop_cond),
+            resume_cond: cond(&q.resume_cond),
+            end_by_load: ends("LOAD"),
+            end_by_window: ends("WINDOW"),
+            conf: q.clone(),
+        }
+    }
+
+    fn host_policy(&self, def: &HostDef) -> Option<HostPolicy> {
+        let kinds = (def.host_type.as_deref(), def.model.as_deref());
+        self.conf.host_policy(&def.name, kinds.0, kinds.1).cloned()
+    }
+
+    fn queue_hosts(&self, queue: &QueueConf) -> Option<BTreeMap<HostId, u32>> {
+        if queue.hosts.is_empty() {
+            return None;
+        }
+        let hosts = self.conf.queue_hosts(queue);
+        Some(
+            hosts
+                .into_iter()
+                .filter_map(|(host, pref)| Some((self.host_id(host)?, pref)))
+                .collect(),
+        )
+    }
+
+    /// The cluster's spelling of a host name.
+    pub fn canonical(&self, name: &str) -> Option<&str> {
+        self.conf.base.hosts.canonical(name)
+    }
+
+    /// The id of a server host of the cluster.
+    pub fn host_id(&self, name: &str) -> Option<HostId> {
+        self.host_ids.get(name).copied()
+    }
+
+    /// The server hosts that a word means.
+    pub fn expand_servers(&self, word: &str) -> BTreeSet<HostId> {
+        self.expand_host(word).iter().filter_map(|name| self.host_id(name)).collect()
+    }
+
+    /// The hosts a word means: `all`, a host, a group, a pattern; empty where it means none.
+    pub fn expand_host(&self, word: &str) -> BTreeSet<String> {
+        // the cluster's own name stands for all its hosts
+        let all = word == "default" || word == self.conf.base.name;
+        let word = if all { "all" } else { word };
+        self.conf.expand_hosts(word).into_iter().map(str::to_string).collect()
+    }
+
+    /// Is `user` meant by these words (USERS of a queue, members of a group)? `gid`: the primary
+    /// group, where it is known.
+    pub fn user_in(&self, terms: &[UserTerm], user: &str, gid: Option<u32>) -> bool {
+        self.conf.user_in(terms, user, &self.conf.unix.of(user, gid))
+    }
+
+    pub fn may_use(&self, queue: &QueueConf, user: &str, gid: Option<u32>) -> bool {
+        queue.users.is_empty() || self.user_in(&queue.users, user, gid) || self.is_admin(user)
+    }
+
+    pub fn is_admin(&self, user: &str) -> bool {
+        self.conf.base.cluster.admins.iter().any(|a| a == user)
+    }
+
+    pub fn is_queue_admin(&self, queue: &str, user: &str, gid: u32) -> bool {
+        let groups = self.conf.unix.of(user, Some(gid));
+        self.find_queue(queue).is_some_and(|q| self.conf.administers(&q.conf, user, &groups))
+    }
+
+    pub fn find_queue(&self, name: &str) -> Option<&Queue> {
+        self.queue(*self.queue_ids.get(name)?)
+    }
+
+    /// The queue of an id, where the configuration still has it.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.queue_position(id).map(|i| &self.queues[i])
+    }
+
+    /// The position of a queue in dispatch order.
+    pub fn queue_position(&self, id: QueueId) -> Option<usize> {
+        self.queue_positions.get(id.index()).copied().flatten()
+    }
+
+    pub fn params(&self) -> &BatchParams {
+        &self.conf.batch.params
+    }
+
+    pub fn personal(&self) -> bool {
+        self.conf.base.lsf.personal()
+    }
+
+    /// Whether root may administer.
+    pub fn root_user(&self) -> bool {
+        self.personal() || self.conf.base.lsf.root_user()
+    }
+
+    /// DEFAULT_QUEUE, or the queue named `default`.
+    pub fn default_queues(&self) -> Vec<String> {
+        let named = &self.params().default_queue;
+        if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
+    }
+
+    /// MAX_JOBS of a user: the own row, else `default`.
+    pub fn user_max_jobs(&self, user: &str) -> Option<u64> {
+        self.user_row(user).and_then(|r| r.max_jobs).map(u64::from)
+    }
+
+    /// The row of lsb.users for a user: by name, as a member of a group, or by default.
+    pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
+        let rows = &self.conf.batch.users.users;
+        if rows.is_empty() {
+            return None;
+        }
+        let own = rows.iter().find(|r| r.name == user && !r.each_member);
+        let member = || {
+            let groups = self.conf.unix.of(user, None);
+            rows.iter().find(|r| r.each_member && self.conf.in_user_group(user, &r.name, &groups))
+        };
+        own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
+    }
+
+    /// Limits of lsb.users on pending jobs of the user's groups, of each group as a whole.
+    pub fn pending_groups(&self, user: &str) -> impl Iterator<Item = &UserPolicy> {
+        let limited = move |r: &&UserPolicy| {
+            let whole = !r.each_member && r.name != "default" && r.name != user;
+            whole && r.max_pend_jobs.or(r.max_pend_slots).is_some()
+        };
+        let rows = self.conf.batch.users.users.iter().filter(limited);
+        rows.filter(move |r| self.in_group(user, &r.name))
+    }
+
+    /// Whether a user is in a user group.
+    pub fn in_group(&self, user: &str, group: &str) -> bool {
+        self.conf.in_user_group(user, group, &self.conf.unix.of(user, None))
+    }
+
+    /// Seconds a host waits between two dispatches for this queue.
+    pub fn accept_interval(&self, queue: &QueueConf) -> u64 {
+        let n = queue.job_accept_interval.unwrap_or(self.params().job_accept_interval);
+        n * self.params().mbd_sleep_time
+    }
+
+    /// Is the amount of a rusage term reserved for each task, not once on a host?
+    pub fn reserves_per_task(&self, term: &RusageTerm) -> bool {
+        match term.per {
+            Per::Task => true,
+            Per::Unsaid => self.params().resource_reserve_per_task,
+            Per::Host | Per::Job => false,
+        }
+    }
+
+    /// A reason of this code with the number of the site's resource that it is about.
+    pub fn reason_about(&self, code: u32, id: ResourceId) -> u32 {
+        let n = id.site_position().and_then(|n| u32::try_from(n + 1).ok());
+        n.map_or(code, |n| code | n << RESOURCE_SHIFT)
+    }
+
+    /// A reason of the scheduler as it is told: its code, and the resource that it is about.
+    pub fn reason_told(&self, reason: u32) -> (u32, &str) {
+        let (code, n) = (reason & ((1 << RESOURCE_SHIFT) - 1), reason >> RESOURCE_SHIFT);
+        let resource = (n as usize).checked_sub(1);
+        let all = &self.conf.base.shared.resources;
+        (code, resource.and_then(|n| all.get(n)).map_or("", |r| &r.name))
+    }
+}

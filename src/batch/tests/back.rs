@@ -33,8 +33,8 @@ impl Rig {
     fn is_recovered(&self, about: &str) {
         let Found { recovered, notices, .. } = recover(&mut self.disk(), &params()).unwrap();
         assert!(notices.is_empty() && recovered.damaged.is_empty(), "{about}: {notices:?}");
-        let new = Mbd::new(conf(), "h1", recovered);
-        let found = self.mbd.st.differences(&new.st, &BTreeSet::new());
+        let new = Mbatchd::new(conf(), "h1", recovered);
+        let found = self.mbd.state.differences(&new.state, &BTreeSet::new());
         assert!(found.is_empty(), "{about}: {found:#?}");
     }
 
@@ -100,7 +100,7 @@ fn come_back(r: &mut Rig, way: &str, sel: &IdSel) {
     match way {
         "an exit value" => r.report(conn, key, end(99)),
         _ if way.starts_with("rerun") => {
-            let host = r.mbd.net.hosts.iter().find(|h| h.1.up() == Some(conn)).unwrap().0;
+            let host = r.mbd.links.hosts.iter().find(|h| h.1.up() == Some(conn)).unwrap().0;
             r.step(Input::Closed { conn });
             if way.ends_with("restarted") {
                 r.back(host, "another boot", vec![]);
@@ -216,8 +216,8 @@ fn a_verb_asked_for_twice_does_what_it_does_once() {
                 let once = r.disk();
                 change(&mut r, verb, &sel);
                 let found = recover(&mut once.clone(), &params()).unwrap().recovered;
-                let once = Mbd::new(conf(), "h1", found);
-                let mut found = once.st.differences(&r.mbd.st, &BTreeSet::new());
+                let once = Mbatchd::new(conf(), "h1", found);
+                let mut found = once.state.differences(&r.mbd.state, &BTreeSet::new());
                 // each bmod spools what it makes of the job
                 let spooled = |text: &String| text.contains("beside") || text.contains("kept by");
                 found.retain(|text| !verb.starts_with("bmod") || !spooled(text));

@@ -5,9 +5,9 @@ use crate::conf::types::{Limit, TimeLimit};
 use crate::model::job::{Limits, SpoolRef, extra};
 use crate::model::specfield::SpecField;
 
-fn order(m: &Mbd, jobs: &[u32]) -> Vec<u32> {
+fn order(m: &Mbatchd, jobs: &[u32]) -> Vec<u32> {
     let mut jobs = jobs.to_vec();
-    jobs.sort_by_key(|id| m.st.spot(m.st.job(*id).unwrap()));
+    jobs.sort_by_key(|id| m.state.spot(m.state.job(*id).unwrap()));
     jobs
 }
 
@@ -130,8 +130,8 @@ fn a_job_goes_to_another_queue_with_its_counters() {
     assert_eq!(r.does(OTHER, to("high"), b).code, err::PERMISSION);
     assert_eq!(r.does(USER, to("high"), b).code, 0);
     assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
-    let count = |m: &Mbd, q: &str| {
-        let s = m.st.counts.queue[&m.st.names.queues.find(q).unwrap()];
+    let count = |m: &Mbatchd, q: &str| {
+        let s = m.state.counts.queue[&m.state.names.queues.find(q).unwrap()];
         (s.pend, s.run)
     };
     for m in [&r.mbd, &r.restarted()] {
@@ -184,7 +184,7 @@ fn a_job_runs_again_after_brequeue() {
     assert_eq!(acts(&r), 1);
     // A restart in between does not forget what is to become of it.
     let run = r.restarted();
-    assert_eq!(run.st.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue, Some(0));
+    assert_eq!(run.state.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue, Some(0));
     r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 10 });
     assert!(r.acct.is_empty());
     let (conn, again) = r.starts()[0];
@@ -194,7 +194,7 @@ fn a_job_runs_again_after_brequeue() {
     let held = Verb::Requeue(Requeue { done: true, hold: true, ..Requeue::default() });
     assert_eq!(r.does(USER, held, id).code, 0);
     assert_eq!(r.stat(id, 0), "PSUSP");
-    assert_eq!(r.restarted().st.job(id).unwrap().tally.psusp, 1);
+    assert_eq!(r.restarted().state.job(id).unwrap().tally.psusp, 1);
     assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
     let (conn, third) = r.starts()[0];
     // One whose end nobody knows is not run a second time.
@@ -246,17 +246,17 @@ fn a_pending_job_is_changed() {
     assert_eq!(r.modify(USER, 99, &[Name], to.clone()), err::NO_JOB);
     let bad = JobSpec { queue: "nosuch".into(), ..to.clone() };
     assert_eq!(r.modify(USER, id, &[Queue, Name], bad), err::BAD_QUEUE);
-    assert_eq!(r.mbd.st.job(id).unwrap().spec.name, "");
+    assert_eq!(r.mbd.state.job(id).unwrap().spec.name, "");
     assert_eq!(r.modify(USER, id, &[Name, Command, Queue, Slots], to.clone()), 0);
-    let seen = |m: &Mbd| {
-        let j = m.st.job(id).unwrap();
-        let queue = m.st.names.queue(j.queue).to_string();
-        let pend = m.st.counts.queue[&j.queue].pend;
+    let seen = |m: &Mbatchd| {
+        let j = m.state.job(id).unwrap();
+        let queue = m.state.names.queue(j.queue).to_string();
+        let pend = m.state.counts.queue[&j.queue].pend;
         (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
     };
     assert_eq!(seen(&r.mbd), ("new".into(), "b".into(), "high".into(), 2));
     // What was not named stays.
-    assert_eq!(r.mbd.st.job(id).unwrap().spec.project, "default");
+    assert_eq!(r.mbd.state.job(id).unwrap().spec.project, "default");
     assert_eq!(seen(&r.restarted()).2, "high");
     // The condition it waited for is gone.
     assert!(r.starts_of(id).is_empty());
@@ -296,7 +296,7 @@ fn what_a_queue_gave_goes_with_it() {
     let hold = |s: JobSpec| JobSpec { options2: crate::model::job::opt2::HOLD, ..s };
     let id = r.submit(hold(spec("a"))).unwrap();
     let limits = |r: &Rig, id: u32| {
-        let s = &r.mbd.st.job(id).unwrap().spec;
+        let s = &r.mbd.state.job(id).unwrap().spec;
         let rerun = s.options & crate::model::job::opt::RERUNNABLE != 0;
         (s.limits.run, s.limits.rss, rerun)
     };
@@ -340,10 +340,10 @@ fn an_array_keeps_its_list() {
     }
     assert_eq!(r.modify(USER, id, &[Name], named("b[1-9]%3")), 0);
     assert_eq!(r.starts().len(), 2);
-    let job = r.mbd.st.job(id).unwrap();
+    let job = r.mbd.state.job(id).unwrap();
     assert_eq!((job.display_name(4), job.tally.run), ("b[4]".to_string(), 3));
     let again = r.restarted();
-    assert_eq!(again.st.job(id).unwrap().name.array.as_ref().unwrap().limit, Some(3));
+    assert_eq!(again.state.job(id).unwrap().name.array.as_ref().unwrap().limit, Some(3));
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn a_job_that_ran_again_is_kept_from_its_last_end_on() {
     wait(&mut r, 60);
     assert_eq!(r.stat(id, 0), "DONE");
     wait(&mut r, 60);
-    assert!(r.mbd.st.job(id).is_none());
+    assert!(r.mbd.state.job(id).is_none());
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
     let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![t], more: false };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
-    assert_eq!(r.restarted().st.job(id).unwrap().spec.limits.run, Some(600));
+    assert_eq!(r.restarted().state.job(id).unwrap().spec.limits.run, Some(600));
 }
 
 #[test]
@@ -426,11 +426,11 @@ fn an_exclusive_job_has_its_host_alone() {
     let started = r.starts();
     assert!(started.iter().all(|(c, k)| *c != conn && k.job != second), "{started:?}");
     assert!(!started.is_empty() && started.iter().all(|(_, k)| others.contains(&k.job)));
-    assert_eq!(r.restarted().st.alone.len(), 1);
+    assert_eq!(r.restarted().state.alone.len(), 1);
     let host = r.name_behind(conn);
     assert_eq!(r.locks(), [vec![host.clone()]]);
     r.report(conn, key, done());
-    assert_eq!(r.mbd.st.alone.iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
+    assert_eq!(r.mbd.state.alone.iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
     assert_eq!(r.starts_of(second).iter().map(|s| s.0).collect::<Vec<_>>(), [conn]);
     assert_eq!(r.stat(first, 0), "DONE");
     assert_eq!(r.locks().pop(), Some(vec![host.clone()]), "locked again");
@@ -471,8 +471,8 @@ fn script_and_environment_are_changed_and_taken_back() {
         ..Submit::default()
     };
     assert!(r.ask(USER, ClientMsg::Submit(Box::new(first))).is_some());
-    let look = |m: &Mbd| {
-        let j = m.st.job(1).unwrap();
+    let look = |m: &Mbatchd| {
+        let j = m.state.job(1).unwrap();
         let scripted = j.spec.options2 & opt2::SCRIPT != 0;
         (j.spec.command.lossy().into_owned(), scripted, j.script, j.env)
     };
@@ -499,7 +499,7 @@ fn script_and_environment_are_changed_and_taken_back() {
     assert_eq!(now.3.len, 4, "the environment stays");
     assert_eq!(modify(&mut r, of(&[Script, Env], "", 0)), at_first);
     // what spool files are still needed for
-    let kept = &r.mbd.st.changed[&1];
+    let kept = &r.mbd.state.changed[&1];
     assert!(kept.contains(&at_first.2) && kept.contains(&at_first.3));
     // both are those of all elements
     r.submit(JobSpec { name: "a[1-2]".into(), options2: opt2::HOLD, ..spec("x") }).unwrap();
@@ -522,7 +522,7 @@ fn limits_of_the_shell_are_taken_and_taken_back() {
     let mut r = Rig::new();
     let id = r.submit(with(Some(60), Some(500), Some(9), "cpu core")).unwrap();
     let look = |r: &Rig| {
-        let spec = &r.mbd.st.job(id).unwrap().spec;
+        let spec = &r.mbd.state.job(id).unwrap().spec;
         let l = &spec.limits;
         (l.cpu, l.rss, l.core, spec.given(extra::USER_LIMITS).to_string())
     };
@@ -550,7 +550,7 @@ fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
         JobSpec { extra, ..JobSpec::default() }
     };
     let look = |r: &Rig| {
-        let spec = &r.mbd.st.job(id).unwrap().spec;
+        let spec = &r.mbd.state.job(id).unwrap().spec;
         (spec.hosts.join(" "), spec.min_slots, spec.max_slots, spec.given(extra::HOST_FILE) == "/f")
     };
     assert_eq!(r.modify(USER, id, &[HostFile], file("h1 1 h2 1")), 0);
@@ -578,13 +578,13 @@ fn what_runs_keeps_the_environment_that_it_was_started_with() {
     r.ask(USER, ClientMsg::Submit(Box::new(first)));
     let (conn, key) = r.starts()[0];
     r.report(conn, key, Phase::Running);
-    let before = r.mbd.st.job(1).unwrap().env;
+    let before = r.mbd.state.job(1).unwrap().env;
     let id = IdSel { job: 1, elems: vec![] };
     let (fields, env) = (vec![SpecField::Env], Some("B=2\0".into()));
     let m = Modify { id, fields, env, ..Modify::default() };
     let said = r.ask(USER, ClientMsg::Modify(Box::new(m)));
     assert!(matches!(said, Some(Msg::Client(ClientMsg::Controlled { .. }))), "{said:?}");
-    let now = r.mbd.st.job(1).unwrap().env;
+    let now = r.mbd.state.job(1).unwrap().env;
     assert_ne!(before, now);
     // its host may have lost it, and is given it again
     let other = SpoolRef { spool: 1, at: 99, len: 9 };
@@ -607,5 +607,5 @@ fn orders_to_act_are_numbered_upwards_without_end_and_over_restarts() {
         last = order;
     }
     let found = Recovered { epoch: r.mbd.epoch + 1, ..Recovered::default() };
-    assert!(Mbd::new(conf(), "h1", found).next_act().1 > last);
+    assert!(Mbatchd::new(conf(), "h1", found).next_act().1 > last);
 }

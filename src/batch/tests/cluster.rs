@@ -36,7 +36,7 @@ pub const ADMINISTRATOR: &str = "admin";
 
 pub struct Cluster {
     site: Site,
-    machine: Mbd,
+    machine: Mbatchd,
     now: Now,
     hosts: Vec<TestHost>,
     lim: Option<ConnId>,
@@ -73,7 +73,7 @@ impl Cluster {
         now: Now,
     ) -> Cluster {
         let mut cluster = Cluster {
-            machine: Mbd::new(conf, "h1", found),
+            machine: Mbatchd::new(conf, "h1", found),
             site,
             now,
             hosts,
@@ -360,7 +360,7 @@ impl Cluster {
     pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {
         let reserve = &mut self.machine.reserve;
         let (touched, hosts) = (reserve.touches.take(), std::mem::take(&mut reserve.told));
-        let name = |host| self.machine.st.names.host(host).to_string();
+        let name = |host| self.machine.state.names.host(host).to_string();
         (touched, hosts.into_iter().map(name).collect())
     }
 
@@ -372,7 +372,7 @@ impl Cluster {
     /// What a job uses, as its host would tell it, without mbatchd being told.
     pub fn uses_untold(&mut self, at: JobRef, mem: u64) -> Result<(), String> {
         let (_, key) = self.attempt(at);
-        let run = self.machine.st.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
+        let run = self.machine.state.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
         run.soft.usage.mem_kb = mem << 10;
         self.machine.reserve_audit()
     }
@@ -401,7 +401,7 @@ impl Cluster {
     /// mbatchd ends and another one begins with what the log holds; the hosts go on.
     pub fn restart(&mut self) {
         let found = self.found();
-        self.machine = Mbd::new(self.site.read(), "h1", found);
+        self.machine = Mbatchd::new(self.site.read(), "h1", found);
         self.hosts.iter_mut().for_each(|host| host.link = None);
         self.lim = None;
         self.users.clear();

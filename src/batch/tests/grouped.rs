@@ -30,7 +30,7 @@ impl Rig {
     }
 
     fn group(&self, name: &str) -> String {
-        self.mbd.pol.expand_host(name).into_iter().collect::<Vec<_>>().join(" ")
+        self.mbd.site.expand_host(name).into_iter().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -60,7 +60,7 @@ fn a_host_that_joined_becomes_a_member() {
     assert_eq!(r.starts().len(), 2);
     assert_eq!(r.grouped(true, "g1", "h2").0, 232);
     assert_eq!(r.grouped(true, "u1", "h2").0, 0);
-    assert_eq!(r.mbd.pol.conf.batch.hosts.units[0].members, ["h2"]);
+    assert_eq!(r.mbd.site.conf.batch.hosts.units[0].members, ["h2"]);
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn members_survive_restarts_and_switches_until_they_are_taken_away() {
             crate::log::codec::write_record(rec, &mut line);
             records.push(crate::log::codec::read_record(&line).unwrap());
         }
-        Mbd::new(joined(), "h1", Recovered { records, epoch: 2, ..Default::default() })
+        Mbatchd::new(joined(), "h1", Recovered { records, epoch: 2, ..Default::default() })
     };
-    let members = |mbd: &Mbd| mbd.pol.expand_host("g1").len();
+    let members = |mbd: &Mbatchd| mbd.site.expand_host("g1").len();
     assert_eq!(members(&again(&r.log)), 2);
     assert_eq!(members(&again(&r.mbd.switch_head(5))), 2);
     // a reconfiguration keeps them too

@@ -21,9 +21,9 @@ fn why(verb: Verb, job: u32, reason: &str) -> Control {
     Control { reason: reason.into(), ..Control::of(verb, of(job)) }
 }
 
-fn last(m: &Mbd, job: u32, idx: u32, deed: ControlAction) -> Option<(String, String)> {
-    let (host, reason) = m.st.issued.last(JobRef { job, idx }, deed)?;
-    Some((m.st.names.host(host).to_string(), reason.to_string()))
+fn last(m: &Mbatchd, job: u32, idx: u32, deed: ControlAction) -> Option<(String, String)> {
+    let (host, reason) = m.state.issued.last(JobRef { job, idx }, deed)?;
+    Some((m.state.names.host(host).to_string(), reason.to_string()))
 }
 
 fn said(host: &str, reason: &str) -> Option<(String, String)> {
@@ -68,7 +68,7 @@ fn reasons_and_hosts_outlive_a_restart() {
     r.now.mono_us += 7200 * 1_000_000;
     r.now.wall_us += 7200 * 1_000_000;
     r.step(Input::Tick);
-    assert!(r.mbd.st.job(id).is_none() && r.mbd.st.job(later).is_none());
+    assert!(r.mbd.state.job(id).is_none() && r.mbd.state.job(later).is_none());
     assert!(last(&r.mbd, id, 0, ControlAction::Kill).is_none());
 }
 
@@ -122,14 +122,14 @@ fn what_waits_goes_at_once_when_many_are_killed() {
     // of somebody else: passed over
     assert_eq!(acted(&mut r, USER, bulk(of(his))), [err::PERMISSION]);
     assert_eq!(acted(&mut r, USER, bulk(of(array))), [0]);
-    assert!(r.mbd.st.job(array).is_none());
+    assert!(r.mbd.state.job(array).is_none());
     let ends: Vec<_> = r.acct.iter().map(|f| (f.at.job, f.at.idx, f.exit_info)).collect();
     assert_eq!(ends, [1, 2, 3].map(|idx| (array, idx, term::BUCKET_KILL)));
     acted(&mut r, USER, bulk(JobSelect { ids: of(named).ids, ..all.clone() }));
     assert_eq!(r.stat(named, 0), "EXIT", "another waits for it");
     assert_eq!(acted(&mut r, USER, bulk(of(id))), [0]);
     r.reread();
-    assert!(r.mbd.st.job(array).is_none());
+    assert!(r.mbd.state.job(array).is_none());
     r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
     assert_eq!(r.stat(id, 0), "EXIT");
     assert_eq!(r.acct.last().unwrap().exit_info, term::BUCKET_KILL);
@@ -147,7 +147,7 @@ fn a_bulk_kill_whose_answer_was_lost_says_after_a_restart_too_what_it_did() {
             Control { bulk: true, request, ..Control::of(Verb::Kill, of(id)) }
         };
         assert_eq!(acted(&mut r, USER, kill()), [0]);
-        assert!(r.mbd.st.job(id).is_none());
+        assert!(r.mbd.state.job(id).is_none());
         assert_eq!(acted(&mut r, USER, kill()), [0], "{id}");
         r.reread();
         assert_eq!(acted(&mut r, USER, kill()), [0], "{id} after a restart");

@@ -69,8 +69,9 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
     r.now.wall_us += 100_000_000;
     let mut records = r.mbd.switch_head(r.now.secs());
     records.extend(live);
-    let of = |records| Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
-    assert_eq!(of(records.clone()).st.next_job, last + 1);
+    let of =
+        |records| Mbatchd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
+    assert_eq!(of(records.clone()).state.next_job, last + 1);
     // one that was submitted since decides, also where the numbers have begun anew
     let rec = |job| {
         let new = r.log.iter().find_map(|rec| match &rec.event {
@@ -82,10 +83,10 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
         Record { time, event: Event::JobNew(Box::new(new)) }
     };
     records.push(rec(last + 1));
-    assert_eq!(of(records.clone()).st.next_job, last + 2);
+    assert_eq!(of(records.clone()).state.next_job, last + 2);
     records.push(rec(ids[0] + 500));
     records.push(rec(last + 7));
-    assert_eq!(of(records).st.next_job, last + 8);
+    assert_eq!(of(records).state.next_job, last + 8);
 }
 
 #[test]
@@ -109,8 +110,8 @@ fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
     let mut records = r.log.clone();
     records.push(Record { time: 1, event: Event::JobClean { at: JobRef { job: id, idx: 0 } } });
     r.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });
-    let left = r.mbd.st.counts.host.values().map(|h| h.slots.all()).sum::<u64>();
-    assert_eq!((left, r.mbd.st.jobs.len()), (0, 0));
+    let left = r.mbd.state.counts.host.values().map(|h| h.slots.all()).sum::<u64>();
+    assert_eq!((left, r.mbd.state.jobs.len()), (0, 0));
 }
 
 #[test]
@@ -129,11 +130,11 @@ fn an_array_whose_elements_are_told_of_out_of_order_leaves_memory() {
     for ((conn, key), ago) in starts.into_iter().zip([1, 9]) {
         r.step(Input::Msg { conn, msg: Msg::Sbd(ended(key, now - ago)) });
     }
-    assert_eq!(r.mbd.st.job(id).unwrap().tally.done, 2);
+    assert_eq!(r.mbd.state.job(id).unwrap().tally.done, 2);
     r.now.mono_us += 100_000_000;
     r.now.wall_us += 100_000_000;
     r.step(Input::Tick);
-    assert!(r.mbd.st.job(id).is_none());
+    assert!(r.mbd.state.job(id).is_none());
 }
 
 #[test]
@@ -149,12 +150,12 @@ fn a_finished_job_that_is_named_still_is_not_looked_at_all_the_time() {
     for _ in 0..10 {
         r.work();
     }
-    assert!(r.mbd.st.job(first).is_some() && !r.mbd.has_work());
+    assert!(r.mbd.state.job(first).is_some() && !r.mbd.has_work());
     // it leaves memory once nobody names it
     assert_eq!(r.kill(USER, second), 0);
     r.works = true;
     r.now.mono_us += 2_000_000;
     r.now.wall_us += 2_000_000;
     r.step(Input::Tick);
-    assert!(r.mbd.st.job(first).is_none());
+    assert!(r.mbd.state.job(first).is_none());
 }

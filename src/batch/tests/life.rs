@@ -16,9 +16,9 @@ fn a_job_runs_and_its_history_replays() {
     assert_eq!(r.stat(id, 0), "DONE");
     assert_eq!(r.acct.len(), 1);
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
-    let again = Mbd::new(conf(), "h1", found);
-    assert_eq!(again.st.job(id).unwrap().tally.done, 1);
-    assert_eq!(again.st.next_job, r.mbd.st.next_job);
+    let again = Mbatchd::new(conf(), "h1", found);
+    assert_eq!(again.state.job(id).unwrap().tally.done, 1);
+    assert_eq!(again.state.next_job, r.mbd.state.next_job);
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn a_cleaned_job_stays_gone_though_its_end_is_lost_from_the_log() {
     let event = Event::JobClean { at: JobRef { job: id, idx: 0 } };
     records.push(Record { time: 1_700_000_900, event });
     let found = Recovered { records, seen_ids: vec![id], epoch: 2, ..Default::default() };
-    let again = Mbd::new(conf(), "h1", found);
-    assert!(again.st.job(id).is_none());
-    assert!(again.st.reserved.contains(&id));
+    let again = Mbatchd::new(conf(), "h1", found);
+    assert!(again.state.job(id).is_none());
+    assert!(again.state.reserved.contains(&id));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_environment_may_be_named_by_its_hash_where_it_is_kept() {
     assert_eq!(ask(&mut r, USER, &named), Err(err::ENV_GONE));
     let first = ask(&mut r, USER, &whole).unwrap();
     let second = ask(&mut r, USER, &named).unwrap();
-    let at = |r: &Rig, job| r.mbd.st.job(job).map(|j| j.env);
+    let at = |r: &Rig, job| r.mbd.state.job(job).map(|j| j.env);
     assert!(at(&r, first).is_some_and(|at| at.len == env.len() as u32));
     assert_eq!(at(&r, first), at(&r, second));
     assert_eq!(ask(&mut r, OTHER, &named), Err(err::ENV_GONE), "another user's");
@@ -130,7 +130,7 @@ fn jobs_of_a_kind_share_what_they_were_submitted_with() {
     let ids: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();
     let other = r.submit(spec("y")).unwrap();
     let again = r.submit(spec("x")).unwrap();
-    let of = |r: &Rig, id| r.mbd.st.job(id).unwrap().spec.clone();
+    let of = |r: &Rig, id| r.mbd.state.job(id).unwrap().spec.clone();
     assert!(ids.iter().all(|id| std::sync::Arc::ptr_eq(&of(&r, *id), &of(&r, again))));
     assert!(!std::sync::Arc::ptr_eq(&of(&r, other), &of(&r, again)));
     let select =

@@ -7,7 +7,7 @@ use crate::model::event::name_mark;
 fn started(controls: Vec<LostControl>) -> Rig {
     let found = Recovered { epoch: 1, controls, ..Default::default() };
     let now = Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 };
-    Rig::with(Mbd::new(conf(), "h1", found), now)
+    Rig::with(Mbatchd::new(conf(), "h1", found), now)
 }
 
 fn lost(queue: bool, name: &str) -> LostControl {
@@ -19,12 +19,12 @@ fn lost(queue: bool, name: &str) -> LostControl {
 fn shut(r: &Rig) -> String {
     let mut out = Vec::new();
     for queue in ["high", "normal"] {
-        let ctl = r.mbd.st.queue_ctl_of(queue).cloned().unwrap_or_default();
+        let ctl = r.mbd.state.queue_ctl_of(queue).cloned().unwrap_or_default();
         out.extend(ctl.closed.then(|| format!("{queue} closed")));
         out.extend(ctl.inactive.then(|| format!("{queue} inactive")));
     }
     for host in ["h1", "h2"] {
-        let ctl = r.mbd.st.host_ctl_of(host).cloned().unwrap_or_default();
+        let ctl = r.mbd.state.host_ctl_of(host).cloned().unwrap_or_default();
         out.extend(ctl.closed.then(|| format!("{host} closed")));
     }
     out.join(", ")

@@ -85,7 +85,7 @@ fn a_name_stands_for_the_jobs_that_bore_it_when_it_was_said() {
         // none of them leaves memory before
         r.now.wall_us += 100_000_000_000;
         r.step(Input::Tick);
-        assert!(jobs.iter().all(|id| r.mbd.st.job(*id).is_some()), "{restart}");
+        assert!(jobs.iter().all(|id| r.mbd.state.job(*id).is_some()), "{restart}");
         if !restart {
             r.ends(rest, &done());
             assert_eq!(r.mbd.deps.value(w), DepValue::True);
@@ -130,8 +130,8 @@ fn a_change_of_another_field_leaves_what_a_name_stands_for() {
     r.submit(JobSpec { options2: opt2::HOLD, ..named("s_late") }).unwrap();
     let p = JobSpec { project: "p".into(), ..JobSpec::default() };
     assert_eq!(r.modify_of(USER, IdSel { job: w, elems: vec![] }, &[SpecField::Project], p), 0);
-    let members = |m: &Mbd| {
-        let depend = m.st.job(w).unwrap().depend.clone().unwrap();
+    let members = |m: &Mbatchd| {
+        let depend = m.state.job(w).unwrap().depend.clone().unwrap();
         depend.groups()[0].1.members.len()
     };
     assert_eq!(members(&r.mbd), N);
@@ -139,7 +139,7 @@ fn a_change_of_another_field_leaves_what_a_name_stands_for() {
     let p = JobSpec { depend: "done(\"s*\")".into(), ..JobSpec::default() };
     assert_eq!(r.modify_of(USER, IdSel { job: w, elems: vec![] }, &[SpecField::Depend], p), 0);
     assert_eq!((members(&r.mbd), members(&r.restarted())), (N + 1, N + 1));
-    assert_eq!(r.mbd.st.elem(at(w)).unwrap().attempts, 0);
+    assert_eq!(r.mbd.state.elem(at(w)).unwrap().attempts, 0);
 }
 
 /// Changes of the jobs are counted, not looked through: neither the jobs nor the conditions.
@@ -166,10 +166,10 @@ fn many_conditions_on_many_jobs_are_cheap() {
 fn names_that_take_too_long_to_look_up_are_refused() {
     let mut r = Rig::of(conf());
     r.submit(named("s1")).unwrap();
-    let user = r.mbd.st.names.users.find("ann").unwrap();
+    let user = r.mbd.state.names.users.find("ann").unwrap();
     let most = crate::batch::state::named::MAX_NAME_RUNS as u32;
     for n in 1..most {
-        r.mbd.st.by_name.insert(user, &format!("t{n}"), 10 + n);
+        r.mbd.state.by_name.insert(user, &format!("t{n}"), 10 + n);
     }
     let refused = |r: &mut Rig, depend: &str| r.submit(waiting(depend)).map_err(|r| r.words());
     let words = |depend: &str| {

@@ -32,8 +32,9 @@ fn order(r: &mut Rig, mut running: Vec<(ConnId, JobKey)>) -> Vec<(u32, u32)> {
     went
 }
 
-fn count(m: &Mbd, queue: &str) -> (u64, u64, u64) {
-    let slots = m.st.names.queues.find(queue).and_then(|q| m.st.counts.queue.get(&q).copied());
+fn count(m: &Mbatchd, queue: &str) -> (u64, u64, u64) {
+    let slots =
+        m.state.names.queues.find(queue).and_then(|q| m.state.counts.queue.get(&q).copied());
     slots.map_or((0, 0, 0), |s| (s.pend_jobs, s.pend, s.run))
 }
 
@@ -51,7 +52,7 @@ fn elements_become_of_another_submission() {
     assert_eq!(r.modify_of(USER, elems(id, &[(3, 4)]), &[Project, Slots], to.clone()), 0);
     assert_eq!(r.modify_of(USER, elems(id, &[(4, 5)]), &[OutFile], to.clone()), 0);
     for m in [&r.mbd, &r.restarted()] {
-        let job = m.st.job(id).unwrap();
+        let job = m.state.job(id).unwrap();
         let of = |idx| {
             let s = job.spec_at(idx);
             (s.project.as_str(), s.min_slots, s.out_file.lossy().into_owned())
@@ -64,11 +65,11 @@ fn elements_become_of_another_submission() {
         assert_eq!(job.tally.pend, 9);
     }
     // What nobody named stays one record: the untouched ones have no element of their own.
-    let state::Body::Array(a) = &r.mbd.st.job(id).unwrap().body else { panic!() };
+    let state::Body::Array(a) = &r.mbd.state.job(id).unwrap().body else { panic!() };
     assert_eq!((a.fresh.left(), a.parts.len()), (6, 3));
     // The whole array: those that differ too, in what is asked for.
     assert_eq!(r.modify_of(USER, elems(id, &[]), &[OutFile], JobSpec::default()), 0);
-    let job = r.mbd.st.job(id).unwrap();
+    let job = r.mbd.state.job(id).unwrap();
     assert!((1..=9).all(|idx| job.spec_at(idx).out_file.is_empty()));
     assert_eq!(job.spec_at(4).project, "other");
     // The record of an end tells what the element was of.
@@ -111,10 +112,10 @@ fn what_cannot_be_changed_of_elements() {
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], to()), err::RUNNING);
     r.report(conn, key, done());
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], to()), err::JOB_FINISH);
-    assert!(r.mbd.st.job(id).unwrap().parts().is_empty());
+    assert!(r.mbd.state.job(id).unwrap().parts().is_empty());
     // Those of a range that can be changed are.
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 4)]), &[Project], to()), 0);
-    let job = r.mbd.st.job(id).unwrap();
+    let job = r.mbd.state.job(id).unwrap();
     let changed = |idx: &u32| job.spec_at(*idx).project == "p";
     assert_eq!((1..=9).filter(changed).collect::<Vec<u32>>(), [3, 4]);
 }
@@ -132,8 +133,8 @@ fn elements_go_to_another_queue() {
     for m in [&r.mbd, &r.restarted()] {
         assert_eq!(count(m, "normal"), (7, 7, 4));
         assert_eq!(count(m, "high"), (2, 2, 0));
-        let job = m.st.job(id).unwrap();
-        assert_eq!(&**m.st.names.queue(job.queue_at(8)), "high");
+        let job = m.state.job(id).unwrap();
+        assert_eq!(&**m.state.names.queue(job.queue_at(8)), "high");
         assert_eq!(job.parts().len(), 1);
     }
     // A filter by queue takes those in it.
@@ -183,8 +184,8 @@ fn elements_that_become_alike_are_one_part() {
         let changed = r.modify_of(USER, elems(id, &[(elem, elem)]), &[Project], to(project, ""));
         assert_eq!(changed, 0);
     }
-    let parts = |m: &Mbd| {
-        let all = m.st.job(id).unwrap().parts().iter();
+    let parts = |m: &Mbatchd| {
+        let all = m.state.job(id).unwrap().parts().iter();
         all.filter(|p| !p.elems.is_empty()).map(|p| p.elems.len()).collect::<Vec<_>>()
     };
     assert_eq!(parts(&r.mbd), [1, 2, 1]);
@@ -193,7 +194,7 @@ fn elements_that_become_alike_are_one_part() {
     assert_eq!(r.modify_of(USER, elems(id, &[]), &[Project], to("p", "")), 0);
     for m in [&r.mbd, &r.restarted()] {
         assert_eq!(parts(m), [4]);
-        let job = m.st.job(id).unwrap();
+        let job = m.state.job(id).unwrap();
         let of = |idx| (job.spec_at(idx).project.clone(), job.spec_at(idx).out_file.lossy());
         assert!((1..=9).all(|idx| of(idx) == ("p".to_string(), "o".into())));
         assert_eq!(count(m, "normal"), (9, 9, 4));
@@ -212,9 +213,9 @@ fn elements_are_moved() {
     assert_eq!(r.does_to(USER, go(false, 1), elems(id, &[(2, 2)]))[0].place, 1);
     assert_eq!(r.does_to(USER, go(true, 1), elems(id, &[(10, 10)]))[0].code, err::NO_JOB);
     let before = r.restarted();
-    let spots = |m: &Mbd| {
-        let job = m.st.job(id).unwrap();
-        [1, 2, 5, 6].map(|idx| m.st.spot_of(job, job.part_no(idx)))
+    let spots = |m: &Mbatchd| {
+        let job = m.state.job(id).unwrap();
+        [1, 2, 5, 6].map(|idx| m.state.spot_of(job, job.part_no(idx)))
     };
     assert_eq!(spots(&before), spots(&r.mbd));
     let went = order(&mut r, started);
@@ -295,16 +296,16 @@ fn the_limit_of_an_array_changes_by_itself() {
     let limit = |r: &mut Rig, name: &str| limit_of(r, id, name);
     assert_eq!((limit(&mut r, "%3"), r.starts().len()), (0, 2));
     for m in [&r.mbd, &r.restarted()] {
-        assert_eq!(m.st.job(id).unwrap().name.to_string(), "a[1-9:2]%3");
+        assert_eq!(m.state.job(id).unwrap().name.to_string(), "a[1-9:2]%3");
     }
     assert_ne!(limit(&mut r, "%x"), 0);
     // none at all
     assert_eq!((limit(&mut r, "%0"), r.starts().len()), (0, 1));
     // a job that is no array has no such limit, and is not given a name of it
     let single = r.submit(spec("x")).unwrap();
-    let before = r.mbd.st.job(single).unwrap().spec.name.clone();
+    let before = r.mbd.state.job(single).unwrap().spec.name.clone();
     assert_eq!(limit_of(&mut r, single, "%4"), err::ARRAY_NONE);
-    assert_eq!(r.mbd.st.job(single).unwrap().spec.name, before);
+    assert_eq!(r.mbd.state.job(single).unwrap().spec.name, before);
     assert_eq!(limit_of(&mut r, single, "%share"), 0);
 }
 
@@ -322,15 +323,16 @@ fn element_changed_by_itself_while_its_whole_array_is_changed_gets_both_changes(
     }
     // nobody is of the first part any more
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], project("p".into())), 0);
-    assert!(r.mbd.st.job(id).unwrap().part(1).unwrap().elems.is_empty());
+    assert!(r.mbd.state.job(id).unwrap().part(1).unwrap().elems.is_empty());
     r.works = false;
     let (fields, spec) = (vec![OutFile], JobSpec { out_file: "all".into(), ..JobSpec::default() });
     let whole = Modify { id: elems(id, &[]), spec, fields, ..Modify::default() };
     assert!(r.ask(USER, ClientMsg::Modify(Box::new(whole))).is_none());
-    let out = |r: &Rig, idx| r.mbd.st.job(id).unwrap().spec_at(idx).out_file.lossy().into_owned();
+    let out =
+        |r: &Rig, idx| r.mbd.state.job(id).unwrap().spec_at(idx).out_file.lossy().into_owned();
     assert_eq!((out(&r, 2), out(&r, PARTS)), ("all".to_string(), String::new()));
     let code = r.modify_of(ADMIN, elems(id, &[(PARTS, PARTS)]), &[Project], project("q".into()));
-    assert_eq!((code, r.mbd.st.job(id).unwrap().part_no(PARTS)), (0, 1));
+    assert_eq!((code, r.mbd.state.job(id).unwrap().part_no(PARTS)), (0, 1));
     r.sent.clear();
     while r.mbd.has_work() {
         r.work();
@@ -340,7 +342,7 @@ fn element_changed_by_itself_while_its_whole_array_is_changed_gets_both_changes(
     };
     assert!(r.sent.iter().any(answered));
     assert!((1..=PARTS).all(|idx| out(&r, idx) == "all"));
-    assert_eq!(r.mbd.st.job(id).unwrap().spec_at(PARTS).project, "q");
+    assert_eq!(r.mbd.state.job(id).unwrap().spec_at(PARTS).project, "q");
     let again = r.restarted();
-    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+    assert_eq!(again.state.differences(&r.mbd.state, &Default::default()), Vec::<String>::new());
 }

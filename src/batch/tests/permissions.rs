@@ -59,7 +59,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
         }
         "Control.Resume/damaged" => {
-            r.mbd.st.jobs.get_mut(&job).unwrap().damaged = true;
+            r.mbd.state.jobs.get_mut(&job).unwrap().damaged = true;
             control(Verb::Resume)
         }
         "Peek" => {

@@ -26,7 +26,7 @@ fn rig() -> (Rig, [ConnId; 2], [JobKey; 2]) {
         key
     };
     let keys = [start(&mut r, "h1 1 h2 1"), start(&mut r, "h1 1")];
-    let conns = [0, 1].map(|i| r.mbd.net.hosts[super::host(i)].up().unwrap());
+    let conns = [0, 1].map(|i| r.mbd.links.hosts[super::host(i)].up().unwrap());
     (r, conns, keys)
 }
 
@@ -36,7 +36,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
     match name {
         "Inventory" => SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task], more: false },
         "State" => SbdMsg::State(Box::new(task)),
-        "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.st.job(key.job).unwrap().env },
+        "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.state.job(key.job).unwrap().env },
         "Usage" => {
             let (pids, pgids, groups) = (vec![], vec![], vec![]);
             SbdMsg::Usage { key, usage, pids, pgids, groups }
@@ -70,8 +70,8 @@ fn effects(r: &mut Rig, conn: ConnId, msg: SbdMsg) -> Vec<Effect> {
 
 /// Was anything believed, told or done?
 fn let_through(r: &Rig, key: JobKey, out: &[Effect]) -> bool {
-    let run = r.mbd.st.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
-    let ended = r.mbd.st.running(key).is_none();
+    let run = r.mbd.state.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
+    let ended = r.mbd.state.running(key).is_none();
     ended
         || run.soft.usage.mem_kb == 77
         || out.iter().any(|e| !matches!(e, Effect::Say { .. } | Effect::Close { .. }))
@@ -93,12 +93,12 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
                 "caller" => (CALLER, alone),
                 _ => (USER, alone),
             };
-            let before = r.mbd.st.elem(alone.job_ref()).map(|e| e.stat());
+            let before = r.mbd.state.elem(alone.job_ref()).map(|e| e.stat());
             let msg = message(name, &r, key);
             let out = effects(&mut r, conn, msg);
             assert_eq!(let_through(&r, key, &out), *want, "{name} by {role}: {out:?}");
             if !want {
-                assert_eq!(r.mbd.st.elem(alone.job_ref()).map(|e| e.stat()), before);
+                assert_eq!(r.mbd.state.elem(alone.job_ref()).map(|e| e.stat()), before);
                 let by = if matches!(role, "other" | "without") { "h2: " } else { "h1: " };
                 let told =
                     |e: &Effect| matches!(e, Effect::Say { text, .. } if text.starts_with(by));
@@ -117,7 +117,7 @@ fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
     let (mut r, [_, h2], keys) = rig();
     let msg = SbdMsg::Inventory { boot_id: "another".into(), tasks: vec![], more: false };
     r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
-    assert!(keys.iter().all(|key| r.mbd.st.running(*key).is_some()));
+    assert!(keys.iter().all(|key| r.mbd.state.running(*key).is_some()));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn post_execution_of_a_job_is_told_by_its_first_host_alone() {
     let told = |post| TaskState { key: both, phase: done(), pid: 7, post, ..TaskState::default() };
     let say = |r: &mut Rig, conn, post| {
         r.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told(post)))) });
-        let state::ElemState::End(end) = &r.mbd.st.elem(both.job_ref()).unwrap().state else {
+        let state::ElemState::End(end) = &r.mbd.state.elem(both.job_ref()).unwrap().state else {
             panic!()
         };
         end.post

@@ -56,8 +56,8 @@ impl Rig {
         self.sent.clear();
         self.now.mono_us += 60_000_000;
         self.step(Input::Tick);
-        let run = self.mbd.st.running(key).unwrap().hosts[0].0;
-        let on = self.mbd.st.names.host(run).to_string();
+        let run = self.mbd.state.running(key).unwrap().hosts[0].0;
+        let on = self.mbd.state.names.host(run).to_string();
         let mut found = None;
         for (conn, to) in std::mem::take(&mut self.dialled) {
             let Endpoint::Tcp { host, daemon } = to else { continue };
@@ -88,7 +88,7 @@ impl Rig {
     }
 
     pub fn held(&self, job: u32) -> Option<u32> {
-        match &self.mbd.st.elem(at(job))?.state {
+        match &self.mbd.state.elem(at(job))?.state {
             state::ElemState::Pend(p) => p.held,
             _ => None,
         }
@@ -226,17 +226,17 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     let like = r.submit(with(extra::REQUEUE, "EXCLUDE(20)")).unwrap();
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [like]);
     // what is read again without a start of mbatchd is not forgotten
-    assert_eq!(r.mbd.st.tries[&at(id)].passed.len(), 2);
-    assert_eq!(r.restarted().st.tries[&at(id)].passed.len(), 2);
+    assert_eq!(r.mbd.state.tries[&at(id)].passed.len(), 2);
+    assert_eq!(r.restarted().state.tries[&at(id)].passed.len(), 2);
     let fresh = Rig::with(r.restarted(), r.now);
-    assert!(fresh.mbd.st.tries.get(&at(id)).is_none_or(|t| t.passed.is_empty()));
+    assert!(fresh.mbd.state.tries.get(&at(id)).is_none_or(|t| t.passed.is_empty()));
     // a switch of the log changes nothing of either
     let of_job = |rec: &Record| crate::log::codec::job_of(&rec.event).job == id;
     for (rig, hosts) in [(&r, 2), (&fresh, 0)] {
         let mut records = rig.mbd.switch_head(rig.now.secs());
         records.extend(r.read_back().into_iter().filter(of_job));
-        let read = Mbd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
-        assert_eq!(read.st.tries[&at(id)].passed.len(), hosts);
+        let read = Mbatchd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
+        assert_eq!(read.state.tries[&at(id)].passed.len(), hosts);
     }
     let started: Vec<u32> = { fresh }.starts().iter().map(|s| s.1.job).collect();
     assert!(started.contains(&id), "{started:?}");
@@ -286,7 +286,7 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
             r.later(61);
         }
         assert_eq!(r.stat(id, 0), want);
-        let count = |m: &Mbd| m.st.tries.get(&at(id)).map_or(0, |tries| tries.pre_exec);
+        let count = |m: &Mbatchd| m.state.tries.get(&at(id)).map_or(0, |tries| tries.pre_exec);
         assert_eq!(count(&r.restarted()), count(&r.mbd));
         if want == "EXIT" {
             assert_eq!(r.acct[0].exit_info, term::PRE_EXEC_FAIL);
@@ -515,9 +515,9 @@ fn lock_ids_keep_a_host_closed() {
     }
     assert_eq!((ctrl(&mut r, true, ""), ctrl(&mut r, true, "c")), (err::BAD_ARG, err::BAD_ARG));
     assert_eq!(ctrl(&mut r, true, "a"), 0);
-    let i = r.mbd.pol.host_id("h1").unwrap();
+    let i = r.mbd.site.host_id("h1").unwrap();
     for m in [&r.mbd, &r.restarted()] {
-        let ctl = m.st.host_ctl_of("h1").unwrap();
+        let ctl = m.state.host_ctl_of("h1").unwrap();
         assert_eq!((ctl.closed, ctl.locks.iter().next().map(|l| l.as_str())), (true, Some("b")));
         assert!(m.view().host_closed(i));
     }
@@ -525,7 +525,10 @@ fn lock_ids_keep_a_host_closed() {
     for rec in r.mbd.switch_head(5) {
         carried.apply(&rec);
     }
-    assert_eq!(carried.host_ctl_of("h1").unwrap().locks, r.mbd.st.host_ctl_of("h1").unwrap().locks);
+    assert_eq!(
+        carried.host_ctl_of("h1").unwrap().locks,
+        r.mbd.state.host_ctl_of("h1").unwrap().locks
+    );
     assert_eq!((ctrl(&mut r, true, "b"), r.mbd.view().host_closed(i)), (0, true));
     assert_eq!((ctrl(&mut r, true, ""), r.mbd.view().host_closed(i)), (0, false));
     // one alone does too
@@ -562,7 +565,7 @@ fn elements_that_exit_values_send_back_are_not_all_looked_at_for_each_of_them() 
                 back += 1;
             }
         }
-        assert_eq!(r.mbd.st.job(array).unwrap().tally.pend, N);
+        assert_eq!(r.mbd.state.job(array).unwrap().tally.pend, N);
         let looks = r.mbd.sched.lone_looks();
         assert!(looks < 20 * N as usize, "{limit}: {looks} looks");
     }

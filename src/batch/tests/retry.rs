@@ -116,7 +116,7 @@ fn start_that_failed_is_tried_on_another_host_first() {
     assert!(first != second);
     // it runs there: what failed before is not counted on
     r.report(second, key, Phase::Running);
-    assert_eq!((r.stat(id, 0), r.mbd.st.tries.len()), ("RUN", 0));
+    assert_eq!((r.stat(id, 0), r.mbd.state.tries.len()), ("RUN", 0));
 }
 
 #[test]
@@ -284,6 +284,6 @@ fn elements_whose_start_fails_are_not_all_looked_at_for_each_of_them() {
         // as many as the limit has it go again when their pause is over
         r.later(10);
         assert_eq!(r.starts().len(), 25, "%{limit}");
-        assert_eq!(r.mbd.st.job(array).unwrap().tally.run, 25);
+        assert_eq!(r.mbd.state.job(array).unwrap().tally.run, 25);
     }
 }

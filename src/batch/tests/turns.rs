@@ -59,7 +59,7 @@ impl Rig {
     fn apply_status(&mut self, at: JobRef, status: u32) {
         let s = JobStatus { at, status, end_time: 1, ..JobStatus::default() };
         let time = self.now.secs();
-        self.mbd.st.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
+        self.mbd.state.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
     }
 }
 
@@ -97,9 +97,9 @@ fn a_held_array_of_a_million_is_one_record() {
     let held = JobSpec { name, options2: opt2::HOLD, ..spec("x") };
     let job = job_of(r.bounded("bsub -H", USER, submit(held)));
     assert_eq!((r.stat(job, 1), r.stat(job, 1_000_000)), ("PSUSP", "PSUSP"));
-    let tally = r.mbd.st.job(job).unwrap().tally;
+    let tally = r.mbd.state.job(job).unwrap().tally;
     assert_eq!((tally.psusp, tally.pend), (1_000_000, 0));
-    let state::Body::Array(a) = &r.mbd.st.job(job).unwrap().body else { panic!() };
+    let state::Body::Array(a) = &r.mbd.state.job(job).unwrap().body else { panic!() };
     assert!(a.own.is_empty());
     // single ones are let go, held again and killed as any others
     let some = |verb| control(verb, job, vec![(2, 4, 1)]);
@@ -110,10 +110,10 @@ fn a_held_array_of_a_million_is_one_record() {
     assert_eq!(code_of(r.ask(USER, control(Verb::Stop, job, vec![(9, 9, 1)]))), 0);
     assert_eq!(code_of(r.ask(USER, control(Verb::Kill, job, vec![(8, 8, 1)]))), 0);
     assert_eq!((r.stat(job, 8), r.stat(job, 9)), ("EXIT", "PSUSP"));
-    let counts = &r.mbd.st.counts.queue[&r.mbd.st.names.queues.find("normal").unwrap()];
+    let counts = &r.mbd.state.counts.queue[&r.mbd.state.names.queues.find("normal").unwrap()];
     assert_eq!(counts.pend_jobs, 1_000_000 - 5);
     let again = r.restarted();
-    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+    assert_eq!(again.state.differences(&r.mbd.state, &Default::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
     let verb = Verb::Move { top: true, position: 1 };
     assert_eq!(code_of(r.bounded("btop", USER, control(verb, job, vec![]))), 0);
     let count = |r: &Rig, queue: &str| {
-        let of = r.mbd.st.counts.queue[&r.mbd.st.names.queues.find(queue).unwrap()];
+        let of = r.mbd.state.counts.queue[&r.mbd.state.names.queues.find(queue).unwrap()];
         (of.pend_jobs, of.run)
     };
     assert_eq!((count(&r, "high"), count(&r, "normal")), ((u64::from(MANY / 2 - 2), 4), (0, 0)));
@@ -160,7 +160,7 @@ fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
     let m = Modify { id, spec, fields: vec![SpecField::Project], ..Modify::default() };
     let said = r.bounded("bmod", USER, ClientMsg::Modify(Box::new(m)));
     assert_eq!(code_of(said), 0);
-    assert_eq!(r.mbd.st.job(job).unwrap().spec.project, "late");
+    assert_eq!(r.mbd.state.job(job).unwrap().spec.project, "late");
     // an element that is let go is found among them
     r.ask(USER, control(Verb::Resume, job, vec![(MANY, MANY, 1)]));
     let (conn, key) = r.starts()[0];
@@ -179,7 +179,7 @@ fn btop_among_very_many_pending_jobs_is_done_in_short_turns() {
     let one = JobSpec { begin_time, ..spec("x") };
     let jobs: Vec<u32> = (0..JOBS).map(|_| job_of(r.ask(USER, submit(one.clone())))).collect();
     let (first, last) = (jobs[0], jobs[jobs.len() - 1]);
-    let spot = |r: &Rig, id: u32| r.mbd.st.spot(r.mbd.st.job(id).unwrap());
+    let spot = |r: &Rig, id: u32| r.mbd.state.spot(r.mbd.state.job(id).unwrap());
     let to = |top, position| Verb::Move { top, position };
     let most = |(longest, said): (u64, Option<Msg>)| {
         println!("longest turn {longest} us");
@@ -201,7 +201,7 @@ fn a_move_heeds_what_has_moved_while_it_looked() {
     let begin_time = far(&r);
     let one = JobSpec { begin_time, ..spec("x") };
     let jobs: Vec<u32> = (0..5000).map(|_| job_of(r.ask(USER, submit(one.clone())))).collect();
-    let spot = |r: &Rig, n: usize| r.mbd.st.spot(r.mbd.st.job(jobs[n]).unwrap());
+    let spot = |r: &Rig, n: usize| r.mbd.state.spot(r.mbd.state.job(jobs[n]).unwrap());
     let top = |n: usize| control(Verb::Move { top: true, position: 1 }, jobs[n], vec![]);
     r.works = false;
     assert!(r.ask(USER, top(4000)).is_none());
@@ -251,7 +251,7 @@ fn elements_that_wait_for_elements_are_looked_at_in_short_turns() {
     assert_eq!(r.mbd.deps.value(second), DepValue::False);
     // what changes while not all were looked at is not forgotten
     r.works = false;
-    r.mbd.deps.unwatch(&r.mbd.st, second);
+    r.mbd.deps.unwatch(&r.mbd.state, second);
     r.mbd.watch_depend(second);
     r.works = true;
     for idx in [3, MANY - 3] {
@@ -280,7 +280,7 @@ fn orphans_of_a_large_array_are_found_in_short_turns() {
         let (name, depend) = (format!("a[1-{MANY}]"), format!("done({first})"));
         let second = r.submit(JobSpec { name, depend, extra, ..spec("y") }).unwrap();
         r.bounded("bkill", USER, control(Verb::Kill, first, vec![]));
-        let ended = |r: &Rig| r.mbd.st.job(second).unwrap().tally.exit;
+        let ended = |r: &Rig| r.mbd.state.job(second).unwrap().tally.exit;
         assert_eq!(ended(&r), if grace.is_none() { MANY } else { 0 });
         if grace.is_some() {
             r.now.mono_us += 11_000_000;
@@ -300,7 +300,7 @@ fn exit_values_of_a_large_array_are_counted_not_gone_through() {
     let depend = format!("exit({first},>3) || done({first}[*])");
     let name = format!("b[1-{MANY}]");
     let said = r.bounded("bsub -w", USER, submit(JobSpec { name, depend, ..spec("y") }));
-    let waits = r.mbd.st.job(job_of(said)).unwrap().depend.clone().unwrap();
+    let waits = r.mbd.state.job(job_of(said)).unwrap().depend.clone().unwrap();
     assert_eq!(waits.eval(&r.mbd.facts(), Some(6)), DepValue::False);
     let mut codes = Vec::new();
     let told = &mut |code, n| codes.push((code, n));
@@ -323,7 +323,7 @@ fn names_are_found_without_looking_at_all_jobs() {
         println!("{depend}: {longest} us");
         assert!(longest <= 3000, "{depend}: {longest} us");
         let job = job_of(said);
-        let on = r.mbd.st.job(job).unwrap().depend.clone().unwrap();
+        let on = r.mbd.state.job(job).unwrap().depend.clone().unwrap();
         assert!(on.job_ids().contains(&u64::from(mine)), "{depend}");
     }
 }
@@ -331,13 +331,13 @@ fn names_are_found_without_looking_at_all_jobs() {
 /// A record that is in the log and in the state, without a request.
 fn recorded(r: &mut Rig, event: Event) {
     let rec = Record { time: r.now.secs(), event };
-    assert!(matches!(r.mbd.st.apply(&rec), crate::batch::state::apply::Applied::Job(_)));
+    assert!(matches!(r.mbd.state.apply(&rec), crate::batch::state::apply::Applied::Job(_)));
     r.log.push(rec);
 }
 
 /// These elements of an array were changed by themselves, to this project.
 fn changed_alike(r: &mut Rig, job: u32, elems: Vec<(u32, u32, u32)>, project: &str) {
-    let now = r.mbd.st.job(job).unwrap();
+    let now = r.mbd.state.job(job).unwrap();
     let (submit_time, project) = (now.submit_time, project.to_string());
     let spec = JobSpec { project, ..(*now.spec).clone() };
     let m = crate::model::event::JobModify {
@@ -361,7 +361,7 @@ fn whole(job: u32, fields: Vec<SpecField>, spec: JobSpec) -> ClientMsg {
 /// What the log brings back is what was known.
 fn same_after_restart(r: &Rig) {
     let again = r.restarted();
-    assert_eq!(again.st.differences(&r.mbd.st, &Default::default()), Vec::<String>::new());
+    assert_eq!(again.state.differences(&r.mbd.state, &Default::default()), Vec::<String>::new());
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn an_array_with_very_many_elements_changed_alike_is_changed_in_short_turns() {
     let spec = JobSpec { out_file: "late".into(), ..JobSpec::default() };
     let said = r.bounded("bmod", USER, whole(job, vec![SpecField::OutFile], spec));
     assert_eq!(code_of(said), 0);
-    let now = r.mbd.st.job(job).unwrap();
+    let now = r.mbd.state.job(job).unwrap();
     for (idx, project) in [(1, "odd"), (2, "even"), (MANY - 1, "odd"), (MANY, "default")] {
         let s = now.spec_at(idx);
         let found = (s.project.as_str(), s.out_file.lossy(), s.queue.as_str());
@@ -403,7 +403,7 @@ fn an_array_with_very_many_differing_elements_is_changed_in_short_turns() {
     let spec = JobSpec { out_file: "late".into(), ..JobSpec::default() };
     let said = r.bounded("bmod", USER, whole(job, vec![SpecField::OutFile], spec));
     assert_eq!(code_of(said), 0);
-    let now = r.mbd.st.job(job).unwrap();
+    let now = r.mbd.state.job(job).unwrap();
     for idx in [1, 2, 400, 2000] {
         let s = now.spec_at(idx);
         let project = if idx <= 400 { format!("p{idx}") } else { "default".into() };
@@ -444,7 +444,8 @@ fn very_many_started_elements_are_changed_in_short_turns() {
         r.sent.clear();
         assert_eq!(code_of(r.bounded(&what, USER, control(verb, job, vec![]))), 0);
     }
-    let run = |r: &Rig, idx| r.mbd.st.job(job).unwrap().elem(idx).unwrap().run().unwrap().clone();
+    let run =
+        |r: &Rig, idx| r.mbd.state.job(job).unwrap().elem(idx).unwrap().run().unwrap().clone();
     assert!(run(&r, STARTED).killed.is_some());
     r.sent.clear();
     let said = r.bounded("bmod -R", USER, whole(job, vec![SpecField::ResReq], reserving(5)));
@@ -454,7 +455,7 @@ fn very_many_started_elements_are_changed_in_short_turns() {
 }
 
 fn effective(r: &Rig, job: u32, idx: u32) -> String {
-    let job = r.mbd.st.job(job).unwrap();
+    let job = r.mbd.state.job(job).unwrap();
     job.effective_requirement(job.elem(idx).unwrap()).unwrap().to_string()
 }
 
@@ -488,8 +489,11 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
     let said = r.bounded("bswitch of parts", USER, control(normal, job, vec![]));
     assert_eq!(code_of(said), 0);
     let run = |r: &Rig, queue: &str| {
-        let id = r.mbd.st.names.queues.find(queue).unwrap();
-        (r.mbd.st.counts.queue[&id].run, r.mbd.st.counts.host_queue[&(HostId::from_index(0), id)])
+        let id = r.mbd.state.names.queues.find(queue).unwrap();
+        (
+            r.mbd.state.counts.queue[&id].run,
+            r.mbd.state.counts.host_queue[&(HostId::from_index(0), id)],
+        )
     };
     let all = u64::from(ALL_STARTED);
     assert_eq!((run(&r, "normal"), run(&r, "high")), ((all, all), (0, 0)));
@@ -588,7 +592,7 @@ impl Rig {
         self.works = false;
         self.now.mono_us += secs * 1_000_000;
         self.now.wall_us += secs as i64 * 1_000_000;
-        for conn in self.mbd.net.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+        for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
             self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
         }
         self.step(Input::Tick);
@@ -675,7 +679,7 @@ fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
     assert!(r.mbd.has_work() && r.mbd.deps.is_named(jobs[4998]));
     // one that was not looked at yet changes
     r.apply_status(JobRef { job: jobs[4999], idx: 0 }, stat::DONE);
-    r.mbd.deps.touched(&r.mbd.st, JobRef { job: jobs[4999], idx: 0 });
+    r.mbd.deps.touched(&r.mbd.state, JobRef { job: jobs[4999], idx: 0 });
     r.works = true;
     r.step(Input::Tick);
     let value = |id| r.mbd.deps.value(id);

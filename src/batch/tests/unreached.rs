@@ -26,13 +26,13 @@ impl Rig {
     }
 
     fn host_of(&self, key: JobKey) -> HostId {
-        let run = self.mbd.st.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
+        let run = self.mbd.state.elem(key.job_ref()).and_then(state::Elem::run).unwrap();
         self.mbd.first_host(run).unwrap()
     }
 
     /// What LIM says of a host.
     pub(super) fn lim_says(&mut self, i: HostId, up: bool) {
-        let load = self.mbd.net.hosts[i].load.as_mut().unwrap();
+        let load = self.mbd.links.hosts[i].load.as_mut().unwrap();
         load.status = if up { 0 } else { status::UNAVAIL };
         self.mbd.unreached.look = true;
         self.mbd.sched.changed();
@@ -72,7 +72,7 @@ impl Rig {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
             self.step(Input::Tick);
-            let name = &self.mbd.net.hosts[i].name;
+            let name = &self.mbd.links.hosts[i].name;
             let sbatchd = Endpoint::Tcp { host: name.clone(), daemon: Daemon::Sbatchd };
             let of = |to: &Endpoint| *to == sbatchd;
             let mine = self.dialled.iter().find(|(_, to)| of(to)).map(|d| d.0);
@@ -81,7 +81,7 @@ impl Rig {
                 break conn;
             }
         };
-        let host = self.mbd.net.hosts[i].name.clone();
+        let host = self.mbd.links.hosts[i].name.clone();
         self.step(Input::Opened { conn, peer: Peer::Daemon { daemon: Daemon::Sbatchd, host } });
         conn
     }
@@ -114,7 +114,7 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
         assert_eq!(r.shown(id), "RUN", "{sleep} {tries}");
         r.out(1);
         assert_eq!(
-            (r.shown(id), r.restarted().st.elem(at(id)).unwrap().stat()),
+            (r.shown(id), r.restarted().state.elem(at(id)).unwrap().stat()),
             ("UNKWN".into(), stat::UNKWN)
         );
         // nobody decides anything about it, also where LIM has given the host up
@@ -130,7 +130,7 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
         assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![]));
         r.report(conn, key, done());
         assert_eq!(r.shown(id), "DONE");
-        assert!(r.mbd.st.left.is_empty());
+        assert!(r.mbd.state.left.is_empty());
     }
 }
 
@@ -230,7 +230,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     assert_eq!(r.shown(id), "RUN");
     let (conn, second) = r.starts_of(id)[0];
     assert_eq!((second.attempt, r.host_of(second) == i), (2, false));
-    assert_eq!(r.mbd.st.left[&at(id)].len(), 1);
+    assert_eq!(r.mbd.state.left[&at(id)].len(), 1);
     r.report(conn, second, Phase::Running);
     // the host is back with what ran there: it is killed, and has its slots until it is over
     let old = r.back(i, "boot", vec![task(key, Phase::Running)]);
@@ -338,7 +338,7 @@ fn of_an_array_only_the_element_left_behind_waits() {
     r.step(Input::Closed { conn: lost.0 });
     r.out(61);
     r.lim_says(i, false);
-    assert_eq!(r.mbd.st.job(id).unwrap().tally.pend, 2);
+    assert_eq!(r.mbd.state.job(id).unwrap().tally.pend, 2);
     // one of them still runs when the host is back
     let conn = r.back(i, "boot", vec![task(there[0], Phase::Running)]);
     r.lim_says(i, true);
@@ -399,7 +399,7 @@ fn a_job_with_an_attempt_left_behind_is_not_cleaned_before_its_host_has_spoken()
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
     r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
     r.out(200);
-    assert!(r.mbd.st.job(id).is_none() && r.mbd.st.left.is_empty());
+    assert!(r.mbd.state.job(id).is_none() && r.mbd.state.left.is_empty());
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn conditions_and_filters_take_an_unkwn_job_for_a_started_one() {
     assert_eq!(r.shown(id), "UNKWN");
     assert_eq!((r.shown(waits), r.shown(not)), ("RUN".into(), "PEND".into()));
     let which = |run, done| Which { run, done, ..Which::default() };
-    let st = r.mbd.st.elem(at(id)).unwrap().stat();
+    let st = r.mbd.state.elem(at(id)).unwrap().stat();
     assert!(crate::batch::query::jobs::wanted(which(true, false), st, false));
     assert!(!crate::batch::query::jobs::wanted(which(false, true), st, false));
 }

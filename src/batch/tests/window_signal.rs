@@ -24,7 +24,7 @@ fn a_job_is_sent_its_signal_once_a_closing() {
     r.pass(1200);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
-    let (mbd, now, log) = (Mbd::new(c, "h1", found), r.now, r.log.clone());
+    let (mbd, now, log) = (Mbatchd::new(c, "h1", found), r.now, r.log.clone());
     let (sent, acct) = (vec![], vec![]);
     let (dialled, said, spooled) = (vec![], vec![], vec![]);
     let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };

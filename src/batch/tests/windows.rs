@@ -40,8 +40,8 @@ fn run_windows_suspend_and_resume() {
     assert_eq!((r.stat(runs, 0), r.stat(stopped, 0)), ("USUSP", "RUN"));
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [waits]);
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
-    let again = Mbd::new(c, "h1", found);
-    assert_eq!(again.st.job(late).unwrap().tally.ssusp, 1);
+    let again = Mbatchd::new(c, "h1", found);
+    assert_eq!(again.state.job(late).unwrap().tally.ssusp, 1);
 }
 
 #[test]
@@ -155,8 +155,8 @@ fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
     to(&mut r, "normal", array, vec![(1, 1, 1)]);
     assert_eq!((r.acts(), r.stat(array, 1)), (vec![], "USUSP"));
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
-    let again = Mbd::new(c, "h1", found);
-    assert_eq!(again.st.job(open).unwrap().tally.ssusp, 1);
+    let again = Mbatchd::new(c, "h1", found);
+    assert_eq!(again.state.job(open).unwrap().tally.ssusp, 1);
 }
 
 /// TERMINATE_WHEN=WINDOW of the new queue ends it.

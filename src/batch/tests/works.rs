@@ -40,7 +40,7 @@ fn outcomes(said: Option<Msg>) -> Vec<(u32, u32, i32)> {
 
 impl Rig {
     fn ended(&self, job: u32) -> u32 {
-        self.mbd.st.job(job).map_or(0, |j| j.tally.exit)
+        self.mbd.state.job(job).map_or(0, |j| j.tally.exit)
     }
 
     /// Units until there is no work.
@@ -60,9 +60,9 @@ impl Rig {
     /// The machine after a restart, with its hosts and users.
     fn after_restart(&self) -> Rig {
         let mut conf = large();
-        conf.batch.params = self.mbd.pol.params().clone();
+        conf.batch.params = self.mbd.site.params().clone();
         let records = self.read_back();
-        let mbd = Mbd::new(conf, "h1", Recovered { records, epoch: 2, ..Default::default() });
+        let mbd = Mbatchd::new(conf, "h1", Recovered { records, epoch: 2, ..Default::default() });
         let mut rig = Rig::with(mbd, self.now);
         // what it writes goes on behind what was written
         let mut log = self.read_back();
@@ -190,7 +190,7 @@ fn a_retried_brequeue_requeues_once() {
         outcomes(r.ask(USER, request(which.clone(), ids(&[(job, 0, 0)]), id)))
     };
     assert_eq!(ask(&mut r, "r1"), [(job, 0, 0)]);
-    let attempts = |r: &Rig| r.mbd.st.job(job).unwrap().elem(0).unwrap().attempts;
+    let attempts = |r: &Rig| r.mbd.state.job(job).unwrap().elem(0).unwrap().attempts;
     // it has been started again by now: the retry leaves that alone
     let (conn, key) = r.starts()[0];
     r.report(conn, key, Phase::Running);
@@ -263,7 +263,7 @@ fn a_reason_is_not_written_without_end() {
         }
         other => panic!("{other:?}"),
     }
-    assert!((900..1000).contains(&r.mbd.st.job(job).unwrap().tally.psusp));
+    assert!((900..1000).contains(&r.mbd.state.job(job).unwrap().tally.psusp));
 }
 
 /// The bound on what a request writes is one on the bytes of the log.
@@ -311,11 +311,11 @@ fn a_switch_of_many_elements_is_done_by_units() {
     let said = outcomes(r.answer(USER));
     assert!(said.len() == 300 && said.iter().all(|o| o.2 == 0));
     let queue = |idx: u32| {
-        let job = r.mbd.st.job(job).unwrap();
-        r.mbd.st.names.queue(job.queue_at(idx)).to_string()
+        let job = r.mbd.state.job(job).unwrap();
+        r.mbd.state.names.queue(job.queue_at(idx)).to_string()
     };
     assert_eq!((queue(1), queue(300), queue(301)), ("high".into(), "high".into(), "normal".into()));
-    assert_eq!(r.mbd.st.job(job).unwrap().parts().len(), 1);
+    assert_eq!(r.mbd.state.job(job).unwrap().parts().len(), 1);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_bmod_of_many_elements_is_done_by_units() {
     assert!(r.ask(USER, ClientMsg::Modify(Box::new(m))).is_none());
     r.work_off();
     assert_eq!(outcomes(r.answer(USER)), [(job, 0, 0)]);
-    let project = |idx: u32| r.mbd.st.job(job).unwrap().spec_at(idx).project.clone();
+    let project = |idx: u32| r.mbd.state.job(job).unwrap().spec_at(idx).project.clone();
     assert_eq!((project(1).as_str(), project(900).as_str()), ("late", "late"));
     assert_ne!(project(901), "late");
 }
@@ -421,13 +421,13 @@ fn the_space_of_a_user_in_the_spool_has_a_bound() {
     // what leaves memory is in the spool still, until the log is switched
     let c = Control { bulk: true, ..Control::of(Verb::Kill, ids(&[(jobs[2], 0, 0)])) };
     r.ask(USER, ClientMsg::Control(Box::new(c)));
-    assert!(r.mbd.st.job(jobs[2]).is_none() && ask(&mut r, mb).is_err());
-    let kept = r.mbd.st.space.of(r.mbd.st.names.users.find("ann").unwrap());
+    assert!(r.mbd.state.job(jobs[2]).is_none() && ask(&mut r, mb).is_err());
+    let kept = r.mbd.state.space.of(r.mbd.state.names.users.find("ann").unwrap());
     assert!(kept.gone >= mb as u64 && kept.jobs == 2, "{kept:?}");
     let again = r.after_restart();
-    let user = again.mbd.st.names.users.find("ann").unwrap();
-    assert_eq!(again.mbd.st.space.of(user), kept);
-    r.mbd.st.apply(&Record { time: 1, event: Event::LogSwitch { last_job: 9 } });
+    let user = again.mbd.state.names.users.find("ann").unwrap();
+    assert_eq!(again.mbd.state.space.of(user), kept);
+    r.mbd.state.apply(&Record { time: 1, event: Event::LogSwitch { last_job: 9 } });
     ask(&mut r, mb).unwrap();
 }
 
@@ -437,7 +437,8 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     let mut c = large();
     c.batch.params.clean_period = 10;
     let mut r = Rig::of(c);
-    let user = |r: &Rig| r.mbd.st.names.users.find("ann").map(|u| r.mbd.st.space.of(u)).unwrap();
+    let user =
+        |r: &Rig| r.mbd.state.names.users.find("ann").map(|u| r.mbd.state.space.of(u)).unwrap();
     let begin_time = r.now.secs() + 9999;
     let s = Submit {
         spec: JobSpec { name: "a[1-5]".into(), begin_time, ..spec("x") },
@@ -466,7 +467,7 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     r.now.mono_us += 60_000_000;
     r.now.wall_us += 60_000_000;
     r.step(Input::Tick);
-    assert!(r.mbd.st.jobs.is_empty());
+    assert!(r.mbd.state.jobs.is_empty());
     let gone = user(&r);
     assert_eq!((gone.jobs, gone.bytes), (0, 0));
 }
@@ -546,7 +547,7 @@ fn orphans_that_are_given_another_condition_meanwhile_do_not_end() {
         Input::Msg { conn: USER, msg: Msg::Client(ClientMsg::Modify(Box::new(m))) },
         &mut out,
     );
-    let waits = |r: &Rig| r.mbd.st.job(job).unwrap().depend.is_some();
+    let waits = |r: &Rig| r.mbd.state.job(job).unwrap().depend.is_some();
     assert!(waits(&r));
     r.work_off();
     let ended = r.ended(job);

@@ -390,7 +390,7 @@ impl Deps {
     }
 
     /// A job changed: at once where its own elements wait one by one, so that what has started
-    /// is no longer among the ready; what waits for it is looked at by `Mbd::settle`.
+    /// is no longer among the ready; what waits for it is looked at by `Mbatchd::settle`.
     pub(crate) fn touched(&mut self, state: &State, at: JobRef) {
         if self.elements.contains_key(&at.job) {
             match at.idx {

@@ -9,7 +9,7 @@
 mod audit;
 pub mod ledger;
 
-use crate::batch::site::policy::Policy;
+use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::conf::types::{BaseConf, ResourceKind};
@@ -33,7 +33,7 @@ fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
 
 impl Reserve {
     /// Notes what an element that changed reserves.
-    pub(crate) fn refresh(&mut self, state: &State, site: &Policy, at: JobRef) {
+    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) {
         let holder = self.holder_of(state, site, at);
         if holder.is_some() || !self.is_empty() {
             self.set(at, holder);
@@ -50,14 +50,14 @@ impl Reserve {
     }
 
     /// The load of a host was heard of.
-    pub(crate) fn measured(&mut self, state: &State, site: &Policy, host: HostId) {
+    pub(crate) fn measured(&mut self, state: &State, site: &Site, host: HostId) {
         for at in self.take_used(host) {
             self.refresh(state, site, at);
         }
     }
 
     /// By what a started element reserves something.
-    fn holder_of(&mut self, state: &State, site: &Policy, at: JobRef) -> Option<Holder> {
+    fn holder_of(&mut self, state: &State, site: &Site, at: JobRef) -> Option<Holder> {
         let job = state.job(at.job)?;
         let elem = job.elem(at.idx)?;
         let ElemState::Run(run) = &elem.state else { return None };
@@ -98,7 +98,7 @@ impl Reserve {
 
     /// The reservations of all started elements, with a new configuration or a new state, at the
     /// second `now`.
-    pub(crate) fn of_all(state: &State, site: &Policy, now: i64) -> Reserve {
+    pub(crate) fn of_all(state: &State, site: &Site, now: i64) -> Reserve {
         let names = &site.names;
         let instance = |(resource, hosts): (String, Vec<String>)| {
             let hosts = hosts.iter().filter_map(|host| site.host_id(host)).collect();
@@ -112,7 +112,7 @@ impl Reserve {
     }
 
     /// A host's load as the scheduler sees it: with what is reserved.
-    pub(crate) fn as_scheduled(&self, site: &Policy, i: HostId, mut load: HostLoad) -> HostLoad {
+    pub(crate) fn as_scheduled(&self, site: &Site, i: HostId, mut load: HostLoad) -> HostLoad {
         let (reserved, names) = (self.on(i), &site.names);
         for k in 0..INDEX_NAMES.len() {
             let value = f64::from(load.index[k]);
@@ -131,7 +131,7 @@ impl Reserve {
     }
 
     /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
-    pub(crate) fn shown(&self, site: &Policy, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
+    pub(crate) fn shown(&self, site: &Site, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
         let reserved = self.on(i);
         let built_in = |k| reserved.all(ResourceId::of_load_index(k)).unwrap_or(0.0);
         let own = site.conf.base.shared.resources.iter().enumerate();

@@ -4,7 +4,7 @@
 //! measures another one.
 
 use super::site::{self, SLOTS, Size};
-use lsf::batch::{Mbd, Recovered};
+use lsf::batch::{Mbatchd, Recovered};
 use lsf::model::job::{End, JobSpec};
 use lsf::model::{JobKey, Now};
 use lsf::proto::Daemon;
@@ -27,7 +27,7 @@ pub struct Started {
 }
 
 pub struct Scheduler {
-    machine: Mbd,
+    machine: Mbatchd,
     now: Now,
     /// What the machine wants done, to be looked through.
     effects: Vec<Effect>,
@@ -51,7 +51,7 @@ impl Scheduler {
             all.join("\n")
         })?;
         let found = Recovered { epoch: 1, ..Recovered::default() };
-        let machine = Mbd::new(conf, &site::host_name(0), found);
+        let machine = Mbatchd::new(conf, &site::host_name(0), found);
         let mut scheduler = Scheduler {
             machine,
             now: Now { mono_us: 1_000_000, wall_us: 1_700_000_000_000_000 },

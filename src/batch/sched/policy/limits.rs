@@ -4,7 +4,7 @@
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{Consumer, HostNow, Policy, Room};
 use crate::batch::sched::view::View;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::model::reason::pend;
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, UserId};
 use std::fmt::Debug;
 

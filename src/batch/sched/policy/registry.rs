@@ -5,7 +5,7 @@ use crate::batch::sched::policy::{Consumer, HostNow, Policy, Room};
 use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limits};
 use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
 use crate::batch::sched::view::View;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use std::rc::Rc;
 

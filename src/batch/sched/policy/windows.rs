@@ -3,7 +3,7 @@
 
 use crate::batch::sched::policy::{Policy, Room};
 use crate::batch::sched::view::View;
-use crate::batch::site::policy::Queue;
+use crate::batch::site::Queue;
 
 #[derive(Debug)]
 pub(super) struct Windows;

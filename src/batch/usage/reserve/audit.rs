@@ -1,6 +1,6 @@
 //! Counts the reservations anew from the started elements, in the plainest way, and compares.
 
-use crate::batch::site::policy::Policy;
+use crate::batch::site::Site;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase, Run, State};
 use crate::batch::usage::reserve::ledger::Reserve;
@@ -20,13 +20,13 @@ type Sums = BTreeMap<(HostId, String), (f64, f64)>;
 struct Audit<'a> {
     reserve: &'a Reserve,
     state: &'a State,
-    site: &'a Policy,
+    site: &'a Site,
 }
 
 impl Reserve {
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
     /// not. Looks at every started element.
-    pub fn audit(&self, state: &State, site: &Policy) -> Result<(), String> {
+    pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
         Audit { reserve: self, state, site }.recount()
     }
 }

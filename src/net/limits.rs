@@ -1,4 +1,5 @@
-//! Every cap and deadline of a daemon's connections, by name.
+//! Every cap and deadline of a daemon's connections, by name, and the number of connections that
+//! the descriptor limit permits.
 
 /// Most connections of a daemon; less where the descriptor limit says so.
 pub const MAX_CONNS: usize = 8192;
@@ -81,3 +82,18 @@ pub const DATAGRAM_WINDOW_US: i64 = 600_000_000;
 pub const CLOCK_AHEAD_US: i64 = 60_000_000;
 /// Lines about refused peers in a second.
 pub const REFUSALS_LOGGED: u32 = 10;
+
+/// Raises the soft descriptor limit to the hard one; the connections that leaves room for.
+pub fn max_conns() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = MAX_CONNS as u64 + SPARE_FDS;
+    let soft = limit.maximum.map_or(wanted, |hard| hard.min(wanted));
+    let have = limit.current.unwrap_or(u64::MAX);
+    if have < soft {
+        // Without it there are fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });
+    }
+    let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (now.saturating_sub(SPARE_FDS).max(16) as usize).min(MAX_CONNS)
+}

@@ -170,18 +170,3 @@ impl Pool {
         }
     }
 }
-
-/// Raises the soft descriptor limit to the hard one; the connections that leaves room for.
-pub(super) fn max_conns() -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = MAX_CONNS as u64 + SPARE_FDS;
-    let soft = limit.maximum.map_or(wanted, |hard| hard.min(wanted));
-    let have = limit.current.unwrap_or(u64::MAX);
-    if have < soft {
-        // Without it there are fewer connections.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });
-    }
-    let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    (now.saturating_sub(SPARE_FDS).max(16) as usize).min(MAX_CONNS)
-}

@@ -4,6 +4,7 @@
 use super::*;
 use crate::auth::Ways;
 use crate::conf::HostTable;
+use crate::model::Now;
 use crate::net::sock;
 use crate::proto::client::ClientMsg;
 use crate::proto::frame::Session;

@@ -1,5 +1,6 @@
 //! The end of an attempt: what it means, its report, its word to mbatchd.
 
+use super::agent::*;
 use super::*;
 use crate::exec::report::ReportPlace;
 use crate::proto::launch::{Eexec, HookOf};
@@ -201,8 +202,8 @@ impl Sbatchd {
             (job.kill_at, job.run_at, job.sample_at) = (None, None, None);
             job.warn_at = None;
             (job.finish_by, job.plan) = (None, None);
+            self.tidy.attempt_over(now, job);
         }
-        self.tidy_later(now, key);
         self.tell_state(key, out);
     }
 

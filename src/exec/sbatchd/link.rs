@@ -1,5 +1,6 @@
 //! The launcher: what it knows and what is known here, brought together.
 
+use super::agent::*;
 use super::*;
 
 impl Sbatchd {

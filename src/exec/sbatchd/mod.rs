@@ -8,18 +8,21 @@
 //! told again after every reconnection until `Forget`; a start or an order seen before changes
 //! nothing; an mbatchd of a lower epoch than one seen is refused.
 
+mod agent;
 mod end;
 mod link;
 mod start;
 mod tidy;
+mod tidy_table;
 mod watch;
 
+pub use agent::{ATTEMPTS_MAX, LAUNCHER, LIM, Sbatchd, SbatchdConf};
+use agent::{LAUNCHER_RETRY, LIM_LOST, LIM_RETRY, ask, say};
 pub use tidy::KEEP_SECS;
 use watch::next_of;
 
 use crate::exec::attempt::{Attempt, Cause, Note, Stage};
-use crate::exec::blobs::Blobs;
-use crate::exec::plan::{self, HostEnvironment};
+use crate::exec::plan;
 use crate::exec::report::{self, Report};
 use crate::lang::resreq;
 use crate::model::job::{End, SpoolRef, opt, opt2};
@@ -31,117 +34,11 @@ use crate::proto::launch::{
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};
-use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob, TaskState};
+use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal, caps};
-use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The connection to the launcher.
-pub const LAUNCHER: ConnId = 1;
-/// The connection to the local LIM.
-pub const LIM: ConnId = 2;
-/// Pause before the launcher is called again, microseconds.
-pub const LAUNCHER_RETRY: u64 = US / 5;
-/// Pause before the LIM is called again, microseconds.
-pub const LIM_RETRY: u64 = 2 * US;
-/// Without a LIM for so long this host is no master, where others may be, microseconds.
-pub const LIM_LOST: u64 = 4 * US;
-/// Shortest time between two looks at all processes, microseconds.
-pub const SAMPLE_GAP: u64 = US;
-/// How long an end waits for its report to be written, microseconds.
-pub const FINISH_WAIT: u64 = 30 * US;
-/// Most attempts known at once.
-pub const ATTEMPTS_MAX: usize = 16_384;
-/// Most orders kept while the launcher is away; further ones are dropped and mbatchd gives them
-/// again when it reconnects.
-pub const DEFERRED_MAX: usize = 16_384;
-
-const SIGINT: i32 = 2;
-const SIGKILL: i32 = 9;
-const SIGCONT: i32 = 18;
-const SIGSTOP: i32 = 19;
-
-/// The configuration of sbatchd at its start.
-#[derive(Clone, Debug)]
-pub struct SbatchdConf {
-    pub site: HostEnvironment,
-    pub cluster: String,
-    /// Primary administrator, for the sender line of reports.
-    pub admin: String,
-    /// Master candidates in their order.
-    pub candidates: Vec<String>,
-    /// Simulated execution is allowed only here.
-    pub personal: bool,
-    /// For the times in reports.
-    pub zone: TimeZone,
-}
-
-/// The machine.
-#[derive(Debug)]
-pub struct Sbatchd {
-    conf: SbatchdConf,
-    params: SbdParams,
-    epoch: u64,
-    /// The connection of the current mbatchd, and whether it has its inventory.
-    mbd: Option<(ConnId, bool)>,
-    /// The peer accepts an inventory in pieces.
-    pieces: bool,
-    /// Authenticated mbatchds that have not said hello yet.
-    callers: BTreeSet<ConnId>,
-    boot_id: String,
-    /// The launcher's answer to `Hello`, as far as it has come.
-    listing: Option<Vec<TaskInfo>>,
-    /// The launcher has listed its tasks on this connection; ever.
-    linked: bool,
-    loaded: bool,
-    lim_up: bool,
-    /// Since when there is no LIM.
-    lim_lost: Option<u64>,
-    /// Whether this is the master host, once known.
-    master: Option<bool>,
-    jobs: BTreeMap<JobKey, Attempt>,
-    blobs: Blobs,
-    asked: BTreeSet<SpoolRef>,
-    /// Orders that came while the launcher was away.
-    deferred: Vec<(JobKey, (u32, u64), Act)>,
-    retry_launcher: Option<u64>,
-    retry_lim: Option<u64>,
-    sampled_at: u64,
-    /// Next process number of simulated execution.
-    sim_pid: u32,
-    /// By uid: whose directory is to be tidied.
-    tidy: BTreeMap<u32, tidy::Due>,
-}
-
 impl Sbatchd {
-    pub fn new(conf: SbatchdConf) -> Self {
-        let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
-        Sbatchd {
-            conf,
-            params,
-            epoch: 0,
-            mbd: None,
-            pieces: false,
-            callers: BTreeSet::new(),
-            boot_id: String::new(),
-            listing: None,
-            linked: false,
-            loaded: false,
-            lim_up: false,
-            lim_lost: None,
-            master: None,
-            jobs: BTreeMap::new(),
-            blobs: Blobs::default(),
-            asked: BTreeSet::new(),
-            deferred: Vec::new(),
-            retry_launcher: None,
-            retry_lim: None,
-            sampled_at: 0,
-            sim_pid: 1,
-            tidy: BTreeMap::new(),
-        }
-    }
-
     fn opened(&mut self, conn: ConnId, peer: Peer, out: &mut Vec<Effect>) {
         match (conn, peer) {
             (LAUNCHER, _) => {
@@ -203,24 +100,6 @@ impl Sbatchd {
         }
     }
 
-    /// To the current mbatchd, if it has its inventory.
-    fn tell(&self, msg: SbdMsg, out: &mut Vec<Effect>) {
-        if let Some((conn, true)) = self.mbd {
-            out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
-        }
-    }
-
-    fn tell_state(&self, key: JobKey, out: &mut Vec<Effect>) {
-        if let Some(job) = self.jobs.get(&key) {
-            self.tell_task(job.state(), out);
-        }
-    }
-
-    fn tell_task(&self, mut task: TaskState, out: &mut Vec<Effect>) {
-        caps::cut_tasks(std::slice::from_mut(&mut task));
-        self.tell(SbdMsg::State(Box::new(task)), out);
-    }
-
     fn mbatchd(&mut self, now: Now, conn: ConnId, msg: SbdMsg, out: &mut Vec<Effect>) {
         if let SbdMsg::Hello { epoch, cluster, params, pieces } = msg {
             return self.hello(conn, (epoch, &cluster), (params, pieces), out);
@@ -269,31 +148,6 @@ impl Sbatchd {
         self.inventory(out);
     }
 
-    /// Tells all there is, as soon as all is known.
-    fn inventory(&mut self, out: &mut Vec<Effect>) {
-        let Some((conn, false)) = self.mbd else { return };
-        if !self.loaded {
-            return;
-        }
-        self.mbd = Some((conn, true));
-        let mut tasks: Vec<_> = self.jobs.values().map(Attempt::state).collect();
-        caps::cut_tasks(&mut tasks);
-        let pieces = if self.pieces { caps::pieces(tasks) } else { vec![tasks] };
-        let last = pieces.len() - 1;
-        for (n, tasks) in pieces.into_iter().enumerate() {
-            let boot_id = self.boot_id.clone();
-            self.tell(SbdMsg::Inventory { boot_id, tasks, more: n < last }, out);
-        }
-        self.asked.clear();
-        let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);
-        let waiting = self.jobs.values().filter(waits);
-        let places: Vec<_> =
-            waiting.flat_map(|j| [j.note.order.env, j.note.order.script]).collect();
-        for at in places {
-            self.need(at, out);
-        }
-    }
-
     fn set_params(&mut self, params: SbdParams, out: &mut Vec<Effect>) {
         self.params = params;
         self.conf.site.terminate_interval = self.params.job_terminate_interval;
@@ -339,21 +193,9 @@ impl Machine for Sbatchd {
     }
 }
 
-fn note_text(note: &Note) -> String {
-    serde_json::to_string(note).unwrap_or_default()
-}
-
-fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {
-    out.push(Effect::Send { conn: LAUNCHER, msg: Msg::Launch(msg) });
-}
-
 fn refuse(out: &mut Vec<Effect>, conn: ConnId, why: Refusal) {
     out.push(Effect::Send { conn, msg: Msg::Refused(why) });
     out.push(Effect::Close { conn });
-}
-
-fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
-    out.push(Effect::Say { level, text });
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! From an order to a task of the launcher; orders on running attempts.
 
+use super::agent::*;
 use super::*;
 
 impl Sbatchd {
@@ -35,7 +36,7 @@ impl Sbatchd {
     /// Launches an attempt if its environment and script are here; else asks for them.
     pub(super) fn prepare(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get(&key).filter(|j| j.stage == Stage::Blobs) else { return };
-        if self.is_tidied(job.note.order.uid) {
+        if self.tidy.runs(job.note.order.uid) {
             return;
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
@@ -55,12 +56,6 @@ impl Sbatchd {
             if have.is_none() {
                 self.need(at, out);
             }
-        }
-    }
-
-    pub(super) fn need(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
-        if at.len > 0 && self.blobs.get(at).is_none() && self.asked.insert(at) {
-            self.tell(SbdMsg::NeedBlob { at }, out);
         }
     }
 

@@ -7,12 +7,15 @@ mod limits;
 mod orders;
 mod restarts;
 
+use super::agent::*;
 use super::*;
 use crate::exec::launcher::{self, Launcher};
+use crate::exec::plan::HostEnvironment;
 use crate::model::ByteStr;
 use crate::model::job::{JobSpec, Limits, Usage, extra};
 use crate::proto::launch::{Journal, TASKS_MAX};
 use crate::proto::sbd::TaskState;
+use jiff::tz::TimeZone;
 use std::collections::VecDeque;
 
 const MBD: ConnId = 1 << 62;

@@ -5,29 +5,17 @@
 //! removed that has just been made. It is ended after [`TIDY_MOST`]: a directory that does not
 //! answer, or a user who stops it, holds up no job for longer.
 
+use super::agent::*;
+use super::tidy_table::{Due, TIDY_PAUSE};
 use super::*;
 use crate::proto::launch::Tidy;
 
-/// How long a user has no job here before that, microseconds.
-pub const TIDY_PAUSE: u64 = 60 * US;
 /// Longest time that it may take, microseconds.
 pub const TIDY_MOST: u64 = 60 * US;
 /// How often it is looked whether kept output has become old, microseconds.
 pub const TIDY_AGAIN: u64 = 24 * 3600 * US;
 /// How long output without a file of its own is kept after it was last written to, seconds.
 pub const KEEP_SECS: u64 = 30 * 24 * 3600;
-/// Most users of whom it is known when that is due.
-pub const USERS_MAX: usize = 16_384;
-
-/// A user whose directory is to be looked at.
-#[derive(Clone, Debug)]
-pub(super) struct Due {
-    gid: u32,
-    user: String,
-    /// When that is due; while a starter is at it, when that is ended.
-    at: u64,
-    runs: bool,
-}
 
 /// The launcher's key for it: no job has the number 0.
 fn key_of(uid: u32) -> JobKey {
@@ -35,27 +23,8 @@ fn key_of(uid: u32) -> JobKey {
 }
 
 impl Sbatchd {
-    /// An attempt of this user is over.
-    pub(super) fn tidy_later(&mut self, now: Now, key: JobKey) {
-        let Some(job) = self.jobs.get(&key).filter(|j| j.sim_end.is_none()) else { return };
-        let o = &job.note.order;
-        if self.tidy.len() >= USERS_MAX && !self.tidy.contains_key(&o.uid) {
-            return;
-        }
-        let (uid, gid, user) = (o.uid, o.gid, o.user.to_string());
-        let due = self.tidy.entry(uid).or_insert(Due { gid, user, at: 0, runs: false });
-        if !due.runs {
-            due.at = now.mono_us + TIDY_PAUSE;
-        }
-    }
-
-    /// Whether a job of this user has to wait.
-    pub(super) fn is_tidied(&self, uid: u32) -> bool {
-        self.tidy.get(&uid).is_some_and(|due| due.runs)
-    }
-
     pub(super) fn tidy_deadline(&self) -> Option<u64> {
-        self.tidy.values().map(|due| due.at).min().filter(|_| self.linked)
+        self.tidy.deadline().filter(|_| self.linked)
     }
 
     pub(super) fn tidy_due(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -69,7 +38,8 @@ impl Sbatchd {
             .filter(|j| j.stage != Stage::Over)
             .map(|j| j.note.order.uid)
             .collect();
-        for (&uid, due) in self.tidy.iter_mut().filter(|(_, d)| !d.runs && d.at <= now.mono_us) {
+        for (&uid, due) in self.tidy.due.iter_mut().filter(|(_, d)| !d.runs && d.at <= now.mono_us)
+        {
             if busy.contains(&uid) {
                 due.at = now.mono_us + TIDY_PAUSE;
                 continue;
@@ -85,7 +55,7 @@ impl Sbatchd {
     }
 
     fn end_long_tidying(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let long = self.tidy.iter().filter(|(_, due)| due.runs && due.at <= now.mono_us);
+        let long = self.tidy.due.iter().filter(|(_, due)| due.runs && due.at <= now.mono_us);
         for uid in long.map(|(uid, _)| *uid).collect::<Vec<_>>() {
             let id = TaskId { key: key_of(uid), step: Step::Finish };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
@@ -109,10 +79,10 @@ impl Sbatchd {
     /// The clearing is over, or could not be done.
     pub(super) fn tidy_over(&mut self, now: Now, uid: u32, left: bool, out: &mut Vec<Effect>) {
         ask(out, LaunchMsg::Forget { key: key_of(uid) });
-        match self.tidy.get_mut(&uid) {
+        match self.tidy.due.get_mut(&uid) {
             Some(due) if left => (due.at, due.runs) = (now.mono_us + TIDY_AGAIN, false),
             _ => {
-                self.tidy.remove(&uid);
+                self.tidy.due.remove(&uid);
             }
         }
         let waits = |j: &&Attempt| j.stage == Stage::Blobs && j.note.order.uid == uid;
@@ -133,7 +103,7 @@ impl Sbatchd {
             let id = TaskId { key: key_of(*uid), step: Step::Finish };
             (due.runs && !known.contains(&id)).then_some(*uid)
         };
-        for uid in self.tidy.iter().filter_map(gone).collect::<Vec<_>>() {
+        for uid in self.tidy.due.iter().filter_map(gone).collect::<Vec<_>>() {
             self.tidy_over(now, uid, false, out);
         }
     }

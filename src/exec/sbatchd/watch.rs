@@ -1,5 +1,6 @@
 //! Time: kills, limits, and looks at what is used.
 
+use super::agent::*;
 use super::*;
 use crate::exec::attempt::Warning;
 use crate::proto::launch::{Hook, HookOf};

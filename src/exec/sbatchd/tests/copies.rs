@@ -1,7 +1,8 @@
 //! Files that are copied back at the end of jobs, output that comes then, and what jobs leave.
 
 use super::*;
-use crate::exec::sbatchd::tidy::{TIDY_AGAIN, TIDY_MOST, TIDY_PAUSE};
+use crate::exec::sbatchd::tidy::{TIDY_AGAIN, TIDY_MOST};
+use crate::exec::sbatchd::tidy_table::TIDY_PAUSE;
 
 const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 

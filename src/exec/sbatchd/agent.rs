@@ -1,0 +1,183 @@
+//! The state of sbatchd, and its messages to mbatchd, the launcher and its log. The files above it
+//! act on attempts: end.rs, start.rs, tidy.rs, watch.rs, link.rs; mod.rs takes the inputs.
+
+use super::tidy_table::TidyTable;
+use crate::exec::attempt::{Attempt, Note, Stage};
+use crate::exec::blobs::Blobs;
+use crate::exec::plan::HostEnvironment;
+use crate::model::job::SpoolRef;
+use crate::model::{JobKey, time::US};
+use crate::proto::launch::{LaunchMsg, TaskInfo};
+use crate::proto::machine::ConnId;
+use crate::proto::sbd::{Act, SbdMsg, SbdParams, TaskState};
+use crate::proto::{Effect, Msg, caps};
+use jiff::tz::TimeZone;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The connection to the launcher.
+pub const LAUNCHER: ConnId = 1;
+/// The connection to the local LIM.
+pub const LIM: ConnId = 2;
+/// Pause before the launcher is called again, microseconds.
+pub const LAUNCHER_RETRY: u64 = US / 5;
+/// Pause before the LIM is called again, microseconds.
+pub const LIM_RETRY: u64 = 2 * US;
+/// Without a LIM for so long this host is no master, where others may be, microseconds.
+pub const LIM_LOST: u64 = 4 * US;
+/// Shortest time between two looks at all processes, microseconds.
+pub const SAMPLE_GAP: u64 = US;
+/// How long an end waits for its report to be written, microseconds.
+pub const FINISH_WAIT: u64 = 30 * US;
+/// Most attempts known at once.
+pub const ATTEMPTS_MAX: usize = 16_384;
+/// Most orders kept while the launcher is away; further ones are dropped and mbatchd gives them
+/// again when it reconnects.
+pub const DEFERRED_MAX: usize = 16_384;
+pub(super) const SIGINT: i32 = 2;
+pub(super) const SIGKILL: i32 = 9;
+pub(super) const SIGCONT: i32 = 18;
+pub(super) const SIGSTOP: i32 = 19;
+
+/// The configuration of sbatchd at its start.
+#[derive(Clone, Debug)]
+pub struct SbatchdConf {
+    pub site: HostEnvironment,
+    pub cluster: String,
+    /// Primary administrator, for the sender line of reports.
+    pub admin: String,
+    /// Master candidates in their order.
+    pub candidates: Vec<String>,
+    /// Simulated execution is allowed only here.
+    pub personal: bool,
+    /// For the times in reports.
+    pub zone: TimeZone,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Sbatchd {
+    pub(super) conf: SbatchdConf,
+    pub(super) params: SbdParams,
+    pub(super) epoch: u64,
+    /// The connection of the current mbatchd, and whether it has its inventory.
+    pub(super) mbd: Option<(ConnId, bool)>,
+    /// The peer accepts an inventory in pieces.
+    pub(super) pieces: bool,
+    /// Authenticated mbatchds that have not said hello yet.
+    pub(super) callers: BTreeSet<ConnId>,
+    pub(super) boot_id: String,
+    /// The launcher's answer to `Hello`, as far as it has come.
+    pub(super) listing: Option<Vec<TaskInfo>>,
+    /// The launcher has listed its tasks on this connection; ever.
+    pub(super) linked: bool,
+    pub(super) loaded: bool,
+    pub(super) lim_up: bool,
+    /// Since when there is no LIM.
+    pub(super) lim_lost: Option<u64>,
+    /// Whether this is the master host, once known.
+    pub(super) master: Option<bool>,
+    pub(super) jobs: BTreeMap<JobKey, Attempt>,
+    pub(super) blobs: Blobs,
+    pub(super) asked: BTreeSet<SpoolRef>,
+    /// Orders that came while the launcher was away.
+    pub(super) deferred: Vec<(JobKey, (u32, u64), Act)>,
+    pub(super) retry_launcher: Option<u64>,
+    pub(super) retry_lim: Option<u64>,
+    pub(super) sampled_at: u64,
+    /// Next process number of simulated execution.
+    pub(super) sim_pid: u32,
+    /// By uid: whose directory is to be tidied.
+    pub(super) tidy: TidyTable,
+}
+
+impl Sbatchd {
+    pub fn new(conf: SbatchdConf) -> Self {
+        let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
+        Sbatchd {
+            conf,
+            params,
+            epoch: 0,
+            mbd: None,
+            pieces: false,
+            callers: BTreeSet::new(),
+            boot_id: String::new(),
+            listing: None,
+            linked: false,
+            loaded: false,
+            lim_up: false,
+            lim_lost: None,
+            master: None,
+            jobs: BTreeMap::new(),
+            blobs: Blobs::default(),
+            asked: BTreeSet::new(),
+            deferred: Vec::new(),
+            retry_launcher: None,
+            retry_lim: None,
+            sampled_at: 0,
+            sim_pid: 1,
+            tidy: TidyTable::default(),
+        }
+    }
+
+    /// To the current mbatchd, if it has its inventory.
+    pub(super) fn tell(&self, msg: SbdMsg, out: &mut Vec<Effect>) {
+        if let Some((conn, true)) = self.mbd {
+            out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
+        }
+    }
+
+    pub(super) fn tell_state(&self, key: JobKey, out: &mut Vec<Effect>) {
+        if let Some(job) = self.jobs.get(&key) {
+            self.tell_task(job.state(), out);
+        }
+    }
+
+    pub(super) fn tell_task(&self, mut task: TaskState, out: &mut Vec<Effect>) {
+        caps::cut_tasks(std::slice::from_mut(&mut task));
+        self.tell(SbdMsg::State(Box::new(task)), out);
+    }
+
+    /// Tells all there is, as soon as all is known.
+    pub(super) fn inventory(&mut self, out: &mut Vec<Effect>) {
+        let Some((conn, false)) = self.mbd else { return };
+        if !self.loaded {
+            return;
+        }
+        self.mbd = Some((conn, true));
+        let mut tasks: Vec<_> = self.jobs.values().map(Attempt::state).collect();
+        caps::cut_tasks(&mut tasks);
+        let pieces = if self.pieces { caps::pieces(tasks) } else { vec![tasks] };
+        let last = pieces.len() - 1;
+        for (n, tasks) in pieces.into_iter().enumerate() {
+            let boot_id = self.boot_id.clone();
+            self.tell(SbdMsg::Inventory { boot_id, tasks, more: n < last }, out);
+        }
+        self.asked.clear();
+        let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);
+        let waiting = self.jobs.values().filter(waits);
+        let places: Vec<_> =
+            waiting.flat_map(|j| [j.note.order.env, j.note.order.script]).collect();
+        for at in places {
+            self.need(at, out);
+        }
+    }
+
+    /// Asks mbatchd for the bytes of a job that are not here.
+    pub(super) fn need(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
+        if at.len > 0 && self.blobs.get(at).is_none() && self.asked.insert(at) {
+            self.tell(SbdMsg::NeedBlob { at }, out);
+        }
+    }
+}
+
+pub(super) fn note_text(note: &Note) -> String {
+    serde_json::to_string(note).unwrap_or_default()
+}
+
+pub(super) fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {
+    out.push(Effect::Send { conn: LAUNCHER, msg: Msg::Launch(msg) });
+}
+
+pub(super) fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
+    out.push(Effect::Say { level, text });
+}

@@ -9,26 +9,14 @@
 //! Invariant: who is let in holds the cluster key (the datagram was signed with it), and takes
 //! neither name nor address of another host. See lsf.conf(5).
 
-use super::machine::{Lim, say};
+use super::state::{Lim, say};
 use crate::conf::Member;
 use crate::conf::members::{self, MAX_MEMBERS};
 use crate::model::Now;
 use crate::model::time::US;
 use crate::proto::lim::LimMsg;
 use crate::proto::{Effect, Msg};
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-
-/// The state of a host that may join the cluster.
-#[derive(Debug, Default)]
-pub struct Joining {
-    /// The time from which it asks to join.
-    pub from: u64,
-    /// The last refusal.
-    refused: String,
-    /// The hosts that this host, as master, has logged.
-    told: BTreeSet<String>,
-}
 
 /// Most refusals that are told once only.
 const MAX_TOLD: usize = 1000;

@@ -11,17 +11,16 @@
 //! claims; facts come from this LIM's own configuration, only what was measured from the sender.
 //! See lim(8).
 
-use super::{Election, copies, election, elims, facts, join, meter, orders};
+use super::state::{Known, Lim, Sub, say};
+use super::{election, facts, orders};
 use crate::conf::BaseConf;
-use crate::lang::window::Windows;
 use crate::model::Now;
 use crate::model::reason::err;
 use crate::model::time::US;
-use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg, LoadSample, status};
+use crate::proto::lim::{HostLoad, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Effect, Input, Keep, Machine, Msg, Peer, Refusal, caps};
-use jiff::tz::TimeZone;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Seconds between two measurements.
 pub const SAMPLE_SECS: u64 = 5;
@@ -32,137 +31,7 @@ const EAGER_BEATS: u32 = 10;
 /// Most connections that may subscribe.
 const MAX_SUBSCRIBERS: usize = 4096;
 
-/// Most external indices taken from one beat.
-const MAX_EXTERNAL: usize = 1024;
-
-/// A host as the master knows it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Known {
-    pub(super) load: HostLoad,
-    /// The properties that its LIM measured.
-    pub(super) found: Option<HostFacts>,
-    /// Last news, microseconds; None: never.
-    heard: Option<u64>,
-    /// Since when it is away, as far as this LIM has seen; the beginning at least.
-    pub(super) gone: Option<u64>,
-    /// Its copies of the configuration beside ours.
-    differ: copies::Differences,
-    /// By the master's administrator.
-    pub(super) locked: bool,
-    /// By an exclusive job there.
-    pub(super) exclusive: bool,
-    /// When tasks were sent there, and how many.
-    pub(super) adjusted: Vec<(u64, u32)>,
-    /// Busy thresholds of external indices.
-    pub(super) limits: Vec<(String, f64)>,
-}
-
-/// One subscriber.
-#[derive(Clone, Copy, Debug)]
-struct Sub {
-    loads: bool,
-    /// A candidate's LIM: it is told what hosts are, to know it when it becomes master.
-    facts: bool,
-}
-
-/// The machine.
-pub struct Lim {
-    pub(super) host: String,
-    zone: TimeZone,
-    pub(super) base: BaseConf,
-    election: Election,
-    meter: meter::Meter,
-    /// This host's copies of the configuration.
-    copies: copies::Copies,
-    pub(super) hosts: BTreeMap<String, Known>,
-    pub(super) elims: elims::Elims,
-    /// Hosts that are not as they were at the last turn.
-    learned: BTreeSet<String>,
-    /// Hosts with news since the last turn.
-    pub(super) fresh: BTreeSet<String>,
-    pub(super) peers: BTreeMap<ConnId, Peer>,
-    subs: BTreeMap<ConnId, Sub>,
-    pub(super) local: orders::Local,
-    pub(super) joining: join::Joining,
-    sample_at: u64,
-    beat_at: u64,
-    beats: u32,
-    /// The next announcement between two turns.
-    call_at: u64,
-    sampled: bool,
-}
-
 impl Lim {
-    /// The LIM of `host`, which is spelled as in lsf.cluster; run windows are in UTC.
-    pub fn new(base: BaseConf, host: &str) -> Self {
-        let mut lim = Lim {
-            zone: TimeZone::UTC,
-            host: host.to_owned(),
-            election: Election::default(),
-            meter: meter::Meter::default(),
-            copies: Vec::new(),
-            hosts: BTreeMap::new(),
-            elims: elims::Elims::default(),
-            learned: BTreeSet::new(),
-            fresh: BTreeSet::new(),
-            peers: BTreeMap::new(),
-            subs: BTreeMap::new(),
-            local: orders::Local::default(),
-            joining: join::Joining::default(),
-            sample_at: 0,
-            beat_at: 0,
-            beats: 0,
-            call_at: u64::MAX,
-            sampled: false,
-            base: BaseConf::default(),
-        };
-        lim.configure(base, &mut Vec::new());
-        lim
-    }
-
-    /// The same with run windows in this zone.
-    pub fn with_zone(mut self, zone: TimeZone) -> Self {
-        self.zone = zone;
-        self
-    }
-
-    /// Takes a configuration: hosts that left are forgotten, new ones are without news.
-    pub(super) fn configure(&mut self, base: BaseConf, out: &mut Vec<Effect>) {
-        self.election = Election::new(&base).on(&self.host, &self.election, out);
-        self.base = base;
-        let mut old = std::mem::take(&mut self.hosts);
-        for def in &self.base.cluster.hosts {
-            let mut known = old.remove(&def.name).unwrap_or_else(|| Known {
-                load: HostLoad {
-                    host: def.name.clone(),
-                    status: status::UNAVAIL,
-                    ..HostLoad::default()
-                },
-                ..Known::default()
-            });
-            let facts = facts::of_host(&self.base, &def.name, known.found.as_ref());
-            known.load.facts = Some(facts);
-            let own = |(name, _): &&(String, f64)| !INDEX_NAMES.contains(&name.as_str());
-            known.limits = def.thresholds.iter().filter(own).cloned().collect();
-            self.hosts.insert(def.name.clone(), known);
-        }
-        self.fresh = self.hosts.keys().cloned().collect();
-        self.elims.configure(&self.base);
-    }
-
-    pub(super) fn is_master(&self) -> bool {
-        self.election.is_master()
-    }
-
-    #[cfg(test)]
-    pub(super) fn election_master(&self) -> Option<&str> {
-        self.election.master()
-    }
-
-    fn interval_us(&self) -> u64 {
-        self.base.cluster.params.exinterval.max(1) * US
-    }
-
     fn start(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.sample_at = now.after(self.sample_secs());
         self.beat_at = now.after(1);
@@ -201,8 +70,15 @@ impl Lim {
         }
     }
 
+    /// The launcher has listed this host's daemons.
+    fn daemons_listed(&mut self, now: Now, msg: &Msg, out: &mut Vec<Effect>) {
+        if self.daemons(now, msg, out) {
+            self.stand_back(now, out);
+        }
+    }
+
     /// No mbatchd can work here: another candidate is to be master, where there is one.
-    pub(super) fn stand_back(&mut self, now: Now, out: &mut Vec<Effect>) {
+    fn stand_back(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.election.stand_back(now.mono_us, out) {
             let secs = election::AWAY_SECS;
             let text = format!("mbatchd hangs here: no candidate for master for {secs} s");
@@ -224,13 +100,6 @@ impl Lim {
         for def in self.base.cluster.hosts.iter().filter(|h| h.server && h.name != self.host) {
             self.announce_to(&def.name, want, out);
         }
-    }
-
-    pub(super) fn announce_to(&self, host: &str, want: bool, out: &mut Vec<Effect>) {
-        let cluster = self.base.name.clone();
-        let (report, undecided) = (self.elims.of(host), self.is_master() && self.elims.settling());
-        let msg = Msg::Lim(LimMsg::Announce { cluster, want, report, undecided });
-        out.push(Effect::Datagram { to: host.to_owned(), msg });
     }
 
     /// Asks the candidates who is master, while that is not known.
@@ -310,26 +179,6 @@ impl Lim {
         }
     }
 
-    /// Sends this host's reading to the master.
-    pub(super) fn beat(&self, out: &mut Vec<Effect>) {
-        let (Some(master), Some(known)) = (self.election.master(), self.hosts.get(&self.host))
-        else {
-            return;
-        };
-        if !self.sampled || master == self.host {
-            return;
-        }
-        let mut load = Box::new(known.load.clone());
-        load.facts.clone_from(&known.found);
-        load.copies.clone_from(&self.copies);
-        out.push(Effect::Datagram { to: master.to_owned(), msg: Msg::Lim(LimMsg::Beat { load }) });
-    }
-
-    /// How long a host may be without news.
-    fn inactive_us(&self) -> u64 {
-        self.base.cluster.params.host_inactivity_limit.max(1) * self.interval_us()
-    }
-
     fn find_silent(&mut self, now: Now, out: &mut Vec<Effect>) {
         let (quiet, retry) = (self.inactive_us(), self.base.cluster.params.retry_limit);
         // a host beats once an interval: it is asked for one at least
@@ -372,91 +221,6 @@ impl Lim {
         if first {
             self.update_elims(now, out);
             self.beat(out);
-        }
-    }
-
-    /// Keeps the reading of `host`; a change of its status is told at once.
-    pub(super) fn record(
-        &mut self,
-        now: Now,
-        host: &str,
-        mut load: HostLoad,
-        out: &mut Vec<Effect>,
-    ) {
-        self.compare(now, host, &mut load, out);
-        let Some(known) = self.hosts.get_mut(host) else { return };
-        if let Some(found) = load.facts.take() {
-            if known.found.as_ref() != Some(&found) {
-                self.learned.insert(host.to_owned());
-                known.load.facts = Some(facts::of_host(&self.base, host, Some(&found)));
-            }
-            known.found = Some(found);
-        }
-        load.facts = known.load.facts.take();
-        load.host = host.to_owned();
-        load.status &= !(status::UNAVAIL | status::BUSY | status::LOCK_W);
-        load.external.truncate(MAX_EXTERNAL);
-        elims::override_built_in(&mut load);
-        if known.load.external != load.external {
-            self.elims.touch(host, &mut self.fresh);
-        }
-        if let Some(facts) = &load.facts {
-            load.over = meter::over(&load.index, facts.ncpus, &facts.thresholds);
-            if !window_open(&facts.run_window, now, &self.zone) {
-                load.status |= status::LOCK_W;
-            }
-        }
-        if load.over != 0 {
-            load.status |= status::BUSY;
-        }
-        load.status &= !(status::LOCK_M | status::LOCK_X);
-        if known.locked {
-            load.status |= status::LOCK_M;
-        }
-        if known.exclusive {
-            load.status |= status::LOCK_X;
-        }
-        if host == self.host {
-            load.status |= self.local.status(now.mono_us);
-        }
-        let changed = known.load.status != load.status;
-        known.load = load;
-        known.heard = Some(now.mono_us);
-        self.fresh.insert(host.to_owned());
-        if changed {
-            self.push(&BTreeSet::from([host.to_owned()]), out);
-        }
-    }
-
-    /// Holds a host's copies of the configuration against ours; names of those that differ are
-    /// all that is kept of them.
-    fn compare(&mut self, now: Now, host: &str, load: &mut HostLoad, out: &mut Vec<Effect>) {
-        let grace = self.inactive_us();
-        let theirs = std::mem::take(&mut load.copies);
-        let Some(known) = self.hosts.get_mut(host).filter(|_| host != self.host) else { return };
-        let (new, gone) = known.differ.compare(&self.copies, &theirs, now.mono_us, grace);
-        let me = &self.host;
-        for name in new {
-            let text = format!("{name} of host {host} differs from that of host {me}, the master");
-            say(out, log::Level::Warn, text);
-        }
-        for name in gone {
-            let text = format!("{name} of host {host} is as that of host {me} again");
-            say(out, log::Level::Info, text);
-        }
-        load.copies = known.differ.told().iter().map(|n| (n.clone(), String::new())).collect();
-    }
-
-    /// Tells the subscribers these hosts.
-    pub(super) fn push(&self, names: &BTreeSet<String>, out: &mut Vec<Effect>) {
-        if names.is_empty() || !self.subs.values().any(|s| s.loads) {
-            return;
-        }
-        let hosts: Vec<HostLoad> =
-            names.iter().filter_map(|n| self.hosts.get(n)).map(|k| self.shown(k)).collect();
-        for (&conn, _) in self.subs.iter().filter(|(_, s)| s.loads) {
-            let msg = Msg::Lim(LimMsg::Loads { hosts: hosts.clone() });
-            out.push(Effect::Send { conn, msg });
         }
     }
 
@@ -590,11 +354,6 @@ impl Lim {
         }
     }
 
-    /// Is this host a candidate?
-    pub(super) fn election_has(&self, host: &str) -> bool {
-        self.election.candidates().iter().any(|c| c == host)
-    }
-
     fn reconfigured(&mut self, now: Now, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
         let Some(base) = conf else {
             return say(out, log::Level::Error, "bad configuration: the old one stays".to_owned());
@@ -608,15 +367,6 @@ impl Lim {
         let fresh = std::mem::take(&mut self.fresh);
         self.push(&fresh, out);
     }
-}
-
-/// Is this RUNWINDOW open? One that cannot be read is (the reader has said so).
-fn window_open(text: &str, now: Now, zone: &TimeZone) -> bool {
-    text.is_empty() || Windows::parse(text).map_or(true, |w| w.open_at(now.secs(), zone))
-}
-
-pub(super) fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
-    out.push(Effect::Say { level, text });
 }
 
 impl Machine for Lim {
@@ -642,7 +392,7 @@ impl Machine for Lim {
             Input::Msg { conn, msg } if self.election.owns(conn) => {
                 self.take_master_message(now, conn, msg, out);
             }
-            Input::Msg { conn: orders::LAUNCHER, msg } => self.daemons(now, &msg, out),
+            Input::Msg { conn: orders::LAUNCHER, msg } => self.daemons_listed(now, &msg, out),
             Input::Msg { conn, msg: Msg::Lim(msg) } => self.request(now, conn, msg, out),
             Input::Msg { conn, msg: Msg::Ping { n } } => {
                 out.push(Effect::Send { conn, msg: Msg::Pong { n } });

@@ -7,12 +7,16 @@
 pub mod copies;
 pub mod election;
 mod elims;
+mod external;
 pub mod facts;
 mod join;
+mod local;
 pub mod machine;
 pub mod melim;
 pub mod meter;
 mod orders;
+mod readings;
+mod state;
 
 pub use election::Election;
-pub use machine::Lim;
+pub use state::Lim;

@@ -6,53 +6,27 @@
 //!
 //! Invariant: who may is decided by the authenticated peer alone. See lsadmin(8) and lsloadadj(1).
 
-use super::machine::{Known, Lim};
+use super::local::RES_ACTIVE_MIN;
+use super::state::Lim;
 use crate::model::Now;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::launch::LaunchMsg;
-use crate::proto::lim::{HostLoad, LimMsg, QUEUE_INDICES, status};
+use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Endpoint, OWN};
 use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The connection to this host's launcher.
 pub const LAUNCHER: ConnId = OWN - 1;
-/// Seconds for which RES may be away where LSF_RES_ACTIVE_TIME says nothing, and at least.
+/// Seconds for which RES may be away where LSF_RES_ACTIVE_TIME says nothing.
 const RES_ACTIVE: u64 = 90;
-const RES_ACTIVE_MIN: u64 = 10;
 /// Looks at RES in that time.
 const RES_LOOKS: u64 = 6;
 /// Most adjustments kept of one host.
 const MAX_ADJUSTED: usize = 1024;
 /// Most tasks of one adjustment.
 const MAX_TASKS: u32 = 10_000;
-
-/// The state of this host alone.
-#[derive(Debug, Default)]
-pub struct Local {
-    /// Locked by its administrator until then.
-    lock: Option<u64>,
-    /// RES was seen then; looked for next at.
-    res_seen: u64,
-    res_at: u64,
-    res_active: u64,
-    /// The present.
-    pub now: u64,
-}
-
-impl Local {
-    pub fn start(&mut self, now: u64) {
-        (self.res_seen, self.res_at) = (now, now + 2 * US);
-    }
-
-    /// Its bits of the status.
-    pub fn status(&self, now: u64) -> u32 {
-        let lock = if self.lock.is_some_and(|until| now < until) { status::LOCK_U } else { 0 };
-        let gone = now.saturating_sub(self.res_seen) > self.res_active.max(RES_ACTIVE_MIN * US);
-        lock | if gone { status::RES_DOWN } else { 0 }
-    }
-}
 
 impl Lim {
     /// Whether a connection is an administrator's of the cluster.
@@ -185,17 +159,6 @@ impl Lim {
         self.beat(out);
     }
 
-    /// Run queues count as longer by the tasks on their way, less and less.
-    pub(super) fn adjust(&self, known: &Known, load: &mut HostLoad) {
-        let p = &self.base.cluster.params;
-        let lasts = (p.adjust_duration * p.exinterval.max(1) * US) as f64;
-        for (at, tasks) in &known.adjusted {
-            let gone = self.local.now.saturating_sub(*at) as f64;
-            let left = f64::from(*tasks) * (1.0 - gone / lasts.max(1.0)).max(0.0);
-            load.index[..QUEUE_INDICES].iter_mut().for_each(|r| *r += left as f32);
-        }
-    }
-
     /// Asks the launcher from time to time whether RES runs.
     pub(super) fn look_for_res(&mut self, now: Now, out: &mut Vec<Effect>) {
         if now.mono_us < self.local.res_at {
@@ -213,15 +176,13 @@ impl Lim {
         out.push(Effect::Send { conn: LAUNCHER, msg });
     }
 
-    pub(super) fn daemons(&mut self, now: Now, msg: &Msg, out: &mut Vec<Effect>) {
-        if let Msg::Launch(LaunchMsg::DaemonList { pids, hung }) = msg {
-            if pids.iter().any(|(daemon, _)| *daemon == Daemon::Res) {
-                self.local.res_seen = now.mono_us;
-            }
-            if hung.contains(&Daemon::Mbatchd) {
-                self.stand_back(now, out);
-            }
-        }
+    /// The launcher's list of daemons; whether mbatchd hangs on this host.
+    pub(super) fn daemons(&mut self, now: Now, msg: &Msg, out: &mut Vec<Effect>) -> bool {
         out.push(Effect::Close { conn: LAUNCHER });
+        let Msg::Launch(LaunchMsg::DaemonList { pids, hung }) = msg else { return false };
+        if pids.iter().any(|(daemon, _)| *daemon == Daemon::Res) {
+            self.local.res_seen = now.mono_us;
+        }
+        hung.contains(&Daemon::Mbatchd)
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::conf::{HostDef, HostTable};
 use crate::proto::Daemon;
+use crate::proto::lim::HostFacts;
 use crate::proto::machine::INCOMING;
 
 const SUB: ConnId = INCOMING + 1;

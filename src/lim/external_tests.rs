@@ -3,8 +3,10 @@
 use super::*;
 use crate::conf::{BaseConf, ResourceMapping};
 use crate::conf::{HostDef, HostTable, ResourceDef, ResourceInstance, ResourceKind};
+use crate::lim::elims::SETTLE_SECS;
+use crate::lim::readings::value_in;
 use crate::model::time::US;
-use crate::proto::lim::{HostFacts, LimMsg, LoadSample};
+use crate::proto::lim::{HostFacts, LimMsg, LoadSample, status};
 use crate::proto::{Input, Machine, Msg};
 
 const HOSTS: [&str; 4] = ["h1", "h2", "h3", "h4"];

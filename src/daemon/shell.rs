@@ -49,7 +49,7 @@ use crate::auth::{KeyRing, Ways};
 use crate::conf::HostTable;
 use crate::conf::Member;
 use crate::model::Now;
-use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
+use crate::net::limits::{HELD_BEFORE_WORK, ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, held, sock};
 use crate::proto::held_replies::Tickets;
@@ -347,6 +347,8 @@ struct Shell<D: DaemonDriver> {
     heartbeat: Option<Heartbeat>,
     ctl: ShellControl,
     effects: Vec<Effect>,
+    /// Messages that wait for a sync, at most.
+    held: usize,
     /// Processor time of this thread at the end of the last turn, microseconds.
     cpu_us: u64,
 }
@@ -412,6 +414,7 @@ impl<D: DaemonDriver> Shell<D> {
             heartbeat,
             ctl,
             effects: Vec::new(),
+            held: 0,
             cpu_us: 0,
         })
     }
@@ -433,7 +436,7 @@ impl<D: DaemonDriver> Shell<D> {
 
     /// Waits for the next thing to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
-        let works = self.machine.has_work() && self.driver.takes_work();
+        let works = self.machine.has_work() && self.takes_work();
         let busy = works || self.pool.busy() || !self.ctl.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
         let sign = self.heartbeat.as_ref().map(|h| h.at);
@@ -506,12 +509,17 @@ impl<D: DaemonDriver> Shell<D> {
         }
     }
 
+    /// Long work pauses while very many messages wait for a sync: they all leave in one turn.
+    fn takes_work(&self) -> bool {
+        self.held < HELD_BEFORE_WORK && self.driver.takes_work()
+    }
+
     /// Has some of the machine's long work done: a share of the turn, and more of it while nobody
     /// says anything.
     fn works(&mut self, now: Now) {
         let quiet = now.mono_us > self.pool.heard_at() + ROOM_QUIET_US;
         let until = crate::sys::now().mono_us + if quiet { WORK_TURN_US } else { WORK_SHARE_US };
-        while self.machine.has_work() && self.driver.takes_work() {
+        while self.machine.has_work() && self.takes_work() {
             self.machine.work(now, &mut self.effects);
             self.carry_out();
             if crate::sys::now().mono_us >= until {
@@ -555,16 +563,18 @@ impl<D: DaemonDriver> Shell<D> {
                 break;
             }
             let Ok(told) = self.told.try_recv() else { break };
-            let Shell { driver, machine, ctl, pool, .. } = self;
+            let Shell { driver, machine, ctl, pool, held, .. } = self;
             match told {
                 Told::Input(input) => ctl.inputs.push_back(*input),
                 Told::Wake => driver.woken(machine, ctl),
                 Told::Checked(conn, found) => pool.checked(conn, found),
                 Told::Durable(ticket) => {
+                    *held = 0;
                     pool.release(ctl.tickets.release(ticket));
                     driver.durable(machine, ticket, ctl);
                 }
                 Told::Failed(ticket, why) => {
+                    *held = 0;
                     pool.void();
                     ctl.tickets.void();
                     driver.failed(machine, ticket, why, ctl);
@@ -587,7 +597,10 @@ impl<D: DaemonDriver> Shell<D> {
         match effect {
             Effect::Send { conn, msg } => self.pool.send(conn, msg),
             Effect::SendDurable { conn, msg } => match self.ctl.tickets.due() {
-                Some(ticket) => self.pool.hold(conn, ticket, msg),
+                Some(ticket) => {
+                    self.held += 1;
+                    self.pool.hold(conn, ticket, msg);
+                }
                 None => self.pool.send(conn, msg),
             },
             Effect::Close { conn } => self.pool.close(conn),

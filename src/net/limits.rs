@@ -37,9 +37,11 @@ pub const READ_BUDGET: usize = 256 << 10;
 /// Reading of one turn ends after so long, microseconds; the rest is read in the next.
 pub const READ_TURN_US: u64 = 6_000;
 /// Long work takes so much of one turn where nobody says anything, microseconds.
-pub const WORK_TURN_US: u64 = 15_000;
+pub const WORK_TURN_US: u64 = 8_000;
 /// The same while somebody does.
 pub const WORK_SHARE_US: u64 = 5_000;
+/// Messages that wait for a sync before long work pauses for it.
+pub const HELD_BEFORE_WORK: usize = 512;
 /// Connections accepted in one turn.
 pub const ACCEPT_BUDGET: usize = 64;
 /// Pause of accepting after the descriptor limit was met, microseconds.

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 /// Longest line, characters.
 const LINE: usize = 100;
 /// Longest file, lines.
-const FILE: usize = 900;
+const FILE: usize = 850;
 /// Longest function, lines.
-const FUNCTION: usize = 100;
+const FUNCTION: usize = 90;
 
 /// The floors, lowest first; a module may import its own and lower ones.
 const FLOORS: &[(&str, u32)] = &[

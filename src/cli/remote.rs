@@ -407,7 +407,7 @@ impl Relay {
         self.client.send(&Msg::Ping { n: 0 })
     }
 
-    /// Which of these are ready: a signal, the connection, our input.
+    /// Waits until one of these is ready, and says which are: a signal, the connection, our input.
     fn wait(&self) -> io::Result<[bool; 3]> {
         let (r, w) = (PollFlags::IN, PollFlags::OUT);
         let when = |on: bool, flags| if on { flags } else { PollFlags::empty() };

@@ -11,6 +11,7 @@ pub mod groups;
 pub mod guard;
 pub mod handover;
 pub mod heartbeat;
+mod held_work;
 pub mod hooks;
 pub mod hostfile;
 pub mod job_files;

@@ -41,6 +41,7 @@
 //!   inherit the blocked mask; children do not where `sys::child` starts them.
 
 use super::heartbeat::Heartbeat;
+use super::held_work::HeldWork;
 use super::logging::LogHandle;
 use super::members::Follower;
 use crate::auth::check::Checker;
@@ -49,7 +50,7 @@ use crate::auth::{KeyRing, Ways};
 use crate::conf::HostTable;
 use crate::conf::Member;
 use crate::model::Now;
-use crate::net::limits::{HELD_BEFORE_WORK, ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
+use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, held, sock};
 use crate::proto::held_replies::Tickets;
@@ -347,8 +348,7 @@ struct Shell<D: DaemonDriver> {
     heartbeat: Option<Heartbeat>,
     ctl: ShellControl,
     effects: Vec<Effect>,
-    /// Messages that wait for a sync, at most.
-    held: usize,
+    held_work: HeldWork,
     /// Processor time of this thread at the end of the last turn, microseconds.
     cpu_us: u64,
 }
@@ -414,7 +414,7 @@ impl<D: DaemonDriver> Shell<D> {
             heartbeat,
             ctl,
             effects: Vec::new(),
-            held: 0,
+            held_work: HeldWork::default(),
             cpu_us: 0,
         })
     }
@@ -509,9 +509,8 @@ impl<D: DaemonDriver> Shell<D> {
         }
     }
 
-    /// Long work pauses while very many messages wait for a sync: they all leave in one turn.
     fn takes_work(&self) -> bool {
-        self.held < HELD_BEFORE_WORK && self.driver.takes_work()
+        self.held_work.goes_on() && self.driver.takes_work()
     }
 
     /// Has some of the machine's long work done: a share of the turn, and more of it while nobody
@@ -521,7 +520,10 @@ impl<D: DaemonDriver> Shell<D> {
         let until = crate::sys::now().mono_us + if quiet { WORK_TURN_US } else { WORK_SHARE_US };
         while self.machine.has_work() && self.takes_work() {
             self.machine.work(now, &mut self.effects);
+            let durable = |effect: &&Effect| matches!(effect, Effect::SendDurable { .. });
+            let sent = self.effects.iter().filter(durable).count();
             self.carry_out();
+            self.held_work.sent(sent, self.ctl.tickets.due().is_some());
             if crate::sys::now().mono_us >= until {
                 return;
             }
@@ -563,18 +565,18 @@ impl<D: DaemonDriver> Shell<D> {
                 break;
             }
             let Ok(told) = self.told.try_recv() else { break };
-            let Shell { driver, machine, ctl, pool, held, .. } = self;
+            let Shell { driver, machine, ctl, pool, held_work, .. } = self;
             match told {
                 Told::Input(input) => ctl.inputs.push_back(*input),
                 Told::Wake => driver.woken(machine, ctl),
                 Told::Checked(conn, found) => pool.checked(conn, found),
                 Told::Durable(ticket) => {
-                    *held = 0;
+                    held_work.synced();
                     pool.release(ctl.tickets.release(ticket));
                     driver.durable(machine, ticket, ctl);
                 }
                 Told::Failed(ticket, why) => {
-                    *held = 0;
+                    held_work.synced();
                     pool.void();
                     ctl.tickets.void();
                     driver.failed(machine, ticket, why, ctl);
@@ -597,10 +599,7 @@ impl<D: DaemonDriver> Shell<D> {
         match effect {
             Effect::Send { conn, msg } => self.pool.send(conn, msg),
             Effect::SendDurable { conn, msg } => match self.ctl.tickets.due() {
-                Some(ticket) => {
-                    self.held += 1;
-                    self.pool.hold(conn, ticket, msg);
-                }
+                Some(ticket) => self.pool.hold(conn, ticket, msg),
                 None => self.pool.send(conn, msg),
             },
             Effect::Close { conn } => self.pool.close(conn),

@@ -186,7 +186,7 @@ pub struct World {
     pub(super) clients: Vec<Client>,
     pub(super) check: Check,
     pub(super) deaths: Deaths,
-    /// What the mbatchd that runs has started.
+    /// Attempts that the mbatchd that runs has started.
     pub(super) started: Started,
     pub(super) faults: usize,
     pub(super) switches: usize,

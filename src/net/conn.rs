@@ -138,8 +138,9 @@ pub struct Conn {
     held: Held,
     want_drained: bool,
     over: bool,
-    /// The peer is the master, whose orders are read however much output waits: it may not read
-    /// our reports until we have read its orders.
+    /// This is sbatchd and the peer an mbatchd, whose orders are read however much output waits: it
+    /// may not read our reports until we have read its orders. Sbatchd closes the connection of
+    /// one that is no master.
     master: bool,
     /// The connection carries a stream: its buffer is used again at once.
     stream: bool,
@@ -266,8 +267,8 @@ impl Conn {
         behind || self.held.len() >= MAX_HELD || matches!(self.phase, ConnPhase::AwaitCheck { .. })
     }
 
-    /// What was found out about the caller, which is known from then on; what it has sent
-    /// meanwhile is read next.
+    /// Takes the result of the check of the caller, which is known from then on; the input that it
+    /// has sent meanwhile is read next.
     pub fn checked(
         &mut self,
         found: Result<u32, AuthError>,
@@ -475,7 +476,7 @@ impl Conn {
                 break;
             }
             if let Heard::Opened(peer) = &heard {
-                self.opened_by(peer);
+                self.opened_by(ident.daemon, peer);
             }
             if !matches!(heard, Heard::Msg(Msg::Ping { .. })) {
                 sink(heard);
@@ -497,11 +498,12 @@ impl Conn {
         Ok(())
     }
 
-    /// It is known who the peer is.
-    fn opened_by(&mut self, peer: &Peer) {
+    /// The peer has proved its identity.
+    fn opened_by(&mut self, own: Daemon, peer: &Peer) {
         let user = matches!(peer, Peer::User { .. });
         self.dec.set_cap(if user { MAX_FRAME_USER } else { MAX_FRAME });
-        self.master = matches!(peer, Peer::Daemon { daemon: Daemon::Mbatchd, .. });
+        let by_mbatchd = matches!(peer, Peer::Daemon { daemon: Daemon::Mbatchd, .. });
+        self.master = own == Daemon::Sbatchd && by_mbatchd;
         self.opened = true;
     }
 
@@ -571,10 +573,10 @@ mod tests {
     use super::*;
     use mio::net::UnixStream;
 
-    fn open(peer: &Peer) -> (Conn, UnixStream) {
+    fn open(own: Daemon, peer: &Peer) -> (Conn, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut conn = Conn::new(1, Sock::Unix(ours), ConnPhase::Open, None, 0);
-        conn.opened_by(peer);
+        conn.opened_by(own, peer);
         (conn, theirs)
     }
 
@@ -594,13 +596,18 @@ mod tests {
     #[test]
     fn orders_of_the_master_are_read_however_much_output_waits_and_no_others() {
         let of = |daemon| Peer::Daemon { daemon, host: "h1".into() };
-        let paused = |peer: &Peer| {
-            let (mut conn, _theirs) = open(peer);
+        let paused = |own, peer: &Peer| {
+            let (mut conn, _theirs) = open(own, peer);
             put_behind(&mut conn);
             conn.paused()
         };
-        assert!(!paused(&of(Daemon::Mbatchd)));
-        assert_eq!((paused(&of(Daemon::Sbatchd)), paused(&user())), (true, true));
+        assert!(!paused(Daemon::Sbatchd, &of(Daemon::Mbatchd)));
+        assert!(paused(Daemon::Sbatchd, &of(Daemon::Sbatchd)));
+        assert!(paused(Daemon::Sbatchd, &user()));
+        // whose host's root says that it is one, to a daemon that takes no orders
+        for own in [Daemon::Mbatchd, Daemon::Lim, Daemon::Res] {
+            assert!(paused(own, &of(Daemon::Mbatchd)), "{own:?}");
+        }
     }
 
     #[test]
@@ -615,7 +622,7 @@ mod tests {
             only_uid: None,
             ways: Default::default(),
         };
-        let (mut conn, mut theirs) = open(&user());
+        let (mut conn, mut theirs) = open(Daemon::Mbatchd, &user());
         let (mut whole, mut chunk) = (Vec::new(), vec![0; CHUNK]);
         Session::local().seal_msg(&Msg::Ping { n: 1 }, &mut whole).unwrap();
         let mut read =

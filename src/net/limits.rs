@@ -40,7 +40,7 @@ pub const READ_TURN_US: u64 = 6_000;
 pub const WORK_TURN_US: u64 = 8_000;
 /// The same while somebody does.
 pub const WORK_SHARE_US: u64 = 5_000;
-/// Messages that wait for a sync before long work pauses for it.
+/// Messages of long work that wait for a sync before it pauses for that.
 pub const HELD_BEFORE_WORK: usize = 512;
 /// Connections accepted in one turn.
 pub const ACCEPT_BUDGET: usize = 64;

@@ -219,7 +219,7 @@ fn arguments(text: &str) -> Vec<String> {
     found
 }
 
-/// What a page explains: the bold words behind each .TP.
+/// The terms that a page explains: the bold words behind each .TP.
 fn terms(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let lines: Vec<&str> = page.lines().collect();

@@ -1,4 +1,4 @@
-//! What becomes of jobs whose dependency conditions change: they may be dispatched, or are orphans.
+//! Acts on jobs whose dependency conditions have changed: they may be dispatched, or are orphans.
 //! The conditions themselves are in `usage::dependencies`.
 
 use crate::batch::usage::dependencies::SETTLED_AT_ONCE;
@@ -7,7 +7,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::model::time::US;
 
 impl Mbatchd {
-    /// What conditions are about, as of now.
+    /// The facts that conditions are about, as of now.
     pub(crate) fn facts(&self) -> Facts<'_> {
         self.deps.facts(&self.state)
     }

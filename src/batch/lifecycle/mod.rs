@@ -1,5 +1,5 @@
-//! What happens to jobs: requests that change them, reports of hosts, time windows, load, requeue
-//! and cleaning. Each file decides, and changes the state by events alone.
+//! The life of a job: requests that change it, reports of hosts, time windows, load, requeue and
+//! cleaning. Each file decides, and changes the state by events alone.
 
 pub mod clean;
 pub mod control;

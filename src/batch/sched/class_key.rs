@@ -1,4 +1,4 @@
-//! What pending jobs of one class have in common.
+//! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::state::names::{HostId, QueueId, UserId};
 

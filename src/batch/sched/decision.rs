@@ -25,7 +25,7 @@ pub(crate) struct Decision {
 pub(crate) struct Fuel(usize);
 
 impl Fuel {
-    /// What a pass may spend in one turn.
+    /// The work that a pass may do in one turn.
     pub(crate) fn of_a_turn() -> Fuel {
         Fuel(PASS_FUEL)
     }

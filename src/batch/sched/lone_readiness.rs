@@ -1,4 +1,5 @@
-//! Which elements are scheduled by themselves (see `lone`), and which of them are ready.
+//! Finds the elements that are scheduled by themselves (see `lone`), and those of them that are
+//! ready.
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{DispatchKey, Entry};

@@ -319,7 +319,7 @@ pub struct ElementGroup {
     pub pend: u32,
     /// How many of them are started.
     pub started: u32,
-    /// These together.
+    /// The started elements of this part, counted together.
     pub started_elements: StartedElements,
 }
 

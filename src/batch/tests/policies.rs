@@ -119,8 +119,8 @@ fn queue_at_its_slot_limit_starts_nobody() {
     limited(site, ["-n 2", "", ""], pend::QUEUE_JOB_LIMIT, false);
 }
 
-/// What a queue's limit holds back starts when a job of another user has left the queue's slots on
-/// a host that takes nothing itself.
+/// A job that a queue's limit holds back starts when a job of another user has left the queue's
+/// slots on a host that takes nothing itself.
 fn queue_frees_slots_elsewhere(others: &str, waiting: &str) {
     let mut c = queue("QJOB_LIMIT = 3").up();
     let other = c.submit("bob", others);

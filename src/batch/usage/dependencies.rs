@@ -304,7 +304,7 @@ fn look_at_element(facts: &Facts, job: &Job, dep: &Resolved, idx: u32, each: &mu
 }
 
 impl Deps {
-    /// What conditions are about, as of now.
+    /// The facts that conditions are about, as of now.
     pub(crate) fn facts<'a>(&'a self, state: &'a State) -> Facts<'a> {
         Facts { state, groups: &self.groups }
     }
@@ -401,7 +401,7 @@ impl Deps {
         self.dirty.insert(at);
     }
 
-    /// These elements (0: all) of a job that the condition of `id` names have changed.
+    /// Some elements (0: all) of a job that the condition of `id` names have changed.
     pub(crate) fn named_changed(&mut self, state: &State, id: u32, elements: &BTreeSet<u32>) {
         let dep = state.job(id).and_then(|j| j.depend.clone());
         let one_by_one = match (&dep, self.elements.get(&id)) {

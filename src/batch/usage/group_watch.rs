@@ -150,7 +150,7 @@ fn facts_of(e: &Elem) -> DepFacts {
     DepFacts { state: dep_state(e.stat(), exit), started, post }
 }
 
-/// What conditions are about: the jobs, and what was counted of those that share a name.
+/// The facts that conditions are about: the jobs, and the counts of jobs that share a name.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     pub state: &'a State,

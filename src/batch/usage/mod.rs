@@ -1,5 +1,5 @@
-//! What follows from the state and is kept current as it changes: reservations, dependency
-//! conditions. It is never logged, and can be counted anew at any time.
+//! Derived values that are kept current as the state changes: reservations, dependency
+//! conditions, closed time windows. They are never logged, and can be counted anew at any time.
 
 pub mod dependencies;
 pub mod group_watch;

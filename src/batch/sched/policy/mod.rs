@@ -44,7 +44,7 @@ impl Room {
         Room { slots: 0, reason }
     }
 
-    /// What a limit leaves of which some slots are used; no limit leaves any number.
+    /// The slots that a limit leaves while some are used; no limit leaves any number.
     pub fn left(limit: Option<u64>, used: impl FnOnce() -> u64, reason: u32) -> Room {
         limit.map_or(Room::ANY, |limit| Room { slots: limit.saturating_sub(used()), reason })
     }

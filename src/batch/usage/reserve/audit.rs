@@ -16,7 +16,7 @@ const MB: f64 = 1024.0;
 /// By host and resource: reserved by all, and what of it the measured value does not show.
 type Sums = BTreeMap<(HostId, String), (f64, f64)>;
 
-/// What the recount reads.
+/// The values that the recount reads.
 struct Audit<'a> {
     reserve: &'a Reserve,
     state: &'a State,

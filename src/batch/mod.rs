@@ -37,9 +37,8 @@ use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::{Msg, Refusal};
 use sched::view::View;
 use site::Site;
-use state::apply::Applied;
-use state::names::{HostId, UserId};
-use state::{ElemState, State};
+use state::State;
+use state::change::{Applied, Change, ChangeKind};
 use std::collections::HashMap;
 use std::rc::Rc;
 use usage::reserve::ledger::Reserve;
@@ -303,15 +302,8 @@ impl Mbatchd {
     /// Changes the state by one event and has it logged.
     pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
-        let freed = self.frees(&rec.event);
         match self.state.apply(&rec) {
-            Applied::Job(at) => {
-                self.touched(at);
-                if state::element_groups::regroups(&rec.event) {
-                    self.works.note_parted(at.job);
-                }
-                self.note_freed(&rec.event, freed);
-            }
+            Applied::Job(change) => self.follow(&change),
             Applied::Nothing => {}
             Applied::Rejected(why) => {
                 cx.say(log::Level::Error, format!("an event does not fit: {why}"));
@@ -319,44 +311,31 @@ impl Mbatchd {
             }
         }
         self.keep.wrote();
-        self.perf_event(&rec.event);
         cx.out.push(Effect::Append(Box::new(rec)));
     }
 
-    /// The hosts and the user whose slots or resources an event that is about to happen may free.
-    fn frees(&self, event: &Event) -> Option<(UserId, Vec<HostId>)> {
-        let at = match event {
-            Event::JobStatus(s) => s.at,
-            Event::JobRequeue { at, .. } => *at,
-            _ => return None,
-        };
-        let job = self.state.job(at.job)?;
-        let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
-        Some((job.user, run.hosts.iter().map(|h| h.0).collect()))
-    }
-
-    /// Tells the scheduler for what an event that has happened made room.
-    fn note_freed(&mut self, event: &Event, freed: Option<(UserId, Vec<HostId>)>) {
-        match event {
-            // a submission makes room for nobody
-            Event::JobNew(_) => self.sched.needed = true,
-            Event::JobModify(_) | Event::JobSwitch { .. } => self.sched.changed(),
-            _ => self.sched.note_change(),
-        }
-        let Some((user, hosts)) = freed else { return };
-        self.sched.slots_released(user);
-        for host in hosts {
-            self.sched.host_changed(host);
-        }
-    }
-
-    /// A job changed: its readiness, and what depends on it, are looked at again.
-    fn touched(&mut self, at: JobRef) {
+    /// Has all that is derived from the state follow a change of a job. The only place that does.
+    fn follow(&mut self, change: &Change) {
+        let at = change.at;
         self.works.note_changed(at.job);
+        if change.regrouped {
+            self.works.note_parted(at.job);
+        }
         self.deps.touched(&self.state, at);
         self.look_left_of(at);
         self.refresh_at(at);
         self.reserve.refresh(&self.state, &self.site, at);
+        self.perfmon.follow(change);
+        match &change.kind {
+            // a submission makes room for nobody
+            ChangeKind::Submitted { .. } => self.sched.needed = true,
+            ChangeKind::Modified => self.sched.changed(),
+            ChangeKind::Element { held: Some(held), .. } => {
+                self.sched.slots_released(held.user);
+                held.hosts.iter().for_each(|host| self.sched.host_changed(*host));
+            }
+            _ => self.sched.note_change(),
+        }
     }
 
     /// Where exact bytes will lie; asks for them to be spooled.

@@ -5,10 +5,9 @@
 //! comparison.
 
 use crate::batch::admin::permissions::{Action, Caller};
+use crate::batch::state::change::{Change, ChangeKind, Stage};
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::BatchParams;
-use crate::model::event::Event;
-use crate::model::job::stat;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{AdminLine, ClientMsg};
@@ -128,6 +127,20 @@ impl Perfmon {
         }
     }
 
+    /// Counts submissions, dispatches and ends of jobs.
+    pub fn follow(&mut self, change: &Change) {
+        match change.kind {
+            ChangeKind::Submitted { elements } => self.count(Metric::Submitted, elements.into()),
+            ChangeKind::Element { before: Stage::Pending, after: Stage::Started, .. } => {
+                self.count(Metric::Dispatched, 1);
+            }
+            ChangeKind::Element { before, after: Stage::Ended, .. } if before != Stage::Ended => {
+                self.count(Metric::Completed, 1);
+            }
+            _ => {}
+        }
+    }
+
     /// A command asks for something.
     pub fn asked(&mut self, msg: &ClientMsg) {
         if self.run.is_none() {
@@ -152,27 +165,6 @@ impl Mbatchd {
     /// A turn of the loop that runs this took so long, microseconds of processor time.
     pub fn note_turn(&mut self, cpu_us: u64) {
         self.perfmon.turned(cpu_us);
-    }
-
-    /// Something happened that is counted. Elements of an array count by themselves.
-    pub(crate) fn perf_event(&mut self, event: &Event) {
-        if self.perfmon.run.is_none() {
-            return;
-        }
-        match event {
-            Event::JobNew(new) => {
-                let n = self.state.job(new.job).map_or(1, |j| u64::from(j.tally.total));
-                self.perfmon.count(Metric::Submitted, n);
-            }
-            Event::JobStart(_) => self.perfmon.count(Metric::Dispatched, 1),
-            Event::JobStatus(s)
-                if s.status & (stat::DONE | stat::EXIT) != 0
-                    && s.status & (stat::PDONE | stat::PERR) == 0 =>
-            {
-                self.perfmon.count(Metric::Completed, 1);
-            }
-            _ => {}
-        }
     }
 
     /// At the start, and when lsb.params says otherwise than before.

@@ -3,6 +3,7 @@
 //! already) is reported and changes nothing, so that a foreign or damaged log still yields all it
 //! holds.
 
+use crate::batch::state::change::{Applied, Change, ChangeKind, Held, Stage};
 use crate::batch::state::counts::{owner, tally};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
@@ -14,17 +15,6 @@ use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::rc::Rc;
-
-/// The effect of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Applied {
-    /// Nothing that concerns a job.
-    Nothing,
-    /// Changed this job or element (idx 0 of an array: the whole).
-    Job(JobRef),
-    /// Applied not fit the state.
-    Rejected(&'static str),
-}
 
 /// An array that leaves memory with more elements of its own than this is taken apart bit by bit.
 const REMAINS: usize = 1000;
@@ -121,7 +111,7 @@ impl State {
 
     /// A request has done its work on a job or element. A record that does not fit is not written.
     fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Applied) -> Applied {
-        if !matches!(did, Applied::Rejected(_)) {
+        if !did.is_rejected() {
             self.retries.note(t, request, at);
         }
         did
@@ -175,6 +165,7 @@ impl State {
                 self.counts.fresh(queue, user, slots, 1, true);
             }
         }
+        let elements = job.tally.total;
         self.by_name.insert(user, &job.name.name, new.job);
         self.jobs.insert(new.job, Box::new(job));
         self.space_new(new.job);
@@ -199,7 +190,8 @@ impl State {
                 self.requests.remove(&id);
             }
         }
-        Applied::Job(JobRef { job: new.job, idx: 0 })
+        let (at, kind) = (JobRef { job: new.job, idx: 0 }, ChangeKind::Submitted { elements });
+        Applied::Job(Change { at, regrouped: false, kind })
     }
 
     fn new_array(
@@ -246,7 +238,15 @@ impl State {
         if let Body::Array(a) = &job.body {
             a.keep_given(&mut e);
         }
+        let before = Stage::of(&e);
+        let held = match &e.state {
+            ElemState::Run(run) => {
+                Some(Held { user, hosts: run.hosts.iter().map(|h| h.0).collect() })
+            }
+            _ => None,
+        };
         make(&mut e);
+        let kind = ChangeKind::Element { before, after: Stage::of(&e), held };
         match &e.state {
             ElemState::Run(_) if alone => {
                 self.alone.insert(at);
@@ -261,7 +261,7 @@ impl State {
         if let Some(place) = job.elem_mut(at.idx) {
             *place = e;
         }
-        Applied::Job(at)
+        Applied::Job(Change { at, regrouped: false, kind })
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
@@ -310,7 +310,7 @@ impl State {
         match &mut elem.state {
             ElemState::Run(r) => {
                 f(r);
-                Applied::Job(at)
+                Applied::noted(at)
             }
             _ => Applied::Rejected("the job is not started"),
         }
@@ -327,7 +327,7 @@ impl State {
             r.pid = pid;
             r.pgid = pgid;
         });
-        if !matches!(did, Applied::Rejected(_)) {
+        if !did.is_rejected() {
             self.retries_over(at);
         }
         did
@@ -352,7 +352,7 @@ impl State {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.window_signal = t)
                 }
-                _ => Applied::Job(at),
+                _ => Applied::noted(at),
             };
         }
         if !s.host.is_empty()
@@ -386,7 +386,7 @@ impl State {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.soft.asked = asked)
                 }
-                _ => Applied::Job(at),
+                _ => Applied::noted(at),
             };
         }
         let why = match (s.signal.as_str(), by_admin) {
@@ -397,7 +397,7 @@ impl State {
             ("DELETEJOB", true) => term::FORCE_ADMIN,
             (crate::model::event::SIGNAL_BY_LOAD, _) => term::LOAD,
             (crate::model::event::SIGNAL_BY_WINDOW, _) => term::WINDOW,
-            _ => return Applied::Job(at),
+            _ => return Applied::noted(at),
         };
         match self.elem(at) {
             Some(Elem { state: ElemState::Run(_), .. }) => {
@@ -406,7 +406,7 @@ impl State {
                     (r.killed, r.requeue, r.as_done) = (Some(why), None, done);
                 })
             }
-            _ => Applied::Job(at),
+            _ => Applied::noted(at),
         }
     }
 
@@ -480,7 +480,7 @@ impl State {
             }));
         });
         self.posts.extend(key);
-        if let Applied::Job(at) = did {
+        if let Applied::Job(Change { at, .. }) = did {
             self.tries.remove(&at);
             self.finished += 1;
             let Some(job) = self.jobs.get(&at.job) else { return did };
@@ -557,13 +557,13 @@ impl State {
                 job.tally.cleaned += 1;
             }
             self.waited.remove(&at);
-            return Applied::Job(at);
+            return Applied::noted(at);
         }
         if job.tally.unfinished() > 0 {
             return Applied::Rejected("clean of a job that has not finished");
         }
         self.remove(at.job);
-        Applied::Job(at)
+        Applied::noted(at)
     }
 
     /// Takes a job out of memory, with all that is kept of it.
@@ -608,7 +608,7 @@ impl State {
         match self.jobs.get_mut(&at.job) {
             Some(job) => {
                 job.damaged = on;
-                Applied::Job(JobRef { job: at.job, idx: 0 })
+                Applied::noted(JobRef { job: at.job, idx: 0 })
             }
             None => Applied::Rejected("no such job"),
         }

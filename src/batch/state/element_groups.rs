@@ -2,7 +2,8 @@
 //! were changed alike form a part (`state::ElementGroup`); the rest is as the job is. Like
 //! everything that changes the state this is only reached through `apply`.
 
-use crate::batch::state::apply::{Applied, EXTRA_DEPEND};
+use crate::batch::state::apply::EXTRA_DEPEND;
+use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::counts::{Counts, StartedElements, owner};
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::state::{
@@ -11,7 +12,7 @@ use crate::batch::state::{
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
-use crate::model::event::{ElementRange, Event, JobModify, QueuePosition};
+use crate::model::event::{ElementRange, JobModify, QueuePosition};
 use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
@@ -34,15 +35,6 @@ pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
         }
     }
     out
-}
-
-/// Does it put elements of an array that it names into parts?
-pub fn regroups(event: &Event) -> bool {
-    match event {
-        Event::JobModify(m) => !m.elems.is_empty() && !m.alike,
-        Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => at.idx != 0,
-        _ => false,
-    }
 }
 
 impl Array {
@@ -213,7 +205,7 @@ impl State {
         change(job);
         self.counts.pending(job, true);
         self.counts.started_moved(job, &queues);
-        Applied::Job(JobRef { job: id, idx: 0 })
+        Applied::modified(id, false)
     }
 
     /// Puts elements of an array that are in memory into the part that `change` says, from what
@@ -250,7 +242,7 @@ impl State {
             };
             put_in_part(&mut self.counts, job, idx, to);
         }
-        Applied::Job(JobRef { job: id, idx: 0 })
+        Applied::modified(id, true)
     }
 
     /// Changes all elements at once that are of the part of this one.
@@ -371,10 +363,14 @@ impl State {
         let place = place
             .unwrap_or(QueuePosition { base: if top { 0 } else { u64::MAX }, between: at.job });
         if at.idx != 0 {
-            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| ElementSpec {
+            let did = self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| ElementSpec {
                 spot: Some(place),
                 ..look.clone()
             });
+            return match did {
+                Applied::Job(change) => Applied::Job(Change { kind: ChangeKind::Moved, ..change }),
+                rejected => rejected,
+            };
         }
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Applied::Rejected("no such job");
@@ -383,7 +379,7 @@ impl State {
             a.parts.iter_mut().for_each(|p| p.look.spot = None);
         }
         self.moved.insert(at.job, place);
-        Applied::Job(at)
+        Applied::Job(Change { at, regrouped: false, kind: ChangeKind::Moved })
     }
 }
 

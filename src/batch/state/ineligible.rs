@@ -1,7 +1,7 @@
 //! Intervals in which a job or element could not be dispatched whatever room there was
 //! (TRACK_ELIGIBLE_PENDINFO=Y, LSF_ELIGIBLE in lsb.events).
 
-use crate::batch::state::apply::Applied;
+use crate::batch::state::change::Applied;
 use crate::batch::state::{ElemState, State};
 use crate::model::JobRef;
 

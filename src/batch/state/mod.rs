@@ -5,6 +5,7 @@
 //! those that have started, ended or been held have an [`Elem`] of their own.
 
 pub mod apply;
+pub mod change;
 pub mod counts;
 pub mod element_groups;
 pub mod ineligible;

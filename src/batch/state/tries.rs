@@ -3,7 +3,7 @@
 //! back (REQUEUE_EXIT_VALUES), with the hosts passed over until mbatchd is started again
 //! (EXCLUDE()). Like everything that changes the state this is only reached through `apply`.
 
-use crate::batch::state::apply::Applied;
+use crate::batch::state::change::Applied;
 use crate::batch::state::{Bar, Elem, ElemState, Pend, State, Tries};
 use crate::model::JobRef;
 use crate::model::event::{JobStatus, Retry};

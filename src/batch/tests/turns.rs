@@ -331,7 +331,7 @@ fn names_are_found_without_looking_at_all_jobs() {
 /// A record that is in the log and in the state, without a request.
 fn recorded(r: &mut Rig, event: Event) {
     let rec = Record { time: r.now.secs(), event };
-    assert!(matches!(r.mbd.state.apply(&rec), crate::batch::state::apply::Applied::Job(_)));
+    assert!(matches!(r.mbd.state.apply(&rec), crate::batch::state::change::Applied::Job(_)));
     r.log.push(rec);
 }
 

@@ -41,6 +41,7 @@ use state::State;
 use state::change::{Applied, Change, ChangeKind};
 use std::collections::HashMap;
 use std::rc::Rc;
+use usage::limits_ledger::LimitsLedger;
 use usage::reserve::ledger::Reserve;
 
 /// Records that one pass over eligible jobs may write before other work gets its turn.
@@ -128,6 +129,7 @@ pub struct Mbatchd {
     pub(crate) windows: usage::windows::ClosedByWindows,
     pub(crate) overload: lifecycle::load_suspend::Overload,
     pub(crate) reserve: Reserve,
+    pub(crate) limits: LimitsLedger,
     pub(crate) status: admin::status::Status,
     pub(crate) unreached: cluster::unreached::Unreached,
     pub(crate) eligible: lifecycle::pending_time::Eligible,
@@ -172,6 +174,7 @@ impl Mbatchd {
             windows: usage::windows::ClosedByWindows::default(),
             overload: lifecycle::load_suspend::Overload::default(),
             reserve: Reserve::default(),
+            limits: LimitsLedger::default(),
             status: admin::status::Status::default(),
             unreached: cluster::unreached::Unreached::default(),
             eligible: lifecycle::pending_time::Eligible::default(),
@@ -192,6 +195,7 @@ impl Mbatchd {
             site: &self.site,
             hosts: &self.links.hosts,
             reserve: &self.reserve,
+            limits: &self.limits,
             windows: &self.windows,
             depends: &self.deps,
             unreached: &self.unreached,
@@ -206,6 +210,7 @@ impl Mbatchd {
             site: &self.site,
             hosts: &self.links.hosts,
             reserve: &self.reserve,
+            limits: &self.limits,
             windows: &self.windows,
             depends: &self.deps,
             unreached: &self.unreached,
@@ -229,6 +234,12 @@ impl Mbatchd {
     /// not. For tests and the simulator: it looks at every started element.
     pub fn reserve_audit(&self) -> Result<(), String> {
         self.reserve.audit(&self.state, &self.site)
+    }
+
+    /// Is what is counted under each limit what the started elements hold? Else where it is not.
+    /// For tests and the simulator: it looks at every started element and every limit.
+    pub fn limits_audit(&self) -> Result<(), String> {
+        self.limits.audit(&self.state, &self.site)
     }
 
     /// Says whether root may submit.
@@ -272,6 +283,7 @@ impl Mbatchd {
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.limits = LimitsLedger::of_all(&self.state, &self.site);
         self.works.refill = Some(0);
         self.sched.changed();
     }
@@ -296,6 +308,7 @@ impl Mbatchd {
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.limits = LimitsLedger::of_all(&self.state, &self.site);
         self.sched.changed();
     }
 
@@ -303,7 +316,12 @@ impl Mbatchd {
     pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
         let rec = Record { time: cx.now.secs(), event };
         match self.state.apply(&rec) {
-            Applied::Job(change) => self.follow(&change),
+            Applied::Job(change) => {
+                self.follow(&change);
+                if let Some(why) = self.limits.take_fault() {
+                    cx.say(log::Level::Error, why);
+                }
+            }
             Applied::Nothing => {}
             Applied::Rejected(why) => {
                 cx.say(log::Level::Error, format!("an event does not fit: {why}"));
@@ -325,14 +343,15 @@ impl Mbatchd {
         self.look_left_of(at);
         self.refresh_at(at);
         self.reserve.refresh(&self.state, &self.site, at);
+        self.limits.follow(&self.state, &self.site, change);
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody
             ChangeKind::Submitted { .. } => self.sched.needed = true,
-            ChangeKind::Modified => self.sched.changed(),
+            ChangeKind::Modified { .. } => self.sched.changed(),
             ChangeKind::Element { held: Some(held), .. } => {
                 self.sched.slots_released(held.user);
-                held.hosts.iter().for_each(|host| self.sched.host_changed(*host));
+                held.hosts.iter().for_each(|host| self.sched.host_changed(host.0));
             }
             _ => self.sched.note_change(),
         }
@@ -565,6 +584,8 @@ impl Machine for Mbatchd {
                 if let Some(site) = Rc::get_mut(&mut self.site) {
                     site.conf.unix.answered(&asked, found);
                     self.sched.users_changed();
+                    // another row of lsb.users may apply to a user
+                    self.limits = LimitsLedger::of_all(&self.state, &self.site);
                 }
             }
             Input::LogFailed { why } => self.failed(cx, why),

@@ -139,7 +139,16 @@ impl Rig {
         // where a test does the work unit by unit it measures how long that takes
         if self.works {
             assert_eq!(self.mbd.reserve_audit(), Ok(()), "the reservations are not current");
+            assert_eq!(self.mbd.limits_audit(), Ok(()));
         }
+    }
+
+    /// Changes the state by a record that nobody asked for: of what is derived only the counts of
+    /// limits follow it. Does it change a job?
+    fn apply(&mut self, rec: &Record) -> bool {
+        let Applied::Job(change) = self.mbd.state.apply(rec) else { return false };
+        self.mbd.limits.follow(&self.mbd.state, &self.mbd.site, &change);
+        true
     }
 
     /// One unit of work.

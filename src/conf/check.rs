@@ -308,15 +308,16 @@ fn fairshare_twice(conf: &ClusterConf, diags: &mut Diags) {
     }
 }
 
-/// MAX_JOBS of a group as a whole bounds nothing yet.
+/// MAX_JOBS and JL/P of a group as a whole limit nothing yet.
 fn group_slots(conf: &ClusterConf, diags: &mut Diags) {
     let users = &conf.batch.users;
     let is_group = |name: &str| users.groups.iter().any(|g| g.name == name);
-    for row in users.users.iter().filter(|r| !r.each_member && r.max_jobs.is_some()) {
-        if is_group(&row.name) {
+    for row in users.users.iter().filter(|r| !r.each_member && is_group(&r.name)) {
+        let given = [("MAX_JOBS", row.max_jobs.is_some()), ("JL/P", row.jl_p.is_some())];
+        for (column, _) in given.iter().filter(|(_, given)| *given) {
             let name = shown(&row.name);
             let text = format!(
-                "MAX_JOBS of group <{name}> as a whole is not acted on; <{name}@> gives each \
+                "{column} of group <{name}> as a whole is not acted on; <{name}@> gives each \
                  member a limit"
             );
             diags.warning(&row.pos, text);

@@ -127,8 +127,7 @@ impl Check {
         let c = &mbd.state.counts;
         let slots = c.queue.values().chain(c.user.values());
         let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
-        let pairs = c.queue_user.values().chain(c.host_user.values()).chain(c.host_queue.values());
-        if left || pairs.copied().any(|n| n != 0) {
+        if left || c.queue_user.values().any(|n| *n != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
         if !mbd.state.tries.is_empty() {
@@ -136,10 +135,13 @@ impl Check {
         }
     }
 
-    /// The counters of mbatchd are those of its jobs.
+    /// The counters of mbatchd are those of its jobs, and so is what it counts under each limit.
     pub fn recounted(&mut self, mbd: &Mbatchd) {
         if let Err(why) = limits::recount(mbd) {
             self.fail(why);
+        }
+        if let Err(why) = mbd.limits_audit() {
+            self.fail(format!("under a limit: {why}"));
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! At each start that mbatchd decides: the slots of all attempts that it takes for started, this
 //! one included, exceed no limit to which the start is subject. These are MXJ and JL/U of each of
-//! its hosts, HJOB_LIMIT and PJOB_LIMIT of its queue there, QJOB_LIMIT and UJOB_LIMIT of its queue,
-//! and MAX_JOBS of its user. The job gets as many slots as it asks for, spread as span[] says.
+//! its hosts, HJOB_LIMIT and PJOB_LIMIT of its queue and JL/P of its user there, QJOB_LIMIT and
+//! UJOB_LIMIT of its queue, and MAX_JOBS of its user. The job gets as many slots as it asks for,
+//! spread as span[] says.
 //!
 //! Taken for started is an attempt from the decision to start it until mbatchd knows its end or
 //! gives it up: also while it is suspended, while its host cannot be reached, and before the host
@@ -12,7 +13,7 @@
 //! start there must not.
 //!
 //! From time to time, and at each start of mbatchd: its counters are what a count over all jobs
-//! gives. (JL/P of lsb.users is not acted on: see lsb.users(5).)
+//! gives, and so are the counters of its limits.
 
 use super::rng::Rng;
 use super::scale::Scale;
@@ -42,12 +43,20 @@ const ONE_A_HOST: f64 = 0.3;
 /// May a job need two slots of one host?
 pub(super) fn has_pairs(conf: &BatchConf) -> bool {
     let one = |q: &QueueConf| q.hjob_limit == Some(1) || q.pjob_limit.is_some_and(|p| p < 0.2);
-    !conf.queues.iter().any(one) && conf.hosts.hosts.iter().all(|h| h.jl_u != Some(1))
+    !conf.queues.iter().any(one)
+        && conf.hosts.hosts.iter().all(|h| h.jl_u != Some(1))
+        && conf.users.users.iter().all(|u| u.jl_p.is_none_or(|p| p >= 0.2))
 }
 
 /// The name of a queue.
 pub(super) fn any_queue(rng: &mut Rng) -> String {
     QUEUES[rng.below(QUEUES.len() as u64) as usize].0.into()
+}
+
+/// A limit for each processor that makes so many slots on a host: a part of a slot more is one slot
+/// more.
+fn slots_per_cpu(slots: u32) -> f64 {
+    (f64::from(slots) - 0.3) / f64::from(CPUS)
 }
 
 /// Gives a cluster its queues, and random limits to it. Each job can start in each queue.
@@ -63,21 +72,20 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
     let least = if rng.chance(ONE_A_HOST) { 1 } else { 2 };
     let narrow = |rng: &mut Rng| rng.chance(LIMITED).then(|| least + rng.below(2) as u32);
     for (name, priority) in QUEUES {
-        let per_cpu = narrow(rng).map(|slots| f64::from(slots) / f64::from(CPUS));
         conf.queues.push(QueueConf {
             name: name.into(),
             priority,
             qjob_limit: wide(rng),
             ujob_limit: wide(rng),
             hjob_limit: narrow(rng),
-            // a part of a slot more is one slot more
-            pjob_limit: per_cpu.map(|of_one| of_one - 0.3 / f64::from(CPUS)),
+            pjob_limit: narrow(rng).map(slots_per_cpu),
             ..QueueConf::default()
         });
     }
     for n in 0..USERS {
         let (name, max_jobs) = (format!("user{n}"), wide(rng));
-        conf.users.users.push(UserPolicy { name, max_jobs, ..UserPolicy::default() });
+        let jl_p = narrow(rng).map(slots_per_cpu);
+        conf.users.users.push(UserPolicy { name, max_jobs, jl_p, ..UserPolicy::default() });
     }
     for host in 0..scale.hosts {
         let name = format!("host{}", host + 1);
@@ -175,8 +183,8 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
     within("QJOB_LIMIT", of_queue, used.queue.get(&queue), key)?;
     let each = limits.ujob_limit.map(u64::from);
     within("UJOB_LIMIT", each, used.queue_user.get(&(queue, user)), key)?;
-    let row = conf.users.users.iter().find(|u| *u.name == **user_name);
-    let of_user = row.and_then(|u| u.max_jobs).map(u64::from);
+    let user_row = conf.users.users.iter().find(|u| *u.name == **user_name);
+    let of_user = user_row.and_then(|u| u.max_jobs).map(u64::from);
     within("MAX_JOBS", of_user, used.user.get(&user), key)?;
     for &(host, _) in &run.hosts {
         let name = state.names.host(host);
@@ -186,9 +194,11 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
         within("MXJ", Some(u64::from(slots)), used.host.get(&host), key)?;
         within("JL/U", row.jl_u.map(u64::from), used.host_user.get(&(host, user)), key)?;
         let here = used.host_queue.get(&(host, queue));
+        let by_cpus = |limit: Option<f64>| limit.map(|p| (p * f64::from(CPUS)).ceil() as u64);
+        let per_cpu = by_cpus(user_row.and_then(|u| u.jl_p));
+        within("JL/P", per_cpu, used.host_user.get(&(host, user)), key)?;
         within("HJOB_LIMIT", limits.hjob_limit.map(u64::from), here, key)?;
-        let by_cpus = limits.pjob_limit.map(|p| (p * f64::from(CPUS)).ceil() as u64);
-        within("PJOB_LIMIT", by_cpus, here, key)?;
+        within("PJOB_LIMIT", by_cpus(limits.pjob_limit), here, key)?;
     }
     as_asked(state, run)
 }
@@ -272,10 +282,6 @@ fn compare(
     same("queues", counts.queue.iter().map(|(k, v)| (*k, *v)), queues)?;
     same("users", counts.user.iter().map(|(k, v)| (*k, *v)), users)?;
     same("hosts", on_hosts, used.host.clone())?;
-    let copied = |(key, n): (&(HostId, UserId), &u64)| (*key, *n);
-    same("users on hosts", counts.host_user.iter().map(copied), used.host_user.clone())?;
-    let copied = |(key, n): (&(HostId, QueueId), &u64)| (*key, *n);
-    same("queues on hosts", counts.host_queue.iter().map(copied), used.host_queue.clone())?;
     let copied = |(key, n): (&(QueueId, UserId), &u64)| (*key, *n);
     same("users in queues", counts.queue_user.iter().map(copied), used.queue_user.clone())
 }

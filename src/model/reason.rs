@@ -39,6 +39,7 @@ pub mod pend {
     pub const HOST_FULL: u32 = 1305;
     pub const QUEUE_PER_CPU: u32 = 1306;
     pub const QUEUE_PER_HOST: u32 = 1307;
+    pub const USER_PER_CPU: u32 = 1308;
     pub const HOST_USER: u32 = 1309;
     pub const NOT_QUEUE_HOST: u32 = 1310;
     pub const NOT_ASKED_HOST: u32 = 1311;
@@ -113,6 +114,7 @@ pub fn pend_text(code: u32) -> &'static str {
         1305 => "Job slot limit reached",
         1306 => "Queue's per-CPU job slot limit reached",
         1307 => "Queue's per-host job slot limit reached",
+        1308 => "User's per-CPU job slot limit reached",
         1309 => "Host's per-user job slot limit reached",
         1310 => "Not usable to the queue",
         1311 => "Not specified in job submission",

@@ -5,6 +5,7 @@ use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::order::{DispatchOrder, Head};
 use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
+use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, extra, opt};
@@ -27,6 +28,8 @@ const LOOKS_TO_EXPAND: usize = 4;
 pub(super) struct Class {
     pub kind: Rc<ClassKey>,
     compiled: Option<Rc<Compiled>>,
+    /// The limits of its jobs, once they were worked out.
+    limits: Option<Rc<ConsumerRules>>,
     /// Pending jobs and parts of them.
     pub pending: u32,
     /// In dispatch order; jobs that were moved within two queues may have one place.
@@ -55,8 +58,8 @@ pub(super) struct Classes {
     crowded: usize,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,
-    /// MAX_JOBS of users.
-    user_limits: IdMap<UserId, Option<u64>>,
+    /// The limits of the jobs of a user in a queue, as far as they were asked for.
+    limits: IdMap<(QueueId, UserId), Rc<ConsumerRules>>,
 }
 
 impl Classes {
@@ -90,15 +93,27 @@ impl Classes {
         self.get(class).compiled.as_ref()
     }
 
-    /// Slots that MAX_JOBS lets a user have.
-    pub fn user_limit(&mut self, view: &View, user: UserId) -> Option<u64> {
-        let find = || view.site.user_max_jobs(view.state.names.user(user));
-        *self.user_limits.entry(user).or_insert_with(find)
+    /// The limits of the jobs of a user in a queue.
+    pub fn limits_of(&mut self, view: &View, queue: QueueId, user: UserId) -> Rc<ConsumerRules> {
+        let find = || Rc::new(view.limits_of(queue, user));
+        self.limits.entry((queue, user)).or_insert_with(find).clone()
+    }
+
+    /// The limits of the jobs of a class.
+    pub fn limits(&mut self, view: &View, class: u32) -> Rc<ConsumerRules> {
+        let of = self.get(class);
+        if let Some(limits) = &of.limits {
+            return limits.clone();
+        }
+        let limits = self.limits_of(view, of.kind.queue, of.kind.user);
+        self.get_mut(class).limits = Some(limits.clone());
+        limits
     }
 
     /// The groups of users may be others than before.
     pub fn forget_users(&mut self) {
-        self.user_limits.clear();
+        self.limits.clear();
+        self.all.iter_mut().for_each(|class| class.limits = None);
     }
 
     fn drop_compiled(&mut self, class: u32) {
@@ -110,8 +125,8 @@ impl Classes {
 
     fn add(&mut self, kind: ClassKey) -> u32 {
         let kind = Rc::new(kind);
-        let (ready, compiled) = (BTreeSet::new(), None);
-        let class = Class { kind: kind.clone(), compiled, pending: 0, ready, unseen: true };
+        let (ready, compiled, limits) = (BTreeSet::new(), None, None);
+        let class = Class { kind: kind.clone(), compiled, limits, pending: 0, ready, unseen: true };
         let c = self.free.pop().unwrap_or(self.all.len() as u32);
         match self.all.get_mut(c as usize) {
             Some(place) => *place = class,

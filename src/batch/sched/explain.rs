@@ -4,7 +4,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::Entry;
 use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
 use crate::batch::sched::place::{Compiled, HostMatch, Reasons};
-use crate::batch::sched::policy::{Consumer, Policies};
+use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
@@ -52,8 +52,8 @@ impl Sched {
     fn explain(&self, view: &View, number: u32) -> Reasons {
         let kind = &self.classes.get(number).kind;
         let Some(queue) = view.site.queue(kind.queue) else { return Reasons::new() };
-        let max_jobs = view.site.user_max_jobs(view.state.names.user(kind.user));
-        let room = self.policies.user(view, queue, Consumer { user: kind.user, max_jobs });
+        let limits = view.limits_of(kind.queue, kind.user);
+        let room = self.policies.user(view, queue, &limits);
         if room.slots < u64::from(kind.min) {
             return vec![(room.reason, Vec::new())];
         }
@@ -69,7 +69,8 @@ impl Sched {
                 + view.hosts.len();
             self.explained.looks.set(looks);
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look = HostMatch::new((view, queue, room.slots), kind, &compiled.asked, simple);
+            let look =
+                HostMatch::new((view, queue, room.slots), (kind, &limits), &compiled.asked, simple);
             match refusals(&self.policies, &look) {
                 None => return Reasons::new(),
                 // the first one's tell most

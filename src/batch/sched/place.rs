@@ -5,6 +5,7 @@ use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
+use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
@@ -132,6 +133,8 @@ pub(crate) struct HostMatch<'a> {
     pub view: View<'a>,
     pub queue: &'a Queue,
     pub kind: &'a ClassKey,
+    /// The limits of its jobs.
+    pub limits: &'a ConsumerRules,
     pub asked: &'a Asked,
     /// The requirement with one alternative of its rusage.
     pub simple: Option<&'a Simple>,
@@ -144,11 +147,12 @@ pub(crate) struct HostMatch<'a> {
 impl<'a> HostMatch<'a> {
     pub fn new(
         (view, queue, room): (&View<'a>, &'a Queue, u64),
-        kind: &'a ClassKey,
+        (kind, limits): (&'a ClassKey, &'a ConsumerRules),
         asked: &'a Asked,
         simple: Option<&'a Simple>,
     ) -> HostMatch<'a> {
-        HostMatch { view: *view, queue, kind, asked, simple, room, local: OnceCell::new() }
+        let local = OnceCell::new();
+        HostMatch { view: *view, queue, kind, limits, asked, simple, room, local }
     }
 
     /// The most slots that a job may get.

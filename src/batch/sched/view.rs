@@ -5,13 +5,14 @@ use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
+use crate::batch::site::rules::{Consumer, ConsumerRules};
 use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::State;
-use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
+use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::windows::ClosedByWindows;
-use crate::conf::types::Mxj;
 use crate::lang::resreq::ResReqError;
 use crate::model::Now;
 use crate::model::job::JobSpec;
@@ -27,6 +28,7 @@ pub struct View<'a> {
     pub site: &'a Site,
     pub hosts: &'a HostMap<HostRt>,
     pub reserve: &'a Reserve,
+    pub limits: &'a LimitsLedger,
     pub windows: &'a ClosedByWindows,
     pub depends: &'a Deps,
     pub unreached: &'a Unreached,
@@ -35,20 +37,24 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Slots of a host; `None` unlimited.
     pub fn host_max(&self, i: HostId) -> Option<u64> {
-        match self.site.hosts[i].mxj {
-            Mxj::Unlimited => None,
-            Mxj::Slots(n) => Some(u64::from(n)),
-            Mxj::Cpus => Some(u64::from(self.hosts[i].ncpus())),
-        }
+        self.site.rules.slots_of_host(i).map(|amount| amount.on(self.hosts[i].ncpus()))
     }
 
     pub fn host_used(&self, i: HostId) -> u64 {
         let used = self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
+        used + self.given_up(i)
+    }
+
+    /// Slots of attempts that were given up with their host, and may still run there.
+    pub fn given_up(&self, i: HostId) -> u64 {
         let left = &self.hosts[i].zombies;
-        match left.is_empty() {
-            true => used,
-            false => used + left.values().map(|n| u64::from(*n)).sum::<u64>(),
-        }
+        if left.is_empty() { 0 } else { left.values().map(|n| u64::from(*n)).sum() }
+    }
+
+    /// The limits of the jobs of a user in a queue.
+    pub fn limits_of(&self, queue: QueueId, user: UserId) -> ConsumerRules {
+        let name = self.state.names.user(user);
+        self.site.rules.of_consumer(self.site, Consumer::new(queue, user), name)
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {

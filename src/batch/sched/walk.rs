@@ -10,7 +10,7 @@ use crate::batch::sched::decision::{Decision, Fuel};
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
 use crate::batch::sched::place::{Alternative, HostMatch};
-use crate::batch::sched::policy::{Consumer, Policies, rests_until};
+use crate::batch::sched::policy::{Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
@@ -111,8 +111,8 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        let max_jobs = self.classes.user_limit(view, user);
-        if self.policies.user(view, queue, Consumer { user, max_jobs }).slots == 0 {
+        let limits = self.classes.limits_of(view, queue.id, user);
+        if self.policies.user(view, queue, &limits).slots == 0 {
             if self.policies.queue(view, queue).slots == 0 {
                 self.order.short_of_queue(queue.id, user, 1);
             }
@@ -172,7 +172,7 @@ impl Sched {
                 continue;
             }
             let only = (!unseen).then_some(changed);
-            match self.hold(view, queue, (head, user), here, only, fuel) {
+            match self.hold(view, queue, head, here, only, fuel) {
                 Outcome::Found(decision) => {
                     here.started = Some((head, user));
                     return Some(decision);
@@ -250,14 +250,13 @@ impl Sched {
         &mut self,
         view: &View,
         queue: &Queue,
-        (head, user): (Head, UserId),
+        (place, class): Head,
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,
     ) -> Outcome {
-        let (place, class) = head;
-        let max_jobs = self.classes.user_limit(view, user);
-        let room = self.policies.user(view, queue, Consumer { user, max_jobs }).slots;
+        let limits = self.classes.limits(view, class);
+        let room = self.policies.user(view, queue, &limits).slots;
         let kind = self.classes.get(class).kind.clone();
         if room < u64::from(kind.min) {
             let need = u64::from(kind.min);
@@ -279,7 +278,8 @@ impl Sched {
         let mut found: Option<Found> = None;
         for (n, req) in compiled.alternatives.iter().enumerate() {
             let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look = HostMatch::new((view, queue, room), &kind, &compiled.asked, simple);
+            let look =
+                HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, simple);
             if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
                 found = Some((hosts, req.clone()));
                 break;

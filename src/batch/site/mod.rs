@@ -4,8 +4,11 @@
 
 pub mod limits;
 pub mod requirements;
+pub mod rules;
 
 use crate::batch::site::requirements::{Names, Req};
+use crate::batch::site::rules::HostRows;
+use crate::batch::site::rules::Rules;
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -63,8 +66,6 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct HostPol {
     pub def: HostDef,
-    pub mxj: Mxj,
-    pub jl_u: Option<u32>,
     pub dispatch_window: String,
     pub window: Windows,
     pub bounds: Bounds,
@@ -88,6 +89,8 @@ pub struct Site {
     /// Server hosts by name.
     host_ids: HashMap<String, HostId>,
     pub names: Rc<Names>,
+    /// The limits of queues, users and hosts.
+    pub rules: Rules,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
 }
@@ -129,19 +132,21 @@ impl Site {
             hosts: HostMap::default(),
             host_ids: HashMap::new(),
             names: resources,
+            rules: Rules::default(),
             stops: false,
         };
+        let mut host_rows = HostRows::default();
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
             let pol = p.host_policy(&def);
             // Where lsb.hosts has rows, a host without one takes no jobs.
             let none = p.conf.batch.hosts.hosts.is_empty();
-            let unlisted = if none { Mxj::Cpus } else { Mxj::Slots(0) };
+            let mxj = if none { Mxj::Cpus } else { Mxj::Slots(0) };
             let id = names.hosts.id(&def.name);
+            let unlisted = || HostPolicy { mxj, ..HostPolicy::default() };
+            host_rows.add(pol.as_ref().unwrap_or(&unlisted()), id);
             p.host_ids.insert(def.name.clone(), id);
             let host = HostPol {
-                mxj: pol.as_ref().map_or(unlisted, |h| h.mxj),
-                jl_u: pol.as_ref().and_then(|h| h.jl_u),
                 window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
                 dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
@@ -164,6 +169,7 @@ impl Site {
             p.queue_positions[queue.id.index()] = Some(position);
         }
         p.queues = queues;
+        p.rules = Rules::compile(&p.queues, &p.conf.batch.users.users, &host_rows);
         p.stops = p.any_stop();
         p
     }
@@ -294,23 +300,25 @@ impl Site {
         if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
     }
 
-    /// MAX_JOBS of a user: the own row, else `default`.
-    pub fn user_max_jobs(&self, user: &str) -> Option<u64> {
-        self.user_row(user).and_then(|r| r.max_jobs).map(u64::from)
+    /// The row of lsb.users for a user.
+    pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
+        self.user_row_position(user).map(|position| &self.conf.batch.users.users[position])
     }
 
-    /// The row of lsb.users for a user: by name, as a member of a group, or by default.
-    pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
+    /// The position of the row of lsb.users for a user: by name, as a member of a group, or by
+    /// default.
+    pub fn user_row_position(&self, user: &str) -> Option<usize> {
         let rows = &self.conf.batch.users.users;
         if rows.is_empty() {
             return None;
         }
-        let own = rows.iter().find(|r| r.name == user && !r.each_member);
+        let own = rows.iter().position(|r| r.name == user && !r.each_member);
         let member = || {
             let groups = self.conf.unix.of(user, None);
-            rows.iter().find(|r| r.each_member && self.conf.in_user_group(user, &r.name, &groups))
+            let in_it = |r: &UserPolicy| self.conf.in_user_group(user, &r.name, &groups);
+            rows.iter().position(|r| r.each_member && in_it(r))
         };
-        own.or_else(member).or_else(|| rows.iter().find(|r| r.name == "default"))
+        own.or_else(member).or_else(|| rows.iter().position(|r| r.name == "default"))
     }
 
     /// Limits of lsb.users on pending jobs of the user's groups, of each group as a whole.

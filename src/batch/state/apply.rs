@@ -240,9 +240,7 @@ impl State {
         }
         let before = Stage::of(&e);
         let held = match &e.state {
-            ElemState::Run(run) => {
-                Some(Held { user, hosts: run.hosts.iter().map(|h| h.0).collect() })
-            }
+            ElemState::Run(run) => Some(Held { user, queue, hosts: run.hosts.clone() }),
             _ => None,
         };
         make(&mut e);

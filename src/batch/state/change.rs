@@ -1,10 +1,12 @@
 //! The change that an applied event made. [`State::apply`](super::State::apply) returns it, and all
-//! that is derived from the state (readiness, reservations, dependency conditions, watches, metrics)
-//! follows it in one place, `Mbatchd::follow`.
+//! that is derived from the state (readiness, reservations, limits, dependency conditions, watches,
+//! metrics) follows it in one place, `Mbatchd::follow`.
 
-use crate::batch::state::names::{HostId, UserId};
-use crate::batch::state::{Elem, ElemState};
+use crate::batch::state::counts::Share;
+use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::{Elem, ElemState, Run};
 use crate::model::JobRef;
+use crate::model::idmap::IdMap;
 
 /// The effect of an event.
 #[derive(Debug)]
@@ -23,9 +25,9 @@ impl Applied {
     }
 
     /// The submission of a job, or of some of its elements, is another one.
-    pub(super) fn modified(job: u32, regrouped: bool) -> Applied {
+    pub(super) fn modified(job: u32, regrouped: bool, switched: Vec<Switched>) -> Applied {
         let at = JobRef { job, idx: 0 };
-        Applied::Job(Change { at, regrouped, kind: ChangeKind::Modified })
+        Applied::Job(Change { at, regrouped, kind: ChangeKind::Modified { switched } })
     }
 
     pub(super) fn is_rejected(&self) -> bool {
@@ -48,7 +50,10 @@ pub enum ChangeKind {
     /// A new job with so many elements.
     Submitted { elements: u32 },
     /// Another submission or queue.
-    Modified,
+    Modified {
+        /// The started elements that are of another queue now.
+        switched: Vec<Switched>,
+    },
     /// Another place in the order of dispatch.
     Moved,
     /// An element went from one stage to another, or had its status told again.
@@ -84,5 +89,33 @@ impl Stage {
 #[derive(Debug)]
 pub struct Held {
     pub user: UserId,
-    pub hosts: Vec<HostId>,
+    pub queue: QueueId,
+    pub hosts: Vec<(HostId, u32)>,
+}
+
+/// Started elements that went from one queue to another.
+#[derive(Debug)]
+pub struct Switched {
+    pub from: QueueId,
+    pub to: QueueId,
+    /// The slots that they have in all.
+    pub all: Share,
+    /// The same by host.
+    pub hosts: IdMap<HostId, Share>,
+}
+
+impl Switched {
+    /// Adds an element to those that went from one queue to another.
+    pub(super) fn add(all: &mut Vec<Switched>, from: QueueId, to: QueueId, run: &Run) {
+        let known = all.iter().position(|known| (known.from, known.to) == (from, to));
+        let place = known.unwrap_or_else(|| {
+            let (share, hosts) = (Share::default(), IdMap::default());
+            all.push(Switched { from, to, all: share, hosts });
+            all.len() - 1
+        });
+        all[place].all.add(Share { slots: run.slots().into(), jobs: 1 });
+        for &(host, n) in &run.hosts {
+            all[place].hosts.entry(host).or_default().add(Share { slots: n.into(), jobs: 1 });
+        }
+    }
 }

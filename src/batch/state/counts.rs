@@ -1,6 +1,7 @@
-//! Slot and job counters by queue, user and host; kept by `apply` alone, so that a limit is a
-//! look-up and never a walk over jobs.
+//! Slot and job counters by queue, user and host; kept by `apply` alone, so that a listing is a
+//! look-up and never a walk over jobs. `usage::limits_ledger` counts what limits are about.
 
+use crate::batch::state::change::Switched;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::{Body, Elem, ElemState, Job, Phase, Run, Tally};
 use crate::lang::depend::PostState;
@@ -44,6 +45,25 @@ pub struct HostSlots {
     pub jobs: BTreeSet<JobRef>,
 }
 
+/// A part of what started elements hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    pub slots: u64,
+    /// Jobs and elements of arrays.
+    pub jobs: u64,
+}
+
+impl Share {
+    pub fn add(&mut self, other: Share) {
+        self.slots += other.slots;
+        self.jobs += other.jobs;
+    }
+    fn take(&mut self, other: Share) {
+        self.slots -= other.slots;
+        self.jobs -= other.jobs;
+    }
+}
+
 /// The started elements of a part of an array, all together: with these a change of all of them
 /// takes no longer than the change of one. The slots are those of the started elements of the part;
 /// each reserves by the requirement that was given last to all that were started by then, or where
@@ -52,8 +72,10 @@ pub struct HostSlots {
 pub struct StartedElements {
     /// The slots they hold, in all.
     pub slots: Slots,
+    /// How many they are.
+    pub jobs: u64,
     /// The same by host, of hosts where that is any.
-    pub hosts: IdMap<HostId, u64>,
+    pub hosts: IdMap<HostId, Share>,
     /// The effective resource requirement that a change gave to all of them.
     given: Option<Arc<str>>,
     /// How often one was given.
@@ -64,9 +86,16 @@ impl StartedElements {
     /// Counts a started element in or out, as it stands.
     pub fn note(&mut self, run: &Run, add: bool) {
         started(&mut self.slots, run.phase, u64::from(run.slots()), add);
+        self.jobs = if add { self.jobs + 1 } else { self.jobs - 1 };
         for &(host, n) in &run.hosts {
-            bump_map(&mut self.hosts, host, u64::from(n), add);
-            if !add && self.hosts.get(&host) == Some(&0) {
+            let here = self.hosts.entry(host).or_default();
+            let share = Share { slots: n.into(), jobs: 1 };
+            if add {
+                here.add(share)
+            } else {
+                here.take(share)
+            }
+            if *here == Share::default() {
                 self.hosts.remove(&host);
             }
         }
@@ -94,10 +123,8 @@ pub struct Counts {
     pub queue: IdMap<QueueId, Slots>,
     pub user: IdMap<UserId, Slots>,
     pub host: IdMap<HostId, HostSlots>,
-    /// Started slots of (queue, user), (host, user), (host, queue).
+    /// Started slots.
     pub queue_user: IdMap<(QueueId, UserId), u64>,
-    pub host_user: IdMap<(HostId, UserId), u64>,
-    pub host_queue: IdMap<(HostId, QueueId), u64>,
 }
 
 fn bump(n: &mut u64, by: u64, up: bool) {
@@ -153,16 +180,23 @@ impl Counts {
 
     /// The started elements of a job are of the queues that its parts have now; before they were
     /// of these.
-    pub fn started_moved(&mut self, job: &Job, before: &[QueueId]) {
-        for (part, from) in (0..).zip(before) {
+    pub fn started_moved(&mut self, job: &Job, before: &[QueueId]) -> Vec<Switched> {
+        let mut switched = Vec::new();
+        for (part, from) in (0..).zip(before.iter().copied()) {
             let to = job.queue_of(part);
-            if to != *from {
+            if to != from {
                 job.with_started(part, |all| {
-                    self.of_queue(*from, job.user, all, false);
+                    self.of_queue(from, job.user, all, false);
                     self.of_queue(to, job.user, all, true);
+                    if all.jobs > 0 {
+                        let share = Share { slots: all.slots.started(), jobs: all.jobs };
+                        let hosts = all.hosts.clone();
+                        switched.push(Switched { from, to, all: share, hosts });
+                    }
                 });
             }
         }
+        switched
     }
 
     /// Adds started elements of a user to those of a queue, or takes them away.
@@ -172,9 +206,6 @@ impl Counts {
         bump(&mut of.ssusp, all.slots.ssusp, up);
         bump(&mut of.ususp, all.slots.ususp, up);
         bump_map(&mut self.queue_user, (queue, user), all.slots.started(), up);
-        for (host, n) in &all.hosts {
-            bump_map(&mut self.host_queue, (*host, queue), *n, up);
-        }
     }
 
     /// Adds or takes away one element as it stands.
@@ -207,8 +238,6 @@ impl Counts {
                     } else {
                         h.jobs.remove(&at);
                     }
-                    bump_map(&mut self.host_user, (host, user), k, up);
-                    bump_map(&mut self.host_queue, (host, queue), k, up);
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! everything that changes the state this is only reached through `apply`.
 
 use crate::batch::state::apply::EXTRA_DEPEND;
-use crate::batch::state::change::{Applied, Change, ChangeKind};
+use crate::batch::state::change::{Applied, Change, ChangeKind, Switched};
 use crate::batch::state::counts::{Counts, StartedElements, owner};
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::state::{
@@ -204,8 +204,8 @@ impl State {
         self.counts.pending(job, false);
         change(job);
         self.counts.pending(job, true);
-        self.counts.started_moved(job, &queues);
-        Applied::modified(id, false)
+        let switched = self.counts.started_moved(job, &queues);
+        Applied::modified(id, false, switched)
     }
 
     /// Puts elements of an array that are in memory into the part that `change` says, from what
@@ -224,6 +224,7 @@ impl State {
         };
         // from which part into which
         let mut known: Vec<(u32, u32)> = Vec::new();
+        let mut switched = Vec::new();
         for idx in indices {
             if job.view(idx).is_none() {
                 continue;
@@ -240,9 +241,9 @@ impl State {
                     to
                 }
             };
-            put_in_part(&mut self.counts, job, idx, to);
+            put_in_part(&mut self.counts, &mut switched, job, idx, to);
         }
-        Applied::modified(id, true)
+        Applied::modified(id, true, switched)
     }
 
     /// Changes all elements at once that are of the part of this one.
@@ -280,7 +281,11 @@ impl State {
         };
         if few.elems.len() <= JOINED {
             let few: Vec<u32> = few.elems.iter().copied().collect();
-            few.into_iter().for_each(|idx| put_in_part(&mut self.counts, job, idx, to));
+            let mut switched = Vec::new();
+            few.into_iter().for_each(|idx| {
+                put_in_part(&mut self.counts, &mut switched, job, idx, to);
+            });
+            debug_assert!(switched.is_empty(), "parts that are alike are of one queue");
         }
     }
 
@@ -383,10 +388,18 @@ impl State {
     }
 }
 
-/// An element that is in memory is of this part from now on.
-fn put_in_part(counts: &mut Counts, job: &mut Job, idx: u32, to: u32) {
+/// An element that is in memory is of this part from now on; notes where it was started in another
+/// queue.
+fn put_in_part(
+    counts: &mut Counts,
+    switched: &mut Vec<Switched>,
+    job: &mut Job,
+    idx: u32,
+    to: u32,
+) {
     let at = JobRef { job: job.id, idx };
     let (queue, user, slots) = owner(job, job.part_no(idx));
+    let from = queue;
     let submit_time = job.submit_time;
     let Body::Array(a) = &mut job.body else { return };
     if a.part_mut(to).is_none() {
@@ -410,6 +423,11 @@ fn put_in_part(counts: &mut Counts, job: &mut Job, idx: u32, to: u32) {
     part.elems.insert(idx);
     let (queue, slots) = (part.look.queue, part.look.spec.min_slots.max(1));
     counts.elem(queue, user, slots, at, &e, true);
+    if let ElemState::Run(run) = &e.state
+        && queue != from
+    {
+        Switched::add(switched, from, queue, run);
+    }
     a.own.insert(idx, e);
 }
 

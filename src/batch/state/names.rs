@@ -39,6 +39,9 @@ macro_rules! id {
 id!(UserId, "a user");
 id!(QueueId, "a queue");
 id!(HostId, "a host");
+id!(ProjectId, "a project");
+id!(ApplicationId, "an application profile");
+id!(LicenseProjectId, "a license project");
 id!(ResourceId, "a numeric resource in the configuration that holds");
 
 /// Built-in numbers: their ids come before those of the site's resources.

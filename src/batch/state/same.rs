@@ -4,7 +4,7 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
-use crate::batch::state::counts::StartedElements;
+use crate::batch::state::counts::{Share, StartedElements};
 use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -182,14 +182,7 @@ impl State {
     }
 
     fn counts_told(&self, counts: &crate::batch::state::counts::Counts, out: &mut Told) {
-        let crate::batch::state::counts::Counts {
-            queue,
-            user,
-            host,
-            queue_user,
-            host_user,
-            host_queue,
-        } = counts;
+        let crate::batch::state::counts::Counts { queue, user, host, queue_user } = counts;
         let names = &self.names;
         for (user, kept) in self.space.each() {
             out.put(format!("kept by {}", self.names.user(user)), (kept.jobs, kept.bytes));
@@ -205,12 +198,6 @@ impl State {
         }
         for ((a, b), n) in queue_user.iter().filter(|(_, n)| **n > 0) {
             out.put(format!("slots of queue, user {} {}", names.queue(*a), names.user(*b)), n);
-        }
-        for ((a, b), n) in host_user.iter().filter(|(_, n)| **n > 0) {
-            out.put(format!("slots of host, user {} {}", names.host(*a), names.user(*b)), n);
-        }
-        for ((a, b), n) in host_queue.iter().filter(|(_, n)| **n > 0) {
-            out.put(format!("slots of host, queue {} {}", names.host(*a), names.queue(*b)), n);
         }
     }
 
@@ -286,10 +273,10 @@ impl State {
         for part in 0..=a.parts.len() as u32 {
             let kept = if counted { all.get(&part) } else { Some(a.started_elements(part)) };
             let none = StartedElements::default();
-            let StartedElements { slots, hosts, .. } = kept.unwrap_or(&none);
-            let name = |(host, n): (&_, &u64)| (self.names.host(*host).to_string(), *n);
-            let hosts: BTreeMap<String, u64> = hosts.iter().map(name).collect();
-            let _ = write!(out, " {part}: {slots:?} {hosts:?}");
+            let StartedElements { slots, jobs, hosts, .. } = kept.unwrap_or(&none);
+            let name = |(host, n): (&_, &Share)| (self.names.host(*host).to_string(), *n);
+            let hosts: BTreeMap<String, Share> = hosts.iter().map(name).collect();
+            let _ = write!(out, " {part}: {slots:?} {jobs} {hosts:?}");
         }
         out
     }

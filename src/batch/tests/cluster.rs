@@ -14,6 +14,7 @@
 //! until a test says otherwise.
 
 mod hosts;
+mod limits;
 mod options;
 mod site;
 
@@ -119,6 +120,7 @@ impl Cluster {
                 let overlooked = self.machine.overlooked();
                 assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
                 assert_eq!(self.machine.reserve_audit(), Ok(()));
+                assert_eq!(self.machine.limits_audit(), Ok(()));
                 return;
             }
             out.into_iter().for_each(|effect| self.carry_out(effect));

@@ -179,6 +179,26 @@ fn user_at_max_jobs_waits_and_others_start() {
 }
 
 #[test]
+fn user_at_the_limit_of_slots_per_processor_of_a_host_waits_and_others_start() {
+    // four processors
+    for (rows, given) in
+        [("ann - 0.3", "ann"), ("chip@ - 0.3", "a member"), ("default - 0.3", "all")]
+    {
+        let groups = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER\nchip (ann eve)\nEnd UserGroup\n";
+        let users = format!("{groups}Begin User\nUSER_NAME MAX_JOBS JL/P\n{rows}\nEnd User\n");
+        let site = || cluster().hosts(2, 4).lsb_users(&users);
+        let options = ["-n 2 -m h1", "-m h1", "-m h1"];
+        limited(site(), options, pend::USER_PER_CPU, true);
+        // on another host there are as many
+        let mut c = site().up();
+        let wide = c.submit("ann", "-n 5");
+        let narrow = c.submit("ann", "-n 4");
+        assert_eq!(c.running_on(narrow), ["h1", "h1", "h2", "h2"], "{given}");
+        assert!(c.waits_for(wide, pend::USER_PER_CPU), "{:?}", c.reasons(wide));
+    }
+}
+
+#[test]
 fn parallel_job_beyond_the_rest_of_a_limit_takes_the_rest_where_that_is_enough() {
     for (slots, want) in [("2,4", Some(3)), ("4", None)] {
         let mut c = queue("QJOB_LIMIT = 4").up();

@@ -13,6 +13,8 @@ use std::fmt::Write;
 const USERS: usize = 4;
 const QUEUES: usize = 3;
 const MOST_HOSTS: usize = 20;
+/// Processors of each host.
+const CPUS: u32 = 4;
 /// Clusters, and the most that happens in one.
 const CASES: u32 = 160;
 const MOST_STEPS: usize = 40;
@@ -22,10 +24,10 @@ const MOST_STEPS: usize = 40;
 struct Rules {
     /// MXJ and JL/U of each host.
     hosts: Vec<(u32, Option<u32>)>,
-    /// QJOB_LIMIT and UJOB_LIMIT of each queue.
-    queues: Vec<(Option<u32>, Option<u32>)>,
-    /// MAX_JOBS of each user.
-    users: Vec<Option<u32>>,
+    /// QJOB_LIMIT, UJOB_LIMIT and HJOB_LIMIT of each queue.
+    queues: Vec<(Option<u32>, Option<u32>, Option<u32>)>,
+    /// MAX_JOBS of each user, and the slots on a host that JL/P gives.
+    users: Vec<(Option<u32>, Option<u32>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,8 +63,8 @@ fn limit() -> impl Strategy<Value = Option<u32>> {
 
 fn rules() -> impl Strategy<Value = Rules> {
     let hosts = prop::collection::vec((0..5u32, limit()), 1..=MOST_HOSTS);
-    let queues = prop::collection::vec((limit(), limit()), QUEUES);
-    (hosts, queues, prop::collection::vec(limit(), USERS))
+    let queues = prop::collection::vec((limit(), limit(), limit()), QUEUES);
+    (hosts, queues, prop::collection::vec((limit(), limit()), USERS))
         .prop_map(|(hosts, queues, users)| Rules { hosts, queues, users })
 }
 
@@ -93,17 +95,21 @@ impl Rules {
             let _ = writeln!(hosts, "h{} {slots} {}", i + 1, shown(*by_user));
         }
         let mut users = "Begin User\nUSER_NAME MAX_JOBS JL/P\n".to_owned();
-        for (i, most) in self.users.iter().enumerate() {
-            let _ = writeln!(users, "u{i} {} -", shown(*most));
+        for (i, (most, on_host)) in self.users.iter().enumerate() {
+            let per_cpu = on_host.map(|slots| f64::from(slots) / f64::from(CPUS));
+            let per_cpu = per_cpu.map_or("-".to_owned(), |slots| slots.to_string());
+            let _ = writeln!(users, "u{i} {} {per_cpu}", shown(*most));
         }
-        let site = cluster().hosts(self.hosts.len(), 4);
+        let site = cluster().hosts(self.hosts.len(), CPUS);
         let site = site.lsb_hosts(&(hosts + "End Host\n")).lsb_users(&(users + "End User\n"));
-        self.queues.iter().enumerate().fold(site, |site, (i, (of_queue, of_user))| {
+        self.queues.iter().enumerate().fold(site, |site, (i, limits)| {
+            let (of_queue, of_user, on_host) = limits;
             let line = |name: &str, limit: &Option<u32>| {
                 limit.map_or(String::new(), |limit| format!("; {name} = {limit}"))
             };
             let (all, each) = (line("QJOB_LIMIT", of_queue), line("UJOB_LIMIT", of_user));
-            let lines = format!("PRIORITY = {}; EXCLUSIVE = Y{all}{each}", 20 + 10 * i);
+            let here = line("HJOB_LIMIT", on_host);
+            let lines = format!("PRIORITY = {}; EXCLUSIVE = Y{all}{each}{here}", 20 + 10 * i);
             site.queue(&format!("q{i}"), &lines)
         })
     }
@@ -113,6 +119,7 @@ impl Rules {
         let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
         let mut users_on: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let mut queues: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut queues_on: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let mut users_in: BTreeMap<(&str, &str), u32> = BTreeMap::new();
         let mut users: BTreeMap<&str, u32> = BTreeMap::new();
         for job in jobs.iter().filter(|job| job.state == "RUN") {
@@ -122,6 +129,7 @@ impl Rules {
                 *hosts.entry(host).or_default() += slots;
                 *users_on.entry((host, user)).or_default() += slots;
                 *queues.entry(queue).or_default() += slots;
+                *queues_on.entry((host, queue)).or_default() += slots;
                 *users_in.entry((queue, user)).or_default() += slots;
                 *users.entry(user).or_default() += slots;
             }
@@ -133,6 +141,12 @@ impl Rules {
         for ((host, user), slots) in users_on {
             let most = self.hosts[number(host) - 1].1.unwrap_or(u32::MAX);
             assert!(slots <= most, "JL/U of {host}: {slots} of {user}");
+            let most = self.users[number(user)].1.unwrap_or(u32::MAX);
+            assert!(slots <= most, "JL/P of {user}: {slots} on {host}");
+        }
+        for ((host, queue), slots) in queues_on {
+            let most = self.queues[number(queue)].2.unwrap_or(u32::MAX);
+            assert!(slots <= most, "HJOB_LIMIT of {queue}: {slots} on {host}");
         }
         for (queue, slots) in queues {
             let most = self.queues[number(queue)].0.unwrap_or(u32::MAX);
@@ -143,7 +157,7 @@ impl Rules {
             assert!(slots <= most, "UJOB_LIMIT of {queue}: {slots} of {user}");
         }
         for (user, slots) in users {
-            let most = self.users[number(user)].unwrap_or(u32::MAX);
+            let most = self.users[number(user)].0.unwrap_or(u32::MAX);
             assert!(slots <= most, "MAX_JOBS of {user}: {slots}");
         }
     }

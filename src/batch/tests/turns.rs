@@ -2,6 +2,7 @@
 //! step or one unit of work, which a busy machine changes little.
 
 use super::*;
+use crate::batch::site::rules::{Consumer, Counter};
 use crate::model::event::JobStatus;
 use crate::model::job::{extra, stat};
 use crate::model::reason::pend;
@@ -59,7 +60,7 @@ impl Rig {
     fn apply_status(&mut self, at: JobRef, status: u32) {
         let s = JobStatus { at, status, end_time: 1, ..JobStatus::default() };
         let time = self.now.secs();
-        self.mbd.state.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
+        self.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
     }
 }
 
@@ -331,7 +332,7 @@ fn names_are_found_without_looking_at_all_jobs() {
 /// A record that is in the log and in the state, without a request.
 fn recorded(r: &mut Rig, event: Event) {
     let rec = Record { time: r.now.secs(), event };
-    assert!(matches!(r.mbd.state.apply(&rec), crate::batch::state::change::Applied::Job(_)));
+    assert!(r.apply(&rec));
     r.log.push(rec);
 }
 
@@ -470,6 +471,7 @@ const ALL_STARTED: u32 = 100_000;
 fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns() {
     let mut c = wide();
     c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    c.batch.queues.iter_mut().for_each(|queue| queue.hjob_limit = Some(2 * ALL_STARTED));
     let mut r = Rig::of(c);
     let job = started(&mut r, ALL_STARTED);
     let high = || Verb::Switch { queue: "high".into() };
@@ -490,15 +492,18 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
     assert_eq!(code_of(said), 0);
     let run = |r: &Rig, queue: &str| {
         let id = r.mbd.state.names.queues.find(queue).unwrap();
-        (
-            r.mbd.state.counts.queue[&id].run,
-            r.mbd.state.counts.host_queue[&(HostId::from_index(0), id)],
-        )
+        let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
+        let consumer = Consumer::new(id, user);
+        let rules = r.mbd.site.rules.of_consumer(&r.mbd.site, consumer, "ann").host;
+        let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
+        let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
+        (r.mbd.state.counts.queue[&id].run, on_host)
     };
     let all = u64::from(ALL_STARTED);
     assert_eq!((run(&r, "normal"), run(&r, "high")), ((all, all), (0, 0)));
     assert!((1..=ALL_STARTED).all(|idx| effective(&r, job, idx).contains("mem=6")));
     r.mbd.reserve_audit().unwrap();
+    r.mbd.limits_audit().unwrap();
     same_after_restart(&r);
 }
 

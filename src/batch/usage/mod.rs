@@ -1,7 +1,9 @@
-//! Derived values that are kept current as the state changes: reservations, dependency
-//! conditions, closed time windows. They are never logged, and can be counted anew at any time.
+//! Derived values that are kept current as the state changes: reservations, slots under each limit,
+//! dependency conditions, closed time windows. They are never logged, and can be counted anew at
+//! any time.
 
 pub mod dependencies;
 pub mod group_watch;
+pub mod limits_ledger;
 pub mod reserve;
 pub mod windows;

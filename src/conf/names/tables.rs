@@ -188,7 +188,7 @@ pub static USER: NameTable = table!(
     "lsb.users",
     "User",
     &[
-        off("JL/P", "slots per processor; unlimited"),
+        on("JL/P", "slots per processor of each host; unlimited"),
         on("MAX_JOBS", "slots; unlimited"),
         on("MAX_PEND_JOBS", "pending jobs; unlimited"),
         on("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),

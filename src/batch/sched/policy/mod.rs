@@ -21,7 +21,8 @@ use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, UserId};
+use crate::batch::site::rules::ConsumerRules;
+use crate::batch::state::names::HostId;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
@@ -44,23 +45,10 @@ impl Room {
         Room { slots: 0, reason }
     }
 
-    /// The slots that a limit leaves while some are used; no limit leaves any number.
-    pub fn left(limit: Option<u64>, used: impl FnOnce() -> u64, reason: u32) -> Room {
-        limit.map_or(Room::ANY, |limit| Room { slots: limit.saturating_sub(used()), reason })
-    }
-
     /// The smaller room; of equal ones the first.
     pub fn and(self, other: Room) -> Room {
         if other.slots < self.slots { other } else { self }
     }
-}
-
-/// A user whose jobs a queue may start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Consumer {
-    pub user: UserId,
-    /// MAX_JOBS of lsb.users.
-    pub max_jobs: Option<u64>,
 }
 
 /// A host as a class of jobs finds it.
@@ -80,8 +68,9 @@ pub(crate) trait Policy: Debug {
         Room::ANY
     }
 
-    /// Slots that the jobs of a user may still get from a queue.
-    fn user(&self, _view: &View, _queue: &Queue, _consumer: Consumer) -> Room {
+    /// Slots that the jobs of a user may still get from a queue; `limits`: the user, and the limits
+    /// of the user's jobs there.
+    fn user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerRules) -> Room {
         Room::ANY
     }
 

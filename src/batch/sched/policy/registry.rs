@@ -1,11 +1,12 @@
 //! All policies, in the documented order, and how the pass asks them.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{Consumer, HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limits};
 use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
+use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::HostId;
 use std::rc::Rc;
 
@@ -48,9 +49,9 @@ impl Policies {
     }
 
     /// Slots that the jobs of a user may still get from a queue, which has some itself.
-    pub fn user(&self, view: &View, queue: &Queue, consumer: Consumer) -> Room {
+    pub fn user(&self, view: &View, queue: &Queue, limits: &ConsumerRules) -> Room {
         let of_queue = self.queue(view, queue);
-        self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, consumer)))
+        self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
     }
 
     /// Slots for a job of a class on a host now; the reason where there are none.

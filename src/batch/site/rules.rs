@@ -1,0 +1,417 @@
+//! The limits of the configuration as rules: how much of something the started jobs of a scope may
+//! hold. A rule is compiled from one parameter (`compile`) when the configuration is read.
+//!
+//! A job is subject to every rule whose scope it is in. Rules about a queue as a whole are known by
+//! queue; rules about users, and rules of a queue about its hosts, are worked out once for each
+//! [`Consumer`]; rules of hosts about anybody are known by host. `usage::limits_ledger` counts what
+//! is held under each rule.
+
+mod compile;
+
+pub use compile::HostRows;
+
+use crate::batch::site::Site;
+use crate::batch::state::names::{
+    ApplicationId, HostId, HostMap, HostSet, LicenseProjectId, ProjectId, QueueId, UserId,
+};
+use crate::conf::Pos;
+use crate::conf::types::UserTerm;
+use crate::model::idmap::IdMap;
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+
+/// The members of one dimension (users, hosts, ...) that a rule is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Members<S> {
+    /// The rule does not look at this dimension.
+    #[default]
+    All,
+    /// The members of the set have the amount together.
+    Shared(S),
+    /// Each member of the set has the amount for itself.
+    Each(S),
+}
+
+impl<S> Members<S> {
+    fn set(&self) -> Option<&S> {
+        match self {
+            Members::All => None,
+            Members::Shared(set) | Members::Each(set) => Some(set),
+        }
+    }
+
+    fn is_each(&self) -> bool {
+        matches!(self, Members::Each(_))
+    }
+}
+
+/// A set of ids.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Set<I> {
+    Any,
+    These(BTreeSet<I>),
+}
+
+impl<I: Ord> Set<I> {
+    pub fn contains(&self, id: &I) -> bool {
+        match self {
+            Set::Any => true,
+            Set::These(ids) => ids.contains(id),
+        }
+    }
+}
+
+/// A set of users.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Users {
+    Any,
+    /// The users to whom this row of section User of lsb.users applies, by its position.
+    Row(usize),
+    /// The users that these words mean.
+    Named(Vec<UserTerm>),
+}
+
+/// A set of hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hosts {
+    Any,
+    These(HostSet),
+}
+
+/// The jobs that a rule is about, and how they divide the amount: a job is in the scope where it is
+/// among the members of every dimension.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scope {
+    pub users: Members<Users>,
+    pub queues: Members<Set<QueueId>>,
+    pub projects: Members<Set<ProjectId>>,
+    pub hosts: Members<Hosts>,
+    pub applications: Members<Set<ApplicationId>>,
+    pub license_projects: Members<Set<LicenseProjectId>>,
+}
+
+/// The thing that a rule limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Slots,
+    /// Started jobs and elements of arrays.
+    Jobs,
+}
+
+/// The largest amount that a rule allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    Fixed(u64),
+    /// For each processor of a host; a fraction is rounded up.
+    PerProcessor(f64),
+}
+
+impl Amount {
+    /// The amount on a host of so many processors.
+    pub fn on(self, processors: u32) -> u64 {
+        match self {
+            Amount::Fixed(n) => n,
+            Amount::PerProcessor(n) => (n * f64::from(processors)).ceil() as u64,
+        }
+    }
+}
+
+/// One limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The parameter that it was compiled from.
+    pub name: &'static str,
+    pub scope: Scope,
+    pub what: What,
+    pub amount: Amount,
+    /// The pending reason where too little is left ([`crate::model::reason::pend`]).
+    pub reason: u32,
+    /// Attempts that were given up with their host, and may still run there, count as well.
+    pub with_given_up: bool,
+    /// The parameter's section or row.
+    pub pos: Pos,
+}
+
+/// The dimensions of a job that rules look at, without its hosts.
+///
+/// The last three are known where the job was given an id for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Consumer {
+    pub queue: QueueId,
+    pub user: UserId,
+    pub project: Option<ProjectId>,
+    pub application: Option<ApplicationId>,
+    pub license_project: Option<LicenseProjectId>,
+}
+
+impl Consumer {
+    pub fn new(queue: QueueId, user: UserId) -> Consumer {
+        Consumer { queue, user, ..Consumer::default() }
+    }
+}
+
+/// The members that have the amount of a rule for themselves; `MAX` in a dimension by which the
+/// rule does not divide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    pub user: UserId,
+    pub queue: QueueId,
+    pub host: HostId,
+    project: ProjectId,
+    application: ApplicationId,
+    license_project: LicenseProjectId,
+}
+
+impl Hash for Member {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        use crate::batch::state::names::Id;
+        let pair = |a: usize, b: usize| (a as u64) << 32 | b as u64;
+        to.write_u64(pair(self.user.index(), self.host.index()));
+        // hardly any rule divides by more than users and hosts
+        let rest = (self.queue, self.project, self.application, self.license_project);
+        if rest != (QueueId::MAX, ProjectId::MAX, ApplicationId::MAX, LicenseProjectId::MAX) {
+            to.write_u64(pair(self.queue.index(), self.project.index()));
+            to.write_u64(pair(self.application.index(), self.license_project.index()));
+        }
+    }
+}
+
+/// The position of a rule among all [`Rules`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(u32);
+
+/// A counter of the ledger: a rule and one that has its amount for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Counter {
+    pub rule: RuleId,
+    pub member: Member,
+}
+
+/// Which of its dimensions a rule needs to be known, the last one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Queue,
+    Consumer,
+    Host,
+}
+
+impl Rule {
+    fn level(&self) -> Level {
+        let Scope { users, projects, hosts, applications, license_projects, .. } = &self.scope;
+        let queue_alone = users.set().is_none()
+            && projects.set().is_none()
+            && applications.set().is_none()
+            && license_projects.set().is_none();
+        match (hosts.set(), queue_alone) {
+            (Some(_), _) => Level::Host,
+            (None, false) => Level::Consumer,
+            (None, true) => Level::Queue,
+        }
+    }
+
+    /// Is every job in the scope that runs on one of its hosts?
+    fn about_anybody(&self) -> bool {
+        let Scope { users, queues, projects, applications, license_projects, .. } = &self.scope;
+        matches!(users.set(), None | Some(Users::Any))
+            && matches!(queues.set(), None | Some(Set::Any))
+            && matches!(projects.set(), None | Some(Set::Any))
+            && matches!(applications.set(), None | Some(Set::Any))
+            && matches!(license_projects.set(), None | Some(Set::Any))
+    }
+
+    /// Is a job of this consumer in the scope, on some host? `means`: do these words mean the user?
+    pub fn concerns(
+        &self,
+        consumer: &Consumer,
+        row: Option<usize>,
+        means: impl FnOnce(&[UserTerm]) -> bool,
+    ) -> bool {
+        fn among<I: Ord>(members: &Members<Set<I>>, id: Option<I>) -> bool {
+            members.set().is_none_or(|set| id.is_some_and(|id| set.contains(&id)))
+        }
+        let scope = &self.scope;
+        among(&scope.queues, Some(consumer.queue))
+            && among(&scope.projects, consumer.project)
+            && among(&scope.applications, consumer.application)
+            && among(&scope.license_projects, consumer.license_project)
+            && match scope.users.set() {
+                None | Some(Users::Any) => true,
+                Some(Users::Row(own)) => row == Some(*own),
+                Some(Users::Named(words)) => means(words),
+            }
+    }
+
+    /// Does it look at slots and jobs on this host?
+    pub fn counts_on(&self, host: HostId) -> bool {
+        match self.scope.hosts.set() {
+            None | Some(Hosts::Any) => true,
+            Some(Hosts::These(hosts)) => hosts.contains(host),
+        }
+    }
+
+    /// The member of a consumer, on a host where the rule divides by hosts.
+    pub fn member(&self, consumer: &Consumer, host: HostId) -> Member {
+        fn own<S, I>(members: &Members<S>, id: Option<I>, none: I) -> I {
+            if members.is_each() { id.unwrap_or(none) } else { none }
+        }
+        let scope = &self.scope;
+        Member {
+            user: own(&scope.users, Some(consumer.user), UserId::MAX),
+            queue: own(&scope.queues, Some(consumer.queue), QueueId::MAX),
+            host: own(&scope.hosts, Some(host), HostId::MAX),
+            project: own(&scope.projects, consumer.project, ProjectId::MAX),
+            application: own(&scope.applications, consumer.application, ApplicationId::MAX),
+            license_project: own(
+                &scope.license_projects,
+                consumer.license_project,
+                LicenseProjectId::MAX,
+            ),
+        }
+    }
+}
+
+/// The rules that the jobs of a consumer are subject to, but those about the queue as a whole
+/// ([`Rules::of_queue`]) and those of hosts about anybody ([`Rules::on_host`]). Each list is in the
+/// order in which rules name their reasons.
+#[derive(Debug, Default)]
+pub struct ConsumerRules {
+    pub consumer: Consumer,
+    /// Rules about the user, whatever hosts the jobs get.
+    pub user: Vec<Counter>,
+    /// Rules about each host, or some hosts.
+    pub host: Vec<RuleId>,
+}
+
+/// The rules of one host about anybody.
+#[derive(Debug, Default)]
+struct HostRules {
+    all: Vec<RuleId>,
+    /// MXJ.
+    slots: Option<RuleId>,
+    /// JL/U.
+    slots_of_each_user: Option<RuleId>,
+}
+
+/// All rules of a configuration.
+#[derive(Debug, Default)]
+pub struct Rules {
+    all: Vec<Rule>,
+    /// Rules that name queues.
+    by_queue: IdMap<QueueId, Vec<RuleId>>,
+    /// Rules of a row of lsb.users that name no queue.
+    by_row: IdMap<usize, Vec<RuleId>>,
+    /// Rules of named hosts about anybody.
+    by_host: HostMap<HostRules>,
+    /// All other rules.
+    others: Vec<RuleId>,
+    /// Rules about each queue as a whole.
+    whole_queue: IdMap<QueueId, Vec<Counter>>,
+}
+
+impl Rules {
+    pub(crate) fn new(all: Vec<Rule>, queues: impl Iterator<Item = QueueId>) -> Rules {
+        let mut rules = Rules { all, ..Rules::default() };
+        for (i, rule) in rules.all.iter().enumerate() {
+            let id = RuleId(i as u32);
+            let Scope { users, queues, hosts, .. } = &rule.scope;
+            match (queues.set(), users.set(), hosts.set()) {
+                (Some(Set::These(queues)), ..) => {
+                    for queue in queues {
+                        rules.by_queue.entry(*queue).or_default().push(id);
+                    }
+                }
+                (_, Some(Users::Row(row)), _) => rules.by_row.entry(*row).or_default().push(id),
+                (.., Some(Hosts::These(hosts))) if rule.about_anybody() => {
+                    for host in hosts.iter() {
+                        if !rules.by_host.contains(host) {
+                            rules.by_host.insert(host, HostRules::default());
+                        }
+                        let of_host = &mut rules.by_host[host];
+                        of_host.all.push(id);
+                        match rule.name {
+                            compile::MXJ => of_host.slots = Some(id),
+                            compile::JL_U => of_host.slots_of_each_user = Some(id),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => rules.others.push(id),
+            }
+        }
+        for queue in queues {
+            let counters = rules.counters_of_queue(queue);
+            rules.whole_queue.insert(queue, counters);
+        }
+        rules
+    }
+
+    fn counters_of_queue(&self, queue: QueueId) -> Vec<Counter> {
+        // at this level no rule looks at the user
+        let consumer = Consumer::new(queue, UserId::MAX);
+        let near = self.by_queue.get(&queue).into_iter().flatten().chain(&self.others);
+        let rules = near.map(|id| (*id, self.get(*id)));
+        let own = rules.filter(|(_, rule)| {
+            rule.level() == Level::Queue && rule.concerns(&consumer, None, |_| false)
+        });
+        let counter = |(id, rule): (RuleId, &Rule)| Counter {
+            rule: id,
+            member: rule.member(&consumer, HostId::MAX),
+        };
+        own.map(counter).collect()
+    }
+
+    /// All rules and their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (RuleId, &Rule)> {
+        (0..).map(RuleId).zip(&self.all)
+    }
+
+    pub fn get(&self, id: RuleId) -> &Rule {
+        &self.all[id.0 as usize]
+    }
+
+    /// Rules about a queue as a whole.
+    pub fn of_queue(&self, queue: QueueId) -> &[Counter] {
+        self.whole_queue.get(&queue).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rules of a host about anybody.
+    pub fn on_host(&self, host: HostId) -> &[RuleId] {
+        self.by_host.get(host).map_or(&[], |of_host| &of_host.all)
+    }
+
+    /// The slots that all jobs have together on a host (MXJ); `None`: any number.
+    pub fn slots_of_host(&self, host: HostId) -> Option<Amount> {
+        self.by_host.get(host)?.slots.map(|id| self.get(id).amount)
+    }
+
+    /// The slots that each user has on a host (JL/U); `None`: any number.
+    pub fn slots_of_each_user(&self, host: HostId) -> Option<Amount> {
+        self.by_host.get(host)?.slots_of_each_user.map(|id| self.get(id).amount)
+    }
+
+    /// The rules of a consumer. It takes as long as there are rules; whoever needs them often keeps
+    /// them.
+    pub fn of_consumer(&self, site: &Site, consumer: Consumer, user: &str) -> ConsumerRules {
+        let row = site.user_row_position(user);
+        let of_queue = self.by_queue.get(&consumer.queue);
+        let of_row = row.and_then(|row| self.by_row.get(&row));
+        let near = [of_queue, of_row].into_iter().flatten().chain([&self.others]);
+        let mut found = ConsumerRules { consumer, ..ConsumerRules::default() };
+        for id in near.flatten().copied() {
+            let rule = self.get(id);
+            if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
+                continue;
+            }
+            let counter = || Counter { rule: id, member: rule.member(&consumer, HostId::MAX) };
+            match rule.level() {
+                Level::Queue => {}
+                Level::Consumer => found.user.push(counter()),
+                Level::Host => found.host.push(id),
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

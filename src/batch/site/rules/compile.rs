@@ -1,0 +1,120 @@
+//! Compiles the limits of lsb.queues, lsb.users and lsb.hosts to rules.
+
+use super::{Amount, Hosts, Members, Rule, Rules, Scope, Set, Users, What};
+use crate::batch::site::Queue;
+use crate::batch::state::names::{HostId, HostSet};
+use crate::conf::Pos;
+use crate::conf::types::{HostPolicy, Mxj, UserPolicy};
+use crate::model::reason::pend;
+use std::collections::HashMap;
+
+/// Limits of lsb.hosts.
+pub(super) const MXJ: &str = "MXJ";
+pub(super) const JL_U: &str = "JL/U";
+
+/// A row of section Host of lsb.hosts, or the defaults of hosts without one, and the hosts to which
+/// it applies.
+#[derive(Debug)]
+struct HostRow {
+    mxj: Mxj,
+    jl_u: Option<u32>,
+    pos: Pos,
+    hosts: HostSet,
+}
+
+/// The rows of lsb.hosts that apply to some host.
+#[derive(Debug, Default)]
+pub struct HostRows {
+    rows: Vec<HostRow>,
+    /// Positions by the name of the row.
+    positions: HashMap<String, usize>,
+}
+
+impl HostRows {
+    /// A row applies to a host.
+    pub fn add(&mut self, row: &HostPolicy, host: HostId) {
+        let rows = &mut self.rows;
+        let position = self.positions.entry(row.name.clone()).or_insert_with(|| {
+            let (pos, hosts) = (row.pos.clone(), HostSet::default());
+            rows.push(HostRow { mxj: row.mxj, jl_u: row.jl_u, pos, hosts });
+            rows.len() - 1
+        });
+        rows[*position].hosts.insert(host);
+    }
+}
+
+impl Rules {
+    /// The rules of a configuration, in the order in which they name their reasons.
+    pub fn compile(queues: &[Queue], users: &[UserPolicy], hosts: &HostRows) -> Rules {
+        let mut all: Vec<Rule> = Vec::new();
+        hosts.rows.iter().for_each(|row| of_hosts(row, &mut all));
+        queues.iter().for_each(|queue| of_queue(queue, &mut all));
+        let rows = users.iter().enumerate();
+        rows.for_each(|(position, row)| of_user(position, row, &mut all));
+        Rules::new(all, queues.iter().map(|queue| queue.id))
+    }
+}
+
+fn rule(name: &'static str, scope: Scope, amount: Amount, reason: u32, pos: &Pos) -> Rule {
+    let (what, with_given_up, pos) = (What::Slots, false, pos.clone());
+    Rule { name, scope, what, amount, reason, with_given_up, pos }
+}
+
+fn fixed(n: u32) -> Amount {
+    Amount::Fixed(n.into())
+}
+
+/// MXJ and JL/U.
+fn of_hosts(row: &HostRow, all: &mut Vec<Rule>) {
+    let hosts = || Members::Each(Hosts::These(row.hosts.clone()));
+    let slots = match row.mxj {
+        Mxj::Unlimited => None,
+        Mxj::Slots(n) => Some(fixed(n)),
+        Mxj::Cpus => Some(Amount::PerProcessor(1.0)),
+    };
+    if let Some(amount) = slots {
+        let scope = Scope { hosts: hosts(), ..Scope::default() };
+        let rule = rule(MXJ, scope, amount, pend::HOST_FULL, &row.pos);
+        all.push(Rule { with_given_up: true, ..rule });
+    }
+    if let Some(n) = row.jl_u {
+        let users = Members::Each(Users::Any);
+        let scope = Scope { users, hosts: hosts(), ..Scope::default() };
+        all.push(rule(JL_U, scope, fixed(n), pend::HOST_USER, &row.pos));
+    }
+}
+
+/// QJOB_LIMIT, UJOB_LIMIT, HJOB_LIMIT and PJOB_LIMIT.
+fn of_queue(queue: &Queue, all: &mut Vec<Rule>) {
+    let conf = &queue.conf;
+    let mut add = |name, limit: Option<Amount>, users, hosts, reason| {
+        let queues = Members::Shared(Set::These([queue.id].into()));
+        let scope = Scope { users, queues, hosts, ..Scope::default() };
+        all.extend(limit.map(|amount| rule(name, scope, amount, reason, &conf.pos)));
+    };
+    let (each_user, each_host) = (Members::Each(Users::Any), || Members::Each(Hosts::Any));
+    let all_hosts = || Members::All;
+    let in_all = conf.qjob_limit.map(fixed);
+    add("QJOB_LIMIT", in_all, Members::All, all_hosts(), pend::QUEUE_JOB_LIMIT);
+    let of_user = conf.ujob_limit.map(fixed);
+    add("UJOB_LIMIT", of_user, each_user, all_hosts(), pend::QUEUE_USER_JOB_LIMIT);
+    let of_host = conf.hjob_limit.map(fixed);
+    add("HJOB_LIMIT", of_host, Members::All, each_host(), pend::QUEUE_PER_HOST);
+    let of_processor = conf.pjob_limit.map(Amount::PerProcessor);
+    add("PJOB_LIMIT", of_processor, Members::All, each_host(), pend::QUEUE_PER_CPU);
+}
+
+/// MAX_JOBS and JL/P.
+fn of_user(position: usize, row: &UserPolicy, all: &mut Vec<Rule>) {
+    let users = || Members::Each(Users::Row(position));
+    if let Some(n) = row.max_jobs {
+        let scope = Scope { users: users(), ..Scope::default() };
+        all.push(rule("MAX_JOBS", scope, fixed(n), pend::USER_JOB_LIMIT, &row.pos));
+    }
+    if let Some(n) = row.jl_p {
+        let hosts = Members::Each(Hosts::Any);
+        let scope = Scope { users: users(), hosts, ..Scope::default() };
+        let amount = Amount::PerProcessor(n);
+        all.push(rule("JL/P", scope, amount, pend::USER_PER_CPU, &row.pos));
+    }
+}

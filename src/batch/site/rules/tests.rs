@@ -1,0 +1,173 @@
+//! Which rules a configuration gives, whom they concern, and by what they divide their amount.
+
+use super::*;
+use crate::batch::state::names::{Id, Names};
+use crate::batch::tests::cluster::cluster;
+use crate::model::reason::pend;
+
+/// The site of files with every limit, and the names that it knows.
+fn limited() -> (Site, Names) {
+    let queue = "PRIORITY = 30; QJOB_LIMIT = 9; UJOB_LIMIT = 8; HJOB_LIMIT = 7; PJOB_LIMIT = 1.5";
+    let hosts = "Begin Host\nHOST_NAME MXJ JL/U\nh1 4 3\nh2 ! -\ndefault () 2\nEnd Host\n";
+    let users = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER\nchip (bob eve)\nEnd UserGroup\n\
+        Begin User\nUSER_NAME MAX_JOBS JL/P\nann 6 0.5\nchip@ 5 -\ndefault 4 -\nEnd User\n";
+    let files = cluster().hosts(4, 4).queue("normal", queue).queue("free", "PRIORITY = 20");
+    let mut names = Names::default();
+    let site = Site::new(files.lsb_hosts(hosts).lsb_users(users).read(), &mut names);
+    (site, names)
+}
+
+fn rules_of(site: &Site, names: &mut Names, queue: &str, user: &str) -> ConsumerRules {
+    let consumer = Consumer::new(names.queues.find(queue).unwrap(), names.users.id(user));
+    site.rules.of_consumer(site, consumer, user)
+}
+
+/// A rule in a few words.
+fn told(rule: &Rule) -> (&'static str, Amount, u32) {
+    (rule.name, rule.amount, rule.reason)
+}
+
+#[test]
+fn limits_of_a_queue_become_rules_at_its_section() {
+    let (site, mut names) = limited();
+    let queue = names.queues.find("normal").unwrap();
+    let whole = site.rules.of_queue(queue).iter().map(|c| c.rule);
+    let ann = rules_of(&site, &mut names, "normal", "ann");
+    let all: Vec<&Rule> = whole
+        .chain(ann.user.iter().map(|c| c.rule))
+        .chain(ann.host.iter().copied())
+        .map(|id| site.rules.get(id))
+        .collect();
+    let fixed = Amount::Fixed;
+    let want = [
+        ("QJOB_LIMIT", fixed(9), pend::QUEUE_JOB_LIMIT),
+        ("UJOB_LIMIT", fixed(8), pend::QUEUE_USER_JOB_LIMIT),
+        ("MAX_JOBS", fixed(6), pend::USER_JOB_LIMIT),
+        ("HJOB_LIMIT", fixed(7), pend::QUEUE_PER_HOST),
+        ("PJOB_LIMIT", Amount::PerProcessor(1.5), pend::QUEUE_PER_CPU),
+        ("JL/P", Amount::PerProcessor(0.5), pend::USER_PER_CPU),
+    ];
+    assert_eq!(all.iter().map(|rule| told(rule)).collect::<Vec<_>>(), want);
+    let at = |rule: &Rule| (rule.pos.file.rsplit('/').next().unwrap().to_owned(), rule.pos.line);
+    let places: Vec<_> = all.iter().map(|rule| at(rule)).collect();
+    let of_queue = site.find_queue("normal").unwrap().conf.pos.line;
+    assert_eq!(places[0], ("lsb.queues".into(), of_queue));
+    assert_eq!([&places[2], &places[5]], [&("lsb.users".into(), 7); 2]);
+    // a queue without limits has none
+    assert!(site.rules.of_queue(names.queues.find("free").unwrap()).is_empty());
+    let free = rules_of(&site, &mut names, "free", "ann");
+    assert_eq!((free.user.len(), free.host.len()), (1, 1));
+}
+
+#[test]
+fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
+    let (site, names) = limited();
+    let host = |name: &str| names.hosts.find(name).unwrap();
+    let on = |name: &str| -> Vec<_> {
+        site.rules.on_host(host(name)).iter().map(|id| told(site.rules.get(*id))).collect()
+    };
+    let (slots, each_user) = (("MXJ", pend::HOST_FULL), ("JL/U", pend::HOST_USER));
+    let of = |(name, reason), amount| (name, amount, reason);
+    assert_eq!(on("h1"), [of(slots, Amount::Fixed(4)), of(each_user, Amount::Fixed(3))]);
+    assert_eq!(on("h2"), [of(slots, Amount::PerProcessor(1.0))]);
+    assert_eq!(on("h3"), [of(each_user, Amount::Fixed(2))]);
+    // h3 and h4 have the row of default in common
+    assert_eq!(site.rules.on_host(host("h3")), site.rules.on_host(host("h4")));
+    assert_eq!(site.rules.slots_of_host(host("h1")), Some(Amount::Fixed(4)));
+    assert_eq!(site.rules.slots_of_host(host("h3")), None);
+    assert_eq!(site.rules.slots_of_each_user(host("h2")), None);
+    assert_eq!(Amount::PerProcessor(0.5).on(3), 2);
+}
+
+#[test]
+fn user_is_limited_by_the_own_row_else_that_of_a_group_else_default() {
+    let (site, mut names) = limited();
+    for (user, amount) in [("ann", 6), ("bob", 5), ("eve", 5), ("mia", 4)] {
+        let rules = rules_of(&site, &mut names, "free", user);
+        let [counter] = rules.user[..] else { panic!("{user}: {rules:?}") };
+        assert_eq!(site.rules.get(counter.rule).amount, Amount::Fixed(amount), "{user}");
+        assert_eq!(counter.member.user, names.users.find(user).unwrap());
+    }
+}
+
+fn id<I: Id>(n: usize) -> I {
+    I::from_index(n)
+}
+
+/// A rule of this scope.
+fn scoped(scope: Scope) -> Rule {
+    let (name, what, amount) = ("Limit", What::Jobs, Amount::Fixed(1));
+    Rule { name, scope, what, amount, reason: 1, with_given_up: false, pos: Pos::default() }
+}
+
+#[test]
+fn rule_concerns_consumers_that_are_among_the_members_of_every_dimension() {
+    let jobs = Consumer {
+        queue: id(1),
+        user: id(2),
+        project: Some(id(3)),
+        application: Some(id(4)),
+        license_project: Some(id(5)),
+    };
+    fn one<I: Id + Ord>(n: usize) -> Members<Set<I>> {
+        Members::Shared(Set::These([id(n)].into()))
+    }
+    let word = |name: &str| {
+        let term = UserTerm { name: name.to_owned(), ..UserTerm::default() };
+        Members::Shared(Users::Named(vec![term]))
+    };
+    let with = |change: &dyn Fn(&mut Scope, bool)| {
+        [true, false].map(|own| {
+            let mut scope = Scope::default();
+            change(&mut scope, own);
+            let means = |words: &[UserTerm]| words[0].name == "ann";
+            scoped(scope).concerns(&jobs, Some(7), means)
+        })
+    };
+    let of = |own: bool, n: usize| if own { n } else { 9 };
+    type Change<'a> = &'a dyn Fn(&mut Scope, bool);
+    let dimensions: [Change; 6] = [
+        &|scope, own| scope.queues = one(of(own, 1)),
+        &|scope, own| scope.users = Members::Each(Users::Row(of(own, 7))),
+        &|scope, own| scope.users = word(if own { "ann" } else { "bob" }),
+        &|scope, own| scope.projects = one(of(own, 3)),
+        &|scope, own| scope.applications = one(of(own, 4)),
+        &|scope, own| scope.license_projects = one(of(own, 5)),
+    ];
+    for (n, change) in dimensions.iter().enumerate() {
+        assert_eq!(with(change), [true, false], "dimension {n}");
+    }
+    // a job of no project is among no projects, not even any
+    let any = scoped(Scope { projects: Members::Each(Set::Any), ..Scope::default() });
+    assert!(any.concerns(&jobs, None, |_| false));
+    assert!(!any.concerns(&Consumer { project: None, ..jobs }, None, |_| false));
+    let mut hosts = HostSet::default();
+    for n in [1, 3] {
+        hosts.insert(id(n));
+    }
+    let hosts = Members::Shared(Hosts::These(hosts));
+    let some = scoped(Scope { hosts, ..Scope::default() });
+    assert_eq!([1, 2, 3].map(|n| some.counts_on(id(n))), [true, false, true]);
+}
+
+#[test]
+fn rule_divides_by_each_member_and_not_by_shared_ones() {
+    let member = |scope: Scope, queue: usize, user: usize, project: usize, host: usize| {
+        let (queue, user, project) = (id(queue), id(user), Some(id(project)));
+        let consumer = Consumer { queue, user, project, ..Consumer::default() };
+        scoped(scope).member(&consumer, id(host))
+    };
+    let each = || Scope {
+        users: Members::Each(Users::Any),
+        hosts: Members::Each(Hosts::Any),
+        projects: Members::Each(Set::Any),
+        queues: Members::Shared(Set::Any),
+        ..Scope::default()
+    };
+    let one = member(each(), 1, 1, 1, 1);
+    assert_eq!(one, member(each(), 2, 1, 1, 1), "queues share");
+    for (user, project, host) in [(2, 1, 1), (1, 2, 1), (1, 1, 2)] {
+        assert_ne!(one, member(each(), 1, user, project, host), "{user} {project} {host}");
+    }
+    assert_eq!(member(Scope::default(), 1, 1, 1, 1), member(Scope::default(), 2, 2, 2, 2));
+}

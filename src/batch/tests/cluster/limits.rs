@@ -1,0 +1,30 @@
+//! The limits of a test's cluster.
+
+use super::Cluster;
+use crate::batch::site;
+use crate::batch::site::rules::Rules;
+use crate::batch::state::State;
+use crate::batch::state::names::HostId;
+use crate::batch::usage::limits_ledger::LimitsLedger;
+use std::rc::Rc;
+
+impl Cluster {
+    /// What is counted under each limit, and the parts that it is counted by.
+    pub fn limits(&self) -> (&LimitsLedger, &State, &site::Site) {
+        (&self.machine.limits, &self.machine.state, &self.machine.site)
+    }
+
+    pub fn limits_mut(&mut self) -> (&mut LimitsLedger, &State, &site::Site) {
+        (&mut self.machine.limits, &self.machine.state, &self.machine.site)
+    }
+
+    /// Has other limits than the files give. Nothing is started yet.
+    pub fn use_rules(&mut self, rules: impl FnOnce(&[site::Queue]) -> Rules) {
+        let site = Rc::get_mut(&mut self.machine.site).unwrap();
+        site.rules = rules(&site.queues);
+    }
+
+    pub fn host_id(&self, name: &str) -> HostId {
+        self.machine.site.host_id(name).unwrap_or_else(|| panic!("no host {name}"))
+    }
+}

@@ -1,0 +1,183 @@
+//! What started jobs hold under each limit: a counter for each rule ([`crate::batch::site::rules`])
+//! and each member that has the rule's amount for itself.
+//!
+//! Invariants: a counter is what the started elements in the scope of its rule hold; a start or an
+//! end touches the counters of its own rules only; nothing is kept of a counter that is zero.
+
+mod audit;
+
+use crate::batch::site::Site;
+use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, Rule, What};
+use crate::batch::state::change::{Change, ChangeKind, Stage};
+use crate::batch::state::counts::Share;
+use crate::batch::state::names::HostId;
+use crate::batch::state::{ElemState, State};
+use crate::model::idmap::IdMap;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+
+#[derive(Debug, Default)]
+pub struct LimitsLedger {
+    /// By counter; never zero.
+    used: IdMap<Counter, u64>,
+    /// The rules of those who have started something, worked out once.
+    rules: IdMap<Consumer, Rc<ConsumerRules>>,
+    /// A counter was to fall below zero: which.
+    fault: Option<String>,
+}
+
+/// The part of a share that a rule counts.
+fn counted(rule: &Rule, share: Share) -> u64 {
+    match rule.what {
+        What::Slots => share.slots,
+        What::Jobs => share.jobs,
+    }
+}
+
+fn share_of_host(&(host, slots): &(HostId, u32)) -> (HostId, Share) {
+    (host, Share { slots: slots.into(), jobs: 1 })
+}
+
+/// The share of one element on all its hosts.
+fn share_of_all(hosts: &[(HostId, u32)]) -> Share {
+    Share { slots: hosts.iter().map(|host| u64::from(host.1)).sum(), jobs: 1 }
+}
+
+impl LimitsLedger {
+    /// The amount that is held.
+    pub fn used(&self, counter: Counter) -> u64 {
+        self.used.get(&counter).copied().unwrap_or(0)
+    }
+
+    /// All started elements, with a new configuration or a new state.
+    pub(crate) fn of_all(state: &State, site: &Site) -> LimitsLedger {
+        let mut all = LimitsLedger::default();
+        for (host, here) in &state.counts.host {
+            for at in &here.jobs {
+                let Some(job) = state.job(at.job) else { continue };
+                let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) else {
+                    continue;
+                };
+                // once, whatever number of hosts it has
+                if run.hosts.first().is_some_and(|first| first.0 == *host) {
+                    let consumer = Consumer::new(job.queue_at(at.idx), job.user);
+                    all.add_element((state, site), consumer, &run.hosts, true);
+                }
+            }
+        }
+        all
+    }
+
+    /// Follows a change of the state.
+    pub(crate) fn follow(&mut self, state: &State, site: &Site, change: &Change) {
+        let at = change.at;
+        match &change.kind {
+            ChangeKind::Element { before: Stage::Started, after: Stage::Started, .. } => {}
+            ChangeKind::Element { held: Some(held), .. } => {
+                let consumer = Consumer::new(held.queue, held.user);
+                self.add_element((state, site), consumer, &held.hosts, false);
+            }
+            ChangeKind::Element { after: Stage::Started, .. } => {
+                let Some(job) = state.job(at.job) else { return };
+                if let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) {
+                    let consumer = Consumer::new(job.queue_at(at.idx), job.user);
+                    self.add_element((state, site), consumer, &run.hosts, true);
+                }
+            }
+            ChangeKind::Modified { switched } => {
+                let Some(job) = state.job(at.job) else { return };
+                for all in switched {
+                    for (queue, adds) in [(all.from, false), (all.to, true)] {
+                        let hosts = all.hosts.iter().map(|(host, share)| (*host, *share));
+                        let consumer = Consumer::new(queue, job.user);
+                        self.add_all((state, site), consumer, (all.all, hosts), adds);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A counter was to fall below zero since this was asked last.
+    pub(crate) fn take_fault(&mut self) -> Option<String> {
+        self.fault.take()
+    }
+
+    fn add_element(
+        &mut self,
+        of: (&State, &Site),
+        consumer: Consumer,
+        hosts: &[(HostId, u32)],
+        adds: bool,
+    ) {
+        let share = share_of_all(hosts);
+        self.add_all(of, consumer, (share, hosts.iter().map(share_of_host)), adds);
+    }
+
+    /// Counts started elements of a consumer in or out: all of them, and by host.
+    fn add_all(
+        &mut self,
+        (state, site): (&State, &Site),
+        consumer: Consumer,
+        (all, hosts): (Share, impl Iterator<Item = (HostId, Share)>),
+        adds: bool,
+    ) {
+        let rules = self.rules_of(state, site, consumer);
+        for counter in site.rules.of_queue(consumer.queue).iter().chain(&rules.user) {
+            let n = counted(site.rules.get(counter.rule), all);
+            self.add((state, site), *counter, n, adds);
+        }
+        for (host, share) in hosts {
+            for &id in site.rules.on_host(host).iter().chain(&rules.host) {
+                let rule = site.rules.get(id);
+                if rule.counts_on(host) {
+                    let counter = Counter { rule: id, member: rule.member(&consumer, host) };
+                    self.add((state, site), counter, counted(rule, share), adds);
+                }
+            }
+        }
+    }
+
+    fn rules_of(&mut self, state: &State, site: &Site, consumer: Consumer) -> Rc<ConsumerRules> {
+        let user = state.names.user(consumer.user);
+        let new = || Rc::new(site.rules.of_consumer(site, consumer, user));
+        self.rules.entry(consumer).or_insert_with(new).clone()
+    }
+
+    fn add(&mut self, (state, site): (&State, &Site), counter: Counter, n: u64, adds: bool) {
+        let mut used = match self.used.entry(counter) {
+            Entry::Occupied(used) => used,
+            Entry::Vacant(none) if adds && n > 0 => {
+                none.insert(n);
+                return;
+            }
+            Entry::Vacant(_) if n == 0 => return,
+            Entry::Vacant(_) => return self.below_zero((state, site), counter, (0, n)),
+        };
+        let before = *used.get();
+        match if adds { before.checked_add(n) } else { before.checked_sub(n) } {
+            Some(0) => drop(used.remove()),
+            Some(after) => *used.get_mut() = after,
+            None => {
+                used.remove();
+                self.below_zero((state, site), counter, (before, n));
+            }
+        }
+    }
+
+    /// More is given back than was counted: nothing is counted any more.
+    fn below_zero(
+        &mut self,
+        (state, site): (&State, &Site),
+        counter: Counter,
+        (before, n): (u64, u64),
+    ) {
+        let shown = audit::shown(state, site, counter);
+        let text = format!("{shown}: {n} given back of {before}: please report this bug");
+        debug_assert!(false, "{text}");
+        self.fault.get_or_insert(text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

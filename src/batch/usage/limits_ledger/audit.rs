@@ -1,0 +1,86 @@
+//! Counts the ledger of limits anew from the started elements, in the plainest way (each element
+//! against each rule of the configuration), and compares.
+
+use super::LimitsLedger;
+use crate::batch::site::Site;
+use crate::batch::site::rules::{Consumer, Counter, What};
+use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::{ElemState, Job, State};
+use crate::model::idmap::IdMap;
+use std::collections::BTreeMap;
+
+/// A counter as messages show it: the parameter, where it stands, and who has it.
+pub(super) fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> String {
+    let rule = site.rules.get(rule);
+    let mut text = rule.name.to_owned();
+    // a host without a row in lsb.hosts has limits all the same
+    if !rule.pos.file.is_empty() {
+        text += &format!(" of {}", rule.pos);
+    }
+    if member.user != UserId::MAX {
+        text += &format!(", user {}", state.names.user(member.user));
+    }
+    if member.queue != QueueId::MAX {
+        text += &format!(", queue {}", state.names.queue(member.queue));
+    }
+    if member.host != HostId::MAX {
+        text += &format!(", host {}", state.names.host(member.host));
+    }
+    text
+}
+
+impl LimitsLedger {
+    /// Is each counter what the started elements hold? Else which is not. Looks at every started
+    /// element and every rule.
+    pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
+        let mut counted: BTreeMap<Counter, u64> = BTreeMap::new();
+        let mut rows: IdMap<UserId, Option<usize>> = IdMap::default();
+        for job in state.each_job().filter(|job| job.tally.started() > 0) {
+            let user = state.names.user(job.user);
+            let row = *rows.entry(job.user).or_insert_with(|| site.user_row_position(user));
+            count(site, job, (user, row), &mut counted);
+        }
+        counted.retain(|_, n| *n != 0);
+        let kept: BTreeMap<Counter, u64> = self.used.iter().map(|(k, n)| (*k, *n)).collect();
+        for counter in counted.keys().chain(kept.keys()) {
+            let of = |all: &BTreeMap<Counter, u64>| all.get(counter).copied();
+            if of(&counted) != of(&kept) {
+                let (shown, kept) = (shown(state, site, *counter), of(&kept));
+                return Err(format!("{shown}: counted {kept:?}, the jobs hold {:?}", of(&counted)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds the started elements of a job.
+fn count(
+    site: &Site,
+    job: &Job,
+    (user, row): (&str, Option<usize>),
+    counted: &mut BTreeMap<Counter, u64>,
+) {
+    let mut next = job.started_from(0);
+    while let Some(idx) = next {
+        next = idx.checked_add(1).and_then(|from| job.started_from(from));
+        let Some(ElemState::Run(run)) = job.elem(idx).map(|e| &e.state) else { continue };
+        let consumer = Consumer::new(job.queue_at(idx), job.user);
+        for (id, rule) in site.rules.iter() {
+            if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
+                continue;
+            }
+            let by_host = rule.scope.hosts != Default::default();
+            for (n, &(host, slots)) in run.hosts.iter().enumerate() {
+                let amount = match rule.what {
+                    What::Slots => slots.into(),
+                    // of a rule that does not look at hosts an element is one, whatever it has
+                    What::Jobs => u64::from(by_host || n == 0),
+                };
+                if rule.counts_on(host) {
+                    let counter = Counter { rule: id, member: rule.member(&consumer, host) };
+                    *counted.entry(counter).or_default() += amount;
+                }
+            }
+        }
+    }
+}

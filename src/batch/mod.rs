@@ -583,8 +583,8 @@ impl Machine for Mbatchd {
                 // Nobody else holds the policy between two steps.
                 if let Some(site) = Rc::get_mut(&mut self.site) {
                     site.conf.unix.answered(&asked, found);
-                    self.sched.users_changed();
                     // another row of lsb.users may apply to a user
+                    self.sched.users_changed();
                     self.limits = LimitsLedger::of_all(&self.state, &self.site);
                 }
             }

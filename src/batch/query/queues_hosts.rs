@@ -134,7 +134,7 @@ impl Mbatchd {
             name: rt.name.clone(),
             status: status.text().to_string(),
             cpu_factor: rt.cpu_factor(),
-            jl_u: self.site.rules.slots_of_each_user(i).map(|amount| amount.on(0)),
+            jl_u: self.site.rules.slots_of_each_user(i).map(|amount| amount.on(|| 0)),
             max: self.view().host_max(i),
             njobs: s.started(),
             run: s.run,

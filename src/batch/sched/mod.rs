@@ -140,6 +140,7 @@ impl Sched {
     /// The groups of users may be others than before.
     pub(crate) fn users_changed(&mut self) {
         self.classes.forget_users();
+        self.changed();
     }
 
     /// So many jobs are about to come: a table that grows moves what it has.

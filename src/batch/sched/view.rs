@@ -37,18 +37,18 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Slots of a host; `None` unlimited.
     pub fn host_max(&self, i: HostId) -> Option<u64> {
-        self.site.rules.slots_of_host(i).map(|amount| amount.on(self.hosts[i].ncpus()))
+        self.site.rules.slots_of_host(i).map(|amount| amount.on(|| self.hosts[i].ncpus()))
     }
 
     pub fn host_used(&self, i: HostId) -> u64 {
-        let used = self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
-        used + self.given_up(i)
-    }
-
-    /// Slots of attempts that were given up with their host, and may still run there.
-    pub fn given_up(&self, i: HostId) -> u64 {
+        let counted = || self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
+        let under_limit = self.site.rules.cell_of_slots(i).map(|cell| self.limits.cell(cell));
+        let used = under_limit.unwrap_or_else(counted);
         let left = &self.hosts[i].zombies;
-        if left.is_empty() { 0 } else { left.values().map(|n| u64::from(*n)).sum() }
+        match left.is_empty() {
+            true => used,
+            false => used + left.values().map(|n| u64::from(*n)).sum::<u64>(),
+        }
     }
 
     /// The limits of the jobs of a user in a queue.

@@ -7,8 +7,7 @@ pub mod requirements;
 pub mod rules;
 
 use crate::batch::site::requirements::{Names, Req};
-use crate::batch::site::rules::HostRows;
-use crate::batch::site::rules::Rules;
+use crate::batch::site::rules::{Counter, HostRows, Rules};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -47,6 +46,8 @@ pub struct Bound {
 pub struct Queue {
     pub id: QueueId,
     pub conf: QueueConf,
+    /// Limits of the queue as a whole.
+    pub limits: Vec<Counter>,
     /// Hosts with preference; `None`: every host.
     pub hosts: Option<BTreeMap<HostId, u32>>,
     pub req: Option<Rc<Req>>,
@@ -169,9 +170,17 @@ impl Site {
             p.queue_positions[queue.id.index()] = Some(position);
         }
         p.queues = queues;
-        p.rules = Rules::compile(&p.queues, &p.conf.batch.users.users, &host_rows);
+        let rules = Rules::compile(&p.queues, &p.conf.batch.users.users, &host_rows);
+        p.use_rules(rules);
         p.stops = p.any_stop();
         p
+    }
+
+    pub(crate) fn use_rules(&mut self, rules: Rules) {
+        for queue in &mut self.queues {
+            queue.limits = rules.of_queue(queue.id);
+        }
+        self.rules = rules;
     }
 
     fn any_stop(&self) -> bool {
@@ -204,6 +213,7 @@ impl Site {
             end_by_load: ends("LOAD"),
             end_by_window: ends("WINDOW"),
             conf: q.clone(),
+            limits: Vec::new(),
         }
     }
 

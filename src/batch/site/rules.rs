@@ -12,7 +12,7 @@ pub use compile::HostRows;
 
 use crate::batch::site::Site;
 use crate::batch::state::names::{
-    ApplicationId, HostId, HostMap, HostSet, LicenseProjectId, ProjectId, QueueId, UserId,
+    ApplicationId, HostId, HostMap, HostSet, Id, LicenseProjectId, ProjectId, QueueId, UserId,
 };
 use crate::conf::Pos;
 use crate::conf::types::UserTerm;
@@ -108,10 +108,10 @@ pub enum Amount {
 
 impl Amount {
     /// The amount on a host of so many processors.
-    pub fn on(self, processors: u32) -> u64 {
+    pub fn on(self, processors: impl FnOnce() -> u32) -> u64 {
         match self {
             Amount::Fixed(n) => n,
-            Amount::PerProcessor(n) => (n * f64::from(processors)).ceil() as u64,
+            Amount::PerProcessor(n) => (n * f64::from(processors())).ceil() as u64,
         }
     }
 }
@@ -135,7 +135,7 @@ pub struct Rule {
 /// The dimensions of a job that rules look at, without its hosts.
 ///
 /// The last three are known where the job was given an id for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Consumer {
     pub queue: QueueId,
     pub user: UserId,
@@ -148,6 +148,20 @@ impl Consumer {
     pub fn new(queue: QueueId, user: UserId) -> Consumer {
         Consumer { queue, user, ..Consumer::default() }
     }
+}
+
+impl Hash for Consumer {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        to.write_u64(pair(self.queue, self.user));
+        if (self.project, self.application, self.license_project) != (None, None, None) {
+            (self.project, self.application, self.license_project).hash(to);
+        }
+    }
+}
+
+/// Two ids as one number.
+fn pair(a: impl Id, b: impl Id) -> u64 {
+    (a.index() as u64) << 32 | b.index() as u64
 }
 
 /// The members that have the amount of a rule for themselves; `MAX` in a dimension by which the
@@ -164,14 +178,12 @@ pub struct Member {
 
 impl Hash for Member {
     fn hash<H: Hasher>(&self, to: &mut H) {
-        use crate::batch::state::names::Id;
-        let pair = |a: usize, b: usize| (a as u64) << 32 | b as u64;
-        to.write_u64(pair(self.user.index(), self.host.index()));
+        to.write_u64(pair(self.user, self.host));
         // hardly any rule divides by more than users and hosts
         let rest = (self.queue, self.project, self.application, self.license_project);
         if rest != (QueueId::MAX, ProjectId::MAX, ApplicationId::MAX, LicenseProjectId::MAX) {
-            to.write_u64(pair(self.queue.index(), self.project.index()));
-            to.write_u64(pair(self.application.index(), self.license_project.index()));
+            to.write_u64(pair(self.queue, self.project));
+            to.write_u64(pair(self.application, self.license_project));
         }
     }
 }
@@ -241,6 +253,17 @@ impl Rule {
             }
     }
 
+    /// Does it divide its amount by hosts alone?
+    fn by_host_alone(&self) -> bool {
+        let Scope { users, queues, projects, applications, license_projects, hosts } = &self.scope;
+        let others = users.is_each()
+            || queues.is_each()
+            || projects.is_each()
+            || applications.is_each()
+            || license_projects.is_each();
+        hosts.is_each() && !others
+    }
+
     /// Does it look at slots and jobs on this host?
     pub fn counts_on(&self, host: HostId) -> bool {
         match self.scope.hosts.set() {
@@ -271,7 +294,7 @@ impl Rule {
 }
 
 /// The rules that the jobs of a consumer are subject to, but those about the queue as a whole
-/// ([`Rules::of_queue`]) and those of hosts about anybody ([`Rules::on_host`]). Each list is in the
+/// ([`Queue::limits`](super::Queue::limits)) and those of hosts about anybody ([`Rules::on_host`]). Each list is in the
 /// order in which rules name their reasons.
 #[derive(Debug, Default)]
 pub struct ConsumerRules {
@@ -282,14 +305,23 @@ pub struct ConsumerRules {
     pub host: Vec<RuleId>,
 }
 
+/// A rule of a host about anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRule {
+    pub rule: RuleId,
+    /// The number of its counter on this host among all such, where it divides by hosts alone: that
+    /// of MXJ is looked at for each host that a pass comes to.
+    pub cell: Option<u32>,
+}
+
 /// The rules of one host about anybody.
 #[derive(Debug, Default)]
 struct HostRules {
-    all: Vec<RuleId>,
+    all: Vec<HostRule>,
     /// MXJ.
-    slots: Option<RuleId>,
+    slots: Option<HostRule>,
     /// JL/U.
-    slots_of_each_user: Option<RuleId>,
+    slots_of_each_user: Option<HostRule>,
 }
 
 /// All rules of a configuration.
@@ -304,12 +336,12 @@ pub struct Rules {
     by_host: HostMap<HostRules>,
     /// All other rules.
     others: Vec<RuleId>,
-    /// Rules about each queue as a whole.
-    whole_queue: IdMap<QueueId, Vec<Counter>>,
+    /// How many counters have a number.
+    cells: u32,
 }
 
 impl Rules {
-    pub(crate) fn new(all: Vec<Rule>, queues: impl Iterator<Item = QueueId>) -> Rules {
+    pub(crate) fn new(all: Vec<Rule>) -> Rules {
         let mut rules = Rules { all, ..Rules::default() };
         for (i, rule) in rules.all.iter().enumerate() {
             let id = RuleId(i as u32);
@@ -327,10 +359,13 @@ impl Rules {
                             rules.by_host.insert(host, HostRules::default());
                         }
                         let of_host = &mut rules.by_host[host];
-                        of_host.all.push(id);
+                        let cell = rule.by_host_alone().then_some(rules.cells);
+                        rules.cells += u32::from(cell.is_some());
+                        let own = HostRule { rule: id, cell };
+                        of_host.all.push(own);
                         match rule.name {
-                            compile::MXJ => of_host.slots = Some(id),
-                            compile::JL_U => of_host.slots_of_each_user = Some(id),
+                            compile::MXJ => of_host.slots = Some(own),
+                            compile::JL_U => of_host.slots_of_each_user = Some(own),
                             _ => {}
                         }
                     }
@@ -338,14 +373,11 @@ impl Rules {
                 _ => rules.others.push(id),
             }
         }
-        for queue in queues {
-            let counters = rules.counters_of_queue(queue);
-            rules.whole_queue.insert(queue, counters);
-        }
         rules
     }
 
-    fn counters_of_queue(&self, queue: QueueId) -> Vec<Counter> {
+    /// Rules about a queue as a whole.
+    pub fn of_queue(&self, queue: QueueId) -> Vec<Counter> {
         // at this level no rule looks at the user
         let consumer = Consumer::new(queue, UserId::MAX);
         let near = self.by_queue.get(&queue).into_iter().flatten().chain(&self.others);
@@ -369,24 +401,29 @@ impl Rules {
         &self.all[id.0 as usize]
     }
 
-    /// Rules about a queue as a whole.
-    pub fn of_queue(&self, queue: QueueId) -> &[Counter] {
-        self.whole_queue.get(&queue).map_or(&[], Vec::as_slice)
+    /// The rules of a host about anybody.
+    pub fn on_host(&self, host: HostId) -> &[HostRule] {
+        self.by_host.get(host).map_or(&[], |of_host| &of_host.all)
     }
 
-    /// The rules of a host about anybody.
-    pub fn on_host(&self, host: HostId) -> &[RuleId] {
-        self.by_host.get(host).map_or(&[], |of_host| &of_host.all)
+    /// How many counters have a number ([`HostRule::cell`]).
+    pub fn cells(&self) -> usize {
+        self.cells as usize
     }
 
     /// The slots that all jobs have together on a host (MXJ); `None`: any number.
     pub fn slots_of_host(&self, host: HostId) -> Option<Amount> {
-        self.by_host.get(host)?.slots.map(|id| self.get(id).amount)
+        self.by_host.get(host)?.slots.map(|own| self.get(own.rule).amount)
+    }
+
+    /// The number of the counter of that.
+    pub fn cell_of_slots(&self, host: HostId) -> Option<u32> {
+        self.by_host.get(host)?.slots?.cell
     }
 
     /// The slots that each user has on a host (JL/U); `None`: any number.
     pub fn slots_of_each_user(&self, host: HostId) -> Option<Amount> {
-        self.by_host.get(host)?.slots_of_each_user.map(|id| self.get(id).amount)
+        self.by_host.get(host)?.slots_of_each_user.map(|own| self.get(own.rule).amount)
     }
 
     /// The rules of a consumer. It takes as long as there are rules; whoever needs them often keeps

@@ -179,6 +179,28 @@ fn user_at_max_jobs_waits_and_others_start() {
 }
 
 #[test]
+fn user_whose_group_becomes_known_has_the_limit_of_the_group_from_then_on() {
+    let site = |of_all: u32, of_group: u32| {
+        let rows = format!("chip@ {of_group} -\ndefault {of_all} -");
+        let users = format!("Begin User\nUSER_NAME MAX_JOBS JL/P\n{rows}\nEnd User\n");
+        cluster().hosts(1, 4).lsb_users(&users).up()
+    };
+    let mut c = site(1, 2);
+    let jobs = [c.submit("ann", ""), c.submit("ann", "")];
+    assert_eq!(c.started(), [jobs[0]]);
+    c.name_service_knows("chip", "ann");
+    assert_eq!(c.started(), [jobs[1]]);
+    let mut c = site(2, 1);
+    let jobs = ["", "", ""].map(|options| c.submit("ann", options));
+    assert_eq!(c.started(), jobs[..2]);
+    c.name_service_knows("chip", "ann");
+    c.end(jobs[0], 0);
+    assert!(c.waits_for(jobs[2], pend::USER_JOB_LIMIT), "{:?}", c.reasons(jobs[2]));
+    c.end(jobs[1], 0);
+    assert_eq!(c.started(), [jobs[2]]);
+}
+
+#[test]
 fn user_at_the_limit_of_slots_per_processor_of_a_host_waits_and_others_start() {
     // four processors
     for (rows, given) in

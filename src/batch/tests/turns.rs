@@ -475,7 +475,18 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
     let mut r = Rig::of(c);
     let job = started(&mut r, ALL_STARTED);
     let high = || Verb::Switch { queue: "high".into() };
+    let run = |r: &Rig, queue: &str| {
+        let id = r.mbd.state.names.queues.find(queue).unwrap();
+        let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
+        let consumer = Consumer::new(id, user);
+        let rules = r.mbd.site.rules.of_consumer(&r.mbd.site, consumer, "ann").host;
+        let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
+        let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
+        (r.mbd.state.counts.queue[&id].run, on_host)
+    };
+    let all = u64::from(ALL_STARTED);
     assert_eq!(code_of(r.bounded("bswitch", USER, control(high(), job, vec![]))), 0);
+    assert_eq!((run(&r, "normal"), run(&r, "high")), ((0, 0), (all, all)));
     let fields = || vec![SpecField::ResReq];
     let said = r.bounded("bmod -R", USER, whole(job, fields(), reserving(5)));
     assert_eq!(code_of(said), 0);
@@ -490,16 +501,6 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
     let normal = Verb::Switch { queue: "normal".into() };
     let said = r.bounded("bswitch of parts", USER, control(normal, job, vec![]));
     assert_eq!(code_of(said), 0);
-    let run = |r: &Rig, queue: &str| {
-        let id = r.mbd.state.names.queues.find(queue).unwrap();
-        let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
-        let consumer = Consumer::new(id, user);
-        let rules = r.mbd.site.rules.of_consumer(&r.mbd.site, consumer, "ann").host;
-        let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
-        let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
-        (r.mbd.state.counts.queue[&id].run, on_host)
-    };
-    let all = u64::from(ALL_STARTED);
     assert_eq!((run(&r, "normal"), run(&r, "high")), ((all, all), (0, 0)));
     assert!((1..=ALL_STARTED).all(|idx| effective(&r, job, idx).contains("mem=6")));
     r.mbd.reserve_audit().unwrap();

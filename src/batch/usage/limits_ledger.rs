@@ -2,12 +2,12 @@
 //! and each member that has the rule's amount for itself.
 //!
 //! Invariants: a counter is what the started elements in the scope of its rule hold; a start or an
-//! end touches the counters of its own rules only; nothing is kept of a counter that is zero.
+//! end touches the counters of its own rules only.
 
 mod audit;
 
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, Rule, What};
+use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRule, Member, Rule, What};
 use crate::batch::state::change::{Change, ChangeKind, Stage};
 use crate::batch::state::counts::Share;
 use crate::batch::state::names::HostId;
@@ -20,6 +20,8 @@ use std::rc::Rc;
 pub struct LimitsLedger {
     /// By counter; never zero.
     used: IdMap<Counter, u64>,
+    /// Counters that have a number ([`HostRule::cell`]).
+    cells: Vec<u64>,
     /// The rules of those who have started something, worked out once.
     rules: IdMap<Consumer, Rc<ConsumerRules>>,
     /// A counter was to fall below zero: which.
@@ -49,9 +51,23 @@ impl LimitsLedger {
         self.used.get(&counter).copied().unwrap_or(0)
     }
 
+    /// The amount that is held, by the number of its counter.
+    pub fn cell(&self, cell: u32) -> u64 {
+        self.cells.get(cell as usize).copied().unwrap_or(0)
+    }
+
+    /// The amount that is held under a rule of a host about anybody; `member`: by whom.
+    pub fn used_on(&self, own: HostRule, member: impl FnOnce() -> Member) -> u64 {
+        match own.cell {
+            Some(cell) => self.cell(cell),
+            None => self.used(Counter { rule: own.rule, member: member() }),
+        }
+    }
+
     /// All started elements, with a new configuration or a new state.
     pub(crate) fn of_all(state: &State, site: &Site) -> LimitsLedger {
-        let mut all = LimitsLedger::default();
+        let cells = vec![0; site.rules.cells()];
+        let mut all = LimitsLedger { cells, ..LimitsLedger::default() };
         for (host, here) in &state.counts.host {
             for at in &here.jobs {
                 let Some(job) = state.job(at.job) else { continue };
@@ -123,12 +139,22 @@ impl LimitsLedger {
         adds: bool,
     ) {
         let rules = self.rules_of(state, site, consumer);
-        for counter in site.rules.of_queue(consumer.queue).iter().chain(&rules.user) {
+        let of_queue = site.queue(consumer.queue).map_or(&[][..], |queue| &queue.limits);
+        for counter in of_queue.iter().chain(&rules.user) {
             let n = counted(site.rules.get(counter.rule), all);
             self.add((state, site), *counter, n, adds);
         }
         for (host, share) in hosts {
-            for &id in site.rules.on_host(host).iter().chain(&rules.host) {
+            for own in site.rules.on_host(host) {
+                let rule = site.rules.get(own.rule);
+                let n = counted(rule, share);
+                let counter = || Counter { rule: own.rule, member: rule.member(&consumer, host) };
+                match own.cell {
+                    Some(cell) => self.add_to_cell((state, site), (cell, counter), n, adds),
+                    None => self.add((state, site), counter(), n, adds),
+                }
+            }
+            for &id in &rules.host {
                 let rule = site.rules.get(id);
                 if rule.counts_on(host) {
                     let counter = Counter { rule: id, member: rule.member(&consumer, host) };
@@ -142,6 +168,22 @@ impl LimitsLedger {
         let user = state.names.user(consumer.user);
         let new = || Rc::new(site.rules.of_consumer(site, consumer, user));
         self.rules.entry(consumer).or_insert_with(new).clone()
+    }
+
+    fn add_to_cell(
+        &mut self,
+        of: (&State, &Site),
+        (cell, counter): (u32, impl FnOnce() -> Counter),
+        n: u64,
+        adds: bool,
+    ) {
+        let Some(used) = self.cells.get_mut(cell as usize) else { return };
+        let before = *used;
+        let after = if adds { before.checked_add(n) } else { before.checked_sub(n) };
+        *used = after.unwrap_or(0);
+        if after.is_none() {
+            self.below_zero(of, counter(), (before, n));
+        }
     }
 
     fn add(&mut self, (state, site): (&State, &Site), counter: Counter, n: u64, adds: bool) {

@@ -7,14 +7,13 @@ use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{ConsumerRules, Counter, Rule, What};
-use crate::batch::state::names::HostId;
 
 #[derive(Debug)]
 pub(super) struct Limits;
 
 impl Policy for Limits {
     fn queue(&self, view: &View, queue: &Queue) -> Room {
-        left_of_all(view, view.site.rules.of_queue(queue.id))
+        left_of_all(view, &queue.limits)
     }
 
     fn user(&self, view: &View, _queue: &Queue, rules: &ConsumerRules) -> Room {
@@ -22,14 +21,24 @@ impl Policy for Limits {
     }
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        let (view, rules) = (&class.view, &class.view.site.rules);
+        let (view, rules, own) = (&class.view, &class.view.site.rules, class.limits);
+        let processors = || view.hosts[host.id].ncpus();
         let mut room = Room::ANY;
-        for &id in rules.on_host(host.id).iter().chain(&class.limits.host) {
+        for of_host in rules.on_host(host.id) {
+            let rule = rules.get(of_host.rule);
+            let member = || rule.member(&own.consumer, host.id);
+            let used = match rule.with_given_up {
+                true => host.used,
+                false => view.limits.used_on(*of_host, member),
+            };
+            room = room.and(left(rule, processors, used));
+        }
+        for &id in &own.host {
             let rule = rules.get(id);
             if rule.counts_on(host.id) {
-                let member = rule.member(&class.limits.consumer, host.id);
+                let member = rule.member(&own.consumer, host.id);
                 let used = view.limits.used(Counter { rule: id, member });
-                room = room.and(left(view, rule, Some(host.id), used));
+                room = room.and(left(rule, processors, used));
             }
         }
         room
@@ -40,15 +49,13 @@ impl Policy for Limits {
 fn left_of_all(view: &View, counters: &[Counter]) -> Room {
     counters.iter().fold(Room::ANY, |room, counter| {
         let rule = view.site.rules.get(counter.rule);
-        room.and(left(view, rule, None, view.limits.used(*counter)))
+        room.and(left(rule, || 1, view.limits.used(*counter)))
     })
 }
 
-/// The room that a rule leaves.
-fn left(view: &View, rule: &Rule, host: Option<HostId>, used: u64) -> Room {
-    let processors = host.map_or(1, |host| view.hosts[host].ncpus());
-    let given_up = host.filter(|_| rule.with_given_up).map_or(0, |host| view.given_up(host));
-    let left = rule.amount.on(processors).saturating_sub(used + given_up);
+/// The room that a rule leaves while so much is used, on a host of so many processors.
+fn left(rule: &Rule, processors: impl FnOnce() -> u32, used: u64) -> Room {
+    let left = rule.amount.on(processors).saturating_sub(used);
     match rule.what {
         What::Slots => Room { slots: left, reason: rule.reason },
         What::Jobs if left > 0 => Room::ANY,

@@ -55,7 +55,7 @@ impl Room {
 pub(crate) struct HostNow<'a> {
     pub id: HostId,
     pub status: HostStatus,
-    /// Slots in use.
+    /// Slots in use, those of attempts that were given up with it too.
     pub used: u64,
     pub snapshot: HostSnapshot<'a>,
 }

@@ -51,7 +51,7 @@ impl Rules {
         queues.iter().for_each(|queue| of_queue(queue, &mut all));
         let rows = users.iter().enumerate();
         rows.for_each(|(position, row)| of_user(position, row, &mut all));
-        Rules::new(all, queues.iter().map(|queue| queue.id))
+        Rules::new(all)
     }
 }
 

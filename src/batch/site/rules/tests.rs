@@ -31,7 +31,7 @@ fn told(rule: &Rule) -> (&'static str, Amount, u32) {
 fn limits_of_a_queue_become_rules_at_its_section() {
     let (site, mut names) = limited();
     let queue = names.queues.find("normal").unwrap();
-    let whole = site.rules.of_queue(queue).iter().map(|c| c.rule);
+    let whole = site.queue(queue).unwrap().limits.iter().map(|c| c.rule);
     let ann = rules_of(&site, &mut names, "normal", "ann");
     let all: Vec<&Rule> = whole
         .chain(ann.user.iter().map(|c| c.rule))
@@ -64,7 +64,7 @@ fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
     let (site, names) = limited();
     let host = |name: &str| names.hosts.find(name).unwrap();
     let on = |name: &str| -> Vec<_> {
-        site.rules.on_host(host(name)).iter().map(|id| told(site.rules.get(*id))).collect()
+        site.rules.on_host(host(name)).iter().map(|own| told(site.rules.get(own.rule))).collect()
     };
     let (slots, each_user) = (("MXJ", pend::HOST_FULL), ("JL/U", pend::HOST_USER));
     let of = |(name, reason), amount| (name, amount, reason);
@@ -72,11 +72,13 @@ fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
     assert_eq!(on("h2"), [of(slots, Amount::PerProcessor(1.0))]);
     assert_eq!(on("h3"), [of(each_user, Amount::Fixed(2))]);
     // h3 and h4 have the row of default in common
-    assert_eq!(site.rules.on_host(host("h3")), site.rules.on_host(host("h4")));
+    let first = |name: &str| site.rules.on_host(host(name))[0].rule;
+    assert_eq!(first("h3"), first("h4"));
+    assert_ne!(first("h1"), first("h2"));
     assert_eq!(site.rules.slots_of_host(host("h1")), Some(Amount::Fixed(4)));
     assert_eq!(site.rules.slots_of_host(host("h3")), None);
     assert_eq!(site.rules.slots_of_each_user(host("h2")), None);
-    assert_eq!(Amount::PerProcessor(0.5).on(3), 2);
+    assert_eq!(Amount::PerProcessor(0.5).on(|| 3), 2);
 }
 
 #[test]

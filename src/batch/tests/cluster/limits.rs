@@ -6,6 +6,8 @@ use crate::batch::site::rules::Rules;
 use crate::batch::state::State;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::conf::UnixGroup;
+use crate::proto::machine::Input;
 use std::rc::Rc;
 
 impl Cluster {
@@ -19,9 +21,17 @@ impl Cluster {
     }
 
     /// Has other limits than the files give. Nothing is started yet.
-    pub fn use_rules(&mut self, rules: impl FnOnce(&[site::Queue]) -> Rules) {
+    pub fn use_rules(&mut self, rules: Rules) {
         let site = Rc::get_mut(&mut self.machine.site).unwrap();
-        site.rules = rules(&site.queues);
+        site.use_rules(rules);
+        self.machine.limits = LimitsLedger::of_all(&self.machine.state, site);
+    }
+
+    /// The name service has answered that a group has this member.
+    pub fn name_service_knows(&mut self, group: &str, member: &str) {
+        let (name, members) = (group.to_owned(), vec![member.to_owned()]);
+        let found = vec![UnixGroup { name, gid: 70, members }];
+        self.tell(Input::Groups { asked: vec![group.to_owned()], found });
     }
 
     pub fn host_id(&self, name: &str) -> HostId {

@@ -30,6 +30,20 @@ pub(super) fn shown(state: &State, site: &Site, Counter { rule, member }: Counte
 }
 
 impl LimitsLedger {
+    /// All counters that are not zero.
+    pub(super) fn counters(&self, site: &Site) -> BTreeMap<Counter, u64> {
+        let mut all: BTreeMap<Counter, u64> = self.used.iter().map(|(k, n)| (*k, *n)).collect();
+        for host in site.hosts.ids() {
+            for own in site.rules.on_host(host).iter().filter(|own| own.cell.is_some()) {
+                // it does not divide by consumers
+                let member = || site.rules.get(own.rule).member(&Consumer::default(), host);
+                let n = self.used_on(*own, member);
+                all.extend((n > 0).then(|| (Counter { rule: own.rule, member: member() }, n)));
+            }
+        }
+        all
+    }
+
     /// Is each counter what the started elements hold? Else which is not. Looks at every started
     /// element and every rule.
     pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
@@ -41,7 +55,7 @@ impl LimitsLedger {
             count(site, job, (user, row), &mut counted);
         }
         counted.retain(|_, n| *n != 0);
-        let kept: BTreeMap<Counter, u64> = self.used.iter().map(|(k, n)| (*k, *n)).collect();
+        let kept = self.counters(site);
         for counter in counted.keys().chain(kept.keys()) {
             let of = |all: &BTreeMap<Counter, u64>| all.get(counter).copied();
             if of(&counted) != of(&kept) {

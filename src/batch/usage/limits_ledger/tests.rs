@@ -19,7 +19,7 @@ fn files() -> Files {
 fn counters(c: &Cluster) -> Vec<String> {
     let (ledger, state, site) = c.limits();
     let mut all: Vec<String> = ledger
-        .used
+        .counters(site)
         .iter()
         .map(|(counter, n)| {
             let shown = audit::shown(state, site, *counter);
@@ -58,7 +58,7 @@ fn switched(options: &str, which: impl Fn(JobRef) -> JobRef, left: u64) {
     let (ledger, state, site) = c.limits();
     let of_queue = |name: &str| {
         let queue = state.names.queues.find(name).unwrap();
-        ledger.used(site.rules.of_queue(queue)[0])
+        ledger.used(site.queue(queue).unwrap().limits[0])
     };
     assert_eq!((of_queue("normal"), of_queue("other")), (left, count - left), "{options}");
 }
@@ -88,7 +88,7 @@ fn jobs_of_each_user(hosts: Members<Hosts>, most: u64) -> Cluster {
     let (what, amount, reason) = (What::Jobs, Amount::Fixed(most), pend::USER_JOB_LIMIT);
     let (name, pos) = ("Limit", Pos::default());
     let rule = Rule { name, scope, what, amount, reason, with_given_up: false, pos };
-    c.use_rules(|queues| Rules::new(vec![rule], queues.iter().map(|queue| queue.id)));
+    c.use_rules(Rules::new(vec![rule]));
     c
 }
 
@@ -128,9 +128,21 @@ fn audit_names_the_counter_that_is_not_what_the_jobs_hold() {
     let mut c = files().up();
     c.submit("ann", "-m h1");
     let (ledger, state, site) = c.limits_mut();
-    let counter = *ledger.used.keys().find(|k| site.rules.get(k.rule).name == "MXJ").unwrap();
-    ledger.used.insert(counter, 2);
-    let why = ledger.audit(state, site).unwrap_err();
-    let row = site.rules.get(counter.rule).pos.to_string();
-    assert_eq!(why, format!("MXJ of {row}, host h1: counted Some(2), the jobs hold Some(1)"));
+    let named = |name: &str, counter: &Counter| site.rules.get(counter.rule).name == name;
+    let counter = *ledger.used.keys().find(|k| named("HJOB_LIMIT", k)).unwrap();
+    for (before, after, name) in [(1, 2, "HJOB_LIMIT"), (1, 3, "MXJ")] {
+        match name {
+            "MXJ" => ledger.cells[0] = after,
+            _ => drop(ledger.used.insert(counter, after)),
+        }
+        let why = ledger.audit(state, site).unwrap_err();
+        assert!(why.starts_with(&format!("{name} of ")), "{why}");
+        let told = format!("host h1: counted Some({after}), the jobs hold Some({before})");
+        assert!(why.ends_with(&told), "{why}");
+        match name {
+            "MXJ" => ledger.cells[0] = before,
+            _ => drop(ledger.used.insert(counter, before)),
+        }
+        assert_eq!(ledger.audit(state, site), Ok(()));
+    }
 }

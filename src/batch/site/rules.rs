@@ -294,8 +294,8 @@ impl Rule {
 }
 
 /// The rules that the jobs of a consumer are subject to, but those about the queue as a whole
-/// ([`Queue::limits`](super::Queue::limits)) and those of hosts about anybody ([`Rules::on_host`]). Each list is in the
-/// order in which rules name their reasons.
+/// ([`Queue::limits`](super::Queue::limits)) and those of hosts about anybody
+/// ([`Rules::on_host`]). Each list is in the order in which rules name their reasons.
 #[derive(Debug, Default)]
 pub struct ConsumerRules {
     pub consumer: Consumer,

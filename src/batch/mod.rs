@@ -283,7 +283,7 @@ impl Mbatchd {
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
-        self.limits = LimitsLedger::of_all(&self.state, &self.site);
+        self.limits.recount(&self.state, &self.site);
         self.works.refill = Some(0);
         self.sched.changed();
     }
@@ -308,7 +308,7 @@ impl Mbatchd {
         self.unreached = cluster::unreached::Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
-        self.limits = LimitsLedger::of_all(&self.state, &self.site);
+        self.limits.recount(&self.state, &self.site);
         self.sched.changed();
     }
 
@@ -585,7 +585,7 @@ impl Machine for Mbatchd {
                     site.conf.unix.answered(&asked, found);
                     // another row of lsb.users may apply to a user
                     self.sched.users_changed();
-                    self.limits = LimitsLedger::of_all(&self.state, &self.site);
+                    self.limits.recount(&self.state, &self.site);
                 }
             }
             Input::LogFailed { why } => self.failed(cx, why),

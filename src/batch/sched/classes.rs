@@ -5,9 +5,8 @@ use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::order::{DispatchOrder, Head};
 use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
-use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::{HostId, QueueId, UserId};
-use crate::model::idmap::IdMap;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, extra, opt};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -29,7 +28,7 @@ pub(super) struct Class {
     pub kind: Rc<ClassKey>,
     compiled: Option<Rc<Compiled>>,
     /// The limits of its jobs, once they were worked out.
-    limits: Option<Rc<ConsumerRules>>,
+    limits: Option<Rc<ConsumerLimits>>,
     /// Pending jobs and parts of them.
     pub pending: u32,
     /// In dispatch order; jobs that were moved within two queues may have one place.
@@ -58,8 +57,6 @@ pub(super) struct Classes {
     crowded: usize,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,
-    /// The limits of the jobs of a user in a queue, as far as they were asked for.
-    limits: IdMap<(QueueId, UserId), Rc<ConsumerRules>>,
 }
 
 impl Classes {
@@ -93,26 +90,19 @@ impl Classes {
         self.get(class).compiled.as_ref()
     }
 
-    /// The limits of the jobs of a user in a queue.
-    pub fn limits_of(&mut self, view: &View, queue: QueueId, user: UserId) -> Rc<ConsumerRules> {
-        let find = || Rc::new(view.limits_of(queue, user));
-        self.limits.entry((queue, user)).or_insert_with(find).clone()
-    }
-
     /// The limits of the jobs of a class.
-    pub fn limits(&mut self, view: &View, class: u32) -> Rc<ConsumerRules> {
+    pub fn limits(&mut self, view: &View, class: u32) -> Rc<ConsumerLimits> {
         let of = self.get(class);
         if let Some(limits) = &of.limits {
             return limits.clone();
         }
-        let limits = self.limits_of(view, of.kind.queue, of.kind.user);
+        let limits = view.limits_of(of.kind.queue, of.kind.user);
         self.get_mut(class).limits = Some(limits.clone());
         limits
     }
 
     /// The groups of users may be others than before.
     pub fn forget_users(&mut self) {
-        self.limits.clear();
         self.all.iter_mut().for_each(|class| class.limits = None);
     }
 

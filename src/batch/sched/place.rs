@@ -5,8 +5,8 @@ use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
-use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::HostId;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
@@ -134,7 +134,7 @@ pub(crate) struct HostMatch<'a> {
     pub queue: &'a Queue,
     pub kind: &'a ClassKey,
     /// The limits of its jobs.
-    pub limits: &'a ConsumerRules,
+    pub limits: &'a ConsumerLimits,
     pub asked: &'a Asked,
     /// The requirement with one alternative of its rusage.
     pub simple: Option<&'a Simple>,
@@ -147,7 +147,7 @@ pub(crate) struct HostMatch<'a> {
 impl<'a> HostMatch<'a> {
     pub fn new(
         (view, queue, room): (&View<'a>, &'a Queue, u64),
-        (kind, limits): (&'a ClassKey, &'a ConsumerRules),
+        (kind, limits): (&'a ClassKey, &'a ConsumerLimits),
         asked: &'a Asked,
         simple: Option<&'a Simple>,
     ) -> HostMatch<'a> {

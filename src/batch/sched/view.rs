@@ -5,12 +5,12 @@ use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
-use crate::batch::site::rules::{Consumer, ConsumerRules};
+use crate::batch::site::rules::Consumer;
 use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::State;
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
 use crate::batch::usage::dependencies::Deps;
-use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
@@ -18,6 +18,7 @@ use crate::model::Now;
 use crate::model::job::JobSpec;
 use crate::model::reason::pend;
 use crate::proto::lim::{INDEX_NAMES, increasing, status};
+use std::rc::Rc;
 
 /// The parts of mbatchd below the scheduler, for reading.
 #[derive(Clone, Copy)]
@@ -37,13 +38,13 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Slots of a host; `None` unlimited.
     pub fn host_max(&self, i: HostId) -> Option<u64> {
-        self.site.rules.slots_of_host(i).map(|amount| amount.on(|| self.hosts[i].ncpus()))
+        self.site.rules.slots_of_host(i).map(|(amount, _)| amount.on(|| self.hosts[i].ncpus()))
     }
 
     pub fn host_used(&self, i: HostId) -> u64 {
         let counted = || self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
-        let under_limit = self.site.rules.cell_of_slots(i).map(|cell| self.limits.cell(cell));
-        let used = under_limit.unwrap_or_else(counted);
+        let under_limit = self.site.rules.slots_of_host(i);
+        let used = under_limit.map_or_else(counted, |(_, cell)| self.limits.cell(cell));
         let left = &self.hosts[i].zombies;
         match left.is_empty() {
             true => used,
@@ -52,9 +53,8 @@ impl<'a> View<'a> {
     }
 
     /// The limits of the jobs of a user in a queue.
-    pub fn limits_of(&self, queue: QueueId, user: UserId) -> ConsumerRules {
-        let name = self.state.names.user(user);
-        self.site.rules.of_consumer(self.site, Consumer::new(queue, user), name)
+    pub fn limits_of(&self, queue: QueueId, user: UserId) -> Rc<ConsumerLimits> {
+        self.limits.limits_of(self.state, self.site, Consumer::new(queue, user))
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {

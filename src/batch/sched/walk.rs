@@ -111,7 +111,7 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        let limits = self.classes.limits_of(view, queue.id, user);
+        let limits = view.limits_of(queue.id, user);
         if self.policies.user(view, queue, &limits).slots == 0 {
             if self.policies.queue(view, queue).slots == 0 {
                 self.order.short_of_queue(queue.id, user, 1);

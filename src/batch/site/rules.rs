@@ -318,10 +318,10 @@ pub struct HostRule {
 #[derive(Debug, Default)]
 struct HostRules {
     all: Vec<HostRule>,
-    /// MXJ.
-    slots: Option<HostRule>,
+    /// MXJ, and the number of its counter.
+    slots: Option<(Amount, u32)>,
     /// JL/U.
-    slots_of_each_user: Option<HostRule>,
+    slots_of_each_user: Option<Amount>,
 }
 
 /// All rules of a configuration.
@@ -361,11 +361,10 @@ impl Rules {
                         let of_host = &mut rules.by_host[host];
                         let cell = rule.by_host_alone().then_some(rules.cells);
                         rules.cells += u32::from(cell.is_some());
-                        let own = HostRule { rule: id, cell };
-                        of_host.all.push(own);
+                        of_host.all.push(HostRule { rule: id, cell });
                         match rule.name {
-                            compile::MXJ => of_host.slots = Some(own),
-                            compile::JL_U => of_host.slots_of_each_user = Some(own),
+                            compile::MXJ => of_host.slots = cell.map(|cell| (rule.amount, cell)),
+                            compile::JL_U => of_host.slots_of_each_user = Some(rule.amount),
                             _ => {}
                         }
                     }
@@ -411,19 +410,15 @@ impl Rules {
         self.cells as usize
     }
 
-    /// The slots that all jobs have together on a host (MXJ); `None`: any number.
-    pub fn slots_of_host(&self, host: HostId) -> Option<Amount> {
-        self.by_host.get(host)?.slots.map(|own| self.get(own.rule).amount)
-    }
-
-    /// The number of the counter of that.
-    pub fn cell_of_slots(&self, host: HostId) -> Option<u32> {
-        self.by_host.get(host)?.slots?.cell
+    /// The slots that all jobs have together on a host (MXJ), and the number of the counter of
+    /// these; `None`: any number.
+    pub fn slots_of_host(&self, host: HostId) -> Option<(Amount, u32)> {
+        self.by_host.get(host)?.slots
     }
 
     /// The slots that each user has on a host (JL/U); `None`: any number.
     pub fn slots_of_each_user(&self, host: HostId) -> Option<Amount> {
-        self.by_host.get(host)?.slots_of_each_user.map(|own| self.get(own.rule).amount)
+        self.by_host.get(host)?.slots_of_each_user
     }
 
     /// The rules of a consumer. It takes as long as there are rules; whoever needs them often keeps

@@ -7,12 +7,15 @@
 mod audit;
 
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRule, Member, Rule, What};
+use crate::batch::site::rules::{
+    Consumer, ConsumerRules, Counter, HostRule, Member, Rule, RuleId, What,
+};
 use crate::batch::state::change::{Change, ChangeKind, Stage};
 use crate::batch::state::counts::Share;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, State};
 use crate::model::idmap::IdMap;
+use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
@@ -20,12 +23,33 @@ use std::rc::Rc;
 pub struct LimitsLedger {
     /// By counter; never zero.
     used: IdMap<Counter, u64>,
-    /// Counters that have a number ([`HostRule::cell`]).
+    /// Counters that have a number: those of hosts ([`HostRule::cell`]), then those of users.
     cells: Vec<u64>,
-    /// The rules of those who have started something, worked out once.
-    rules: IdMap<Consumer, Rc<ConsumerRules>>,
+    /// The rules of consumers, worked out when they are first asked for.
+    consumers: RefCell<Consumers>,
     /// A counter was to fall below zero: which.
     fault: Option<String>,
+    /// How often everything was counted anew: numbers of counters hold until then.
+    recounts: u64,
+}
+
+/// The rules that the jobs of a consumer are subject to, as [`ConsumerRules`], with the numbers of
+/// their counters. They hold until the ledger is counted anew.
+#[derive(Debug)]
+pub struct ConsumerLimits {
+    pub consumer: Consumer,
+    /// Rules about the user, whatever hosts the jobs get.
+    pub user: Vec<(RuleId, u32)>,
+    /// Rules about each host, or some hosts.
+    pub host: Vec<RuleId>,
+    recounts: u64,
+}
+
+/// All consumers that were asked for.
+#[derive(Debug, Default)]
+struct Consumers {
+    limits: IdMap<Consumer, Rc<ConsumerLimits>>,
+    numbers: IdMap<Counter, u32>,
 }
 
 /// The part of a share that a rule counts.
@@ -64,10 +88,34 @@ impl LimitsLedger {
         }
     }
 
-    /// All started elements, with a new configuration or a new state.
-    pub(crate) fn of_all(state: &State, site: &Site) -> LimitsLedger {
-        let cells = vec![0; site.rules.cells()];
-        let mut all = LimitsLedger { cells, ..LimitsLedger::default() };
+    /// The amount that is held under a rule about a user; `at`: its position.
+    pub fn used_by(&self, limits: &ConsumerLimits, at: usize) -> u64 {
+        debug_assert_eq!(limits.recounts, self.recounts, "limits of an earlier configuration");
+        self.cell(limits.user[at].1)
+    }
+
+    /// The limits of a consumer.
+    pub fn limits_of(&self, state: &State, site: &Site, consumer: Consumer) -> Rc<ConsumerLimits> {
+        if let Some(known) = self.consumers.borrow().limits.get(&consumer) {
+            return known.clone();
+        }
+        let user = state.names.user(consumer.user);
+        let ConsumerRules { user, host, .. } = site.rules.of_consumer(site, consumer, user);
+        let mut known = self.consumers.borrow_mut();
+        let mut number = |counter: Counter| {
+            let next = site.rules.cells() + known.numbers.len();
+            (counter.rule, *known.numbers.entry(counter).or_insert(next as u32))
+        };
+        let user = user.into_iter().map(&mut number).collect();
+        let limits = Rc::new(ConsumerLimits { consumer, user, host, recounts: self.recounts });
+        known.limits.insert(consumer, limits.clone());
+        limits
+    }
+
+    /// Counts all started elements, with a new configuration or a new state.
+    pub(crate) fn recount(&mut self, state: &State, site: &Site) {
+        let (cells, recounts) = (vec![0; site.rules.cells()], self.recounts + 1);
+        let mut all = LimitsLedger { cells, recounts, ..LimitsLedger::default() };
         for (host, here) in &state.counts.host {
             for at in &here.jobs {
                 let Some(job) = state.job(at.job) else { continue };
@@ -81,7 +129,7 @@ impl LimitsLedger {
                 }
             }
         }
-        all
+        *self = all;
     }
 
     /// Follows a change of the state.
@@ -138,11 +186,16 @@ impl LimitsLedger {
         (all, hosts): (Share, impl Iterator<Item = (HostId, Share)>),
         adds: bool,
     ) {
-        let rules = self.rules_of(state, site, consumer);
-        let of_queue = site.queue(consumer.queue).map_or(&[][..], |queue| &queue.limits);
-        for counter in of_queue.iter().chain(&rules.user) {
+        let limits = self.limits_of(state, site, consumer);
+        for counter in site.queue(consumer.queue).map_or(&[][..], |queue| &queue.limits) {
             let n = counted(site.rules.get(counter.rule), all);
             self.add((state, site), *counter, n, adds);
+        }
+        for &(id, cell) in &limits.user {
+            let rule = site.rules.get(id);
+            let member = || rule.member(&consumer, HostId::MAX);
+            let counter = || Counter { rule: id, member: member() };
+            self.add_to_cell((state, site), (cell, counter), counted(rule, all), adds);
         }
         for (host, share) in hosts {
             for own in site.rules.on_host(host) {
@@ -154,7 +207,7 @@ impl LimitsLedger {
                     None => self.add((state, site), counter(), n, adds),
                 }
             }
-            for &id in &rules.host {
+            for &id in &limits.host {
                 let rule = site.rules.get(id);
                 if rule.counts_on(host) {
                     let counter = Counter { rule: id, member: rule.member(&consumer, host) };
@@ -164,12 +217,6 @@ impl LimitsLedger {
         }
     }
 
-    fn rules_of(&mut self, state: &State, site: &Site, consumer: Consumer) -> Rc<ConsumerRules> {
-        let user = state.names.user(consumer.user);
-        let new = || Rc::new(site.rules.of_consumer(site, consumer, user));
-        self.rules.entry(consumer).or_insert_with(new).clone()
-    }
-
     fn add_to_cell(
         &mut self,
         of: (&State, &Site),
@@ -177,7 +224,11 @@ impl LimitsLedger {
         n: u64,
         adds: bool,
     ) {
-        let Some(used) = self.cells.get_mut(cell as usize) else { return };
+        let cell = cell as usize;
+        if cell >= self.cells.len() {
+            self.cells.resize(cell + 1, 0);
+        }
+        let used = &mut self.cells[cell];
         let before = *used;
         let after = if adds { before.checked_add(n) } else { before.checked_sub(n) };
         *used = after.unwrap_or(0);

@@ -6,18 +6,25 @@ use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::{ConsumerRules, Counter, Rule, What};
+use crate::batch::site::rules::{Counter, Rule, What};
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 
 #[derive(Debug)]
 pub(super) struct Limits;
 
 impl Policy for Limits {
     fn queue(&self, view: &View, queue: &Queue) -> Room {
-        left_of_all(view, &queue.limits)
+        queue.limits.iter().fold(Room::ANY, |room, counter| {
+            let rule = view.site.rules.get(counter.rule);
+            room.and(left(rule, || 1, view.limits.used(*counter)))
+        })
     }
 
-    fn user(&self, view: &View, _queue: &Queue, rules: &ConsumerRules) -> Room {
-        left_of_all(view, &rules.user)
+    fn user(&self, view: &View, _queue: &Queue, limits: &ConsumerLimits) -> Room {
+        limits.user.iter().enumerate().fold(Room::ANY, |room, (at, (id, _))| {
+            let used = view.limits.used_by(limits, at);
+            room.and(left(view.site.rules.get(*id), || 1, used))
+        })
     }
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
@@ -43,14 +50,6 @@ impl Policy for Limits {
         }
         room
     }
-}
-
-/// The room that rules leave that look at no host.
-fn left_of_all(view: &View, counters: &[Counter]) -> Room {
-    counters.iter().fold(Room::ANY, |room, counter| {
-        let rule = view.site.rules.get(counter.rule);
-        room.and(left(rule, || 1, view.limits.used(*counter)))
-    })
 }
 
 /// The room that a rule leaves while so much is used, on a host of so many processors.

@@ -21,8 +21,8 @@ use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::HostId;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
@@ -70,7 +70,7 @@ pub(crate) trait Policy: Debug {
 
     /// Slots that the jobs of a user may still get from a queue; `limits`: the user, and the limits
     /// of the user's jobs there.
-    fn user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerRules) -> Room {
+    fn user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerLimits) -> Room {
         Room::ANY
     }
 

@@ -6,8 +6,8 @@ use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limit
 use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::ConsumerRules;
 use crate::batch::state::names::HostId;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use std::rc::Rc;
 
 /// Every policy, in the order in which they name their reasons.
@@ -49,7 +49,7 @@ impl Policies {
     }
 
     /// Slots that the jobs of a user may still get from a queue, which has some itself.
-    pub fn user(&self, view: &View, queue: &Queue, limits: &ConsumerRules) -> Room {
+    pub fn user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> Room {
         let of_queue = self.queue(view, queue);
         self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
     }

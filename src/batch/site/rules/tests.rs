@@ -75,8 +75,8 @@ fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
     let first = |name: &str| site.rules.on_host(host(name))[0].rule;
     assert_eq!(first("h3"), first("h4"));
     assert_ne!(first("h1"), first("h2"));
-    assert_eq!(site.rules.slots_of_host(host("h1")), Some(Amount::Fixed(4)));
-    assert_eq!(site.rules.slots_of_host(host("h3")), None);
+    let slots = |name: &str| site.rules.slots_of_host(host(name)).map(|slots| slots.0);
+    assert_eq!((slots("h1"), slots("h3")), (Some(Amount::Fixed(4)), None));
     assert_eq!(site.rules.slots_of_each_user(host("h2")), None);
     assert_eq!(Amount::PerProcessor(0.5).on(|| 3), 2);
 }

@@ -24,7 +24,7 @@ impl Cluster {
     pub fn use_rules(&mut self, rules: Rules) {
         let site = Rc::get_mut(&mut self.machine.site).unwrap();
         site.use_rules(rules);
-        self.machine.limits = LimitsLedger::of_all(&self.machine.state, site);
+        self.machine.limits.recount(&self.machine.state, site);
     }
 
     /// The name service has answered that a group has this member.

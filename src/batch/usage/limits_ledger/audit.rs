@@ -6,8 +6,9 @@ use crate::batch::site::Site;
 use crate::batch::site::rules::{Consumer, Counter, What};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::{ElemState, Job, State};
+use crate::model::JobRef;
 use crate::model::idmap::IdMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A counter as messages show it: the parameter, where it stands, and who has it.
 pub(super) fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> String {
@@ -33,6 +34,9 @@ impl LimitsLedger {
     /// All counters that are not zero.
     pub(super) fn counters(&self, site: &Site) -> BTreeMap<Counter, u64> {
         let mut all: BTreeMap<Counter, u64> = self.used.iter().map(|(k, n)| (*k, *n)).collect();
+        let consumers = self.consumers.borrow();
+        let numbered = consumers.numbers.iter().map(|(counter, n)| (*counter, self.cell(*n)));
+        all.extend(numbered.filter(|(_, n)| *n > 0));
         for host in site.hosts.ids() {
             for own in site.rules.on_host(host).iter().filter(|own| own.cell.is_some()) {
                 // it does not divide by consumers
@@ -49,10 +53,13 @@ impl LimitsLedger {
     pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
         let mut counted: BTreeMap<Counter, u64> = BTreeMap::new();
         let mut rows: IdMap<UserId, Option<usize>> = IdMap::default();
-        for job in state.each_job().filter(|job| job.tally.started() > 0) {
+        let on_hosts = state.counts.host.values();
+        let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        for at in started {
+            let Some(job) = state.job(at.job) else { continue };
             let user = state.names.user(job.user);
             let row = *rows.entry(job.user).or_insert_with(|| site.user_row_position(user));
-            count(site, job, (user, row), &mut counted);
+            count(site, (job, at.idx), (user, row), &mut counted);
         }
         counted.retain(|_, n| *n != 0);
         let kept = self.counters(site);
@@ -67,33 +74,29 @@ impl LimitsLedger {
     }
 }
 
-/// Adds the started elements of a job.
+/// Adds a started element.
 fn count(
     site: &Site,
-    job: &Job,
+    (job, idx): (&Job, u32),
     (user, row): (&str, Option<usize>),
     counted: &mut BTreeMap<Counter, u64>,
 ) {
-    let mut next = job.started_from(0);
-    while let Some(idx) = next {
-        next = idx.checked_add(1).and_then(|from| job.started_from(from));
-        let Some(ElemState::Run(run)) = job.elem(idx).map(|e| &e.state) else { continue };
-        let consumer = Consumer::new(job.queue_at(idx), job.user);
-        for (id, rule) in site.rules.iter() {
-            if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
-                continue;
-            }
-            let by_host = rule.scope.hosts != Default::default();
-            for (n, &(host, slots)) in run.hosts.iter().enumerate() {
-                let amount = match rule.what {
-                    What::Slots => slots.into(),
-                    // of a rule that does not look at hosts an element is one, whatever it has
-                    What::Jobs => u64::from(by_host || n == 0),
-                };
-                if rule.counts_on(host) {
-                    let counter = Counter { rule: id, member: rule.member(&consumer, host) };
-                    *counted.entry(counter).or_default() += amount;
-                }
+    let Some(ElemState::Run(run)) = job.elem(idx).map(|e| &e.state) else { return };
+    let consumer = Consumer::new(job.queue_at(idx), job.user);
+    for (id, rule) in site.rules.iter() {
+        if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
+            continue;
+        }
+        let by_host = rule.scope.hosts != Default::default();
+        for (n, &(host, slots)) in run.hosts.iter().enumerate() {
+            let amount = match rule.what {
+                What::Slots => slots.into(),
+                // of a rule that does not look at hosts an element is one, whatever it has
+                What::Jobs => u64::from(by_host || n == 0),
+            };
+            if rule.counts_on(host) {
+                let counter = Counter { rule: id, member: rule.member(&consumer, host) };
+                *counted.entry(counter).or_default() += amount;
             }
         }
     }

@@ -224,12 +224,37 @@ fn a_host_has_fairshare_of_queues_or_of_a_partition() {
 
 #[test]
 fn slots_of_a_group_as_a_whole_are_told_not_to_act() {
-    let rows = "Begin User\nUSER_NAME MAX_JOBS\nsolver 5\nsolver@ 5\nanna 2\nEnd User\n\n";
+    let rows = "solver 5 0.5\nsolver@ 5 1\nanna 2 -\nbert - 3";
+    let rows = format!("Begin User\nUSER_NAME MAX_JOBS JL/P\n{rows}\nEnd User\n\n");
+    let told = |column: &str| {
+        format!(
+            "warning lsb.users solver:1 {column} of group <solver> as a whole is not acted on; \
+             <solver@> gives each member a limit"
+        )
+    };
     assert_eq!(
         said("lsb.users", "Begin UserGroup", &format!("{rows}Begin UserGroup")),
-        ["warning lsb.users solver:1 MAX_JOBS of group <solver> as a whole is not acted on; \
-          <solver@> gives each member a limit"]
+        [told("MAX_JOBS"), told("JL/P")]
     );
+}
+
+#[test]
+fn slots_of_a_user_for_each_processor_are_a_number_or_unlimited() {
+    let text =
+        |value: &str| format!("Begin User\nUSER_NAME MAX_JOBS JL/P\nann 5 {value}\nEnd User\n");
+    for (value, want) in [("1.5", Some(1.5)), ("0", Some(0.0)), ("-", None), ("()", None)] {
+        let (path, mut diags) = ("/c/lsb.users", super::Diags::new());
+        let files = MapFiles::one(path, text(value));
+        let users = super::lsb_users::parse(&files, path, &mut diags).unwrap();
+        assert_eq!((users.users[0].jl_p, diags.list().len()), (want, 0), "{value}");
+    }
+    for bad in ["-1", "x"] {
+        let (path, mut diags) = ("/c/lsb.users", super::Diags::new());
+        super::lsb_users::parse(&MapFiles::one(path, text(bad)), path, &mut diags);
+        let told: Vec<String> = diags.list().iter().map(|d| d.to_string()).collect();
+        let place = format!("{path}:3:7: bad value <{bad}> of JL/P");
+        assert!(told.len() == 1 && told[0].starts_with(&place), "{told:?}");
+    }
 }
 
 #[test]

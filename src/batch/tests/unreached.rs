@@ -237,7 +237,13 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
     r.lim_says(i, true);
     assert_eq!(r.mbd.view().host_used(i), 1);
+    let slots = r.mbd.view().host_max(i).unwrap() as u32;
+    let hosts = vec![r.mbd.state.names.host(i).to_string()];
+    let whole = JobSpec { hosts, min_slots: slots, max_slots: slots, ..spec("x") };
+    let whole = r.submit(whole).unwrap();
+    assert_eq!((slots > 1, r.shown(whole)), (true, "PEND".into()));
     r.report(old, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    assert_eq!(r.shown(whole), "RUN");
     assert_eq!((r.mbd.view().host_used(i), r.shown(id)), (0, "RUN".into()));
     r.report(conn, second, done());
     assert_eq!((r.shown(id), r.acct.len()), ("DONE".into(), 1));

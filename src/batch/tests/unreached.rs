@@ -244,7 +244,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     assert_eq!((slots > 1, r.shown(whole)), (true, "PEND".into()));
     r.report(old, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
     assert_eq!(r.shown(whole), "RUN");
-    assert_eq!((r.mbd.view().host_used(i), r.shown(id)), (0, "RUN".into()));
+    assert_eq!((r.mbd.view().host_used(i), r.shown(id)), (slots.into(), "RUN".into()));
     r.report(conn, second, done());
     assert_eq!((r.shown(id), r.acct.len()), ("DONE".into(), 1));
     // LIM alone is away

@@ -5,16 +5,17 @@
 use super::bsub::esub;
 use super::bsub::opts::BsubOpts;
 use super::bsub::rejection::Rejection;
-use super::bsub::spec;
+use super::bsub::spec::{self, Facts};
 use super::{bsub, control};
 use argh::{
     ArgsInfo, CommandInfoWithArgs, EarlyExit, FlagInfo, FlagInfoKind, FromArgs, Optionality,
     PositionalInfo,
 };
+use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site::Site;
-use lsf::cli::{client, job_ids, site};
+use lsf::cli::{job_ids, site};
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt2};
 use lsf::model::reason::{err, err_text};
@@ -250,18 +251,8 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
     let times = opts.begin.is_some() || opts.term.is_some();
     let facts = bsub::facts(&site.lsf, times).map_err(not_modified)?;
-    let mut spec = spec::build(&opts, &facts).map_err(not_modified)?;
-    if let Some(file) = &opts.host_file {
-        bsub::hostfile::put(file, &mut spec).map_err(not_modified)?;
-    }
-    if opts.user_limits {
-        bsub::spool::user_limits(&mut spec);
-    }
+    let mut spec = given_spec(ctx, &opts, &facts)?;
     let env = bsub::asked_env(&opts.env).map_err(not_modified)?;
-    if let Some(file) = &opts.spool_in {
-        let refused = |stop: bsub::Stop| stop.rejection().map_or_else(|exit| exit, not_modified);
-        bsub::spool::input(ctx, file, &mut spec).map_err(refused)?;
-    }
     if let Some(command) = asked.command {
         spec.command = ByteStr(command.into_vec());
         fields.push(SpecField::Command);
@@ -293,8 +284,32 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let (number, queue) = (id.job, spec.queue.clone());
     let change = Modify { id, spec, fields, script, env };
     let answer = client::ask(ctx, ClientMsg::Modify(Box::new(change)));
+    if answer.is_err() {
+        bsub::spool::forget(&copy);
+    }
     let code = answer.as_ref().err().map_or(0, |e| e.code().unwrap_or(FAIL));
     esub::told(&site, "bmod", esubs, (code == 0).then_some((number, queue.as_str())), code);
+    outcome(ctx, &job, answer)
+}
+
+/// The submission with the options' values, files read and spooled.
+fn given_spec(ctx: &mut Ctx, opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Exit> {
+    let mut spec = spec::build(opts, facts).map_err(not_modified)?;
+    if let Some(file) = &opts.host_file {
+        bsub::hostfile::put(file, &mut spec).map_err(not_modified)?;
+    }
+    if opts.user_limits {
+        bsub::spool::user_limits(&mut spec);
+    }
+    if let Some(file) = &opts.spool_in {
+        let refused = |stop: bsub::Stop| stop.rejection().map_or_else(|exit| exit, not_modified);
+        bsub::spool::input(ctx, file, &mut spec).map_err(refused)?;
+    }
+    Ok(spec)
+}
+
+/// Says how a change of job `job`, named as it was typed, ended.
+fn outcome(ctx: &mut Ctx, job: &str, answer: Result<ClientMsg, ClientError>) -> Result<i32, Exit> {
     match answer {
         Ok(ClientMsg::Controlled { .. }) => {
             outln!(ctx, "Parameters of job <{job}> are being changed");
@@ -302,7 +317,6 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         }
         Ok(_) => Ok(control::unexpected(ctx)),
         Err(e) => {
-            bsub::spool::forget(&copy);
             let words = e.to_string();
             let words = words.trim_end_matches('.');
             let about = match words == err_text(err::NO_JOB) {

@@ -2,7 +2,8 @@
 //! (one line a field, one column a job), widths, alignment, delimiters, units and JSON.
 
 use super::fields::FIELDS;
-use super::tests::{T, call};
+use super::tests::{T, base, call, show, slice};
+use lsf::cli::job_rows::{Cols, each_row};
 use serde_json::{Value, json};
 
 /// The jobs of the columns: pending with every option, held, running, suspended, done on two
@@ -184,4 +185,121 @@ fn job_ids_have_the_width_of_the_site() {
     assert_eq!(id("10", "id:4 stat"), "1234 PEND\n");
     assert_eq!(id("7", "jobid stat"), "123456789 PEND\n");
     assert_eq!(id("12", "jobid stat"), "123456789 PEND\n");
+}
+
+/// The value of one field for one job.
+fn field(name: &str, job: Value) -> String {
+    let f = FIELDS.iter().find(|f| f.name == name).unwrap();
+    let cols = Cols::new(f.cols);
+    let mut out = String::new();
+    each_row(&slice(&cols, &base(), &[job]), &cols, |r| (f.value)(&mut out, &r, &show())).unwrap();
+    out
+}
+
+fn check(job: &Value, wanted: &[(&str, &str)]) {
+    for (name, want) in wanted {
+        assert_eq!(field(name, job.clone()), *want, "{name}");
+    }
+}
+
+#[test]
+fn values_of_fields_of_a_finished_job() {
+    let done = json!({"Stat": "DONE", "ExitCode": 0, "EndTime": T + 60, "StartTime": T,
+        "RunTime": 60, "CpuUsed": 30.04, "ExecHosts": [["h1", 4], ["h2", 4]]});
+    let wanted = [
+        ("jobid", "101"),
+        ("jobindex", "0"),
+        ("exit_code", "0"),
+        ("exit_reason", ""),
+        ("exec_host", "4*h1:4*h2"),
+        ("first_host", "h1"),
+        ("nexec_host", "2"),
+        ("nalloc_slot", "8"),
+        ("slots", "8"),
+        ("finish_time", "Nov 20 09:31"),
+        ("start_time", "Nov 20 09:30"),
+        ("time_left", ""),
+        ("cpu_used", "30.0 second(s)"),
+        ("run_time", "60 second(s)"),
+        ("idle_factor", "0.50"),
+        ("pendstate", "NOTPEND"),
+        ("sub_cwd", "$HOME/w"),
+        ("memlimit", ""),
+        ("rsvid", ""),
+        ("mem", ""),
+        ("exclusive", "N"),
+    ];
+    check(&done, &wanted);
+}
+
+#[test]
+fn values_of_fields_of_a_running_job() {
+    let run = json!({"Stat": "RUN", "StartTime": T, "RunTime": 600, "ExitCode": null,
+        "Limits": {"run": 3600, "rss": 1_048_576}, "ExecHosts": [["h1", 1]], "MemKb": 3072,
+        "LimitSpec": "hosta"});
+    let wanted = [
+        ("time_left", "0:50 L"),
+        ("finish_time", "Nov 20 10:30 L"),
+        ("%complete", "16.67% L"),
+        ("runtimelimit", "60.0/hosta"),
+        ("memlimit", "1 G"),
+        ("mem", "3 Mbytes"),
+        ("exit_code", ""),
+        ("exec_host", "h1"),
+    ];
+    check(&run, &wanted);
+}
+
+#[test]
+fn values_of_fields_of_a_pending_job() {
+    let pend = json!({"PendReasons": [[3, 0, []], [1001, 2, []]], "AskedHosts": ["a", "b+1"]});
+    let wanted = [
+        ("pendstate", "IPEND"),
+        ("pend_reason", "Job dependency condition not satisfied;"),
+        ("ask_hosts", "a b+1"),
+        ("slots", "1"),
+        ("exec_host", ""),
+        ("cpu_used", ""),
+    ];
+    check(&pend, &wanted);
+    let tracked = json!({"PendTime": 100, "IneligibleTime": 30, "Extra": {"eptl": "120"},
+        "PendLimits": [60, 90]});
+    let wanted = [
+        ("ependtime", "70"),
+        ("ipendtime", "30"),
+        ("effective_plimit", "60"),
+        ("plimit_remain", "-40"),
+        ("effective_eplimit", "120"),
+        ("eplimit_remain", "50"),
+        ("plimit", ""),
+        ("eplimit", "120"),
+    ];
+    check(&tracked, &wanted);
+    let limits = json!({"PendTime": 100, "PendLimits": [60, 90]});
+    for name in ["ependtime", "ipendtime", "eplimit_remain"] {
+        assert_eq!(field(name, limits.clone()), "", "{name}");
+    }
+}
+
+#[test]
+fn values_of_fields_of_an_ended_job() {
+    let killed = json!({"Stat": "EXIT", "ExitInfo": 14});
+    assert_eq!(field("exit_reason", killed), "TERM_OWNER: job killed by owner");
+    let lost = json!({"Stat": "EXIT", "ExitInfo": 9001, "ExitCode": null});
+    assert_eq!(field("exit_code", lost), "");
+}
+
+#[test]
+fn no_field_or_alias_twice() {
+    let mut all: Vec<&str> = Vec::new();
+    for f in FIELDS {
+        all.push(f.name);
+        all.extend(f.alias);
+        assert!(f.width > 0);
+    }
+    let n = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), n);
+    assert!(n > 130, "{n}");
 }

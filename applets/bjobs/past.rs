@@ -188,3 +188,63 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
     };
     records.push(Record { time: fin.event_time, event: Event::JobStatus(Box::new(status)) });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::T;
+    use super::*;
+    use lsf::log::codec::{write_finish, write_record};
+    use lsf::model::JobRef;
+    use lsf::model::event::{Event, Finish, JobNew, Record};
+    use lsf::model::job::stat;
+
+    /// A directory of logs: job 7 in the current one and, as another job, in the one before; 8 in the
+    /// one before; 9, and element 2 of 10, in lsb.acct alone; 11 nowhere.
+    fn logs(dir: &Path) {
+        let new = |job, queue: &str, time| {
+            let spec = lsf::model::job::JobSpec { queue: queue.into(), ..Default::default() };
+            let new = JobNew { job, submit_time: time, spec: spec.into(), ..JobNew::default() };
+            Record { time, event: Event::JobNew(Box::new(new)) }
+        };
+        let clean =
+            |job, time| Record { time, event: Event::JobClean { at: JobRef { job, idx: 0 } } };
+        let write = |name: &str, records: &[Record]| {
+            let mut text = b"#80\n".to_vec();
+            records.iter().for_each(|r| write_record(r, &mut text));
+            std::fs::write(dir.join(name), text).unwrap();
+        };
+        write("lsb.events", &[new(7, "short", T), new(12, "short", T), clean(7, T + 9)]);
+        write("lsb.events.1", &[new(7, "long", T - 99), new(8, "long", T - 99), clean(8, T - 9)]);
+        let mut text = Vec::new();
+        for (job, idx, name) in [(7, 0, ""), (9, 0, ""), (10, 1, "a[1-3]"), (10, 2, "a[1-3]")] {
+            let spec = lsf::model::job::JobSpec { name: name.into(), ..Default::default() };
+            let fin = Finish {
+                at: JobRef { job, idx },
+                event_time: T,
+                submit_time: T - 9,
+                start_time: T - 5,
+                status: stat::DONE,
+                spec,
+                ..Finish::default()
+            };
+            write_finish(&fin, &mut text);
+        }
+        std::fs::write(dir.join("lsb.acct"), text).unwrap();
+    }
+
+    #[test]
+    fn what_the_logs_hold_of_jobs_that_are_gone() {
+        let dir = std::env::temp_dir().join(format!("lsf-bjobs-past-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        logs(&dir);
+        let ids = [7, 8, 9, 10, 11].map(|job| lsf::proto::client::IdSel { job, elems: vec![] });
+        let found = search(&dir, &ids);
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [7, 8, 9, 10]);
+        let count = |id| found[&id].len();
+        // JOB_NEW alone, twice; JOB_NEW, JOB_START and JOB_STATUS; these of both elements.
+        assert_eq!([7, 8, 9, 10].map(count), [1, 1, 3, 5]);
+        let Event::JobNew(seven) = &found[&7][0].event else { panic!() };
+        assert_eq!(seven.spec.queue, "short");
+    }
+}

@@ -1,7 +1,6 @@
 //! Rendering of hand-made rows against the texts of tests/cmd/expected, which were written by hand
 //! from the documented layouts.
 
-use super::fields::FIELDS;
 use super::long;
 use super::opts::{ListingParams, plan};
 use super::show::Show;
@@ -15,7 +14,7 @@ use std::ffi::OsString;
 /// 2026-11-20 09:30:13 UTC.
 pub const T: i64 = 1_795_167_013;
 
-fn show() -> Show {
+pub fn show() -> Show {
     Show {
         host_file: false,
         clock: Clock::utc(),
@@ -34,7 +33,7 @@ fn show() -> Show {
 }
 
 /// The slice that mbatchd would send: `base` overlaid with each of `jobs`.
-fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
+pub fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
     let rows: Vec<Vec<Value>> = jobs
         .iter()
         .map(|job| {
@@ -49,7 +48,7 @@ fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
     serde_json::to_string(&rows).unwrap()
 }
 
-fn base() -> Value {
+pub fn base() -> Value {
     json!({
         "Job": 101, "Idx": 0, "Stat": "PEND", "User": "alice", "Queue": "normal",
         "Name": "b_sim", "GivenName": "b_sim", "Project": "default", "Command": "./b_sim.sh",
@@ -431,108 +430,6 @@ fn elements_start_by_index() {
     assert!(got.contains("Fri Nov 20 09:30:18: [3] started on <hosta>;\n"), "{got}");
 }
 
-fn field(name: &str, job: Value) -> String {
-    let f = FIELDS.iter().find(|f| f.name == name).unwrap();
-    let cols = Cols::new(f.cols);
-    let mut out = String::new();
-    each_row(&slice(&cols, &base(), &[job]), &cols, |r| (f.value)(&mut out, &r, &show())).unwrap();
-    out
-}
-
-#[test]
-fn values_of_fields() {
-    let done = json!({"Stat": "DONE", "ExitCode": 0, "EndTime": T + 60, "StartTime": T,
-        "RunTime": 60, "CpuUsed": 30.04, "ExecHosts": [["h1", 4], ["h2", 4]]});
-    for (name, want) in [
-        ("jobid", "101"),
-        ("jobindex", "0"),
-        ("exit_code", "0"),
-        ("exit_reason", ""),
-        ("exec_host", "4*h1:4*h2"),
-        ("first_host", "h1"),
-        ("nexec_host", "2"),
-        ("nalloc_slot", "8"),
-        ("slots", "8"),
-        ("finish_time", "Nov 20 09:31"),
-        ("start_time", "Nov 20 09:30"),
-        ("time_left", ""),
-        ("cpu_used", "30.0 second(s)"),
-        ("run_time", "60 second(s)"),
-        ("idle_factor", "0.50"),
-        ("pendstate", "NOTPEND"),
-        ("sub_cwd", "$HOME/w"),
-        ("memlimit", ""),
-        ("rsvid", ""),
-        ("mem", ""),
-        ("exclusive", "N"),
-    ] {
-        assert_eq!(field(name, done.clone()), want, "{name}");
-    }
-    let run = json!({"Stat": "RUN", "StartTime": T, "RunTime": 600, "ExitCode": null,
-        "Limits": {"run": 3600, "rss": 1_048_576}, "ExecHosts": [["h1", 1]], "MemKb": 3072,
-        "LimitSpec": "hosta"});
-    for (name, want) in [
-        ("time_left", "0:50 L"),
-        ("finish_time", "Nov 20 10:30 L"),
-        ("%complete", "16.67% L"),
-        ("runtimelimit", "60.0/hosta"),
-        ("memlimit", "1 G"),
-        ("mem", "3 Mbytes"),
-        ("exit_code", ""),
-        ("exec_host", "h1"),
-    ] {
-        assert_eq!(field(name, run.clone()), want, "{name}");
-    }
-    let pend = json!({"PendReasons": [[3, 0, []], [1001, 2, []]], "AskedHosts": ["a", "b+1"]});
-    for (name, want) in [
-        ("pendstate", "IPEND"),
-        ("pend_reason", "Job dependency condition not satisfied;"),
-        ("ask_hosts", "a b+1"),
-        ("slots", "1"),
-        ("exec_host", ""),
-        ("cpu_used", ""),
-    ] {
-        assert_eq!(field(name, pend.clone()), want, "{name}");
-    }
-    let tracked = json!({"PendTime": 100, "IneligibleTime": 30, "Extra": {"eptl": "120"},
-        "PendLimits": [60, 90]});
-    for (name, want) in [
-        ("ependtime", "70"),
-        ("ipendtime", "30"),
-        ("effective_plimit", "60"),
-        ("plimit_remain", "-40"),
-        ("effective_eplimit", "120"),
-        ("eplimit_remain", "50"),
-        ("plimit", ""),
-        ("eplimit", "120"),
-    ] {
-        assert_eq!(field(name, tracked.clone()), want, "{name}");
-    }
-    let limits = json!({"PendTime": 100, "PendLimits": [60, 90]});
-    for name in ["ependtime", "ipendtime", "eplimit_remain"] {
-        assert_eq!(field(name, limits.clone()), "", "{name}");
-    }
-    let killed = json!({"Stat": "EXIT", "ExitInfo": 14});
-    assert_eq!(field("exit_reason", killed), "TERM_OWNER: job killed by owner");
-    let lost = json!({"Stat": "EXIT", "ExitInfo": 9001, "ExitCode": null});
-    assert_eq!(field("exit_code", lost), "");
-}
-
-#[test]
-fn no_field_or_alias_twice() {
-    let mut all: Vec<&str> = Vec::new();
-    for f in FIELDS {
-        all.push(f.name);
-        all.extend(f.alias);
-        assert!(f.width > 0);
-    }
-    let n = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), n);
-    assert!(n > 130, "{n}");
-}
-
 /// What -N names.
 fn factor(spec: &str) -> Result<f64, String> {
     spec.parse().map_err(|_| format!("{spec}: Bad host specification"))
@@ -712,58 +609,4 @@ fn what_is_not_supported_is_refused() {
     assert_eq!(said, (String::new(), "bjobs: option -bucket is not supported yet\n".into(), 255));
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-h"], &[], &[]).2, 0);
-}
-
-/// A directory of logs: job 7 in the current one and, as another job, in the one before; 8 in the
-/// one before; 9, and element 2 of 10, in lsb.acct alone; 11 nowhere.
-fn logs(dir: &std::path::Path) {
-    use lsf::log::codec::{write_finish, write_record};
-    use lsf::model::JobRef;
-    use lsf::model::event::{Event, Finish, JobNew, Record};
-    use lsf::model::job::stat;
-    let new = |job, queue: &str, time| {
-        let spec = lsf::model::job::JobSpec { queue: queue.into(), ..Default::default() };
-        let new = JobNew { job, submit_time: time, spec: spec.into(), ..JobNew::default() };
-        Record { time, event: Event::JobNew(Box::new(new)) }
-    };
-    let clean = |job, time| Record { time, event: Event::JobClean { at: JobRef { job, idx: 0 } } };
-    let write = |name: &str, records: &[Record]| {
-        let mut text = b"#80\n".to_vec();
-        records.iter().for_each(|r| write_record(r, &mut text));
-        std::fs::write(dir.join(name), text).unwrap();
-    };
-    write("lsb.events", &[new(7, "short", T), new(12, "short", T), clean(7, T + 9)]);
-    write("lsb.events.1", &[new(7, "long", T - 99), new(8, "long", T - 99), clean(8, T - 9)]);
-    let mut text = Vec::new();
-    for (job, idx, name) in [(7, 0, ""), (9, 0, ""), (10, 1, "a[1-3]"), (10, 2, "a[1-3]")] {
-        let spec = lsf::model::job::JobSpec { name: name.into(), ..Default::default() };
-        let fin = Finish {
-            at: JobRef { job, idx },
-            event_time: T,
-            submit_time: T - 9,
-            start_time: T - 5,
-            status: stat::DONE,
-            spec,
-            ..Finish::default()
-        };
-        write_finish(&fin, &mut text);
-    }
-    std::fs::write(dir.join("lsb.acct"), text).unwrap();
-}
-
-#[test]
-fn what_the_logs_hold_of_jobs_that_are_gone() {
-    use lsf::model::event::Event;
-    let dir = std::env::temp_dir().join(format!("lsf-bjobs-past-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    logs(&dir);
-    let ids = [7, 8, 9, 10, 11].map(|job| lsf::proto::client::IdSel { job, elems: vec![] });
-    let found = super::past::search(&dir, &ids);
-    std::fs::remove_dir_all(&dir).unwrap();
-    assert_eq!(found.keys().copied().collect::<Vec<_>>(), [7, 8, 9, 10]);
-    let count = |id| found[&id].len();
-    // JOB_NEW alone, twice; JOB_NEW, JOB_START and JOB_STATUS; these of both elements.
-    assert_eq!([7, 8, 9, 10].map(count), [1, 1, 3, 5]);
-    let Event::JobNew(seven) = &found[&7][0].event else { panic!() };
-    assert_eq!(seven.spec.queue, "short");
 }

@@ -8,9 +8,10 @@
 //! diagnostic except comments, blank lines and the branches of `#if`. See lsf.shared(5).
 
 use super::diag::{Choice, Diags, Pos, Severity};
+use super::directives::{Directive, cut, directive};
 use super::files::{Files, Moment};
+use super::line::Line;
 use super::names::nearest;
-use super::types::RawParam;
 use crate::lang::timecond::TimeCond;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,55 +26,6 @@ pub const MAX_INCLUDE_DEPTH: usize = 8;
 pub const MAX_INCLUDES: usize = 1_000;
 /// Most characters of offending text shown in a diagnostic.
 const MAX_SHOWN: usize = 60;
-
-/// A logical line with the origin of each of its pieces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    /// Its text, without comment and line ends.
-    pub text: String,
-    /// Byte offset in `text` from which text stands at a position.
-    origin: Vec<(usize, Pos)>,
-}
-
-impl Line {
-    fn push(&mut self, text: &str, at: Pos) {
-        self.origin.push((self.text.len(), at));
-        self.text.push_str(text);
-    }
-
-    /// The position of the byte at `offset`, which must lie on a character boundary.
-    pub fn pos(&self, offset: usize) -> Pos {
-        let found = self.origin.partition_point(|(start, _)| *start <= offset);
-        let Some((start, at)) = found.checked_sub(1).and_then(|i| self.origin.get(i)) else {
-            return Pos::default();
-        };
-        let within = self.text.get(*start..offset).unwrap_or_default().chars().count();
-        Pos { file: Arc::clone(&at.file), line: at.line, col: at.col + within as u32 }
-    }
-
-    /// The position of a piece of this line's own text.
-    pub fn pos_of(&self, piece: &str) -> Pos {
-        let offset = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        self.pos(offset.min(self.text.len()))
-    }
-
-    /// A piece of this line's own text with its places.
-    pub fn slice(&self, piece: &str) -> RawParam {
-        let start = (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        let end = start + piece.len();
-        let breaks = self.origin.iter().filter(|(at, _)| *at > start && *at < end);
-        RawParam {
-            text: piece.to_owned(),
-            pos: self.pos(start.min(self.text.len())),
-            breaks: breaks.map(|(at, pos)| (at - start, pos.clone())).collect(),
-        }
-    }
-
-    /// The position of its first character that is not blank.
-    pub fn start(&self) -> Pos {
-        self.pos(self.text.len() - self.text.trim_start().len())
-    }
-}
 
 /// A section: what stands between `Begin Name` and `End Name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,19 +78,6 @@ pub fn shown(text: &str) -> String {
         }
     }
     out
-}
-
-/// A line that begins with `#` and is no comment.
-#[derive(Debug, PartialEq, Eq)]
-enum Directive<'a> {
-    Include(&'a str),
-    /// `#if` with its condition.
-    If(&'a str),
-    /// `#ifdef` and `#ifndef`: nothing is ever defined.
-    Defined(&'a str, bool),
-    Elif(&'a str),
-    Else,
-    Endif,
 }
 
 /// An open `#if`.
@@ -465,63 +404,6 @@ impl<'a> Reader<'a> {
             self.diags.error(&open.pos, text);
             self.sections.push(open);
         }
-    }
-}
-
-/// Takes comment and continuation off a physical line: what is kept, and whether the next line
-/// belongs to it. A comment ends a continuation unless it ends in `\` itself.
-fn cut(text: &str, within: bool) -> (&str, bool) {
-    let comment = comment_start(text);
-    if let Some(start) = comment {
-        let kept = &text[..start];
-        let only = kept.trim().is_empty();
-        return (kept, within && only && text.trim_end().ends_with('\\'));
-    }
-    match text.trim_end().strip_suffix('\\') {
-        Some(kept) => (kept, true),
-        None => (text, false),
-    }
-}
-
-/// Where a comment starts: a `#` that does not stand in a pair of double quotes.
-fn comment_start(text: &str) -> Option<usize> {
-    let first = text.find('#')?;
-    if !text[..first].contains('"') {
-        return Some(first);
-    }
-    let mut quoted = false;
-    for (offset, c) in text.char_indices() {
-        match c {
-            '"' if quoted => quoted = false,
-            '"' => quoted = text[offset + 1..].contains('"'),
-            '#' if !quoted => return Some(offset),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Recognises a directive; `open` says whether an `#if` is open, without which `#else` and its
-/// kin are comments.
-fn directive(text: &str, open: bool) -> Option<Directive<'_>> {
-    let text = text.trim();
-    let body = text.strip_prefix('#')?;
-    let split = body.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(body.len());
-    let (word, rest) = body.split_at(split);
-    let rest = rest.trim();
-    let timed = rest.starts_with("time") || rest.starts_with('!') || rest.starts_with('(');
-    match word.to_ascii_lowercase().as_str() {
-        "include" if word == "INCLUDE" || rest.starts_with('"') => {
-            let name = rest.trim_matches('"').trim();
-            (!name.is_empty()).then_some(Directive::Include(name))
-        }
-        "if" if timed && rest.contains("time") => Some(Directive::If(rest)),
-        "ifdef" if !rest.is_empty() => Some(Directive::Defined(text, false)),
-        "ifndef" if !rest.is_empty() => Some(Directive::Defined(text, true)),
-        "elif" if open => Some(Directive::Elif(rest)),
-        "else" if open && rest.is_empty() => Some(Directive::Else),
-        "endif" if open => Some(Directive::Endif),
-        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod address_range;
 pub mod check;
 pub mod diag;
+mod directives;
 pub mod equiv;
 pub mod expressions;
 pub mod files;
@@ -14,6 +15,7 @@ pub mod generate;
 pub mod hosts;
 pub mod install_config;
 pub mod lexer;
+mod line;
 pub mod load;
 pub mod lsb_hosts;
 pub mod lsb_params;

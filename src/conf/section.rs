@@ -4,7 +4,8 @@
 //! rest goes on, so that one run names every mistake. See lsf.shared(5).
 
 use super::diag::{Diags, Pos};
-use super::lexer::{Line, Section, shown};
+use super::lexer::{Section, shown};
+use super::line::Line;
 use super::names::NameTable;
 use super::types::{Limit, RawParam, RawParams, TaskLimit, Threshold, TimeLimit};
 use super::units::{SizeUnit, minutes, size_kb, time_limit, yes_no};

@@ -2,7 +2,7 @@
 //! service through `getent`: on a thread of its own, so that no slow directory stops the loop. Hits
 //! and misses hold until the next reconfiguration.
 
-use super::shell::Remote;
+use super::driver::Remote;
 use crate::conf::UnixGroup;
 use crate::conf::unix::parse_group;
 use crate::proto::Input;

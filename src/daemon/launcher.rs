@@ -12,13 +12,15 @@
 //! starters stay, the state crosses in an unlinked file.
 
 use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
+use super::launcher_journal::{self, JournalFile};
 use super::ports::{self, KeptPorts};
 use super::{boot::Boot, boot_error::BootError, guard, handover};
-use crate::exec::launcher::{Launcher, LauncherConf, Saved};
+use crate::exec::launcher::{Launcher, LauncherConf};
+use crate::exec::launcher_state::Saved;
 use crate::model::time::US;
 use crate::net::local::{Local, would_block};
 use crate::net::sock::{self, send_fds};
-use crate::proto::launch::{Journal, OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
+use crate::proto::launch::{OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::files::{private, unlinked};
@@ -35,7 +37,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -91,9 +93,7 @@ struct LauncherRuntime {
     signals: SignalFd,
     listener: UnixListener,
     lock: File,
-    journal: Option<File>,
-    /// Lines that are still to be written to it.
-    lines: Vec<u8>,
+    journal: JournalFile,
     /// The way to the process of which starters are copies.
     zygote: Option<StdUnixStream>,
     /// The requests, in the order of their answers; empty between turns.
@@ -178,7 +178,8 @@ impl LauncherRuntime {
     /// Takes over from the launcher that was this process, or begins as a new one.
     fn new(boot: Boot, conf: LauncherConf, rundir: PathBuf, signals: SignalFd) -> io::Result<Self> {
         let exe = std::fs::read_link(SELF)?;
-        let journal = || read_journal(&rundir.join("launcher.journal"));
+        let path = rundir.join("launcher.journal");
+        let journal = || launcher_journal::read(&path);
         let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());
         let (machine, lock, listener) = match handed_over() {
             Some(h) => {
@@ -202,9 +203,9 @@ impl LauncherRuntime {
                 let lock = private(&rundir.join(guard::LOCK))?;
                 rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive)
                     .map_err(|_| io::Error::other("another launcher of this host runs"))?;
-                let path = rundir.join("launcher.sock");
-                let listener = sock::listen_unix(&path, 0o600)?;
-                boot.admin.iter().try_for_each(|a| guard::give(&path, a))?;
+                let socket = rundir.join("launcher.sock");
+                let listener = sock::listen_unix(&socket, 0o600)?;
+                boot.admin.iter().try_for_each(|a| guard::give(&socket, a))?;
                 (Launcher::new(conf.clone(), journal()), lock, listener)
             }
         };
@@ -218,8 +219,7 @@ impl LauncherRuntime {
             signals,
             listener,
             lock,
-            journal: None,
-            lines: Vec::new(),
+            journal: JournalFile::new(path),
             zygote: None,
             asked: Vec::new(),
             conns: BTreeMap::new(),
@@ -268,7 +268,7 @@ impl LauncherRuntime {
             }
         }
         // what is told to nobody waits
-        let _ = self.write_journal();
+        let _ = self.journal.write();
     }
 
     fn wait(&mut self) -> io::Result<()> {
@@ -418,14 +418,14 @@ impl LauncherRuntime {
         match effect {
             OsEffect::Spawn { id, plan } => {
                 // it takes a while
-                let spawned = self.write_journal().and_then(|()| self.spawn(id, &plan));
+                let spawned = self.journal.write().and_then(|()| self.spawn(id, &plan));
                 if let Err(e) = spawned {
                     let why = words(&e);
                     self.inputs.push_front(Input::Os(OsInput::SpawnFailed { id, why }));
                 }
             }
             OsEffect::Go { id } => {
-                if let Err(e) = self.write_journal() {
+                if let Err(e) = self.journal.write() {
                     // without its byte the starter does nothing but end
                     self.setups.remove(&id);
                     let why = format!("launcher.journal: {}", words(&e));
@@ -463,13 +463,10 @@ impl LauncherRuntime {
                     }
                 }
             }
-            OsEffect::Journal(line) => self.append(&line),
+            OsEffect::Journal(line) => self.journal.append(&line),
             OsEffect::Rewrite(lines) => {
-                // they tell also what was not yet written to the old one
-                (self.journal, self.lines) = (None, Vec::new());
-                lines.iter().for_each(|line| self.append(line));
                 // without room it is tried again
-                let _ = self.write_journal();
+                let _ = self.journal.rewrite(&lines);
             }
             OsEffect::Sample { .. } => {}
         }
@@ -589,47 +586,6 @@ impl LauncherRuntime {
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
     }
 
-    /// Lines are gathered until a starter may go on, or something is told.
-    fn append(&mut self, line: &Journal) {
-        if serde_json::to_writer(&mut self.lines, line).is_ok() {
-            self.lines.push(b'\n');
-        }
-    }
-
-    /// Writes what was gathered. Lines for which there is no room stay, behind a newline: of the
-    /// first one a part may be written.
-    fn write_journal(&mut self) -> io::Result<()> {
-        let done = match &mut self.journal {
-            _ if self.lines.is_empty() => return Ok(()),
-            Some(file) => file.write_all(&self.lines),
-            None => self.new_journal(),
-        };
-        match &done {
-            Ok(()) => self.lines.clear(),
-            Err(_) if self.lines.starts_with(b"\n") => {}
-            Err(e) => {
-                log::error!(
-                    "launcher.journal: {}: no task is started until it is written",
-                    words(e)
-                );
-                self.lines.insert(0, b'\n');
-            }
-        }
-        done
-    }
-
-    /// A journal that begins with what was gathered.
-    fn new_journal(&mut self) -> io::Result<()> {
-        let (path, new) = ("launcher.journal", "launcher.journal.new");
-        let (path, new) = (self.rundir.join(path), self.rundir.join(new));
-        let mut file = private(&new)?;
-        file.set_len(0)?;
-        file.write_all(&self.lines)?;
-        std::fs::rename(&new, &path)?;
-        self.journal = Some(file);
-        Ok(())
-    }
-
     // ---- replacing ourselves ----
 
     /// Becomes the file we were started from; returns only with the reason why not.
@@ -694,19 +650,4 @@ fn hand_key(authd: &mut Command) -> io::Result<()> {
     to.write_all(key.as_bytes())?;
     authd.stdin(from).env(EAUTH_KEY_FD, "0");
     Ok(())
-}
-
-/// The journal a predecessor left; a line that cannot be read costs itself.
-fn read_journal(path: &Path) -> Vec<Journal> {
-    let text = std::fs::read(path).unwrap_or_else(|e| {
-        if e.kind() != ErrorKind::NotFound {
-            log::error!("{}: {}", path.display(), words(&e));
-        }
-        Vec::new()
-    });
-    let (lines, bad) = crate::exec::launcher::read_journal(&text);
-    for (line, why) in bad {
-        log::error!("{} line {line} is damaged and ignored: {why}", path.display());
-    }
-    lines
 }

@@ -2,9 +2,10 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
+use super::driver::{DaemonDriver, ShellControl};
 use super::melim::Elims;
 use super::members as follow;
-use super::shell::{self, DaemonDriver, ShellControl};
+use super::shell;
 use crate::conf::{BaseConf, Files, Member, members};
 use crate::lim::{Lim, copies};
 use crate::proto::{Daemon, Effect, Input, Keep};

@@ -11,10 +11,11 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
+use super::driver::{DaemonDriver, Remote, ShellControl};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
-use super::shell::{self, DaemonDriver, Remote, ShellControl};
+use super::shell;
 use crate::batch::{Mbatchd, Recovered};
 use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;

@@ -8,8 +8,8 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
+use super::driver::Remote;
 use super::logging;
-use super::shell::Remote;
 use crate::conf::load;
 use crate::lim::melim::{Effect, Input, Melim, MelimConf};
 use crate::proto;

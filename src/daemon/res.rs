@@ -6,7 +6,8 @@
 
 use super::boot::{Boot, resolve_missing};
 use super::boot_error::BootError;
-use super::shell::{self, DaemonDriver, ShellControl};
+use super::driver::{DaemonDriver, ShellControl};
+use super::shell;
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;

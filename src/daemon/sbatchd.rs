@@ -2,7 +2,8 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
-use super::shell::{self, DaemonDriver, ShellControl};
+use super::driver::{DaemonDriver, ShellControl};
+use super::shell;
 use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
 use crate::lim::election::Election;

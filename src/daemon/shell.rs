@@ -1,7 +1,8 @@
 //! The real runner: drives one [`Machine`] over mio.
 //!
-//! **For those who wire a daemon.** Fill a [`ShellConfig`], write a [`DaemonDriver`] for the
-//! effects the shell does not carry out itself, call [`run`]; it returns the exit code.
+//! **For those who wire a daemon.** Fill a [`ShellConfig`], write a [`DaemonDriver`]
+//! (src/daemon/driver.rs) for the effects the shell does not carry out itself, call [`run`]; it
+//! returns the exit code.
 //!
 //! One turn: poll; read what is ready, within budgets, each input going to `machine.step` at
 //! once; `Input::Tick` if the machine's deadline has passed; carry out the effects in order;
@@ -40,27 +41,24 @@
 //!   threads must be started after [`run`] has begun (in `DaemonDriver::start`), so that they
 //!   inherit the blocked mask; children do not where `sys::child` starts them.
 
+use super::driver::{DaemonDriver, OWN_TOKEN, Remote, ShellControl, Told};
 use super::heartbeat::Heartbeat;
 use super::held_work::HeldWork;
 use super::logging::LogHandle;
 use super::members::Follower;
 use crate::auth::check::Checker;
-use crate::auth::shake::AuthError;
 use crate::auth::{KeyRing, Ways};
-use crate::conf::HostTable;
-use crate::conf::Member;
 use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
 use crate::net::{Hosts, Identity, held, sock};
 use crate::proto::held_replies::Tickets;
-use crate::proto::machine::{ConnId, INCOMING, OWN};
-use crate::proto::{Daemon, Effect, Input, Machine, Msg};
+use crate::proto::machine::INCOMING;
+use crate::proto::{Daemon, Effect, Input, Machine};
 use crate::sys::raw::SignalFd;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -77,9 +75,6 @@ const EVENTS: usize = 1024;
 const TOLD_BUDGET: usize = 4096;
 const WAKER: Token = Token(usize::MAX - 4);
 const SIGNALS: Token = Token(usize::MAX - 5);
-/// Tokens of the driver's own descriptors lie from here up and below those of connections that
-/// came in.
-const OWN_TOKEN: usize = OWN as usize;
 
 /// TCP (and for lim UDP) ports by daemon.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,188 +141,6 @@ pub struct ShellConfig {
     pub members: Option<Follower>,
     /// The signs of life that the loop gives the launcher.
     pub heartbeat: Option<Heartbeat>,
-}
-
-/// The work of one daemon beyond the shell: its log, its processes, its configuration.
-pub trait DaemonDriver {
-    type M: Machine;
-    /// Is the processor time of each turn measured?
-    const MEASURED: bool = false;
-
-    /// Before `Input::Start`: start threads here.
-    fn start(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
-    }
-    /// An effect that the shell does not carry out itself.
-    fn effect(&mut self, m: &mut Self::M, eff: Effect, ctl: &mut ShellControl);
-    /// A descriptor that [`ShellControl::watch`] was asked for can be read or written.
-    fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut ShellControl) {
-        let _ = (m, token, ctl);
-    }
-    /// May the machine do some of its long work now? What it writes must not outgrow memory.
-    fn takes_work(&self) -> bool {
-        true
-    }
-    /// A turn, with the wait before it, took so many microseconds of processor time. Only told
-    /// with `MEASURED`.
-    fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
-        let _ = (m, cpu_us);
-    }
-    /// Every effect of this turn has been carried out.
-    fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
-    }
-    /// Somebody called [`Remote::wake`].
-    fn woken(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
-    }
-    /// All tickets up to this one are durable; what they held is on its way.
-    fn durable(&mut self, m: &mut Self::M, ticket: u64, ctl: &mut ShellControl) {
-        let _ = (m, ticket, ctl);
-    }
-    /// This ticket could not be made durable; what it and later ones held is dropped.
-    fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, ctl: &mut ShellControl) {
-        let _ = (m, ticket);
-        ctl.input(Input::LogFailed { why });
-    }
-    /// SIGTERM or SIGINT.
-    fn terminate(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = m;
-        ctl.exit(0);
-    }
-    /// SIGHUP, after the log was reopened.
-    fn hangup(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
-    }
-    /// These hosts have joined by themselves, and no others; the shell knows them.
-    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, ctl: &mut ShellControl) {
-        let _ = (m, all, ctl);
-    }
-    /// The loop ends with this code: finish the log, join threads.
-    fn stopping(&mut self, m: &mut Self::M, code: i32) {
-        let _ = (m, code);
-    }
-}
-
-/// A driver with nothing of its own (lim's tests, authd): other effects are dropped with a notice.
-pub struct NoDriver<M>(std::marker::PhantomData<M>);
-
-impl<M> Default for NoDriver<M> {
-    fn default() -> Self {
-        NoDriver(std::marker::PhantomData)
-    }
-}
-
-impl<M: Machine> DaemonDriver for NoDriver<M> {
-    type M = M;
-    fn effect(&mut self, _: &mut M, eff: Effect, _: &mut ShellControl) {
-        log::warn!("no one here carries out an effect: {}", eff.name());
-    }
-}
-
-/// The requests that a [`DaemonDriver`] can make to the shell while it is called.
-pub struct ShellControl {
-    /// The clocks at the start of the turn.
-    pub now: Now,
-    pub(super) inputs: std::collections::VecDeque<Input>,
-    pub(super) sends: Vec<(ConnId, Msg)>,
-    pub(super) exit: Option<i32>,
-    pub(super) hosts: Option<Hosts>,
-    table: Option<HostTable>,
-    pub(super) tickets: Tickets,
-    pub(super) remote: Remote,
-    pub(super) registry: mio::Registry,
-}
-
-impl ShellControl {
-    /// Has [`DaemonDriver::ready`] called with this token, below 2^60, each time that the
-    /// descriptor has become readable (writable); closing it ends that.
-    pub fn watch(&mut self, fd: BorrowedFd<'_>, token: usize, write: bool) -> std::io::Result<()> {
-        let interest = if write { Interest::WRITABLE } else { Interest::READABLE };
-        let (token, fd) = (Token(OWN_TOKEN + token), fd.as_raw_fd());
-        let mut source = SourceFd(&fd);
-        // one that is watched already gets another token
-        let again = |_| self.registry.reregister(&mut SourceFd(&fd), token, interest);
-        self.registry.register(&mut source, token, interest).or_else(again)
-    }
-    /// Gives the machine this input in the next turn, which follows at once.
-    pub fn input(&mut self, input: Input) {
-        self.inputs.push_back(input);
-    }
-    /// Sends as `Effect::Send` does.
-    pub fn send(&mut self, conn: ConnId, msg: Msg) {
-        self.sends.push((conn, msg));
-    }
-    /// Ends the loop after this turn.
-    pub fn exit(&mut self, code: i32) {
-        self.exit.get_or_insert(code);
-    }
-    /// A new table of host names and addresses (after a reconfiguration).
-    pub fn set_hosts(&mut self, hosts: Hosts) {
-        self.hosts = Some(hosts);
-    }
-    /// The same, where members of the cluster come and go besides.
-    pub fn set_table(&mut self, table: HostTable) {
-        self.hosts = Some(Arc::new(table.clone()));
-        self.table = Some(table);
-    }
-    /// Closes the current ticket and returns its number; `None` where nothing was appended
-    /// since the last one.
-    pub fn seal(&mut self) -> Option<u64> {
-        self.tickets.seal()
-    }
-    /// Whether something was appended since the last [`ShellControl::seal`].
-    pub fn dirty(&self) -> bool {
-        self.tickets.dirty()
-    }
-    /// A handle for threads.
-    pub fn remote(&self) -> Remote {
-        self.remote.clone()
-    }
-}
-
-/// Messages of threads to the loop.
-#[derive(Debug)]
-pub(super) enum Told {
-    Input(Box<Input>),
-    Durable(u64),
-    Failed(u64, String),
-    Wake,
-    /// The result of checking the caller of a connection.
-    Checked(ConnId, Result<u32, AuthError>),
-}
-
-/// A thread's way into the loop.
-#[derive(Clone)]
-pub struct Remote {
-    pub(super) tx: std::sync::mpsc::Sender<Told>,
-    pub(super) waker: Arc<mio::Waker>,
-}
-
-impl Remote {
-    fn tell(&self, told: Told) {
-        if self.tx.send(told).is_ok()
-            && let Err(e) = self.waker.wake()
-        {
-            log::error!("cannot wake the loop: {e}");
-        }
-    }
-    /// An input for the machine.
-    pub fn input(&self, input: Input) {
-        self.tell(Told::Input(Box::new(input)));
-    }
-    /// Every ticket up to this one is durable.
-    pub fn durable(&self, ticket: u64) {
-        self.tell(Told::Durable(ticket));
-    }
-    /// This ticket cannot be made durable.
-    pub fn failed(&self, ticket: u64, why: impl Into<String>) {
-        self.tell(Told::Failed(ticket, why.into()));
-    }
-    /// Calls `DaemonDriver::woken`.
-    pub fn wake(&self) {
-        self.tell(Told::Wake);
-    }
 }
 
 /// Runs a daemon until it exits; the code is the process's.

@@ -6,7 +6,10 @@
 //! `Forget`; an end that nobody saw is `Unknown`, never guessed; uid 0 is refused but in a
 //! personal cluster of root, and there every other uid.
 
-use super::life::{GIVE_SIGNS, Life};
+use super::launcher_state::{
+    self, LauncherState, RESTART_FIRST, Replay, Saved, SupervisedDaemon, Task,
+};
+use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
@@ -14,11 +17,8 @@ use crate::proto::launch::{
     TaskInfo,
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-/// First pause before a daemon that ended is started again, microseconds.
-pub const RESTART_FIRST: u64 = US / 10;
 /// Longest pause; it doubles up to here while the daemon does not stay up, microseconds.
 pub const RESTART_MOST: u64 = 10 * US;
 /// The same in a personal cluster, whose user sits before it.
@@ -33,9 +33,6 @@ pub const DOWN_GRACE: u64 = 5 * US;
 pub const CHECK_EVERY: u64 = US / 2;
 /// The journal is rewritten when it has this many lines more than four times its tasks.
 pub const JOURNAL_SLACK: usize = 1_000;
-/// Version of [`Saved`].
-pub const SAVED_VERSION: u32 = 1;
-
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 
@@ -59,83 +56,6 @@ pub struct LauncherConf {
     pub hang: u64,
 }
 
-/// A task; `info.pid` 0 until its process exists.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Task {
-    info: TaskInfo,
-    ticks: u64,
-    /// Our child: its end will be told. Otherwise it is looked for.
-    child: bool,
-    /// To be forgotten at its end.
-    forget: bool,
-}
-
-impl Task {
-    fn alive(&self) -> bool {
-        self.info.pid != 0 && self.info.ended.is_none()
-    }
-}
-
-/// A supervised daemon.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct SupervisedDaemon {
-    daemon: Daemon,
-    want: bool,
-    pid: u32,
-    ticks: u64,
-    child: bool,
-    /// Monotonic microseconds of its last start, of its next one, and of its kill.
-    since: u64,
-    at: Option<u64>,
-    kill_at: Option<u64>,
-    /// The pause before its next start.
-    pause: u64,
-    #[serde(default)]
-    life: Life,
-}
-
-impl SupervisedDaemon {
-    fn new(daemon: Daemon, want: bool) -> Self {
-        let (at, pause) = (want.then_some(0), RESTART_FIRST);
-        let (pid, ticks, child, since, kill_at) = (0, 0, false, 0, None);
-        let life = Life::default();
-        SupervisedDaemon { daemon, want, pid, ticks, child, since, at, kill_at, pause, life }
-    }
-}
-
-/// All a launcher that replaces itself by exec hands on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Saved {
-    pub version: u32,
-    tasks: Vec<Task>,
-    /// The name that a launcher of an earlier release wrote, and reads.
-    #[serde(rename = "sups")]
-    supervised: Vec<SupervisedDaemon>,
-}
-
-/// The contents of a journal read so far.
-#[derive(Default)]
-struct Read {
-    /// The boot that the lines are of; `None`: that line is lost. A process is known by its pid
-    /// and its start, so that nothing is taken for alive that is not.
-    boot: Option<String>,
-    /// Every process of a task that a line told of.
-    tasks: BTreeSet<(TaskId, u32, u64)>,
-}
-
-/// The lines of a journal; beside them the numbers of those that cannot be read, with the reason.
-/// Each costs itself alone.
-pub fn read_journal(text: &[u8]) -> (Vec<Journal>, Vec<(usize, String)>) {
-    let (mut lines, mut bad) = (Vec::new(), Vec::new());
-    for (n, line) in text.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-        match serde_json::from_slice(line) {
-            Ok(line) => lines.push(line),
-            Err(e) => bad.push((n + 1, e.to_string())),
-        }
-    }
-    (lines, bad)
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Down {
     /// Tasks are killed; daemons go at this monotonic instant at the latest.
@@ -147,8 +67,7 @@ enum Down {
 #[derive(Debug)]
 pub struct Launcher {
     conf: LauncherConf,
-    tasks: BTreeMap<TaskId, Task>,
-    supervised: Vec<SupervisedDaemon>,
+    state: LauncherState,
     /// Children by pid.
     children: BTreeMap<u32, TaskId>,
     /// Connections that may ask: which of our daemons it is; whether it said `Hello` and is told
@@ -162,108 +81,42 @@ pub struct Launcher {
 impl Launcher {
     /// A launcher that finds this journal (empty: none). Processes in it are not our children.
     pub fn new(conf: LauncherConf, journal: Vec<Journal>) -> Self {
-        let supervised = conf.daemons.iter().map(|&d| SupervisedDaemon::new(d, true)).collect();
-        let mut me = Launcher {
-            conf,
-            tasks: BTreeMap::new(),
-            supervised,
-            children: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            check_at: None,
-            lines: 0,
-            down: None,
-        };
-        let mut read = Read::default();
+        let mut state = LauncherState::new(&conf.daemons);
+        let mut replay = Replay::new(&conf.boot_id, &conf.daemons);
         for line in journal {
-            me.replay(&mut read, line);
+            replay.line(&mut state, line);
         }
-        me
+        Launcher::with(conf, state)
     }
 
     /// The same launcher after it replaced itself; `None` where the state is of a version that
     /// cannot be read.
     pub fn resume(conf: LauncherConf, saved: Saved) -> Option<Self> {
-        if saved.version != SAVED_VERSION {
-            return None;
-        }
-        let mut me = Launcher::new(conf, Vec::new());
-        for sup in saved.supervised {
-            let daemon = sup.daemon;
-            *me.supervised_daemon(daemon) = sup;
-        }
-        for task in saved.tasks {
-            if task.child && task.alive() {
-                me.children.insert(task.info.pid, task.info.id);
-            }
-            me.tasks.insert(task.info.id, task);
-        }
+        let mut state = LauncherState::new(&conf.daemons);
+        state.take(saved)?;
+        let mut me = Launcher::with(conf, state);
+        let own = me.state.tasks.values().filter(|task| task.child && task.alive());
+        me.children = own.map(|task| (task.info.pid, task.info.id)).collect();
         Some(me)
+    }
+
+    fn with(conf: LauncherConf, state: LauncherState) -> Self {
+        let (children, conns) = (BTreeMap::new(), BTreeMap::new());
+        Launcher { conf, state, children, conns, check_at: None, lines: 0, down: None }
     }
 
     /// The argument of [`Launcher::resume`].
     pub fn save(&self) -> Saved {
-        let tasks = self.tasks.values().cloned().collect();
-        Saved { version: SAVED_VERSION, tasks, supervised: self.supervised.clone() }
+        self.state.save()
     }
 
-    fn replay(&mut self, read: &mut Read, line: Journal) {
-        let same_boot = read.boot.as_ref().is_none_or(|boot| *boot == self.conf.boot_id);
-        match line {
-            Journal::Boot { boot_id } => read.boot = Some(boot_id),
-            // the line is there twice: what was told since stands
-            Journal::Task { id, pid, ticks, .. } if !read.tasks.insert((id, pid, ticks)) => {}
-            Journal::Task { id, uid, pid, ticks, started, note } => {
-                let info = TaskInfo { id, uid, pid, started, setup: None, ended: None, note };
-                // a mark until `begin` has the time: the process cannot have survived
-                let ticks = if same_boot { ticks } else { 0 };
-                self.tasks.insert(id, Task { info, ticks, child: false, forget: false });
-            }
-            Journal::Setup { id, setup } => {
-                if let Some(t) = self.tasks.get_mut(&id) {
-                    t.info.setup = Some(setup);
-                }
-            }
-            Journal::Note { key, note } => {
-                if let Some(t) = self.tasks.get_mut(&TaskId { key, step: Step::Job }) {
-                    t.info.note = note;
-                }
-            }
-            Journal::End { id, ended } => {
-                if let Some(t) = self.tasks.get_mut(&id) {
-                    t.info.ended = Some(ended);
-                }
-            }
-            Journal::Forget { key } => self.tasks.retain(|id, _| id.key != key),
-            Journal::Daemon { daemon, pid, ticks } => {
-                if same_boot {
-                    let sup = self.supervised_daemon(daemon);
-                    (sup.pid, sup.ticks, sup.at) = (pid, ticks, None);
-                }
-            }
-            // after the host's restart, all that belongs here is to run again
-            Journal::Want { daemon, .. } if !same_boot && self.conf.daemons.contains(&daemon) => {}
-            Journal::Want { daemon, on } => {
-                let sup = self.supervised_daemon(daemon);
-                sup.want = on;
-                sup.at = (on && sup.pid == 0).then_some(0);
-            }
-        }
-    }
-
-    /// The entry of a daemon, made where it is missing.
-    fn supervised_daemon(&mut self, daemon: Daemon) -> &mut SupervisedDaemon {
-        let at = match self.supervised.iter().position(|s| s.daemon == daemon) {
-            Some(at) => at,
-            None => {
-                self.supervised.push(SupervisedDaemon::new(daemon, false));
-                self.supervised.len() - 1
-            }
-        };
-        &mut self.supervised[at]
+    /// Whether this host is one to run the daemon.
+    fn ours(&self, daemon: Daemon) -> bool {
+        launcher_state::runs_here(&self.conf.daemons, daemon)
     }
 
     fn begin(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for t in self.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
+        for t in self.state.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
             t.info.ended = Some(unknown(now, true));
         }
         self.retire(now, out);
@@ -271,19 +124,12 @@ impl Launcher {
         self.check(now, out);
     }
 
-    /// Whether this host is one to run the daemon.
-    fn ours(&self, daemon: Daemon) -> bool {
-        // only a server can be the master host
-        let of = if daemon == Daemon::Mbatchd { Daemon::Sbatchd } else { daemon };
-        self.conf.daemons.contains(&of)
-    }
-
     /// Ends what a launcher before us had to run and we have not: the host is no server any more.
     fn retire(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for i in 0..self.supervised.len() {
-            if !self.ours(self.supervised[i].daemon) {
-                self.supervised[i].want = false;
-                self.stop(now, self.supervised[i].daemon, out);
+        for i in 0..self.state.supervised.len() {
+            if !self.ours(self.state.supervised[i].daemon) {
+                self.state.supervised[i].want = false;
+                self.stop(now, self.state.supervised[i].daemon, out);
             }
         }
     }
@@ -302,9 +148,9 @@ impl Launcher {
             }
             LaunchMsg::Run { daemon, on } => self.run(now, daemon, on, out),
             LaunchMsg::Daemons => {
-                let up = self.supervised.iter().filter(|s| s.pid != 0);
+                let up = self.state.supervised.iter().filter(|s| s.pid != 0);
                 let pids = up.map(|s| (s.daemon, s.pid)).collect();
-                let hung = self.supervised.iter().filter(|s| s.life.hangs_often());
+                let hung = self.state.supervised.iter().filter(|s| s.life.hangs_often());
                 let hung = hung.map(|s| s.daemon).collect();
                 send(out, conn, LaunchMsg::DaemonList { pids, hung });
             }
@@ -322,7 +168,7 @@ impl Launcher {
     /// Tells the tasks behind this one, as many as one message holds, and from then on all news of
     /// tasks; the rest when that was read.
     fn list_tasks(&mut self, conn: ConnId, last: Option<TaskId>, out: &mut Vec<Effect>) {
-        let rest = self.tasks.values().filter(|t| !t.forget && Some(t.info.id) > last);
+        let rest = self.state.tasks.values().filter(|t| !t.forget && Some(t.info.id) > last);
         let (tasks, more) = launch::piece_of(rest.map(|t| &t.info));
         let conn_state = self.conns.entry(conn).or_default();
         (conn_state.1, conn_state.2) = (true, tasks.last().filter(|_| more).map(|t| t.id));
@@ -338,7 +184,7 @@ impl Launcher {
         note: String,
         out: &mut Vec<Effect>,
     ) {
-        if let Some(t) = self.tasks.get(&id) {
+        if let Some(t) = self.state.tasks.get(&id) {
             if t.info.setup.is_some() || t.info.ended.is_some() {
                 send(out, conn, told(&t.info));
             }
@@ -350,7 +196,7 @@ impl Launcher {
         }
         let (uid, started) = (plan.uid, now.secs());
         let info = TaskInfo { id, uid, pid: 0, started, setup: None, ended: None, note };
-        self.tasks.insert(id, Task { info, ticks: 0, child: true, forget: false });
+        self.state.tasks.insert(id, Task { info, ticks: 0, child: true, forget: false });
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
 
@@ -372,7 +218,7 @@ impl Launcher {
         if let Some(why) = self.note_fault(id, note.len()) {
             return Some(why);
         }
-        if self.tasks.len() >= TASKS_MAX {
+        if self.state.tasks.len() >= TASKS_MAX {
             return Some(format!("{TASKS_MAX} tasks are known here already"));
         }
         if self.down.is_some() && matches!(id.step, Step::Job | Step::Task) {
@@ -383,13 +229,13 @@ impl Launcher {
 
     /// Why a task cannot have a note of this length.
     fn note_fault(&self, id: TaskId, len: usize) -> Option<String> {
-        let had = self.tasks.get(&id).map_or(0, |t| t.info.note.len());
-        launch::note_fault(self.tasks.values().map(|t| t.info.note.len()), had, len)
+        let had = self.state.tasks.get(&id).map_or(0, |t| t.info.note.len());
+        launch::note_fault(self.state.tasks.values().map(|t| t.info.note.len()), had, len)
     }
 
     /// Signals a task, or what it left behind when it ended.
     fn signal(&mut self, id: TaskId, signal: i32, out: &mut Vec<Effect>) {
-        if let Some(t) = self.tasks.get(&id)
+        if let Some(t) = self.state.tasks.get(&id)
             && t.info.pid != 0
             && (1..=64).contains(&signal)
         {
@@ -400,7 +246,7 @@ impl Launcher {
     fn note(&mut self, key: JobKey, note: String, out: &mut Vec<Effect>) {
         let id = TaskId { key, step: Step::Job };
         let fault = self.note_fault(id, note.len());
-        if let Some(t) = self.tasks.get_mut(&id).filter(|_| fault.is_none()) {
+        if let Some(t) = self.state.tasks.get_mut(&id).filter(|_| fault.is_none()) {
             t.info.note.clone_from(&note);
             self.journal(Journal::Note { key, note }, out);
         }
@@ -410,10 +256,10 @@ impl Launcher {
         let mut known = false;
         for step in Step::ALL {
             let id = TaskId { key, step };
-            match self.tasks.get_mut(&id) {
+            match self.state.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,
                 Some(_) => {
-                    self.tasks.remove(&id);
+                    self.state.tasks.remove(&id);
                     known = true;
                 }
                 None => {}
@@ -427,15 +273,15 @@ impl Launcher {
     // ---- daemons ----
 
     fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
-        if !self.ours(daemon) || self.supervised_daemon(daemon).want == on {
+        if !self.ours(daemon) || self.state.supervised_daemon(daemon).want == on {
             return;
         }
-        let sup = self.supervised_daemon(daemon);
+        let sup = self.state.supervised_daemon(daemon);
         sup.want = on;
         self.journal(Journal::Want { daemon, on }, out);
         if on {
             // one that was told to stop starts again when it has ended
-            let sup = self.supervised_daemon(daemon);
+            let sup = self.state.supervised_daemon(daemon);
             sup.at = (sup.pid == 0).then_some(now.mono_us);
             self.tick(now, out);
         } else {
@@ -444,7 +290,7 @@ impl Launcher {
     }
 
     fn stop(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
-        let sup = self.supervised_daemon(daemon);
+        let sup = self.state.supervised_daemon(daemon);
         sup.at = None;
         if sup.pid != 0 && sup.kill_at.is_none() {
             sup.kill_at = Some(now.mono_us + STOP_GRACE);
@@ -454,7 +300,7 @@ impl Launcher {
 
     fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
         let hang = self.conf.hang;
-        let sup = self.supervised_daemon(daemon);
+        let sup = self.state.supervised_daemon(daemon);
         (sup.pid, sup.ticks, sup.child) = (id.0, id.1, true);
         (sup.since, sup.at, sup.kill_at) = (now.mono_us, None, None);
         sup.life.started(now.mono_us, if GIVE_SIGNS.contains(&daemon) { hang } else { 0 });
@@ -469,7 +315,7 @@ impl Launcher {
     fn daemon_gone(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
         let down = self.down.is_some();
         let most = if self.conf.personal { RESTART_MOST_OWN } else { RESTART_MOST };
-        let sup = self.supervised_daemon(daemon);
+        let sup = self.state.supervised_daemon(daemon);
         if sup.pid != 0 && now.mono_us.saturating_sub(sup.since) >= STEADY {
             sup.pause = RESTART_FIRST;
         }
@@ -486,7 +332,7 @@ impl Launcher {
     fn sign(&mut self, now: Now, conn: ConnId) {
         let hang = self.conf.hang;
         let Some((Some(daemon), ..)) = self.conns.get(&conn) else { return };
-        if let Some(sup) = self.supervised.iter_mut().find(|s| s.daemon == *daemon) {
+        if let Some(sup) = self.state.supervised.iter_mut().find(|s| s.daemon == *daemon) {
             sup.life.sign(now.mono_us, sup.since, hang);
         }
     }
@@ -494,7 +340,7 @@ impl Launcher {
     /// Ends the daemons that have given no sign of life for too long.
     fn end_hung(&mut self, now: Now, out: &mut Vec<Effect>) {
         let hang = self.conf.hang;
-        for sup in self.supervised.iter_mut().filter(|s| s.pid != 0) {
+        for sup in self.state.supervised.iter_mut().filter(|s| s.pid != 0) {
             if sup.life.look(now.mono_us, hang) {
                 let (name, secs) = (sup.daemon.name(), hang / US);
                 let text = format!(
@@ -513,7 +359,7 @@ impl Launcher {
         match input {
             OsInput::Spawned { id, pid, ticks } => self.spawned(id, pid, ticks, out),
             OsInput::SpawnFailed { id, why } => {
-                self.tasks.remove(&id);
+                self.state.tasks.remove(&id);
                 say(out, log::Level::Error, format!("{id} could not be started: {why}"));
                 self.tell(id.step, LaunchMsg::Refused { id, why }, out);
             }
@@ -533,7 +379,7 @@ impl Launcher {
     }
 
     fn spawned(&mut self, id: TaskId, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
-        let Some(t) = self.tasks.get_mut(&id) else { return };
+        let Some(t) = self.state.tasks.get_mut(&id) else { return };
         (t.info.pid, t.ticks) = (pid, ticks);
         self.children.insert(pid, id);
         let (uid, started, note) = (t.info.uid, t.info.started, t.info.note.clone());
@@ -542,7 +388,7 @@ impl Launcher {
     }
 
     fn setup(&mut self, id: TaskId, setup: Setup, ended: bool, out: &mut Vec<Effect>) {
-        let Some(t) = self.tasks.get_mut(&id) else { return };
+        let Some(t) = self.state.tasks.get_mut(&id) else { return };
         t.info.setup = Some(setup.clone());
         self.journal(Journal::Setup { id, setup }, out);
         if !ended {
@@ -554,7 +400,7 @@ impl Launcher {
         if let Some(id) = self.children.remove(&pid) {
             let (time, end) = (now.secs(), End::Status(status));
             self.end(now, id, Ended { time, end, usage, restarted: false }, out);
-        } else if let Some(sup) = self.supervised.iter().find(|s| s.pid == pid && s.child) {
+        } else if let Some(sup) = self.state.supervised.iter().find(|s| s.pid == pid && s.child) {
             let daemon = sup.daemon;
             if sup.kill_at.is_none() {
                 let text = format!("{} ended with wait status {status:#x}", daemon.name());
@@ -566,20 +412,20 @@ impl Launcher {
 
     fn gone(&mut self, now: Now, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
         let is = |t: &&Task| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
-        if let Some(id) = self.tasks.values().find(is).map(|t| t.info.id) {
+        if let Some(id) = self.state.tasks.values().find(is).map(|t| t.info.id) {
             self.end(now, id, unknown(now, false), out);
         }
         let is = |s: &&SupervisedDaemon| !s.child && (s.pid, s.ticks) == (pid, ticks);
-        if let Some(daemon) = self.supervised.iter().find(is).map(|s| s.daemon) {
+        if let Some(daemon) = self.state.supervised.iter().find(is).map(|s| s.daemon) {
             self.daemon_gone(now, daemon, out);
         }
     }
 
     fn end(&mut self, now: Now, id: TaskId, ended: Ended, out: &mut Vec<Effect>) {
-        let Some(t) = self.tasks.get_mut(&id) else { return };
+        let Some(t) = self.state.tasks.get_mut(&id) else { return };
         t.info.ended = Some(ended);
         if t.forget {
-            self.tasks.remove(&id);
+            self.state.tasks.remove(&id);
             self.journal(Journal::Forget { key: id.key }, out);
         } else {
             self.journal(Journal::End { id, ended }, out);
@@ -593,7 +439,7 @@ impl Launcher {
     fn go_down(&mut self, now: Now, jobs: bool, out: &mut Vec<Effect>) {
         if jobs && !matches!(self.down, Some(Down::Jobs(_))) {
             self.down = Some(Down::Jobs(now.mono_us + DOWN_GRACE));
-            for t in self.tasks.values().filter(|t| t.alive()) {
+            for t in self.state.tasks.values().filter(|t| t.alive()) {
                 out.push(kill(t.info.pid, t.ticks, SIGKILL, true));
             }
         } else if self.down.is_none() {
@@ -613,10 +459,10 @@ impl Launcher {
             return;
         }
         self.down = Some(Down::Daemons);
-        for i in 0..self.supervised.len() {
-            self.stop(now, self.supervised[i].daemon, out);
+        for i in 0..self.state.supervised.len() {
+            self.stop(now, self.state.supervised[i].daemon, out);
         }
-        if self.supervised.iter().all(|s| s.pid == 0) {
+        if self.state.supervised.iter().all(|s| s.pid == 0) {
             // a successor need not look for daemons that are gone
             self.rewrite(out);
             out.push(Effect::Exit { code: 0 });
@@ -626,13 +472,13 @@ impl Launcher {
     /// No task is alive, and no end waits for somebody who is there to hear of it.
     fn nothing_to_tell(&self) -> bool {
         let heard = self.conns.values().any(|c| c.1);
-        self.tasks.is_empty() || (!heard && !self.tasks.values().any(Task::alive))
+        self.state.tasks.is_empty() || (!heard && !self.state.tasks.values().any(Task::alive))
     }
 
     // ---- time, journal, connections ----
 
     fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for sup in &mut self.supervised {
+        for sup in &mut self.state.supervised {
             if sup.at.is_some_and(|at| at <= now.mono_us) {
                 // answered by DaemonUp or DaemonFailed, which set the next instant
                 (sup.at, sup.since) = (None, now.mono_us);
@@ -652,8 +498,8 @@ impl Launcher {
 
     /// Looks for the processes that are not our children.
     fn check(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let tasks = self.tasks.values().filter(|t| !t.child && t.alive());
-        let daemons = self.supervised.iter().filter(|s| !s.child && s.pid != 0);
+        let tasks = self.state.tasks.values().filter(|t| !t.child && t.alive());
+        let daemons = self.state.supervised.iter().filter(|s| !s.child && s.pid != 0);
         let mut procs: Vec<_> = tasks.map(|t| (t.info.pid, t.ticks)).collect();
         procs.extend(daemons.map(|s| (s.pid, s.ticks)));
         self.check_at = (!procs.is_empty()).then_some(now.mono_us + CHECK_EVERY);
@@ -664,7 +510,7 @@ impl Launcher {
 
     fn journal(&mut self, line: Journal, out: &mut Vec<Effect>) {
         self.lines += 1;
-        if self.lines > JOURNAL_SLACK + 4 * self.tasks.len() {
+        if self.lines > JOURNAL_SLACK + 4 * self.state.tasks.len() {
             self.rewrite(out);
         } else {
             out.push(Effect::Os(OsEffect::Journal(Box::new(line))));
@@ -673,23 +519,7 @@ impl Launcher {
 
     /// Writes the journal anew from what is known.
     fn rewrite(&mut self, out: &mut Vec<Effect>) {
-        let mut lines = vec![Journal::Boot { boot_id: self.conf.boot_id.clone() }];
-        for s in &self.supervised {
-            // one that was stopped by hand starts with the next launcher
-            let on = s.want || self.down.is_some() && self.conf.daemons.contains(&s.daemon);
-            if self.ours(s.daemon) {
-                lines.push(Journal::Want { daemon: s.daemon, on });
-            }
-            if s.pid != 0 {
-                lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
-            }
-        }
-        for Task { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
-            let TaskInfo { id, uid, pid, started, setup, ended, note } = info.clone();
-            lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note });
-            lines.extend(setup.map(|setup| Journal::Setup { id, setup }));
-            lines.extend(ended.map(|ended| Journal::End { id, ended }));
-        }
+        let lines = self.state.journal(&self.conf.boot_id, &self.conf.daemons, self.down.is_some());
         self.lines = lines.len();
         out.push(Effect::Os(OsEffect::Rewrite(lines)));
     }
@@ -699,7 +529,7 @@ impl Launcher {
             Peer::Local { uid, pid }
                 if *uid == 0 || *uid == self.conf.uid || self.conf.peers.contains(uid) =>
             {
-                let ours = self.supervised.iter().find(|s| s.pid == *pid);
+                let ours = self.state.supervised.iter().find(|s| s.pid == *pid);
                 self.conns.insert(conn, (ours.map(|s| s.daemon), false, None));
             }
             _ => {
@@ -710,7 +540,7 @@ impl Launcher {
     }
 
     fn tell_task(&self, id: TaskId, out: &mut Vec<Effect>) {
-        if let Some(t) = self.tasks.get(&id) {
+        if let Some(t) = self.state.tasks.get(&id) {
             self.tell(id.step, told(&t.info), out);
         }
     }
@@ -758,7 +588,7 @@ impl Machine for Launcher {
     }
 
     fn deadline(&self) -> Option<u64> {
-        let supervised = self.supervised.iter().flat_map(|s| [s.at, s.kill_at, s.life.at()]);
+        let supervised = self.state.supervised.iter().flat_map(|s| [s.at, s.kill_at, s.life.at()]);
         let down = match self.down {
             Some(Down::Jobs(by)) => Some(by),
             _ => None,

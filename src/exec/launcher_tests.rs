@@ -1,6 +1,7 @@
 //! The launcher machine, driven by hand.
 
 use super::*;
+use crate::exec::launcher_state::read_journal;
 use crate::proto::launch::{LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, What};
 
 const SBD: ConnId = 1 << 62;
@@ -383,7 +384,7 @@ fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again
         }
         assert!(now >= silent + 60, "after {} s", now - silent);
         r.os(at(now), OsInput::Exited { pid, status: 9, usage: Usage::default() });
-        assert!(r.m.supervised_daemon(Daemon::Mbatchd).at.is_some(), "it starts again");
+        assert!(r.m.state.supervised_daemon(Daemon::Mbatchd).at.is_some(), "it starts again");
     }
     assert_eq!(hung(&mut r, now), [Daemon::Mbatchd]);
 }

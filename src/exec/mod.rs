@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod blobs;
 pub mod launcher;
+pub mod launcher_state;
 pub mod life;
 pub mod plan;
 pub mod report;

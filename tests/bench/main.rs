@@ -1,7 +1,7 @@
 //! `make bench`: what the system does beside what the machine itself can do, measured in the same
 //! run. Prints one table and writes `bench.json` into the target directory. It makes clusters of
-//! its own, ends by itself within fourteen minutes, and takes everything away again, also when it is
-//! interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make bench-long`
+//! its own, ends by itself within fourteen minutes, and takes everything away again, also when it
+//! is interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make bench-long`
 //! and `make bench-compare` are `long` and `compare`.
 
 mod accounts;

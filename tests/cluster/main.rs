@@ -1,5 +1,5 @@
-//! Real processes of a personal cluster on this machine: crashes, restarts, damage, reconfiguration.
-//! Each module is one must-show of the foundation; every cluster is its own (`rig`).
+//! Real processes of a personal cluster on this machine: crashes, restarts, damage,
+//! reconfiguration. Every test has a cluster of its own (`rig`).
 
 mod apart;
 mod base;

@@ -472,35 +472,56 @@ fn a_site_s_eauth_hands_a_token_over_beside_its_proof() {
     }
 }
 
-/// eexec runs as LSF_EEXEC_USER with nothing of the task's user that could lead it astray; where
-/// it cannot, no task begins.
-#[test]
-fn a_site_s_eexec_runs_as_the_user_that_root_names() {
-    if !Site::possible("a_site_s_eexec_runs_as_the_user_that_root_names") {
-        return;
-    }
-    let mut site = Site::new("eexecuser", 1);
+/// A task whose environment would lead a program of the site astray.
+const LURING: &str =
+    "LSB_MARK=m1 BASH_ENV=/evil LSF_EVIL=1 lsrun -L -m host1 sh -c 'echo $$; id -u'";
+/// Writes all that it was given to a file named by its user.
+const EEXEC: &str = "#!/bin/sh\n{ cat; id -u; id -G; env; } > DIR/said/$(id -un)\n";
+
+/// Writes a file of the site, in whose text DIR is the directory of the site.
+fn put(site: &Site, rel: &str, text: &str, mode: u32) {
+    site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
+    std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
+}
+
+fn process_of(site: &Site, name: &str) -> Option<(String, u32, u32)> {
+    site.processes().into_iter().find(|p| p.0 == name)
+}
+
+/// Starts the launcher again with this lsf.sudoers.
+fn with_eexec_user(site: &mut Site, user: &str) {
+    put(site, "etc/lsf.sudoers", &format!("LSF_EEXEC_USER={user}\n"), 0o600);
+    super::rig::kill(process_of(site, "launcher").unwrap().1, 15);
+    site.again("host1");
+}
+
+/// A site whose eexec runs as bob, and which has one host.
+fn with_eexec(name: &str) -> Site {
+    let mut site = Site::new(name, 1);
     for dir in ["server", "said"] {
         std::fs::create_dir_all(site.path(dir)).unwrap();
     }
-    let put = |site: &Site, rel: &str, text: &str, mode: u32| {
-        site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
-        std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
-    };
     std::fs::set_permissions(site.path("said"), PermissionsExt::from_mode(0o1777)).unwrap();
     put(&site, "server/esub", "#!/bin/sh\necho ticket\n", 0o755);
-    let eexec = "#!/bin/sh\n{ cat; id -u; id -G; env; } > DIR/said/$(id -un)\n";
-    put(&site, "server/eexec", eexec, 0o755);
+    put(&site, "server/eexec", EEXEC, 0o755);
     let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
     site.write("etc/passwd", &format!("{passwd}toor:x:0:0::/:/bin/sh\n"));
     site.lsf_conf(&format!("LSF_SERVERDIR={}", site.path("server").display()));
     put(&site, "etc/lsf.sudoers", "LSF_EEXEC_USER=bob\n", 0o600);
     site.start();
-    let of = |site: &Site, name: &str| site.processes().into_iter().find(|p| p.0 == name);
-    let line = "LSB_MARK=m1 BASH_ENV=/evil LSF_EVIL=1 lsrun -L -m host1 sh -c 'echo $$; id -u'";
-    wait_for("res", || site.run("ann", line).code == 0);
-    assert_eq!(of(&site, "eexecd").map(|p| p.2), Some(uid("bob")));
-    let out = site.ok("ann", line);
+    wait_for("res", || site.run("ann", LURING).code == 0);
+    assert_eq!(process_of(&site, "eexecd").map(|p| p.2), Some(uid("bob")));
+    site
+}
+
+/// eexec runs as LSF_EEXEC_USER with nothing of the task's user that could lead it astray.
+#[test]
+fn eexec_of_a_task_runs_as_the_user_that_root_names() {
+    if !Site::possible("eexec_of_a_task_runs_as_the_user_that_root_names") {
+        return;
+    }
+    let site = with_eexec("eexectask");
+    let out = site.ok("ann", LURING);
     let said = std::fs::read_to_string(site.path("said/bob")).unwrap();
     let lines: Vec<&str> = said.lines().collect();
     let (id, proj) = (uid("bob").to_string(), format!("{} {PROJ}", uid("bob")));
@@ -514,7 +535,19 @@ fn a_site_s_eexec_runs_as_the_user_that_root_names() {
     }
     assert_eq!(out.lines().nth(1), Some(uid("ann").to_string().as_str()));
     assert!(!site.path("said/ann").exists());
-    // the same for jobs, when they begin and when they have ended
+    // nobody asks it but through the launcher
+    let meta = std::fs::metadata(site.path("run/host1/eexecd.sock")).unwrap();
+    assert_eq!((meta.mode() & 0o777, meta.uid()), (0o600, 0));
+}
+
+/// The same for jobs, when they begin and when they have ended.
+#[test]
+fn eexec_of_a_job_runs_as_the_user_that_root_names() {
+    if !Site::possible("eexec_of_a_job_runs_as_the_user_that_root_names") {
+        return;
+    }
+    let site = with_eexec("eexecjob");
+    let id = uid("bob").to_string();
     std::fs::remove_file(site.path("said/bob")).unwrap();
     let file = site.path("said/bob");
     let batch = format!("LSB_MARK=m1 BASH_ENV=/evil bsub -o begun 'cat {}'", file.display());
@@ -533,45 +566,60 @@ fn a_site_s_eexec_runs_as_the_user_that_root_names() {
         assert!(!said.contains("BASH_ENV=") && !said.contains("EEXEC_DATA"), "{said}");
     }
     assert!(!site.path("said/ann").exists());
-    // nobody asks it but through the launcher
-    let meta = std::fs::metadata(site.path("run/host1/eexecd.sock")).unwrap();
-    assert_eq!((meta.mode() & 0o777, meta.uid()), (0o600, 0));
-    // a program that others can change does not run, and no task without it
-    put(&site, "server/eexec", eexec, 0o777);
-    let s = site.run("ann", line);
+}
+
+#[test]
+fn eexec_that_others_can_change_lets_no_task_begin() {
+    if !Site::possible("eexec_that_others_can_change_lets_no_task_begin") {
+        return;
+    }
+    let site = with_eexec("eexecopen");
+    put(&site, "server/eexec", EEXEC, 0o777);
+    let s = site.run("ann", LURING);
     assert!(s.code != 0 && s.err.contains("can be changed by others"), "{}{}", s.out, s.err);
     let job = site.ok("ann", "bsub -o /dev/null true");
     let job = super::rig::job_id(&job).unwrap().to_string();
     let reason = format!("bjobs -noheader -o pend_reason {job}");
     wait_for("no job without it", || site.ok("ann", &reason).contains("pre-exec command"));
     site.ok("ann", &format!("bkill {job}"));
-    put(&site, "server/eexec", eexec, 0o755);
-    // whom it cannot be
+}
+
+#[test]
+fn eexec_of_root_or_of_an_unknown_user_lets_no_task_begin() {
+    if !Site::possible("eexec_of_root_or_of_an_unknown_user_lets_no_task_begin") {
+        return;
+    }
+    let mut site = with_eexec("eexecroot");
     for (user, words) in [
         ("root", "<root> is root, which it must not be"),
         ("toor", "<toor> is root, which it must not be"),
         ("nobodyhere", "user <nobodyhere> is not known on this host"),
     ] {
         std::fs::remove_file(site.path("said/bob")).unwrap_or_default();
-        put(&site, "etc/lsf.sudoers", &format!("LSF_EEXEC_USER={user}\n"), 0o600);
-        super::rig::kill(of(&site, "launcher").unwrap().1, 15);
-        site.again("host1");
+        with_eexec_user(&mut site, user);
         // without a res lsrun runs the task itself
         wait_for(words, || {
-            let s = site.run("ann", line);
+            let s = site.run("ann", LURING);
             s.code != 0 && s.out.is_empty() && s.err.contains("eexec as LSF_EEXEC_USER")
         });
-        assert!(of(&site, "eexecd").is_none(), "{user}");
+        assert!(process_of(&site, "eexecd").is_none(), "{user}");
         let log = std::fs::read_to_string(site.path("log/launcher.log.host1")).unwrap();
         assert!(log.contains(&format!("/etc/lsf.sudoers: LSF_EEXEC_USER: {words}")), "{log}");
         assert_eq!(std::fs::read_dir(site.path("said")).unwrap().count(), 0, "{user}");
     }
-    // a file that is not root's says nothing
-    put(&site, "etc/lsf.sudoers", "LSF_EEXEC_USER=bob\n", 0o600);
+}
+
+#[test]
+fn lsf_sudoers_that_is_not_roots_names_no_user_of_eexec() {
+    if !Site::possible("lsf_sudoers_that_is_not_roots_names_no_user_of_eexec") {
+        return;
+    }
+    let mut site = with_eexec("eexecfile");
+    std::fs::remove_file(site.path("said/bob")).unwrap();
     std::os::unix::fs::chown(site.path("etc/lsf.sudoers"), Some(uid("ann")), None).unwrap();
-    super::rig::kill(of(&site, "launcher").unwrap().1, 15);
+    super::rig::kill(process_of(&site, "launcher").unwrap().1, 15);
     site.again("host1");
-    wait_for("ann's own", || site.run("ann", line).code == 0 && site.path("said/ann").exists());
+    wait_for("ann's own", || site.run("ann", LURING).code == 0 && site.path("said/ann").exists());
     let log = std::fs::read_to_string(site.path("log/launcher.log.host1")).unwrap();
     assert!(log.contains("must be 0; the file is not believed"), "{log}");
     assert!(!site.path("said/bob").exists());

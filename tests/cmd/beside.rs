@@ -373,7 +373,7 @@ fn the_first_mistake_ends_it(rig: &Rig) {
     let said = pack(&format!("-H -J q1 true\n-n x true\n-q nosuch true\n{many}"));
     assert_eq!(told(&said), "2 lines parsed, 1 jobs submitted, 1 errors found.");
     assert_eq!((said.code, said.err), (255, bad_n(2)));
-    // a priority that the cluster has no use for is no mistake, and those behind it keep their order
+    // a priority without use in the cluster is no mistake, and later lines keep their order
     let said = pack("-H -J q1 true\n-H -J q2 -sp 3 true\n-H -J q3 true\n");
     assert_eq!(told(&said), "3 lines parsed, 3 jobs submitted, 0 errors found.");
     let names = rig.ok("bjobs", &["-noheader", "-J", "q*", "-o", "job_name"]);

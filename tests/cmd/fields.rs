@@ -115,141 +115,107 @@ const BEFORE: &[(&str, &str)] = &[
     ("mem_efficiency", "-"),
 ];
 
+/// Options of a pending job, besides its dependency and its host.
+const OPTIONS: &[(&str, &str)] = &[
+    ("-J", "full"),
+    ("-Jd", "a run"),
+    ("-P", "proj"),
+    ("-G", "chip"),
+    ("-app", "sim"),
+    ("-sla", "gold"),
+    ("-g", "/a/b"),
+    ("-Lp", "lp"),
+    ("-U", "r#1"),
+    ("-q", "normal"),
+    ("-n", "2,4"),
+    ("-W", "2:00"),
+    ("-M", "2GB"),
+    ("-v", "3GB"),
+    ("-F", "512MB"),
+    ("-C", "0"),
+    ("-S", "8MB"),
+    ("-p", "20"),
+    ("-i", "/etc/hostname"),
+    ("-o", "out.%J"),
+    ("-e", "err.%J"),
+    ("-outdir", "o/%J"),
+    ("-E", "/bin/true"),
+    ("-Ep", "/bin/echo x"),
+    ("-We", "1:30"),
+    ("-ptl", "60"),
+    ("-eptl", "10"),
+    ("-wa", "URG"),
+    ("-wt", "5"),
+    ("-R", "rusage[mem=100]"),
+    ("-b", "23:59"),
+    ("-t", "23:59"),
+];
+
+/// Fields of a pending job with these options.
+const WITH_OPTIONS: &[(&str, &str)] = &[
+    ("jobindex", "0"),
+    ("stat", "PEND"),
+    ("user_group", "chip"),
+    ("queue", "normal"),
+    ("job_name", "full"),
+    ("job_description", "a run"),
+    ("proj_name", "proj"),
+    ("application", "sim"),
+    ("service_class", "gold"),
+    ("job_group", "/a/b"),
+    ("rsvid", "r#1"),
+    ("pend_reason", "The job has a specified start time;"),
+    ("command", "./b sim"),
+    ("pre_exec_command", "/bin/true"),
+    ("post_exec_command", "/bin/echo x"),
+    ("from_host", "HOST"),
+    ("exclusive", "N"),
+    ("nreq_slot", "2"),
+    ("slots", "2"),
+    ("min_req_proc", "2"),
+    ("max_req_proc", "4"),
+    ("submit_time", "DATE"),
+    ("specified_start_time", "*23:59"),
+    ("specified_terminate_time", "*23:59"),
+    ("estimated_run_time", "5400 second(s)"),
+    ("warning_action", "URG"),
+    ("action_warning_time", "5.0"),
+    ("pend_time", "INT"),
+    ("pendstate", "IPEND"),
+    ("plimit", "3600"),
+    ("effective_plimit", "3600"),
+    ("plimit_remain", "INT"),
+    ("eplimit", "600"),
+    ("effective_eplimit", "600"),
+    ("memlimit", "2 G"),
+    ("swaplimit", "3 G"),
+    ("filelimit", "512 M"),
+    ("corelimit", "0 K"),
+    ("stacklimit", "8 M"),
+    ("processlimit", "20"),
+    ("runtimelimit", "120.0"),
+    ("input_file", "/etc/hostname"),
+    ("output_file", "out.%J"),
+    ("error_file", "err.%J"),
+    ("output_dir", "o/%J"),
+    ("licproject", "lp"),
+    ("combined_resreq", "*rusage[mem=100.00]"),
+];
+
 #[test]
-fn pending_with_every_option() {
+fn fields_of_a_pending_job_with_every_option_have_its_values() {
     let free = bsub(&["-H", "-J", "before", "true"]);
     let depend = format!("ended({free})");
     let host = ok("bhosts", &["-noheader", "-o", "hname"]).lines().next().unwrap().to_string();
-    let id = bsub(&[
-        "-w",
-        &depend,
-        "-J",
-        "full",
-        "-Jd",
-        "a run",
-        "-P",
-        "proj",
-        "-G",
-        "chip",
-        "-app",
-        "sim",
-        "-sla",
-        "gold",
-        "-g",
-        "/a/b",
-        "-Lp",
-        "lp",
-        "-U",
-        "r#1",
-        "-q",
-        "normal",
-        "-n",
-        "2,4",
-        "-m",
-        &host,
-        "-W",
-        "2:00",
-        "-M",
-        "2GB",
-        "-v",
-        "3GB",
-        "-F",
-        "512MB",
-        "-C",
-        "0",
-        "-S",
-        "8MB",
-        "-p",
-        "20",
-        "-i",
-        "/etc/hostname",
-        "-o",
-        "out.%J",
-        "-e",
-        "err.%J",
-        "-outdir",
-        "o/%J",
-        "-E",
-        "/bin/true",
-        "-Ep",
-        "/bin/echo x",
-        "-We",
-        "1:30",
-        "-ptl",
-        "60",
-        "-eptl",
-        "10",
-        "-wa",
-        "URG",
-        "-wt",
-        "5",
-        "-R",
-        "rusage[mem=100]",
-        "-b",
-        "23:59",
-        "-t",
-        "23:59",
-        "./b sim",
-    ]);
+    let mut words = vec!["-w", &depend, "-m", &host];
+    words.extend(OPTIONS.iter().flat_map(|(option, value)| [*option, *value]));
+    words.push("./b sim");
+    let id = bsub(&words);
     check("PEND", &id, BEFORE);
     let never: Vec<(&str, &str)> = NEVER.iter().map(|name| (*name, "-")).collect();
     check("PEND", &id, &never);
-    check(
-        "PEND",
-        &id,
-        &[
-            ("jobid", &id),
-            ("jobindex", "0"),
-            ("stat", "PEND"),
-            ("user_group", "chip"),
-            ("queue", "normal"),
-            ("job_name", "full"),
-            ("job_description", "a run"),
-            ("proj_name", "proj"),
-            ("application", "sim"),
-            ("service_class", "gold"),
-            ("job_group", "/a/b"),
-            ("rsvid", "r#1"),
-            ("dependency", &depend),
-            ("pend_reason", "The job has a specified start time;"),
-            ("command", "./b sim"),
-            ("pre_exec_command", "/bin/true"),
-            ("post_exec_command", "/bin/echo x"),
-            ("from_host", "HOST"),
-            ("ask_hosts", &host),
-            ("exclusive", "N"),
-            ("nreq_slot", "2"),
-            ("slots", "2"),
-            ("min_req_proc", "2"),
-            ("max_req_proc", "4"),
-            ("submit_time", "DATE"),
-            ("specified_start_time", "*23:59"),
-            ("specified_terminate_time", "*23:59"),
-            ("estimated_run_time", "5400 second(s)"),
-            ("warning_action", "URG"),
-            ("action_warning_time", "5.0"),
-            ("pend_time", "INT"),
-            ("pendstate", "IPEND"),
-            ("plimit", "3600"),
-            ("effective_plimit", "3600"),
-            ("plimit_remain", "INT"),
-            ("eplimit", "600"),
-            ("effective_eplimit", "600"),
-            ("memlimit", "2 G"),
-            ("swaplimit", "3 G"),
-            ("filelimit", "512 M"),
-            ("corelimit", "0 K"),
-            ("stacklimit", "8 M"),
-            ("processlimit", "20"),
-            ("runtimelimit", "120.0"),
-            ("input_file", "/etc/hostname"),
-            ("output_file", "out.%J"),
-            ("error_file", "err.%J"),
-            ("output_dir", "o/%J"),
-            ("licproject", "lp"),
-            ("combined_resreq", "*rusage[mem=100.00]"),
-        ],
-    );
+    check("PEND", &id, WITH_OPTIONS);
+    check("PEND", &id, &[("jobid", &id), ("dependency", &depend), ("ask_hosts", &host)]);
     // the limits are of waiting
     ok("bkill", &[&id, &free]);
     until(&id, "EXIT");
@@ -271,7 +237,7 @@ fn pending_with_every_option() {
 }
 
 #[test]
-fn held_and_started_and_suspended() {
+fn fields_of_a_held_job_say_that_it_was_suspended_while_pending() {
     let held = bsub(&["-H", "-J", "held", "true"]);
     check("PSUSP", &held, BEFORE);
     let rows = [
@@ -288,48 +254,53 @@ fn held_and_started_and_suspended() {
     ];
     check("PSUSP", &held, &rows);
     ok("bkill", &[&held]);
+}
 
+/// Fields of a running job, and of the same job suspended.
+const STARTED: &[(&str, &str)] = &[
+    ("exec_host", "HOST"),
+    ("first_host", "HOST"),
+    ("nexec_host", "1"),
+    ("alloc_slot", "HOST"),
+    ("nalloc_slot", "1"),
+    ("start_time", "DATE"),
+    ("run_time", "SECONDS"),
+    ("cpu_used", "SECONDS"),
+    ("mem", "SIZE"),
+    ("max_mem", "SIZE"),
+    ("avg_mem", "SIZE"),
+    ("swap", "SIZE"),
+    ("nthreads", "INT"),
+    ("pids", "PIDS"),
+    ("exit_code", "-"),
+    ("exit_reason", "-"),
+    ("pend_reason", "-"),
+    ("pendstate", "NOTPEND"),
+    ("pend_time", "INT"),
+    ("runtimelimit", "60.0"),
+    ("%complete", "* L"),
+    ("effective_resreq", "*rusage[mem=50.00]"),
+    ("mem_efficiency", "PERCENT"),
+    ("average_cpu_efficiency", "PERCENT"),
+    ("cpu_peak_efficiency", "PERCENT"),
+    ("cpu_peak_reached_duration", "SECONDS"),
+    ("exec_home", "*"),
+    ("exec_cwd", "*"),
+];
+
+#[test]
+fn fields_of_a_started_job_say_where_and_since_when_it_runs() {
     let run = bsub(&["-o", "/dev/null", "-W", "60", "-R", "rusage[mem=50]", "sleep 120"]);
     until(&run, "RUN");
     crate::rig::wait_for("usage to be told", || !matches!(&*field(&run, "mem"), "" | "-"));
-    let ran = [
-        ("exec_host", "HOST"),
-        ("first_host", "HOST"),
-        ("nexec_host", "1"),
-        ("alloc_slot", "HOST"),
-        ("nalloc_slot", "1"),
-        ("start_time", "DATE"),
-        ("run_time", "SECONDS"),
-        ("cpu_used", "SECONDS"),
-        ("mem", "SIZE"),
-        ("max_mem", "SIZE"),
-        ("avg_mem", "SIZE"),
-        ("swap", "SIZE"),
-        ("nthreads", "INT"),
-        ("pids", "PIDS"),
-        ("exit_code", "-"),
-        ("exit_reason", "-"),
-        ("pend_reason", "-"),
-        ("pendstate", "NOTPEND"),
-        ("pend_time", "INT"),
-        ("runtimelimit", "60.0"),
-        ("%complete", "* L"),
-        ("effective_resreq", "*rusage[mem=50.00]"),
-        ("mem_efficiency", "PERCENT"),
-        ("average_cpu_efficiency", "PERCENT"),
-        ("cpu_peak_efficiency", "PERCENT"),
-        ("cpu_peak_reached_duration", "SECONDS"),
-        ("exec_home", "*"),
-        ("exec_cwd", "*"),
-    ];
-    check("RUN", &run, &ran);
+    check("RUN", &run, STARTED);
     let running = [("stat", "RUN"), ("finish_time", "* L"), ("suspend_reason", "-")];
     check("RUN", &run, &running);
     let left = field(&run, "time_left");
     assert!(matches!(&*left, "0:59 L" | "1:0 L"), "{left}");
     ok("bstop", &[&run]);
     until(&run, "USUSP");
-    check("USUSP", &run, &ran);
+    check("USUSP", &run, STARTED);
     let words = "The job was suspended by user";
     check("USUSP", &run, &[("finish_time", "-"), ("suspend_reason", words), ("stat", "USUSP")]);
     ok("bkill", &[&run]);

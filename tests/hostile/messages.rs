@@ -1,6 +1,6 @@
 //! Messages to lim, res, sbatchd and the launcher, each at its cap, and those beyond: the real
-//! daemons of a personal cluster grow little by them and do not spend long on them. mbatchd's are in
-//! [`super::bounds`] and [`super::host_messages`].
+//! daemons of a personal cluster grow little by them and do not spend long on them. mbatchd's are
+//! in [`super::bounds`] and [`super::host_messages`].
 //!
 //! Memory is the peak of the resident set over what it was before. Time is the processor time that
 //! the daemon's loop takes for the whole message, which no turn of it exceeds, and which a busy

@@ -4,7 +4,8 @@
 use super::rig::{Rig, wait_for};
 use lsf::auth::{KeyRing, Ways};
 use lsf::conf::load;
-use lsf::daemon::shell::{self, DaemonDriver, Ports, ShellConfig, ShellControl};
+use lsf::daemon::driver::{DaemonDriver, ShellControl};
+use lsf::daemon::shell::{self, Ports, ShellConfig};
 use lsf::model::Now;
 use lsf::proto::machine::{ConnId, Endpoint};
 use lsf::proto::sbd::SbdMsg;

@@ -1,11 +1,11 @@
-//! Imports, as tests/tidy/imports.py reads them: they run downwards, and in no circle but those that
-//! circles.txt lists.
+//! Imports, as tests/tidy/imports.py reads them: they run downwards, and in no circle but those
+//! that circles.txt lists.
 
 use super::{FLOORS, ROOMS, ROOMS_HIGHEST, report, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the reader of imports prints about the sources in `root`; `None` where python3 is not there.
+/// The output of the reader of imports for the sources in `root`; `None` without python3.
 fn read(root: &Path, args: &[&str]) -> Option<String> {
     let script = super::root().join("tests/tidy/imports.py");
     let mut command = Command::new("python3");

@@ -12,11 +12,19 @@ use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use crate::lang::jobname::IndexList;
 use crate::model::event::{ElementRange, Event, JobModify};
-use crate::model::job::{SpoolRef, extra};
+use crate::model::job::{JobSpec, SpoolRef, extra};
 use crate::model::specfield::SpecField;
 
 /// Everything after the record's head.
 pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
+    put_request(out, m);
+    put_files(out, m);
+    put_options(out, &m.spec);
+    put_tail(out, m);
+}
+
+/// Job, user, times, hosts, requirement and limits.
+fn put_request(out: &mut Vec<u8>, m: &JobModify) {
     let s = &m.spec;
     put_str(out, job_text(m).as_bytes());
     put_int(out, lsb_options(s));
@@ -42,6 +50,11 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     put_str(out, s.depend.as_bytes());
     // timeEvent
     put_str(out, b"");
+}
+
+/// Files, commands and directories.
+fn put_files(out: &mut Vec<u8>, m: &JobModify) {
+    let s = &m.spec;
     for text in [&s.home, &s.in_file, &s.out_file, &s.err_file, &s.command] {
         put_str(out, text.as_bytes());
     }
@@ -54,6 +67,10 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     put_str(out, s.pre_exec.as_bytes());
     put_str(out, s.mail_user.as_bytes());
     put_str(out, s.project.as_bytes());
+}
+
+/// The fields behind the project.
+fn put_options(out: &mut Vec<u8>, s: &JobSpec) {
     // niosPort
     put_int(out, 0);
     put_int(out, s.max_slots);
@@ -87,6 +104,11 @@ pub fn put_job_modify(out: &mut Vec<u8>, m: &JobModify) {
     out.extend_from_slice(b" 0 \"\" -1 \"\" -1 0 0");
     // no field of its own
     put_limit(out, s.limits.thread);
+}
+
+/// The pairs that are ours.
+fn put_tail(out: &mut Vec<u8>, m: &JobModify) {
+    let s = &m.spec;
     let mut tail = Tail::begin(out);
     put_place(&mut tail, out, "lsf.exact", m.exact);
     let words: Vec<&str> = m.fields.iter().map(|f| f.word()).collect();

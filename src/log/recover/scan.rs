@@ -122,7 +122,36 @@ impl Scan {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(failed(EVENTS)(e)),
         };
-        let mut scan = Scan {
+        let mut scan = Scan::of(file, sums, same_boot);
+        if let Some(file) = file {
+            scan.file_len = disk.len(file).map_err(failed(EVENTS))?.min(limit);
+            let (pos, len) = read_head(disk, file).map_err(failed(EVENTS))?;
+            scan.head_len = len;
+            scan.head_pos = pos.and_then(|p| p.try_into().ok()).unwrap_or(0);
+        }
+        let entries = std::mem::take(&mut scan.sums.entries);
+        // room for all at once: a table that grows moves what it has
+        scan.jobs.reserve(entries.iter().filter(|e| e.is_submission()).count());
+        let mut from = scan.head_len;
+        let first = entries.first().map_or(0, |e| e.at);
+        // one of ours, right before the first record, has its length
+        if from != HEAD && (from == 0 || from > first || first == HEAD) && first >= HEAD {
+            scan.warn(format!("{EVENTS}: damage in bytes 0-{}: its head line", HEAD - 1));
+            from = HEAD.min(scan.file_len);
+            (scan.head_len, scan.head_pos, scan.bad_head) = (0, 0, true);
+        }
+        let file = file.unwrap_or(FileId(usize::MAX));
+        let mut walker = RecordWalker::new(file, from, scan.file_len, entries);
+        if scan.bad_head {
+            walker.look_from(0);
+        }
+        scan.walker = Some(walker);
+        Ok(scan)
+    }
+
+    /// A scan of which nothing was read.
+    fn of(file: Option<FileId>, sums: Sums, same_boot: bool) -> Scan {
+        Scan {
             file,
             file_len: 0,
             head_len: 0,
@@ -156,31 +185,7 @@ impl Scan {
             epoch: 0,
             carried: false,
             newest: 0,
-        };
-        if let Some(file) = file {
-            scan.file_len = disk.len(file).map_err(failed(EVENTS))?.min(limit);
-            let (pos, len) = read_head(disk, file).map_err(failed(EVENTS))?;
-            scan.head_len = len;
-            scan.head_pos = pos.and_then(|p| p.try_into().ok()).unwrap_or(0);
         }
-        let entries = std::mem::take(&mut scan.sums.entries);
-        // room for all at once: a table that grows moves what it has
-        scan.jobs.reserve(entries.iter().filter(|e| e.is_submission()).count());
-        let mut from = scan.head_len;
-        let first = entries.first().map_or(0, |e| e.at);
-        // one of ours, right before the first record, has its length
-        if from != HEAD && (from == 0 || from > first || first == HEAD) && first >= HEAD {
-            scan.warn(format!("{EVENTS}: damage in bytes 0-{}: its head line", HEAD - 1));
-            from = HEAD.min(scan.file_len);
-            (scan.head_len, scan.head_pos, scan.bad_head) = (0, 0, true);
-        }
-        let file = file.unwrap_or(FileId(usize::MAX));
-        let mut walker = RecordWalker::new(file, from, scan.file_len, entries);
-        if scan.bad_head {
-            walker.look_from(0);
-        }
-        scan.walker = Some(walker);
-        Ok(scan)
     }
 
     /// Has no line told of anything?

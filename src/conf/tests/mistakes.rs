@@ -1,0 +1,324 @@
+//! What ckconfig says of one mistake in the example site.
+
+use super::*;
+
+#[test]
+fn mistakes_in_lsf_conf() {
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "  LSB_MDB_PORT=6881"),
+        ["error lsf.conf LSB_MDB_PORT:3 unknown parameter <LSB_MDB_PORT> ~LSB_MBD_PORT"]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT=68810"),
+        ["error lsf.conf LSB_MBD_PORT:14 bad value <68810> of LSB_MBD_PORT: a port is \
+             wanted"]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "MBD_HANG_TIME=1m"),
+        ["error lsf.conf MBD_HANG_TIME:15 bad value <1m> of MBD_HANG_TIME: seconds are wanted, a \
+             day at most; 0 for never"]
+    );
+}
+
+#[test]
+fn hang_time_of_lsf_conf_is_read_in_seconds() {
+    for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        assert_eq!((conf.mbd_hang_secs(), diags.list().len()), (secs, 0), "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_the_host_list_and_the_form_of_lsf_conf() {
+    assert_eq!(
+        said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT 6881"),
+        ["error lsf.conf LSB_MBD_PORT:1 <LSB_MBD_PORT 6881> is not KEYWORD = value"]
+    );
+    assert_eq!(
+        said("lsf.conf", "\"alpha beta\"", "\"alpha  betta desk1\""),
+        [
+            "error lsf.conf LSF_MASTER_LIST:25 host <betta> of LSF_MASTER_LIST is not in \
+             the cluster ~beta",
+            "error lsf.conf LSF_MASTER_LIST:31 host <desk1> is not a server host",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "\"alpha beta\"", "\"alpha beta"),
+        [
+            "error lsf.conf LSF_MASTER_LIST:17 bad value <\"alpha beta> of \
+             LSF_MASTER_LIST: quotes are not paired",
+            "error lsf.conf LSF_MASTER_LIST:17 host <\"alpha> of LSF_MASTER_LIST is not in \
+             the cluster ~alpha",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "LSB_SIM_EXEC=Y"),
+        ["error lsf.conf LSB_SIM_EXEC:14 bad value <Y> of LSB_SIM_EXEC: only a personal \
+             cluster (LSF_PERSONAL=Y) may imagine its jobs"]
+    );
+}
+
+#[test]
+fn names_of_lsf_conf_that_nothing_acts_on_are_told() {
+    assert_eq!(
+        said("lsf.conf", "LSF_LOG_MASK=LOG_WARNING", "OUR_SITE=1\nLSF_LOG_MASK=LOG_WARN"),
+        [
+            "warning lsf.conf OUR_SITE:1 unknown parameter <OUR_SITE>",
+            "error lsf.conf LSF_LOG_MASK:14 bad value <LOG_WARN> of LSF_LOG_MASK: LOG_ERR, \
+             LOG_WARNING ... is wanted",
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_LOG_MASK=", "LSB_UTMP=Y # x\nLSF_LOG_MASK=LOG_ERR\nLSF_LOG_MASK="),
+        [
+            "notice lsf.conf LSB_UTMP:1 LSB_UTMP is known and not acted on",
+            "warning lsf.conf LSF_LOG_MASK:1 LSF_LOG_MASK is given again; the last one \
+             counts",
+        ]
+    );
+    for name in ["LSF_LIVE_CONFDIR", "LSF_PIM_LINUX_ENHANCE", "LSB_CGROUP_MEM_INCLUDE_CACHE"] {
+        assert_eq!(
+            said("lsf.conf", "LSF_LOG_MASK=", &format!("{name}=Y\nLSF_LOG_MASK=")),
+            [format!("notice lsf.conf {name}:1 {name} is known and not acted on")]
+        );
+    }
+}
+
+#[test]
+fn mistakes_in_lsf_shared() {
+    assert_eq!(
+        said("lsf.shared", "PC_new      15.0", "PC_new      fast"),
+        ["error lsf.shared PC_new:13 bad value <fast> of CPUFACTOR: a number from 0 to \
+             1000000000 is wanted"]
+    );
+    assert_eq!(
+        said(
+            "lsf.shared",
+            "String    ()         ()           (Where the host stands)",
+            "Word () () ()"
+        ),
+        ["error lsf.shared rack:16 bad value <Word> of TYPE: one of Boolean, Numeric, \
+             String is wanted"]
+    );
+    assert_eq!(
+        said("lsf.shared", "bigmem  ", "mem     "),
+        [
+            "error lsf.shared mem:1 bad resource name <mem>: it is built in",
+            "error lsf.cluster.example gamma:69 resource <bigmem> is not in lsf.shared",
+        ]
+    );
+}
+
+#[test]
+fn mistakes_in_lsf_cluster() {
+    assert_eq!(
+        said("lsf.cluster.example", "beta       PC_new", "beta       PC_knew"),
+        ["error lsf.cluster.example beta:12 MODEL <PC_knew> is not in lsf.shared ~PC_new"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "alpha      PC_old", "BETA       PC_old"),
+        [
+            "error lsf.cluster.example beta:1 HOSTNAME <beta> is given twice",
+            "error lsf.conf LSF_MASTER_LIST:18 host <alpha> of LSF_MASTER_LIST is not in \
+             the cluster",
+            "warning lsb.hosts alpha:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.hosts rack1:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.hosts compute:1 <alpha> is no host and no host group; ignored",
+            "warning lsb.queues ~alpha:18 <alpha> is no host and no host group; ignored",
+        ]
+    );
+    for name in ["-Fx", "../x", ".x", "a/b"] {
+        let why = format!(
+            "error lsf.cluster.example {name}:1 bad value <{name}> of HOSTNAME: the name of a \
+             host is wanted"
+        );
+        let all = said("lsf.cluster.example", "beta       PC_new", &format!("{name} PC_new"));
+        assert!(all.contains(&why), "{all:?}");
+    }
+    assert_eq!(
+        said("lsf.cluster.example", "(10@[all])", "(10@[all)"),
+        ["error lsf.cluster.example licence:17 bad LOCATION <10@[all>: value@[hosts] is \
+             wanted"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "(rack=r2 scratch bigmem)", "(rack=r2 scratch bigmem"),
+        [
+            "error lsf.cluster.example gamma:52 <(rack=r2 scratch bigmem>: parenthesis is \
+             not closed",
+            "warning lsb.queues HOSTS:18 <gamma> is no host and no host group; ignored",
+        ]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "r1m    mem ", "r1m    mme "),
+        ["error lsf.cluster.example HOSTNAME:46 unknown keyword <mme> in section Host \
+             ~mem"]
+    );
+    assert_eq!(
+        said("lsf.cluster.example", "EXINTERVAL = 15", "EXINTERVAL = -1"),
+        ["error lsf.cluster.example EXINTERVAL:14 bad value <-1> of EXINTERVAL: a \
+             number from 0 to 31536000 is wanted"]
+    );
+}
+
+#[test]
+fn mistakes_in_the_batch_files() {
+    assert_eq!(
+        said("lsb.params", "DEFAULT_QUEUE = normal idle", "DEFAULT_QUEUE = normal idel"),
+        ["error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idel> is not in lsb.queues \
+             ~idle"]
+    );
+    assert_eq!(
+        said("lsb.params", "MAX_JOBID = 9999999", "MAX_JOBID = 1000"),
+        ["error lsb.params MAX_JOBID:13 bad value <1000> of MAX_JOBID: a number from \
+             999999 to 2147483646 is wanted"]
+    );
+    let more = "MAX_JOBID = 9999999\nMAX_USER_SPACE = 0\nMAX_USER_JOBS = many";
+    assert_eq!(
+        said("lsb.params", "MAX_JOBID = 9999999", more),
+        [
+            "error lsb.params MAX_USER_JOBS:17 bad value <many> of MAX_USER_JOBS: a number from \
+             1 to 2147483646 is wanted",
+            "error lsb.params MAX_USER_SPACE:18 bad value <0> of MAX_USER_SPACE: a number from \
+             1 to 1073741824 is wanted"
+        ]
+    );
+    assert_eq!(
+        said("lsb.hosts", "alpha       6", "alpha       six"),
+        ["error lsb.hosts alpha:13 bad value <six> of MXJ: a number, ! or () is wanted"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "PC_new      !", "PC_new"),
+        ["error lsb.hosts PC_new:1 1 values for 2 columns: <PC_new>"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "PC_new      !", "PC_new      !    4"),
+        ["error lsb.hosts PC_new:18 3 values for 2 columns: <PC_new ! 4>"]
+    );
+    assert_eq!(
+        said("lsb.hosts", "(alpha beta)", "(alpha beta everyone)"),
+        [
+            "error lsb.hosts rack1:1 group <rack1> contains itself",
+            "error lsb.hosts everyone:1 group <everyone> contains itself",
+        ]
+    );
+    assert_eq!(
+        said("lsb.users", "(anna bert)", "(anna bert"),
+        ["error lsb.users solver:14 <(anna bert>: parenthesis is not closed"]
+    );
+    assert_eq!(
+        said("lsb.resources", "#\n# Begin", "Begin Limits\nEnd Limits\n# Begin"),
+        ["error lsb.resources Begin:7 unknown section <Limits> ~Limit"]
+    );
+}
+
+#[test]
+fn doubtful_batch_files() {
+    let mut files = site();
+    let path = format!("{BATCH}/lsb.params");
+    files.edit(&path, "DEFAULT_QUEUE = normal idle", "");
+    files.edit(&format!("{BATCH}/lsb.hosts"), "PC_new      !\ndefault     !", "gamma !");
+    let (conf, diags) = load(&files, ENVDIR);
+    assert!(conf.is_some(), "a warning changes nothing");
+    let queues = format!("{BATCH}/lsb.queues");
+    let hosts = format!("{BATCH}/lsb.hosts");
+    assert_eq!(
+        told(&diags),
+        [
+            format!(
+                "warning: {queues}: no DEFAULT_QUEUE and no queue <default>: \
+                 jobs must name a queue"
+            ),
+            format!("warning: {hosts}: host <beta> has no row and takes no jobs"),
+        ]
+    );
+    assert_eq!(conf.unwrap().host_slots("beta", None, None, 4), Some(0));
+    files.put(&hosts, "");
+    let (conf, diags) = load(&files, ENVDIR);
+    let line = "no section Host: every server host takes as many jobs as it has CPUs";
+    assert!(told(&diags).contains(&format!("warning: {hosts}: {line}")));
+    // as in LSF, what a queue names and is not there is left out, and said
+    let gone = told(&diags).into_iter().filter(|l| l.contains("is no host and no host group"));
+    assert!(gone.count() == 1 && conf.is_some(), "{:?}", told(&diags));
+}
+
+#[test]
+fn mistakes_in_lsb_queues() {
+    let q = |from: &str, to: &str| said("lsb.queues", from, to);
+    assert_eq!(
+        q("PRIORITY       = 30", "PRIORTIY       = 30"),
+        ["error lsb.queues PRIORTIY:1 unknown keyword <PRIORTIY> in section Queue \
+             ~PRIORITY"]
+    );
+    assert_eq!(
+        q("PRIORITY       = 30", "PRIORITY       = high"),
+        ["error lsb.queues PRIORITY:18 bad value <high> of PRIORITY: a number from 1 to \
+             2147483647 is wanted"]
+    );
+    assert_eq!(
+        q("MEMLIMIT       = 2G 32G", "MEMLIMIT       = 64G 32G"),
+        ["error lsb.queues MEMLIMIT:18 bad value <64G 32G> of MEMLIMIT: the default \
+             exceeds the maximum"]
+    );
+    assert_eq!(
+        q("= 24:00", "= 24:00:00"),
+        ["error lsb.queues RUNLIMIT:18 bad value <24:00:00> of RUNLIMIT: [[h:]m[/host]] \
+             [h:]m[/host] is wanted"]
+    );
+    // The second line of a continued value.
+    assert_eq!(
+        q("                 ~alpha", "                 ~alhpa"),
+        ["warning lsb.queues ~alhpa:18 <alhpa> is no host and no host group; ignored ~alpha"]
+    );
+    assert_eq!(
+        q("QUEUE_NAME     = idle", "QUEUE_NAME     = big"),
+        [
+            "error lsb.queues QUEUE_NAME:18 queue <big> is already defined in line 30",
+            "error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idle> is not in lsb.queues",
+        ]
+    );
+    assert_eq!(
+        q("QUEUE_NAME     = idle", ""),
+        [
+            "error lsb.queues Begin:7 queue without QUEUE_NAME",
+            "error lsb.params DEFAULT_QUEUE:24 DEFAULT_QUEUE <idle> is not in lsb.queues",
+        ]
+    );
+    assert_eq!(
+        q("DESCRIPTION    = Jobs that need much memory\nEnd Queue", ""),
+        ["error lsb.queues Begin:7 section <Queue> has no End"]
+    );
+    assert_eq!(
+        q("NICE           = 20", "NICE           = 20\nMIG = 5\nr1m = 1.5/3\nut = x"),
+        [
+            "notice lsb.queues MIG:1 MIG is known and not acted on",
+            "error lsb.queues ut:6 bad value <x> of ut: loadSched/loadStop is wanted",
+        ]
+    );
+    assert_eq!(
+        q("HOSTS          = gamma+2 compute+1", "HOSTS          = (gamma+2 compute+1"),
+        ["error lsb.queues HOSTS:18 bad value <(gamma+2 compute+1 ~alpha> of HOSTS: \
+             parenthesis or quote is not closed"]
+    );
+}
+
+#[test]
+fn mistakes_inside_expressions_and_windows() {
+    let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
+    let right = q("RES_REQ = select[bigmem] order[mem] rusage[licence=1]\n\
+                   DISPATCH_WINDOW = (19:00-7:00 5:19:00-1:7:00)");
+    assert!(right.is_empty(), "{right:?}");
+    let wrong = q("RES_REQ = select[bigmme] \\\n  order[mem]");
+    assert_eq!(wrong.len(), 1);
+    let start = "error lsb.queues RES_REQ:18 bad value <select[bigmme] order[mem]> of RES_REQ: \
+                 Bad resource requirement syntax: ";
+    assert!(wrong[0].starts_with(start), "{}", wrong[0]);
+    let wrong = q("RES_REQ = select[bigmem] \\\n  order[mme]");
+    assert!(wrong[0].starts_with("error lsb.queues order[mme]:9 bad value"), "{}", wrong[0]);
+    assert_eq!(
+        q("RUN_WINDOW = 8:00-17:00 25-3"),
+        ["error lsb.queues RUN_WINDOW:25 bad value <25-3> of RUN_WINDOW: \
+             [day:]hour[:minute]-[day:]hour[:minute] is wanted"]
+    );
+}

@@ -1,0 +1,412 @@
+//! Random records: each is read back as it was written, and no text of a user forges one.
+
+use super::*;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+fn kept() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{0,6}",
+        "[ -~é√\u{1f600}]{0,12}",
+        Just("\"".to_string()),
+        Just("\\\"\\".to_string()),
+        Just("lsf.gid".to_string()),
+    ]
+}
+
+/// Anything at all.
+fn hostile() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        vec(any::<u8>(), 0..20),
+        kept().prop_map(String::into_bytes),
+        Just(b"\"JOB_CLEAN\" \"10.1\" 1 1 0\n\"JOB_CLEAN\" \"10.1\" 1 2 0\n".to_vec()),
+    ]
+}
+
+fn at() -> impl Strategy<Value = JobRef> {
+    (any::<u32>(), any::<u32>()).prop_map(|(job, idx)| JobRef { job, idx })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    vec(option::of(any::<u64>()), 10).prop_map(|v| Limits {
+        cpu: v[0],
+        fsize: v[1],
+        data: v[2],
+        stack: v[3],
+        core: v[4],
+        rss: v[5],
+        swap: v[6],
+        run: v[7],
+        process: v[8],
+        thread: v[9],
+    })
+}
+
+fn spec() -> impl Strategy<Value = JobSpec> {
+    let numbers = (any::<[u32; 5]>(), any::<[i64; 2]>(), limits());
+    let lists = (vec(kept(), 0..4), vec((kept(), kept()), 0..4));
+    (vec(kept(), 10), vec(kept(), 9), numbers, lists).prop_map(
+        |(t, b, ([min_slots, max_slots, umask, options, options2], times, limits), lists)| {
+            let b: Vec<ByteStr> = b.into_iter().map(ByteStr::from).collect();
+            JobSpec {
+                name: t[0].clone(),
+                queue: t[1].clone(),
+                project: t[2].clone(),
+                user_group: t[3].clone(),
+                description: t[4].clone(),
+                res_req: t[5].clone(),
+                depend: t[6].clone(),
+                limit_spec: t[7].clone(),
+                from_host: t[8].clone(),
+                mail_user: t[9].clone(),
+                command: b[0].clone(),
+                in_file: b[1].clone(),
+                out_file: b[2].clone(),
+                err_file: b[3].clone(),
+                cwd: b[4].clone(),
+                home: b[5].clone(),
+                login_shell: b[6].clone(),
+                pre_exec: b[7].clone(),
+                post_exec: b[8].clone(),
+                begin_time: times[0],
+                term_time: times[1],
+                min_slots,
+                max_slots,
+                umask,
+                options,
+                options2,
+                limits,
+                priority: min_slots % 7,
+                hosts: lists.0,
+                extra: lists.1,
+            }
+        },
+    )
+}
+
+fn place() -> impl Strategy<Value = SpoolRef> {
+    (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(spool, at, len)| SpoolRef {
+        spool,
+        at,
+        len,
+    })
+}
+
+fn job_new() -> impl Strategy<Value = JobNew> {
+    (any::<[u32; 3]>(), any::<i64>(), spec(), [kept(), kept()], [place(), place(), place()])
+        .prop_map(|([job, uid, gid], submit_time, spec, [user, request], [env, script, exact])| {
+            let spec = Arc::new(spec);
+            JobNew { job, uid, gid, user, submit_time, spec, request, env, script, exact }
+        })
+}
+
+/// Up to 2^40 microseconds, KB or counts.
+fn usage() -> impl Strategy<Value = Usage> {
+    (vec(0u64..1 << 40, 13), any::<[u32; 4]>()).prop_map(|(v, [nthreads, nprocs, peak, secs])| {
+        Usage {
+            utime_us: v[0],
+            stime_us: v[1],
+            mem_kb: v[2],
+            swap_kb: v[3],
+            max_mem_kb: v[4],
+            avg_mem_kb: v[5],
+            max_swap_kb: v[6],
+            minflt: v[7],
+            majflt: v[8],
+            inblock: v[9],
+            oublock: v[10],
+            nvcsw: v[11],
+            nivcsw: v[12],
+            nthreads,
+            nprocs,
+            cpu_peak: peak,
+            // when it was is of a peak alone
+            cpu_peak_secs: if peak > 0 { secs } else { 0 },
+        }
+    })
+}
+
+fn slots() -> impl Strategy<Value = Vec<(String, u32)>> {
+    vec(1u32..5, 0..4).prop_map(|counts| {
+        counts.into_iter().enumerate().map(|(i, n)| (format!("host{i}"), n)).collect()
+    })
+}
+
+fn retry() -> impl Strategy<Value = Box<Retry>> {
+    ([kept(), kept()], any::<[u32; 2]>()).prop_map(|([host, note], [until, host_until])| {
+        let (until, host_until) = (i64::from(until), i64::from(host_until));
+        Box::new(Retry { host, host_until, until, note })
+    })
+}
+
+fn job_status() -> impl Strategy<Value = JobStatus> {
+    let times = (any::<(i64, i32, bool, bool)>(), kept());
+    let more = (0u64..1 << 40, option::of(usage()), option::of(retry()));
+    (at(), any::<[u32; 5]>(), times, more).prop_map(
+        |(
+            at,
+            [status, reason, subreason, exit_info, attempt],
+            ((end_time, exit, end, post), after),
+            (us, usage, retry),
+        )| {
+            JobStatus {
+                at,
+                status,
+                reason,
+                subreason,
+                end_time,
+                cpu: us as f64 / 1e6,
+                usage,
+                exit_status: exit,
+                exit_info,
+                attempt,
+                unknown_end: end,
+                post,
+                retry,
+                after,
+            }
+        },
+    )
+}
+
+fn job_start() -> impl Strategy<Value = Event> {
+    (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()]).prop_map(
+        |(at, attempt, hosts, host_factor, [eff_res_req, boot])| {
+            let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+            let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
+            let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot };
+            Event::JobStart(Box::new(start))
+        },
+    )
+}
+
+fn job_signal() -> impl Strategy<Value = Event> {
+    let texts = [kept(), kept(), kept(), kept(), kept()];
+    (at(), any::<[u32; 2]>(), any::<[bool; 3]>(), texts).prop_map(
+        |(at, [uid, run_count], [by_admin, done, bulk], texts)| {
+            let [user, signal, host, reason, request] = texts;
+            let s = JobSignal {
+                at,
+                uid,
+                user,
+                signal,
+                run_count,
+                by_admin,
+                host,
+                reason,
+                done,
+                bulk,
+                request,
+            };
+            Event::JobSignal(Box::new(s))
+        },
+    )
+}
+
+fn job_requeue() -> impl Strategy<Value = Event> {
+    let exit = option::of(any::<i32>());
+    (at(), any::<u32>(), any::<bool>(), slots(), any::<u32>(), exit, kept()).prop_map(
+        |(at, held, uncounted, on, until, exit, request)| {
+            let passed = on.into_iter().map(|h| h.0).collect();
+            let until = i64::from(until);
+            Event::JobRequeue { at, held, uncounted, passed, until, exit, request }
+        },
+    )
+}
+
+fn job_modify() -> impl Strategy<Value = Event> {
+    (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
+        let spec = JobSpec { extra: Vec::new(), ..(*new.spec).clone() };
+        let exact = SpoolRef { spool: 1, at: 2, len: 3 };
+        let fields = vec![SpecField::Name, SpecField::ResReq];
+        let (user, submit_time) = (new.user, new.submit_time);
+        // as they are written: ascending, a step only where there is more than one
+        let elem = |(i, n): (usize, &u32)| (i as u32 * 100 + 1, i as u32 * 100 + n, 1);
+        let elems = starts.iter().enumerate().map(elem).collect();
+        let eff_res_req = if starts.len() > 1 { "rusage[mem=1.00]".into() } else { String::new() };
+        let (script, env) = match uid % 2 {
+            0 => (new.script, new.env),
+            _ => <_>::default(),
+        };
+        let m = JobModify {
+            job,
+            alike: uid % 3 == 0,
+            elems,
+            uid,
+            user,
+            submit_time,
+            spec,
+            fields,
+            exact,
+            eff_res_req,
+            script,
+            env,
+        };
+        Event::JobModify(Box::new(m))
+    })
+}
+
+fn job_move() -> impl Strategy<Value = Event> {
+    let place = option::of(any::<(u64, u32)>());
+    (at(), any::<[u32; 2]>(), any::<bool>(), kept(), place).prop_map(
+        |(at, [position, uid], top, user, place)| {
+            let place = place.map(|(base, between)| QueuePosition { base, between });
+            Event::JobMove { at, position, top, uid, user, place }
+        },
+    )
+}
+
+fn job_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        job_start(),
+        (at(), any::<[u32; 3]>()).prop_map(|(at, [attempt, pid, pgid])| {
+            Event::JobStartAccept { at, attempt, pid, pgid }
+        }),
+        (at(), any::<[u32; 3]>(), [kept(), kept(), kept(), kept()]).prop_map(
+            |(at, [uid, pid, pgid], [cwd, home, user, note])| {
+                Event::JobExecute { at, uid, pid, pgid, cwd, home, user, note }
+            }
+        ),
+        job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
+        job_signal(),
+        job_requeue(),
+        at().prop_map(|at| Event::JobClean { at }),
+        job_modify(),
+        (at(), any::<u32>(), [kept(), kept()])
+            .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
+        job_move(),
+        (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
+        (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
+        (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),
+    ]
+}
+
+fn other_event() -> impl Strategy<Value = Event> {
+    let op = prop_oneof![Just(Ctrl::Open), Just(Ctrl::Close)];
+    let qop = prop_oneof![Just(Ctrl::Activate), Just(Ctrl::Inactivate), Just(Ctrl::Open)];
+    let three = || [kept(), kept(), kept()];
+    prop_oneof![
+        (qop, any::<u32>(), three()).prop_map(|(op, uid, [queue, user, message])| {
+            Event::QueueCtrl { op, queue, uid, user, message }
+        }),
+        (op, any::<u32>(), three(), "[a-z0-9_-]{0,9}").prop_map(|(op, uid, texts, lock)| {
+            let [host, user, message] = texts;
+            Event::HostCtrl { op, host, uid, user, message, lock }
+        }),
+        (any::<[u32; 2]>(), [kept(), kept()]).prop_map(|([hosts, queues], [master, cluster])| {
+            Event::MbdStart { master, cluster, hosts, queues }
+        }),
+        (any::<(u32, i32)>(), [kept(), kept()]).prop_map(|((removed, code), [master, message])| {
+            Event::MbdDie { master, removed, code, message }
+        }),
+        (any::<bool>(), any::<u32>(), [kept(), kept(), kept(), kept()]).prop_map(
+            |(add, uid, [group, host, user, message])| {
+                Event::GroupHost { add, group, host, uid, user, message }
+            }
+        ),
+        any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
+        vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
+        any::<(u32, u64)>().prop_map(|(next_job, epoch)| Event::Carried { next_job, epoch }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![job_new().prop_map(|n| Event::JobNew(Box::new(n))), job_event(), other_event(),]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_event_comes_back(time in any::<i64>(), event in event()) {
+        let record = Record { time, event };
+        let mut out = Vec::new();
+        write_record(&record, &mut out);
+        prop_assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1);
+        prop_assert_eq!(out.last(), Some(&b'\n'));
+        prop_assert!(!matches!(&record.event, Event::JobNew(n) if n.spec.text_loses()));
+        prop_assert_eq!(read_record(&out).unwrap(), record.clone());
+        // cut anywhere it is no record or, of the same type, one with less in its tail
+        let cut = out.len() / 2;
+        if let Ok(got) = read_record(&out[..cut]) {
+            prop_assert_eq!(name_of(&got.event), name_of(&record.event));
+        }
+    }
+
+    #[test]
+    fn no_bytes_forge_a_record(texts in vec(hostile(), 12), job in job_new()) {
+        let mut job = job;
+        let s = Arc::make_mut(&mut job.spec);
+        s.command = ByteStr(texts[0].clone());
+        s.cwd = ByteStr(texts[1].clone());
+        s.out_file = ByteStr(texts[2].clone());
+        s.pre_exec = ByteStr(texts[3].clone());
+        s.home = ByteStr(texts[4].clone());
+        s.name = String::from_utf8_lossy(&texts[5]).into_owned();
+        s.project = String::from_utf8_lossy(&texts[6]).into_owned();
+        s.hosts = vec![String::from_utf8_lossy(&texts[7]).into_owned()];
+        s.extra = vec![(String::from_utf8_lossy(&texts[8]).into_owned(),
+                        String::from_utf8_lossy(&texts[9]).into_owned())];
+        job.user = String::from_utf8_lossy(&texts[10]).into_owned();
+        job.request = String::from_utf8_lossy(&texts[11]).into_owned();
+        let mut out = Vec::new();
+        let event = Event::JobNew(Box::new(job.clone()));
+        write_record(&Record { time: 1, event }, &mut out);
+        prop_assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1);
+        let Event::JobNew(got) = read_record(&out).unwrap().event else { panic!() };
+        prop_assert_eq!((got.job, got.gid, got.env, got.exact),
+                        (job.job, job.gid, job.env, job.exact));
+        prop_assert_eq!(got.spec == job.spec, !job.spec.text_loses());
+        prop_assert_eq!(read_exact_spec(&exact(&job.spec)).unwrap(), (*job.spec).clone());
+    }
+
+    #[test]
+    fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(),
+                           usage in option::of(usage()), hosts in slots(),
+                           n in any::<(u32, u32, u32, i32, bool)>(), run in 1u64..1 << 40) {
+        let mut spec = spec;
+        // not in a JOB_FINISH
+        spec.limits = Limits { run: Some(run), ..Limits::default() };
+        spec.home = ByteStr::default();
+        spec.limit_spec.clear();
+        spec.user_group.clear();
+        // in the order in which it stands there
+        let kept = [extra::SLA, extra::LICENSE, extra::APP, extra::GROUP];
+        spec.extra = kept.map(|key| (key.to_string(), format!("of {key}"))).to_vec();
+        (spec.umask, spec.priority) = (0, 0);
+        let fin = Finish {
+            event_time: times[0],
+            at,
+            uid: n.0,
+            user: "alice".into(),
+            submit_time: times[1],
+            start_time: times[2],
+            spec,
+            exec_hosts: hosts,
+            status: n.1 | 0x40,
+            host_factor: 7.25,
+            usage,
+            exit_status: n.3,
+            exit_info: n.2,
+            exceptions: n.2,
+            eff_res_req: "select[x]".into(),
+            attempt: n.0,
+            unknown_end: n.4,
+            charged: "/alice".into(),
+            ineligible_secs: n.4.then_some(i64::from(n.2)),
+        };
+        let mut out = Vec::new();
+        write_finish(&fin, &mut out);
+        prop_assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1);
+        prop_assert_eq!(read_finish(&out).unwrap(), fin);
+    }
+
+    #[test]
+    fn garbage_never_panics(line in vec(any::<u8>(), 0..200)) {
+        let _ = read_record(&line);
+        let _ = read_finish(&line);
+        let mut f = Fields::new(&line);
+        while let Ok(Some(_)) = f.field() {}
+    }
+}

@@ -198,8 +198,8 @@ mod tests {
     use lsf::model::event::{Event, Finish, JobNew, Record};
     use lsf::model::job::stat;
 
-    /// A directory of logs: job 7 in the current one and, as another job, in the one before; 8 in the
-    /// one before; 9, and element 2 of 10, in lsb.acct alone; 11 nowhere.
+    /// A directory of logs: job 7 in the current one and, as another job, in the one before; 8 in
+    /// the one before; 9, and element 2 of 10, in lsb.acct alone; 11 nowhere.
     fn logs(dir: &Path) {
         let new = |job, queue: &str, time| {
             let spec = lsf::model::job::JobSpec { queue: queue.into(), ..Default::default() };

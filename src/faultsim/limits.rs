@@ -18,8 +18,9 @@
 use super::rng::Rng;
 use super::scale::Scale;
 use crate::batch::Mbatchd;
-use crate::batch::state::counts::{Counts, Slots};
+use crate::batch::state::counts::Counts;
 use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::started_elements::Slots;
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
 use crate::conf::types::{BatchConf, HostPolicy, Mxj, QueueConf, UserPolicy};
 use crate::model::JobKey;

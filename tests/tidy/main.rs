@@ -243,7 +243,7 @@ const AS_ROOT: [&str; 13] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 2050;
+const AS_ROOT_MAX: usize = 2100;
 /// The file that takes ports for the daemons, and hears nothing on them.
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 

@@ -2,6 +2,7 @@
 //! in the tests.
 
 use super::{at, is_test_file, lines_of, report, root, sources, walk};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Longest line, characters.
@@ -10,6 +11,32 @@ const LINE: usize = 100;
 const FILE: usize = 700;
 /// A function stays below this many lines, its signature and its last brace counted.
 const FUNCTION: usize = 70;
+
+/// Functions that are still longer, by file: none may be added, and a shorter one leaves the list.
+const LONGER: &[(&str, &str)] = &[
+    ("src/batch/lifecycle/control_work.rs", "control_on"),
+    ("src/batch/lifecycle/modify.rs", "changed"),
+    ("src/batch/mod.rs", "step"),
+    ("src/batch/query/queues_hosts.rs", "list_params"),
+    ("src/batch/sched/walk.rs", "walk_queue"),
+    ("src/batch/state/apply.rs", "apply"),
+    ("src/batch/state/apply.rs", "job_new"),
+    ("src/batch/state/same.rs", "told"),
+    ("src/batch/tests/permissions.rs", "message"),
+    ("src/model/reason.rs", "err_text"),
+    ("src/model/reason.rs", "pend_text"),
+    ("tests/cluster/base.rs", "load_figures_are_the_system_s_own"),
+    ("tests/cluster/beats.rs", "five_thousand_hosts_cost_their_master_little"),
+    ("tests/cluster/dynamic.rs", "a_host_of_the_range_joins_and_another_is_refused"),
+    ("tests/cluster/outputs.rs", "output_goes_only_where_its_user_may_write"),
+    ("tests/cluster/refusals.rs", "rows_that_need_several_users"),
+    ("tests/cmd/beside.rs", "esubs"),
+    ("tests/cmd/elements.rs", "elements_are_changed_by_themselves"),
+    ("tests/cmd/rejections.rs", "changes_of_jobs"),
+    ("tests/hostile/administrator.rs", "a_directory_of_roots_is_neither_given_away_nor_used"),
+    ("tests/hostile/datagrams.rs", "lim_takes_each_datagram_at_its_cap"),
+    ("tests/hostile/reports.rs", "a_node_with_the_key_cannot_speak_for_the_jobs_of_another"),
+];
 
 /// Every Rust file of the repository with its lines.
 fn files() -> Vec<(PathBuf, Vec<String>)> {
@@ -55,13 +82,19 @@ fn every_line_is_below_its_size() {
 #[test]
 fn every_function_is_below_its_size() {
     let mut found = Vec::new();
-    for (path, lines) in files() {
-        for (start, size) in functions(&lines) {
-            if size >= FUNCTION {
-                found.push(at(&path, start, &format!("a function of {size} lines")));
+    let files = files();
+    let mut listed: BTreeSet<_> = LONGER.iter().copied().collect();
+    for (path, lines) in &files {
+        for (start, size) in functions(lines) {
+            let file = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            let name = lines[start].split("fn ").nth(1).unwrap().split(['(', '<']).next().unwrap();
+            if size >= FUNCTION && !listed.remove(&(file, name)) {
+                found.push(at(path, start, &format!("a function of {size} lines")));
             }
         }
     }
+    let gone = listed.iter().map(|(file, name)| format!("{file}: {name} is no longer that long"));
+    found.extend(gone);
     report("sizes of functions", found);
 }
 

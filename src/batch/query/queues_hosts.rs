@@ -2,8 +2,8 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::site::External;
-use crate::batch::state::counts::Slots;
 use crate::batch::state::names::HostId;
+use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
 use crate::model::reason::err;

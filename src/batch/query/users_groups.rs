@@ -1,6 +1,6 @@
 //! busers, bugroup, bmgroup: users and groups as configured, with what they use.
 
-use crate::batch::state::counts::Slots;
+use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
 use crate::conf::units::user_shares;

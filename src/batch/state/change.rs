@@ -2,8 +2,8 @@
 //! that is derived from the state (readiness, reservations, limits, dependency conditions, watches,
 //! metrics) follows it in one place, `Mbatchd::follow`.
 
-use crate::batch::state::counts::Share;
 use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::started_elements::Share;
 use crate::batch::state::{Elem, ElemState, Run};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;

@@ -2,120 +2,20 @@
 //! look-up and never a walk over jobs. `usage::limits_ledger` counts what limits are about.
 
 use crate::batch::state::change::Switched;
+use crate::batch::state::element::{Elem, ElemState, Phase};
+use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::names::{HostId, QueueId, UserId};
-use crate::batch::state::{Body, Elem, ElemState, Job, Phase, Run, Tally};
+use crate::batch::state::started_elements::{Share, Slots, StartedElements, bump, started};
 use crate::lang::depend::PostState;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-
-/// Slots of one consumer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slots {
-    pub pend_jobs: u64,
-    pub pend: u64,
-    pub run: u64,
-    pub ssusp: u64,
-    pub ususp: u64,
-}
-
-impl Slots {
-    /// Slots in use: suspended ones count.
-    pub fn started(&self) -> u64 {
-        self.run + self.ssusp + self.ususp
-    }
-    /// Adds those of another consumer.
-    pub fn add(&mut self, of: &Slots) {
-        self.pend_jobs += of.pend_jobs;
-        self.pend += of.pend;
-        self.run += of.run;
-        self.ssusp += of.ssusp;
-        self.ususp += of.ususp;
-    }
-    pub fn all(&self) -> u64 {
-        self.pend + self.started()
-    }
-}
 
 /// A host's slots and the elements on it.
 #[derive(Clone, Debug, Default)]
 pub struct HostSlots {
     pub slots: Slots,
     pub jobs: BTreeSet<JobRef>,
-}
-
-/// A part of what started elements hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
-    pub slots: u64,
-    /// Jobs and elements of arrays.
-    pub jobs: u64,
-}
-
-impl Share {
-    pub fn add(&mut self, other: Share) {
-        self.slots += other.slots;
-        self.jobs += other.jobs;
-    }
-    fn take(&mut self, other: Share) {
-        self.slots -= other.slots;
-        self.jobs -= other.jobs;
-    }
-}
-
-/// The started elements of a part of an array, all together: with these a change of all of them
-/// takes no longer than the change of one. The slots are those of the started elements of the part;
-/// each reserves by the requirement that was given last to all that were started by then, or where
-/// none was given since it was started, by its own.
-#[derive(Debug, Default)]
-pub struct StartedElements {
-    /// The slots they hold, in all.
-    pub slots: Slots,
-    /// How many they are.
-    pub jobs: u64,
-    /// The same by host, of hosts where that is any.
-    pub hosts: IdMap<HostId, Share>,
-    /// The effective resource requirement that a change gave to all of them.
-    given: Option<Arc<str>>,
-    /// How often one was given.
-    times: u32,
-}
-
-impl StartedElements {
-    /// Counts a started element in or out, as it stands.
-    pub fn note(&mut self, run: &Run, add: bool) {
-        started(&mut self.slots, run.phase, u64::from(run.slots()), add);
-        self.jobs = if add { self.jobs + 1 } else { self.jobs - 1 };
-        for &(host, n) in &run.hosts {
-            let here = self.hosts.entry(host).or_default();
-            let share = Share { slots: n.into(), jobs: 1 };
-            if add {
-                here.add(share)
-            } else {
-                here.take(share)
-            }
-            if *here == Share::default() {
-                self.hosts.remove(&host);
-            }
-        }
-    }
-
-    /// All of them reserve by this effective requirement from now on.
-    pub fn give(&mut self, requirement: Arc<str>) {
-        self.given = Some(requirement);
-        self.times += 1;
-    }
-
-    /// An element that is started from now on has its own requirement: what was given before was
-    /// given to others.
-    pub fn times_given(&self) -> u32 {
-        self.times
-    }
-
-    pub(super) fn given_to(&self, run: &Run) -> Option<&Arc<str>> {
-        self.given.as_ref().filter(|_| run.times_given < self.times)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -125,14 +25,6 @@ pub struct Counts {
     pub host: IdMap<HostId, HostSlots>,
     /// Started slots.
     pub queue_user: IdMap<(QueueId, UserId), u64>,
-}
-
-fn bump(n: &mut u64, by: u64, up: bool) {
-    if up {
-        *n += by;
-    } else {
-        *n = n.saturating_sub(by);
-    }
 }
 
 pub(super) fn bump_map<K: std::hash::Hash + Eq>(
@@ -273,15 +165,6 @@ fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
     let some = some.into_iter();
     one.into_iter()
         .chain(some.flat_map(|a| a.started.iter().filter_map(|i| Some((*i, a.own.get(i)?)))))
-}
-
-/// Adds or takes away the slots of a started element.
-pub(super) fn started(s: &mut Slots, phase: Phase, n: u64, up: bool) {
-    match phase {
-        Phase::Starting | Phase::Running => bump(&mut s.run, n, up),
-        Phase::Ssusp(_) => bump(&mut s.ssusp, n, up),
-        Phase::Ususp(_) => bump(&mut s.ususp, n, up),
-    }
 }
 
 /// Adds or takes away one element in its job's tally.

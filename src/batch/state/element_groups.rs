@@ -1,11 +1,11 @@
 //! What bmod, bswitch, btop and bbot change: a whole job, or elements of an array. Elements that
-//! were changed alike form a part (`state::ElementGroup`); the rest is as the job is. Like
+//! were changed alike form a part (`array::ElementGroup`); the rest is as the job is. Like
 //! everything that changes the state this is only reached through `apply`.
 
-use crate::batch::state::apply::EXTRA_DEPEND;
 use crate::batch::state::change::{Applied, Change, ChangeKind, Switched};
-use crate::batch::state::counts::{Counts, StartedElements, owner};
+use crate::batch::state::counts::{Counts, owner};
 use crate::batch::state::names::{QueueId, UserId};
+use crate::batch::state::started_elements::StartedElements;
 use crate::batch::state::{
     Array, Body, Elem, ElemState, ElementGroup, ElementSpec, First, Job, State,
 };
@@ -13,7 +13,7 @@ use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
 use crate::model::event::{ElementRange, JobModify, QueuePosition};
-use crate::model::job::{JobSpec, SpoolRef, opt2};
+use crate::model::job::{JobSpec, SpoolRef, extra, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -164,7 +164,7 @@ impl Job {
 }
 
 fn resolved(spec: &JobSpec) -> Option<Resolved> {
-    let depend = spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+    let depend = spec.extra.iter().find(|(k, _)| k == extra::RESOLVED);
     depend.and_then(|(_, v)| Resolved::parse(v).ok())
 }
 

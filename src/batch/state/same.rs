@@ -4,7 +4,7 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
-use crate::batch::state::counts::{Share, StartedElements};
+use crate::batch::state::started_elements::{Share, StartedElements};
 use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};

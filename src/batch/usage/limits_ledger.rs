@@ -11,8 +11,8 @@ use crate::batch::site::rules::{
     Consumer, ConsumerRules, Counter, HostRule, Member, Rule, RuleId, What,
 };
 use crate::batch::state::change::{Change, ChangeKind, Stage};
-use crate::batch::state::counts::Share;
 use crate::batch::state::names::HostId;
+use crate::batch::state::started_elements::Share;
 use crate::batch::state::{ElemState, State};
 use crate::model::idmap::IdMap;
 use std::cell::RefCell;

@@ -1,0 +1,288 @@
+//! A job or one element of an array: pending, started or ended, with what belongs to that.
+
+use crate::batch::state::names::HostId;
+use crate::lang::depend::PostState;
+use crate::model::JobKey;
+use crate::model::job::{Usage, stat};
+use crate::proto::sbd::Post;
+use std::mem::take;
+use std::sync::Arc;
+
+/// A job or one element.
+#[derive(Debug)]
+pub struct Elem {
+    /// Starts so far.
+    pub attempts: u32,
+    /// Its part of the array, from 1; 0: as the job is.
+    pub part: u32,
+    pub state: ElemState,
+}
+
+#[derive(Debug)]
+pub enum ElemState {
+    Pend(Pend),
+    Run(Box<Run>),
+    End(Box<End>),
+}
+
+/// Waiting. `held`: PSUSP, with the reason code; `reason`: what last sent it back (0: nothing).
+#[derive(Clone, Debug, Default)]
+pub struct Pend {
+    pub since: i64,
+    pub held: Option<u32>,
+    pub reason: u32,
+}
+
+/// Started: on hosts, whatever else.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub key: JobKey,
+    pub start_time: i64,
+    pub hosts: Vec<(HostId, u32)>,
+    pub host_factor: f64,
+    /// Its own effective requirement; all of its part may have been given another one since
+    /// ([`Job::effective_requirement`]).
+    pub own_requirement: Arc<str>,
+    /// How often its part was given one before.
+    pub times_given: u32,
+    /// Boot id of the first host the order was made for.
+    pub boot: Arc<str>,
+    pub phase: Phase,
+    /// UNKWN: its first host cannot be reached; `phase` is what was known last.
+    pub unknown: bool,
+    pub pid: u32,
+    pub pgid: u32,
+    pub exec: Option<Box<Exec>>,
+    /// Termination asked for: TERM_ number.
+    pub killed: Option<u32>,
+    /// Then it is DONE, however it ends (bkill -d).
+    pub as_done: bool,
+    /// After its end it goes back to the queue: 0, or to be held for this pending reason.
+    pub requeue: Option<u32>,
+    /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
+    pub window_signal: i64,
+    /// When it was last suspended, and for how long before.
+    pub susp_since: i64,
+    pub susp_total: i64,
+    /// Not event-sourced: refreshed by the host after every connect.
+    pub soft: Box<Soft>,
+}
+
+impl Run {
+    /// Adds words of its end to what could not be done as asked.
+    pub fn add_note(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let note = &mut self.exec.get_or_insert_default().note;
+        if !note.is_empty() {
+            note.push_str("; ");
+        }
+        note.push_str(text);
+    }
+}
+
+/// What the host last told; nothing is decided by it.
+#[derive(Debug, Clone, Default)]
+pub struct Soft {
+    pub usage: Usage,
+    pub usage_time: i64,
+    pub pids: Vec<u32>,
+    /// The process group of each of them; empty where there is one.
+    pub groups: Vec<u32>,
+    /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed; the
+    /// log knows of it.
+    pub asked: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Exec {
+    pub uid: u32,
+    pub user: String,
+    pub cwd: String,
+    pub home: String,
+    /// What could not be done as asked; empty none.
+    pub note: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The order is out, the host has not confirmed.
+    Starting,
+    Running,
+    /// SSUSP: suspended by the system, or resumed and waiting.
+    Ssusp(u32),
+    /// USUSP with the suspending reason.
+    Ususp(u32),
+}
+
+impl Phase {
+    /// Status bits.
+    pub fn stat(self) -> u32 {
+        match self {
+            Phase::Starting | Phase::Running => stat::RUN,
+            Phase::Ssusp(_) => stat::SSUSP,
+            Phase::Ususp(_) => stat::USUSP,
+        }
+    }
+    /// The suspending reason; 0 none.
+    pub fn reason(self) -> u32 {
+        match self {
+            Phase::Starting | Phase::Running => 0,
+            Phase::Ssusp(why) | Phase::Ususp(why) => why,
+        }
+    }
+}
+
+/// Finished.
+#[derive(Debug)]
+pub struct End {
+    pub end_time: i64,
+    pub done: bool,
+    /// Raw wait status; `None` unknown or never started.
+    pub status: Option<i32>,
+    pub exit_info: u32,
+    pub unknown: bool,
+    pub cpu: f64,
+    pub usage: Option<Usage>,
+    /// Where it ran, if it did.
+    pub run: Option<Box<Run>>,
+    /// The commands after it.
+    pub post: Post,
+}
+
+impl End {
+    /// How what runs after it went; where nothing does, that has succeeded with the end itself.
+    pub fn post_state(&self) -> PostState {
+        match self.post {
+            Post::Done => PostState::Done,
+            Post::Failed => PostState::Err,
+            Post::None if self.unknown => PostState::Err,
+            Post::None if self.run.is_some() => PostState::Done,
+            Post::None | Post::Running => PostState::None,
+        }
+    }
+}
+
+impl Run {
+    pub fn slots(&self) -> u32 {
+        self.hosts.iter().map(|h| h.1).sum()
+    }
+}
+
+impl Elem {
+    /// Status bits.
+    pub fn stat(&self) -> u32 {
+        match &self.state {
+            ElemState::Pend(p) if p.held.is_some() => stat::PSUSP,
+            ElemState::Pend(_) => stat::PEND,
+            ElemState::Run(r) if r.unknown => stat::UNKWN,
+            ElemState::Run(r) => r.phase.stat(),
+            ElemState::End(e) if e.done => stat::DONE,
+            ElemState::End(_) => stat::EXIT,
+        }
+    }
+    pub fn run(&self) -> Option<&Run> {
+        match &self.state {
+            ElemState::Run(r) => Some(r),
+            ElemState::End(e) => e.run.as_deref(),
+            ElemState::Pend(_) => None,
+        }
+    }
+    /// What it used, as far as that is known.
+    pub fn usage(&self) -> Option<Usage> {
+        match &self.state {
+            ElemState::Run(r) => (r.soft.usage_time > 0).then_some(r.soft.usage),
+            ElemState::End(e) => e.usage,
+            ElemState::Pend(_) => None,
+        }
+    }
+    /// Seconds it has run until now or its end, without those it was suspended for.
+    pub fn ran(&self, now: i64) -> i64 {
+        let Some(r) = self.run() else { return 0 };
+        let until = match &self.state {
+            ElemState::End(e) => e.end_time,
+            _ => now,
+        };
+        let susp = r.susp_total + if r.susp_since > 0 { until - r.susp_since } else { 0 };
+        (until - r.start_time - susp).max(0)
+    }
+}
+
+/// What can be said of one element without having one: untouched elements share a view.
+pub enum ElementView<'a> {
+    /// Never touched: pending since submission, or held since then for this pending reason.
+    Untouched(Option<u32>),
+    Own(&'a Elem),
+}
+
+impl ElementView<'_> {
+    pub fn stat(&self) -> u32 {
+        match self {
+            ElementView::Untouched(None) => stat::PEND,
+            ElementView::Untouched(Some(_)) => stat::PSUSP,
+            ElementView::Own(e) => e.stat(),
+        }
+    }
+    /// The pending reason for which it is held.
+    pub fn held(&self) -> Option<u32> {
+        match self {
+            ElementView::Untouched(held) => *held,
+            ElementView::Own(Elem { state: ElemState::Pend(p), .. }) => p.held,
+            ElementView::Own(_) => None,
+        }
+    }
+}
+
+/// How often an element went back to the queue without being asked to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// After a run.
+    pub requeues: u32,
+    /// Hosts that it is not to be started on any more, until mbatchd is started again.
+    pub passed: Vec<HostId>,
+    /// When they were told last, seconds since the epoch.
+    pub passed_at: i64,
+    /// For a pre-execution command that failed; since it last ran.
+    pub pre_exec: u32,
+    /// For other starts that failed; since it last ran.
+    pub failed: u32,
+    /// The job waits from the first instant to the second, seconds since the epoch.
+    pub wait: (i64, i64),
+    /// Hosts that could not start it, since it last ran.
+    pub bars: Vec<Bar>,
+    /// The words of the last of them.
+    pub note: String,
+}
+
+/// A host that an element is not to be started on for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    pub host: HostId,
+    /// Seconds since the epoch.
+    pub from: i64,
+    pub until: i64,
+    /// Pending reason.
+    pub why: u32,
+}
+
+impl Bar {
+    /// A clock that was put back ends it.
+    pub fn holds(&self, now: i64) -> bool {
+        (self.from..self.until).contains(&now)
+    }
+}
+
+impl Tries {
+    /// Does it wait, whatever host there is? A clock that was put back ends that.
+    pub fn waits(&self, now: i64) -> bool {
+        (self.wait.0..self.wait.1).contains(&now)
+    }
+
+    /// The job could be started, or something about it is another: starts that failed say nothing
+    /// of the next.
+    pub fn begin_anew(&mut self) {
+        let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
+        *self = Tries { requeues, passed, passed_at, ..Tries::default() };
+    }
+}

@@ -1,0 +1,176 @@
+//! A job of the state: one submission, its elements, and how many of them are in which state.
+
+use crate::batch::state::array::{Array, ElementGroup};
+use crate::batch::state::element::{Elem, ElemState, ElementView};
+use crate::batch::state::names::{QueueId, UserId};
+use crate::lang::depend::Resolved;
+use crate::lang::jobname::JobName;
+use crate::model::job::{JobSpec, SpoolRef};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A submission.
+#[derive(Debug)]
+pub struct Job {
+    pub id: u32,
+    /// First come, first served.
+    pub order: u64,
+    pub uid: u32,
+    pub gid: u32,
+    pub user: UserId,
+    pub queue: QueueId,
+    pub submit_time: i64,
+    pub spec: Arc<JobSpec>,
+    pub name: JobName,
+    pub env: SpoolRef,
+    pub script: SpoolRef,
+    pub exact: SpoolRef,
+    pub depend: Option<Rc<Resolved>>,
+    pub body: Body,
+    /// How many elements are in which state.
+    pub tally: Tally,
+    /// The log lost part of the history: not dispatched until released.
+    pub damaged: bool,
+}
+
+#[derive(Debug)]
+pub enum Body {
+    Single(Elem),
+    Array(Box<Array>),
+}
+
+/// Elements of a job by state; a plain job has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub total: u32,
+    pub pend: u32,
+    pub psusp: u32,
+    pub run: u32,
+    pub ssusp: u32,
+    pub ususp: u32,
+    pub done: u32,
+    pub exit: u32,
+    pub exit_unstarted: u32,
+    pub cleaned: u32,
+    /// Of those that ended: the commands after them have succeeded, or failed.
+    pub post_done: u32,
+    pub post_err: u32,
+}
+
+impl Tally {
+    pub fn started(&self) -> u32 {
+        self.run + self.ssusp + self.ususp
+    }
+    pub fn unfinished(&self) -> u32 {
+        self.pend + self.psusp + self.started()
+    }
+}
+
+impl Job {
+    pub fn is_array(&self) -> bool {
+        matches!(self.body, Body::Array(_))
+    }
+    /// The element, if it exists and is still in memory.
+    pub fn view(&self, idx: u32) -> Option<ElementView<'_>> {
+        match &self.body {
+            Body::Single(e) => (idx == 0).then_some(ElementView::Own(e)),
+            Body::Array(a) => match a.own.get(&idx) {
+                Some(e) => Some(ElementView::Own(e)),
+                None => a.fresh_has(idx).then_some(ElementView::Untouched(a.held)),
+            },
+        }
+    }
+    pub fn elem(&self, idx: u32) -> Option<&Elem> {
+        match self.view(idx) {
+            Some(ElementView::Own(e)) => Some(e),
+            _ => None,
+        }
+    }
+    pub fn elem_mut(&mut self, idx: u32) -> Option<&mut Elem> {
+        match &mut self.body {
+            Body::Single(e) => (idx == 0).then_some(e),
+            Body::Array(a) => a.own.get_mut(&idx),
+        }
+    }
+    /// The first started element from this index on; of a job that is no array: itself.
+    pub fn started_from(&self, from: u32) -> Option<u32> {
+        match &self.body {
+            Body::Single(e) => (from == 0 && matches!(e.state, ElemState::Run(_))).then_some(0),
+            Body::Array(a) => a.started.range(from..).next().copied(),
+        }
+    }
+    /// Every element in memory, in index order of the array's list for fresh ones.
+    pub fn indices(&self) -> Vec<u32> {
+        match &self.body {
+            Body::Single(_) => vec![0],
+            Body::Array(a) => {
+                let mut all: Vec<u32> = a.own.keys().copied().collect();
+                all.extend(a.fresh_indices());
+                all.sort_unstable();
+                all
+            }
+        }
+    }
+    /// `name[idx]`, the name, or the command where no name was given.
+    pub fn display_name(&self, idx: u32) -> String {
+        if idx != 0 {
+            return self.name.element(idx);
+        }
+        if self.name.name.is_empty() && !self.is_array() {
+            return self.spec.command.lossy().into_owned();
+        }
+        self.name.to_string()
+    }
+    /// What part of the array an element belongs to.
+    pub fn part_no(&self, idx: u32) -> u32 {
+        self.elem(idx).map_or(0, |e| e.part)
+    }
+    pub fn parts(&self) -> &[ElementGroup] {
+        match &self.body {
+            Body::Array(a) => &a.parts,
+            Body::Single(_) => &[],
+        }
+    }
+    pub fn part(&self, no: u32) -> Option<&ElementGroup> {
+        self.parts().get((no as usize).checked_sub(1)?)
+    }
+    /// The submission of a part; 0: that of the job.
+    pub fn spec_of(&self, part: u32) -> &Arc<JobSpec> {
+        self.part(part).map_or(&self.spec, |p| &p.look.spec)
+    }
+    pub fn queue_of(&self, part: u32) -> QueueId {
+        self.part(part).map_or(self.queue, |p| p.look.queue)
+    }
+    pub fn spec_at(&self, idx: u32) -> &Arc<JobSpec> {
+        self.spec_of(self.part_no(idx))
+    }
+    pub fn queue_at(&self, idx: u32) -> QueueId {
+        self.queue_of(self.part_no(idx))
+    }
+    /// Pending elements of a part, held ones too.
+    pub fn pending(&self, part: u32) -> u32 {
+        match self.part(part) {
+            Some(p) => p.pend,
+            None => {
+                let parts = self.parts().iter().map(|p| p.pend).sum::<u32>();
+                self.tally.pend + self.tally.psusp - parts
+            }
+        }
+    }
+    /// Pending elements, not held, of a part.
+    pub fn waiting(&self, part: u32) -> u32 {
+        match self.part(part) {
+            Some(p) => p.waiting.len() as u32,
+            None => {
+                self.tally.pend - self.parts().iter().map(|p| p.waiting.len() as u32).sum::<u32>()
+            }
+        }
+    }
+    /// Is the array at its %limit?
+    pub fn at_limit(&self) -> bool {
+        match &self.body {
+            Body::Array(a) => a.spec.limit.is_some_and(|n| self.tally.started() >= n),
+            Body::Single(_) => false,
+        }
+    }
+}

@@ -530,9 +530,17 @@ impl Cluster {
 
     /// bhosts of one host.
     pub fn host(&mut self, name: &str) -> HostInfo {
-        let names = vec![name.to_owned()];
+        self.host_rows(vec![name.to_owned()]).remove(0)
+    }
+
+    /// bhosts of all hosts.
+    pub fn hosts(&mut self) -> Vec<HostInfo> {
+        self.host_rows(Vec::new())
+    }
+
+    fn host_rows(&mut self, names: Vec<String>) -> Vec<HostInfo> {
         match self.ask(ADMINISTRATOR, ClientMsg::Hosts { names, res_req: String::new() }).pop() {
-            Some(Msg::Client(ClientMsg::HostRows { mut rows })) => rows.remove(0),
+            Some(Msg::Client(ClientMsg::HostRows { rows })) => rows,
             other => panic!("{other:?}"),
         }
     }

@@ -9,15 +9,21 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Users, queues, and the most hosts of a random cluster.
+/// Users, queues, and the most hosts of a random cluster: of most clusters, and of one in
+/// [`LARGE_ONE_IN`].
 const USERS: usize = 4;
 const QUEUES: usize = 3;
 const MOST_HOSTS: usize = 20;
+const MOST_HOSTS_OF_LARGE: usize = 200;
+const LARGE_ONE_IN: u32 = 25;
 /// Processors of each host.
 const CPUS: u32 = 4;
 /// Clusters, and the most that happens in one.
-const CASES: u32 = 160;
+const CASES: u32 = 500;
 const MOST_STEPS: usize = 40;
+/// The most that happens before everything is looked at again, in a cluster of more than
+/// [`MOST_HOSTS`] hosts.
+const STEPS_BETWEEN_LOOKS: usize = 8;
 
 /// A random configuration.
 #[derive(Clone, Debug)]
@@ -62,7 +68,11 @@ fn limit() -> impl Strategy<Value = Option<u32>> {
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
-    let hosts = prop::collection::vec((0..5u32, limit()), 1..=MOST_HOSTS);
+    let hosts = |least, most| prop::collection::vec((0..5u32, limit()), least..=most);
+    let hosts = prop_oneof![
+        LARGE_ONE_IN - 1 => hosts(1, MOST_HOSTS),
+        1 => hosts(MOST_HOSTS + 1, MOST_HOSTS_OF_LARGE),
+    ];
     let queues = prop::collection::vec((limit(), limit(), limit()), QUEUES);
     (hosts, queues, prop::collection::vec((limit(), limit()), USERS))
         .prop_map(|(hosts, queues, users)| Rules { hosts, queues, users })
@@ -166,12 +176,12 @@ impl Rules {
 /// Counters of hosts and queues are what a count of the jobs gives.
 fn recount(c: &mut Cluster, rules: &Rules, jobs: &[Listed]) {
     let running = || jobs.iter().filter(|job| job.state == "RUN");
-    for i in 0..rules.hosts.len() {
-        let name = format!("h{}", i + 1);
+    let hosts = c.hosts();
+    assert_eq!(hosts.len(), rules.hosts.len());
+    for shown in hosts {
         let all = running().flat_map(|job| &job.hosts);
-        let slots: u32 = all.filter(|host| host.0 == name).map(|host| host.1).sum();
-        let shown = c.host(&name);
-        assert_eq!((shown.njobs, shown.run), (slots.into(), slots.into()), "{name}");
+        let slots: u32 = all.filter(|host| host.0 == shown.name).map(|host| host.1).sum();
+        assert_eq!((shown.njobs, shown.run), (slots.into(), slots.into()), "{}", shown.name);
     }
     for i in 0..QUEUES {
         let name = format!("q{i}");
@@ -270,8 +280,12 @@ proptest! {
     ) {
         let mut c = rules.site().up();
         let mut exclusive = Vec::new();
-        for what in &all {
+        let between = if rules.hosts.len() > MOST_HOSTS { STEPS_BETWEEN_LOOKS } else { 1 };
+        for (n, what) in all.iter().enumerate() {
             happens(&mut c, rules.hosts.len(), &mut exclusive, what);
+            if (n + 1) % between != 0 && n + 1 != all.len() {
+                continue;
+            }
             let jobs = listed(&mut c);
             rules.check(&jobs);
             recount(&mut c, &rules, &jobs);

@@ -82,6 +82,23 @@ fn beat(n: usize) -> Msg {
     })
 }
 
+/// The LIM of a host of this cluster, which is still to be named.
+fn identity(rig: &Rig) -> Identity {
+    let ring = KeyRing::parse(rig.read("conf/lsf.key").as_bytes()).unwrap();
+    let mut table = lsf::conf::HostTable::new(["host1"], &[]);
+    table.add_address("host1", address(1).parse().unwrap());
+    Identity {
+        daemon: Daemon::Lim,
+        host: String::new(),
+        addr: None,
+        uid: 0,
+        ring: Some(Arc::new(ring)),
+        hosts: Arc::new(table),
+        only_uid: None,
+        ways: Default::default(),
+    }
+}
+
 #[test]
 fn five_thousand_hosts_cost_their_master_little() {
     let name = "five_thousand_hosts_cost_their_master_little";
@@ -98,19 +115,7 @@ fn five_thousand_hosts_cost_their_master_little() {
     rig.dress(&mut command);
     command.arg("lim").env("LSF_LOCAL_HOST", "host1").stdout(Stdio::null()).stderr(Stdio::null());
     let mut lim = command.spawn().unwrap();
-    let ring = KeyRing::parse(rig.read("conf/lsf.key").as_bytes()).unwrap();
-    let mut table = lsf::conf::HostTable::new(["host1"], &[]);
-    table.add_address("host1", address(1).parse().unwrap());
-    let mut ident = Identity {
-        daemon: Daemon::Lim,
-        host: String::new(),
-        addr: None,
-        uid: 0,
-        ring: Some(Arc::new(ring)),
-        hosts: Arc::new(table),
-        only_uid: None,
-        ways: Default::default(),
-    };
+    let mut ident = identity(&rig);
     let master: SocketAddr = format!("{}:{port}", address(1)).parse().unwrap();
     let sockets: Vec<UdpSocket> =
         (2..=HOSTS).map(|n| UdpSocket::bind(format!("{}:{port}", address(n))).unwrap()).collect();

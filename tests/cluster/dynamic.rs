@@ -78,16 +78,7 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     assert!(rig.ok("lshosts", &[]).contains("dyn1"));
     wait_for("mbatchd to know it", || rig.run("bhosts", &["-w", "dyn1"]).out.contains(" ok "));
     job_on_dyn1(&rig, "first");
-    // it becomes a member of a group, which the next masters know too
-    assert_eq!(farm(&rig), ["host1"]);
-    let said = rig.run("badmin", &["hghostadd", "farm", "host1"]);
-    assert_eq!((said.code, said.err.as_str()), (255, "host1: Host is already member of group\n"));
-    let said = rig.run("badmin", &["hghostadd", "-C", "more", "farm", "dyn1"]);
-    let done = "Add <dyn1> to host group <farm> ...... done\n";
-    assert_eq!((said.code, said.err.as_str()), (0, done));
-    assert_eq!(farm(&rig), ["host1", "dyn1"]);
-    let log = rig.ok("badmin", &["hhist", "dyn1"]).replace("\n                     ", "");
-    assert!(log.contains(": Host <dyn1> added to host group <farm> by administrator <"), "{log}");
+    joins_the_group(&rig);
     // it is a host like others: jobs are submitted there, tasks run there
     let mut c = rig.cmd("bsub");
     c.env("LSF_LOCAL_HOST", "dyn1").args(["-m", "host2", "-o", "/dev/null", "true"]);
@@ -137,6 +128,19 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     // its host goes
     rig.ok("lsadmin", &["limshutdown", "-f", "dyn1"]);
     wait_for("its end", || status(&rig, "dyn1") == "unavail");
+}
+
+/// dyn1 becomes a member of a group, which the next masters know, too.
+fn joins_the_group(rig: &Rig) {
+    assert_eq!(farm(rig), ["host1"]);
+    let said = rig.run("badmin", &["hghostadd", "farm", "host1"]);
+    assert_eq!((said.code, said.err.as_str()), (255, "host1: Host is already member of group\n"));
+    let said = rig.run("badmin", &["hghostadd", "-C", "more", "farm", "dyn1"]);
+    let done = "Add <dyn1> to host group <farm> ...... done\n";
+    assert_eq!((said.code, said.err.as_str()), (0, done));
+    assert_eq!(farm(rig), ["host1", "dyn1"]);
+    let log = rig.ok("badmin", &["hhist", "dyn1"]).replace("\n                     ", "");
+    assert!(log.contains(": Host <dyn1> added to host group <farm> by administrator <"), "{log}");
 }
 
 #[test]

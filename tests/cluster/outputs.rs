@@ -48,12 +48,9 @@ pub fn mails(site: &Site) -> Vec<String> {
     texts
 }
 
-#[test]
-fn output_goes_only_where_its_user_may_write() {
-    if !Site::possible("output_goes_only_where_its_user_may_write") {
-        return;
-    }
-    let site = with_mail("outputs");
+/// A site whose user ann has files, a directory, a FIFO, and links to files of others.
+fn with_links(name: &str) -> Site {
+    let site = with_mail(name);
     let ann = site.path("home/ann");
     let own = |path: &PathBuf, user: &str, mode: u32| {
         chown(path, Some(uid(user)), Some(uid(user))).unwrap();
@@ -78,6 +75,16 @@ fn output_goes_only_where_its_user_may_write() {
     link("to_his", "home/bob/his");
     link("to_open", "home/bob/open");
     link("to_root", "rootonly");
+    site
+}
+
+#[test]
+fn output_file_that_its_user_may_write_gets_the_output() {
+    if !Site::possible("output_file_that_its_user_may_write_gets_the_output") {
+        return;
+    }
+    let site = with_links("outputs");
+    let ann = site.path("home/ann");
     // -o, where the output is found afterwards
     let written = [
         ("to_mine", "home/ann/mine"),
@@ -96,7 +103,15 @@ fn output_goes_only_where_its_user_may_write() {
     let mine = std::fs::read_to_string(ann.join("mine")).unwrap();
     assert!(mine.starts_with("before\nsaid\n"), "{mine}");
     assert_eq!(mails(&site), Vec::<String>::new());
-    // refused: the job runs, its output is mailed, bjobs tells why
+}
+
+/// The job runs, its output is mailed, bjobs tells why.
+#[test]
+fn output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed() {
+    if !Site::possible("output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed") {
+        return;
+    }
+    let site = with_links("mailed");
     let bob = site.path("home/bob");
     let refused = [
         ("to_his", "Permission denied"),

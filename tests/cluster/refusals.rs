@@ -43,11 +43,8 @@ fn refused(site: &Site, user: &str, line: &str, words: &str) {
     assert_eq!((said.code, said.out, said.err), want, "{user}: {line}");
 }
 
-#[test]
-fn rows_that_need_several_users() {
-    if !Site::possible("rows_that_need_several_users") {
-        return;
-    }
+/// A site with these queues and small thresholds.
+fn site() -> Site {
     let mut site = Site::new("refusals", 2);
     let config = |file: &str| format!("conf/lsbatch/personal/configdir/{file}");
     let add = |file: &str, text: &str| {
@@ -62,6 +59,15 @@ fn rows_that_need_several_users() {
     site.write(&config("lsb.params"), &params.replace("End Parameters", more));
     site.start();
     site.ok(ADMIN, "badmin qclose shut");
+    site
+}
+
+#[test]
+fn requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged() {
+    if !Site::possible("requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged") {
+        return;
+    }
+    let site = site();
     let held = site.bsub("ann", "-H -o /dev/null sleep 1000");
     let runs = site.bsub("ann", "-o /dev/null sleep 1000");
     let done = site.bsub("ann", "-o /dev/null true");
@@ -78,6 +84,21 @@ fn rows_that_need_several_users() {
     };
     let before = changes();
 
+    refused_submissions(&site);
+    refused_to_others(&site, held, runs);
+    refused_by_queues(&site, held);
+    assert_eq!(changes(), before, "something was logged");
+    assert!(!log().contains(MARK));
+
+    // what an administrator suspended the owner does not resume
+    site.ok(ADMIN, &format!("bstop {runs}"));
+    super::rig::wait_for("the job to stop", || site.stat(runs) == "USUSP");
+    let words = format!("Job <{runs}>: User permission denied");
+    refused(&site, "ann", &format!("bresume {runs}"), &words);
+    site.ok(ADMIN, &format!("bkill {runs} {held}"));
+}
+
+fn refused_submissions(site: &Site) {
     let rows = [
         ("-q private", "private: User cannot use the queue"),
         ("-q shut", "shut: Queue has been closed"),
@@ -92,27 +113,33 @@ fn rows_that_need_several_users() {
     ];
     for (options, words) in rows {
         let line = format!("LSB_NTRIES=1 bsub {options} sleep {MARK}");
-        refused(&site, "ann", &line, &format!("{words}. Job not submitted."));
+        refused(site, "ann", &line, &format!("{words}. Job not submitted."));
     }
     for options in ["-J 'x[1-4]'", "-H -n 6"] {
         let line = format!("LSB_NTRIES=1 bsub {options} sleep {MARK}");
-        refused(&site, "bob", &line, "Pending job threshold reached. Job not submitted.");
+        refused(site, "bob", &line, "Pending job threshold reached. Job not submitted.");
     }
     let root = "Root job submission is disabled. Job not submitted.";
-    refused(&site, "root", &format!("bsub sleep {MARK}"), root);
+    refused(site, "root", &format!("bsub sleep {MARK}"), root);
+}
 
+/// Requests of another user than the owner.
+fn refused_to_others(site: &Site, held: u32, runs: u32) {
     let denied = |job: u32| format!("Job <{job}>: User permission denied");
     for applet in ["bkill", "bkill -r", "bkill -s USR1", "bstop", "bresume", "brequeue"] {
-        refused(&site, "bob", &format!("{applet} {runs}"), &denied(runs));
+        refused(site, "bob", &format!("{applet} {runs}"), &denied(runs));
     }
-    refused(&site, "bob", &format!("bswitch few {held}"), &denied(held));
+    refused(site, "bob", &format!("bswitch few {held}"), &denied(held));
     for applet in ["btop", "bbot"] {
         let words = format!("{held}: User permission denied");
-        refused(&site, "bob", &format!("{applet} {held}"), &words);
+        refused(site, "bob", &format!("{applet} {held}"), &words);
     }
     let denied = "User permission denied. Job not modified.";
-    refused(&site, "bob", &format!("bmod -J z {held}"), denied);
-    // the owner, where the queue does not take the job
+    refused(site, "bob", &format!("bmod -J z {held}"), denied);
+}
+
+/// The owner's requests for a queue that does not take the job.
+fn refused_by_queues(site: &Site, held: u32) {
     let of = |words: &str| format!("Job <{held}>: {words}");
     let rows = [
         ("private", "User cannot use the queue"),
@@ -121,26 +148,13 @@ fn rows_that_need_several_users() {
         ("few", "Too few processors requested"),
     ];
     for (queue, words) in rows {
-        refused(&site, "ann", &format!("bswitch {queue} {held}"), &of(words));
+        refused(site, "ann", &format!("bswitch {queue} {held}"), &of(words));
         let words = match queue {
             "few" => format!("{words}. Job not modified."),
             _ => format!("{queue}: {words}. Job not modified."),
         };
-        refused(&site, "ann", &format!("bmod -q {queue} {held}"), &words);
+        refused(site, "ann", &format!("bmod -q {queue} {held}"), &words);
     }
     let row = format!("bmod -q few -n 5 {held}");
-    refused(&site, "ann", &row, "Too many processors requested. Job not modified.");
-    assert_eq!(changes(), before, "something was logged");
-    assert!(!log().contains(MARK));
-
-    // what an administrator suspended the owner does not resume
-    site.ok(ADMIN, &format!("bstop {runs}"));
-    super::rig::wait_for("the job to stop", || site.stat(runs) == "USUSP");
-    refused(
-        &site,
-        "ann",
-        &format!("bresume {runs}"),
-        &format!("Job <{runs}>: User permission denied"),
-    );
-    site.ok(ADMIN, &format!("bkill {runs} {held}"));
+    refused(site, "ann", &row, "Too many processors requested. Job not modified.");
 }

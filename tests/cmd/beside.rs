@@ -198,6 +198,14 @@ fn job_groups(rig: &Rig) {
     assert!(String::from_utf8_lossy(&log).contains("\"/risk/a\""));
 }
 
+/// What a command said under the configuration whose esubs are the site's own.
+fn with_site(rig: &Rig, applet: &str, args: &[&str]) -> (i32, String, String) {
+    let mut c = rig.cmd(applet);
+    c.env("LSF_ENVDIR", rig.path("envdir")).args(args);
+    let said = crate::rig::Said::from(c.output().unwrap());
+    (said.code, said.out, said.err)
+}
+
 fn esubs(rig: &Rig) {
     std::fs::create_dir(rig.path("site")).unwrap();
     std::fs::create_dir(rig.path("envdir")).unwrap();
@@ -213,30 +221,46 @@ echo 'FROM_ESUB=\"yes\"' >> $LSB_SUB_MODIFY_ENVFILE; echo noise",
     );
     script(rig, "site/esub.never", "exit $LSB_SUB_ABORT_VALUE");
     script(rig, "site/epsub.change", "echo $LSB_SUB_JOB_ID $LSB_SUB_JOB_QUEUE > DIR/told");
-    let bsub = |args: &[&str]| {
-        let mut c = rig.cmd("bsub");
-        c.env("LSF_ENVDIR", rig.path("envdir")).args(args);
-        crate::rig::Said::from(c.output().unwrap())
-    };
+    esub_of_bsub(rig);
+    esub_of_bswitch(rig);
+    esub_of_bmod(rig);
+}
+
+/// bsub shows them the whole submission.
+fn esub_of_bsub(rig: &Rig) {
     let out = rig.path("esub.out").display().to_string();
-    let said = bsub(&[
-        "-K",
-        "-P",
-        "p",
-        "-a",
-        "change(idle)",
-        "-o",
-        "/dev/null",
-        &format!("echo $FROM_ESUB $LSB_QUEUE > {out}"),
-    ]);
-    let id = job_id(&said.out).unwrap();
+    let (_, said, err) = with_site(
+        rig,
+        "bsub",
+        &[
+            "-K",
+            "-P",
+            "p",
+            "-a",
+            "change(idle)",
+            "-o",
+            "/dev/null",
+            &format!("echo $FROM_ESUB $LSB_QUEUE > {out}"),
+        ],
+    );
+    let id = job_id(&said).unwrap();
     assert!(
-        said.out.starts_with(&format!("Job <{id}> is submitted to queue <idle>.\n")),
-        "{said:?}"
+        said.starts_with(&format!("Job <{id}> is submitted to queue <idle>.\n")),
+        "{said}{err}"
     );
     assert_eq!(rig.read("esub.out"), "yes idle\n");
     assert_eq!(rig.read("told"), format!("{id} idle\n"));
-    // bswitch shows them the queue alone, which they may change
+    for (name, words) in [
+        ("never", "Request aborted by esub. Job not submitted.\n"),
+        ("none", "none: Cannot find esub.none. Request aborted by esub. Job not submitted.\n"),
+    ] {
+        let said = with_site(rig, "bsub", &["-a", name, "true"]);
+        assert_eq!(said, (255, String::new(), words.to_string()));
+    }
+}
+
+/// bswitch shows them the queue alone, which they may change.
+fn esub_of_bswitch(rig: &Rig) {
     script(
         rig,
         "site/esub.other",
@@ -245,12 +269,7 @@ grep -q '^LSB_SUB_QUEUE=\"night\"' $LSB_SUB_PARM_FILE && test $LSF_INVOKE_CMD = 
 echo \"LSB_SUB_QUEUE=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE",
     );
     let held = rig.bsub(&["-H", "true"]).to_string();
-    let bswitch = |args: &[&str]| {
-        let mut c = rig.cmd("bswitch");
-        c.env("LSF_ENVDIR", rig.path("envdir")).args(args).arg(&held);
-        let said = crate::rig::Said::from(c.output().unwrap());
-        (said.code, said.out, said.err)
-    };
+    let bswitch = |args: &[&str]| with_site(rig, "bswitch", &[args, &[&held]].concat());
     let moved = format!("Job <{held}> is switched to queue <idle>\n");
     assert_eq!(bswitch(&["-a", "other(idle)", "night"]), (0, moved, String::new()));
     let named = "LSB_SUB_ADDITIONAL=\"other(idle)\"\n";
@@ -259,7 +278,12 @@ echo \"LSB_SUB_QUEUE=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE",
     assert_eq!(bswitch(&["-a", "other(idle)", "normal"]), refused());
     assert_eq!(bswitch(&["-a", "never", "normal"]), refused());
     assert_eq!(rig.field(&held, "queue"), "idle");
-    // bmod shows them what is to be changed, and takes over what they change besides
+    rig.ok("bkill", &[&held]);
+}
+
+/// bmod shows them the changes, and takes over what they change besides.
+fn esub_of_bmod(rig: &Rig) {
+    let held = rig.bsub(&["-H", "-q", "idle", "true"]).to_string();
     script(
         rig,
         "site/esub.mod",
@@ -268,12 +292,7 @@ echo \"LSB_SUB_JOB_NAME=\\\"$1\\\"\" >> $LSB_SUB_MODIFY_FILE
 echo 'LSB_SUB_QUEUE=\"short\"' >> $LSB_SUB_MODIFY_FILE
 echo 'LSB_SUB_MAIL_USER=SUB_RESET' >> $LSB_SUB_MODIFY_FILE",
     );
-    let bmod = |args: &[&str]| {
-        let mut c = rig.cmd("bmod");
-        c.env("LSF_ENVDIR", rig.path("envdir")).args(args).arg(&held);
-        let said = crate::rig::Said::from(c.output().unwrap());
-        (said.code, said.out, said.err)
-    };
+    let bmod = |args: &[&str]| with_site(rig, "bmod", &[args, &[&held]].concat());
     let changed = format!("Parameters of job <{held}> are being changed\n");
     let words = ["-a", "mod(named)", "-P", "px", "-q", "normal", "-u", "x@y"];
     assert_eq!(bmod(&words), (0, changed, String::new()));
@@ -294,13 +313,6 @@ echo 'LSB_SUB_MAIL_USER=SUB_RESET' >> $LSB_SUB_MODIFY_FILE",
     assert_eq!(bmod(&["-a", "never", "-J", "other"]), refused);
     assert_eq!(rig.field(&held, "job_name"), "named");
     rig.ok("bkill", &[&held]);
-    for (name, words) in [
-        ("never", "Request aborted by esub. Job not submitted.\n"),
-        ("none", "none: Cannot find esub.none. Request aborted by esub. Job not submitted.\n"),
-    ] {
-        let said = bsub(&["-a", name, "true"]);
-        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", words));
-    }
 }
 
 fn a_file_of_submissions(rig: &Rig) {

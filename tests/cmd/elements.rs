@@ -16,7 +16,7 @@ fn logged(rig: &Rig, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn elements_are_changed_by_themselves() {
+fn elements_that_are_named_are_changed_without_the_others() {
     let rig = Rig::up("elements", 1);
     rig.ready();
     let id = rig.bsub(&["-H", "-q", "normal", "-J", "a[1-6]", "-o", "/dev/null", "true"]);
@@ -36,17 +36,7 @@ fn elements_are_changed_by_themselves() {
     let said = rig.run("bbot", &[&of("1")]);
     let want = format!("Job <{id}[1]> has been moved to position 1 from bottom.\n");
     assert_eq!((said.code, said.err), (0, want));
-    let refused = |applet: &str, args: &[&str], words: String| {
-        let said = rig.run(applet, args);
-        assert_eq!((said.code, said.out.as_str(), said.err), (255, "", words), "{applet} {args:?}");
-    };
-    refused(
-        "bmod",
-        &["-P", "x", &of("9")],
-        format!("{id}[9]: No matching job found. Job not modified.\n"),
-    );
-    refused("bswitch", &["idle", &of("9")], format!("Job <{id}[9]>: No matching job found\n"));
-    refused("btop", &[&of("9")], format!("{id}[9]: No matching job found\n"));
+    missing_element_is_refused(&rig, id);
 
     let seen = |when: &str| {
         // in the order of dispatch, those of the queue of higher priority first
@@ -84,9 +74,31 @@ fn elements_are_changed_by_themselves() {
     rig.ready();
     seen("after the restart");
 
+    run_and_recorded(&rig, id);
+}
+
+/// No element 9.
+fn missing_element_is_refused(rig: &Rig, id: u32) {
+    let of = |list: &str| format!("{id}[{list}]");
+    let refused = |applet: &str, args: &[&str], words: String| {
+        let said = rig.run(applet, args);
+        assert_eq!((said.code, said.out.as_str(), said.err), (255, "", words), "{applet} {args:?}");
+    };
+    refused(
+        "bmod",
+        &["-P", "x", &of("9")],
+        format!("{id}[9]: No matching job found. Job not modified.\n"),
+    );
+    refused("bswitch", &["idle", &of("9")], format!("Job <{id}[9]>: No matching job found\n"));
+    refused("btop", &[&of("9")], format!("{id}[9]: No matching job found\n"));
+}
+
+/// bhist and bacct show what each element was changed to.
+fn run_and_recorded(rig: &Rig, id: u32) {
+    let of = |list: &str| format!("{id}[{list}]");
     rig.ok("bresume", &[&id.to_string()]);
     for idx in 1..=6 {
-        crate::rig::wait_for("the end", || rows(&rig, id, "stat").iter().all(|s| s == "DONE"));
+        crate::rig::wait_for("the end", || rows(rig, id, "stat").iter().all(|s| s == "DONE"));
         let long =
             rig.ok("bhist", &["-l", &of(&idx.to_string())]).replace("\n                     ", "");
         let switched = long.contains("Switched to Queue <idle>");

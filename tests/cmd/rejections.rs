@@ -59,12 +59,12 @@ fn submissions() {
 }
 
 #[test]
-fn changes_of_jobs() {
+fn changes_that_a_job_does_not_allow_are_refused_and_not_logged() {
     let held = bsub(&["-H", "-J", HELD, "-o", "/dev/null", "sleep", "300"]);
     let array = bsub(&["-H", "-J", "refused[1-3]", "sleep", "300"]);
     let over = bsub(&["-o", "/dev/null", "true"]);
     end_of(&over);
-    let (element, missing) = (format!("{array}[2]"), "99999");
+    let element = format!("{array}[2]");
     let logged = |id: &str| {
         let log = event_log();
         log.lines().filter(|l| l.contains(&format!("\"10.1\" {id} ")) || l.contains(HELD)).count()
@@ -91,18 +91,26 @@ fn changes_of_jobs() {
         (&["-w", "done(1)", &element], "Cannot operate on element job"),
     ];
     refused("bmod", array_rows, ". Job not modified.", &[]);
+    refused_by_state(&held, &array, &over);
+    assert_eq!((logged(&held), logged(&array)), before, "something was logged");
+    ok("bkill", &[&held, &array]);
+}
+
+/// Requests that a held job, an array or a finished job does not allow.
+fn refused_by_state(held: &str, array: &str, over: &str) {
+    let missing = "99999";
     let of = |id: &str, words: &str| format!("Job <{id}>: {words}");
     let plain =
         |applet: &str, args: &[&str], words: &str| refused(applet, &[(args, words)], "", &[]);
-    plain("bmod", &["-K", &held], "bmod: option -K is not supported yet");
+    plain("bmod", &["-K", held], "bmod: option -K is not supported yet");
     plain("bmod", &["abc"], "abc: Illegal job ID.");
-    let finished = of(&over, "Job has already finished");
+    let finished = of(over, "Job has already finished");
     let nothing = of(missing, "No matching job found");
     let none = format!("{array}[7]");
     plain("bswitch", &["short", &none], &of(&none, "No matching job found"));
     plain("bswitch", &["idle", missing], &nothing);
-    plain("bswitch", &["nosuch", &held], "nosuch: No such queue");
-    plain("bswitch", &["idle", &over], &finished);
+    plain("bswitch", &["nosuch", held], "nosuch: No such queue");
+    plain("bswitch", &["idle", over], &finished);
     plain("bswitch", &["-J", "nojob", "idle"], "No matching job found");
     plain("bswitch", &["-q", "nosuch", "idle", "0"], "nosuch: No such queue");
     // a job that is no array has no elements
@@ -113,26 +121,24 @@ fn changes_of_jobs() {
     plain("bswitch", &["short", &element], &of(&element, "No matching job found"));
     for applet in ["btop", "bbot"] {
         plain(applet, &[&element], &format!("{element}: No matching job found"));
-        plain(applet, &[&over], &format!("{over}: Job has already finished"));
+        plain(applet, &[over], &format!("{over}: Job has already finished"));
         plain(applet, &[missing], "99999: No matching job found");
         plain(applet, &[&none], &format!("{none}: No matching job found"));
-        plain(applet, &[&held, "0"], "0: Illegal position value.");
+        plain(applet, &[held, "0"], "0: Illegal position value.");
         plain(applet, &["abc"], "abc: Illegal job ID.");
     }
-    plain("brequeue", &[&held], &of(&held, "Job has not started yet"));
-    plain("brequeue", &[&over], &finished);
+    plain("brequeue", &[held], &of(held, "Job has not started yet"));
+    plain("brequeue", &[over], &finished);
     plain("brequeue", &[missing], &nothing);
     plain("brequeue", &["-J", "nojob"], "No matching job found");
-    plain("bkill", &["-s", "USR1", &held], &of(&held, "Job has not started yet"));
-    plain("bkill", &["-s", "99", &held], "99: Illegal signal value");
-    plain("bkill", &["-r", &over], &finished);
+    plain("bkill", &["-s", "USR1", held], &of(held, "Job has not started yet"));
+    plain("bkill", &["-s", "99", held], "99: Illegal signal value");
+    plain("bkill", &["-r", over], &finished);
     plain("bkill", &["-g", "/no/such", "0"], "No unfinished job found");
     for applet in ["bstop", "bresume"] {
-        plain(applet, &[&over], &finished);
+        plain(applet, &[over], &finished);
         plain(applet, &[missing], &nothing);
         plain(applet, &["-u", "no-such-user", "0"], "no-such-user: Unknown user");
         plain(applet, &["abc"], "abc: Illegal job ID.");
     }
-    assert_eq!((logged(&held), logged(&array)), before, "something was logged");
-    ok("bkill", &[&held, &array]);
 }

@@ -210,6 +210,18 @@ fn a_log_is_made_in_no_directory_of_roots() {
     assert_eq!(log.metadata().unwrap().uid(), uid(ADMIN));
 }
 
+/// A name that may mean something to another program, as /run/nologin does.
+fn directory_of_another_program(refused: &dyn Fn(&Path) -> String) {
+    let other = PathBuf::from(format!("/run/another-{}", std::process::id()));
+    let said = refused(&other);
+    assert!(!other.exists() && said.contains("below /run/lsf*"), "{said}");
+    std::fs::create_dir(&other).unwrap();
+    let said = refused(&other);
+    let left = std::fs::read_dir(&other).unwrap().count();
+    std::fs::remove_dir_all(&other).unwrap();
+    assert!(left == 0 && said.contains("not marked as the launcher's"), "{said}");
+}
+
 #[test]
 fn a_directory_of_roots_is_neither_given_away_nor_used() {
     let Some(site) = site("a_directory_of_roots_is_neither_given_away_nor_used") else { return };
@@ -267,15 +279,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
         refused(&site, &link.join("new"), single);
         refused(&site, &site.path("work/run"), single);
         refused(&site, Path::new("run"), single);
-        // a name that may mean something to another program, as /run/nologin does
-        let other = PathBuf::from(format!("/run/another-{}", std::process::id()));
-        let said = refused(&site, &other, single);
-        assert!(!other.exists() && said.contains("below /run/lsf*"), "{said}");
-        std::fs::create_dir(&other).unwrap();
-        let said = refused(&site, &other, single);
-        let left = std::fs::read_dir(&other).unwrap().count();
-        std::fs::remove_dir_all(&other).unwrap();
-        assert!(left == 0 && said.contains("not marked as the launcher's"), "{said}");
+        directory_of_another_program(&|rundir| refused(&site, rundir, single));
     }
     // a host's name is no way out of the directory
     put(&site, CONF[0], &old);
@@ -283,7 +287,13 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
     launch_as(&site, site.launcher("../root/new"));
     assert_eq!(roots(&site), before);
     rename("host1");
-    // authd's directory is another's: it stays that one's
+}
+
+/// authd's directory is another's: it stays that one's.
+#[test]
+fn directory_of_authd_that_is_anothers_stays_so_and_stops_the_launcher() {
+    let name = "directory_of_authd_that_is_anothers_stays_so_and_stops_the_launcher";
+    let Some(site) = site(name) else { return };
     let authd = site.path("run/host1/authd");
     assert!(launch(&site).1);
     assert_eq!(authd.metadata().unwrap().uid(), uid(ADMIN));

@@ -113,15 +113,17 @@ fn one_datagram_from_the_future_does_not_silence_its_host() {
     assert!(!log().contains("an old datagram of host host2"), "{}", log());
 }
 
+/// The load that LIM shows of host2.
+fn shown(client: &mut Client) -> Vec<HostLoad> {
+    let msg = Msg::Lim(LimMsg::Hosts { hosts: vec!["host2".into()] });
+    match client.call(&msg, &mut std::io::sink()) {
+        Ok(Msg::Lim(LimMsg::Loads { hosts })) => hosts,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn lim_takes_each_datagram_at_its_cap() {
-    let shown = |client: &mut Client| {
-        let msg = Msg::Lim(LimMsg::Hosts { hosts: vec!["host2".into()] });
-        match client.call(&msg, &mut std::io::sink()) {
-            Ok(Msg::Lim(LimMsg::Loads { hosts })) => hosts,
-            other => panic!("{other:?}"),
-        }
-    };
     let rig = Rig::up("limdgrams", 2);
     let mut sender = Sender::of_host2(&rig);
     let lim = Target::of(&rig, "lim");

@@ -134,7 +134,14 @@ fn a_node_with_the_key_cannot_speak_for_the_jobs_of_another() {
     let heard = &script.lock().unwrap().heard;
     let got = heard.iter().any(|m| matches!(m, Msg::Sbd(SbdMsg::Blob { .. } | SbdMsg::Start(_))));
     assert!(!got, "{heard:?}");
-    // the log names the host, and is not filled by it
+    log_names_the_host_in_few_lines(&rig, alone);
+    for job in [alone, both] {
+        rig.ok("bkill", &[&job.to_string()]);
+        assert_eq!(rig.end_of(job), "EXIT");
+    }
+}
+
+fn log_names_the_host_in_few_lines(rig: &Rig, alone: u32) {
     let mut logs = Vec::new();
     crate::rig::find(&rig.dir, "mbatchd.log.host1", &mut logs);
     let text = std::fs::read_to_string(logs.pop().unwrap()).unwrap();
@@ -142,8 +149,4 @@ fn a_node_with_the_key_cannot_speak_for_the_jobs_of_another() {
     let first = format!("host2: the state of job <{alone}>, which is on host1: refused");
     assert!(lines.iter().any(|l| l.contains(&first)), "{lines:?}");
     assert!(lines.len() < 10, "{lines:?}");
-    for job in [alone, both] {
-        rig.ok("bkill", &[&job.to_string()]);
-        assert_eq!(rig.end_of(job), "EXIT");
-    }
 }

@@ -22,20 +22,8 @@ const LONGER: &[(&str, &str)] = &[
     ("src/batch/state/apply.rs", "apply"),
     ("src/batch/state/apply.rs", "job_new"),
     ("src/batch/state/same.rs", "told"),
-    ("src/batch/tests/permissions.rs", "message"),
     ("src/model/reason.rs", "err_text"),
     ("src/model/reason.rs", "pend_text"),
-    ("tests/cluster/base.rs", "load_figures_are_the_system_s_own"),
-    ("tests/cluster/beats.rs", "five_thousand_hosts_cost_their_master_little"),
-    ("tests/cluster/dynamic.rs", "a_host_of_the_range_joins_and_another_is_refused"),
-    ("tests/cluster/outputs.rs", "output_goes_only_where_its_user_may_write"),
-    ("tests/cluster/refusals.rs", "rows_that_need_several_users"),
-    ("tests/cmd/beside.rs", "esubs"),
-    ("tests/cmd/elements.rs", "elements_are_changed_by_themselves"),
-    ("tests/cmd/rejections.rs", "changes_of_jobs"),
-    ("tests/hostile/administrator.rs", "a_directory_of_roots_is_neither_given_away_nor_used"),
-    ("tests/hostile/datagrams.rs", "lim_takes_each_datagram_at_its_cap"),
-    ("tests/hostile/reports.rs", "a_node_with_the_key_cannot_speak_for_the_jobs_of_another"),
 ];
 
 /// Every Rust file of the repository with its lines.

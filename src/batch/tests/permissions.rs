@@ -36,11 +36,6 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         let select = select.clone();
         ClientMsg::Control(Box::new(Control::of(verb, select)))
     };
-    let queues = |op| {
-        let (queues, comment) = (vec!["normal".to_owned()], String::new());
-        ClientMsg::Admin(AdminOp::QueueCtrl { op, queues, comment })
-    };
-    let comment = String::new();
     match row {
         "Submit" => ClientMsg::Submit(Box::new(Submit { spec: spec("y"), ..Submit::default() })),
         "Control.Kill" => control(Verb::Kill),
@@ -82,30 +77,41 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
         "Params" => ClientMsg::Params,
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
+        other => ClientMsg::Admin(admin_request(other)),
+    }
+}
+
+fn admin_request(row: &str) -> AdminOp {
+    let queues = |op| {
+        let (queues, comment) = (vec!["normal".to_owned()], String::new());
+        AdminOp::QueueCtrl { op, queues, comment }
+    };
+    let comment = String::new();
+    match row {
         "Admin.HostCtrl" => {
             let (hosts, lock) = (vec!["h1".into()], String::new());
-            ClientMsg::Admin(AdminOp::HostCtrl { open: false, hosts, comment, lock })
+            AdminOp::HostCtrl { open: false, hosts, comment, lock }
         }
         "Admin.QueueCtrl.Open" => queues(QueueOp::Open),
         "Admin.QueueCtrl.Close" => queues(QueueOp::Close),
         "Admin.QueueCtrl.Activate" => queues(QueueOp::Activate),
         "Admin.QueueCtrl.Inactivate" => queues(QueueOp::Inactivate),
-        "Admin.Reconfig" => ClientMsg::Admin(AdminOp::Reconfig { comment }),
-        "Admin.Logging" => ClientMsg::Admin(AdminOp::Logging {
+        "Admin.Reconfig" => AdminOp::Reconfig { comment },
+        "Admin.Logging" => AdminOp::Logging {
             hosts: vec!["h1".into()],
             set: crate::proto::Logging { level: Some(1), ..Default::default() },
-        }),
+        },
         "Admin.GroupHosts" => {
             let (group, hosts) = ("nosuch".into(), vec!["h1".into()]);
-            ClientMsg::Admin(AdminOp::GroupHosts { add: true, group, hosts, comment })
+            AdminOp::GroupHosts { add: true, group, hosts, comment }
         }
-        "Admin.Perfmon" => ClientMsg::Admin(AdminOp::Perfmon { what: "view".into(), secs: 0 }),
+        "Admin.Perfmon" => AdminOp::Perfmon { what: "view".into(), secs: 0 },
         "Admin.Diagnose" => {
             let (what, on, file) = ("job".into(), false, String::new());
-            ClientMsg::Admin(AdminOp::Diagnose { what, on, file, minutes: 0 })
+            AdminOp::Diagnose { what, on, file, minutes: 0 }
         }
-        "Admin.Show" => ClientMsg::Admin(AdminOp::Show { what: "status".into() }),
-        "Admin.Shutdown" => ClientMsg::Admin(AdminOp::Shutdown { comment }),
+        "Admin.Show" => AdminOp::Show { what: "status".into() },
+        "Admin.Shutdown" => AdminOp::Shutdown { comment },
         other => panic!("no message {other} is sent here"),
     }
 }
